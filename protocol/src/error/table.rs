@@ -1,0 +1,211 @@
+//! The error table: one row a kind, and nothing else.
+
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::Retry;
+
+/// Makes the enum, its numbers, names, retry classes and hints from one table, so that no two of them
+/// can disagree.
+macro_rules! error_kinds {
+    ($($(#[doc = $when:literal])+ $variant:ident = $code:literal $name:literal $retry:ident $hint:expr;)+) => {
+        /// A row of the error table; the docs of a variant say when it is answered.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum ErrorKind {
+            $($(#[doc = $when])+ $variant,)+
+            /// A kind of a newer daemon; never sent. Its number is 0 and it is not retried.
+            Unrecognized,
+        }
+
+        /// Every kind that can be sent, in the order of the table.
+        pub const ERROR_KINDS: &[ErrorKind] = &[$(ErrorKind::$variant,)+];
+
+        impl ErrorKind {
+            /// The number on the wire.
+            #[must_use]
+            pub const fn code(self) -> i32 {
+                match self { $(Self::$variant => $code,)+ Self::Unrecognized => 0 }
+            }
+
+            /// The name on the wire.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)+ Self::Unrecognized => "unrecognized" }
+            }
+
+            /// What a caller should do next.
+            #[must_use]
+            pub const fn retry(self) -> Retry {
+                match self { $(Self::$variant => Retry::$retry,)+ Self::Unrecognized => Retry::Never }
+            }
+
+            /// One sentence for a person, where the kind alone allows one.
+            #[must_use]
+            pub const fn default_hint(self) -> Option<&'static str> {
+                match self { $(Self::$variant => $hint,)+ Self::Unrecognized => None }
+            }
+
+            /// When the kind is answered, in one sentence.
+            #[must_use]
+            pub const fn when(self) -> &'static str {
+                match self {
+                    $(Self::$variant => concat!($($when),+),)+
+                    Self::Unrecognized => "a kind of a newer daemon",
+                }
+            }
+        }
+    };
+}
+
+error_kinds! {
+    /// A line is not JSON.
+    ParseError = -32700 "parse_error" Never Some("send one complete JSON-RPC message a line");
+    /// JSON, but no JSON-RPC 2.0 request: no `jsonrpc`, or an id that is neither string nor whole number.
+    InvalidRequest = -32600 "invalid_request" Never None;
+    /// No such method in this version.
+    MethodNotFound = -32601 "method_not_found" Never Some("initialize lists the methods of this daemon");
+    /// Params of the wrong shape; the message names field and place.
+    InvalidParams = -32602 "invalid_params" Never None;
+    /// A defect of the daemon; `request_id` names the entry in its log.
+    Internal = -32603 "internal" Never Some("please report it with the log lines of this request_id");
+    /// More subscriptions on one connection than allowed.
+    TooManySubscriptions = -32006 "too_many_subscriptions" Never Some("unsubscribe first, or use one subscription for several kinds");
+    /// A message is longer than a frame may be.
+    OversizedRequest = -32007 "oversized_request" Never Some("name the thread instead of sending its items");
+    /// The answer would be longer than a frame may be.
+    OversizedResponse = -32008 "oversized_response" Never Some("ask for a smaller page");
+    /// Too many connections.
+    ServerBusy = -32009 "server_busy" Backoff Some("close unused connections");
+
+    /// The two ends have no protocol revision in common.
+    VersionUnsupported = 1001 "version_unsupported" Never Some("update the older of client and daemon");
+    /// The method needs a capability that `initialize` did not grant.
+    CapabilityMissing = 1002 "capability_missing" Never Some("ask for the capability in initialize");
+    /// The first message had to be `initialize`.
+    NotInitialized = 1003 "not_initialized" Reconnect Some("send initialize first on a new connection");
+    /// A value is over its limit; the detail names the limit, its value and the value given.
+    LimitExceeded = 1004 "limit_exceeded" Never None;
+    /// A search query cannot be read; the detail names the place.
+    QueryInvalid = 1005 "query_invalid" Never None;
+    /// An update was not accepted: which rule, which evidence is missing.
+    UpdateRejected = 1006 "update_rejected" Never None;
+    /// A configuration cannot be taken over; the old one stays in force.
+    ConfigInvalid = 1007 "config_invalid" Never None;
+    /// A path is outside the folders the daemon reads.
+    PathOutside = 1008 "path_outside" Never Some("only transcripts under a configured source can be named");
+
+    /// No such thread.
+    ThreadNotFound = 2001 "thread_not_found" Never Some("thread/list names the known threads; thread/sync with a path reads a new one");
+    /// No item of the thread is ingested yet.
+    CheckpointNotFound = 2002 "checkpoint_not_found" Never None;
+    /// No such job.
+    JobNotFound = 2003 "job_not_found" Never None;
+    /// `expected_seq` is not the present seq.
+    StaleBase = 2004 "stale_base" Refresh Some("read the checkpoint again and make the update from it");
+    /// The lease is lost: claim again and throw the answer away.
+    LeaseLost = 2005 "lease_lost" Refresh None;
+    /// The state does not allow the event; the detail names both.
+    IllegalTransition = 2006 "illegal_transition" Never None;
+    /// Compaction would not shrink the history enough.
+    NotWorthwhile = 2007 "not_worthwhile" Refresh Some("nothing needs to be done: the history is short already");
+    /// The feature is switched off in the configuration.
+    Disabled = 2008 "disabled" Never None;
+    /// No such handle.
+    HandleNotFound = 2009 "handle_not_found" Never Some("handles stand in the receipt of a compaction and in its view");
+    /// No such compaction.
+    CompactionNotFound = 2010 "compaction_not_found" Never Some("compaction/list names the known ones");
+    /// The bytes behind a handle are no longer what they were.
+    SourceChanged = 2011 "source_changed" Never Some("the transcript was rewritten or removed by its own program");
+
+    /// The store's one writer is taken for too long.
+    StoreBusy = 3001 "store_busy" Backoff None;
+    /// The transcript is not ingested up to the asked place; the detail carries the present one.
+    IngestBehind = 3002 "ingest_behind" Backoff None;
+    /// The model cannot be reached.
+    ModelUnavailable = 3003 "model_unavailable" Backoff None;
+    /// The model's provider asks to wait.
+    ModelRateLimited = 3004 "model_rate_limited" Backoff None;
+    /// The request's own time limit ran out.
+    DeadlineExceeded = 3005 "deadline_exceeded" Backoff None;
+    /// The daemon is shutting down.
+    Draining = 3006 "draining" Reconnect Some("connect again: the next daemon starts on the first connection");
+
+    /// The model's answer has the wrong shape or size.
+    ModelOutputInvalid = 4001 "model_output_invalid" Never None;
+    /// The model refused.
+    ModelRefused = 4002 "model_refused" Never None;
+    /// The request does not fit the model's window, and shortening it did not help.
+    WindowExceeded = 4003 "window_exceeded" Never None;
+
+    /// The database is damaged.
+    StoreCorrupt = 5001 "store_corrupt" Never Some("longhaul doctor says what to do");
+    /// No space is left on the disk.
+    DiskFull = 5002 "disk_full" Never Some("free some space; nothing that was stored is lost");
+    /// The database was written by a newer daemon.
+    SchemaTooNew = 5003 "schema_too_new" Never Some("start the newer longhauld, or move the state folder away");
+    /// A file or folder cannot be read or written; the detail names the path.
+    PermissionDenied = 5004 "permission_denied" Never None;
+}
+
+impl ErrorKind {
+    /// The kind of a number; [`ErrorKind::Unrecognized`] when no row has it.
+    #[must_use]
+    pub fn from_code(code: i32) -> Self {
+        Self::find(|kind| kind.code() == code)
+    }
+
+    /// The kind of a name; [`ErrorKind::Unrecognized`] when no row has it.
+    #[must_use]
+    pub fn from_name(name: &str) -> Self {
+        Self::find(|kind| kind.name() == name)
+    }
+
+    fn find(wanted: impl Fn(Self) -> bool) -> Self {
+        ERROR_KINDS.iter().copied().find(|kind| wanted(*kind)).unwrap_or(Self::Unrecognized)
+    }
+}
+
+impl Serialize for ErrorKind {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+impl<'de> Deserialize<'de> for ErrorKind {
+    /// Never refuses a name: a client must be able to read the errors of a newer daemon.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Self::from_name(&String::deserialize(deserializer)?))
+    }
+}
+
+impl JsonSchema for ErrorKind {
+    fn schema_name() -> Cow<'static, str> {
+        "ErrorKind".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let names: Vec<_> = ERROR_KINDS.iter().map(|kind| kind.name()).collect();
+        json_schema!({ "type": "string", "description": "A row of the error table.", "examples": names })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn numbers_and_names_are_unique_and_found_again() {
+        let codes: BTreeSet<_> = ERROR_KINDS.iter().map(|kind| kind.code()).collect();
+        let names: BTreeSet<_> = ERROR_KINDS.iter().map(|kind| kind.name()).collect();
+        assert_eq!((codes.len(), names.len()), (ERROR_KINDS.len(), ERROR_KINDS.len()));
+        for kind in ERROR_KINDS {
+            assert_eq!(ErrorKind::from_code(kind.code()), *kind);
+            assert_eq!(ErrorKind::from_name(kind.name()), *kind);
+        }
+        assert_eq!(ErrorKind::from_code(0), ErrorKind::Unrecognized);
+    }
+}

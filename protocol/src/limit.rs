@@ -1,0 +1,117 @@
+//! Bounds that both ends must know, each with its unit and its source.
+//!
+//! The daemon enforces them and repeats them in the answer to `initialize` ([`Limits`]), where they may be
+//! smaller than here, never larger. What goes over a bound gets a typed refusal, not a silent cut.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Bytes of one message without its newline.
+///
+/// # Source
+/// Chosen: the items of a thread of a million tokens (4 MiB) with every byte escaped twice. A longer line
+/// is answered with `oversized_request` and skipped; the connection lives.
+pub const FRAME_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Bytes of an over-long message that are kept, so that its id can be answered.
+///
+/// # Source
+/// Chosen: JSON-RPC writers put the id first; no known one puts 4 KiB before it.
+pub const FRAME_HEAD_BYTES: usize = 4 * 1024;
+/// Requests of one connection that are worked on at the same time; the daemon stops reading beyond.
+///
+/// # Source
+/// Chosen: the depth at which a local socket's throughput was measured in 2026-11 (150 k requests a second).
+pub const INFLIGHT_PER_CONNECTION_MAX: usize = 64;
+/// Connections open at the same time; one more is answered `server_busy` and closed.
+///
+/// # Source
+/// Chosen: half of the usual soft limit of 1024 file descriptors, the other half is for files.
+pub const CONNECTIONS_MAX: usize = 512;
+/// Live `event/subscribe` subscriptions of one connection.
+///
+/// # Source
+/// Chosen: a client needs one; an editor with several windows on one connection needs a few.
+pub const SUBSCRIPTIONS_PER_CONNECTION_MAX: usize = 8;
+/// Requests in one JSON-RPC batch; a longer one is answered `limit_exceeded`.
+///
+/// # Source
+/// Chosen: equals [`INFLIGHT_PER_CONNECTION_MAX`], so that a batch is no way round it.
+pub const BATCH_MAX: usize = 64;
+/// Events waiting for one subscriber; beyond, a `gap` event takes the place of those that are lost.
+///
+/// # Source
+/// Measured 2026-11: the jsonrpsee client drops a subscription at 1024 buffered items; half of that is safe.
+pub const EVENT_QUEUE_MAX: usize = 512;
+/// Events the daemon remembers for subscribers that come back with `since_seq`.
+///
+/// # Source
+/// Chosen: eight full queues; an event is a few hundred bytes.
+pub const EVENT_RING_MAX: usize = 4096;
+/// Rows of one page where the request does not say.
+///
+/// # Source
+/// Chosen: two screens of a terminal.
+pub const PAGE_ROWS_DEFAULT: u32 = 50;
+/// Rows of one page at most; a larger `limit` is answered `limit_exceeded`.
+///
+/// # Source
+/// Chosen: 500 thread summaries are about 300 KiB, well under a frame.
+pub const PAGE_ROWS_MAX: u32 = 500;
+/// Entries of each list of a receipt; neighbours are joined into spans until they fit.
+///
+/// # Source
+/// Chosen: a person reads tens, a script hundreds; the joined spans still cover every item.
+pub const RECEIPT_ENTRIES_MAX: usize = 512;
+/// Bytes of items that one `history/expand` answers at most; the rest follows by `next_cursor`.
+///
+/// # Source
+/// Chosen: half of [`FRAME_BYTES_MAX`], room for JSON escapes of what was compressed or binary.
+pub const EXPAND_BYTES_MAX: u64 = 8 * 1024 * 1024;
+/// Milliseconds `thread/sync` waits where the request does not say.
+///
+/// # Source
+/// Chosen: catching up one file takes milliseconds; five seconds cover a cold disk.
+pub const SYNC_TIMEOUT_MS_DEFAULT: u64 = 5_000;
+/// Milliseconds `thread/sync` waits at most; a larger `timeout_ms` is lowered to it.
+///
+/// # Source
+/// Chosen: a minute; a caller with more patience asks again.
+pub const SYNC_TIMEOUT_MS_MAX: u64 = 60_000;
+
+/// The bounds in force, as `initialize` answers them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Limits {
+    /// Bytes of one message, [`FRAME_BYTES_MAX`].
+    pub frame_bytes_max: usize,
+    /// Requests in flight on one connection, [`INFLIGHT_PER_CONNECTION_MAX`].
+    pub inflight_per_connection_max: usize,
+    /// Connections, [`CONNECTIONS_MAX`].
+    pub connections_max: usize,
+    /// Subscriptions of one connection, [`SUBSCRIPTIONS_PER_CONNECTION_MAX`].
+    pub subscriptions_per_connection_max: usize,
+    /// Requests in one batch, [`BATCH_MAX`].
+    pub batch_max: usize,
+    /// Events waiting for one subscriber, [`EVENT_QUEUE_MAX`].
+    pub event_queue_max: usize,
+    /// Rows of a page where the request does not say, [`PAGE_ROWS_DEFAULT`].
+    pub page_rows_default: u32,
+    /// Rows of a page at most, [`PAGE_ROWS_MAX`].
+    pub page_rows_max: u32,
+    /// Bytes of items in one `history/expand`, [`EXPAND_BYTES_MAX`].
+    pub expand_bytes_max: u64,
+}
+
+impl Limits {
+    /// The bounds of this crate.
+    pub const OURS: Self = Self {
+        frame_bytes_max: FRAME_BYTES_MAX,
+        inflight_per_connection_max: INFLIGHT_PER_CONNECTION_MAX,
+        connections_max: CONNECTIONS_MAX,
+        subscriptions_per_connection_max: SUBSCRIPTIONS_PER_CONNECTION_MAX,
+        batch_max: BATCH_MAX,
+        event_queue_max: EVENT_QUEUE_MAX,
+        page_rows_default: PAGE_ROWS_DEFAULT,
+        page_rows_max: PAGE_ROWS_MAX,
+        expand_bytes_max: EXPAND_BYTES_MAX,
+    };
+}

@@ -1,0 +1,85 @@
+//! What a method is, and the closed list of them.
+//!
+//! A method is a marker type: it carries a name and names its params and result, and has no value.
+//! Server and client are generic over it (`register::<M>`, `call::<M>`), so that a name, its params
+//! and its result cannot come apart. The list is closed: a name that is not in [`METHODS`] is refused,
+//! and tests hold every entry against an example, the schema and `PROTOCOL.md`.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// One method of the wire contract, as a marker type.
+pub trait Method {
+    /// The name on the wire, `namespace/verb` (only the handshake, `initialize`, has no namespace).
+    const NAME: &'static str;
+    /// What a request carries. Unknown fields are refused.
+    type Params: Serialize + DeserializeOwned + JsonSchema + Send + Sync + 'static;
+    /// What a successful answer carries. Unknown fields are ignored by readers.
+    type Result: Serialize + DeserializeOwned + JsonSchema + Send + Sync + 'static;
+}
+
+/// One entry of [`METHODS`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MethodInfo {
+    /// The name on the wire.
+    pub name: &'static str,
+    /// The first protocol revision that has it.
+    pub since: u32,
+    /// The capability a connection must hold to call it, one of [`CAPABILITIES`].
+    pub capability: &'static str,
+}
+
+/// Every method of this revision, sorted by name.
+pub const METHODS: &[MethodInfo] = &[
+    method("checkpoint/apply", "checkpoint"),
+    method("checkpoint/get", "checkpoint"),
+    method("checkpoint/view", "checkpoint"),
+    method("compaction/get", "compaction"),
+    method("compaction/list", "compaction"),
+    method("compaction/run", "compaction"),
+    method("compaction/undo", "compaction"),
+    method("context/estimate", "context"),
+    method("daemon/shutdown", "daemon"),
+    method("daemon/status", "daemon"),
+    method("event/subscribe", "event"),
+    method("event/unsubscribe", "event"),
+    method("history/expand", "history"),
+    method("initialize", "daemon"),
+    method("thread/get", "thread"),
+    method("thread/list", "thread"),
+    method("thread/sync", "thread"),
+];
+
+/// The abilities that are negotiated by `initialize`, sorted.
+///
+/// All of them are the baseline of the major version: a connection that skips `initialize` holds
+/// them all. A later revision may add one that must be asked for.
+pub const CAPABILITIES: &[&str] =
+    &["checkpoint", "compaction", "context", "daemon", "event", "history", "thread"];
+
+/// The only notification the daemon sends, to connections that called `event/subscribe`.
+pub const EVENT_NOTIFICATION: &str = "event";
+
+/// Looks a method up by its name on the wire.
+#[must_use]
+pub fn find(name: &str) -> Option<&'static MethodInfo> {
+    METHODS.binary_search_by(|info| info.name.cmp(name)).ok().map(|at| &METHODS[at])
+}
+
+const fn method(name: &'static str, capability: &'static str) -> MethodInfo {
+    MethodInfo { name, since: 1, capability }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_method_is_found_by_its_name() {
+        for info in METHODS {
+            assert_eq!(find(info.name), Some(info));
+        }
+        assert_eq!(find("thread/erase"), None);
+    }
+}

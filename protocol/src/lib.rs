@@ -8,7 +8,9 @@
 //! - [`error`]: the error table: number, kind, what a caller should do next;
 //! - [`limit`]: the bounds both sides must know;
 //! - [`frame`]: bytes to lines and back, without I/O;
-//! - one module for each namespace of methods, with its params and results.
+//! - one module for each namespace of methods, with its params and results: [`daemon`], [`thread`],
+//!   [`history`], [`context`], [`compaction`], [`checkpoint`], [`event`];
+//! - [`schema`]: all of it as JSON Schema.
 //!
 //! Conventions: fields are `snake_case`, ids are strings, times are whole milliseconds since the
 //! Unix epoch, token counts are estimates (bytes ÷ 4). Unknown fields of params are refused, unknown
@@ -16,12 +18,22 @@
 //!
 //! `PROTOCOL.md` says the same for people; `schema/longhaul-v1.schema.json` for machines.
 
+pub mod checkpoint;
+pub mod compaction;
+pub mod context;
+pub mod daemon;
 pub mod error;
+pub mod event;
 pub mod frame;
+pub mod history;
 pub mod limit;
 pub mod method;
+pub mod schema;
+pub mod thread;
 pub mod version;
+pub mod warning;
 
 pub use error::{ErrorData, ErrorKind, Retry, WireError};
 pub use method::{METHODS, Method, MethodInfo};
 pub use version::{PROTOCOL_MAJOR, PROTOCOL_REVISION, RevisionRange};
+pub use warning::Warning;

@@ -9,6 +9,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::{checkpoint, compaction, context, daemon, event, history, thread};
+
 /// One method of the wire contract, as a marker type.
 pub trait Method {
     /// The name on the wire, `namespace/verb` (only the handshake, `initialize`, has no namespace).
@@ -60,6 +62,35 @@ pub const CAPABILITIES: &[&str] =
 
 /// The only notification the daemon sends, to connections that called `event/subscribe`.
 pub const EVENT_NOTIFICATION: &str = "event";
+
+/// Is shown every method of the contract, see [`visit_methods`].
+pub trait MethodVisitor {
+    /// Called once for each method.
+    fn visit<M: Method>(&mut self);
+}
+
+/// Shows every method of the contract to `visitor`, in the order of [`METHODS`].
+///
+/// For what has to be complete: the schema, a server's table of handlers, tests.
+pub fn visit_methods(visitor: &mut impl MethodVisitor) {
+    visitor.visit::<checkpoint::Apply>();
+    visitor.visit::<checkpoint::Get>();
+    visitor.visit::<checkpoint::View>();
+    visitor.visit::<compaction::Get>();
+    visitor.visit::<compaction::List>();
+    visitor.visit::<compaction::Run>();
+    visitor.visit::<compaction::Undo>();
+    visitor.visit::<context::Estimate>();
+    visitor.visit::<daemon::Shutdown>();
+    visitor.visit::<daemon::Status>();
+    visitor.visit::<event::Subscribe>();
+    visitor.visit::<event::Unsubscribe>();
+    visitor.visit::<history::Expand>();
+    visitor.visit::<daemon::Initialize>();
+    visitor.visit::<thread::Get>();
+    visitor.visit::<thread::List>();
+    visitor.visit::<thread::Sync>();
+}
 
 /// Looks a method up by its name on the wire.
 #[must_use]

@@ -51,7 +51,7 @@ macro_rules! error_kinds {
             #[must_use]
             pub const fn when(self) -> &'static str {
                 match self {
-                    $(Self::$variant => concat!($($when),+),)+
+                    $(Self::$variant => concat!($($when),+).trim_ascii(),)+
                     Self::Unrecognized => "a kind of a newer daemon",
                 }
             }

@@ -1,0 +1,123 @@
+//! `checkpoint/*`: the structured state of a thread, folded while its transcript is read.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::Method;
+
+mod update;
+
+pub use update::{
+    Apply, ApplyParams, ApplyResult, DecisionUpdate, Dependency, Evidence, EvidenceSource,
+    FactUpdate, PlanStep, PlanUpdate, Update,
+};
+
+/// `checkpoint/get`: the whole checkpoint as JSON.
+///
+/// # Errors
+/// `thread_not_found`; `checkpoint_not_found` before the first item.
+#[derive(Debug, Clone, Copy)]
+pub struct Get;
+
+impl Method for Get {
+    const NAME: &'static str = "checkpoint/get";
+    type Params = GetParams;
+    type Result = GetResult;
+}
+
+/// Which thread, and when.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "CheckpointGetParams")]
+pub struct GetParams {
+    /// Its whole id.
+    pub thread_id: String,
+    /// As it was after the item of this seq; absent: as it is now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub as_of: Option<u64>,
+}
+
+/// The checkpoint.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "CheckpointGetResult")]
+pub struct GetResult {
+    /// An object with a `schema_version` of its own (1); bounded in size.
+    pub checkpoint: Value,
+    /// Lines of the transcript that are folded into it.
+    pub seq: u64,
+    /// Digest of the checkpoint: equal digests, equal checkpoints.
+    pub digest: String,
+}
+
+/// `checkpoint/view`: the checkpoint as text for a model, byte-stable for the same state and caps.
+///
+/// # Errors
+/// As [`Get`].
+#[derive(Debug, Clone, Copy)]
+pub struct View;
+
+impl Method for View {
+    const NAME: &'static str = "checkpoint/view";
+    type Params = ViewParams;
+    type Result = ViewResult;
+}
+
+/// Which thread, how much, and when.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "CheckpointViewParams")]
+pub struct ViewParams {
+    /// Its whole id.
+    pub thread_id: String,
+    /// Bounds of the sections.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub caps: Option<Caps>,
+    /// Tokens of the text at most, never exceeded; absent: the daemon's default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<u64>,
+    /// As it was after the item of this seq; absent: as it is now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub as_of: Option<u64>,
+}
+
+/// Bounds of a view; an absent one takes the daemon's default.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Caps {
+    /// Plan steps that are open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_open_plan_steps: Option<u32>,
+    /// Plan steps that are done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_done_plan_steps: Option<u32>,
+    /// Decisions, the newest that are not superseded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_decisions: Option<u32>,
+    /// Facts that hold.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_facts_valid: Option<u32>,
+    /// Facts whose ground has changed or is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_facts_suspect: Option<u32>,
+    /// Files, commands and outputs, the newest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_recent_artifacts: Option<u32>,
+    /// Characters of one value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_value_chars: Option<u32>,
+}
+
+/// The text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "CheckpointViewResult")]
+pub struct ViewResult {
+    /// For a model to read.
+    pub text: String,
+    /// Its tokens, an estimate.
+    pub tokens: u64,
+    /// Digest of the checkpoint it was made from.
+    pub digest: String,
+    /// Lines of the transcript that are folded into it.
+    pub seq: u64,
+}

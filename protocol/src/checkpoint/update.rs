@@ -1,0 +1,162 @@
+//! `checkpoint/apply`: what a model proposes to remember, checked before it is believed.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Method;
+
+/// `checkpoint/apply`: one update, taken over or refused as a whole.
+///
+/// A proposal that breaks a rule is answered, not an error: `accepted` is false and `rule` names it. Only the
+/// host records hashes; an update that carries rules of behaviour is refused.
+///
+/// # Errors
+/// `thread_not_found`; `stale_base` when `expected_seq` is not the present seq.
+#[derive(Debug, Clone, Copy)]
+pub struct Apply;
+
+impl Method for Apply {
+    const NAME: &'static str = "checkpoint/apply";
+    type Params = ApplyParams;
+    type Result = ApplyResult;
+}
+
+/// Which thread, and what.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "CheckpointApplyParams")]
+pub struct ApplyParams {
+    /// Its whole id.
+    pub thread_id: String,
+    /// The update.
+    pub update: Update,
+    /// The seq the caller made the update from; absent: any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected_seq: Option<u64>,
+}
+
+/// An update of one kind.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Update {
+    /// Replaces the plan.
+    Plan(PlanUpdate),
+    /// Adds a decision, or replaces the one of the same id.
+    Decision(DecisionUpdate),
+    /// Adds a fact, or replaces the one of the same key.
+    Fact(FactUpdate),
+}
+
+/// A plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PlanUpdate {
+    /// The steps, in order.
+    pub steps: Vec<PlanStep>,
+    /// Which steps are done, by id; a step that is not named is open.
+    #[serde(default)]
+    pub done: BTreeMap<String, bool>,
+    /// Where the plan comes from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<Evidence>,
+}
+
+/// One step of a plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PlanStep {
+    /// Unique in the plan.
+    pub id: String,
+    /// What is to be done.
+    pub text: String,
+}
+
+/// A decision with its reason.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DecisionUpdate {
+    /// Names it.
+    pub decision_id: String,
+    /// What it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub topic: Option<String>,
+    /// What was decided.
+    pub decision: String,
+    /// Why.
+    pub rationale: String,
+    /// The id of the decision this one replaces.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub supersedes: Option<String>,
+    /// Where it comes from.
+    pub evidence: Evidence,
+}
+
+/// A thing that was learned and the files it rests on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FactUpdate {
+    /// Names it.
+    pub key: String,
+    /// What is so.
+    pub value: String,
+    /// Where it comes from.
+    pub evidence: Evidence,
+    /// When one of these changes, the fact is no longer served as valid.
+    #[serde(default)]
+    pub depends_on: Vec<Dependency>,
+}
+
+/// A thing a fact rests on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Dependency {
+    /// A file path or another artifact of the checkpoint.
+    pub uri: String,
+    /// Its hash when the fact was learned, as the checkpoint showed it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hash: Option<String>,
+}
+
+/// Where something comes from: it must be there, or the update is refused.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Evidence {
+    /// What kind of thing `ref` names.
+    pub source: EvidenceSource,
+    /// A message id, a file path, a tool call id.
+    #[serde(rename = "ref")]
+    pub reference: String,
+    /// Its hash, as the checkpoint showed it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hash: Option<String>,
+}
+
+/// What kind of thing evidence names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum EvidenceSource {
+    /// A message of the user.
+    User,
+    /// A file that was observed.
+    File,
+    /// The output of a tool call.
+    ToolOutput,
+}
+
+/// What became of an update.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "CheckpointApplyResult")]
+pub struct ApplyResult {
+    /// Whether it is part of the checkpoint now.
+    pub accepted: bool,
+    /// Why not, for a person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Why not, as a stable name such as `evidence_missing`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
+    /// The present seq.
+    pub seq: u64,
+}

@@ -1,0 +1,194 @@
+//! `compaction/*`: replacing a history by a shorter one, and taking that back.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::Method;
+use crate::warning::Warning;
+
+mod log;
+mod receipt;
+
+pub use log::{
+    CompactionSummary, Get, GetParams, GetResult, List, ListParams, ListResult, Undo, UndoParams,
+    UndoResult,
+};
+pub use receipt::{Entry, Receipt, Total, Totals};
+
+/// `compaction/run`: compacts a thread or given items now, and waits for it.
+///
+/// # Errors
+/// `thread_not_found`; `not_worthwhile` when nothing would be gained; `limit_exceeded` for more items than a
+/// frame holds. With the strategies `auto` and `checkpoint` nothing else: they cannot fail on any history.
+#[derive(Debug, Clone, Copy)]
+pub struct Run;
+
+impl Method for Run {
+    const NAME: &'static str = "compaction/run";
+    type Params = RunParams;
+    type Result = RunResult;
+}
+
+/// What to compact, and how. Exactly one of `thread_id` and `items` is given.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "CompactionRunParams")]
+pub struct RunParams {
+    /// A known thread.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread_id: Option<String>,
+    /// A history of the caller's own, in the Responses API item form.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub items: Option<Vec<Value>>,
+    /// Absent: `auto`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub strategy: Option<Strategy>,
+    /// Absent: `standalone`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phase: Option<Phase>,
+    /// Tokens `view` may have at most, never exceeded; absent: the daemon's default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<u64>,
+    /// The model that will read the result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<Model>,
+    /// Items that are always built anew and never summarised; put where the phase wants them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub initial_context: Option<Vec<Value>>,
+    /// Milliseconds the caller is willing to wait; a rung of the ladder that would not fit is left.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline_ms: Option<u64>,
+    /// Compacts the thread as it was after the item of this seq; absent: as it is now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub as_of: Option<u64>,
+    /// Who asked, for the log; absent: `manual`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trigger: Option<Trigger>,
+}
+
+/// How a history is compacted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Strategy {
+    /// The highest rung of the ladder that is configured.
+    Auto,
+    /// The view of the folded checkpoint: no model, cannot fail.
+    Checkpoint,
+    /// A summary written by a model.
+    Summary,
+    /// A summary and the checkpoint's view.
+    Hybrid,
+    /// The provider's own compaction.
+    Remote,
+}
+
+impl Strategy {
+    /// The name on the wire.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Checkpoint => "checkpoint",
+            Self::Summary => "summary",
+            Self::Hybrid => "hybrid",
+            Self::Remote => "remote",
+        }
+    }
+}
+
+/// When in the life of a thread a compaction happens; decides where the initial context goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// Between turns, asked for by a person.
+    Standalone,
+    /// Before a turn begins.
+    PreTurn,
+    /// While a turn goes on.
+    MidTurn,
+}
+
+/// Who asked for a compaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Trigger {
+    /// A person.
+    Manual,
+    /// A rule, on growth.
+    Auto,
+}
+
+/// A model by name, and what the caller knows of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Model {
+    /// Its name, as its provider writes it.
+    pub name: String,
+    /// Tokens of its context window.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context_window: Option<u64>,
+    /// Its provider.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
+}
+
+/// A compaction that was made.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "CompactionRunResult")]
+pub struct RunResult {
+    /// Names it for `compaction/get` and `compaction/undo`.
+    pub compaction_id: String,
+    /// The strategy that made it, never `auto`.
+    pub strategy_used: Strategy,
+    /// The rungs that were tried, in order; the last one made it.
+    pub ladder: Vec<Rung>,
+    /// The history that replaces the old one.
+    pub history: Vec<Value>,
+    /// The text in it that carries the checkpoint or summary, at most `max_tokens`.
+    pub view: String,
+    /// Tokens of the history.
+    pub tokens: TokensChange,
+    /// What became of every item.
+    pub receipt: Receipt,
+    /// What a person should know.
+    pub warnings: Vec<Warning>,
+}
+
+/// One rung of the ladder.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Rung {
+    /// Its strategy.
+    pub strategy: Strategy,
+    /// What came of it.
+    pub outcome: RungOutcome,
+    /// Why it was left, a stable name such as `not_configured`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Milliseconds it took.
+    pub duration_ms: u64,
+}
+
+/// What came of a rung.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RungOutcome {
+    /// It made the compaction.
+    Used,
+    /// It was not tried.
+    Skipped,
+    /// It was tried and left.
+    Failed,
+    /// What a newer daemon may add.
+    #[serde(other)]
+    Other,
+}
+
+/// Tokens before and after.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TokensChange {
+    /// Tokens of the old history, an estimate.
+    pub before: u64,
+    /// Tokens of the new one.
+    pub after: u64,
+}

@@ -1,0 +1,143 @@
+//! The log of compactions: `compaction/list`, `compaction/get`, `compaction/undo`.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{Entry, Phase, RunResult, Strategy, TokensChange, Trigger};
+use crate::Method;
+
+/// `compaction/list`: compactions that were made, the newest first.
+#[derive(Debug, Clone, Copy)]
+pub struct List;
+
+impl Method for List {
+    const NAME: &'static str = "compaction/list";
+    type Params = ListParams;
+    type Result = ListResult;
+}
+
+/// Which compactions.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "CompactionListParams")]
+pub struct ListParams {
+    /// Only those of this thread.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread_id: Option<String>,
+    /// Rows of the page, as in `thread/list`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
+    /// Continues where the page that carried it as `next_cursor` ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+}
+
+/// A page of compactions.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "CompactionListResult")]
+pub struct ListResult {
+    /// The newest first.
+    pub compactions: Vec<CompactionSummary>,
+    /// Present when there are more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+}
+
+/// One compaction in a few numbers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CompactionSummary {
+    /// Its id.
+    pub compaction_id: String,
+    /// The thread it was made of; absent for given items.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread_id: Option<String>,
+    /// When, Unix milliseconds.
+    pub created_at: i64,
+    /// The strategy that made it.
+    pub strategy_used: Strategy,
+    /// When in the life of the thread.
+    pub phase: Phase,
+    /// Who asked.
+    pub trigger: Trigger,
+    /// Tokens of the history.
+    pub tokens: TokensChange,
+    /// Lines of the transcript it covers.
+    pub seq: u64,
+    /// Milliseconds it took.
+    pub duration_ms: u64,
+    /// When it was undone, Unix milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undone_at: Option<i64>,
+}
+
+/// `compaction/get`: a compaction as it was answered, from the log.
+///
+/// # Errors
+/// `compaction_not_found`.
+#[derive(Debug, Clone, Copy)]
+pub struct Get;
+
+impl Method for Get {
+    const NAME: &'static str = "compaction/get";
+    type Params = GetParams;
+    type Result = GetResult;
+}
+
+/// Which compaction.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "CompactionGetParams")]
+pub struct GetParams {
+    /// Its whole id.
+    pub compaction_id: String,
+}
+
+/// A compaction from the log: the fields of `compaction/run` and its row.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "CompactionGetResult")]
+pub struct GetResult {
+    /// What `compaction/run` answered.
+    #[serde(flatten)]
+    pub run: RunResult,
+    /// Its row in `compaction/list`.
+    pub summary: CompactionSummary,
+}
+
+/// `compaction/undo`: the history as it was before, and a mark in the log. Undoing twice answers the same.
+///
+/// # Errors
+/// `compaction_not_found`; `source_changed` when the transcript no longer holds the old items.
+#[derive(Debug, Clone, Copy)]
+pub struct Undo;
+
+impl Method for Undo {
+    const NAME: &'static str = "compaction/undo";
+    type Params = UndoParams;
+    type Result = UndoResult;
+}
+
+/// Which compaction.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "CompactionUndoParams")]
+pub struct UndoParams {
+    /// Its whole id.
+    pub compaction_id: String,
+}
+
+/// The history as it was before.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "CompactionUndoResult")]
+pub struct UndoResult {
+    /// The compaction.
+    pub compaction_id: String,
+    /// When it was first undone, Unix milliseconds.
+    pub undone_at: i64,
+    /// The old history, as far as it fits into a frame.
+    pub history: Vec<Value>,
+    /// What did not fit, to be fetched by `history/expand`, in order after `history`.
+    pub handles: Vec<Entry>,
+    /// Whether `history` holds all of it, that is, `handles` is empty.
+    pub complete: bool,
+}

@@ -1,0 +1,59 @@
+//! The receipt of a compaction: what became of every item.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What was kept, shortened and dropped.
+///
+/// Each list is bounded by `limit::RECEIPT_ENTRIES_MAX`: neighbours of a long
+/// history stand as one entry. Together the entries cover every item of the old history exactly once.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Receipt {
+    /// Items that stand in the new history as they were.
+    pub kept: Vec<Entry>,
+    /// Items that stand there in part.
+    pub shortened: Vec<Entry>,
+    /// Items that are gone from it; their handles bring them back.
+    pub dropped: Vec<Entry>,
+    /// Sums, exact whatever the lists join.
+    pub totals: Totals,
+    /// Secrets that were replaced in what was taken over.
+    pub redacted: u64,
+}
+
+/// An item, or several neighbours, of the old history.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Entry {
+    /// Gives the exact items back by `history/expand`, on any later day.
+    pub handle: String,
+    /// The kind of the item (`user_message`, `tool_output`, …), or `span` for several.
+    pub kind: String,
+    /// Tokens of the items, an estimate: what expanding costs.
+    pub tokens: u64,
+    /// How many items, 1 ≤ `items`.
+    pub items: u64,
+    /// The seq of the first one.
+    pub seq_first: u64,
+    /// The seq of the last one.
+    pub seq_last: u64,
+}
+
+/// Sums over the three lists.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Totals {
+    /// Over what was kept.
+    pub kept: Total,
+    /// Over what was shortened; tokens before shortening.
+    pub shortened: Total,
+    /// Over what was dropped.
+    pub dropped: Total,
+}
+
+/// Items and their tokens.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Total {
+    /// Items.
+    pub items: u64,
+    /// Their tokens, an estimate.
+    pub tokens: u64,
+}

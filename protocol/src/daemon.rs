@@ -1,0 +1,114 @@
+//! `initialize` and `daemon/*`: the handshake, health and operation.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::limit::Limits;
+use crate::{Method, RevisionRange};
+
+mod status;
+
+pub use status::{IngestError, IngestState, IngestStatus, SourceStatus, StatusResult, StoreStatus};
+
+/// `initialize`: agrees on a revision and on capabilities. Optional: a connection that skips it speaks the
+/// oldest revision of the major and holds the baseline capabilities.
+#[derive(Debug, Clone, Copy)]
+pub struct Initialize;
+
+impl Method for Initialize {
+    const NAME: &'static str = "initialize";
+    type Params = InitializeParams;
+    type Result = InitializeResult;
+}
+
+/// Who calls, and what it understands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct InitializeParams {
+    /// The calling program.
+    pub client: ClientInfo,
+    /// The revisions it speaks; absent: the oldest one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protocol: Option<RevisionRange>,
+    /// The capabilities it asks for; absent: the baseline. Names the daemon does not know are not granted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capabilities: Option<Vec<String>>,
+}
+
+/// A program that calls the daemon.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ClientInfo {
+    /// Its name, for example `longhaul-cli`; at most 128 bytes.
+    pub name: String,
+    /// Its version; at most 64 bytes.
+    pub version: String,
+}
+
+/// What was agreed on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct InitializeResult {
+    /// The revision both ends speak from now on.
+    pub protocol: u32,
+    /// The daemon that answers.
+    pub server: ServerInfo,
+    /// The capabilities granted to this connection, sorted.
+    pub capabilities: Vec<String>,
+    /// The methods this connection may call, sorted.
+    pub methods: Vec<String>,
+    /// The bounds in force.
+    pub limits: Limits,
+}
+
+/// A running daemon.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ServerInfo {
+    /// `longhauld`.
+    pub name: String,
+    /// The version of the program.
+    pub version: String,
+    /// Differs for each start of the daemon: a client that sees a new one reads its state again.
+    pub instance_id: String,
+    /// Its process id.
+    pub pid: u32,
+}
+
+/// `daemon/status`: what the daemon does and how it is.
+#[derive(Debug, Clone, Copy)]
+pub struct Status;
+
+impl Method for Status {
+    const NAME: &'static str = "daemon/status";
+    type Params = StatusParams;
+    type Result = StatusResult;
+}
+
+/// Takes nothing; `params` may be left out.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StatusParams {}
+
+/// `daemon/shutdown`: answers, finishes what is in flight, and ends. Under socket activation the next
+/// connection starts a new daemon.
+#[derive(Debug, Clone, Copy)]
+pub struct Shutdown;
+
+impl Method for Shutdown {
+    const NAME: &'static str = "daemon/shutdown";
+    type Params = ShutdownParams;
+    type Result = ShutdownResult;
+}
+
+/// Takes nothing; `params` may be left out.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ShutdownParams {}
+
+/// The daemon that is ending. It is gone when its socket no longer answers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ShutdownResult {
+    /// Its process id, to wait for.
+    pub pid: u32,
+    /// Other requests that are still worked on.
+    pub requests_in_flight: u64,
+}

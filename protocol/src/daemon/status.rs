@@ -1,0 +1,117 @@
+//! The answer to `daemon/status`.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::warning::Warning;
+
+/// What the daemon does and how it is. Counters count since the start of the daemon.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StatusResult {
+    /// The version of the program.
+    pub version: String,
+    /// The newest protocol revision it speaks.
+    pub protocol: u32,
+    /// Its process id.
+    pub pid: u32,
+    /// Differs for each start of the daemon.
+    pub instance_id: String,
+    /// When it started, Unix milliseconds.
+    pub started_at: i64,
+    /// Milliseconds since then, by a clock that does not jump.
+    pub uptime_ms: u64,
+    /// The socket it listens on.
+    pub socket: String,
+    /// The folder that holds its database and runtime files.
+    pub state_dir: String,
+    /// Its database.
+    pub store: StoreStatus,
+    /// The folders it reads transcripts from.
+    pub sources: Vec<SourceStatus>,
+    /// How far it has read them.
+    pub ingest: IngestStatus,
+    /// Open connections, this one included.
+    pub connections: u64,
+    /// Requests answered.
+    pub requests: u64,
+    /// Requests or tasks that met a defect of the daemon; each has an entry in the log.
+    pub panics: u64,
+    /// What a person should know.
+    pub warnings: Vec<Warning>,
+}
+
+/// The database.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StoreStatus {
+    /// Its file.
+    pub path: String,
+    /// The version of its tables.
+    pub schema_version: u32,
+    /// Where the damaged database went, if this one had to be built again from the transcripts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rebuilt_from: Option<String>,
+}
+
+/// A folder of transcripts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SourceStatus {
+    /// The program that writes there: `codex`, `claude`, `longhaul`.
+    pub source: String,
+    /// The folder.
+    pub root: String,
+    /// Whether it is there and can be read.
+    pub exists: bool,
+    /// Transcript files found in it.
+    pub files: u64,
+    /// Threads found in them.
+    pub threads: u64,
+    /// Bytes of these files.
+    pub bytes: u64,
+}
+
+/// How far the transcripts are read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct IngestStatus {
+    /// Whether there is something left to read.
+    pub state: IngestState,
+    /// Files waiting to be read.
+    pub queued_files: u64,
+    /// Bytes read of those that were to read when catching up began.
+    pub bytes_done: u64,
+    /// Bytes that were to read when catching up began.
+    pub bytes_total: u64,
+    /// When all folders were last looked through, Unix milliseconds; absent before the first time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_scan_at: Option<i64>,
+    /// Lines read.
+    pub lines: u64,
+    /// Lines that are not JSON; passed over.
+    pub malformed: u64,
+    /// Lines over the bound; their place and digest are kept.
+    pub oversized: u64,
+    /// Lines of a kind this version does not know; kept as they are.
+    pub unknown: u64,
+    /// The newest files that could not be read; a bounded list.
+    pub errors: Vec<IngestError>,
+}
+
+/// Whether ingestion has something left to read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum IngestState {
+    /// All that is known to be there is read.
+    Idle,
+    /// Files are being read.
+    CatchingUp,
+}
+
+/// A file that could not be read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct IngestError {
+    /// The file.
+    pub path: String,
+    /// What the system said.
+    pub message: String,
+    /// When, Unix milliseconds.
+    pub at: i64,
+}

@@ -1,0 +1,142 @@
+//! `event/*`: what happens in the daemon, told as it happens.
+//!
+//! Events are hints, the state is behind the other methods: a subscriber that fell behind gets a `gap` and
+//! reads again. Every event has a `seq` that only grows within one instance of the daemon, so that a client
+//! that lost its connection continues with `since_seq`.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::Method;
+
+/// `event/subscribe`: from now on `event` notifications come on this connection.
+///
+/// # Errors
+/// `too_many_subscriptions` beyond
+/// `limit::SUBSCRIPTIONS_PER_CONNECTION_MAX`.
+#[derive(Debug, Clone, Copy)]
+pub struct Subscribe;
+
+impl Method for Subscribe {
+    const NAME: &'static str = "event/subscribe";
+    type Params = SubscribeParams;
+    type Result = SubscribeResult;
+}
+
+/// Which events.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "EventSubscribeParams")]
+pub struct SubscribeParams {
+    /// Only these; absent: all. `gap` and `closing` always come.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kinds: Option<Vec<EventKind>>,
+    /// Also those after this seq that the daemon still remembers; a `gap` comes first when it does not
+    /// remember all of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since_seq: Option<u64>,
+}
+
+/// A subscription.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "EventSubscribeResult")]
+pub struct SubscribeResult {
+    /// Its id, unique on this connection; every notification carries it.
+    pub subscription: String,
+    /// The seq of the newest event at this moment.
+    pub seq: u64,
+}
+
+/// `event/unsubscribe`: ends a subscription. One that is not there is no error.
+#[derive(Debug, Clone, Copy)]
+pub struct Unsubscribe;
+
+impl Method for Unsubscribe {
+    const NAME: &'static str = "event/unsubscribe";
+    type Params = UnsubscribeParams;
+    type Result = UnsubscribeResult;
+}
+
+/// Which subscription.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "EventUnsubscribeParams")]
+pub struct UnsubscribeParams {
+    /// Its id.
+    pub subscription: String,
+}
+
+/// Whether there was one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "EventUnsubscribeResult")]
+pub struct UnsubscribeResult {
+    /// Whether a subscription of this id was live.
+    pub ended: bool,
+}
+
+/// The params of the `event` notification.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "EventNotificationParams")]
+pub struct NotificationParams {
+    /// The subscription it belongs to.
+    pub subscription: String,
+    /// The event.
+    pub result: Event,
+}
+
+/// Something that happened.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Event {
+    /// Its place in the order of all events of this instance; starts at 1.
+    pub seq: u64,
+    /// When, Unix milliseconds.
+    pub at: i64,
+    /// What: the name of an [`EventKind`], or one of a newer daemon.
+    pub kind: String,
+    /// The facts, as the kind says; more fields may come.
+    pub data: Value,
+}
+
+/// The kinds of events of this revision, with the fields of their `data`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum EventKind {
+    /// A thread is new or has grown: `{thread_id, path, seq, items, tokens}`.
+    ThreadUpdated,
+    /// A transcript has lines or a file that cannot be read: `{path, reason, count}`.
+    IngestWarning,
+    /// The damaged database was moved aside and is built again: `{moved_to}`.
+    StoreRebuilt,
+    /// A compaction is done: `{compaction_id, thread_id?, strategy_used, tokens:{before, after}}`.
+    CompactionCompleted,
+    /// Events were lost for this subscriber: `{missed?, next_seq}`. Read the state again.
+    Gap,
+    /// The last event: the daemon shuts down or the subscription ends: `{reason}`.
+    Closing,
+}
+
+impl EventKind {
+    /// Every kind of this revision.
+    pub const ALL: [Self; 6] = [
+        Self::ThreadUpdated,
+        Self::IngestWarning,
+        Self::StoreRebuilt,
+        Self::CompactionCompleted,
+        Self::Gap,
+        Self::Closing,
+    ];
+
+    /// The name on the wire.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ThreadUpdated => "thread_updated",
+            Self::IngestWarning => "ingest_warning",
+            Self::StoreRebuilt => "store_rebuilt",
+            Self::CompactionCompleted => "compaction_completed",
+            Self::Gap => "gap",
+            Self::Closing => "closing",
+        }
+    }
+}

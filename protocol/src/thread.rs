@@ -1,0 +1,212 @@
+//! `thread/*`: the conversations found in the transcripts.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Method;
+
+/// `thread/list`: threads, the newest updated first.
+#[derive(Debug, Clone, Copy)]
+pub struct List;
+
+impl Method for List {
+    const NAME: &'static str = "thread/list";
+    type Params = ListParams;
+    type Result = ListResult;
+}
+
+/// Which threads.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "ThreadListParams")]
+pub struct ListParams {
+    /// Only those of this program: `codex`, `claude`, `longhaul`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// Only those that work in exactly this folder, an absolute path.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+    /// Rows of the page, 1 ≤ `limit` ≤ `limit::PAGE_ROWS_MAX`; absent:
+    /// `limit::PAGE_ROWS_DEFAULT`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
+    /// Continues where the page that carried it as `next_cursor` ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+}
+
+/// A page of threads.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "ThreadListResult")]
+pub struct ListResult {
+    /// The newest updated first; equal times by thread id.
+    pub threads: Vec<ThreadSummary>,
+    /// Present when there are more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+}
+
+/// One thread in a few numbers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ThreadSummary {
+    /// Its id, as its own program names it.
+    pub thread_id: String,
+    /// The program that wrote it: `codex`, `claude`, `longhaul`.
+    pub source: String,
+    /// Its current transcript file.
+    pub path: String,
+    /// The folder it works in; null when the transcript does not say.
+    pub cwd: Option<String>,
+    /// The first request in short, secrets replaced; null before there is one.
+    pub title: Option<String>,
+    /// When it began, Unix milliseconds.
+    pub created_at: i64,
+    /// When it last grew, Unix milliseconds.
+    pub updated_at: i64,
+    /// History items.
+    pub items: u64,
+    /// Tokens of the history a model would see now, an estimate.
+    pub tokens: u64,
+    /// Compactions its own program has made.
+    pub compactions: u64,
+    /// Lines of the transcript.
+    pub lines: u64,
+    /// Bytes of the transcript, uncompressed.
+    pub bytes: u64,
+    /// Lines that are not JSON.
+    pub malformed: u64,
+    /// Lines of an unknown kind.
+    pub unknown: u64,
+    /// Lines over the bound.
+    pub oversized: u64,
+    /// Whether its program moved it to the archive.
+    pub archived: bool,
+    /// The thread that started this one as a sub-agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent_thread_id: Option<String>,
+    /// The thread this one was forked from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forked_from: Option<String>,
+    /// The program or extension that opened it, in its own words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub originator: Option<String>,
+    /// The version of the program when it began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cli_version: Option<String>,
+    /// The model last used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The git branch it began on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub git_branch: Option<String>,
+    /// Who drives it.
+    pub kind: ThreadKind,
+}
+
+/// Who drives a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ThreadKind {
+    /// A person at a terminal or editor.
+    Interactive,
+    /// A script, one request.
+    Exec,
+    /// Another thread.
+    Subagent,
+    /// Anything else, and what a newer daemon may add.
+    #[serde(other)]
+    Other,
+}
+
+/// `thread/get`: one thread and its files.
+#[derive(Debug, Clone, Copy)]
+pub struct Get;
+
+impl Method for Get {
+    const NAME: &'static str = "thread/get";
+    type Params = GetParams;
+    type Result = GetResult;
+}
+
+/// Which thread.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "ThreadGetParams")]
+pub struct GetParams {
+    /// Its whole id.
+    pub thread_id: String,
+}
+
+/// One thread and its files.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "ThreadGetResult")]
+pub struct GetResult {
+    /// The thread.
+    pub thread: ThreadSummary,
+    /// Every transcript file that holds it (a compressed copy, an archived copy, a revert).
+    pub files: Vec<ThreadFile>,
+    /// The seq up to which its checkpoint is folded: lines of the transcript.
+    pub checkpoint_seq: u64,
+}
+
+/// A transcript file of a thread.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ThreadFile {
+    /// The file.
+    pub path: String,
+    /// Its length in bytes when last seen, uncompressed.
+    pub bytes: u64,
+    /// Bytes of it that are ingested.
+    pub offset: u64,
+    /// Grows by one each time the file is found to be replaced or shortened.
+    pub generation: u64,
+    /// Whether the thread is read from this one.
+    pub current: bool,
+}
+
+/// `thread/sync`: answers when a transcript is ingested up to a place; the barrier of a client that wrote
+/// a line, or knows that one was written, and now asks about it.
+///
+/// # Errors
+/// `ingest_behind` when `timeout_ms` runs out; its detail carries the present `offset` and `seq`.
+/// `path_outside` for a path under no source.
+#[derive(Debug, Clone, Copy)]
+pub struct Sync;
+
+impl Method for Sync {
+    const NAME: &'static str = "thread/sync";
+    type Params = SyncParams;
+    type Result = SyncResult;
+}
+
+/// Which transcript, and how far. Exactly one of `thread_id` and `path` is given.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "ThreadSyncParams")]
+pub struct SyncParams {
+    /// A known thread.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread_id: Option<String>,
+    /// A transcript file under a source, also one that was never seen before; an absolute path.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// Bytes that have to be ingested; absent: all that the file has now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_offset: Option<u64>,
+    /// Milliseconds to wait; absent: `limit::SYNC_TIMEOUT_MS_DEFAULT`,
+    /// lowered to `limit::SYNC_TIMEOUT_MS_MAX`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+}
+
+/// How far the transcript is ingested.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "ThreadSyncResult")]
+pub struct SyncResult {
+    /// The thread in it.
+    pub thread_id: String,
+    /// Bytes ingested, up to the end of a line.
+    pub offset: u64,
+    /// Lines ingested.
+    pub seq: u64,
+}

@@ -15,4 +15,8 @@
 pub mod digest;
 pub mod fold;
 pub mod item;
+pub mod limits;
+pub mod rollout;
+pub mod text;
+pub mod thread;
 pub mod tokens;

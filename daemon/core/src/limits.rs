@@ -1,0 +1,83 @@
+//! Every bound of the core in one table: value, unit, source.
+//!
+//! Bounds named by requirement document 002 §5.2 keep its values; the rest were chosen so that a
+//! saved fold stays near 100 KB for the busiest thread measured.
+
+/// Bytes of an index row's excerpt.
+pub const EXCERPT_BYTES: usize = 160;
+
+/// Bytes of text looked at (and redacted) to make an excerpt: wide enough that no secret is cut
+/// before it is recognised.
+pub const EXCERPT_WINDOW_BYTES: usize = 1_024;
+
+/// Bytes kept of a user's request. A longer one is cut in its middle; its handle gives the rest.
+pub const REQUEST_BYTES: usize = 16 * 1_024;
+
+/// Requests kept: the active one and those before it.
+pub const REQUESTS: usize = 24;
+
+/// Bytes kept of each request that is no longer the active one.
+pub const OLD_REQUEST_BYTES: usize = 400;
+
+/// Bytes of a command line kept.
+pub const COMMAND_BYTES: usize = 600;
+
+/// Commands kept, newest use first.
+pub const COMMANDS: usize = 96;
+
+/// Files kept: read, searched, listed, edited.
+pub const FILES: usize = 320;
+
+/// Bytes of a path; a longer one is not taken for a path.
+pub const PATH_BYTES: usize = 240;
+
+/// Identifiers kept for the whole thread.
+pub const TERMS: usize = 640;
+
+/// Bytes of an identifier.
+pub const TERM_BYTES: usize = 80;
+
+/// Errors kept, newest last.
+pub const ERRORS: usize = 4;
+
+/// Bytes of an error's text.
+pub const ERROR_BYTES: usize = 400;
+
+/// Bytes kept of an assistant message.
+pub const NOTE_BYTES: usize = 600;
+
+/// Assistant messages kept, newest last.
+pub const NOTES: usize = 6;
+
+/// Calls awaiting their output.
+pub const PENDING_CALLS: usize = 64;
+
+/// Turns that a rollback can reach: more are rarely rolled back, and each keeps a copy of the plan.
+pub const ROLLBACK_TURNS: usize = 32;
+
+/// Touched files reported to the host at once.
+pub const TOUCHES: usize = 256;
+
+/// Facts (document 002, `maxFactsTotal`).
+pub const FACTS: usize = 64;
+
+/// Decisions (document 002, `maxDecisionsTotal`).
+pub const DECISIONS: usize = 32;
+
+/// Plan steps (document 002, `maxPlanStepsTotal`).
+pub const PLAN_STEPS: usize = 32;
+
+/// Recent artifacts (document 002, `maxRecentArtifacts`).
+pub const RECENT_ARTIFACTS: usize = 16;
+
+/// Characters of a fact's or decision's text (document 002, `maxValueChars`).
+pub const VALUE_CHARS: usize = 160;
+
+/// Dependencies of one fact.
+pub const FACT_DEPENDENCIES: usize = 16;
+
+/// Characters of a plan step.
+pub const STEP_CHARS: usize = 240;
+
+/// Bytes of a head or meta string (title, branch, model …).
+pub const NAME_BYTES: usize = 200;

@@ -1,0 +1,181 @@
+//! One transcript line, read into a closed model.
+//!
+//! Agents change their formats every few weeks, and one file can hold lines of several versions.
+//! So each line is judged alone, by its own keys, never by the file or by the version it names.
+//! What is not understood is [`Body::Unknown`] or [`Body::Malformed`]: counted and passed over,
+//! never an error.
+
+pub mod codex;
+pub mod contextual;
+pub mod output;
+pub mod patch;
+mod scan;
+pub mod shell;
+pub mod tool;
+
+use std::borrow::Cow;
+
+/// What one line says.
+#[derive(Debug)]
+pub struct Entry<'a> {
+    /// Unix milliseconds of the line, when it is dated.
+    pub at_ms: Option<i64>,
+    /// The rest.
+    pub body: Body<'a>,
+}
+
+/// The kinds of line that matter to a thread's state.
+#[derive(Debug)]
+pub enum Body<'a> {
+    /// Identity of the thread; several may stand in one file, the first one counts.
+    Meta(Box<Meta>),
+    /// Settings of the turn that follows.
+    Settings {
+        /// Working folder.
+        cwd: Option<String>,
+        /// Model asked.
+        model: Option<String>,
+    },
+    /// A history item and its estimated tokens.
+    Item(Item<'a>, u64),
+    /// The agent compacted its history.
+    Compacted(Compacted<'a>),
+    /// The person took back the last turns.
+    RolledBack {
+        /// How many.
+        turns: u64,
+    },
+    /// A turn ended by itself.
+    TurnComplete,
+    /// A turn was interrupted.
+    TurnAborted,
+    /// The harness reports files it changed.
+    FilesChanged {
+        /// Call that changed them.
+        call_id: Cow<'a, str>,
+        /// Whether it worked.
+        success: bool,
+        /// Path and what became of it.
+        changes: Vec<patch::FileOp>,
+    },
+    /// The harness reports a finished command, perhaps one no call shows (nested in code).
+    CommandDone {
+        /// Call or nested call that ran it.
+        call_id: Cow<'a, str>,
+        /// The script.
+        command: String,
+        /// Its exit status, if it ended.
+        exit_code: Option<i64>,
+    },
+    /// Known, and nothing to keep: counters, duplicates of items, settings echoes.
+    Passed,
+    /// An object of a kind this version does not know.
+    Unknown,
+    /// No JSON object.
+    Malformed,
+}
+
+/// Identity of a thread.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Meta {
+    /// Thread id.
+    pub id: Option<String>,
+    /// Unix milliseconds of creation.
+    pub created_at_ms: Option<i64>,
+    /// Working folder.
+    pub cwd: Option<String>,
+    /// Program.
+    pub originator: Option<String>,
+    /// Its version.
+    pub cli_version: Option<String>,
+    /// How it came to be.
+    pub kind: crate::thread::ThreadKind,
+    /// Thread that spawned it.
+    pub parent_thread_id: Option<String>,
+    /// Thread it was forked from.
+    pub forked_from: Option<String>,
+    /// Transcript continued by reference.
+    pub history_base: Option<crate::thread::HistoryBase>,
+    /// Branch at the start.
+    pub git_branch: Option<String>,
+}
+
+/// A history item in the Responses API form.
+#[derive(Debug)]
+pub enum Item<'a> {
+    /// A message; parts joined by newlines, images left out.
+    Message {
+        /// Who speaks.
+        role: Role,
+        /// The words.
+        text: Cow<'a, str>,
+        /// Base64 bytes of inline images and how many there are.
+        images: Images,
+    },
+    /// Reasoning; `encrypted` characters of payload.
+    Reasoning {
+        /// Length of the encrypted payload, in characters.
+        encrypted: Option<u64>,
+    },
+    /// A call of a tool.
+    Call(tool::Call<'a>),
+    /// What a tool answered.
+    Output {
+        /// Pairs it with its call.
+        call_id: Cow<'a, str>,
+        /// Its text parts, joined by newlines.
+        text: Cow<'a, str>,
+        /// Inline images.
+        images: Images,
+    },
+    /// An opaque compaction of `encrypted` characters.
+    Opaque {
+        /// Length of the encrypted payload, in characters.
+        encrypted: u64,
+    },
+    /// A call whose output is part of itself, such as a web search.
+    Other {
+        /// Words worth an excerpt.
+        text: Cow<'a, str>,
+    },
+    /// Kept by some versions, never shown to the model.
+    Invisible,
+}
+
+/// Inline images of an item.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Images {
+    /// How many.
+    pub count: u64,
+    /// Bytes of their base64 text.
+    pub bytes: u64,
+}
+
+/// Who speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// The person, or the harness in their name.
+    User,
+    /// The model.
+    Assistant,
+    /// The harness.
+    Developer,
+}
+
+/// A compaction that the agent made.
+#[derive(Debug)]
+pub struct Compacted<'a> {
+    /// The summary; empty when it is opaque.
+    pub message: Cow<'a, str>,
+    /// Estimated tokens and items of the history that replaces everything before, when it is given.
+    pub replacement: Option<Replacement>,
+}
+
+/// Size of a replacement history.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Replacement {
+    /// Items.
+    pub items: u64,
+    /// Estimated tokens.
+    pub tokens: u64,
+}

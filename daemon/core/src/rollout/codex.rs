@@ -1,0 +1,163 @@
+//! One line of a Codex rollout, any generation (`facts/rollout-formats.md` §1).
+//!
+//! Four shapes occur, also side by side in one file: the envelope `{timestamp, type, payload}`,
+//! with or without `ordinal` and `metadata`; the bare item of 2025; `{"record_type":"state"}`; and
+//! the bare meta line `{id, timestamp, instructions, git}`. Kinds that hold nothing are passed over
+//! unparsed; the others are parsed once, borrowing from the line.
+
+mod event;
+mod item;
+mod meta;
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::{Body, Entry, scan};
+
+pub use item::estimate;
+
+/// Objects read from one line: a torn write can leave two, more is noise.
+const OBJECTS_MAX: usize = 8;
+
+/// A string that borrows from the line where it holds no escape.
+#[derive(Deserialize, Debug, Default, Clone)]
+#[serde(transparent)]
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
+/// Any shape of line, its payload unread.
+#[derive(Deserialize)]
+struct Envelope<'a> {
+    #[serde(borrow)]
+    timestamp: Option<&'a RawValue>,
+    #[serde(borrow, rename = "type")]
+    kind: Option<Text<'a>>,
+    #[serde(borrow)]
+    payload: Option<&'a RawValue>,
+    #[serde(borrow)]
+    record_type: Option<&'a RawValue>,
+    #[serde(borrow)]
+    instructions: Option<&'a RawValue>,
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
+}
+
+/// Reads a line given without its newline and shows each object on it to `visit`. Blank lines show
+/// nothing.
+pub fn read(line: &[u8], visit: &mut dyn FnMut(Entry<'_>)) {
+    let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii();
+    if line.is_empty() {
+        return;
+    }
+    let scanned = scan::scan(line);
+    if let Some(scanned) = &scanned
+        && scan::is_passed(scanned, line)
+    {
+        return visit(Entry { at_ms: time(scanned.timestamp), body: Body::Passed });
+    }
+    if let Ok(text) = std::str::from_utf8(line) {
+        if let Some(scanned) = scanned
+            && let Some(body) =
+                scan::payload(&scanned, text).and_then(|p| enveloped(scanned.kind, p))
+        {
+            return visit(Entry { at_ms: time(scanned.timestamp), body });
+        }
+        if read_objects(text, visit) {
+            return;
+        }
+    }
+    match repair(line) {
+        Some(repaired) if read_objects(&repaired, visit) => {}
+        _ => visit(Entry { at_ms: None, body: Body::Malformed }),
+    }
+}
+
+/// Shows each object of the line; false, with nothing shown, when the first is no object.
+fn read_objects(line: &str, visit: &mut dyn FnMut(Entry<'_>)) -> bool {
+    let mut objects = serde_json::Deserializer::from_str(line).into_iter::<&RawValue>();
+    let mut shown = 0;
+    while shown < OBJECTS_MAX {
+        let Some(Ok(object)) = objects.next() else { break };
+        match serde_json::from_str::<Envelope<'_>>(object.get()) {
+            Ok(envelope) => visit(entry(&envelope, object.get())),
+            Err(_) if shown == 0 => return false,
+            Err(_) => break,
+        }
+        shown += 1;
+    }
+    if shown > 0 && objects.byte_offset() < line.len() && shown < OBJECTS_MAX {
+        visit(Entry { at_ms: None, body: Body::Malformed });
+    }
+    shown > 0
+}
+
+fn entry<'a>(envelope: &Envelope<'a>, object: &'a str) -> Entry<'a> {
+    let timestamp =
+        envelope.timestamp.and_then(|raw| serde_json::from_str::<Text<'_>>(raw.get()).ok());
+    let at_ms = timestamp.and_then(|text| time(&text.0));
+    let is_meta = envelope.id.is_some() && (envelope.instructions.is_some() || at_ms.is_some());
+    let body = match (&envelope.kind, envelope.payload) {
+        (Some(kind), Some(payload)) => enveloped(&kind.0, payload.get()),
+        (Some(_), None) => item::read(object),
+        (None, _) if envelope.record_type.is_some() => Some(Body::Passed),
+        (None, None) if is_meta => meta::read(object),
+        (None, _) => None,
+    };
+    Entry { at_ms, body: body.unwrap_or(Body::Unknown) }
+}
+
+/// Reads a payload by its envelope's kind; `None` when it is not of the shape that kind has.
+fn enveloped<'a>(kind: &str, payload: &'a str) -> Option<Body<'a>> {
+    match kind {
+        "response_item" => item::read(payload),
+        "session_meta" => meta::read(payload),
+        "turn_context" => meta::settings(payload),
+        "compacted" => item::compacted(payload),
+        "event_msg" => event::read(payload),
+        "world_state"
+        | "token_usage_record"
+        | "retained_context"
+        | "security_risk_score"
+        | "inter_agent_communication_metadata" => Some(Body::Passed),
+        _ => None,
+    }
+}
+
+/// Unix milliseconds of an RFC 3339 time.
+fn time(text: &str) -> Option<i64> {
+    text.parse::<jiff::Timestamp>().ok().map(jiff::Timestamp::as_millisecond)
+}
+
+/// Makes a line with bytes that are not UTF-8, or with halves of surrogate pairs, readable: both
+/// stand inside strings, where a replacement character says the same.
+fn repair(line: &[u8]) -> Option<String> {
+    let text = String::from_utf8_lossy(line);
+    let mut out = String::with_capacity(text.len());
+    let mut rest: &str = &text;
+    while let Some(at) = rest.find("\\u") {
+        let escaped_backslash =
+            rest[..at].bytes().rev().take_while(|b| *b == b'\\').count() % 2 == 1;
+        let unit = |from: usize| {
+            rest.get(from..from + 4).and_then(|hex| u16::from_str_radix(hex, 16).ok())
+        };
+        let first = unit(at + 2);
+        let pair = rest.get(at + 6..at + 8) == Some("\\u");
+        let second = if pair { unit(at + 8) } else { None };
+        out.push_str(&rest[..at]);
+        let taken = match (first, second) {
+            _ if escaped_backslash => 2,
+            (Some(0xD800..=0xDBFF), Some(0xDC00..=0xDFFF)) => 12,
+            (Some(0xD800..=0xDFFF), _) => {
+                out.push('\u{FFFD}');
+                rest = &rest[at + 6..];
+                continue;
+            }
+            _ => 2,
+        };
+        out.push_str(&rest[at..at + taken]);
+        rest = &rest[at + taken..];
+    }
+    out.push_str(rest);
+    (out.as_bytes() != line).then_some(out)
+}

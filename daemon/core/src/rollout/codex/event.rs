@@ -1,0 +1,135 @@
+//! `event_msg` lines: only those that tell what no item tells.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::super::patch::{FileOp, Op};
+use super::super::{Body, shell};
+use super::Text;
+
+#[derive(Deserialize)]
+struct Event<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Text<'a>,
+    #[serde(borrow)]
+    call_id: Option<Text<'a>>,
+    success: Option<bool>,
+    changes: Option<BTreeMap<String, Change>>,
+    num_turns: Option<u64>,
+    command: Option<Value>,
+    exit_code: Option<i64>,
+    #[serde(borrow)]
+    item: Option<CompletedItem<'a>>,
+}
+
+/// The typed item of the paginated generation.
+#[derive(Deserialize)]
+struct CompletedItem<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Option<Text<'a>>,
+    #[serde(borrow)]
+    id: Option<Text<'a>>,
+    #[serde(borrow)]
+    status: Option<Text<'a>>,
+    changes: Option<BTreeMap<String, Change>>,
+    command: Option<Value>,
+    exit_code: Option<i64>,
+}
+
+#[derive(Deserialize)]
+struct Change {
+    #[serde(rename = "type")]
+    kind: String,
+    content: Option<String>,
+    move_path: Option<String>,
+}
+
+/// Reads an event's payload.
+pub(super) fn read(payload: &str) -> Option<Body<'_>> {
+    let event = serde_json::from_str::<Event<'_>>(payload).ok()?;
+    let call_id = event.call_id.map(|id| id.0).unwrap_or_default();
+    Some(match event.kind.0.as_ref() {
+        "thread_rolled_back" => Body::RolledBack { turns: event.num_turns.unwrap_or(0) },
+        "task_complete" | "turn_complete" => Body::TurnComplete,
+        "turn_aborted" => Body::TurnAborted,
+        "patch_apply_end" => {
+            files_changed(call_id, event.success.unwrap_or(true), event.changes.unwrap_or_default())
+        }
+        "exec_command_end" => command_done(call_id, event.command.as_ref(), event.exit_code),
+        "item_completed" => event.item.map_or(Body::Passed, completed),
+        "token_count"
+        | "agent_message"
+        | "agent_reasoning"
+        | "agent_reasoning_raw_content"
+        | "user_message"
+        | "context_compacted"
+        | "task_started"
+        | "turn_started"
+        | "mcp_tool_call_end"
+        | "web_search_end"
+        | "view_image_tool_call"
+        | "image_generation_end"
+        | "thread_settings_applied"
+        | "entered_review_mode"
+        | "exited_review_mode"
+        | "error"
+        | "collab_waiting_end"
+        | "collab_agent_spawn_end"
+        | "collab_agent_interaction_end"
+        | "guardian_assessment"
+        | "thread_goal_updated"
+        | "sub_agent_activity" => Body::Passed,
+        _ => Body::Unknown,
+    })
+}
+
+fn completed(item: CompletedItem<'_>) -> Body<'_> {
+    let call_id = item.id.map(|id| id.0).unwrap_or_default();
+    match item.kind.as_ref().map(|kind| kind.0.as_ref()) {
+        Some("FileChange") => {
+            let success = item.status.is_none_or(|status| status.0 == "completed");
+            files_changed(call_id, success, item.changes.unwrap_or_default())
+        }
+        Some("CommandExecution") => command_done(call_id, item.command.as_ref(), item.exit_code),
+        _ => Body::Passed,
+    }
+}
+
+fn files_changed(
+    call_id: Cow<'_, str>,
+    success: bool,
+    changes: BTreeMap<String, Change>,
+) -> Body<'_> {
+    let changes = changes.into_iter().flat_map(|(path, change)| ops(path, change)).collect();
+    Body::FilesChanged { call_id, success, changes }
+}
+
+fn ops(path: String, change: Change) -> Vec<FileOp> {
+    let op = match change.kind.as_str() {
+        "add" => Op::Created { content: change.content },
+        "delete" => Op::Deleted,
+        _ => Op::Edited,
+    };
+    match change.move_path {
+        Some(to) => vec![FileOp { path, op: Op::Deleted }, FileOp { path: to, op: Op::Edited }],
+        None => vec![FileOp { path, op }],
+    }
+}
+
+fn command_done<'a>(
+    call_id: Cow<'a, str>,
+    command: Option<&Value>,
+    exit_code: Option<i64>,
+) -> Body<'a> {
+    let command = match command {
+        Some(Value::String(script)) => script.clone(),
+        Some(Value::Array(argv)) => {
+            shell::script_of(&argv.iter().filter_map(Value::as_str).collect::<Vec<_>>())
+        }
+        _ => return Body::Passed,
+    };
+    Body::CommandDone { call_id, command, exit_code }
+}

@@ -1,0 +1,243 @@
+//! `response_item` and `compacted` payloads.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+
+use super::super::tool::Call;
+use super::super::{Body, Compacted, Images, Item, Replacement, Role};
+use super::Text;
+use crate::tokens;
+
+#[derive(Deserialize)]
+struct Wire<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Text<'a>,
+    #[serde(borrow)]
+    role: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    content: Content<'a>,
+    #[serde(borrow)]
+    name: Option<Text<'a>>,
+    #[serde(borrow)]
+    namespace: Option<Text<'a>>,
+    #[serde(borrow)]
+    arguments: Option<&'a RawValue>,
+    #[serde(borrow)]
+    input: Option<Text<'a>>,
+    #[serde(borrow)]
+    call_id: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    output: Content<'a>,
+    #[serde(borrow)]
+    action: Option<&'a RawValue>,
+    #[serde(borrow)]
+    encrypted_content: Option<Text<'a>>,
+}
+
+/// One part of a message's or an output's content.
+#[derive(Deserialize)]
+struct Part<'a> {
+    #[serde(borrow)]
+    text: Option<Text<'a>>,
+    #[serde(borrow)]
+    image_url: Option<Url<'a>>,
+}
+
+/// An image's address: a string, or the object that chat APIs use, which is left alone.
+struct Url<'a>(Option<Cow<'a, str>>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Url<'a> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = <&RawValue>::deserialize(deserializer)?;
+        Ok(Self(serde_json::from_str::<Text<'de>>(raw.get()).ok().map(|text| text.0)))
+    }
+}
+
+#[derive(Deserialize)]
+struct CompactedWire<'a> {
+    #[serde(borrow)]
+    message: Option<Text<'a>>,
+    #[serde(borrow)]
+    replacement_history: Option<Vec<&'a RawValue>>,
+}
+
+/// Reads an item's payload, or a bare item line.
+pub(super) fn read(payload: &str) -> Option<Body<'_>> {
+    let wire = serde_json::from_str::<Wire<'_>>(payload).ok()?;
+    let call_id = wire.call_id.map(|id| id.0).unwrap_or_default();
+    let item = match wire.kind.0.as_ref() {
+        "message" => {
+            let Content { text, images } = wire.content;
+            let role = match wire.role.as_ref().map(|role| role.0.as_ref()) {
+                Some("user") => Role::User,
+                Some("assistant") => Role::Assistant,
+                _ => Role::Developer,
+            };
+            Item::Message { role, text, images }
+        }
+        "reasoning" => {
+            Item::Reasoning { encrypted: wire.encrypted_content.map(|text| text.0.len() as u64) }
+        }
+        "function_call" | "custom_tool_call" | "local_shell_call" => {
+            let arguments = match (wire.input, wire.arguments.or(wire.action)) {
+                (Some(input), _) => input.0,
+                (None, Some(raw)) => string_or_raw(raw),
+                (None, None) => Cow::Borrowed(""),
+            };
+            let name = wire.name.map(|name| name.0).unwrap_or(Cow::Borrowed("shell"));
+            Item::Call(Call { call_id, name, namespace: wire.namespace.map(|n| n.0), arguments })
+        }
+        "function_call_output" | "custom_tool_call_output" => {
+            let Content { text, images } = wire.output;
+            Item::Output { call_id, text, images }
+        }
+        "compaction" | "compaction_summary" | "context_compaction" => {
+            Item::Opaque { encrypted: wire.encrypted_content.map_or(0, |text| text.0.len() as u64) }
+        }
+        "web_search_call"
+        | "tool_search_call"
+        | "tool_search_output"
+        | "image_generation_call"
+        | "additional_tools"
+        | "agent_message" => {
+            Item::Other { text: wire.action.or(wire.arguments).map_or("", RawValue::get).into() }
+        }
+        "ghost_snapshot" => Item::Invisible,
+        _ => return Some(Body::Unknown),
+    };
+    let tokens = estimate_parsed(&item, payload.len() as u64);
+    Some(Body::Item(item, tokens))
+}
+
+/// Reads a `compacted` payload.
+pub(super) fn compacted(payload: &str) -> Option<Body<'_>> {
+    let wire = serde_json::from_str::<CompactedWire<'_>>(payload).ok()?;
+    let replacement = wire.replacement_history.map(|items| Replacement {
+        items: items.len() as u64,
+        tokens: items.iter().map(|raw| estimate(raw.get())).sum(),
+    });
+    let message = wire.message.map(|m| m.0).unwrap_or_default();
+    Some(Body::Compacted(Compacted { message, replacement }))
+}
+
+/// Estimates the tokens of one item given as JSON.
+pub fn estimate(item: &str) -> u64 {
+    match read(item) {
+        Some(Body::Item(_, tokens)) => tokens,
+        _ => tokens::of_bytes(item.len() as u64),
+    }
+}
+
+/// Estimates an item whose JSON has `bytes` bytes (rules of [`crate::tokens`]).
+fn estimate_parsed(item: &Item<'_>, bytes: u64) -> u64 {
+    let images = match item {
+        Item::Reasoning { encrypted: Some(chars) } | Item::Opaque { encrypted: chars } => {
+            return tokens::of_encrypted(*chars);
+        }
+        Item::Invisible => return 0,
+        Item::Message { images, .. } | Item::Output { images, .. } => *images,
+        _ => Images::default(),
+    };
+    tokens::of_bytes(bytes.saturating_sub(images.bytes) + images.count * tokens::IMAGE_BYTES)
+}
+
+/// Text and images of a message's content or a call's output.
+#[derive(Default)]
+struct Content<'a> {
+    text: Cow<'a, str>,
+    images: Images,
+}
+
+impl<'a> Content<'a> {
+    fn push(&mut self, part: Part<'a>) {
+        if let Some(url) = part.image_url.and_then(|url| url.0)
+            && let Some((_, base64)) = url.split_once(";base64,")
+        {
+            self.images.count += 1;
+            self.images.bytes += base64.len() as u64;
+        }
+        match part.text.map(|text| text.0).filter(|text| !text.is_empty()) {
+            None => {}
+            Some(text) if self.text.is_empty() => self.text = text,
+            Some(text) => {
+                let all = self.text.to_mut();
+                all.push('\n');
+                all.push_str(&text);
+            }
+        }
+    }
+}
+
+/// A content is a string, an array of parts, or (in formats to come) something else, which counts
+/// for nothing.
+impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ContentVisitor)
+    }
+}
+
+struct ContentVisitor;
+
+impl<'de> Visitor<'de> for ContentVisitor {
+    type Value = Content<'de>;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a string or an array of parts")
+    }
+
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+        Ok(Content { text: Cow::Borrowed(text), images: Images::default() })
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(Content { text: Cow::Owned(text.to_owned()), images: Images::default() })
+    }
+
+    fn visit_string<E>(self, text: String) -> Result<Self::Value, E> {
+        Ok(Content { text: Cow::Owned(text), images: Images::default() })
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Self::Value, A::Error> {
+        let mut content = Content::default();
+        while let Some(part) = parts.next_element::<Part<'de>>()? {
+            content.push(part);
+        }
+        Ok(content)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(Content::default())
+    }
+
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(Content::default())
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
+        Ok(Content::default())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
+        Ok(Content::default())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
+        Ok(Content::default())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
+        Ok(Content::default())
+    }
+}
+
+/// Arguments are a JSON string; an object stands for itself.
+fn string_or_raw(raw: &RawValue) -> Cow<'_, str> {
+    match serde_json::from_str::<Text<'_>>(raw.get()) {
+        Ok(text) => text.0,
+        Err(_) => Cow::Borrowed(raw.get()),
+    }
+}

@@ -1,0 +1,80 @@
+//! Identity and settings lines: `session_meta`, `turn_context`, the bare first line of 2025.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::super::{Body, Meta};
+use crate::thread::{HistoryBase, ThreadKind};
+
+/// These lines are few, large and change keys with every release: read loosely, by name.
+#[derive(Deserialize)]
+struct Wire {
+    id: Option<String>,
+    timestamp: Option<String>,
+    cwd: Option<String>,
+    originator: Option<String>,
+    cli_version: Option<String>,
+    source: Option<Value>,
+    thread_source: Option<Value>,
+    parent_thread_id: Option<String>,
+    forked_from_id: Option<String>,
+    history_base: Option<Value>,
+    git: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct Turn {
+    cwd: Option<String>,
+    model: Option<String>,
+}
+
+/// Reads a meta payload, or the bare meta line itself.
+pub(super) fn read<'a>(payload: &str) -> Option<Body<'a>> {
+    let wire = serde_json::from_str::<Wire>(payload).ok()?;
+    let spawn =
+        wire.source.as_ref().and_then(|s| s.pointer("/subagent/thread_spawn/parent_thread_id"));
+    let parent = wire.parent_thread_id.or_else(|| spawn.and_then(Value::as_str).map(str::to_owned));
+    let is_internal =
+        wire.thread_source.as_ref().and_then(Value::as_str) == Some("memory_consolidation");
+    Some(Body::Meta(Box::new(Meta {
+        created_at_ms: wire.timestamp.as_deref().and_then(super::time),
+        kind: if is_internal { ThreadKind::Other } else { kind(wire.source.as_ref()) },
+        parent_thread_id: parent,
+        forked_from: wire.forked_from_id,
+        history_base: wire.history_base.and_then(history_base),
+        git_branch: wire.git.and_then(|git| git["branch"].as_str().map(str::to_owned)),
+        id: wire.id,
+        cwd: wire.cwd,
+        originator: wire.originator,
+        cli_version: wire.cli_version,
+    })))
+}
+
+/// Reads a `turn_context` payload.
+pub(super) fn settings<'a>(payload: &str) -> Option<Body<'a>> {
+    let turn = serde_json::from_str::<Turn>(payload).ok()?;
+    Some(Body::Settings { cwd: turn.cwd, model: turn.model })
+}
+
+/// `source` is a word or an object; a missing one meant the editor.
+fn kind(source: Option<&Value>) -> ThreadKind {
+    match source {
+        None | Some(Value::Null) => ThreadKind::Interactive,
+        Some(Value::String(word)) => match word.as_str() {
+            "cli" | "vscode" => ThreadKind::Interactive,
+            "exec" => ThreadKind::Exec,
+            _ => ThreadKind::Other,
+        },
+        Some(object) if object.get("subagent").is_some() => ThreadKind::Subagent,
+        Some(object) if object.get("custom").is_some() => ThreadKind::Interactive,
+        Some(_) => ThreadKind::Other,
+    }
+}
+
+fn history_base(value: Value) -> Option<HistoryBase> {
+    Some(HistoryBase {
+        thread_id: value.get("thread_id")?.as_str()?.to_owned(),
+        end_ordinal_exclusive: value.get("end_ordinal_exclusive")?.as_u64()?,
+        end_byte_offset: value.get("end_byte_offset").and_then(Value::as_u64),
+    })
+}

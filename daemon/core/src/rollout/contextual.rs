@@ -1,0 +1,62 @@
+//! Which user-role messages are not words of the person.
+//!
+//! Harnesses put context into the history as user messages. Taking one for a request would make the
+//! checkpoint pursue a file listing.
+
+/// Openings of messages that a harness writes in the person's name
+/// (`facts/rollout-formats.md` §5, prefixes seen in 332 public sessions).
+const OPENINGS: [&str; 19] = [
+    "<environment_context>",
+    "# AGENTS.md instructions",
+    "<user_instructions>",
+    "<INSTRUCTIONS>",
+    "<turn_aborted>",
+    "<skill>",
+    "<subagent_notification>",
+    "<user_action>",
+    "<user_shell_command>",
+    "<project_memory>",
+    "<sidecar_compacted_history>",
+    "<permissions instructions>",
+    "<collaboration_mode>",
+    "<system-reminder>",
+    "<hook_prompt",
+    "<recommended_plugins>",
+    "Warning: ",
+    "[SESSION_CHECKPOINT v1]",
+    "Another language model started to solve this problem",
+];
+
+/// Marks the request inside a message that an editor wrapped in context.
+const EDITOR_REQUEST: &str = "## My request for Codex:";
+
+/// The person's own words in a user message, or `None` when the harness wrote it.
+pub fn request(text: &str) -> Option<&str> {
+    let text = text.trim();
+    if let Some((_, request)) = text.split_once(EDITOR_REQUEST) {
+        let request = request.trim();
+        return (!request.is_empty()).then_some(request);
+    }
+    if text.is_empty() || OPENINGS.iter().any(|opening| text.starts_with(opening)) {
+        return None;
+    }
+    Some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_told_from_context() {
+        assert_eq!(request(" fix the parser\n"), Some("fix the parser"));
+        assert_eq!(
+            request("# Context from my IDE setup:\n…\n## My request for Codex:\nfix it"),
+            Some("fix it")
+        );
+        for text in ["", "<environment_context>\n<cwd>/w</cwd>", "# AGENTS.md instructions for /w"]
+        {
+            assert_eq!(request(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! What a tool answered: text, exit status, the tests it counted, the line that says what failed.
+
+use serde::Deserialize;
+
+/// A tool's answer, unwrapped from the three envelopes of `facts/rollout-formats.md` §5.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Answer<'a> {
+    /// Exit status of the command, when the answer tells it.
+    pub exit_code: Option<i64>,
+    /// Whether the tool itself refused or failed before any command ran.
+    pub refused: bool,
+    /// The command still runs in the background.
+    pub running: bool,
+    /// What was printed.
+    pub text: std::borrow::Cow<'a, str>,
+}
+
+/// Counts that a test runner printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, Deserialize)]
+pub struct TestCounts {
+    /// Tests that passed.
+    pub passed: u64,
+    /// Tests that failed.
+    pub failed: u64,
+}
+
+#[derive(Deserialize)]
+struct Structured<'a> {
+    #[serde(borrow)]
+    output: std::borrow::Cow<'a, str>,
+    #[serde(default)]
+    metadata: Option<Metadata>,
+}
+
+#[derive(Deserialize)]
+struct Metadata {
+    exit_code: Option<i64>,
+}
+
+/// Openings of answers in which the harness, not a command, speaks.
+const REFUSALS: [&str; 8] = [
+    "exec command rejected",
+    "exec_command failed",
+    "execution error",
+    "unsupported call",
+    "failed to parse",
+    "apply_patch verification failed",
+    "patch rejected",
+    "aborted",
+];
+
+/// Unwraps a tool's answer.
+pub fn read(output: &str) -> Answer<'_> {
+    if output.starts_with('{')
+        && let Ok(structured) = serde_json::from_str::<Structured<'_>>(output)
+    {
+        return Answer {
+            exit_code: structured.metadata.and_then(|m| m.exit_code),
+            refused: false,
+            running: false,
+            text: structured.output,
+        };
+    }
+    let head = crate::text::prefix(output, 400);
+    let exit_code = number_after(head, "Exit code: ")
+        .or_else(|| number_after(head, "Process exited with code "));
+    let is_wrapped = ["Exit code:", "Chunk ID:", "Wall time:"].iter().any(|w| head.starts_with(w));
+    let text = match output.split_once("Output:\n") {
+        Some((_, text)) if is_wrapped => text,
+        _ => output,
+    };
+    Answer {
+        exit_code: if is_wrapped { exit_code } else { None },
+        refused: REFUSALS.iter().any(|opening| output.starts_with(opening)),
+        running: is_wrapped && head.contains("Process running with session ID"),
+        text: text.into(),
+    }
+}
+
+fn number_after(text: &str, label: &str) -> Option<i64> {
+    let rest = text.split_once(label)?.1;
+    let end = rest.find(|c: char| !c.is_ascii_digit() && c != '-').unwrap_or(rest.len());
+    rest[..end].parse().ok()
+}
+
+/// Counts of the last summary a test runner printed: cargo and libtest, nextest, pytest, jest and
+/// vitest, go, mocha, dotnet, node. `None` when no summary is recognised.
+pub fn test_counts(text: &str) -> Option<TestCounts> {
+    let tail = crate::text::suffix(text, 16 * 1_024);
+    let mut total: Option<TestCounts> = None;
+    for line in tail.lines() {
+        let lower = line.trim().to_ascii_lowercase();
+        let is_summary = ["test result:", "tests:", "summary", "passed!", "failed!", "tests  "]
+            .iter()
+            .any(|mark| lower.starts_with(mark))
+            || (lower.contains(" passed") || lower.contains(" failed")) && lower.contains(" in ");
+        if !is_summary || lower.starts_with("test files") || lower.starts_with("test suites") {
+            continue;
+        }
+        let count = |word: &str| number_before(&lower, word);
+        let (passed, failed) = (count("passed"), count("failed"));
+        if passed.is_none() && failed.is_none() {
+            continue;
+        }
+        let seen = total.get_or_insert_default();
+        seen.passed += passed.unwrap_or(0);
+        seen.failed += failed.unwrap_or(0);
+    }
+    total
+}
+
+/// The number just before `word` or, as in "failed: 2", just after it.
+fn number_before(line: &str, word: &str) -> Option<u64> {
+    line.match_indices(word).find_map(|(at, _)| {
+        let before = line[..at].trim_end();
+        let digits = before.len() - before.trim_end_matches(|c: char| c.is_ascii_digit()).len();
+        let after = line[at + word.len()..].strip_prefix(':').unwrap_or_default().trim_start();
+        let end = after.find(|c: char| !c.is_ascii_digit()).unwrap_or(after.len());
+        before[before.len() - digits..].parse().or_else(|_| after[..end].parse()).ok()
+    })
+}
+
+/// Words that open or mark the line that says what went wrong.
+const ERROR_MARKS: [&str; 14] = [
+    "error",
+    "panicked",
+    "exception",
+    "traceback",
+    "failed",
+    "fatal",
+    "cannot",
+    "no such file",
+    "not found",
+    "undefined",
+    "denied",
+    "assert",
+    "fail:",
+    "✗",
+];
+
+/// The lines of a failed command's output that best say what failed, in order: those with an error
+/// word, else the last ones. At most `lines` lines.
+pub fn failure_lines(text: &str, lines: usize) -> Vec<&str> {
+    let tail = crate::text::suffix(text, 8 * 1_024);
+    let candidates: Vec<&str> =
+        tail.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let marked: Vec<&str> = candidates
+        .iter()
+        .copied()
+        .filter(|line| {
+            let lower = crate::text::prefix(line, 300).to_ascii_lowercase();
+            ERROR_MARKS.iter().any(|mark| lower.contains(mark))
+        })
+        .take(lines)
+        .collect();
+    if marked.is_empty() {
+        candidates[candidates.len().saturating_sub(lines)..].to_vec()
+    } else {
+        marked
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_envelopes_are_unwrapped() {
+        for (output, exit_code, text) in [
+            (
+                r#"{"output":"a\nb","metadata":{"exit_code":2,"duration_seconds":0.1}}"#,
+                Some(2),
+                "a\nb",
+            ),
+            ("Exit code: 1\nWall time: 0.2 seconds\nOutput:\nboom", Some(1), "boom"),
+            (
+                "Chunk ID: 5a\nWall time: 0.05 seconds\nProcess exited with code 0\nOutput:\nok",
+                Some(0),
+                "ok",
+            ),
+            ("Plan updated", None, "Plan updated"),
+            ("my own text\nExit code: 3", None, "my own text\nExit code: 3"),
+        ] {
+            let answer = read(output);
+            assert_eq!((answer.exit_code, answer.text.as_ref()), (exit_code, text), "{output}");
+        }
+        assert!(read("exec command rejected by user").refused);
+    }
+
+    #[test]
+    fn test_summaries_are_counted() {
+        for (text, passed, failed) in [
+            ("test result: ok. 12 passed; 0 failed; 1 ignored", 12, 0),
+            (
+                "test result: ok. 2 passed; 0 failed\nx\ntest result: FAILED. 1 passed; 3 failed",
+                3,
+                3,
+            ),
+            ("===== 2 failed, 7 passed in 0.12s =====", 7, 2),
+            ("Tests:       1 failed, 4 passed, 5 total", 4, 1),
+            ("      Tests  3 passed (3)", 3, 0),
+            ("Passed!  - Failed:     0, Passed:    14, Skipped: 0", 14, 0),
+        ] {
+            assert_eq!(test_counts(text), Some(TestCounts { passed, failed }), "{text}");
+        }
+        assert_eq!(test_counts("nothing was tested"), None);
+    }
+
+    #[test]
+    fn the_failing_line_is_found() {
+        let text =
+            "Compiling a\nerror[E0425]: cannot find value `x`\n --> src/a.rs:3:5\nwarning: z";
+        assert_eq!(failure_lines(text, 2)[0], "error[E0425]: cannot find value `x`");
+        assert_eq!(failure_lines("one\ntwo\nthree", 2), ["two", "three"]);
+    }
+}

@@ -1,0 +1,111 @@
+//! The `apply_patch` text: which files, what becomes of them, and the names it touches.
+
+use crate::limits;
+
+const BEGIN: &str = "*** Begin Patch";
+const END: &str = "*** End Patch";
+
+/// One file of a patch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileOp {
+    /// As the agent wrote it.
+    pub path: String,
+    /// What becomes of it.
+    pub op: Op,
+}
+
+/// What becomes of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Op {
+    /// It is new; its content when the patch holds all of it.
+    Created {
+        /// Whole content.
+        content: Option<String>,
+    },
+    /// It changes.
+    Edited,
+    /// It goes.
+    Deleted,
+}
+
+impl FileOp {
+    /// Puts `folder` before a relative path.
+    pub fn resolve(&mut self, folder: Option<&str>) {
+        if let Some(folder) = folder
+            && !self.path.starts_with('/')
+        {
+            self.path = format!("{}/{}", folder.trim_end_matches('/'), self.path);
+        }
+    }
+}
+
+/// The patch inside a script, when running it is the script's purpose.
+pub fn in_script(script: &str) -> Option<&str> {
+    let start = script.find(BEGIN)?;
+    let before = &script[..start];
+    if !(before.contains("apply_patch") || before.contains("applypatch")) {
+        return None;
+    }
+    let end = script[start..].find(END).map_or(script.len(), |at| start + at + END.len());
+    Some(&script[start..end])
+}
+
+/// Reads the files of a patch; text that is no patch has none. A move is a deletion and an edit.
+pub fn parse(patch: &str) -> Vec<FileOp> {
+    let mut ops: Vec<FileOp> = Vec::new();
+    for line in patch.lines() {
+        let Some(rest) = line.strip_prefix("*** ") else {
+            if let Some(FileOp { op: Op::Created { content: Some(content) }, .. }) = ops.last_mut()
+                && let Some(added) = line.strip_prefix('+')
+            {
+                content.push_str(added);
+                content.push('\n');
+            }
+            continue;
+        };
+        if ops.len() >= limits::FILES {
+            break;
+        }
+        let op = |path: &str, op| FileOp { path: path.trim().to_owned(), op };
+        if let Some(path) = rest.strip_prefix("Add File: ") {
+            ops.push(op(path, Op::Created { content: Some(String::new()) }));
+        } else if let Some(path) = rest.strip_prefix("Update File: ") {
+            ops.push(op(path, Op::Edited));
+        } else if let Some(path) = rest.strip_prefix("Delete File: ") {
+            ops.push(op(path, Op::Deleted));
+        } else if let Some(path) = rest.strip_prefix("Move to: ") {
+            if let Some(moved) = ops.last_mut() {
+                moved.op = Op::Deleted;
+            }
+            ops.push(op(path, Op::Edited));
+        }
+    }
+    ops.retain(|op| !op.path.is_empty() && op.path.len() <= limits::PATH_BYTES);
+    ops
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_patch_tells_what_becomes_of_each_file() {
+        let ops = parse(
+            "*** Begin Patch\n*** Add File: new.rs\n+fn a() {}\n+\n*** Update File: old.rs\n@@\n-x\n+y\n\
+             *** Update File: from.rs\n*** Move to: to.rs\n@@\n+z\n*** Delete File: gone.rs\n*** End Patch",
+        );
+        let of = |path: &str| ops.iter().find(|op| op.path == path).map(|op| op.op.clone());
+        assert_eq!(of("new.rs"), Some(Op::Created { content: Some("fn a() {}\n\n".into()) }));
+        assert_eq!(of("old.rs"), Some(Op::Edited));
+        assert_eq!(of("from.rs"), Some(Op::Deleted));
+        assert_eq!(of("to.rs"), Some(Op::Edited));
+        assert_eq!(of("gone.rs"), Some(Op::Deleted));
+        assert_eq!(ops.len(), 5);
+    }
+
+    #[test]
+    fn a_script_that_only_shows_a_patch_is_no_patch() {
+        assert_eq!(in_script("cat x | grep '*** Begin Patch'"), None);
+        assert!(in_script("cd w && apply_patch <<E\n*** Begin Patch\n*** End Patch\nE").is_some());
+    }
+}

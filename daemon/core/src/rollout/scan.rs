@@ -1,0 +1,114 @@
+//! A look at a line's first bytes: is it one of the kinds that hold nothing for us?
+//!
+//! A third of a rollout's bytes are counters and duplicates. Their kind stands in the first hundred
+//! bytes, always in the same order of keys, so they are passed over at memory speed. Anything that
+//! does not look exactly so is parsed. The rest of a line that is passed over is not checked beyond
+//! its last byte.
+
+/// What stands between a payload and the metadata beside it.
+const METADATA_KEY: &str = r#"},"metadata":{"#;
+
+/// Bytes at the end of a line in which that is looked for.
+const METADATA_WINDOW_BYTES: usize = 512;
+
+/// What the first bytes tell.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Scanned<'a> {
+    /// Text of the line's time.
+    pub timestamp: &'a str,
+    /// Envelope kind.
+    pub kind: &'a str,
+    /// The payload's own kind; empty when the payload does not open with one.
+    pub payload_kind: &'a str,
+    /// Where the payload's opening brace stands.
+    pub payload_at: usize,
+}
+
+/// Reads the canonical beginning of an enveloped line.
+pub(super) fn scan(line: &[u8]) -> Option<Scanned<'_>> {
+    let rest = line.strip_prefix(br#"{"timestamp":""#)?;
+    let (timestamp, mut rest) = word(rest)?;
+    if let Some(after) = rest.strip_prefix(br#","ordinal":"#) {
+        let digits = after.iter().take_while(|b| b.is_ascii_digit()).count();
+        rest = &after[digits..];
+    }
+    let (kind, rest) = word(rest.strip_prefix(br#","type":""#)?)?;
+    let rest = rest.strip_prefix(br#","payload":{"#)?;
+    let payload_at = line.len() - rest.len() - 1;
+    let payload_kind = match rest.strip_prefix(br#""type":""#) {
+        Some(rest) => word(rest)?.0,
+        None => "",
+    };
+    Some(Scanned { timestamp, kind, payload_kind, payload_at })
+}
+
+/// The payload of a canonical line, up to the envelope's end or the `metadata` beside it. It is the
+/// payload only if it parses as one: a torn line or a second object on the line leave a tail.
+pub(super) fn payload<'a>(scanned: &Scanned<'_>, line: &'a str) -> Option<&'a str> {
+    let rest = line.get(scanned.payload_at..)?;
+    let tail_at = rest.ceil_char_boundary(rest.len().saturating_sub(METADATA_WINDOW_BYTES));
+    match rest[tail_at..].rfind(METADATA_KEY) {
+        Some(at) => Some(&rest[..=tail_at + at]),
+        None => rest.strip_suffix('}'),
+    }
+}
+
+/// Whether lines of this kind hold nothing that the items beside them do not say.
+pub(super) fn is_passed(scanned: &Scanned<'_>, line: &[u8]) -> bool {
+    line.ends_with(b"}")
+        && match scanned.kind {
+            "event_msg" => matches!(
+                scanned.payload_kind,
+                "token_count"
+                    | "agent_message"
+                    | "agent_reasoning"
+                    | "agent_reasoning_raw_content"
+                    | "user_message"
+                    | "context_compacted"
+                    | "task_started"
+                    | "turn_started"
+                    | "mcp_tool_call_end"
+                    | "web_search_end"
+                    | "view_image_tool_call"
+                    | "thread_settings_applied"
+            ),
+            "token_usage_record" | "world_state" | "retained_context" => true,
+            _ => false,
+        }
+}
+
+/// Takes an unescaped string up to its closing quote.
+fn word(bytes: &[u8]) -> Option<(&str, &[u8])> {
+    let end = memchr::memchr2(b'"', b'\\', bytes.get(..64).unwrap_or(bytes))?;
+    if bytes[end] != b'"' {
+        return None;
+    }
+    Some((std::str::from_utf8(&bytes[..end]).ok()?, &bytes[end + 1..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn canonical_beginnings_are_read() {
+        let line = br#"{"timestamp":"T","ordinal":12,"type":"event_msg","payload":{"type":"token_count","info":null}}"#;
+        let scanned = scan(line).unwrap();
+        assert_eq!((scanned.kind, scanned.payload_kind), ("event_msg", "token_count"));
+        assert!(is_passed(&scanned, line));
+        assert!(!is_passed(&scanned, &line[..40]), "a torn line is left to the parser");
+    }
+
+    #[test]
+    fn other_beginnings_are_left_to_the_parser() {
+        for line in [
+            r#"{"type":"message"}"#,
+            r#"{"timestamp":"a\"b","type":"x"}"#,
+            "",
+            "{",
+            "{\"timestamp\":\"",
+        ] {
+            assert_eq!(scan(line.as_bytes()), None, "{line}");
+        }
+    }
+}

@@ -1,0 +1,300 @@
+//! A shell script, read just far enough: its simple commands, and the files each reads or changes.
+//!
+//! This is no shell. It knows quotes, operators, redirections and heredocs, so that a path inside a
+//! quoted message or a heredoc's body is not taken for an argument. What it does not understand it
+//! leaves out.
+
+/// One command of a script, between operators.
+#[derive(Debug, PartialEq, Eq, Default)]
+pub struct Command {
+    /// Words, quotes removed; assignments before the program left out.
+    pub words: Vec<String>,
+    /// Files written by `>` and `>>`.
+    pub written: Vec<String>,
+    /// Files read by `<`.
+    pub read: Vec<String>,
+}
+
+/// What a command does to a file.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Use {
+    /// Named, purpose unknown.
+    Named,
+    /// Listed or searched.
+    Searched,
+    /// Its content was shown.
+    Read,
+    /// Written by a command.
+    Written,
+    /// Removed by a command.
+    Removed,
+}
+
+/// Bytes of a script that are looked at.
+const SCRIPT_BYTES: usize = 16 * 1_024;
+
+/// The script that an argv runs: what `bash -lc` is given, else the words joined.
+pub fn script_of(argv: &[&str]) -> String {
+    match argv {
+        [shell, flag, script]
+            if is_shell(shell) && flag.starts_with('-') && flag.ends_with('c') =>
+        {
+            (*script).to_owned()
+        }
+        _ => argv.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "),
+    }
+}
+
+/// The folder a script enters before its first other command.
+pub fn entered_folder(script: &str) -> Option<&str> {
+    let rest = script.trim_start().strip_prefix("cd ")?;
+    let end = rest.find(['&', ';', '\n'])?;
+    let folder = rest[..end].trim().trim_matches(['"', '\'']);
+    (folder.starts_with('/')).then_some(folder)
+}
+
+/// Splits a script into its commands.
+pub fn commands(script: &str) -> Vec<Command> {
+    let mut lexer = Lexer::new(crate::text::prefix(script, SCRIPT_BYTES));
+    lexer.run();
+    lexer.done
+}
+
+/// The files that one command reads or changes, by what it does to them. Words that merely look
+/// like paths count as named.
+pub fn uses(command: &Command) -> Vec<(Use, String)> {
+    let mut uses: Vec<(Use, String)> = Vec::new();
+    let words: Vec<&str> = command.words.iter().map(String::as_str).collect();
+    let words = strip_wrappers(&words);
+    let program = words.first().map_or("", |word| word.rsplit('/').next().unwrap_or(word));
+    let arguments = operands(program, words.get(1..).unwrap_or_default());
+    let kind = match program {
+        "cat" | "head" | "tail" | "nl" | "less" | "bat" | "wc" | "jq" | "xxd" | "awk" | "view" => {
+            Use::Read
+        }
+        "sed" if words.iter().any(|a| a.starts_with("-i") || *a == "--in-place") => Use::Written,
+        "sed" => Use::Read,
+        "tee" | "touch" | "cp" | "install" => Use::Written,
+        "rm" | "unlink" | "rmdir" => Use::Removed,
+        "ls" | "rg" | "grep" | "find" | "fd" | "tree" | "stat" | "ag" => Use::Searched,
+        "cd" | "pushd" | "mkdir" | "echo" | "printf" | "export" => Use::Named,
+        _ => Use::Named,
+    };
+    let is_move = program == "mv" || (program == "git" && arguments.first() == Some(&"mv"));
+    let is_git_rm = program == "git" && arguments.first() == Some(&"rm");
+    let paths: Vec<&str> = arguments.iter().copied().filter(|word| is_path(word)).collect();
+    for (index, path) in paths.iter().enumerate() {
+        let last = index + 1 == paths.len();
+        let kind = match () {
+            () if is_git_rm => Use::Removed,
+            () if is_move && last => Use::Written,
+            () if is_move => Use::Removed,
+            () if matches!(program, "cp" | "install") && !last => Use::Read,
+            () if matches!(program, "echo" | "printf") => continue,
+            () => kind,
+        };
+        uses.push((kind, (*path).to_owned()));
+    }
+    uses.extend(command.read.iter().map(|path| (Use::Read, path.clone())));
+    uses.extend(command.written.iter().filter(|p| is_file(p)).map(|p| (Use::Written, p.clone())));
+    uses
+}
+
+/// Whether a word names a file or folder rather than an option, a URL, a pattern or a number.
+pub fn is_path(word: &str) -> bool {
+    let plain = |c: char| c.is_alphanumeric() || "/._-+@~#()[] ,=$".contains(c);
+    !word.is_empty()
+        && word.len() <= crate::limits::PATH_BYTES
+        && !word.starts_with('-')
+        && !word.contains("://")
+        && !word.starts_with('$')
+        && word.chars().all(plain)
+        && (is_nested(word) || has_extension(word))
+}
+
+/// The arguments without the first one where that is a pattern or a program, not a file.
+fn operands<'a, 'b>(program: &str, arguments: &'a [&'b str]) -> Vec<&'b str> {
+    let takes_pattern = matches!(program, "sed" | "awk" | "jq" | "grep" | "rg" | "ag")
+        && !arguments.iter().any(|a| matches!(*a, "-e" | "-f" | "--files" | "--regexp"));
+    let mut operands: Vec<&str> = arguments.to_vec();
+    if takes_pattern && let Some(at) = arguments.iter().position(|a| !a.starts_with('-')) {
+        operands.remove(at);
+    }
+    operands
+}
+
+fn is_file(path: &str) -> bool {
+    !path.starts_with("/dev/") && !path.starts_with('&') && path.len() <= crate::limits::PATH_BYTES
+}
+
+fn is_nested(word: &str) -> bool {
+    word.contains('/')
+        && !word.contains(' ')
+        && word.len() > 2
+        && word.chars().any(char::is_alphabetic)
+}
+
+fn has_extension(word: &str) -> bool {
+    word.rsplit_once('.').is_some_and(|(stem, extension)| {
+        !word.contains(' ')
+            && !stem.is_empty()
+            && !stem.ends_with('.')
+            && (1..=10).contains(&extension.len())
+            && extension.chars().all(|c| c.is_ascii_alphanumeric())
+            && extension.chars().any(|c| c.is_ascii_alphabetic())
+            && !stem.contains(['(', ')', '=', ','])
+    })
+}
+
+fn is_shell(program: &str) -> bool {
+    matches!(program.rsplit('/').next(), Some("bash" | "sh" | "zsh" | "dash" | "fish"))
+}
+
+/// Skips `sudo`, `env`, `time` and `timeout 10` before a program.
+fn strip_wrappers<'a, 'b>(mut words: &'a [&'b str]) -> &'a [&'b str] {
+    loop {
+        match words {
+            ["sudo" | "env" | "time" | "nice" | "nohup" | "command" | "xargs", rest @ ..] => {
+                words = rest
+            }
+            ["timeout", _, rest @ ..] => words = rest,
+            _ => return words,
+        }
+    }
+}
+
+fn quoted(word: &str) -> String {
+    let is_plain =
+        !word.is_empty() && word.chars().all(|c| c.is_alphanumeric() || "/._-=+:@%,".contains(c));
+    if is_plain { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
+}
+
+/// Which list the next word belongs to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Target {
+    Words,
+    Written,
+    Read,
+    Heredoc,
+}
+
+struct Lexer<'a> {
+    rest: std::iter::Peekable<std::str::Chars<'a>>,
+    word: Option<String>,
+    target: Target,
+    command: Command,
+    heredocs: Vec<String>,
+    done: Vec<Command>,
+}
+
+impl<'a> Lexer<'a> {
+    fn new(script: &'a str) -> Self {
+        Self {
+            rest: script.chars().peekable(),
+            word: None,
+            target: Target::Words,
+            command: Command::default(),
+            heredocs: Vec::new(),
+            done: Vec::new(),
+        }
+    }
+
+    fn run(&mut self) {
+        while let Some(c) = self.rest.next() {
+            match c {
+                '\'' => self.quote('\''),
+                '"' => self.quote('"'),
+                '\\' => match self.rest.next() {
+                    Some('\n') | None => {}
+                    Some(escaped) => self.push(escaped),
+                },
+                '#' if self.word.is_none() => while self.rest.next_if(|c| *c != '\n').is_some() {},
+                '\n' => {
+                    self.end_command();
+                    self.skip_heredocs();
+                }
+                ';' | '|' | '(' | ')' => self.end_command(),
+                '&' if self.target == Target::Written && self.word.is_none() => self.push('&'),
+                '&' => self.end_command(),
+                '>' | '<' => self.redirect(c),
+                c if c.is_whitespace() => self.end_word(),
+                c => self.push(c),
+            }
+        }
+        self.end_command();
+    }
+
+    fn push(&mut self, c: char) {
+        self.word.get_or_insert_default().push(c);
+    }
+
+    fn quote(&mut self, quote: char) {
+        let word = self.word.get_or_insert_default();
+        while let Some(c) = self.rest.next() {
+            match c {
+                c if c == quote => return,
+                '\\' if quote == '"' => word.extend(self.rest.next()),
+                c => word.push(c),
+            }
+        }
+    }
+
+    fn redirect(&mut self, c: char) {
+        if self.word.as_ref().is_some_and(|word| word.bytes().all(|b| b.is_ascii_digit())) {
+            self.word = None;
+        }
+        self.end_word();
+        self.target = if c == '>' { Target::Written } else { Target::Read };
+        if self.rest.next_if_eq(&c).is_some() && c == '<' {
+            self.rest.next_if_eq(&'-');
+            self.target = Target::Heredoc;
+        }
+    }
+
+    fn end_word(&mut self) {
+        let Some(word) = self.word.take() else { return };
+        match std::mem::replace(&mut self.target, Target::Words) {
+            Target::Words if self.command.words.is_empty() && is_assignment(&word) => {}
+            Target::Words => self.command.words.push(word),
+            Target::Written => self.command.written.push(word),
+            Target::Read => self.command.read.push(word),
+            Target::Heredoc => self.heredocs.push(word),
+        }
+    }
+
+    fn end_command(&mut self) {
+        self.end_word();
+        self.target = Target::Words;
+        let command = std::mem::take(&mut self.command);
+        if command != Command::default() {
+            self.done.push(command);
+        }
+    }
+
+    /// A heredoc's body is data, not commands.
+    fn skip_heredocs(&mut self) {
+        for end in std::mem::take(&mut self.heredocs) {
+            loop {
+                let mut line = String::new();
+                while let Some(c) = self.rest.next_if(|c| *c != '\n') {
+                    line.push(c);
+                }
+                if self.rest.next().is_none() || line.trim() == end {
+                    break;
+                }
+            }
+        }
+    }
+}
+
+fn is_assignment(word: &str) -> bool {
+    word.split_once('=').is_some_and(|(name, _)| {
+        !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    })
+}
+
+#[cfg(test)]
+mod tests;

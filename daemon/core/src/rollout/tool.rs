@@ -1,0 +1,259 @@
+//! What a tool call asks for, whatever the tool is called this year.
+//!
+//! `shell` with an argv, `shell_command` with a string, `exec_command` with `cmd`, a custom
+//! `apply_patch`, a patch inside a shell heredoc, `exec` with JavaScript: the same few actions.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{patch, shell};
+
+/// A tool call as it stands in the item.
+#[derive(Debug)]
+pub struct Call<'a> {
+    /// Pairs it with its output.
+    pub call_id: Cow<'a, str>,
+    /// Tool.
+    pub name: Cow<'a, str>,
+    /// MCP server or tool family.
+    pub namespace: Option<Cow<'a, str>>,
+    /// Decoded arguments: JSON text, or the free text of a custom tool.
+    pub arguments: Cow<'a, str>,
+}
+
+/// A step of a plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlanStep {
+    /// What is to be done.
+    pub text: String,
+    /// How far it is.
+    pub status: StepStatus,
+}
+
+/// How far a step is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StepStatus {
+    /// Not begun.
+    Pending,
+    /// Being done.
+    InProgress,
+    /// Done.
+    Done,
+}
+
+/// What a call asks for.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Runs a script.
+    Shell {
+        /// The script.
+        script: String,
+        /// Folder it runs in.
+        workdir: Option<String>,
+    },
+    /// Changes files.
+    Patch(Vec<patch::FileOp>),
+    /// Replaces the plan.
+    Plan(Vec<PlanStep>),
+    /// Looks at an image.
+    View {
+        /// Its path.
+        path: String,
+    },
+    /// Anything else: the values of its arguments, in words.
+    Other {
+        /// Tool, with its namespace.
+        tool: String,
+        /// String values of the arguments, joined by spaces.
+        values: String,
+    },
+}
+
+/// The arguments that the known tools take.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Arguments {
+    cmd: Option<String>,
+    command: Option<Script>,
+    workdir: Option<String>,
+    working_directory: Option<String>,
+    input: Option<String>,
+    patch: Option<String>,
+    path: Option<String>,
+    plan: Option<Vec<WireStep>>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Script {
+    Line(String),
+    Argv(Vec<String>),
+}
+
+#[derive(Deserialize)]
+struct WireStep {
+    step: String,
+    #[serde(default)]
+    status: String,
+}
+
+/// Bytes of a generic call's values that are looked at.
+const VALUES_BYTES: usize = 2_000;
+
+/// Reads a call.
+pub fn interpret(call: &Call<'_>) -> Action {
+    let text = call.arguments.as_ref();
+    if call.name == "apply_patch" && text.trim_start().starts_with("***") {
+        return Action::Patch(patch::parse(text));
+    }
+    if call.name == "exec" && !text.trim_start().starts_with('{') {
+        return code_mode(text);
+    }
+    let arguments = serde_json::from_str::<Arguments>(text).unwrap_or_default();
+    let workdir = arguments.workdir.or(arguments.working_directory);
+    match (call.name.as_ref(), arguments.command, arguments.cmd) {
+        ("apply_patch", _, _) => {
+            Action::Patch(patch::parse(&arguments.input.or(arguments.patch).unwrap_or_default()))
+        }
+        ("update_plan", _, _) => {
+            Action::Plan(arguments.plan.unwrap_or_default().into_iter().map(step).collect())
+        }
+        ("view_image", _, _) => Action::View { path: arguments.path.unwrap_or_default() },
+        (_, Some(Script::Argv(argv)), _) => {
+            let argv: Vec<&str> = argv.iter().map(String::as_str).collect();
+            match argv.as_slice() {
+                ["apply_patch" | "applypatch", body] => Action::Patch(patch::parse(body)),
+                _ => script(shell::script_of(&argv), workdir),
+            }
+        }
+        (_, Some(Script::Line(line)), _) | (_, None, Some(line)) => script(line, workdir),
+        _ => other(call),
+    }
+}
+
+/// A script whose whole purpose is a patch is a patch.
+fn script(script: String, workdir: Option<String>) -> Action {
+    match patch::in_script(&script) {
+        Some(body) => {
+            let mut ops = patch::parse(body);
+            let folder = shell::entered_folder(&script).map(str::to_owned).or(workdir);
+            for op in &mut ops {
+                op.resolve(folder.as_deref());
+            }
+            Action::Patch(ops)
+        }
+        None => Action::Shell { script, workdir },
+    }
+}
+
+/// JavaScript that calls tools: its commands come as events of their own, its patch may not.
+fn code_mode(code: &str) -> Action {
+    match patch::in_script(code) {
+        Some(body) => Action::Patch(patch::parse(&body.replace("\\n", "\n"))),
+        None => Action::Other {
+            tool: "exec".into(),
+            values: crate::text::prefix(code, VALUES_BYTES).into(),
+        },
+    }
+}
+
+fn step(wire: WireStep) -> PlanStep {
+    let status = match wire.status.as_str() {
+        "completed" | "done" => StepStatus::Done,
+        "in_progress" => StepStatus::InProgress,
+        _ => StepStatus::Pending,
+    };
+    PlanStep { text: wire.step, status }
+}
+
+fn other(call: &Call<'_>) -> Action {
+    let tool = match &call.namespace {
+        Some(namespace) => format!("{namespace}.{}", call.name),
+        None => call.name.to_string(),
+    };
+    let mut values = String::new();
+    match serde_json::from_str::<Value>(&call.arguments) {
+        Ok(value) => collect_strings(&value, &mut values),
+        Err(_) => values.push_str(crate::text::prefix(&call.arguments, VALUES_BYTES)),
+    }
+    Action::Other { tool, values }
+}
+
+fn collect_strings(value: &Value, out: &mut String) {
+    if out.len() >= VALUES_BYTES {
+        return;
+    }
+    match value {
+        Value::String(text) => {
+            if !out.is_empty() {
+                out.push(' ');
+            }
+            out.push_str(crate::text::prefix(text, VALUES_BYTES));
+        }
+        Value::Array(items) => items.iter().for_each(|item| collect_strings(item, out)),
+        Value::Object(map) => map.values().for_each(|item| collect_strings(item, out)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(name: &str, arguments: &str) -> Action {
+        interpret(&Call {
+            call_id: "c".into(),
+            name: name.into(),
+            namespace: None,
+            arguments: arguments.into(),
+        })
+    }
+
+    #[test]
+    fn every_way_to_run_a_script() {
+        let expected = |workdir: Option<&str>| Action::Shell {
+            script: "cargo test".into(),
+            workdir: workdir.map(str::to_owned),
+        };
+        for (name, arguments, workdir) in [
+            ("shell", r#"{"command":["bash","-lc","cargo test"],"workdir":"/w"}"#, Some("/w")),
+            ("shell", r#"{"command":["cargo","test"]}"#, None),
+            ("shell_command", r#"{"command":"cargo test"}"#, None),
+            ("exec_command", r#"{"cmd":"cargo test","yield_time_ms":1000}"#, None),
+            ("local_shell", r#"{"command":["/bin/zsh","-lc","cargo test"]}"#, None),
+        ] {
+            assert_eq!(read(name, arguments), expected(workdir), "{name} {arguments}");
+        }
+    }
+
+    #[test]
+    fn every_way_to_patch() {
+        let patch = "*** Begin Patch\n*** Add File: a.txt\n+hi\n*** End Patch\n";
+        let argument = serde_json::to_string(patch).unwrap();
+        let heredoc = serde_json::to_string(&format!("apply_patch <<'EOF'\n{patch}EOF")).unwrap();
+        for (name, arguments) in [
+            ("apply_patch", patch.to_owned()),
+            ("apply_patch", format!(r#"{{"input":{argument}}}"#)),
+            ("shell", format!(r#"{{"command":["apply_patch",{argument}]}}"#)),
+            ("shell", format!(r#"{{"command":["bash","-lc",{heredoc}]}}"#)),
+            ("exec_command", format!(r#"{{"cmd":{heredoc}}}"#)),
+        ] {
+            let Action::Patch(ops) = read(name, &arguments) else { panic!("{name} {arguments}") };
+            assert_eq!(ops[0].path, "a.txt");
+        }
+    }
+
+    #[test]
+    fn plans_and_strangers() {
+        let plan =
+            r#"{"plan":[{"step":"a","status":"completed"},{"step":"b","status":"in_progress"}]}"#;
+        let Action::Plan(steps) = read("update_plan", plan) else { panic!() };
+        assert_eq!(steps[1], PlanStep { text: "b".into(), status: StepStatus::InProgress });
+        assert_eq!(
+            read("lookup", r#"{"q":"alpha","n":3,"deep":["beta"]}"#),
+            Action::Other { tool: "lookup".into(), values: "beta alpha".into() }
+        );
+    }
+}

@@ -1,0 +1,102 @@
+//! Cuts that never split a character, and one-line forms.
+
+use std::borrow::Cow;
+
+/// Stands for what was cut away.
+pub const ELLIPSIS: &str = "…";
+
+/// The longest prefix of at most `bytes` bytes that ends between characters.
+pub fn prefix(text: &str, bytes: usize) -> &str {
+    &text[..text.floor_char_boundary(bytes)]
+}
+
+/// The longest suffix of at most `bytes` bytes that starts between characters.
+pub fn suffix(text: &str, bytes: usize) -> &str {
+    let start = text.len().saturating_sub(bytes);
+    &text[text.ceil_char_boundary(start)..]
+}
+
+/// Cuts the end so that the result, ellipsis included, is at most `bytes` bytes.
+pub fn cut(text: &str, bytes: usize) -> Cow<'_, str> {
+    if text.len() <= bytes {
+        return Cow::Borrowed(text);
+    }
+    let kept = prefix(text, bytes.saturating_sub(ELLIPSIS.len())).trim_end();
+    if bytes < ELLIPSIS.len() { Cow::Borrowed("") } else { Cow::Owned(format!("{kept}{ELLIPSIS}")) }
+}
+
+/// Cuts by characters as document 002 §8.2 does: the first `chars − 1`, then an ellipsis.
+pub fn cut_chars(text: &str, chars: usize) -> Cow<'_, str> {
+    if chars == 0 {
+        return Cow::Borrowed("");
+    }
+    match text.char_indices().nth(chars) {
+        None => Cow::Borrowed(text),
+        Some(_) => {
+            let end = text.char_indices().nth(chars - 1).map_or(text.len(), |(at, _)| at);
+            Cow::Owned(format!("{}{ELLIPSIS}", &text[..end]))
+        }
+    }
+}
+
+/// Cuts the middle so that the result, marker included, is at most `bytes` bytes. The beginning
+/// gets two thirds: requests say what they want first.
+pub fn cut_middle(text: &str, bytes: usize) -> Cow<'_, str> {
+    if text.len() <= bytes {
+        return Cow::Borrowed(text);
+    }
+    let marker = format!("{ELLIPSIS}{} bytes cut{ELLIPSIS}", text.len() - bytes);
+    let Some(room) = bytes.checked_sub(marker.len()) else { return cut(text, bytes) };
+    let head = prefix(text, room * 2 / 3);
+    let tail = suffix(text, room - head.len());
+    Cow::Owned(format!("{head}{marker}{tail}"))
+}
+
+/// Folds every run of white space and control characters into one space.
+pub fn one_line(text: &str) -> Cow<'_, str> {
+    let text = text.trim();
+    let clean = |c: char| !c.is_control() && (c == ' ' || !c.is_whitespace());
+    if text.chars().all(clean) && !text.contains("  ") {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    let words = text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|w| !w.is_empty());
+    for word in words {
+        if !out.is_empty() {
+            out.push(' ');
+        }
+        out.push_str(word);
+    }
+    Cow::Owned(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cuts_keep_their_bound_and_their_characters() {
+        let text = "añb😀cdefghij".repeat(9);
+        for bytes in 0..text.len() + 3 {
+            assert!(prefix(&text, bytes).len() <= bytes);
+            assert!(suffix(&text, bytes).len() <= bytes);
+            assert!(cut(&text, bytes).len() <= bytes, "{bytes}");
+            assert!(cut_middle(&text, bytes).len() <= bytes, "{bytes}");
+        }
+        assert_eq!(cut(&text, text.len()), text);
+    }
+
+    #[test]
+    fn values_are_cut_as_document_002_says() {
+        assert_eq!(cut_chars("abcdef", 6), "abcdef");
+        assert_eq!(cut_chars("abcdefg", 6), "abcde…");
+        assert_eq!(cut_chars("😀😀😀", 2), "😀…");
+        assert_eq!(cut_chars("x", 0), "");
+    }
+
+    #[test]
+    fn one_line_folds_white_space() {
+        assert_eq!(one_line(" a\n\n b\tc\u{0} "), "a b c");
+        assert!(matches!(one_line("plain words"), Cow::Borrowed("plain words")));
+    }
+}

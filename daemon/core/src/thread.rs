@@ -1,0 +1,88 @@
+//! Identity and totals of a thread.
+
+use serde::{Deserialize, Serialize};
+
+/// The agent that wrote a transcript.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    /// Codex rollouts of every generation.
+    Codex,
+    /// Claude Code transcripts.
+    Claude,
+    /// Written by the daemon for clients without a transcript of their own.
+    Longhaul,
+}
+
+/// How a thread came to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ThreadKind {
+    /// A person talks to the agent.
+    #[default]
+    Interactive,
+    /// A script ran the agent once.
+    Exec,
+    /// Another agent spawned it.
+    Subagent,
+    /// Internal or unknown.
+    Other,
+}
+
+/// The earlier transcript a fork or revert continues by reference.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HistoryBase {
+    /// Thread of the earlier transcript.
+    pub thread_id: String,
+    /// First line of it that does not belong.
+    pub end_ordinal_exclusive: u64,
+    /// The same cut in bytes.
+    pub end_byte_offset: Option<u64>,
+}
+
+/// Identity and totals of a thread, as its transcript tells them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ThreadHead {
+    /// Id in the transcript's first meta line.
+    pub thread_id: Option<String>,
+    /// Who wrote it.
+    pub source: Source,
+    /// Working folder.
+    pub cwd: Option<String>,
+    /// First request, shortened and redacted.
+    pub title: Option<String>,
+    /// How it came to be.
+    pub kind: ThreadKind,
+    /// Program that wrote it.
+    pub originator: Option<String>,
+    /// Its version.
+    pub cli_version: Option<String>,
+    /// Newest model named.
+    pub model: Option<String>,
+    /// Branch at the start.
+    pub git_branch: Option<String>,
+    /// Thread that spawned it.
+    pub parent_thread_id: Option<String>,
+    /// Thread it was forked from.
+    pub forked_from: Option<String>,
+    /// Transcript it continues by reference.
+    pub history_base: Option<HistoryBase>,
+    /// Unix milliseconds of the first dated line; 0 when none is.
+    pub created_at_ms: i64,
+    /// Unix milliseconds of the newest dated line; 0 when none is.
+    pub updated_at_ms: i64,
+    /// History items.
+    pub items: u64,
+    /// Estimated tokens of the history a model would see now.
+    pub tokens: u64,
+    /// Compactions the agent made.
+    pub compactions: u64,
+    /// Lines that are not blank.
+    pub lines: u64,
+    /// Lines that are no JSON object.
+    pub malformed: u64,
+    /// Lines of a kind this version does not know.
+    pub unknown: u64,
+    /// Lines over the bound.
+    pub oversized: u64,
+}

@@ -10,7 +10,7 @@
 //! - [`frame`]: bytes to lines and back, without I/O;
 //! - one module for each namespace of methods, with its params and results: [`daemon`], [`thread`],
 //!   [`history`], [`context`], [`compaction`], [`checkpoint`], [`event`];
-//! - [`schema`]: all of it as JSON Schema.
+//! - [`example`]: exchanges that the tests of every end replay; [`schema`]: all of it as JSON Schema.
 //!
 //! Conventions: fields are `snake_case`, ids are strings, times are whole milliseconds since the
 //! Unix epoch, token counts are estimates (bytes ÷ 4). Unknown fields of params are refused, unknown
@@ -24,6 +24,7 @@ pub mod context;
 pub mod daemon;
 pub mod error;
 pub mod event;
+pub mod example;
 pub mod frame;
 pub mod history;
 pub mod limit;

@@ -1,0 +1,214 @@
+//! `name = value` in all its spellings: environment files, JSON and YAML fields (also with escaped
+//! quotes), code, query strings, command flags, SQL, XML.
+
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use regex::bytes::Regex;
+
+use super::name;
+use super::rule::Verdict;
+use super::value::{self, Candidate, Form};
+
+/// The stems that can make a name the name of a secret; each also in capitals and capitalised.
+const STEMS: &[&str] = &[
+    "password",
+    "passwd",
+    "passphrase",
+    "passcode",
+    "passwort",
+    "pwd",
+    "secret",
+    "token",
+    "credential",
+];
+/// Stems common in words that are no names: found with what stands beside them.
+const STEMS_SHORT: &[&str] = &[
+    "_pass",
+    "pass=",
+    "_key",
+    "-key",
+    "apikey",
+    "accesskey",
+    "secretkey",
+    "authkey",
+    "auth",
+    "jwt",
+];
+/// Humps of camel-case names, and the end of a name of two words: `API key: …`.
+const HUMPS: &[&str] = &[" key", " Key", "Key", "Pass", "Auth", "APIKEY", "JWT", "ApiKey"];
+
+/// The longest name looked at on either side of a hit, in bytes.
+const NAME_BYTES_MAX: usize = 64;
+/// The most that is read of a value before it is judged, in bytes.
+const VALUE_HEAD_BYTES: usize = 256;
+
+/// From the name's end to its value: closing quote, bracket, separator, type, opening quote.
+static SEPARATOR: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(concat!(
+        r#"(?-u)^(?:\\{0,3}["'`])?\]?"#,
+        r#"(?:(?P<xml>>)|(?P<assign>[ \t]{0,16}(?:=>|:=|={1,3}|\?=|:[ \t]{0,4}[&A-Za-z][A-Za-z0-9_:<>&'\[\] |.]{0,40}[ \t]*=|:)[ \t]{0,16})"#,
+        r#"|(?P<is> is:? )|(?P<blank>[ \t]{1,4}))"#,
+        r#"(?P<open>[bBrRfFu$@]?\\{0,3}["'`])?"#,
+    ))
+    .ok()
+});
+
+/// All keywords that may stand in the name of a secret.
+pub(super) fn keywords() -> Vec<String> {
+    let mut keywords: Vec<String> = HUMPS.iter().map(|&hump| hump.to_owned()).collect();
+    for stem in STEMS {
+        keywords.push(capitalised(stem));
+    }
+    keywords.push("PassWord".to_owned());
+    for stem in STEMS.iter().chain(STEMS_SHORT) {
+        keywords.push((*stem).to_owned());
+        keywords.push(stem.to_ascii_uppercase());
+    }
+    keywords
+}
+
+fn capitalised(stem: &str) -> String {
+    let (first, rest) = stem.split_at(1);
+    first.to_ascii_uppercase() + rest
+}
+
+/// Judges the pair whose name holds the hit.
+pub(super) fn judge(text: &[u8], hit: &Range<usize>, floor: usize) -> Verdict {
+    match find(text, hit, floor) {
+        Some(secret) => Verdict::Secret(secret),
+        None => Verdict::Nothing,
+    }
+}
+
+/// What stands between a name and its value.
+struct Separator {
+    value_start: usize,
+    form: Form,
+    /// The quote the value is in, with the backslashes before it.
+    quote: Range<usize>,
+    is_xml: bool,
+}
+
+fn find(text: &[u8], hit: &Range<usize>, floor: usize) -> Option<Range<usize>> {
+    let name = name_around(text, hit, floor);
+    let separator = separator(text, &name)?;
+    let strength = name::strength(&text[name.clone()])?;
+    let value = value(text, &separator);
+    let next = text.get(value.end).copied();
+    let candidate = Candidate {
+        value: &text[value.start..value.end.min(value.start + VALUE_HEAD_BYTES)],
+        next,
+        form: separator.form,
+        strength,
+        is_environment: name::is_environment(&text[name]),
+    };
+    if separator.is_xml && next != Some(b'<') {
+        return None;
+    }
+    value::is_secret(&candidate).then(|| value.start..value_end(text, &separator, value.end))
+}
+
+fn name_around(text: &[u8], hit: &Range<usize>, floor: usize) -> Range<usize> {
+    let is_name = |b: &&u8| b.is_ascii_alphanumeric() || b"_-.".contains(b);
+    let before = text[floor.min(hit.start)..hit.start].iter().rev().take(NAME_BYTES_MAX);
+    let start = hit.start - before.take_while(is_name).count();
+    // A keyword such as `pass=` reaches past the name, and in ` key` a blank belongs to it.
+    let inside = text[hit.clone()].iter().take_while(|b| is_name(b) || **b == b' ').count();
+    let after = text[hit.start + inside..].iter().take(NAME_BYTES_MAX);
+    let end = hit.start + inside + after.take_while(is_name).count();
+    start..end
+}
+
+fn separator(text: &[u8], name: &Range<usize>) -> Option<Separator> {
+    let rest = &text[name.end..text.len().min(name.end + 96)];
+    // Nearly every hit ends here: the name is followed by something no value can follow.
+    if !rest.first().is_some_and(|b| b"=:\"'`\\]> \t?".contains(b)) {
+        return None;
+    }
+    let captures = SEPARATOR.as_ref()?.captures(rest)?;
+    let whole = captures.get(0)?;
+    let open = captures.name("open");
+    let blank = captures.name("blank").is_some();
+    let is_flag = text[..name.start].ends_with(b"--") || text[name.clone()].starts_with(b"--");
+    let is_sql = open.is_some() && text[name.clone()].eq_ignore_ascii_case(b"password");
+    if blank && !is_flag && !is_sql {
+        return None;
+    }
+    let is_xml = captures.name("xml").is_some();
+    if is_xml && open.is_some() {
+        return None;
+    }
+    let form = match captures.name("assign").map(|m| m.as_bytes()) {
+        _ if open.is_some() || is_xml => Form::Quoted,
+        Some(b"=") => Form::Direct,
+        // A declared type with a bare value behind it is code.
+        Some(assign) if assign.len() > 40 => return None,
+        _ => Form::Spaced,
+    };
+    let value_start = name.end + whole.end();
+    let quote = open.map_or(value_start..value_start, |open| {
+        let prefix = usize::from(
+            open.as_bytes()[0].is_ascii_alphabetic() || b"$@".contains(&open.as_bytes()[0]),
+        );
+        name.end + open.start() + prefix..name.end + open.end()
+    });
+    Some(Separator { value_start, form, quote, is_xml })
+}
+
+/// The value, or as much of it as is needed to judge it.
+fn value(text: &[u8], separator: &Separator) -> Range<usize> {
+    let start = separator.value_start;
+    let head_end = text.len().min(start + VALUE_HEAD_BYTES);
+    start..run_end(text, separator, start, head_end)
+}
+
+/// The end of a value found to be a secret, however long it is.
+fn value_end(text: &[u8], separator: &Separator, head_end: usize) -> usize {
+    if head_end - separator.value_start < VALUE_HEAD_BYTES {
+        return head_end;
+    }
+    run_end(text, separator, head_end, text.len())
+}
+
+fn run_end(text: &[u8], separator: &Separator, from: usize, to: usize) -> usize {
+    if separator.is_xml {
+        return memchr::memchr2(b'<', b'\n', &text[from..to]).map_or(to, |i| from + i);
+    }
+    if separator.quote.is_empty() {
+        return bare_end(text, separator.form, from, to);
+    }
+    let quote = &text[separator.quote.clone()];
+    let mark = quote[quote.len() - 1];
+    let mut at = from;
+    while at < to {
+        match text[at] {
+            b'\n' => return at,
+            byte if byte == mark => return at - escapes_of_quote(quote, text, from, at),
+            b'\\' if quote.len() == 1 => at += 2,
+            _ => at += 1,
+        }
+    }
+    to
+}
+
+/// Backslashes that belong to the closing quote of an escaped string.
+fn escapes_of_quote(quote: &[u8], text: &[u8], from: usize, at: usize) -> usize {
+    let backslashes = text[from..at].iter().rev().take_while(|b| **b == b'\\').count();
+    backslashes.min(quote.len() - 1)
+}
+
+/// The end of a value that no quote ends.
+fn bare_end(text: &[u8], form: Form, from: usize, to: usize) -> usize {
+    let ends: &[u8] = match form {
+        Form::Direct => b" \t\r\n\"'`\\&;|<>(){}",
+        Form::Quoted | Form::Spaced => b" \t\r\n\"'`\\&;|<>(){}[],",
+    };
+    let run = &text[from..to];
+    let end = run.iter().position(|b| ends.contains(b)).unwrap_or(run.len());
+    let run = &run[..end];
+    // `password=ab,cd` is one password; `user=a,password=b,host=c` is a list, and `f(password=b, c)` a call.
+    let comma = memchr::memchr_iter(b',', run)
+        .find(|&comma| comma + 1 == run.len() || run[comma..].contains(&b'='));
+    from + comma.unwrap_or(run.len())
+}

@@ -1,0 +1,209 @@
+//! Does this name name a secret? `DB_PASSWORD`, `clientSecret`, `x-api-key` do; `token_count`,
+//! `next_page_token`, `author`, `keyboard` do not.
+
+/// How much a name alone says about its value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Strength {
+    /// The name of a password: any literal value is one.
+    Password,
+    /// The name of a token, key or secret: also used for things that are none, so the value decides.
+    Token,
+}
+
+/// Words a password's name ends in.
+const PASSWORDS: &[&str] = &["password", "passwd", "passphrase", "passcode", "passwort"];
+/// Words a token's name ends in, written apart or together with what stands before them.
+const TOKENS: &[&str] = &["secret", "token", "apikey", "secretkey", "accesskey", "privatekey"];
+/// Words a token's name ends in, standing alone.
+const TOKENS_ALONE: &[&str] =
+    &["credential", "credentials", "auth", "authkey", "jwt", "accountkey", "encryptionkey"];
+/// What stands before `key` when the key is a secret: a cache key or a foreign key is none.
+const KEY_OWNERS: &[&str] = &[
+    "api",
+    "secret",
+    "access",
+    "private",
+    "account",
+    "auth",
+    "signing",
+    "sign",
+    "encryption",
+    "encrypt",
+    "master",
+    "shared",
+    "service",
+    "storage",
+    "license",
+    "hmac",
+    "jwt",
+    "webhook",
+    "client",
+    "app",
+    "application",
+    "admin",
+    "root",
+    "session",
+    "cookie",
+    "vault",
+    "aes",
+    "fernet",
+];
+/// What stands before `token` when the token is none: tokens of a tokenizer, of a page, of a parser.
+const TOKEN_OWNERS_HARMLESS: &[&str] = &[
+    "next",
+    "page",
+    "pagination",
+    "continuation",
+    "sync",
+    "eos",
+    "bos",
+    "pad",
+    "unk",
+    "cls",
+    "sep",
+    "mask",
+    "stop",
+    "start",
+    "end",
+    "special",
+    "per",
+    "last",
+    "first",
+    "current",
+    "prev",
+    "previous",
+    "cancellation",
+    "cancel",
+    "design",
+    "color",
+    "syntax",
+    "lease",
+    "fencing",
+    "total",
+    "max",
+    "min",
+];
+/// What may follow the telling word without changing its sense: `SECRET_KEY_BASE`, `password2`.
+const QUALIFIERS: &[&str] = &[
+    "base",
+    "value",
+    "string",
+    "b64",
+    "base64",
+    "hex",
+    "raw",
+    "env",
+    "dev",
+    "test",
+    "staging",
+    "stage",
+    "prod",
+    "production",
+    "live",
+    "old",
+    "new",
+    "primary",
+    "secondary",
+    "default",
+    "plain",
+    "plaintext",
+];
+
+/// Judges a name of ASCII letters, digits, `_`, `-`, `.` and blanks.
+pub(super) fn strength(name: &[u8]) -> Option<Strength> {
+    let words = words(name);
+    let telling = words.iter().rposition(|word| !is_qualifier(word))?;
+    let word = words[telling].trim_end_matches(|c: char| c.is_ascii_digit());
+    let owner = telling.checked_sub(1).map_or("", |before| words[before].as_str());
+    if PASSWORDS.iter().any(|password| word.ends_with(password)) {
+        return Some(Strength::Password);
+    }
+    let is_secret = match word {
+        // `PWD` and `OLDPWD` are folders.
+        "pwd" => name.iter().any(u8::is_ascii_lowercase) || !owner.is_empty(),
+        "pass" => !owner.is_empty(),
+        "key" => KEY_OWNERS.contains(&owner),
+        "token" => !TOKEN_OWNERS_HARMLESS.contains(&owner),
+        _ => TOKENS_ALONE.contains(&word) || TOKENS.iter().any(|token| word.ends_with(token)),
+    };
+    let is_password = word == "pwd" && !owner.is_empty();
+    is_secret.then_some(if is_password { Strength::Password } else { Strength::Token })
+}
+
+/// Whether a name is written as environment variables are: `DB_PASSWORD`.
+pub(super) fn is_environment(name: &[u8]) -> bool {
+    name.len() >= 4
+        && name.iter().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || *b == b'_')
+}
+
+fn is_qualifier(word: &str) -> bool {
+    QUALIFIERS.contains(&word) || word.bytes().all(|b| b.is_ascii_digit())
+}
+
+/// Splits a name at separators and at camel-case humps, lower-cased: `sharedAPIKey_2` → shared, api, key, 2.
+fn words(name: &[u8]) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    let mut word = String::new();
+    for (i, &byte) in name.iter().enumerate() {
+        let is_separator = matches!(byte, b'_' | b'-' | b'.' | b' ');
+        let before = i.checked_sub(1).map(|i| name[i]);
+        let is_hump = byte.is_ascii_uppercase()
+            && (before.is_some_and(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
+                || before.is_some_and(|b| b.is_ascii_uppercase())
+                    && name.get(i + 1).is_some_and(u8::is_ascii_lowercase));
+        if (is_separator || is_hump) && !word.is_empty() {
+            words.push(std::mem::take(&mut word));
+        }
+        if !is_separator {
+            word.push(char::from(byte.to_ascii_lowercase()));
+        }
+    }
+    if !word.is_empty() {
+        words.push(word);
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Strength, strength};
+
+    #[test]
+    fn names_of_secrets() {
+        for (name, expected) in [
+            ("AWS_SECRET_ACCESS_KEY", Some(Strength::Token)),
+            ("SECRET_KEY_BASE", Some(Strength::Token)),
+            ("PGPASSWORD", Some(Strength::Password)),
+            ("spring.datasource.password", Some(Strength::Password)),
+            ("Pwd", Some(Strength::Token)),
+            ("MYSQL_PWD", Some(Strength::Password)),
+            ("clientSecret", Some(Strength::Token)),
+            ("x-api-key", Some(Strength::Token)),
+            ("APIKey", Some(Strength::Token)),
+            ("SharedAccessKey", Some(Strength::Token)),
+            ("_authToken", Some(Strength::Token)),
+            ("secret access key", Some(Strength::Token)),
+            ("the key", None),
+            ("DB_PASS", Some(Strength::Token)),
+            ("password2", Some(Strength::Password)),
+            ("PWD", None),
+            ("OLDPWD", None),
+            ("pass", None),
+            ("token_count", None),
+            ("max_tokens", None),
+            ("next_page_token", None),
+            ("pad_token", None),
+            ("author", None),
+            ("monkey", None),
+            ("keyboard", None),
+            ("primary_key", None),
+            ("cache_key", None),
+            ("passwordless", None),
+            ("password_field", None),
+            ("secretName", None),
+            ("AWS_ACCESS_KEY_ID", None),
+        ] {
+            assert_eq!(strength(name.as_bytes()), expected, "{name}");
+        }
+    }
+}

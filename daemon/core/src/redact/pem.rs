@@ -1,0 +1,146 @@
+//! Private keys in PEM and PuTTY form: whole, cut off at either end, indented, quoted line by line,
+//! numbered as by `cat -n`, or with their newlines still escaped.
+
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use regex::bytes::Regex;
+
+use super::rule::Verdict;
+
+pub(super) const BEGIN: &[&str] = &["-----BEGIN "];
+pub(super) const END: &[&str] = &["-----END "];
+pub(super) const PUTTY: &[&str] = &["Private-Lines:"];
+
+/// The longest marker line looked at, in bytes.
+const MARKER_LINE_BYTES_MAX: usize = 96;
+/// The longest line that may belong to a key, in bytes: one-line keys have all of it in one.
+const LINE_BYTES_MAX: usize = 16 * 1024;
+/// The longest line looked at backwards, in bytes.
+const LINE_BACK_BYTES_MAX: usize = 4096;
+/// Base64 letters a line must hold to count as key material when the key's beginning is not in sight.
+const TAIL_LINE_BYTES_MIN: usize = 24;
+
+static LABEL: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r"(?-u)^-----(?:BEGIN|END) [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----").ok()
+});
+
+/// One line of a key: what editors and tools put before it, base64, what they put after it.
+static BODY_LINE: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r#"(?-u)^[ \t>|+"'#0-9:.,-]*[A-Za-z0-9+/=]*(?:\.\.\.)?[ \t\r"',;+)\\]*$"#).ok()
+});
+
+/// A header inside the key, such as `DEK-Info: AES-256-CBC,…`.
+static HEADER_LINE: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r"(?-u)^[ \t>|+]*(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset): ").ok()
+});
+
+fn label_bytes(text: &[u8], at: usize) -> Option<usize> {
+    let window = text.get(at..text.len().min(at + MARKER_LINE_BYTES_MAX))?;
+    LABEL.as_ref()?.find(window).map(|m| m.end())
+}
+
+/// Takes a key from its first line to its last, or to where its lines stop looking like a key.
+pub(super) fn judge_begin(text: &[u8], hit: &Range<usize>, _floor: usize) -> Verdict {
+    let Some(label) = label_bytes(text, hit.start) else { return Verdict::Nothing };
+    let body_start = hit.start + label;
+    let body_end = body_end(text, body_start);
+    let closing = if text[body_end..].starts_with(b"-----END ") {
+        label_bytes(text, body_end).unwrap_or(0)
+    } else {
+        0
+    };
+    let holds_key = text[body_start..body_end].iter().any(u8::is_ascii_alphanumeric);
+    if holds_key {
+        Verdict::Secret(hit.start..body_end + closing)
+    } else {
+        Verdict::Passed { resume: body_start }
+    }
+}
+
+/// Takes the rest of a key whose beginning was cut off.
+pub(super) fn judge_end(text: &[u8], hit: &Range<usize>, floor: usize) -> Verdict {
+    let Some(label) = label_bytes(text, hit.start) else { return Verdict::Nothing };
+    let mut start = hit.start;
+    while let Some(line_start) = previous_line(text, start, floor) {
+        let line = &text[line_start..start];
+        let letters = line.iter().filter(|b| b.is_ascii_alphanumeric()).count();
+        let is_first = start == hit.start;
+        if !is_body_line(line) || (letters < TAIL_LINE_BYTES_MIN && !is_first) {
+            break;
+        }
+        start = line_start;
+    }
+    let letters = text[start..hit.start].iter().filter(|b| b.is_ascii_alphanumeric()).count();
+    if letters < TAIL_LINE_BYTES_MIN {
+        return Verdict::Nothing;
+    }
+    Verdict::Secret(start..hit.start + label)
+}
+
+/// Takes the private part of a PuTTY key file.
+pub(super) fn judge_putty(text: &[u8], hit: &Range<usize>, _floor: usize) -> Verdict {
+    let start = line_break(text, hit.end).1;
+    let end = body_end(text, start);
+    if end >= start + TAIL_LINE_BYTES_MIN { Verdict::Secret(start..end) } else { Verdict::Nothing }
+}
+
+/// Finds where the lines after `start` stop being a key: at the closing marker, at the first line that
+/// is something else, or at the end.
+fn body_end(text: &[u8], start: usize) -> usize {
+    let mut at = start;
+    let mut key_end = start;
+    let mut in_headers = false;
+    while at < text.len() {
+        let (line_end, next) = line_break(text, at);
+        let line = &text[at..line_end];
+        if let Some(dashes) = memchr::memmem::find(line, b"-----") {
+            return if is_body_line(&line[..dashes]) { at + dashes } else { key_end };
+        }
+        let is_header = HEADER_LINE.as_ref().is_some_and(|header| header.is_match(line));
+        let is_blank = line.iter().all(u8::is_ascii_whitespace);
+        let goes_on = is_header || (is_blank && (in_headers || at == start)) || is_body_line(line);
+        if !goes_on || (is_blank && !in_headers && at != start) {
+            return key_end;
+        }
+        in_headers = is_header;
+        key_end = line_end;
+        if line_end == next {
+            break;
+        }
+        at = next;
+    }
+    key_end
+}
+
+fn is_body_line(line: &[u8]) -> bool {
+    let line = line.strip_suffix(b"\n").or_else(|| line.strip_suffix(b"\\n")).unwrap_or(line);
+    BODY_LINE.as_ref().is_some_and(|body| body.is_match(line))
+}
+
+/// The end of the line at `at` and the start of the next; an escaped `\n` ends a line too.
+fn line_break(text: &[u8], at: usize) -> (usize, usize) {
+    let window = &text[at..text.len().min(at + LINE_BYTES_MAX)];
+    let mut from = 0;
+    while let Some(found) = memchr::memchr2(b'\n', b'\\', &window[from..]).map(|i| from + i) {
+        if window[found] == b'\n' {
+            return (at + found, at + found + 1);
+        }
+        if window.get(found + 1) == Some(&b'n') {
+            return (at + found, at + found + 2);
+        }
+        from = found + 1;
+    }
+    (at + window.len(), at + window.len())
+}
+
+/// The start of the line that ends right before `end`, where there is one after `floor`.
+fn previous_line(text: &[u8], end: usize, floor: usize) -> Option<usize> {
+    let from = floor.max(end.saturating_sub(LINE_BACK_BYTES_MAX));
+    let window = text.get(from..end)?;
+    let body = window.strip_suffix(b"\n").or_else(|| window.strip_suffix(b"\\n")).unwrap_or(window);
+    let real = memchr::memrchr(b'\n', body).map(|i| i + 1);
+    let escaped = memchr::memmem::rfind(body, b"\\n").map(|i| i + 2);
+    let start = from + real.max(escaped).unwrap_or(0);
+    (start < end).then_some(start)
+}

@@ -1,0 +1,97 @@
+//! The rule table: which keyword starts which rule, and the one automaton that finds them all.
+
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use aho_corasick::{AhoCorasick, AhoCorasickKind, Input, MatchKind};
+
+use super::vendor::{Pattern, VENDORS};
+use super::{assignment, connection, pem};
+
+/// What a rule says about one hit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// These bytes are a secret.
+    Secret(Range<usize>),
+    /// No secret at this hit.
+    Nothing,
+    /// No secret, and nothing to look for before `resume`: keeps a long run from being read per hit.
+    Passed { resume: usize },
+}
+
+/// A rule: from the place of its keyword to the place of a secret. `floor` is the end of the last
+/// secret found; nothing before it may be taken again.
+pub(super) enum Rule {
+    Vendor(Pattern),
+    Shape(fn(text: &[u8], hit: &Range<usize>, floor: usize) -> Verdict),
+}
+
+impl Rule {
+    pub(super) fn judge(&self, text: &[u8], hit: &Range<usize>, floor: usize) -> Verdict {
+        match self {
+            Self::Vendor(pattern) => pattern.judge(text, hit, floor),
+            Self::Shape(judge) => judge(text, hit, floor),
+        }
+    }
+}
+
+/// All rules, compiled once, at the first use.
+pub(super) static RULES: LazyLock<Rules> = LazyLock::new(Rules::compile);
+
+pub(super) struct Rules {
+    /// `None` only if the table itself were unusable, which a test excludes.
+    automaton: Option<AhoCorasick>,
+    /// The rule of each keyword, by the automaton's pattern number.
+    owners: Vec<usize>,
+    rules: Vec<Rule>,
+}
+
+impl Rules {
+    fn compile() -> Self {
+        let mut keywords: Vec<String> = Vec::new();
+        let mut owners = Vec::new();
+        let mut rules = Vec::new();
+        let vendors = VENDORS.iter().filter_map(|vendor| {
+            let pattern = Pattern::compile(vendor)?;
+            Some((vendor.all_keywords(), Rule::Vendor(pattern)))
+        });
+        let shapes = [
+            (assignment::keywords(), Rule::Shape(assignment::judge)),
+            (connection::owned(connection::URL), Rule::Shape(connection::judge_url)),
+            (connection::owned(connection::AUTHORIZATION), Rule::Shape(connection::judge_header)),
+            (connection::owned(connection::BEARER), Rule::Shape(connection::judge_bearer)),
+            (connection::owned(connection::COOKIE), Rule::Shape(connection::judge_cookie)),
+            (connection::owned(connection::NETRC), Rule::Shape(connection::judge_netrc)),
+            (connection::owned(connection::PGPASS), Rule::Shape(connection::judge_pgpass)),
+            (connection::owned(connection::USER_FLAG), Rule::Shape(connection::judge_user_flag)),
+            (connection::owned(pem::BEGIN), Rule::Shape(pem::judge_begin)),
+            (connection::owned(pem::END), Rule::Shape(pem::judge_end)),
+            (connection::owned(pem::PUTTY), Rule::Shape(pem::judge_putty)),
+        ];
+        for (words, rule) in vendors.chain(shapes) {
+            owners.extend(std::iter::repeat_n(rules.len(), words.len()));
+            keywords.extend(words);
+            rules.push(rule);
+        }
+        let automaton = AhoCorasick::builder()
+            .match_kind(MatchKind::LeftmostLongest)
+            .kind(Some(AhoCorasickKind::DFA))
+            .build(&keywords)
+            .ok();
+        Self { automaton, owners, rules }
+    }
+
+    /// Finds the next keyword at or after `at`.
+    pub(super) fn next_hit(&self, text: &[u8], at: usize) -> Option<(Range<usize>, &Rule)> {
+        let input = Input::new(text).range(at.min(text.len())..);
+        let hit = self.automaton.as_ref()?.find(input)?;
+        let owner = *self.owners.get(hit.pattern().as_usize())?;
+        Some((hit.range(), self.rules.get(owner)?))
+    }
+
+    #[cfg(test)]
+    pub(super) fn is_complete(&self) -> bool {
+        let shapes = self.rules.iter().filter(|r| matches!(r, Rule::Shape(_))).count();
+        self.automaton.is_some() && self.rules.len() - shapes == VENDORS.len()
+    }
+}

@@ -1,0 +1,273 @@
+//! Is this value a secret itself, or a word that only speaks of one: a variable, a type, a placeholder?
+
+use std::sync::LazyLock;
+
+use regex::bytes::Regex;
+
+use super::MARKER;
+use super::name::Strength;
+
+/// How a value stands behind its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// In quotes: a literal in any language.
+    Quoted,
+    /// `name=value`, nothing between: an environment file, a query, a keyword argument.
+    Direct,
+    /// `name: value`, `name = value`, `--name value`: a setting, or code.
+    Spaced,
+}
+
+/// A value and where it was met.
+pub(super) struct Candidate<'t> {
+    pub(super) value: &'t [u8],
+    /// The byte after the value, where there is one.
+    pub(super) next: Option<u8>,
+    pub(super) form: Form,
+    pub(super) strength: Strength,
+    /// Whether the name is written as environment variables are.
+    pub(super) is_environment: bool,
+}
+
+/// The fewest bytes of a password that stands in quotes or behind a bare `=`.
+const PASSWORD_BYTES_MIN: usize = 4;
+/// The fewest bytes of a password that stands where code may stand.
+const PASSWORD_SPACED_BYTES_MIN: usize = 6;
+/// The fewest bytes of a token; shorter ones guard nothing.
+const TOKEN_BYTES_MIN: usize = 8;
+
+/// Words that are shown in place of a value.
+const STAND_INS: &[&str] = &[
+    "true",
+    "false",
+    "null",
+    "none",
+    "nil",
+    "undefined",
+    "string",
+    "str",
+    "text",
+    "bool",
+    "boolean",
+    "number",
+    "integer",
+    "object",
+    "required",
+    "optional",
+    "bytes",
+    "varchar",
+    "sha256",
+    "base64",
+    "utf8",
+    "md5",
+    "hidden",
+    "empty",
+    "unset",
+    "missing",
+    "secret",
+    "token",
+    "password",
+    "passwd",
+    "apikey",
+    "bearer",
+    "basic",
+    "value",
+    "same-origin",
+    "include",
+    "omit",
+    "inherit",
+    "omitted",
+];
+
+/// Pieces that only a placeholder holds.
+const STAND_IN_PIECES: &[&str] = &[
+    "your",
+    "changeme",
+    "change-me",
+    "change_me",
+    "placeholder",
+    "example",
+    "dummy",
+    "insert",
+    "replace",
+    "todo",
+    "fixme",
+    "xxxx",
+    "redacted",
+    "<",
+    "...",
+    "****",
+    "goes-here",
+    "goes_here",
+];
+
+/// `${TOKEN}`, `$TOKEN`, `%TOKEN%`, `{token}`, `<token>`, `[REDACTED]`, `***`.
+static REFERENCE: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r"(?-u)^(?:\$\{|\$\(|\$[A-Za-z_]|%[A-Z(]|\{|<|\[|@|\*{3}|#\{)").ok()
+});
+
+/// `module.name`, `module::name`, `self.name`: code that fetches a value. Digits only in plain words.
+static PATH_EXPRESSION: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(
+        r"(?-u)^[&*!]?[A-Za-z_$][A-Za-z_]{0,31}[0-9]?(?:(?:\.|::|->|\?\.)[A-Za-z_]{1,40}[0-9]?)+$",
+    )
+    .ok()
+});
+
+/// `u64`, `uint256`, `bytes32`: a type with a width.
+static SIZED_TYPE: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r"(?i-u)^&?(?:u|i|f|u?int|float|bytes|char|varchar)[0-9]{1,3}$").ok()
+});
+
+fn matches(pattern: &LazyLock<Option<Regex>>, value: &[u8]) -> bool {
+    pattern.as_ref().is_some_and(|pattern| pattern.is_match(value))
+}
+
+/// Judges a value by its looks, its place and what its name says.
+pub(super) fn is_secret(candidate: &Candidate<'_>) -> bool {
+    let Candidate { value, next, form, strength, is_environment } = *candidate;
+    if is_reference(value) || is_placeholder(value) || is_path(value) {
+        return false;
+    }
+    let has_blank = value.iter().any(|b| b.is_ascii_whitespace());
+    let long_enough = match (strength, form) {
+        (Strength::Password, Form::Quoted | Form::Direct) => value.len() >= PASSWORD_BYTES_MIN,
+        (Strength::Password, Form::Spaced) => value.len() >= PASSWORD_SPACED_BYTES_MIN,
+        (Strength::Token, _) => value.len() >= TOKEN_BYTES_MIN,
+    };
+    if !long_enough {
+        return false;
+    }
+    match (form, strength) {
+        (Form::Quoted, Strength::Password) => !is_label(value) && (!has_blank || is_environment),
+        (Form::Quoted, Strength::Token) if has_blank => false,
+        (Form::Quoted, Strength::Token) => {
+            is_random(value) || (is_environment && value.iter().all(u8::is_ascii_alphanumeric))
+        }
+        _ if is_code(value, next) => false,
+        (Form::Direct, _) if is_environment => true,
+        (_, Strength::Password) => has_digit_or_sign(value),
+        (_, Strength::Token) => is_random(value),
+    }
+}
+
+/// Whether a value points at a secret that is kept elsewhere, or was redacted already.
+pub(super) fn is_reference(value: &[u8]) -> bool {
+    matches(&REFERENCE, value)
+        || value.starts_with(MARKER.as_bytes())
+        || memchr::memmem::find(value, MARKER.as_bytes()).is_some()
+        || memchr::memmem::find(value, b"${").is_some()
+        || memchr::memmem::find(value, b"{{").is_some()
+}
+
+/// Whether a value is there to be replaced by a real one.
+///
+/// A real key may hold the word `EXAMPLE`, so a value of mixed case and digits is never a placeholder.
+pub(super) fn is_placeholder(value: &[u8]) -> bool {
+    let distinct = distinct_bytes(value);
+    if distinct <= 2 {
+        return true;
+    }
+    let lower = value.to_ascii_lowercase();
+    let is_word = |word: &str| lower == word.as_bytes();
+    if STAND_INS.iter().any(|word| is_word(word)) {
+        return true;
+    }
+    let is_mixed = value.iter().any(u8::is_ascii_lowercase)
+        && value.iter().any(u8::is_ascii_uppercase)
+        && value.iter().any(u8::is_ascii_digit);
+    let digits = value.iter().filter(|b| b.is_ascii_digit()).count();
+    let holds = |piece: &str| memchr::memmem::find(&lower, piece.as_bytes()).is_some();
+    !is_mixed && digits <= 4 && STAND_IN_PIECES.iter().any(|piece| holds(piece))
+}
+
+/// Whether a value looks drawn by a generator rather than named by a person.
+pub(super) fn is_random(value: &[u8]) -> bool {
+    if value.len() < TOKEN_BYTES_MIN || distinct_bytes(value) < 5 || is_wordy(value) {
+        return false;
+    }
+    let has_letter = value.iter().any(u8::is_ascii_alphabetic);
+    let has_digit = value.iter().any(u8::is_ascii_digit);
+    if has_digit {
+        return has_letter;
+    }
+    let turns = case_turns(value);
+    let has_upper = value.iter().any(u8::is_ascii_uppercase);
+    let is_mixed_noise = value.len() >= 16 && turns * 3 >= value.len();
+    let is_long_run = value.len() >= 20 && !has_upper && value.iter().all(u8::is_ascii_lowercase);
+    is_mixed_noise || is_long_run
+}
+
+/// How many different byte values occur.
+pub(super) fn distinct_bytes(value: &[u8]) -> u32 {
+    let mut seen = [0u64; 4];
+    for &byte in value {
+        seen[usize::from(byte >> 6)] |= 1 << (byte & 63);
+    }
+    seen.iter().map(|word| word.count_ones()).sum()
+}
+
+/// Whether every piece of a value is a word, a short number, or a word with a short number behind it.
+fn is_wordy(value: &[u8]) -> bool {
+    let pieces = value.split(|b| b"-_./:@ ".contains(b)).filter(|piece| !piece.is_empty());
+    let is_word = |piece: &[u8]| {
+        let digits = piece.iter().rev().take_while(|b| b.is_ascii_digit()).count();
+        let letters = &piece[..piece.len() - digits];
+        let is_tame = letters.len() <= 3 || case_turns(letters) * 3 < letters.len();
+        let is_plain = letters.iter().all(u8::is_ascii_alphabetic) && is_tame;
+        piece.len() <= 3 || (is_plain && digits <= 4)
+    };
+    let is_one_long_run = value.len() >= 20 && value.iter().all(u8::is_ascii_lowercase);
+    !is_one_long_run && pieces.into_iter().all(is_word)
+}
+
+/// How often the case changes from one letter to the next.
+fn case_turns(value: &[u8]) -> usize {
+    let letter = |b: u8| b.is_ascii_alphabetic();
+    value
+        .windows(2)
+        .filter(|w| letter(w[0]) && letter(w[1]))
+        .filter(|w| w[0].is_ascii_uppercase() != w[1].is_ascii_uppercase())
+        .count()
+}
+
+fn has_digit_or_sign(value: &[u8]) -> bool {
+    value.iter().any(|b| b.is_ascii_digit() || b"!@#$%^*+/=~?".contains(b) || *b >= 0x80)
+}
+
+/// Whether a quoted value is a word shown to a person, or the name of a variable.
+fn is_label(value: &[u8]) -> bool {
+    let is_capitalised = value.first().is_some_and(u8::is_ascii_uppercase)
+        && value[1..].iter().all(u8::is_ascii_lowercase);
+    is_capitalised || is_constant_name(value)
+}
+
+/// Whether a value is the name of another variable: `OPENAI_API_KEY`.
+fn is_constant_name(value: &[u8]) -> bool {
+    value.contains(&b'_') && value.iter().all(|b| b.is_ascii_uppercase() || *b == b'_')
+}
+
+/// Whether a value is a path or an address, without credentials of its own.
+fn is_path(value: &[u8]) -> bool {
+    let starts_as_path = [&b"/"[..], b"./", b"../", b"~/"].iter().any(|p| value.starts_with(p));
+    let is_address = memchr::memmem::find(value, b"://").is_some();
+    is_address || (starts_as_path && is_wordy(value))
+}
+
+/// Whether an unquoted value is an expression or a type.
+fn is_code(value: &[u8], next: Option<u8>) -> bool {
+    let is_name = value.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'_');
+    let goes_on = next.is_some_and(|b| b"([<{".contains(&b));
+    let ends_statement = next.is_some_and(|b| b",;)".contains(&b));
+    let speaks_of_secrets = [&b"password"[..], b"token", b"secret", b"passwd", b"api_key"]
+        .iter()
+        .any(|word| value.len() >= word.len() && value[..word.len()].eq_ignore_ascii_case(word));
+    (goes_on && !value.is_empty())
+        || matches(&PATH_EXPRESSION, value)
+        || matches(&SIZED_TYPE, value)
+        || (is_name && speaks_of_secrets && is_wordy(value))
+        || (is_name && ends_statement && is_wordy(value))
+        || value
+            .first()
+            .is_some_and(|b| b"&!*".contains(b) && next.is_some() && is_wordy(&value[1..]))
+}

@@ -1,9 +1,23 @@
-//! Lines in order → identity, totals, checkpoint and index rows. (Skeleton: the reducer follows.)
+//! Lines in order → identity, totals, checkpoint and index rows: all that is known of a transcript.
+//!
+//! A fold is a pure function of the lines it was given. It can be saved between any two of them and
+//! taken up again, by another process or another machine, with the same result to the byte as one
+//! that never stopped; so a crash costs at most the lines since the last save. Its size is bounded
+//! whatever the transcript.
+
+mod size;
 
 use serde::{Deserialize, Serialize};
 
+use crate::checkpoint::Checkpoint;
+use crate::checkpoint::reduce::{At, Reducer};
+use crate::checkpoint::requests::Outcome;
 use crate::digest::Digest128;
 use crate::item::{ItemKind, ItemRow};
+use crate::rollout::{Body, Compacted, Entry, Item, Meta, Role, codex};
+use crate::{limits, redact, text, tokens};
+use size::HistorySize;
+
 pub use crate::thread::{HistoryBase, Source, ThreadHead, ThreadKind};
 
 /// Where a line stands.
@@ -47,105 +61,94 @@ pub enum FoldError {
 }
 
 /// The state after some lines of a transcript.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Fold {
     version: u32,
     next_seq: u64,
     head: ThreadHead,
+    size: HistorySize,
+    checkpoint: Checkpoint,
+    reducer: Reducer,
+}
+
+/// The version alone, so that a saved fold of another version is told from a broken one.
+#[derive(Deserialize)]
+struct Version {
+    version: u32,
 }
 
 impl Fold {
-    /// Version of the saved form.
+    /// Version of the saved form. Raised with every change of what is folded or how: saved folds of
+    /// other versions are folded anew.
     pub const VERSION: u32 = 1;
 
     /// The state before the first line.
     pub fn new(source: Source) -> Self {
-        let head = ThreadHead {
-            thread_id: None,
-            source,
-            cwd: None,
-            title: None,
-            kind: ThreadKind::default(),
-            originator: None,
-            cli_version: None,
-            model: None,
-            git_branch: None,
-            parent_thread_id: None,
-            forked_from: None,
-            history_base: None,
-            created_at_ms: 0,
-            updated_at_ms: 0,
-            items: 0,
-            tokens: 0,
-            compactions: 0,
-            lines: 0,
-            malformed: 0,
-            unknown: 0,
-            oversized: 0,
-        };
-        Self { version: Self::VERSION, next_seq: 0, head }
+        Self {
+            version: Self::VERSION,
+            next_seq: 0,
+            head: ThreadHead::new(source),
+            size: HistorySize::default(),
+            checkpoint: Checkpoint::default(),
+            reducer: Reducer::default(),
+        }
     }
 
     /// The state of a fork or revert before its own first line: what `base` knows of the work, with
     /// an identity still to be read and line counters at zero.
     pub fn branch(base: &Fold) -> Self {
-        let mut fold = Self::new(base.head.source);
-        fold.next_seq = base.next_seq;
+        let mut fold = Self { head: ThreadHead::new(base.head.source), ..base.clone() };
         fold.head.items = base.head.items;
         fold.head.tokens = base.head.tokens;
         fold
     }
 
-    /// Folds one complete line, given without its newline.
+    /// Folds one complete line, given without its newline; the row when it is a history item. Lines
+    /// of any content are taken: what is not understood is counted.
     pub fn line(&mut self, place: Place, line: &[u8]) -> Option<ItemRow> {
         self.next_seq = place.line + 1;
-        if line.iter().all(|b| b.is_ascii_whitespace()) {
+        self.checkpoint.seq = place.line;
+        if line.trim_ascii().is_empty() {
             return None;
         }
         self.head.lines += 1;
-        let Ok(value) = serde_json::from_slice::<serde_json::Value>(line) else {
-            self.head.malformed += 1;
-            return None;
-        };
-        let payload = value.get("payload").unwrap_or(&value);
-        if value.get("type").and_then(|t| t.as_str()) == Some("session_meta")
-            && self.head.thread_id.is_none()
-        {
-            self.head.thread_id = payload["id"].as_str().map(str::to_owned);
-            self.head.cwd = payload["cwd"].as_str().map(str::to_owned);
-            self.head.history_base = serde_json::from_value(payload["history_base"].clone()).ok();
+        let mut row = None;
+        match self.head.source {
+            Source::Codex | Source::Longhaul | Source::Claude => {
+                codex::read(line, &mut |entry| {
+                    let found = self.entry(place, &entry);
+                    row = row.take().or(found);
+                });
+            }
         }
-        if value.get("type").and_then(|t| t.as_str()) != Some("response_item") {
-            return None;
-        }
+        let mut row = row?;
+        row.digest = Digest128::of(line);
         self.head.items += 1;
-        let tokens = crate::tokens::of_bytes(place.bytes);
-        self.head.tokens += tokens;
-        Some(ItemRow {
-            seq: place.line,
-            offset: place.offset,
-            bytes: place.bytes,
-            kind: ItemKind::Other,
-            tokens,
-            digest: Digest128::of(line),
-            excerpt: String::new(),
-            call_id: None,
-        })
+        self.head.tokens = self.size.tokens();
+        Some(row)
     }
 
-    /// Folds a line over the bound by its first bytes (at most 4 KiB) and the digest of all.
+    /// Folds a line over the bound by its first bytes (at most 4 KiB) and the digest of all. Its
+    /// place is kept, so that it can be given back; what it says is not read.
     pub fn oversized(&mut self, place: Place, head: &[u8], digest: Digest128) -> Option<ItemRow> {
-        let _ = head;
         self.next_seq = place.line + 1;
+        self.checkpoint.seq = place.line;
         self.head.lines += 1;
         self.head.oversized += 1;
+        let text = String::from_utf8_lossy(head);
+        if !text.contains(r#""type":"response_item""#) && !text.contains(r#""type":"compacted""#) {
+            return None;
+        }
+        let tokens = tokens::of_bytes(place.bytes);
+        self.size.add(tokens);
         self.head.items += 1;
+        self.head.tokens = self.size.tokens();
         Some(ItemRow {
             seq: place.line,
             offset: place.offset,
             bytes: place.bytes,
             kind: ItemKind::Oversized,
-            tokens: crate::tokens::of_bytes(place.bytes),
+            tokens,
             digest,
             excerpt: String::new(),
             call_id: None,
@@ -157,18 +160,24 @@ impl Fold {
         &self.head
     }
 
+    /// The structured state.
+    pub fn checkpoint(&self) -> &Checkpoint {
+        &self.checkpoint
+    }
+
     /// The seq the next line must have.
     pub fn next_seq(&self) -> u64 {
         self.next_seq
     }
 
-    /// Files touched since the last call.
+    /// Files touched since the last call, at most [`limits::TOUCHES`].
     pub fn touched(&mut self) -> Vec<Touch> {
-        Vec::new()
+        self.reducer.take_touched()
     }
 
     /// Renders the state; [`Fold::load`] gives back an equal one.
     pub fn save(&self) -> Vec<u8> {
+        // Strings, numbers and maps with string keys: serialising them to memory cannot fail.
         serde_json::to_vec(self).unwrap_or_default()
     }
 
@@ -177,10 +186,171 @@ impl Fold {
     /// # Errors
     /// Another version, or not a saved state.
     pub fn load(bytes: &[u8]) -> Result<Self, FoldError> {
-        let fold: Self = serde_json::from_slice(bytes)?;
-        if fold.version != Self::VERSION {
-            return Err(FoldError::Version { found: fold.version, expected: Self::VERSION });
+        let found = serde_json::from_slice::<Version>(bytes)?.version;
+        if found != Self::VERSION {
+            return Err(FoldError::Version { found, expected: Self::VERSION });
         }
-        Ok(fold)
+        Ok(serde_json::from_slice(bytes)?)
     }
+
+    fn entry(&mut self, place: Place, entry: &Entry<'_>) -> Option<ItemRow> {
+        let at = self.date(place, entry.at_ms);
+        let state = &mut self.checkpoint;
+        match &entry.body {
+            Body::Meta(meta) => self.meta(meta),
+            Body::Settings { cwd, model } => {
+                if let Some(cwd) = cwd {
+                    state.cwd = Some(cwd.clone());
+                }
+                self.head.model = model.clone().or(self.head.model.take());
+            }
+            Body::Item(item, tokens) => return self.item(place, at, item, *tokens),
+            Body::Compacted(compacted) => return Some(self.compacted(place, compacted)),
+            Body::RolledBack { turns } => {
+                self.reducer.roll_back(state, *turns);
+                self.size.roll_back(*turns);
+                self.head.tokens = self.size.tokens();
+            }
+            Body::TurnComplete => self.reducer.turn_ended(state, Outcome::Answered),
+            Body::TurnAborted => self.reducer.turn_ended(state, Outcome::Interrupted),
+            Body::FilesChanged { call_id, success, changes } => {
+                self.reducer.files_changed(state, at, call_id, (*success, changes.clone()));
+            }
+            Body::CommandDone { call_id, command, exit_code } => {
+                self.reducer.command_done(state, at, call_id, (command, *exit_code));
+            }
+            Body::Passed => {}
+            Body::Unknown => self.head.unknown += 1,
+            Body::Malformed => self.head.malformed += 1,
+        }
+        None
+    }
+
+    fn date(&mut self, place: Place, at_ms: Option<i64>) -> At {
+        if let Some(ms) = at_ms {
+            if self.head.created_at_ms == 0 {
+                self.head.created_at_ms = ms;
+            }
+            // Clocks go back by seconds in real files.
+            self.head.updated_at_ms = self.head.updated_at_ms.max(ms);
+        }
+        At { seq: place.line, ms: at_ms.unwrap_or(0) }
+    }
+
+    /// The first meta line names the thread. Later ones repeat it, or were copied from the thread it
+    /// was forked from.
+    fn meta(&mut self, meta: &Meta) {
+        if self.head.thread_id.is_some() {
+            return;
+        }
+        if let Some(ms) = meta.created_at_ms {
+            self.head.created_at_ms = ms;
+            self.head.updated_at_ms = self.head.updated_at_ms.max(ms);
+        }
+        let short = |name: &Option<String>| {
+            name.as_deref().map(|name| text::cut(name, limits::NAME_BYTES).into_owned())
+        };
+        self.head.thread_id = short(&meta.id);
+        self.head.cwd.clone_from(&meta.cwd);
+        self.head.kind = meta.kind;
+        self.head.originator = short(&meta.originator);
+        self.head.cli_version = short(&meta.cli_version);
+        self.head.parent_thread_id = short(&meta.parent_thread_id);
+        self.head.forked_from = short(&meta.forked_from);
+        self.head.history_base.clone_from(&meta.history_base);
+        self.head.git_branch = short(&meta.git_branch);
+        if meta.cwd.is_some() {
+            self.checkpoint.cwd.clone_from(&meta.cwd);
+        }
+    }
+
+    fn item(&mut self, place: Place, at: At, item: &Item<'_>, tokens: u64) -> Option<ItemRow> {
+        let state = &mut self.checkpoint;
+        let mut row = Row { kind: ItemKind::Other, words: "", call_id: None };
+        match item {
+            Item::Message { role: Role::User, text, .. } => {
+                let begins_turn = self.reducer.user(state, at, text);
+                row = Row { kind: ItemKind::Context, words: text, call_id: None };
+                if begins_turn {
+                    row.kind = ItemKind::UserMessage;
+                    self.size.begin_turn(tokens);
+                    if self.head.title.is_none() {
+                        self.head.title = state.requests.active().map(|r| title(&r.text));
+                    }
+                }
+            }
+            Item::Message { role: Role::Assistant, text, .. } => {
+                self.reducer.assistant(state, at, text);
+                row = Row { kind: ItemKind::AssistantMessage, words: text, call_id: None };
+            }
+            Item::Message { role: Role::Developer, text, .. } => {
+                row = Row { kind: ItemKind::Context, words: text, call_id: None };
+            }
+            Item::Reasoning { .. } => row.kind = ItemKind::Reasoning,
+            Item::Call(call) => {
+                self.reducer.call(state, at, call);
+                row = Row {
+                    kind: ItemKind::ToolCall,
+                    words: &call.arguments,
+                    call_id: Some(&call.call_id),
+                };
+            }
+            Item::Output { call_id, text, .. } => {
+                self.reducer.answer(state, at, call_id, text);
+                row = Row { kind: ItemKind::ToolOutput, words: text, call_id: Some(call_id) };
+            }
+            Item::Opaque { .. } => row.kind = ItemKind::Compaction,
+            Item::Other { text } => row.words = text,
+            Item::Invisible => return None,
+        }
+        self.size.add(tokens);
+        Some(row.index(place, tokens))
+    }
+
+    fn compacted(&mut self, place: Place, compacted: &Compacted<'_>) -> ItemRow {
+        self.head.compactions += 1;
+        self.checkpoint.compactions += 1;
+        // The summary also stands just before as an ordinary answer: not words to the person.
+        if let Some(note) = self.checkpoint.notes.back()
+            && !compacted.message.is_empty()
+            && compacted.message.contains(text::prefix(&note.text, 80))
+        {
+            self.checkpoint.notes.pop_back();
+        }
+        self.size.compact(compacted.replacement, tokens::of_text(&compacted.message));
+        self.head.tokens = self.size.tokens();
+        let row = Row { kind: ItemKind::Compaction, words: &compacted.message, call_id: None };
+        row.index(place, tokens::of_bytes(place.bytes))
+    }
+}
+
+/// What an item tells its index row.
+struct Row<'a> {
+    kind: ItemKind,
+    words: &'a str,
+    call_id: Option<&'a str>,
+}
+
+impl Row<'_> {
+    /// The digest is set once for the whole line.
+    fn index(self, place: Place, tokens: u64) -> ItemRow {
+        let window = text::prefix(self.words, limits::EXCERPT_WINDOW_BYTES);
+        let redacted = redact::redact(window);
+        let excerpt =
+            text::cut(&text::one_line(&redacted.text), limits::EXCERPT_BYTES).into_owned();
+        ItemRow {
+            seq: place.line,
+            offset: place.offset,
+            bytes: place.bytes,
+            kind: self.kind,
+            tokens,
+            digest: Digest128::default(),
+            excerpt,
+            call_id: self.call_id.map(|id| text::cut(id, limits::NAME_BYTES).into_owned()),
+        }
+    }
+}
+
+fn title(request: &str) -> String {
+    text::cut(&text::one_line(request), limits::EXCERPT_BYTES).into_owned()
 }

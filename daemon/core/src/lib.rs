@@ -1,3 +1,23 @@
-//! Placeholder.
+//! The functional core of longhaul: what is decided, never what is done.
+//!
+//! There is no file, socket, process, environment, clock, randomness or async here; `now` and the
+//! state of files on disk are parameters. The floors, lowest first:
+//!
+//! 1. [`digest`], [`text`], [`tokens`], [`limits`], [`redact`]: values, arithmetic, text;
+//! 2. [`thread`], [`item`]: what a thread and an index row are;
+//! 3. [`rollout`]: one transcript line, read into a closed model;
+//! 4. [`checkpoint`]: the structured state of a thread and its view;
+//! 5. [`fold`]: lines in order → checkpoint, totals and index rows;
+//! 6. [`compaction`]: history + checkpoint → replacement history and receipt.
+#![forbid(unsafe_code)]
 
+pub mod checkpoint;
+pub mod digest;
+pub mod fold;
+pub mod item;
+pub mod limits;
 pub mod redact;
+pub mod rollout;
+pub mod text;
+pub mod thread;
+pub mod tokens;

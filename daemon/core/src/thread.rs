@@ -86,3 +86,32 @@ pub struct ThreadHead {
     /// Lines over the bound.
     pub oversized: u64,
 }
+
+impl ThreadHead {
+    /// A thread of which nothing is known yet.
+    pub fn new(source: Source) -> Self {
+        Self {
+            thread_id: None,
+            source,
+            cwd: None,
+            title: None,
+            kind: ThreadKind::default(),
+            originator: None,
+            cli_version: None,
+            model: None,
+            git_branch: None,
+            parent_thread_id: None,
+            forked_from: None,
+            history_base: None,
+            created_at_ms: 0,
+            updated_at_ms: 0,
+            items: 0,
+            tokens: 0,
+            compactions: 0,
+            lines: 0,
+            malformed: 0,
+            unknown: 0,
+            oversized: 0,
+        }
+    }
+}

@@ -12,7 +12,12 @@ pub struct FileOp {
     pub path: String,
     /// What becomes of it.
     pub op: Op,
+    /// Its changed lines and those around them, at most [`CHANGED_BYTES`].
+    pub changed: String,
 }
+
+/// Bytes of a file's changed lines that are looked at for names.
+const CHANGED_BYTES: usize = 16 * 1_024;
 
 /// What becomes of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +34,24 @@ pub enum Op {
 }
 
 impl FileOp {
+    /// An operation without changed lines.
+    pub fn new(path: impl Into<String>, op: Op) -> Self {
+        Self { path: path.into(), op, changed: String::new() }
+    }
+
+    /// Takes a line of the file's part of the patch.
+    fn push(&mut self, line: &str) {
+        let added = line.strip_prefix('+');
+        if let (Op::Created { content: Some(content) }, Some(added)) = (&mut self.op, added) {
+            content.push_str(added);
+            content.push('\n');
+        }
+        if self.changed.len() + line.len() < CHANGED_BYTES {
+            self.changed.push_str(added.unwrap_or(line));
+            self.changed.push('\n');
+        }
+    }
+
     /// Puts `folder` before a relative path.
     pub fn resolve(&mut self, folder: Option<&str>) {
         if let Some(folder) = folder
@@ -55,18 +78,15 @@ pub fn parse(patch: &str) -> Vec<FileOp> {
     let mut ops: Vec<FileOp> = Vec::new();
     for line in patch.lines() {
         let Some(rest) = line.strip_prefix("*** ") else {
-            if let Some(FileOp { op: Op::Created { content: Some(content) }, .. }) = ops.last_mut()
-                && let Some(added) = line.strip_prefix('+')
-            {
-                content.push_str(added);
-                content.push('\n');
+            if let Some(op) = ops.last_mut() {
+                op.push(line);
             }
             continue;
         };
         if ops.len() >= limits::FILES {
             break;
         }
-        let op = |path: &str, op| FileOp { path: path.trim().to_owned(), op };
+        let op = |path: &str, op| FileOp::new(path.trim(), op);
         if let Some(path) = rest.strip_prefix("Add File: ") {
             ops.push(op(path, Op::Created { content: Some(String::new()) }));
         } else if let Some(path) = rest.strip_prefix("Update File: ") {

@@ -114,8 +114,8 @@ fn ops(path: String, change: Change) -> Vec<FileOp> {
         _ => Op::Edited,
     };
     match change.move_path {
-        Some(to) => vec![FileOp { path, op: Op::Deleted }, FileOp { path: to, op: Op::Edited }],
-        None => vec![FileOp { path, op }],
+        Some(to) => vec![FileOp::new(path, Op::Deleted), FileOp::new(to, Op::Edited)],
+        None => vec![FileOp::new(path, op)],
     }
 }
 

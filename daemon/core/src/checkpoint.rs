@@ -1,0 +1,107 @@
+//! The structured state of a thread: what an agent must know to go on, folded from its items.
+//!
+//! This is requirement document 002's checkpoint, with what measurement showed an agent needs next:
+//! files bound to what became of them, commands to their exit status, tests to their counts, plan
+//! steps to their state, the request verbatim, and the names (paths, identifiers) that were in play
+//! beside the file or command they were seen with. Every list is bounded and evicts
+//! deterministically; every text is redacted before it enters.
+//!
+//! The state holds only what the transcript says. What the host knows besides (the files on disk,
+//! updates the model proposed) is laid over it when it is served: [`staleness`], [`semantic`]. So
+//! deleting the database and folding again gives the same bytes.
+
+pub mod commands;
+pub mod files;
+pub mod plan;
+pub mod reduce;
+pub mod requests;
+pub mod semantic;
+pub mod staleness;
+pub mod terms;
+pub mod view;
+
+use std::collections::VecDeque;
+
+use serde::{Deserialize, Serialize};
+
+use crate::limits;
+use commands::Commands;
+use files::Files;
+use plan::Plan;
+use requests::Requests;
+use terms::Terms;
+
+/// The folded state.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Checkpoint {
+    /// Seq of the last line folded.
+    pub seq: u64,
+    /// Folder that relative paths start from.
+    pub cwd: Option<String>,
+    /// What the person asked, oldest first; the last one is active.
+    pub requests: Requests,
+    /// The agent's plan.
+    pub plan: Plan,
+    /// Files in play.
+    pub files: Files,
+    /// Commands that ran.
+    pub commands: Commands,
+    /// What failed last, newest last.
+    pub errors: VecDeque<Failure>,
+    /// The agent's last words, newest last.
+    pub notes: VecDeque<Note>,
+    /// Paths and identifiers in play.
+    pub terms: Terms,
+    /// Compactions the agent made so far.
+    pub compactions: u64,
+}
+
+/// Something that failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    /// Line that told it.
+    pub seq: u64,
+    /// Command or tool.
+    pub what: String,
+    /// Its most telling lines.
+    pub text: String,
+    /// Whether the same command has succeeded since.
+    pub resolved: bool,
+}
+
+/// Words of the agent to the person.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Note {
+    /// Line that holds it.
+    pub seq: u64,
+    /// The words, middle cut.
+    pub text: String,
+}
+
+impl Checkpoint {
+    /// Keeps a failure; one of the same command replaces the earlier.
+    pub fn push_failure(&mut self, seq: u64, what: &str, text: &str) {
+        self.errors.retain(|failure| failure.what != what);
+        if self.errors.len() >= limits::ERRORS {
+            self.errors.pop_front();
+        }
+        let text = crate::text::cut_middle(text, limits::ERROR_BYTES).into_owned();
+        self.errors.push_back(Failure { seq, what: what.to_owned(), text, resolved: false });
+    }
+
+    /// Marks the failure of a command that now succeeds.
+    pub fn resolve_failure(&mut self, what: &str) {
+        for failure in self.errors.iter_mut().filter(|failure| failure.what == what) {
+            failure.resolved = true;
+        }
+    }
+
+    /// Keeps words of the agent.
+    pub fn push_note(&mut self, seq: u64, text: &str) {
+        if self.notes.len() >= limits::NOTES {
+            self.notes.pop_front();
+        }
+        let text = crate::text::cut_middle(text.trim(), limits::NOTE_BYTES).into_owned();
+        self.notes.push_back(Note { seq, text });
+    }
+}

@@ -1,0 +1,141 @@
+//! Commands that ran, each bound to how it ended.
+
+use serde::{Deserialize, Serialize};
+
+use crate::rollout::output::TestCounts;
+use crate::{limits, text};
+
+/// Commands, in the order of their last run.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Commands {
+    list: Vec<Command>,
+}
+
+/// One command line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Command {
+    /// The line as it was run, redacted.
+    pub text: String,
+    /// Last line that ran it or answered it.
+    pub seq: u64,
+    /// How its last run ended.
+    pub outcome: CommandOutcome,
+    /// Times it ran.
+    pub runs: u32,
+    /// Tests its last run counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tests: Option<TestCounts>,
+    /// It only looks at files: the files say it as well.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_look: bool,
+}
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CommandOutcome {
+    /// No answer yet, or none that tells.
+    Unknown,
+    /// Runs in the background.
+    Running,
+    /// Ended with this status.
+    Exit(i64),
+    /// The harness refused it.
+    Refused,
+}
+
+impl Commands {
+    /// Notes a run.
+    pub fn run(&mut self, seq: u64, redacted: &str, is_look: bool) {
+        let text = text::cut_middle(redacted.trim(), limits::COMMAND_BYTES).into_owned();
+        let before = self.list.iter().position(|command| command.text == text);
+        let runs = before.map_or(0, |at| self.list.remove(at).runs);
+        self.list.push(Command {
+            text,
+            seq,
+            outcome: CommandOutcome::Unknown,
+            runs: runs.saturating_add(1),
+            tests: None,
+            is_look,
+        });
+        if self.list.len() > limits::COMMANDS {
+            // A look is the cheapest to forget.
+            let oldest_look = self.list.iter().position(|command| command.is_look);
+            self.list.remove(oldest_look.unwrap_or(0));
+        }
+    }
+
+    /// Notes how the run at `seq` ended.
+    pub fn end(
+        &mut self,
+        seq: u64,
+        outcome: CommandOutcome,
+        tests: Option<TestCounts>,
+    ) -> Option<&Command> {
+        let command = self.list.iter_mut().rev().find(|command| command.seq == seq)?;
+        command.outcome = outcome;
+        command.tests = tests;
+        Some(command)
+    }
+
+    /// All, newest run first.
+    pub fn newest(&self) -> impl Iterator<Item = &Command> {
+        self.list.iter().rev()
+    }
+}
+
+impl CommandOutcome {
+    /// Whether it is known to have failed.
+    pub fn is_failure(self) -> bool {
+        match self {
+            Self::Exit(code) => code != 0,
+            Self::Refused => true,
+            Self::Unknown | Self::Running => false,
+        }
+    }
+
+    /// The words shown; empty when nothing is known.
+    pub fn words(self) -> String {
+        match self {
+            Self::Unknown => String::new(),
+            Self::Running => "running".into(),
+            Self::Exit(code) => format!("exit {code}"),
+            Self::Refused => "refused".into(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rerun_moves_up_and_forgets_its_old_end() {
+        let mut commands = Commands::default();
+        commands.run(1, "cargo test", false);
+        commands.end(1, CommandOutcome::Exit(101), None);
+        commands.run(2, "ls", true);
+        commands.run(3, "cargo test", false);
+        let newest = commands.newest().next().cloned();
+        assert_eq!(
+            newest.map(|c| (c.text, c.runs, c.outcome)),
+            Some(("cargo test".into(), 2, CommandOutcome::Unknown))
+        );
+        assert_eq!(
+            commands.end(3, CommandOutcome::Exit(0), None).map(|c| c.outcome),
+            Some(CommandOutcome::Exit(0))
+        );
+        assert!(commands.end(1, CommandOutcome::Exit(0), None).is_none());
+    }
+
+    #[test]
+    fn looks_are_forgotten_first() {
+        let mut commands = Commands::default();
+        commands.run(0, "make", false);
+        for seq in 1..1_000 {
+            commands.run(seq, &format!("cat {seq}"), true);
+        }
+        assert_eq!(commands.newest().count(), limits::COMMANDS);
+        assert!(commands.newest().any(|command| command.text == "make"));
+    }
+}

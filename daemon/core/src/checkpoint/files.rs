@@ -1,0 +1,268 @@
+//! Files in play and what became of each.
+//!
+//! A file is known by its path made absolute where that is possible, and shown as the agent last
+//! wrote it, because that is what it will write next.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::digest::ContentHash;
+use crate::limits;
+use crate::rollout::shell::Use;
+
+/// Files by key.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Files {
+    map: BTreeMap<String, File>,
+}
+
+/// One file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct File {
+    /// Path as the agent last wrote it.
+    pub path: String,
+    /// What became of it.
+    pub state: FileState,
+    /// Last line that touched it.
+    pub seq: u64,
+    /// When, Unix milliseconds; 0 unknown.
+    pub at_ms: i64,
+    /// Times it was changed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub changes: u32,
+    /// Times it was read or searched.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub reads: u32,
+    /// Hash of its content, where the transcript holds all of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hash: Option<ContentHash>,
+}
+
+/// What became of a file, weakest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FileState {
+    /// Named in a command.
+    Named,
+    /// Listed or searched.
+    Searched,
+    /// Read.
+    Read,
+    /// Changed.
+    Edited,
+    /// New in this thread.
+    Created,
+    /// Removed in this thread.
+    Deleted,
+}
+
+impl FileState {
+    /// Whether the agent changed the file: such files are never forgotten before others.
+    pub fn is_change(self) -> bool {
+        matches!(self, Self::Edited | Self::Created | Self::Deleted)
+    }
+
+    /// The word shown.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Named => "named",
+            Self::Searched => "searched",
+            Self::Read => "read",
+            Self::Edited => "edited",
+            Self::Created => "created",
+            Self::Deleted => "deleted",
+        }
+    }
+}
+
+/// One touch of a file.
+#[derive(Debug, Clone)]
+pub struct FileTouch<'a> {
+    /// As the agent wrote it.
+    pub path: &'a str,
+    /// Folder a relative path starts from.
+    pub cwd: Option<&'a str>,
+    /// What the touch did.
+    pub state: FileState,
+    /// Line.
+    pub seq: u64,
+    /// Unix milliseconds.
+    pub at_ms: i64,
+    /// Hash of the whole content after it, if known.
+    pub hash: Option<ContentHash>,
+}
+
+impl From<Use> for FileState {
+    fn from(used: Use) -> Self {
+        match used {
+            Use::Named => Self::Named,
+            Use::Searched => Self::Searched,
+            Use::Read => Self::Read,
+            Use::Written => Self::Edited,
+            Use::Removed => Self::Deleted,
+        }
+    }
+}
+
+impl Files {
+    /// Notes a touch; returns the file's key.
+    pub fn touch(&mut self, touch: FileTouch<'_>) -> String {
+        let key = key(touch.path, touch.cwd);
+        let file = self.map.entry(key.clone()).or_insert_with(|| File {
+            path: String::new(),
+            state: FileState::Named,
+            seq: touch.seq,
+            at_ms: touch.at_ms,
+            changes: 0,
+            reads: 0,
+            hash: None,
+        });
+        file.path = touch.path.to_owned();
+        file.seq = touch.seq;
+        file.at_ms = touch.at_ms;
+        if touch.state.is_change() {
+            file.changes = file.changes.saturating_add(1);
+            file.hash = touch.hash;
+            file.state = after(file.state, touch.state);
+        } else {
+            file.reads = file.reads.saturating_add(u32::from(touch.state != FileState::Named));
+            file.hash = touch.hash.or(file.hash.take());
+            file.state = file.state.max(touch.state);
+        }
+        if self.map.len() > limits::FILES + limits::FILES / 4 {
+            self.evict();
+        }
+        key
+    }
+
+    /// The file with this key.
+    pub fn get(&self, key: &str) -> Option<&File> {
+        self.map.get(key)
+    }
+
+    /// The file that a path written now would mean.
+    pub fn find(&self, path: &str, cwd: Option<&str>) -> Option<&File> {
+        self.map.get(&key(path, cwd))
+    }
+
+    /// Key and file of all, in the order of keys.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &File)> {
+        self.map.iter().map(|(key, file)| (key.as_str(), file))
+    }
+
+    /// All, newest touch first, ties by key.
+    pub fn newest(&self) -> Vec<(&str, &File)> {
+        let mut files: Vec<_> = self.iter().collect();
+        files.sort_by(|(key_a, a), (key_b, b)| b.seq.cmp(&a.seq).then(key_a.cmp(key_b)));
+        files
+    }
+
+    /// Forgets the oldest, those only named before those read, and changed ones last. In batches,
+    /// so that a long thread does not sort at each touch.
+    fn evict(&mut self) {
+        let mut ranked: Vec<(u8, u64, String)> = self
+            .map
+            .iter()
+            .map(|(key, file)| {
+                let class = match file.state {
+                    FileState::Named | FileState::Searched => 0,
+                    FileState::Read => 1,
+                    FileState::Edited | FileState::Created | FileState::Deleted => 2,
+                };
+                (class, file.seq, key.clone())
+            })
+            .collect();
+        ranked.sort();
+        for (_, _, key) in ranked.iter().take(self.map.len() - limits::FILES) {
+            self.map.remove(key);
+        }
+    }
+}
+
+/// What a file is after a change: new stays new, and one removed and made again is edited.
+fn after(before: FileState, change: FileState) -> FileState {
+    match (before, change) {
+        (FileState::Created, FileState::Edited) => FileState::Created,
+        (FileState::Deleted, FileState::Created) => FileState::Edited,
+        (_, change) => change,
+    }
+}
+
+/// The path made absolute and free of `.` and `..`; a relative one without a folder stays so.
+pub fn key(path: &str, cwd: Option<&str>) -> String {
+    let path = path.strip_prefix("file://").unwrap_or(path);
+    let full = match cwd {
+        Some(cwd) if !path.starts_with('/') && !path.starts_with('~') => format!("{cwd}/{path}"),
+        _ => path.to_owned(),
+    };
+    let mut parts: Vec<&str> = Vec::new();
+    for part in full.split('/') {
+        match part {
+            "" | "." => {}
+            ".." if parts.last().is_some_and(|last| *last != "..") => {
+                parts.pop();
+            }
+            ".." if full.starts_with('/') => {}
+            part => parts.push(part),
+        }
+    }
+    let joined = parts.join("/");
+    if full.starts_with('/') { format!("/{joined}") } else { joined }
+}
+
+fn is_zero(count: &u32) -> bool {
+    *count == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn touch(path: &str, state: FileState, seq: u64) -> FileTouch<'_> {
+        FileTouch { path, cwd: Some("/w"), state, seq, at_ms: 0, hash: None }
+    }
+
+    #[test]
+    fn one_file_under_two_names_is_one() {
+        let mut files = Files::default();
+        files.touch(touch("src/../a.rs", FileState::Read, 1));
+        files.touch(touch("/w/a.rs", FileState::Edited, 2));
+        let all = files.newest();
+        assert_eq!(all.len(), 1);
+        assert_eq!(
+            (all[0].0, all[0].1.path.as_str(), all[0].1.state),
+            ("/w/a.rs", "/w/a.rs", FileState::Edited)
+        );
+        assert_eq!((all[0].1.reads, all[0].1.changes), (1, 1));
+    }
+
+    #[test]
+    fn states_follow_each_other() {
+        use FileState::{Created, Deleted, Edited, Read};
+        for (touches, state) in [
+            (vec![Created, Edited], Created),
+            (vec![Deleted, Created], Edited),
+            (vec![Edited, Read], Edited),
+            (vec![Read, Deleted], Deleted),
+            (vec![Created, Deleted], Deleted),
+        ] {
+            let mut files = Files::default();
+            for (seq, state) in touches.iter().enumerate() {
+                files.touch(touch("a", *state, seq as u64));
+            }
+            assert_eq!(files.find("a", Some("/w")).map(|f| f.state), Some(state), "{touches:?}");
+        }
+    }
+
+    #[test]
+    fn changed_files_outlive_read_ones() {
+        let mut files = Files::default();
+        files.touch(touch("edited.rs", FileState::Edited, 0));
+        for seq in 1..2_000 {
+            files.touch(touch(&format!("read{seq}.rs"), FileState::Read, seq));
+        }
+        assert!(files.find("edited.rs", Some("/w")).is_some());
+        assert!(files.iter().count() <= limits::FILES * 5 / 4);
+    }
+}

@@ -1,0 +1,67 @@
+//! The agent's plan: steps and how far each is.
+
+use serde::{Deserialize, Serialize};
+
+use crate::rollout::tool::{PlanStep, StepStatus};
+use crate::{limits, text};
+
+/// The plan as it stands.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Plan {
+    /// Steps in order.
+    pub steps: Vec<Step>,
+    /// Line that set it.
+    pub seq: u64,
+}
+
+/// One step.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Step {
+    /// Stable name of the step: its place, from 1, or the id the model gave.
+    pub id: String,
+    /// What is to be done.
+    pub text: String,
+    /// How far it is.
+    pub state: StepState,
+}
+
+/// How far a step is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StepState {
+    /// Not begun.
+    Open,
+    /// Being done.
+    InProgress,
+    /// Done.
+    Done,
+}
+
+impl Plan {
+    /// Replaces the plan by what the agent's planning tool was given.
+    pub fn replace(&mut self, seq: u64, steps: Vec<PlanStep>) {
+        let numbered = steps.into_iter().take(limits::PLAN_STEPS).enumerate();
+        self.steps = numbered
+            .map(|(index, step)| Step {
+                id: (index + 1).to_string(),
+                text: clean(&step.text),
+                state: match step.status {
+                    StepStatus::Pending => StepState::Open,
+                    StepStatus::InProgress => StepState::InProgress,
+                    StepStatus::Done => StepState::Done,
+                },
+            })
+            .collect();
+        self.seq = seq;
+    }
+
+    /// Steps that are not done.
+    pub fn open(&self) -> impl Iterator<Item = &Step> {
+        self.steps.iter().filter(|step| step.state != StepState::Done)
+    }
+}
+
+fn clean(step: &str) -> String {
+    let redacted = crate::redact::redact(step);
+    text::cut_chars(&text::one_line(&redacted.text), limits::STEP_CHARS).into_owned()
+}

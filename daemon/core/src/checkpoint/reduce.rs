@@ -1,0 +1,403 @@
+//! Entries in order → checkpoint.
+//!
+//! A call is noted when it is made and bound to its outcome when it is answered; between the two it
+//! waits in a bounded list. Files count as changed once the change is known to have worked: by the
+//! call's answer, or by the harness's own report, whichever comes first.
+
+use std::collections::VecDeque;
+
+use serde::{Deserialize, Serialize};
+
+use super::Checkpoint;
+use super::commands::CommandOutcome;
+use super::files::{FileState, FileTouch};
+use super::plan::Plan;
+use super::requests::Outcome;
+use super::terms::{Anchor, Voice};
+use crate::digest::ContentHash;
+use crate::fold::Touch;
+use crate::limits;
+use crate::redact::redact;
+use crate::rollout::patch::{FileOp, Op};
+use crate::rollout::tool::{Action, Call};
+use crate::rollout::{contextual, output, shell, tool};
+use crate::text;
+
+/// What the reducer must remember besides the checkpoint.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Reducer {
+    pending: VecDeque<Pending>,
+    /// Calls whose outcome is known: the harness may report them once more.
+    settled: VecDeque<String>,
+    /// The agent spoke since the last request.
+    spoken: bool,
+    /// State before each of the last turns, for rollbacks.
+    turns: VecDeque<TurnStart>,
+    #[serde(skip)]
+    touched: Vec<Touch>,
+}
+
+/// A call awaiting its answer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Pending {
+    call_id: String,
+    seq: u64,
+    /// Words that name it in an error.
+    what: String,
+    kind: PendingKind,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+enum PendingKind {
+    /// A script; the only file it reads, if there is just one.
+    Shell {
+        reads: Option<String>,
+    },
+    /// Changes to apply if it works.
+    Patch {
+        ops: Vec<(String, FileState, Option<ContentHash>)>,
+    },
+    Other,
+}
+
+/// What a rollback restores.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct TurnStart {
+    plan: Plan,
+}
+
+/// Bytes of a tool's output searched for names.
+const OUTPUT_BYTES: usize = 24 * 1_024;
+
+/// Bytes of a message searched for names.
+const TALK_BYTES: usize = 8 * 1_024;
+
+/// Where and when an entry stands.
+#[derive(Debug, Clone, Copy)]
+pub struct At {
+    /// Line.
+    pub seq: u64,
+    /// Unix milliseconds; 0 unknown.
+    pub ms: i64,
+}
+
+impl Reducer {
+    /// The person's words, or context that the harness wrote in their name. True when they begin a
+    /// turn.
+    pub fn user(&mut self, state: &mut Checkpoint, at: At, message: &str) -> bool {
+        let Some(request) = contextual::request(message) else { return false };
+        if self.turns.len() >= limits::ROLLBACK_TURNS {
+            self.turns.pop_front();
+        }
+        self.turns.push_back(TurnStart { plan: state.plan.clone() });
+        let window = text::cut_middle(request, limits::REQUEST_BYTES);
+        let redacted = redact(&window);
+        state.requests.push(at.seq, &redacted.text, request.len() as u64, self.spoken);
+        self.spoken = false;
+        let head = text::prefix(&redacted.text, TALK_BYTES);
+        state.terms.note(head, &Anchor::Talk, Voice::Used, at.seq);
+        true
+    }
+
+    /// Words of the agent.
+    pub fn assistant(&mut self, state: &mut Checkpoint, at: At, message: &str) {
+        if message.trim().is_empty() {
+            return;
+        }
+        self.spoken = true;
+        let window = text::prefix(message, TALK_BYTES);
+        let redacted = redact(window);
+        state.push_note(at.seq, &redacted.text);
+        state.terms.note(&redacted.text, &Anchor::Talk, Voice::Used, at.seq);
+    }
+
+    /// A call is made.
+    pub fn call(&mut self, state: &mut Checkpoint, at: At, call: &Call<'_>) {
+        state.requests.reopen();
+        let (what, kind) = match tool::interpret(call) {
+            Action::Shell { script, workdir } => self.shell(state, at, &script, workdir.as_deref()),
+            Action::Patch(ops) => self.patch(state, at, ops),
+            Action::Plan(steps) => {
+                state.plan.replace(at.seq, steps);
+                return self.settle(&call.call_id);
+            }
+            Action::View { path } => {
+                self.touch(state, at, &path, None, FileState::Read, None);
+                (format!("view {path}"), PendingKind::Other)
+            }
+            Action::Other { tool, values } => {
+                let line = text::one_line(&values).into_owned();
+                let redacted = redact(text::prefix(&line, limits::COMMAND_BYTES * 2));
+                let shown =
+                    format!("{tool} {}", text::cut(&redacted.text, limits::COMMAND_BYTES / 2));
+                state.commands.run(at.seq, &shown, false);
+                state.terms.note(&redacted.text, &Anchor::Command(at.seq), Voice::Used, at.seq);
+                (shown, PendingKind::Other)
+            }
+        };
+        if self.pending.len() >= limits::PENDING_CALLS {
+            self.pending.pop_front();
+        }
+        let call_id = call.call_id.to_string();
+        self.pending.push_back(Pending { call_id, seq: at.seq, what, kind });
+    }
+
+    /// A call is answered.
+    pub fn answer(&mut self, state: &mut Checkpoint, at: At, call_id: &str, raw: &str) {
+        let Some(index) = self.pending.iter().rposition(|pending| pending.call_id == call_id)
+        else {
+            return;
+        };
+        let Some(pending) = self.pending.remove(index) else { return };
+        self.settle(call_id);
+        let answer = output::read(raw);
+        let outcome = match (answer.refused, answer.running, answer.exit_code) {
+            (true, ..) => CommandOutcome::Refused,
+            (_, true, _) => CommandOutcome::Running,
+            (_, _, Some(code)) => CommandOutcome::Exit(code),
+            (false, false, None) => CommandOutcome::Unknown,
+        };
+        let window = text::cut_middle(&answer.text, OUTPUT_BYTES);
+        let printed = redact(&window);
+        if outcome.is_failure() {
+            let lines = output::failure_lines(&printed.text, 3).join("\n");
+            state.push_failure(at.seq, &pending.what, &lines);
+        } else if outcome == CommandOutcome::Exit(0) {
+            state.resolve_failure(&pending.what);
+        }
+        let tests = output::test_counts(&printed.text);
+        state.commands.end(pending.seq, outcome, tests);
+        match pending.kind {
+            PendingKind::Patch { ops } if !outcome.is_failure() => self.apply(state, at, ops),
+            PendingKind::Patch { .. } => {}
+            PendingKind::Shell { reads } => {
+                let anchor = reads.map_or(Anchor::Command(pending.seq), Anchor::File);
+                state.terms.note(&printed.text, &anchor, Voice::Printed, at.seq);
+            }
+            PendingKind::Other => {
+                state.terms.note(
+                    &printed.text,
+                    &Anchor::Command(pending.seq),
+                    Voice::Printed,
+                    at.seq,
+                );
+            }
+        }
+    }
+
+    /// The harness reports changed files: those of a pending call, or of code no call shows.
+    pub fn files_changed(
+        &mut self,
+        state: &mut Checkpoint,
+        at: At,
+        call_id: &str,
+        report: (bool, Vec<FileOp>),
+    ) {
+        let (success, changes) = report;
+        if self.settled.iter().any(|settled| settled == call_id) {
+            return;
+        }
+        if let Some(pending) = self.pending.iter_mut().find(|pending| pending.call_id == call_id) {
+            // The answer will say the same: apply now and leave it nothing to apply.
+            let kind = std::mem::replace(&mut pending.kind, PendingKind::Other);
+            match kind {
+                PendingKind::Patch { ops } if success => return self.apply(state, at, ops),
+                PendingKind::Patch { .. } => return,
+                other => pending.kind = other,
+            }
+        }
+        if success {
+            let ops = changes.into_iter().map(change_of).collect();
+            self.apply(state, at, ops);
+        }
+        self.settle(call_id);
+    }
+
+    /// The harness reports a finished command; one that no call shows is noted.
+    pub fn command_done(
+        &mut self,
+        state: &mut Checkpoint,
+        at: At,
+        call_id: &str,
+        done: (&str, Option<i64>),
+    ) {
+        let is_known = self.settled.iter().any(|settled| settled == call_id)
+            || self.pending.iter().any(|pending| pending.call_id == call_id);
+        if is_known {
+            return;
+        }
+        let (script, exit_code) = done;
+        let (what, _) = self.shell(state, at, script, None);
+        let outcome = exit_code.map_or(CommandOutcome::Unknown, CommandOutcome::Exit);
+        if outcome.is_failure() {
+            state.push_failure(at.seq, &what, &outcome.words());
+        }
+        state.commands.end(at.seq, outcome, None);
+        self.settle(call_id);
+    }
+
+    /// The turn ended.
+    pub fn turn_ended(&mut self, state: &mut Checkpoint, outcome: Outcome) {
+        state.requests.end(outcome);
+    }
+
+    /// The person took back the last turns: what they asked and planned is void. What was done to
+    /// files stays done.
+    pub fn roll_back(&mut self, state: &mut Checkpoint, turns: u64) {
+        let turns = usize::try_from(turns).unwrap_or(usize::MAX);
+        state.requests.roll_back(turns);
+        for _ in 0..turns.min(self.turns.len()) {
+            if let Some(start) = self.turns.pop_back() {
+                state.plan = start.plan;
+            }
+        }
+        self.spoken = true;
+    }
+
+    /// Files touched since the last call, for the host to look at.
+    pub fn take_touched(&mut self) -> Vec<Touch> {
+        std::mem::take(&mut self.touched)
+    }
+
+    fn shell(
+        &mut self,
+        state: &mut Checkpoint,
+        at: At,
+        script: &str,
+        workdir: Option<&str>,
+    ) -> (String, PendingKind) {
+        let window = text::prefix(script, TALK_BYTES);
+        let redacted = redact(window);
+        let commands = shell::commands(&redacted.text);
+        let folder = shell::entered_folder(&redacted.text).or(workdir).map(str::to_owned);
+        let mut is_look = !commands.is_empty();
+        let mut reads = Vec::new();
+        for command in &commands {
+            is_look &= is_look_only(command);
+            for (used, path) in shell::uses(command) {
+                let key = self.touch(state, at, &path, folder.as_deref(), used.into(), None);
+                if used == shell::Use::Read {
+                    reads.push(key);
+                }
+            }
+        }
+        state.commands.run(at.seq, &redacted.text, is_look);
+        let only = if reads.len() == 1 { reads.pop() } else { None };
+        let anchor = only.clone().map_or(Anchor::Command(at.seq), Anchor::File);
+        state.terms.note(&redacted.text, &anchor, Voice::Used, at.seq);
+        let what =
+            text::cut(&text::one_line(&redacted.text), limits::COMMAND_BYTES / 2).into_owned();
+        (what, PendingKind::Shell { reads: only })
+    }
+
+    fn patch(&mut self, state: &mut Checkpoint, at: At, ops: Vec<FileOp>) -> (String, PendingKind) {
+        let what = match ops.first() {
+            Some(first) => format!("apply_patch {}", first.path),
+            None => "apply_patch".to_owned(),
+        };
+        let mut changes = Vec::with_capacity(ops.len());
+        for op in ops {
+            let anchor = Anchor::File(super::files::key(&op.path, state.cwd.as_deref()));
+            state.terms.note(&redact(&op.changed).text, &anchor, Voice::Used, at.seq);
+            changes.push(change_of(op));
+        }
+        (what, PendingKind::Patch { ops: changes })
+    }
+
+    fn apply(
+        &mut self,
+        state: &mut Checkpoint,
+        at: At,
+        ops: Vec<(String, FileState, Option<ContentHash>)>,
+    ) {
+        for (path, file_state, hash) in ops {
+            self.touch(state, at, &path, None, file_state, hash);
+        }
+    }
+
+    fn touch(
+        &mut self,
+        state: &mut Checkpoint,
+        at: At,
+        path: &str,
+        folder: Option<&str>,
+        file_state: FileState,
+        hash: Option<ContentHash>,
+    ) -> String {
+        let base = state.cwd.clone();
+        let folder = match (folder, base.as_deref()) {
+            (Some(folder), Some(base)) if !folder.starts_with('/') => {
+                Some(format!("{base}/{folder}"))
+            }
+            (Some(folder), _) => Some(folder.to_owned()),
+            (None, base) => base.map(str::to_owned),
+        };
+        if self.touched.len() < limits::TOUCHES && file_state >= FileState::Read {
+            self.touched.push(Touch {
+                path: path.into(),
+                seq: at.seq,
+                at_ms: at.ms,
+                cwd: folder.clone(),
+            });
+        }
+        let touch = FileTouch {
+            path,
+            cwd: folder.as_deref(),
+            state: file_state,
+            seq: at.seq,
+            at_ms: at.ms,
+            hash,
+        };
+        state.files.touch(touch)
+    }
+
+    fn settle(&mut self, call_id: &str) {
+        if self.settled.len() >= limits::PENDING_CALLS {
+            self.settled.pop_front();
+        }
+        self.settled.push_back(call_id.to_owned());
+    }
+}
+
+fn change_of(op: FileOp) -> (String, FileState, Option<ContentHash>) {
+    match op.op {
+        Op::Created { content } => (
+            op.path,
+            FileState::Created,
+            content.map(|content| ContentHash::of(content.as_bytes())),
+        ),
+        Op::Edited => (op.path, FileState::Edited, None),
+        Op::Deleted => (op.path, FileState::Deleted, None),
+    }
+}
+
+/// Whether a command only shows files: then the file list says as much as its line.
+fn is_look_only(command: &shell::Command) -> bool {
+    command.written.is_empty()
+        && matches!(
+            command.words.first().map(String::as_str),
+            Some(
+                "cat"
+                    | "sed"
+                    | "head"
+                    | "tail"
+                    | "nl"
+                    | "less"
+                    | "wc"
+                    | "ls"
+                    | "cd"
+                    | "pwd"
+                    | "rg"
+                    | "grep"
+                    | "find"
+                    | "tree"
+                    | "stat"
+                    | "echo"
+                    | "fd"
+                    | "sort"
+                    | "uniq"
+                    | "file"
+                    | "which"
+            )
+        )
+}

@@ -1,0 +1,126 @@
+//! What the person asked. The last request is the task; the earlier ones say what is already done.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{limits, text};
+
+/// Requests, oldest first.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Requests {
+    list: Vec<Request>,
+    /// Requests there were, also those forgotten.
+    pub total: u64,
+}
+
+/// One request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Request {
+    /// Line that holds it.
+    pub seq: u64,
+    /// The words, redacted; verbatim up to [`limits::REQUEST_BYTES`] while active.
+    pub text: String,
+    /// Bytes the person wrote.
+    pub bytes: u64,
+    /// How it ended.
+    pub outcome: Outcome,
+}
+
+/// How a request ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// Still being worked on.
+    Open,
+    /// The agent ended its turn.
+    Answered,
+    /// The person interrupted it.
+    Interrupted,
+}
+
+impl Requests {
+    /// Takes a new request. The one before becomes history: shortened, and answered if the agent
+    /// spoke since.
+    pub fn push(&mut self, seq: u64, redacted: &str, bytes: u64, spoken_since: bool) {
+        if let Some(previous) = self.list.last_mut() {
+            if previous.outcome == Outcome::Open && spoken_since {
+                previous.outcome = Outcome::Answered;
+            }
+            previous.text =
+                text::cut_middle(&previous.text, limits::OLD_REQUEST_BYTES).into_owned();
+        }
+        if self.list.len() >= limits::REQUESTS {
+            // The first request usually states the goal of the whole thread: it stays.
+            self.list.remove(1);
+        }
+        let text = text::cut_middle(redacted, limits::REQUEST_BYTES).into_owned();
+        self.list.push(Request { seq, text, bytes, outcome: Outcome::Open });
+        self.total += 1;
+    }
+
+    /// The request being worked on.
+    pub fn active(&self) -> Option<&Request> {
+        self.list.last()
+    }
+
+    /// The requests before the active one, newest first.
+    pub fn earlier(&self) -> impl Iterator<Item = &Request> {
+        self.list.iter().rev().skip(1)
+    }
+
+    /// All that are kept, oldest first.
+    pub fn all(&self) -> &[Request] {
+        &self.list
+    }
+
+    /// Notes how the active request ended.
+    pub fn end(&mut self, outcome: Outcome) {
+        if let Some(active) = self.list.last_mut() {
+            active.outcome = outcome;
+        }
+    }
+
+    /// Notes that the agent works on the active request again.
+    pub fn reopen(&mut self) {
+        if let Some(active) = self.list.last_mut()
+            && active.outcome == Outcome::Answered
+        {
+            active.outcome = Outcome::Open;
+        }
+    }
+
+    /// Forgets the last `turns` requests: the person took them back.
+    pub fn roll_back(&mut self, turns: usize) {
+        self.list.truncate(self.list.len().saturating_sub(turns));
+        self.total = self.total.saturating_sub(turns as u64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_and_the_newest_requests_stay() {
+        let mut requests = Requests::default();
+        for seq in 0..100 {
+            requests.push(seq, &format!("request {seq}"), 9, true);
+        }
+        assert_eq!(requests.all().len(), limits::REQUESTS);
+        assert_eq!(requests.all()[0].text, "request 0");
+        assert_eq!(requests.active().map(|r| r.seq), Some(99));
+        assert!(requests.earlier().all(|r| r.outcome == Outcome::Answered));
+        requests.roll_back(1);
+        assert_eq!(requests.active().map(|r| r.seq), Some(98));
+        assert_eq!(requests.total, 99);
+    }
+
+    #[test]
+    fn an_earlier_request_is_shortened() {
+        let mut requests = Requests::default();
+        requests.push(0, &"x".repeat(5_000), 5_000, false);
+        assert_eq!(requests.active().map(|r| r.text.len()), Some(5_000));
+        requests.push(1, "next", 4, false);
+        assert_eq!(requests.all()[0].text.len(), limits::OLD_REQUEST_BYTES);
+        assert_eq!(requests.all()[0].outcome, Outcome::Open);
+    }
+}

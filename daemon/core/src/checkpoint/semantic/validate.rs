@@ -1,0 +1,186 @@
+//! Checks a proposed update, and gives it the form in which it is kept.
+
+use std::collections::BTreeSet;
+
+use super::policy::behaviour;
+use super::{Evidence, EvidenceSource, Update};
+use crate::{limits, redact, text};
+
+/// What the host knows about an update's references.
+pub trait Known {
+    /// Whether this names a message of the person: its seq, or its handle.
+    fn user_message(&self, reference: &str) -> bool;
+    /// Whether this is a file the thread has seen.
+    fn file(&self, path: &str) -> bool;
+    /// Whether this names a tool call or its output: a call id, a seq, a handle.
+    fn tool_output(&self, reference: &str) -> bool;
+    /// Whether this decision stands.
+    fn decision(&self, decision_id: &str) -> bool;
+}
+
+/// Why an update is refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rejection {
+    /// The rule it breaks.
+    pub rule: Rule,
+    /// What is wrong and where, for the model to mend.
+    pub reason: String,
+}
+
+/// Rules of an update.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rule {
+    /// A required text is empty.
+    Empty,
+    /// More entries than are kept.
+    TooMany,
+    /// Two steps have one id, or a done mark names no step.
+    Steps,
+    /// The evidence does not exist in this thread.
+    Evidence,
+    /// A file the fact depends on was never seen.
+    DependsOn,
+    /// It replaces a decision that does not stand.
+    Supersedes,
+    /// It is a rule of behaviour (S2).
+    Behaviour,
+}
+
+impl Rule {
+    /// Name on the wire.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Empty => "empty",
+            Self::TooMany => "too_many",
+            Self::Steps => "steps",
+            Self::Evidence => "evidence",
+            Self::DependsOn => "depends_on",
+            Self::Supersedes => "supersedes",
+            Self::Behaviour => "behaviour_policy",
+        }
+    }
+}
+
+/// Characters of an id or key.
+const KEY_CHARS: usize = 80;
+
+/// Checks an update; gives it back redacted and cut to its bounds.
+///
+/// # Errors
+/// The first rule it breaks. Nothing is kept then.
+pub fn validate(update: Update, known: &dyn Known) -> Result<Update, Rejection> {
+    match update {
+        Update::Plan { steps, done, evidence } => {
+            if let Some(evidence) = &evidence {
+                check_evidence(evidence, known)?;
+            }
+            if steps.len() > limits::PLAN_STEPS {
+                let reason =
+                    format!("{} steps; at most {} are kept", steps.len(), limits::PLAN_STEPS);
+                return Err(Rejection { rule: Rule::TooMany, reason });
+            }
+            let mut ids = BTreeSet::new();
+            for step in &steps {
+                check_text("step", &step.text)?;
+                if step.id.trim().is_empty() || !ids.insert(step.id.as_str()) {
+                    let reason = format!("step id {:?} is empty or given twice", step.id);
+                    return Err(Rejection { rule: Rule::Steps, reason });
+                }
+            }
+            if let Some(stray) = done.keys().find(|id| !ids.contains(id.as_str())) {
+                let reason = format!("done names {stray:?}, which is no step");
+                return Err(Rejection { rule: Rule::Steps, reason });
+            }
+            let done = done.into_iter().map(|(id, is_done)| (key(&id), is_done)).collect();
+            let steps = steps
+                .into_iter()
+                .map(|s| super::UpdateStep {
+                    id: key(&s.id),
+                    text: kept(&s.text, limits::STEP_CHARS),
+                })
+                .collect();
+            Ok(Update::Plan { steps, done, evidence })
+        }
+        Update::Decision { decision_id, topic, decision, rationale, supersedes, evidence } => {
+            check_text("decision_id", &decision_id)?;
+            check_text("decision", &decision)?;
+            check_text("rationale", &rationale)?;
+            check_evidence(&evidence, known)?;
+            if let Some(earlier) = &supersedes
+                && !known.decision(earlier)
+            {
+                let reason = format!("supersedes {earlier:?}, which is no standing decision");
+                return Err(Rejection { rule: Rule::Supersedes, reason });
+            }
+            Ok(Update::Decision {
+                decision_id: key(&decision_id),
+                topic: topic.map(|topic| kept(&topic, KEY_CHARS)),
+                decision: kept(&decision, limits::VALUE_CHARS),
+                rationale: kept(&rationale, limits::VALUE_CHARS),
+                supersedes: supersedes.map(|id| key(&id)),
+                evidence,
+            })
+        }
+        Update::Fact { key: name, value, evidence, depends_on } => {
+            check_text("key", &name)?;
+            check_text("value", &value)?;
+            check_evidence(&evidence, known)?;
+            if depends_on.len() > limits::FACT_DEPENDENCIES {
+                let most = limits::FACT_DEPENDENCIES;
+                let reason = format!("{} dependencies; at most {most} are kept", depends_on.len());
+                return Err(Rejection { rule: Rule::TooMany, reason });
+            }
+            if let Some(stray) = depends_on.iter().find(|dep| !known.file(&dep.uri)) {
+                let reason =
+                    format!("depends_on names {:?}, which this thread never saw", stray.uri);
+                return Err(Rejection { rule: Rule::DependsOn, reason });
+            }
+            if evidence.source == EvidenceSource::File && depends_on.is_empty() {
+                let reason = "a fact read from a file must name it in depends_on".to_owned();
+                return Err(Rejection { rule: Rule::DependsOn, reason });
+            }
+            let value = kept(&value, limits::VALUE_CHARS);
+            Ok(Update::Fact { key: key(&name), value, evidence, depends_on })
+        }
+    }
+}
+
+fn check_text(field: &str, value: &str) -> Result<(), Rejection> {
+    if value.trim().is_empty() {
+        return Err(Rejection { rule: Rule::Empty, reason: format!("{field} is empty") });
+    }
+    if let Some(words) = behaviour(value) {
+        let reason =
+            format!("{field} tells an agent how to behave ({words:?}); only state what is so");
+        return Err(Rejection { rule: Rule::Behaviour, reason });
+    }
+    Ok(())
+}
+
+fn check_evidence(evidence: &Evidence, known: &dyn Known) -> Result<(), Rejection> {
+    let reference = evidence.reference.trim();
+    let exists = !reference.is_empty()
+        && match evidence.source {
+            EvidenceSource::User => known.user_message(reference),
+            EvidenceSource::File => known.file(reference),
+            EvidenceSource::ToolOutput => known.tool_output(reference),
+        };
+    if exists {
+        return Ok(());
+    }
+    let reason =
+        format!("evidence {}:{reference:?} does not exist in this thread", evidence.source.word());
+    Err(Rejection { rule: Rule::Evidence, reason })
+}
+
+fn kept(value: &str, chars: usize) -> String {
+    let redacted = redact::redact(value);
+    text::cut_chars(&text::one_line(&redacted.text), chars).into_owned()
+}
+
+fn key(id: &str) -> String {
+    kept(id, KEY_CHARS)
+}
+
+#[cfg(test)]
+mod tests;

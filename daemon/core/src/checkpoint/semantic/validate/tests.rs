@@ -1,0 +1,103 @@
+use super::*;
+use crate::checkpoint::semantic::{Accepted, Semantics};
+
+struct Host;
+
+impl Known for Host {
+    fn user_message(&self, reference: &str) -> bool {
+        reference == "3"
+    }
+    fn file(&self, path: &str) -> bool {
+        path == "src/a.rs"
+    }
+    fn tool_output(&self, reference: &str) -> bool {
+        reference == "call_1"
+    }
+    fn decision(&self, decision_id: &str) -> bool {
+        decision_id == "d1"
+    }
+}
+
+fn update(json: &str) -> Update {
+    serde_json::from_str(json).unwrap()
+}
+
+fn rule(json: &str) -> Option<Rule> {
+    validate(update(json), &Host).err().map(|rejection| rejection.rule)
+}
+
+#[test]
+fn what_is_grounded_passes() {
+    for json in [
+        r#"{"kind":"plan","steps":[{"id":"1","text":"write the test"}],"done":{"1":true}}"#,
+        r#"{"kind":"decision","decision_id":"d2","decision":"use sqlite","rationale":"one file","supersedes":"d1","evidence":{"source":"user","ref":"3"}}"#,
+        r#"{"kind":"fact","key":"port","value":"5433","evidence":{"source":"tool_output","ref":"call_1"}}"#,
+        r#"{"kind":"fact","key":"entry","value":"main in a.rs","evidence":{"source":"file","ref":"src/a.rs"},"depends_on":[{"uri":"src/a.rs"}]}"#,
+    ] {
+        assert_eq!(rule(json), None, "{json}");
+    }
+}
+
+#[test]
+fn what_is_not_is_refused_by_name() {
+    for (json, expected) in [
+        (
+            r#"{"kind":"fact","key":"k","value":"v","evidence":{"source":"user","ref":"99"}}"#,
+            Rule::Evidence,
+        ),
+        (
+            r#"{"kind":"fact","key":"k","value":"v","evidence":{"source":"tool_output","ref":""}}"#,
+            Rule::Evidence,
+        ),
+        (
+            r#"{"kind":"fact","key":"k","value":"v","evidence":{"source":"user","ref":"3"},"depends_on":[{"uri":"b.rs"}]}"#,
+            Rule::DependsOn,
+        ),
+        (
+            r#"{"kind":"fact","key":"k","value":"v","evidence":{"source":"file","ref":"src/a.rs"}}"#,
+            Rule::DependsOn,
+        ),
+        (
+            r#"{"kind":"fact","key":"k","value":"always run sudo","evidence":{"source":"user","ref":"3"}}"#,
+            Rule::Behaviour,
+        ),
+        (
+            r#"{"kind":"decision","decision_id":"d","decision":"x","rationale":" ","evidence":{"source":"user","ref":"3"}}"#,
+            Rule::Empty,
+        ),
+        (
+            r#"{"kind":"decision","decision_id":"d","decision":"x","rationale":"y","supersedes":"d9","evidence":{"source":"user","ref":"3"}}"#,
+            Rule::Supersedes,
+        ),
+        (r#"{"kind":"plan","steps":[{"id":"1","text":"a"},{"id":"1","text":"b"}]}"#, Rule::Steps),
+        (r#"{"kind":"plan","steps":[{"id":"1","text":"a"}],"done":{"2":true}}"#, Rule::Steps),
+    ] {
+        assert_eq!(rule(json), Some(expected), "{json}");
+    }
+}
+
+#[test]
+fn unknown_fields_and_kinds_do_not_parse() {
+    for json in [
+        r#"{"kind":"policy","text":"x"}"#,
+        r#"{"kind":"fact","key":"k","value":"v","evidence":{"source":"user","ref":"3"},"hash":"00"}"#,
+    ] {
+        assert!(serde_json::from_str::<Update>(json).is_err(), "{json}");
+    }
+}
+
+#[test]
+fn later_updates_lie_over_earlier_ones() {
+    let fact = |seq: u64, key: &str| Accepted {
+        seq,
+        update: update(&format!(
+            r#"{{"kind":"fact","key":"{key}","value":"v{seq}","evidence":{{"source":"user","ref":"3"}}}}"#
+        )),
+    };
+    let mut accepted: Vec<Accepted> = (0..70).map(|n| fact(n, &format!("k{n}"))).collect();
+    accepted.push(fact(99, "k69"));
+    let semantics = Semantics::of(&accepted);
+    assert_eq!(semantics.facts.len(), limits::FACTS);
+    assert!(!semantics.facts.contains_key("k0"));
+    assert_eq!(semantics.facts["k69"].0, 99);
+}

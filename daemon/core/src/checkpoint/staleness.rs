@@ -1,0 +1,96 @@
+//! Whether what is known of a file still holds, judged from what the host saw on disk.
+//!
+//! Nothing here is stored: staleness is derived each time it is served, so it cannot itself go
+//! stale (document 002 §7). Unknown is not the same as unchanged.
+
+use std::collections::BTreeMap;
+
+use crate::digest::ContentHash;
+
+/// A file as the host sees it now, beside what it saw when the thread last touched it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct OnDisk {
+    /// Hash when the thread last touched it, if the host looked in time.
+    pub then: Option<ContentHash>,
+    /// The file had already changed again when the host first looked: `then` is no witness of what
+    /// the agent saw.
+    pub late: bool,
+    /// What is there now.
+    pub now: Now,
+}
+
+/// What is at a path now.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Now {
+    /// Not looked at: outside the project, too large, unreadable.
+    #[default]
+    Unknown,
+    /// Nothing.
+    Missing,
+    /// A file with this content.
+    Content(ContentHash),
+}
+
+/// Files by key.
+pub type Disk = BTreeMap<String, OnDisk>;
+
+/// How far what the thread knows of a file can be trusted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// The same content as then.
+    Unchanged,
+    /// Other content than then.
+    Changed,
+    /// It was there and is gone.
+    Gone,
+    /// Nobody can tell.
+    Unverified,
+}
+
+/// Judges a file whose content, after the thread's last touch, had the hash `known` (where the
+/// transcript tells) and is expected to exist or not.
+pub fn standing(known: Option<&ContentHash>, expected: bool, disk: Option<&OnDisk>) -> Standing {
+    let Some(disk) = disk else { return Standing::Unverified };
+    let witness = known.or(disk.then.as_ref().filter(|_| !disk.late));
+    match (&disk.now, witness) {
+        (Now::Unknown, _) => Standing::Unverified,
+        (Now::Missing, _) if expected => Standing::Gone,
+        (Now::Missing, _) => Standing::Unchanged,
+        (Now::Content(_), _) if !expected => Standing::Changed,
+        (Now::Content(now), Some(witness)) if now == witness => Standing::Unchanged,
+        (Now::Content(_), Some(_)) => Standing::Changed,
+        // Seen late: only a change since then is certain.
+        (Now::Content(now), None) => match &disk.then {
+            Some(then) if then != now => Standing::Changed,
+            _ => Standing::Unverified,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn standings_follow_what_was_seen() {
+        let (a, b) = (ContentHash::of(b"a"), ContentHash::of(b"b"));
+        let seen =
+            |then: Option<&ContentHash>, late, now| OnDisk { then: then.cloned(), late, now };
+        let content = |hash: &ContentHash| Now::Content(hash.clone());
+        for (known, expected, disk, standing_) in [
+            (None, true, seen(Some(&a), false, content(&a)), Standing::Unchanged),
+            (None, true, seen(Some(&a), false, content(&b)), Standing::Changed),
+            (None, true, seen(Some(&a), false, Now::Missing), Standing::Gone),
+            (None, false, seen(None, false, Now::Missing), Standing::Unchanged),
+            (None, false, seen(None, false, content(&a)), Standing::Changed),
+            (None, true, seen(Some(&a), true, content(&a)), Standing::Unverified),
+            (None, true, seen(Some(&a), true, content(&b)), Standing::Changed),
+            (Some(&a), true, seen(Some(&b), true, content(&a)), Standing::Unchanged),
+            (Some(&a), true, seen(None, false, content(&b)), Standing::Changed),
+            (None, true, seen(Some(&a), false, Now::Unknown), Standing::Unverified),
+        ] {
+            assert_eq!(standing(known, expected, Some(&disk)), standing_, "{disk:?}");
+        }
+        assert_eq!(standing(Some(&a), true, None), Standing::Unverified);
+    }
+}

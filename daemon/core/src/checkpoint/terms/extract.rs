@@ -1,0 +1,242 @@
+//! Finds terms in text: one pass over its bytes, no regular expression.
+
+use super::TermKind;
+use crate::limits::{PATH_BYTES, TERM_BYTES};
+
+/// A term as it stands in the text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Found<'a> {
+    /// Its characters.
+    pub text: &'a str,
+    /// What it looks like.
+    pub kind: TermKind,
+}
+
+/// Shortest identifier worth keeping: shorter ones are words or loop variables.
+const NAME_BYTES_MIN: usize = 5;
+
+/// Shows each term of `text` to `visit`, in order, repeats included. `hyphens` also takes
+/// `kebab-case` for a name: right in commands, wrong in prose that a tool printed.
+pub fn find<'a>(text: &'a str, hyphens: bool, visit: &mut dyn FnMut(Found<'a>)) {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while at < bytes.len() {
+        if bytes[at] == 0x1b {
+            at += escape_sequence(&bytes[at..]);
+            continue;
+        }
+        if bytes[at] == b'\\' {
+            // Text inside text: the letter of an escape belongs to no word.
+            at += if bytes.get(at + 1).is_some_and(|b| b"nrt".contains(b)) { 2 } else { 1 };
+            continue;
+        }
+        if !is_chunk(bytes[at]) {
+            at += 1;
+            continue;
+        }
+        let length = bytes[at..].iter().position(|b| !is_chunk(*b)).unwrap_or(bytes.len() - at);
+        chunk(&text[at..at + length], hyphens, visit);
+        at += length;
+    }
+}
+
+/// Length of a terminal escape sequence.
+fn escape_sequence(bytes: &[u8]) -> usize {
+    let body = bytes.iter().skip(1).take(16).position(|b| b.is_ascii_alphabetic());
+    body.map_or(1, |length| length + 2)
+}
+
+/// Bytes that can stand inside a path, URL or identifier. All are ASCII, so chunks are cut between
+/// characters.
+fn is_chunk(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric()
+        || matches!(
+            byte,
+            b'_' | b'/' | b'.' | b'-' | b'@' | b'~' | b':' | b'+' | b'%' | b'?' | b'&'
+        )
+}
+
+fn chunk<'a>(chunk: &'a str, hyphens: bool, visit: &mut dyn FnMut(Found<'a>)) {
+    let chunk = chunk.strip_prefix("./").unwrap_or(chunk);
+    let chunk = chunk.trim_matches(|c| matches!(c, ':' | '-' | '@' | '+' | '?' | '&' | '%'));
+    let chunk = chunk.trim_end_matches(['.', ':', ',']);
+    if chunk.len() < NAME_BYTES_MIN - 1 {
+        return;
+    }
+    if chunk.contains("://") {
+        if chunk.len() <= PATH_BYTES && chunk.len() > 10 {
+            visit(Found { text: chunk, kind: TermKind::Id });
+        }
+        return;
+    }
+    if is_hash(chunk) || is_uuid(chunk) {
+        return visit(Found { text: chunk, kind: TermKind::Id });
+    }
+    let place = without_line(chunk);
+    if place.contains('/') {
+        if let Some(path) = as_path(place) {
+            visit(Found { text: path, kind: TermKind::Path });
+        }
+        return;
+    }
+    if crate::rollout::shell::is_path(place) && place.len() >= NAME_BYTES_MIN && is_file_name(place)
+    {
+        visit(Found { text: place, kind: TermKind::Path });
+        return;
+    }
+    if hyphens && is_kebab(place) {
+        visit(Found { text: place, kind: TermKind::Name });
+    }
+    for name in chunk.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')) {
+        if is_name(name) {
+            visit(Found { text: name, kind: TermKind::Name });
+        }
+    }
+}
+
+/// `path:12:3` without its place, as compilers and searches print it.
+fn without_line(chunk: &str) -> &str {
+    match chunk.split_once(':') {
+        Some((path, rest))
+            if !path.is_empty() && rest.starts_with(|c: char| c.is_ascii_digit()) =>
+        {
+            path
+        }
+        _ => chunk.trim_end_matches(':'),
+    }
+}
+
+/// A chunk with a slash, when it is more likely a path than prose such as `and/or`.
+fn as_path(chunk: &str) -> Option<&str> {
+    let chunk = chunk.strip_prefix("a/").or_else(|| chunk.strip_prefix("b/")).unwrap_or(chunk);
+    let deep = chunk.trim_end_matches('/').matches('/').count() > 1;
+    let letters = chunk.bytes().filter(u8::is_ascii_alphabetic).count();
+    let ok = chunk.len() <= PATH_BYTES
+        && chunk.len() >= NAME_BYTES_MIN
+        && letters * 3 >= chunk.len()
+        && !chunk.contains([':', '?', '&', '%'])
+        && !chunk.contains("//")
+        && (deep
+            || has_file_extension(chunk)
+            || !chunk.starts_with('/') && chunk.contains(['_', '-'])
+            || chunk.ends_with('/'));
+    ok.then_some(chunk)
+}
+
+/// A dot and one to five letters or digits, the first a letter: `.rs`, `.mp3`, not `.12`.
+fn has_file_extension(chunk: &str) -> bool {
+    chunk.rsplit_once('.').is_some_and(|(stem, extension)| {
+        !stem.is_empty()
+            && (1..=5).contains(&extension.len())
+            && extension.starts_with(|c: char| c.is_ascii_lowercase())
+            && extension.bytes().all(|b| b.is_ascii_alphanumeric())
+            && stem.ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-')
+    })
+}
+
+/// Extensions of files that stand alone, without a folder: `self.len` must not pass for one.
+const EXTENSIONS: [&str; 66] = [
+    "rs", "py", "ts", "tsx", "js", "jsx", "mjs", "cjs", "json", "jsonl", "toml", "yaml", "yml",
+    "md", "mdx", "txt", "lock", "sh", "bash", "zsh", "ps1", "bat", "go", "java", "kt", "kts",
+    "swift", "c", "h", "cc", "cpp", "hpp", "cs", "csproj", "sln", "fs", "vb", "rb", "php", "lua",
+    "zig", "ex", "exs", "erl", "hs", "ml", "scala", "sql", "html", "css", "scss", "vue", "svelte",
+    "xml", "ini", "cfg", "conf", "env", "csv", "tsv", "log", "ipynb", "proto", "graphql", "tf",
+    "png",
+];
+
+fn is_file_name(word: &str) -> bool {
+    word.rsplit_once('.').is_some_and(|(_, extension)| EXTENSIONS.contains(&extension))
+}
+
+/// snake_case, camelCase, PascalCase of two words, CONSTANT_CASE; no plain word.
+fn is_name(word: &str) -> bool {
+    if word.len() < NAME_BYTES_MIN
+        || word.len() > TERM_BYTES
+        || word.starts_with(|c: char| c.is_ascii_digit())
+    {
+        return false;
+    }
+    let inner = word.trim_matches('_');
+    let bytes = inner.as_bytes();
+    let humps = bytes
+        .windows(2)
+        .filter(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase())
+        .count();
+    let joined =
+        inner.contains('_') && bytes.iter().filter(|b| b.is_ascii_alphabetic()).count() >= 4;
+    joined || humps > 0
+}
+
+/// `two-words` or more, each starting with a letter.
+fn is_kebab(word: &str) -> bool {
+    word.len() >= 6
+        && word.len() <= TERM_BYTES
+        && word.contains('-')
+        && !word.contains(['.', ':', '/', '+', '%', '&', '?', '@', '~'])
+        && word
+            .split('-')
+            .all(|part| part.len() > 1 && part.starts_with(|c: char| c.is_ascii_alphabetic()))
+}
+
+/// A commit hash, whole or abbreviated: hex with at least two digits and two letters.
+fn is_hash(chunk: &str) -> bool {
+    (matches!(chunk.len(), 7..=12) || chunk.len() == 40)
+        && chunk.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
+        && chunk.bytes().filter(u8::is_ascii_digit).count() >= 2
+        && chunk.bytes().filter(u8::is_ascii_lowercase).count() >= 2
+}
+
+fn is_uuid(chunk: &str) -> bool {
+    chunk.len() == 36
+        && chunk.bytes().enumerate().all(|(at, b)| match at {
+            8 | 13 | 18 | 23 => b == b'-',
+            _ => b.is_ascii_hexdigit(),
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expected: &[&str]) {
+        let mut found = Vec::new();
+        find(text, true, &mut |term| found.push(term.text));
+        assert_eq!(found, expected, "{text}");
+    }
+
+    #[test]
+    fn paths_names_and_ids_are_found() {
+        check(
+            "see src/auth.rs:12:3 and fn parse_header(x: HttpRequest)",
+            &["src/auth.rs", "parse_header", "HttpRequest"],
+        );
+        check("error at `/w/app/main.py`, line 3", &["/w/app/main.py"]);
+        check("--- a/lib/x.ts\n+++ b/lib/x.ts", &["lib/x.ts", "lib/x.ts"]);
+        check("commit 1a2b3c4 of https://example.com/r/1", &["1a2b3c4", "https://example.com/r/1"]);
+        check("\u{1b}[31mCargo.toml\u{1b}[0m MAX_LINE_BYTES", &["Cargo.toml", "MAX_LINE_BYTES"]);
+        check("npm run build-all", &["build-all"]);
+        check(r#"{\"a\":\"\nEVALUATION_RUN ./x/y.js\"}"#, &["EVALUATION_RUN", "x/y.js"]);
+        check("https {/branch} {/key_id}", &[]);
+    }
+
+    #[test]
+    fn prose_and_numbers_are_not() {
+        check("This and/or that, 12.5 seconds, e.g. version 1.2.3; Done.", &[]);
+        check("self.len() == 1000000 || true", &[]);
+    }
+
+    #[test]
+    fn prose_with_hyphens_counts_only_where_asked() {
+        let mut found = Vec::new();
+        find("a well-known long-running job", false, &mut |term| found.push(term.text));
+        assert!(found.is_empty());
+    }
+
+    #[test]
+    fn any_text_is_survived() {
+        for text in ["\u{1b}", "\u{1b}[", "ä/ö/ü.rs", "::::", "////", "a/", "é".repeat(9).as_str()]
+        {
+            find(text, true, &mut |found| assert!(!found.text.is_empty()));
+        }
+    }
+}

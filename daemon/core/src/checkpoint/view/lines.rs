@@ -1,0 +1,278 @@
+//! The lines of each section, with their rank. None of them knows the budget, but the request's.
+
+use super::super::commands::Command;
+use super::super::files::File;
+use super::super::plan::StepState;
+use super::super::requests::{Outcome, Request};
+use super::super::semantic::{Evidence, Update};
+use super::super::staleness::{self, Standing};
+use super::draft::{Line, Place};
+use super::{HEADER, Scene, ViewCaps};
+use crate::limits;
+use crate::text::{cut, cut_chars, cut_middle, one_line};
+
+/// The header, most telling form first.
+pub(super) fn header(scene: &Scene<'_>) -> Vec<String> {
+    let mut forms = Vec::new();
+    let cwd = scene.state.cwd.as_deref().filter(|cwd| cwd.len() <= limits::PATH_BYTES);
+    match (scene.thread_id, cwd) {
+        (Some(thread), Some(cwd)) => forms.push(format!("{HEADER}\nthread={thread} cwd={cwd}")),
+        (Some(thread), None) => forms.push(format!("{HEADER}\nthread={thread}")),
+        (None, Some(cwd)) => forms.push(format!("{HEADER}\ncwd={cwd}")),
+        (None, None) => {}
+    }
+    forms.push(HEADER.to_owned());
+    forms
+}
+
+/// The request being worked on, verbatim up to `bytes`.
+pub(super) fn task(scene: &Scene<'_>, bytes: usize) -> Vec<Line> {
+    let Some(active) = scene.state.requests.active() else { return Vec::new() };
+    let mark = match active.outcome {
+        Outcome::Open => "",
+        Outcome::Answered => "(answered; wait for what is asked next) ",
+        Outcome::Interrupted => "(interrupted by the user) ",
+    };
+    let mark = if mark.len() * 3 > bytes { "" } else { mark };
+    let room = bytes.saturating_sub(mark.len() + 2);
+    let text = cut_middle(&active.text, room);
+    vec![Line::new(0, format!("- {mark}{text}"))]
+}
+
+/// Earlier requests, newest ranked first, in the order they were made.
+pub(super) fn earlier(scene: &Scene<'_>) -> Vec<Line> {
+    let line = |(age, request): (usize, &Request)| {
+        let mark = match request.outcome {
+            Outcome::Answered => "done",
+            Outcome::Interrupted => "interrupted",
+            Outcome::Open => "left",
+        };
+        Line::new(age as u64, format!("- [{mark}] {}", cut(&one_line(&request.text), 140)))
+    };
+    let mut lines: Vec<Line> = scene.state.requests.earlier().enumerate().map(line).collect();
+    lines.reverse();
+    lines
+}
+
+/// Files that were changed, newest first.
+pub(super) fn changed(scene: &Scene<'_>) -> Vec<Line> {
+    let changed = scene.state.files.newest().into_iter().filter(|(_, file)| file.state.is_change());
+    changed
+        .enumerate()
+        .map(|(age, (key, file))| {
+            let text =
+                format!("- {} ({})", shown_path(scene, key, file), file_words(scene, key, file));
+            Line::at(age as u64, Place::File(key.to_owned()), text)
+        })
+        .collect()
+}
+
+/// State, count, hash and standing of a file.
+pub(super) fn file_words(scene: &Scene<'_>, key: &str, file: &File) -> String {
+    let mut words = file.state.word().to_owned();
+    if file.changes > 1 {
+        words.push_str(&format!(" {}x", file.changes));
+    }
+    if let Some(hash) = &file.hash {
+        words.push_str(&format!(", hash={}", hash.short()));
+    }
+    let expected = file.state != super::super::files::FileState::Deleted;
+    match staleness::standing(file.hash.as_ref(), expected, scene.disk.get(key)) {
+        Standing::Changed => words.push_str(", changed on disk since"),
+        Standing::Gone => words.push_str(", gone from disk"),
+        Standing::Unchanged | Standing::Unverified => {}
+    }
+    words
+}
+
+/// Plan steps in order; open ones rank before done ones, the last done first.
+pub(super) fn plan(scene: &Scene<'_>, caps: &ViewCaps) -> Vec<Line> {
+    let mut steps: Vec<(String, String, StepState)> = Vec::new();
+    match &scene.semantics.plan {
+        Some((seq, proposed, done)) if *seq >= scene.state.plan.seq => {
+            steps.extend(proposed.iter().map(|step| {
+                let is_done = done.get(&step.id).copied().unwrap_or(false);
+                let state = if is_done { StepState::Done } else { StepState::Open };
+                (step.id.clone(), step.text.clone(), state)
+            }));
+        }
+        _ => {
+            let own = scene.state.plan.steps.iter();
+            steps.extend(own.map(|step| (step.id.clone(), step.text.clone(), step.state)));
+        }
+    }
+    let done_total = steps.iter().filter(|step| step.2 == StepState::Done).count();
+    let (mut open, mut done) = (0, 0);
+    let mut lines = Vec::new();
+    for (index, (id, text, state)) in steps.iter().enumerate() {
+        let text = cut_chars(text, caps.max_value_chars);
+        let (mark, note, rank) = match state {
+            StepState::Done => {
+                done += 1;
+                if done_total - done >= caps.max_done_plan_steps {
+                    continue;
+                }
+                ("x", "", 1_000 - index as u64)
+            }
+            StepState::InProgress | StepState::Open => {
+                open += 1;
+                if open > caps.max_open_plan_steps {
+                    continue;
+                }
+                let is_current = *state == StepState::InProgress;
+                (" ", if is_current { ", in progress" } else { "" }, index as u64)
+            }
+        };
+        lines.push(Line::new(rank, format!("- [{mark}] {text} (id={id}{note})")));
+    }
+    lines
+}
+
+/// Facts whose files changed or cannot be seen.
+pub(super) fn facts_suspect(scene: &Scene<'_>, caps: &ViewCaps) -> Vec<Line> {
+    facts(scene, caps, false, caps.max_facts_suspect)
+}
+
+/// Facts that hold.
+pub(super) fn facts_valid(scene: &Scene<'_>, caps: &ViewCaps) -> Vec<Line> {
+    facts(scene, caps, true, caps.max_facts_valid)
+}
+
+fn facts(scene: &Scene<'_>, caps: &ViewCaps, valid: bool, most: usize) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for (key, (seq, update)) in &scene.semantics.facts {
+        let Update::Fact { value, evidence, depends_on, .. } = update else { continue };
+        let suspect = depends_on.iter().find(|dep| !holds(scene, dep));
+        if suspect.is_none() != valid || lines.len() >= most {
+            continue;
+        }
+        let value = cut_chars(value, caps.max_value_chars);
+        let why = match suspect {
+            Some(dep) => format!("why=SUSPECT dep={}", dep.uri),
+            None => format!("evidence={} deps={}", evidence_words(evidence), depends_on.len()),
+        };
+        let newest_first = u64::MAX - seq;
+        lines.push(Line::new(newest_first, format!("- {key}: {value} ({why})")));
+    }
+    lines
+}
+
+/// A dependency holds if its content is known, then and now, and the same (document 002 §7).
+pub(super) fn holds(scene: &Scene<'_>, dependency: &super::super::semantic::Dependency) -> bool {
+    let key = super::super::files::key(&dependency.uri, scene.state.cwd.as_deref());
+    let now = scene.disk.get(&key).map(|disk| &disk.now);
+    match (now, &dependency.hash) {
+        (Some(staleness::Now::Content(now)), Some(then)) => now == then,
+        _ => false,
+    }
+}
+
+/// Decisions that stand, newest ranked first, in the order they were made.
+pub(super) fn decisions(scene: &Scene<'_>, caps: &ViewCaps) -> Vec<Line> {
+    let all = &scene.semantics.decisions;
+    let skipped = all.len().saturating_sub(caps.max_decisions);
+    let mut lines = Vec::new();
+    for (seq, update) in &all[skipped..] {
+        let Update::Decision { decision_id, decision, rationale, supersedes, evidence, .. } =
+            update
+        else {
+            continue;
+        };
+        let decision = cut_chars(decision, caps.max_value_chars);
+        let rationale = cut_chars(rationale, caps.max_value_chars);
+        let supersedes =
+            supersedes.as_ref().map(|id| format!(" supersedes={id}")).unwrap_or_default();
+        let evidence = evidence_words(evidence);
+        let text = format!(
+            "- {decision} — {rationale} (id={decision_id}{supersedes} evidence={evidence})"
+        );
+        lines.push(Line::new(u64::MAX - seq, text));
+    }
+    lines
+}
+
+fn evidence_words(evidence: &Evidence) -> String {
+    format!("{}:{}", evidence.source.word(), cut(&evidence.reference, 80))
+}
+
+/// What failed, newest ranked first; what succeeded since only if nothing else did.
+pub(super) fn errors(scene: &Scene<'_>) -> Vec<Line> {
+    let failures = scene.state.errors.iter().rev();
+    let mut lines: Vec<Line> = failures
+        .enumerate()
+        .filter(|(age, failure)| !failure.resolved || *age == 0)
+        .map(|(age, failure)| {
+            let fixed = if failure.resolved { " (has worked since)" } else { "" };
+            let what = cut(&failure.what, 160);
+            Line::new(age as u64, format!("- {what}{fixed}: {}", one_line(&failure.text)))
+        })
+        .collect();
+    lines.reverse();
+    lines
+}
+
+/// Commands that did something, by how likely they run again.
+pub(super) fn commands(scene: &Scene<'_>, caps: &ViewCaps) -> Vec<Line> {
+    let doing = scene.state.commands.newest().filter(|command| !command.is_look);
+    doing
+        .take(caps.max_recent_artifacts)
+        .map(|command| {
+            let rank = u64::MAX - command_score(command, scene.state.seq);
+            Line::at(rank, Place::Command(command.seq), command_line(scene, command))
+        })
+        .collect()
+}
+
+/// Often and lately run before once and long ago.
+pub(super) fn command_score(command: &Command, now: u64) -> u64 {
+    let weight = 4 + 4 * u64::from(command.runs.min(5)) + 4 * u64::from(command.tests.is_some());
+    weight * 1_000_000 / (60 + now.saturating_sub(command.seq))
+}
+
+/// Files whose written path another file shares: only their whole path tells them apart.
+pub(super) fn shown_path<'a>(scene: &Scene<'a>, key: &'a str, file: &'a File) -> &'a str {
+    let cwd = scene.state.cwd.as_deref();
+    let is_ambiguous =
+        !file.path.starts_with('/') && super::super::files::key(&file.path, cwd) != key;
+    if is_ambiguous { key } else { &file.path }
+}
+
+/// A command and how it ended. Entering the thread's own folder first is left out, and so is the
+/// body of a heredoc: the file it wrote has a line of its own.
+pub(super) fn command_line(scene: &Scene<'_>, command: &Command) -> String {
+    let mut words = command.outcome.words();
+    if let Some(tests) = command.tests {
+        words.push_str(&format!(", {} passed {} failed", tests.passed, tests.failed));
+    }
+    if command.runs > 1 {
+        words.push_str(&format!(", {}x", command.runs));
+    }
+    let line = one_line(script_head(scene, &command.text));
+    let line = cut(&line, limits::COMMAND_BYTES / 2);
+    match words.trim_start_matches(", ") {
+        "" => format!("- cmd: {line}"),
+        words => format!("- cmd: {line} ({words})"),
+    }
+}
+
+/// The telling part of a script.
+pub(super) fn script_head<'a>(scene: &Scene<'_>, script: &'a str) -> &'a str {
+    let own_folder = scene.state.cwd.as_deref().and_then(|cwd| {
+        let rest = script.strip_prefix("cd ")?.strip_prefix(cwd)?.trim_start();
+        Some(rest.strip_prefix("&&")?.trim_start())
+    });
+    let script = own_folder.unwrap_or(script);
+    match script.split_once('\n') {
+        Some((first, _)) if first.contains("<<") => first,
+        _ => script,
+    }
+}
+
+/// The agent's last words.
+pub(super) fn words(scene: &Scene<'_>) -> Vec<Line> {
+    let newest = scene.state.notes.back();
+    newest
+        .map(|note| Line::new(0, format!("- {}", cut(&one_line(&note.text), 300))))
+        .into_iter()
+        .collect()
+}

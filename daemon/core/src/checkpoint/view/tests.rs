@@ -1,0 +1,103 @@
+use super::*;
+use crate::checkpoint::reduce::{At, Reducer};
+use crate::rollout::tool::Call;
+
+fn at(seq: u64) -> At {
+    At { seq, ms: 0 }
+}
+
+fn call(state: &mut Checkpoint, reducer: &mut Reducer, seq: u64, tool: (&str, &str), output: &str) {
+    let call_id = format!("c{seq}");
+    let call = Call {
+        call_id: call_id.clone().into(),
+        name: tool.0.into(),
+        namespace: None,
+        arguments: tool.1.into(),
+    };
+    reducer.call(state, at(seq), &call);
+    reducer.answer(state, at(seq + 1), &call_id, output);
+}
+
+fn session() -> Checkpoint {
+    let mut state = Checkpoint { cwd: Some("/w".into()), ..Checkpoint::default() };
+    let mut reducer = Reducer::default();
+    reducer.user(&mut state, at(0), "Add a retry to the fetcher.\nKeep the API stable.");
+    call(
+        &mut state,
+        &mut reducer,
+        1,
+        ("exec_command", r#"{"cmd":"cat src/fetch.rs"}"#),
+        "Exit code: 0\nOutput:\npub fn fetch_once(url: &str) -> FetchResult {}\n",
+    );
+    call(
+        &mut state,
+        &mut reducer,
+        3,
+        (
+            "apply_patch",
+            "*** Begin Patch\n*** Update File: src/fetch.rs\n@@\n+fn fetch_retry() {}\n*** Add File: tests/retry.rs\n+mod x;\n*** End Patch",
+        ),
+        "Exit code: 0\nOutput:\nSuccess.",
+    );
+    call(
+        &mut state,
+        &mut reducer,
+        5,
+        ("exec_command", r#"{"cmd":"cargo test"}"#),
+        "Exit code: 101\nOutput:\nerror[E0308]: mismatched types\ntest result: FAILED. 3 passed; 1 failed",
+    );
+    call(
+        &mut state,
+        &mut reducer,
+        7,
+        (
+            "update_plan",
+            r#"{"plan":[{"step":"Read","status":"completed"},{"step":"Fix types","status":"in_progress"}]}"#,
+        ),
+        "Plan updated",
+    );
+    state.seq = 8;
+    state
+}
+
+fn view(state: &Checkpoint, max_tokens: u64) -> String {
+    let scene =
+        Scene { thread_id: None, state, semantics: &Semantics::default(), disk: &Disk::new() };
+    render(&scene, &ViewCaps::default(), max_tokens)
+}
+
+#[test]
+fn a_small_session_reads_like_this() {
+    let expected = "\
+[SESSION_CHECKPOINT v1]
+cwd=/w
+[PLAN]
+- [x] Read (id=1)
+- [ ] Fix types (id=2, in progress)
+[CHANGED_FILES]
+- src/fetch.rs (edited): fetch_retry, FetchResult, fetch_once
+- tests/retry.rs (created, hash=d3c1e1ee0c5d)
+[RECENT_ARTIFACTS]
+- cmd: cargo test (exit 101, 3 passed 1 failed)
+[ERRORS]
+- cargo test: error[E0308]: mismatched types test result: FAILED. 3 passed; 1 failed
+[TASK]
+- Add a retry to the fetcher.
+Keep the API stable.
+";
+    let text = view(&session(), 1_000);
+    let hash = crate::digest::ContentHash::of(b"mod x;\n");
+    assert_eq!(text, expected.replace("d3c1e1ee0c5d", hash.short()));
+}
+
+#[test]
+fn the_budget_holds_at_every_size() {
+    let mut state = session();
+    let mut reducer = Reducer::default();
+    reducer.user(&mut state, at(9), &"Très long — 很长的请求 ".repeat(2_000));
+    for max_tokens in (0..60).chain([100, 333, 1_000, 2_000, 4_000, 100_000]) {
+        let text = view(&state, max_tokens);
+        assert!(tokens::of_text(&text) <= max_tokens, "{max_tokens}");
+        assert!(max_tokens < 40 || text.contains("[TASK]"), "{max_tokens}: {text}");
+    }
+}

@@ -11,6 +11,7 @@
 //! deleting the database and folding again gives the same bytes.
 
 pub mod commands;
+pub mod document;
 pub mod files;
 pub mod plan;
 pub mod reduce;

@@ -5,7 +5,7 @@
 //! that never stopped; so a crash costs at most the lines since the last save. Its size is bounded
 //! whatever the transcript.
 
-mod size;
+mod visible;
 
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +16,8 @@ use crate::digest::Digest128;
 use crate::item::{ItemKind, ItemRow};
 use crate::rollout::{Body, Compacted, Entry, Item, Meta, Role, codex};
 use crate::{limits, redact, text, tokens};
-use size::HistorySize;
+
+pub use visible::Visible;
 
 pub use crate::thread::{HistoryBase, Source, ThreadHead, ThreadKind};
 
@@ -66,7 +67,7 @@ pub struct Fold {
     version: u32,
     next_seq: u64,
     head: ThreadHead,
-    size: HistorySize,
+    visible: Visible,
     checkpoint: Checkpoint,
     reducer: Reducer,
 }
@@ -88,7 +89,7 @@ impl Fold {
             version: Self::VERSION,
             next_seq: 0,
             head: ThreadHead::new(source),
-            size: HistorySize::default(),
+            visible: Visible::default(),
             checkpoint: Checkpoint::default(),
             reducer: Reducer::default(),
         }
@@ -124,7 +125,7 @@ impl Fold {
         let mut row = row?;
         row.digest = Digest128::of(line);
         self.head.items += 1;
-        self.head.tokens = self.size.tokens();
+        self.head.tokens = self.visible.tokens();
         Some(row)
     }
 
@@ -140,9 +141,9 @@ impl Fold {
             return None;
         }
         let tokens = tokens::of_bytes(place.bytes);
-        self.size.add(tokens);
+        self.visible.add(tokens);
         self.head.items += 1;
-        self.head.tokens = self.size.tokens();
+        self.head.tokens = self.visible.tokens();
         Some(ItemRow {
             seq: place.line,
             offset: place.offset,
@@ -163,6 +164,11 @@ impl Fold {
     /// The structured state.
     pub fn checkpoint(&self) -> &Checkpoint {
         &self.checkpoint
+    }
+
+    /// The part of the history that a model sees now.
+    pub fn visible(&self) -> &Visible {
+        &self.visible
     }
 
     /// The seq the next line must have.
@@ -208,8 +214,8 @@ impl Fold {
             Body::Compacted(compacted) => return Some(self.compacted(place, compacted)),
             Body::RolledBack { turns } => {
                 self.reducer.roll_back(state, *turns);
-                self.size.roll_back(*turns);
-                self.head.tokens = self.size.tokens();
+                self.visible.roll_back(place.line, *turns);
+                self.head.tokens = self.visible.tokens();
             }
             Body::TurnComplete => self.reducer.turn_ended(state, Outcome::Answered),
             Body::TurnAborted => self.reducer.turn_ended(state, Outcome::Interrupted),
@@ -273,7 +279,7 @@ impl Fold {
                 row = Row { kind: ItemKind::Context, words: text, call_id: None };
                 if begins_turn {
                     row.kind = ItemKind::UserMessage;
-                    self.size.begin_turn(tokens);
+                    self.visible.begin_turn(place.line, tokens);
                     if self.head.title.is_none() {
                         self.head.title = state.requests.active().map(|r| title(&r.text));
                     }
@@ -303,7 +309,7 @@ impl Fold {
             Item::Other { text } => row.words = text,
             Item::Invisible => return None,
         }
-        self.size.add(tokens);
+        self.visible.add(tokens);
         Some(row.index(place, tokens))
     }
 
@@ -317,8 +323,12 @@ impl Fold {
         {
             self.checkpoint.notes.pop_back();
         }
-        self.size.compact(compacted.replacement, tokens::of_text(&compacted.message));
-        self.head.tokens = self.size.tokens();
+        self.visible.compact(
+            place.line,
+            compacted.replacement,
+            tokens::of_text(&compacted.message),
+        );
+        self.head.tokens = self.visible.tokens();
         let row = Row { kind: ItemKind::Compaction, words: &compacted.message, call_id: None };
         row.index(place, tokens::of_bytes(place.bytes))
     }

@@ -72,6 +72,21 @@ const OUTPUT_BYTES: usize = 24 * 1_024;
 /// Bytes of a message searched for names.
 const TALK_BYTES: usize = 8 * 1_024;
 
+/// One touch of a file.
+struct Touching<'a> {
+    path: &'a str,
+    /// Folder the command ran in, if it says.
+    folder: Option<&'a str>,
+    state: FileState,
+    hash: Option<ContentHash>,
+}
+
+impl<'a> Touching<'a> {
+    fn of(path: &'a str, state: FileState) -> Self {
+        Self { path, folder: None, state, hash: None }
+    }
+}
+
 /// Where and when an entry stands.
 #[derive(Debug, Clone, Copy)]
 pub struct At {
@@ -122,7 +137,7 @@ impl Reducer {
                 return self.settle(&call.call_id);
             }
             Action::View { path } => {
-                self.touch(state, at, &path, None, FileState::Read, None);
+                self.touch(state, at, Touching::of(&path, FileState::Read));
                 (format!("view {path}"), PendingKind::Other)
             }
             Action::Other { tool, values } => {
@@ -275,7 +290,9 @@ impl Reducer {
         for command in &commands {
             is_look &= is_look_only(command);
             for (used, path) in shell::uses(command) {
-                let key = self.touch(state, at, &path, folder.as_deref(), used.into(), None);
+                let touching =
+                    Touching { folder: folder.as_deref(), ..Touching::of(&path, used.into()) };
+                let key = self.touch(state, at, touching);
                 if used == shell::Use::Read {
                     reads.push(key);
                 }
@@ -311,44 +328,31 @@ impl Reducer {
         ops: Vec<(String, FileState, Option<ContentHash>)>,
     ) {
         for (path, file_state, hash) in ops {
-            self.touch(state, at, &path, None, file_state, hash);
+            self.touch(state, at, Touching { hash, ..Touching::of(&path, file_state) });
         }
     }
 
-    fn touch(
-        &mut self,
-        state: &mut Checkpoint,
-        at: At,
-        path: &str,
-        folder: Option<&str>,
-        file_state: FileState,
-        hash: Option<ContentHash>,
-    ) -> String {
-        let base = state.cwd.clone();
-        let folder = match (folder, base.as_deref()) {
+    fn touch(&mut self, state: &mut Checkpoint, at: At, touch: Touching<'_>) -> String {
+        let base = state.cwd.as_deref();
+        let cwd = match (touch.folder, base) {
             (Some(folder), Some(base)) if !folder.starts_with('/') => {
                 Some(format!("{base}/{folder}"))
             }
             (Some(folder), _) => Some(folder.to_owned()),
             (None, base) => base.map(str::to_owned),
         };
-        if self.touched.len() < limits::TOUCHES && file_state >= FileState::Read {
-            self.touched.push(Touch {
-                path: path.into(),
-                seq: at.seq,
-                at_ms: at.ms,
-                cwd: folder.clone(),
-            });
+        if self.touched.len() < limits::TOUCHES && touch.state >= FileState::Read {
+            let path = touch.path.to_owned();
+            self.touched.push(Touch { path, seq: at.seq, at_ms: at.ms, cwd: cwd.clone() });
         }
-        let touch = FileTouch {
-            path,
-            cwd: folder.as_deref(),
-            state: file_state,
+        state.files.touch(FileTouch {
+            path: touch.path,
+            cwd: cwd.as_deref(),
+            state: touch.state,
             seq: at.seq,
             at_ms: at.ms,
-            hash,
-        };
-        state.files.touch(touch)
+            hash: touch.hash,
+        })
     }
 
     fn settle(&mut self, call_id: &str) {

@@ -22,6 +22,8 @@ use super::staleness::Disk;
 use crate::{limits, tokens};
 use draft::{Draft, Section};
 
+pub use lines::dependency_holds;
+
 /// First line of every view.
 pub const HEADER: &str = "[SESSION_CHECKPOINT v1]";
 

@@ -116,7 +116,7 @@ pub fn is_path(word: &str) -> bool {
 }
 
 /// The arguments without the first one where that is a pattern or a program, not a file.
-fn operands<'a, 'b>(program: &str, arguments: &'a [&'b str]) -> Vec<&'b str> {
+fn operands<'a>(program: &str, arguments: &[&'a str]) -> Vec<&'a str> {
     let takes_pattern = matches!(program, "sed" | "awk" | "jq" | "grep" | "rg" | "ag")
         && !arguments.iter().any(|a| matches!(*a, "-e" | "-f" | "--files" | "--regexp"));
     let mut operands: Vec<&str> = arguments.to_vec();
@@ -158,7 +158,7 @@ fn strip_wrappers<'a, 'b>(mut words: &'a [&'b str]) -> &'a [&'b str] {
     loop {
         match words {
             ["sudo" | "env" | "time" | "nice" | "nohup" | "command" | "xargs", rest @ ..] => {
-                words = rest
+                words = rest;
             }
             ["timeout", _, rest @ ..] => words = rest,
             _ => return words,

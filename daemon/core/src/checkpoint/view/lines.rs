@@ -4,7 +4,7 @@ use super::super::commands::Command;
 use super::super::files::File;
 use super::super::plan::StepState;
 use super::super::requests::{Outcome, Request};
-use super::super::semantic::{Evidence, Update};
+use super::super::semantic::{Dependency, Evidence, Update};
 use super::super::staleness::{self, Standing};
 use super::draft::{Line, Place};
 use super::{HEADER, Scene, ViewCaps};
@@ -142,7 +142,7 @@ fn facts(scene: &Scene<'_>, caps: &ViewCaps, valid: bool, most: usize) -> Vec<Li
     let mut lines = Vec::new();
     for (key, (seq, update)) in &scene.semantics.facts {
         let Update::Fact { value, evidence, depends_on, .. } = update else { continue };
-        let suspect = depends_on.iter().find(|dep| !holds(scene, dep));
+        let suspect = depends_on.iter().find(|dep| !dependency_holds(scene, dep));
         if suspect.is_none() != valid || lines.len() >= most {
             continue;
         }
@@ -158,7 +158,7 @@ fn facts(scene: &Scene<'_>, caps: &ViewCaps, valid: bool, most: usize) -> Vec<Li
 }
 
 /// A dependency holds if its content is known, then and now, and the same (document 002 §7).
-pub(super) fn holds(scene: &Scene<'_>, dependency: &super::super::semantic::Dependency) -> bool {
+pub fn dependency_holds(scene: &Scene<'_>, dependency: &Dependency) -> bool {
     let key = super::super::files::key(&dependency.uri, scene.state.cwd.as_deref());
     let now = scene.disk.get(&key).map(|disk| &disk.now);
     match (now, &dependency.hash) {

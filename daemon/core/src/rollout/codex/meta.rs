@@ -41,7 +41,7 @@ pub(super) fn read<'a>(payload: &str) -> Option<Body<'a>> {
         kind: if is_internal { ThreadKind::Other } else { kind(wire.source.as_ref()) },
         parent_thread_id: parent,
         forked_from: wire.forked_from_id,
-        history_base: wire.history_base.and_then(history_base),
+        history_base: wire.history_base.as_ref().and_then(history_base),
         git_branch: wire.git.and_then(|git| git["branch"].as_str().map(str::to_owned)),
         id: wire.id,
         cwd: wire.cwd,
@@ -71,7 +71,7 @@ fn kind(source: Option<&Value>) -> ThreadKind {
     }
 }
 
-fn history_base(value: Value) -> Option<HistoryBase> {
+fn history_base(value: &Value) -> Option<HistoryBase> {
     Some(HistoryBase {
         thread_id: value.get("thread_id")?.as_str()?.to_owned(),
         end_ordinal_exclusive: value.get("end_ordinal_exclusive")?.as_u64()?,

@@ -1,0 +1,188 @@
+//! The checkpoint as the JSON document of requirement document 002 §5, with what is known besides.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::Failure;
+use super::commands::Command;
+use super::files::FileState;
+use super::plan::StepState;
+use super::requests::Request;
+use super::semantic::{Dependency, Evidence, EvidenceSource, Update, UpdateStep};
+use super::staleness::{self, Standing};
+use super::view::{Scene, dependency_holds};
+use crate::limits;
+use crate::text::{cut, one_line};
+
+/// Version of the document's form.
+const SCHEMA_VERSION: u32 = 1;
+
+/// The document.
+#[derive(Debug, Serialize)]
+pub struct CheckpointV1<'a> {
+    schema_version: u32,
+    /// Last line applied.
+    seq: u64,
+    cwd: Option<&'a str>,
+    task: Option<Task<'a>>,
+    plan: Plan,
+    decisions: Vec<&'a Update>,
+    artifacts: BTreeMap<String, Artifact<'a>>,
+    facts: BTreeMap<&'a str, Fact<'a>>,
+    recent_artifacts: Vec<String>,
+    requests: &'a [Request],
+    errors: Vec<&'a Failure>,
+}
+
+#[derive(Debug, Serialize)]
+struct Task<'a> {
+    text: &'a str,
+    evidence: Evidence,
+}
+
+#[derive(Debug, Serialize)]
+struct Plan {
+    steps: Vec<UpdateStep>,
+    done: BTreeMap<String, bool>,
+    /// Steps being worked on.
+    in_progress: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    evidence: Option<Evidence>,
+}
+
+#[derive(Debug, Serialize)]
+struct Artifact<'a> {
+    uri: &'a str,
+    kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hash: Option<&'a str>,
+    last_observed_seq: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    state: Option<FileState>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    standing: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    command: Option<&'a Command>,
+}
+
+#[derive(Debug, Serialize)]
+struct Fact<'a> {
+    value: &'a str,
+    evidence: &'a Evidence,
+    depends_on: &'a [Dependency],
+    status: &'static str,
+}
+
+/// Makes the document.
+pub fn document<'a>(scene: &Scene<'a>) -> CheckpointV1<'a> {
+    let state = scene.state;
+    let artifacts = artifacts(scene);
+    let mut recent: Vec<(u64, &String)> =
+        artifacts.iter().map(|(key, artifact)| (artifact.last_observed_seq, key)).collect();
+    recent.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(b.1)));
+    let recent =
+        recent.into_iter().take(limits::RECENT_ARTIFACTS).map(|(_, key)| key.clone()).collect();
+    CheckpointV1 {
+        schema_version: SCHEMA_VERSION,
+        seq: state.seq,
+        cwd: state.cwd.as_deref(),
+        task: state
+            .requests
+            .active()
+            .map(|request| Task { text: &request.text, evidence: user_evidence(request.seq) }),
+        plan: plan(scene),
+        decisions: scene.semantics.decisions.iter().map(|(_, decision)| decision).collect(),
+        artifacts,
+        facts: facts(scene),
+        recent_artifacts: recent,
+        requests: state.requests.all(),
+        errors: state.errors.iter().collect(),
+    }
+}
+
+fn user_evidence(seq: u64) -> Evidence {
+    Evidence { source: EvidenceSource::User, reference: seq.to_string(), hash: None }
+}
+
+fn artifacts<'a>(scene: &Scene<'a>) -> BTreeMap<String, Artifact<'a>> {
+    let files = scene.state.files.iter().map(|(key, file)| {
+        let expected = file.state != FileState::Deleted;
+        let disk = scene.disk.get(key);
+        let standing = staleness::standing(file.hash.as_ref(), expected, disk);
+        let seen = disk.filter(|disk| !disk.late).and_then(|disk| disk.then.as_ref());
+        let artifact = Artifact {
+            uri: &file.path,
+            kind: "file",
+            hash: file.hash.as_ref().or(seen).map(crate::digest::ContentHash::as_str),
+            last_observed_seq: file.seq,
+            state: Some(file.state),
+            standing: Some(word(standing)),
+            command: None,
+        };
+        (key.to_owned(), artifact)
+    });
+    let commands = scene.state.commands.newest().map(|command| {
+        let artifact = Artifact {
+            uri: &command.text,
+            kind: "command",
+            hash: None,
+            last_observed_seq: command.seq,
+            state: None,
+            standing: None,
+            command: Some(command),
+        };
+        let key = cut(&one_line(&command.text), limits::COMMAND_BYTES).into_owned();
+        (format!("cmd:{key}"), artifact)
+    });
+    files.chain(commands).collect()
+}
+
+fn word(standing: Standing) -> &'static str {
+    match standing {
+        Standing::Unchanged => "unchanged",
+        Standing::Changed => "changed",
+        Standing::Gone => "gone",
+        Standing::Unverified => "unverified",
+    }
+}
+
+fn plan(scene: &Scene<'_>) -> Plan {
+    let own = &scene.state.plan;
+    if let Some((seq, steps, done)) = &scene.semantics.plan
+        && *seq >= own.seq
+    {
+        return Plan {
+            steps: steps.clone(),
+            done: done.clone(),
+            in_progress: Vec::new(),
+            evidence: None,
+        };
+    }
+    let ids = |state: StepState| own.steps.iter().filter(move |step| step.state == state);
+    let steps =
+        own.steps.iter().map(|step| UpdateStep { id: step.id.clone(), text: step.text.clone() });
+    let evidence = (!own.steps.is_empty()).then(|| Evidence {
+        source: EvidenceSource::ToolOutput,
+        reference: own.seq.to_string(),
+        hash: None,
+    });
+    Plan {
+        steps: steps.collect(),
+        done: ids(StepState::Done).map(|step| (step.id.clone(), true)).collect(),
+        in_progress: ids(StepState::InProgress).map(|step| step.id.clone()).collect(),
+        evidence,
+    }
+}
+
+fn facts<'a>(scene: &Scene<'a>) -> BTreeMap<&'a str, Fact<'a>> {
+    let mut facts = BTreeMap::new();
+    for (key, (_, update)) in &scene.semantics.facts {
+        if let Update::Fact { value, evidence, depends_on, .. } = update {
+            let is_valid = depends_on.iter().all(|dependency| dependency_holds(scene, dependency));
+            let status = if is_valid { "VALID" } else { "SUSPECT" };
+            facts.insert(key.as_str(), Fact { value, evidence, depends_on, status });
+        }
+    }
+    facts
+}

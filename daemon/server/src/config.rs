@@ -136,6 +136,17 @@ pub struct Surroundings<'a> {
 }
 
 impl Config {
+    /// The configuration of this process.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load), and [`ConfigError::NoHome`].
+    pub fn of_process(args: &Args) -> Result<Self, ConfigError> {
+        let base = Base::of_user().ok_or(ConfigError::NoHome)?;
+        // Without a current folder relative paths have no sense; they then start at the root and are not found.
+        let current_dir = std::env::current_dir().unwrap_or_else(|_| "/".into());
+        Self::load(args, &Surroundings { base, current_dir, env: &|name| std::env::var_os(name) })
+    }
+
     /// Puts the four layers together.
     ///
     /// # Errors

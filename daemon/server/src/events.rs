@@ -150,6 +150,12 @@ impl Subscriber {
         self.cursor - 1
     }
 
+    /// The seq of the newest event when the subscription began.
+    #[must_use]
+    pub const fn began_after(&self) -> u64 {
+        self.resume_until - 1
+    }
+
     /// Waits for the next event; `None` after the closing one.
     ///
     /// Dropping the future loses nothing.

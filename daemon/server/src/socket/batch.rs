@@ -4,11 +4,14 @@
 //! time only as far as the connection has permits in flight, and their answers together fit into a
 //! frame: an answer that does not is replaced by `oversized_response` with its own id.
 
+use std::fmt;
 use std::sync::Arc;
 
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use longhaul_protocol::{ErrorKind, WireError};
+use serde::Deserializer;
+use serde::de::{IgnoredAny, SeqAccess, Visitor};
 use serde_json::json;
 use serde_json::value::RawValue;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -52,17 +55,43 @@ pub(super) fn start(
 
 /// The entries of a batch, at least one and at most `max`.
 fn entries(line: &[u8], max: usize) -> Result<Vec<&RawValue>, WireError> {
-    let entries: Vec<&RawValue> = serde_json::from_slice(line).map_err(|error| {
+    let mut json = serde_json::Deserializer::from_slice(line);
+    let read = json.deserialize_seq(AtMost(max)).and_then(|entries| json.end().map(|()| entries));
+    let (entries, given) = read.map_err(|error| {
         WireError::new(ErrorKind::ParseError, format!("the batch is not JSON: {error}"))
     })?;
-    match entries.len() {
+    match given {
         0 => Err(WireError::new(ErrorKind::InvalidRequest, "the batch is empty")),
-        given if given > max => {
+        _ if given > max => {
             let detail = json!({ "limit": "batch_max", "max": max, "given": given });
             let message = format!("a batch of {given} messages, at most {max} are taken");
             Err(WireError::new(ErrorKind::LimitExceeded, message).with_detail(detail))
         }
         _ => Ok(entries),
+    }
+}
+
+/// Reads an array: keeps the first entries, counts them all. A frame has room for millions.
+struct AtMost(usize);
+
+impl<'de> Visitor<'de> for AtMost {
+    type Value = (Vec<&'de RawValue>, usize);
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an array of messages")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+        let (mut entries, mut given) = (Vec::new(), 0);
+        while entries.len() < self.0 {
+            let Some(entry) = seq.next_element()? else { return Ok((entries, given)) };
+            entries.push(entry);
+            given += 1;
+        }
+        while seq.next_element::<IgnoredAny>()?.is_some() {
+            given += 1;
+        }
+        Ok((entries, given))
     }
 }
 

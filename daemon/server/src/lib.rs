@@ -1,1 +1,29 @@
-//! Placeholder.
+//! The longhaul daemon: the imperative shell around `longhaul-core` and `longhaul-store`.
+//!
+//! | floor | modules |
+//! |---|---|
+//! | whole | [`app`] puts everything together and takes it apart again; `main.rs` calls it |
+//! | edge | [`socket`] bytes to answers through a method table; [`rpc`] the method table. They are strangers: `app` joins them |
+//! | use-cases | [`service`] what methods work with |
+//! | hub | [`events`] what happened, for whoever wants to know |
+//! | ground | [`clock`] [`config`] [`paths`] [`args`] [`telemetry`] [`systemd`] [`shutdown`] [`lock`] [`folder`] [`descriptors`] [`runtime`] |
+//!
+//! A module uses only floors below its own. Time and randomness are read in `clock` alone, the environment in `main.rs` and the
+//! ground floor alone.
+
+pub mod app;
+pub mod args;
+pub mod clock;
+pub mod config;
+pub mod descriptors;
+pub mod events;
+pub mod folder;
+pub mod lock;
+pub mod paths;
+pub mod rpc;
+pub mod runtime;
+pub mod service;
+pub mod shutdown;
+pub mod socket;
+pub mod systemd;
+pub mod telemetry;

@@ -1,2 +1,71 @@
-//! Placeholder.
-fn main() {}
+//! `longhauld`: arguments, configuration, log, run; the exit code says how it went.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::Parser;
+use longhaul_daemon::app::{App, AppError, listen};
+use longhaul_daemon::args::Args;
+use longhaul_daemon::clock::Clock;
+use longhaul_daemon::config::Config;
+use longhaul_daemon::{descriptors, runtime, telemetry};
+
+/// Exit codes of sysexits(3): wrong use, the daemon's own fault, a configuration that cannot be used.
+const USAGE: u8 = 64;
+const SOFTWARE: u8 = 70;
+const CONFIG: u8 = 78;
+
+fn main() -> ExitCode {
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(asked) => {
+            let printed = asked.print().is_ok();
+            return if printed && !asked.use_stderr() { ExitCode::SUCCESS } else { ExitCode::from(USAGE) };
+        }
+    };
+    let config = match Config::of_process(&args) {
+        Ok(config) => config,
+        Err(error) => return refuse(CONFIG, &error, None),
+    };
+    if args.check_config {
+        return show(&config);
+    }
+    if let Err(error) = telemetry::start(&config.log) {
+        return refuse(CONFIG, &error, Some("log takes error, warn, info, debug, trace or a tracing filter"));
+    }
+    let _ = descriptors::raise(*config.connections_max);
+    let tokio = match runtime::start(*config.worker_threads) {
+        Ok(tokio) => tokio,
+        Err(error) => return refuse(SOFTWARE, &error, None),
+    };
+    match tokio.block_on(serve(config)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => refuse(error.exit_code(), &error, error.hint()),
+    }
+}
+
+async fn serve(config: Config) -> Result<(), AppError> {
+    let held = listen(&config)?;
+    App::build(config, Clock::system(), held)?.run().await
+}
+
+fn show(config: &Config) -> ExitCode {
+    let mut out = std::io::stdout().lock();
+    let lines = config.entries().into_iter();
+    let printed = lines.map(|(key, value, origin)| writeln!(out, "{key} = {value}  # {origin}"));
+    if printed.collect::<Result<(), _>>().is_ok() { ExitCode::SUCCESS } else { ExitCode::from(SOFTWARE) }
+}
+
+/// Says why, with every cause, and what to do about it.
+fn refuse(code: u8, error: &dyn std::error::Error, hint: Option<&str>) -> ExitCode {
+    let mut text = format!("longhauld: {error}");
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(&format!(": {cause}"));
+        source = cause.source();
+    }
+    let hint = hint.map(|hint| format!("\nhint: {hint}")).unwrap_or_default();
+    // Nobody is left to tell when standard error is gone.
+    drop(writeln!(std::io::stderr(), "{text}{hint}"));
+    ExitCode::from(code)
+}

@@ -1,0 +1,263 @@
+//! From a configuration to a running daemon and back to nothing.
+//!
+//! # Theory of operation
+//! [`listen`] takes what only one daemon may have: the lock on the state folder, then the socket. [`App::build`]
+//! makes everything else; from here on clients can connect, and wait in the kernel's queue. [`App::run`] starts the
+//! tasks, the socket's first, so that no client waits for ingestion, and tells systemd.
+//!
+//! Every task is awaited here. One that ends before the daemon is told to stop ends the daemon with an error:
+//! a daemon that is half dead is worse than one that systemd starts again.
+//!
+//! Drain: STOPPING → subscriptions get `closing` → accepting stops → requests in flight finish, at most for the
+//! grace period → background tasks stop → the socket is unlinked → the lock is let go. A crash anywhere leaves
+//! the locks free (the kernel's), a dead socket file (the next start removes it) and a database that recovers.
+
+use std::future::Future;
+use std::io;
+use std::sync::Arc;
+
+use tokio::task::{JoinError, JoinSet};
+use tokio_util::sync::CancellationToken;
+
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::folder::{self, FolderError};
+use crate::lock::{Lock, LockError};
+use crate::rpc::{self, TableError};
+use crate::service::{Deps, Services};
+use crate::shutdown::watch_signals;
+use crate::socket::bind::{BindError, Bound};
+use crate::socket::{self, Bounds, Server};
+use crate::systemd;
+
+/// Why a daemon did not start, or did not end well.
+#[derive(Debug, thiserror::Error)]
+pub enum AppError {
+    /// The state folder is not private.
+    #[error(transparent)]
+    Folder(#[from] FolderError),
+    /// Another daemon has the state folder, or the lock cannot be used.
+    #[error(transparent)]
+    Lock(#[from] LockError),
+    /// There is no socket to listen on.
+    #[error(transparent)]
+    Bind(#[from] BindError),
+    /// What systemd handed over cannot be used.
+    #[error("the socket of systemd cannot be used")]
+    Systemd(#[source] io::Error),
+    /// The method table does not fit the protocol.
+    #[error("the method table is wrong")]
+    Table(#[from] TableError),
+    /// A task ended although the daemon was not told to stop.
+    #[error("task `{name}` ended")]
+    TaskEnded {
+        /// The task.
+        name: &'static str,
+        /// Why, where it said so.
+        #[source]
+        source: Option<TaskFailure>,
+    },
+}
+
+/// Why a task ended.
+pub type TaskFailure = Box<dyn std::error::Error + Send + Sync>;
+
+/// What only one daemon may have.
+#[derive(Debug)]
+pub struct Held {
+    /// The socket. Declared first: it is given up before the state folder is.
+    pub socket: Bound,
+    _state: Lock,
+}
+
+/// Takes the state folder and the socket, the one of systemd if it hands one over.
+///
+/// # Errors
+/// [`AppError::Lock`] or [`BindError::Lock`] with the holder's pid when another daemon runs; else what is
+/// wrong with the folders.
+pub fn listen(config: &Config) -> Result<Held, AppError> {
+    folder::make_private(&config.state_dir)?;
+    let state = Lock::take(&config.state_dir.join("longhauld.lock"))?;
+    let socket = match systemd::take_socket().map_err(AppError::Systemd)? {
+        Some(listener) => Bound::adopt(listener),
+        None => Bound::bind(&config.socket)?,
+    };
+    Ok(Held { socket, _state: state })
+}
+
+/// A daemon that is ready to run.
+#[derive(Debug)]
+pub struct App {
+    deps: Deps,
+    server: Server,
+    held: Held,
+}
+
+impl App {
+    /// Puts the daemon together; nothing runs yet.
+    ///
+    /// # Errors
+    /// [`AppError::Table`], a defect.
+    pub fn build(config: Config, clock: Clock, held: Held) -> Result<Self, AppError> {
+        let deps = Deps::new(config, clock);
+        let services = Arc::new(Services::new(deps.clone(), held.socket.path.clone()));
+        let methods = rpc::table(services)?;
+        let bounds = Bounds {
+            connections_max: *deps.config.connections_max,
+            write_timeout: *deps.config.write_timeout,
+            drain: *deps.config.drain,
+            ..Bounds::default()
+        };
+        let server = Server::new(methods, bounds, deps.counters.clone(), deps.clock.clone());
+        Ok(Self { deps, server, held })
+    }
+
+    /// The daemon's handles, for whoever runs it in a process of their own.
+    #[must_use]
+    pub fn deps(&self) -> Deps {
+        self.deps.clone()
+    }
+
+    /// Runs until told to stop, then drains.
+    ///
+    /// # Errors
+    /// [`AppError::TaskEnded`] when a task ended by itself; the drain has been made all the same.
+    pub async fn run(self) -> Result<(), AppError> {
+        let Self { deps, server, held } = self;
+        let Held { socket: Bound { listener, claim, path }, _state } = held;
+        let background = CancellationToken::new();
+        let mut tasks = Tasks::default();
+        let accept = socket::accept::serve(listener, Arc::new(server), deps.shutdown.token());
+        tasks.spawn("socket", async { accept.await.map_err(TaskFailure::from) });
+        tasks.spawn_until(&background, "signals", watch_signals(deps.shutdown.clone()));
+        tasks.spawn("watchdog", ok(systemd::feed_watchdog(background.clone())));
+
+        tracing::info!(socket = %path.display(), pid = std::process::id(), "listening");
+        systemd::ready(&format!("listening on {}", path.display()));
+        let ended = tokio::select! {
+            () = deps.shutdown.begun() => None,
+            ended = tasks.next() => ended,
+        };
+
+        let early = ended.map(|(name, result)| {
+            tracing::error!(task = name, "a task ended, so does the daemon");
+            deps.shutdown.begin("a task ended");
+            AppError::TaskEnded { name, source: result.err() }
+        });
+        systemd::stopping();
+        deps.events.close(deps.shutdown.reason());
+        let socket_is_done = early.as_ref().is_some_and(|error| error.is_of_task("socket"));
+        let failed = if socket_is_done { None } else { tasks.until_ended("socket").await };
+        background.cancel();
+        let failed = tasks.all_ended().await.or(failed);
+        drop(claim);
+        tracing::info!(reason = deps.shutdown.reason(), "stopped");
+        early.or(failed).map_or(Ok(()), Err)
+    }
+}
+
+impl AppError {
+    fn is_of_task(&self, task: &str) -> bool {
+        matches!(self, Self::TaskEnded { name, .. } if *name == task)
+    }
+
+    /// The exit code that tells a person or systemd what to do (sysexits).
+    #[must_use]
+    pub fn exit_code(&self) -> u8 {
+        const SOFTWARE: u8 = 70;
+        const TRY_LATER: u8 = 75;
+        const CONFIG: u8 = 78;
+        match self {
+            Self::Lock(LockError::Held { .. }) | Self::Bind(BindError::Lock(LockError::Held { .. })) => TRY_LATER,
+            Self::Folder(_) | Self::Lock(_) | Self::Bind(_) | Self::Systemd(_) => CONFIG,
+            Self::Table(_) | Self::TaskEnded { .. } => SOFTWARE,
+        }
+    }
+
+    /// What to do about it, in one sentence.
+    #[must_use]
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Lock(LockError::Held { .. }) | Self::Bind(BindError::Lock(LockError::Held { .. })) => {
+                Some("another longhauld is running: use it, stop it, or give this one a --state-dir and --socket of its own")
+            }
+            Self::Bind(BindError::PathUnfit { .. }) => Some("choose a shorter path with --socket or LONGHAUL_SOCKET"),
+            _ => None,
+        }
+    }
+}
+
+/// The daemon's tasks, by name; none is ever left unawaited.
+#[derive(Debug, Default)]
+pub struct Tasks(JoinSet<(&'static str, Result<(), TaskFailure>)>);
+
+impl Tasks {
+    /// Starts a task that ends when the daemon stops.
+    pub fn spawn(
+        &mut self,
+        name: &'static str,
+        task: impl Future<Output = Result<(), TaskFailure>> + Send + 'static,
+    ) {
+        self.0.spawn(async move {
+            // Caught here, where the name is known.
+            let task = std::panic::AssertUnwindSafe(task);
+            match futures_util::FutureExt::catch_unwind(task).await {
+                Ok(result) => (name, result),
+                Err(_) => (name, Err("it panicked".into())),
+            }
+        });
+    }
+
+    /// Starts a task that knows no end and is dropped when `stop` is cancelled.
+    pub fn spawn_until<E: Into<TaskFailure> + Send>(
+        &mut self,
+        stop: &CancellationToken,
+        name: &'static str,
+        task: impl Future<Output = Result<(), E>> + Send + 'static,
+    ) {
+        let stop = stop.clone();
+        self.spawn(name, async move {
+            tokio::select! {
+                () = stop.cancelled() => Ok(()),
+                result = task => result.map_err(Into::into),
+            }
+        });
+    }
+
+    /// Waits for a task to end; `None` when there is none.
+    async fn next(&mut self) -> Option<(&'static str, Result<(), TaskFailure>)> {
+        self.0.join_next().await.map(joined)
+    }
+
+    /// Waits until the task `name` has ended; answers the first failure on the way.
+    async fn until_ended(&mut self, name: &str) -> Option<AppError> {
+        let mut failed = None;
+        while let Some((ended, result)) = self.next().await {
+            failed = failed.or(failure(ended, result));
+            if ended == name {
+                break;
+            }
+        }
+        failed
+    }
+
+    async fn all_ended(&mut self) -> Option<AppError> {
+        self.until_ended("").await
+    }
+}
+
+fn joined(
+    ended: Result<(&'static str, Result<(), TaskFailure>), JoinError>,
+) -> (&'static str, Result<(), TaskFailure>) {
+    // A task catches its own panics and nobody aborts it.
+    ended.unwrap_or_else(|error| ("unknown", Err(error.into())))
+}
+
+fn failure(name: &'static str, result: Result<(), TaskFailure>) -> Option<AppError> {
+    result.err().map(|source| AppError::TaskEnded { name, source: Some(source) })
+}
+
+async fn ok(task: impl Future<Output = ()>) -> Result<(), TaskFailure> {
+    task.await;
+    Ok(())
+}

@@ -1,0 +1,35 @@
+//! The command line of `longhauld`.
+
+use std::path::PathBuf;
+
+use clap::Parser;
+
+/// The longhaul daemon: reads the transcripts of coding agents and answers over a Unix socket.
+///
+/// Every flag can also be set in the configuration file or by an environment variable; a flag wins over
+/// the environment, the environment over the file.
+#[derive(Debug, Clone, Default, Parser)]
+#[command(name = "longhauld", version)]
+pub struct Args {
+    /// Configuration file [default: ~/.config/longhaul/config.toml]
+    #[arg(long, value_name = "FILE", env = "LONGHAUL_CONFIG")]
+    pub config: Option<PathBuf>,
+    /// Print the values in force and where each comes from, then exit
+    #[arg(long)]
+    pub check_config: bool,
+    /// Folder of Codex [default: $CODEX_HOME, else ~/.codex]
+    #[arg(long, value_name = "DIR")]
+    pub codex_home: Option<PathBuf>,
+    /// Folder of Claude Code [default: $CLAUDE_CONFIG_DIR, else ~/.claude]
+    #[arg(long, value_name = "DIR")]
+    pub claude_home: Option<PathBuf>,
+    /// Folder for the database [default: $LONGHAUL_STATE_DIR, else ~/.local/state/longhaul]
+    #[arg(long, value_name = "DIR")]
+    pub state_dir: Option<PathBuf>,
+    /// Socket to listen on [default: $LONGHAUL_SOCKET, else $XDG_RUNTIME_DIR/longhaul/v1.sock]
+    #[arg(long, value_name = "PATH")]
+    pub socket: Option<PathBuf>,
+    /// What to log: error, warn, info, debug, trace or a tracing filter [default: $LONGHAUL_LOG, else info]
+    #[arg(long, value_name = "FILTER")]
+    pub log: Option<String>,
+}

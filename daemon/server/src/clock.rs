@@ -1,0 +1,118 @@
+//! The only reader of time and randomness.
+//!
+//! Everything else takes `now_ms` as a parameter or asks a [`Clock`] it was given, so that a test can
+//! stand still, jump and replay. Timers (how long to wait) are tokio's, which tests pause instead.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use uuid::{Builder, NoContext, Timestamp, Uuid};
+
+/// A handle on time; clones read the same time.
+#[derive(Debug, Clone)]
+pub struct Clock(Source);
+
+#[derive(Debug, Clone)]
+enum Source {
+    System { started: Instant },
+    Manual(Arc<Manual>),
+}
+
+#[derive(Debug)]
+struct Manual {
+    start_ms: i64,
+    now_ms: AtomicI64,
+    ids: AtomicU64,
+}
+
+impl Clock {
+    /// The machine's clock.
+    #[must_use]
+    #[expect(clippy::disallowed_methods, reason = "this module is the one reader of time")]
+    pub fn system() -> Self {
+        Self(Source::System { started: Instant::now() })
+    }
+
+    /// A clock that stands at `now_ms` (Unix milliseconds) until it is moved, for tests.
+    #[must_use]
+    pub fn manual(now_ms: i64) -> Self {
+        let (now, ids) = (AtomicI64::new(now_ms), AtomicU64::new(0));
+        Self(Source::Manual(Arc::new(Manual { start_ms: now_ms, now_ms: now, ids })))
+    }
+
+    /// Now in whole Unix milliseconds; may jump when the machine's clock is set.
+    #[must_use]
+    #[expect(clippy::disallowed_methods, reason = "this module is the one reader of time")]
+    pub fn now_ms(&self) -> i64 {
+        match &self.0 {
+            Source::System { .. } => match SystemTime::now().duration_since(UNIX_EPOCH) {
+                Ok(since) => i64::try_from(since.as_millis()).unwrap_or(i64::MAX),
+                Err(before) => -i64::try_from(before.duration().as_millis()).unwrap_or(i64::MAX),
+            },
+            Source::Manual(manual) => manual.now_ms.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Time since the clock was made; never jumps, so that durations are differences of it.
+    #[must_use]
+    pub fn elapsed(&self) -> Duration {
+        match &self.0 {
+            Source::System { started } => started.elapsed(),
+            Source::Manual(manual) => {
+                let since = manual.now_ms.load(Ordering::Relaxed) - manual.start_ms;
+                Duration::from_millis(u64::try_from(since).unwrap_or(0))
+            }
+        }
+    }
+
+    /// A new id: a version 7 UUID, sortable by time; a counted one on a manual clock.
+    #[must_use]
+    pub fn new_id(&self) -> String {
+        let now_ms = u64::try_from(self.now_ms()).unwrap_or(0);
+        let uuid = match &self.0 {
+            Source::System { .. } => {
+                let nanos = u32::try_from(now_ms % 1000).unwrap_or(0) * 1_000_000;
+                Uuid::new_v7(Timestamp::from_unix(NoContext, now_ms / 1000, nanos))
+            }
+            Source::Manual(manual) => {
+                let count = manual.ids.fetch_add(1, Ordering::Relaxed);
+                let mut bytes = [0; 10];
+                bytes[2..].copy_from_slice(&count.to_be_bytes());
+                Builder::from_unix_timestamp_millis(now_ms, &bytes).into_uuid()
+            }
+        };
+        uuid.to_string()
+    }
+
+    /// Moves a manual clock by `ms` milliseconds; the system clock is not moved.
+    pub fn advance_ms(&self, ms: i64) {
+        if let Source::Manual(manual) = &self.0 {
+            manual.now_ms.fetch_add(ms, Ordering::Relaxed);
+        }
+    }
+}
+
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_manual_clock_moves_only_when_told_and_counts_its_ids() {
+        let clock = Clock::manual(1_700_000_000_000);
+        let (first, second) = (clock.new_id(), clock.new_id());
+        assert!(first < second, "{first} before {second}");
+        assert_eq!(Clock::manual(1_700_000_000_000).new_id(), first);
+        clock.advance_ms(1500);
+        assert_eq!(clock.now_ms(), 1_700_000_001_500);
+        assert_eq!(clock.elapsed(), Duration::from_millis(1500));
+    }
+
+    #[test]
+    fn the_system_clock_is_after_the_day_this_was_written_and_its_ids_differ() {
+        let clock = Clock::system();
+        assert!(clock.now_ms() > 1_700_000_000_000);
+        assert_ne!(clock.new_id(), clock.new_id());
+    }
+}

@@ -1,0 +1,339 @@
+//! What the daemon runs with: defaults < file < environment < flags.
+//!
+//! Reading a configuration has no effect on anything: no folder is made, no socket bound. Each value
+//! keeps where it came from, since "which of the four places said so" is the first question about one.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use longhaul_protocol::limit::CONNECTIONS_MAX;
+
+use crate::args::Args;
+use crate::paths::Base;
+
+pub mod file;
+
+use file::File;
+
+/// Where a value came from, weakest first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// Nobody said anything.
+    Default,
+    /// The configuration file.
+    File,
+    /// An environment variable, by name.
+    Environment(&'static str),
+    /// A flag of the command line, by name.
+    Flag(&'static str),
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => f.write_str("default"),
+            Self::File => f.write_str("file"),
+            Self::Environment(name) => write!(f, "environment {name}"),
+            Self::Flag(name) => write!(f, "flag {name}"),
+        }
+    }
+}
+
+/// A value and its origin; reads as the value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Setting<T> {
+    /// The value in force.
+    pub value: T,
+    /// Where it came from.
+    pub origin: Origin,
+}
+
+impl<T> Deref for Setting<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.value
+    }
+}
+
+/// The values in force. Paths are absolute, numbers within their bounds.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// The file that was read, if there was one.
+    pub file: Option<PathBuf>,
+    /// Folder of the database, of the daemon's own transcripts and of the lock.
+    pub state_dir: Setting<PathBuf>,
+    /// The socket to listen on, unless systemd hands one over.
+    pub socket: Setting<PathBuf>,
+    /// A tracing filter.
+    pub log: Setting<String>,
+    /// Codex's folder; need not exist.
+    pub codex_home: Setting<PathBuf>,
+    /// Claude Code's folder; need not exist.
+    pub claude_home: Setting<PathBuf>,
+    /// Time between two full scans of the sources.
+    pub scan_interval: Setting<Duration>,
+    /// Connections open at the same time.
+    pub connections_max: Setting<usize>,
+    /// How long a client may leave an answer unread.
+    pub write_timeout: Setting<Duration>,
+    /// How long requests in flight may take when the daemon stops.
+    pub drain: Setting<Duration>,
+    /// Threads of the async runtime.
+    pub worker_threads: Setting<usize>,
+}
+
+/// Why a configuration was refused; the daemon exits with 78 (`EX_CONFIG`).
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// There is no home folder to place anything in.
+    #[error("no home folder: set HOME")]
+    NoHome,
+    /// The file named by a flag or the environment cannot be read.
+    #[error("cannot read {}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The file cannot be understood.
+    #[error("line {line}: {reason}{}", hint.map(|key| format!(" (did you mean `{key}`?)")).unwrap_or_default())]
+    Syntax {
+        /// Line of the file, from 1.
+        line: usize,
+        /// What is wrong with it.
+        reason: String,
+        /// The key that was probably meant.
+        hint: Option<&'static str>,
+    },
+    /// A value is out of its bounds.
+    #[error("{key} = {given} is out of bounds: {min} to {max}")]
+    OutOfBounds {
+        /// The key.
+        key: &'static str,
+        /// What was said.
+        given: u64,
+        /// Smallest value allowed.
+        min: u64,
+        /// Largest value allowed.
+        max: u64,
+    },
+}
+
+/// What a configuration is made from, besides the file.
+pub struct Surroundings<'a> {
+    /// The user's folders.
+    pub base: Base,
+    /// The folder relative paths of flags and environment start at.
+    pub current_dir: PathBuf,
+    /// Reads an environment variable; an empty one counts as unset.
+    pub env: &'a dyn Fn(&'static str) -> Option<OsString>,
+}
+
+impl Config {
+    /// The configuration of this process.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load), and [`ConfigError::NoHome`].
+    pub fn of_process(args: &Args) -> Result<Self, ConfigError> {
+        let base = Base::of_user().ok_or(ConfigError::NoHome)?;
+        // Without a current folder relative paths have no sense; they then start at the root and are not found.
+        let current_dir = std::env::current_dir().unwrap_or_else(|_| "/".into());
+        Self::load(args, &Surroundings { base, current_dir, env: &|name| std::env::var_os(name) })
+    }
+
+    /// Puts the four layers together.
+    ///
+    /// # Errors
+    /// [`ConfigError`]: a file that was asked for and cannot be read, a key or value that is refused. A
+    /// missing file at the default place is no error.
+    pub fn load(args: &Args, around: &Surroundings<'_>) -> Result<Self, ConfigError> {
+        let (path, wanted) = match &args.config {
+            Some(path) => (around.base.resolve(path, &around.current_dir), true),
+            None => (around.base.config_file(), false),
+        };
+        match std::fs::read_to_string(&path) {
+            Ok(text) => Self::assemble(args, around, File::parse(&text)?, Some(path)),
+            Err(error) if !wanted && error.kind() == std::io::ErrorKind::NotFound => {
+                Self::assemble(args, around, File::default(), None)
+            }
+            Err(source) => Err(ConfigError::Unreadable { path, source }),
+        }
+    }
+
+    fn assemble(
+        args: &Args,
+        around: &Surroundings<'_>,
+        file: File,
+        path: Option<PathBuf>,
+    ) -> Result<Self, ConfigError> {
+        let folder = path.as_deref().and_then(Path::parent).unwrap_or(&around.current_dir);
+        let layers = Layers { around, file_dir: folder };
+        let base = &around.base;
+        let server = file.server;
+        let state_dir = layers.path(
+            ("--state-dir", args.state_dir.as_deref()),
+            "LONGHAUL_STATE_DIR",
+            file.state_dir.as_deref(),
+            base.state_dir(),
+        );
+        let socket = layers.path(
+            ("--socket", args.socket.as_deref()),
+            "LONGHAUL_SOCKET",
+            file.socket.as_deref(),
+            base.socket(&state_dir),
+        );
+        Ok(Self {
+            socket,
+            codex_home: layers.path(
+                ("--codex-home", args.codex_home.as_deref()),
+                "CODEX_HOME",
+                file.codex.home.as_deref(),
+                base.codex_home(),
+            ),
+            claude_home: layers.path(
+                ("--claude-home", args.claude_home.as_deref()),
+                "CLAUDE_CONFIG_DIR",
+                file.claude.home.as_deref(),
+                base.claude_home(),
+            ),
+            log: layers.log(args.log.as_deref(), file.log),
+            scan_interval: SCAN_INTERVAL_S.of(file.ingest.scan_interval_s)?.map(Duration::from_secs),
+            connections_max: CONNECTIONS.of(server.connections_max)?.map(to_count),
+            write_timeout: WRITE_TIMEOUT_MS.of(server.write_timeout_ms)?.map(Duration::from_millis),
+            drain: DRAIN_MS.of(server.drain_ms)?.map(Duration::from_millis),
+            worker_threads: WORKER_THREADS.of(server.worker_threads)?.map(to_count),
+            file: path,
+            state_dir,
+        })
+    }
+
+    /// Every key with its value and origin, in the order of the file, for people.
+    #[must_use]
+    pub fn entries(&self) -> Vec<(&'static str, String, Origin)> {
+        fn entry<T>(
+            key: &'static str,
+            setting: &Setting<T>,
+            show: impl Fn(&T) -> String,
+        ) -> (&'static str, String, Origin) {
+            (key, show(&setting.value), setting.origin.clone())
+        }
+        let path = |path: &PathBuf| path.display().to_string();
+        let ms = |time: &Duration| time.as_millis().to_string();
+        vec![
+            entry("state_dir", &self.state_dir, path),
+            entry("socket", &self.socket, path),
+            entry("log", &self.log, String::clone),
+            entry("codex.home", &self.codex_home, path),
+            entry("claude.home", &self.claude_home, path),
+            entry("ingest.scan_interval_s", &self.scan_interval, |time| time.as_secs().to_string()),
+            entry("server.connections_max", &self.connections_max, ToString::to_string),
+            entry("server.write_timeout_ms", &self.write_timeout, ms),
+            entry("server.drain_ms", &self.drain, ms),
+            entry("server.worker_threads", &self.worker_threads, ToString::to_string),
+        ]
+    }
+}
+
+/// A whole number with its default and bounds.
+struct Number {
+    key: &'static str,
+    default: u64,
+    min: u64,
+    max: u64,
+}
+
+const SCAN_INTERVAL_S: Number =
+    Number { key: "ingest.scan_interval_s", default: 60, min: 1, max: 86_400 };
+const CONNECTIONS: Number = Number {
+    key: "server.connections_max",
+    default: CONNECTIONS_MAX as u64,
+    min: 1,
+    max: 65_536,
+};
+const WRITE_TIMEOUT_MS: Number =
+    Number { key: "server.write_timeout_ms", default: 30_000, min: 10, max: 3_600_000 };
+const DRAIN_MS: Number = Number { key: "server.drain_ms", default: 5_000, min: 0, max: 60_000 };
+/// Two threads serve thousands of requests a second; each more costs memory that idles.
+const WORKER_THREADS: Number =
+    Number { key: "server.worker_threads", default: 2, min: 1, max: 64 };
+
+impl Number {
+    fn of(&self, given: Option<u64>) -> Result<Setting<u64>, ConfigError> {
+        let &Self { key, default, min, max } = self;
+        match given {
+            None => Ok(Setting { value: default, origin: Origin::Default }),
+            Some(value) if (min..=max).contains(&value) => {
+                Ok(Setting { value, origin: Origin::File })
+            }
+            Some(given) => Err(ConfigError::OutOfBounds { key, given, min, max }),
+        }
+    }
+}
+
+impl<T> Setting<T> {
+    fn map<U>(self, change: impl FnOnce(T) -> U) -> Setting<U> {
+        Setting { value: change(self.value), origin: self.origin }
+    }
+}
+
+fn to_count(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}
+
+/// The layers above the default, and what their relative paths are relative to.
+struct Layers<'a> {
+    around: &'a Surroundings<'a>,
+    file_dir: &'a Path,
+}
+
+impl Layers<'_> {
+    fn env(&self, name: &'static str) -> Option<OsString> {
+        (self.around.env)(name).filter(|value| !value.is_empty())
+    }
+
+    fn path(
+        &self,
+        (flag, given): (&'static str, Option<&Path>),
+        env: &'static str,
+        file: Option<&Path>,
+        default: PathBuf,
+    ) -> Setting<PathBuf> {
+        let Surroundings { base, current_dir, .. } = self.around;
+        if let Some(path) = given {
+            return Setting { value: base.resolve(path, current_dir), origin: Origin::Flag(flag) };
+        }
+        if let Some(path) = self.env(env) {
+            let value = base.resolve(Path::new(&path), current_dir);
+            return Setting { value, origin: Origin::Environment(env) };
+        }
+        match file {
+            Some(path) => {
+                Setting { value: base.resolve(path, self.file_dir), origin: Origin::File }
+            }
+            None => Setting { value: default, origin: Origin::Default },
+        }
+    }
+
+    fn log(&self, flag: Option<&str>, file: Option<String>) -> Setting<String> {
+        let env = self.env("LONGHAUL_LOG").and_then(|value| value.into_string().ok());
+        match (flag, env, file) {
+            (Some(value), _, _) => {
+                Setting { value: value.to_owned(), origin: Origin::Flag("--log") }
+            }
+            (_, Some(value), _) => {
+                Setting { value, origin: Origin::Environment("LONGHAUL_LOG") }
+            }
+            (_, _, Some(value)) => Setting { value, origin: Origin::File },
+            _ => Setting { value: "info".to_owned(), origin: Origin::Default },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

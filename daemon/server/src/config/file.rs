@@ -1,0 +1,148 @@
+//! The shape of the configuration file.
+//!
+//! Every key may be left out; a key that is not here is refused, with the nearest one that is as the
+//! hint: a misspelt key that is passed over in silence is worse than none.
+
+use std::path::PathBuf;
+
+use serde::Deserialize;
+
+use super::ConfigError;
+
+/// `config.toml`, as written by a person.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct File {
+    /// Folder for the database and whatever else the daemon remembers.
+    pub state_dir: Option<PathBuf>,
+    /// Unix socket the daemon listens on; its folder must be yours alone (mode 0700).
+    pub socket: Option<PathBuf>,
+    /// What to log: `error`, `warn`, `info`, `debug`, `trace`, or a tracing filter.
+    pub log: Option<String>,
+    /// Codex as a source of transcripts.
+    pub codex: Source,
+    /// Claude Code as a source of transcripts.
+    pub claude: Source,
+    /// Reading transcripts.
+    pub ingest: Ingest,
+    /// The socket server.
+    pub server: Server,
+}
+
+/// `[codex]`, `[claude]`: one agent whose transcripts are read.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Source {
+    /// The agent's own folder.
+    pub home: Option<PathBuf>,
+}
+
+/// `[ingest]`.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Ingest {
+    /// Seconds between two full looks at every source; file events are only hints. 1 to 86400.
+    pub scan_interval_s: Option<u64>,
+}
+
+/// `[server]`.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Server {
+    /// Clients connected at the same time. 1 to 65536.
+    pub connections_max: Option<u64>,
+    /// Milliseconds a client may leave an answer unread before it is disconnected. 10 to 3600000.
+    pub write_timeout_ms: Option<u64>,
+    /// Milliseconds requests in flight get to finish when the daemon stops. 0 to 60000.
+    pub drain_ms: Option<u64>,
+    /// Threads that serve clients, besides those for blocking work. 1 to 64.
+    pub worker_threads: Option<u64>,
+}
+
+/// Every key, for hints and for the test that each of them is documented.
+pub const KEYS: &[&str] = &[
+    "state_dir",
+    "socket",
+    "log",
+    "codex",
+    "codex.home",
+    "claude",
+    "claude.home",
+    "ingest",
+    "ingest.scan_interval_s",
+    "server",
+    "server.connections_max",
+    "server.write_timeout_ms",
+    "server.drain_ms",
+    "server.worker_threads",
+];
+
+/// Similarity from which another key counts as what was meant, from 0 to 1.
+///
+/// # Source
+/// Chosen: `scan_intervall` and `scan_interval` meet it, `color` and `log` do not.
+const MEANT: f64 = 0.6;
+
+impl File {
+    /// Reads the text of a configuration file.
+    ///
+    /// # Errors
+    /// [`ConfigError::Syntax`] with line, reason and, for an unknown key, the nearest known one.
+    pub fn parse(text: &str) -> Result<Self, ConfigError> {
+        toml::from_str(text).map_err(|error| {
+            let at = error.span().map_or(0, |span| span.start);
+            let line = text[..at.min(text.len())].matches('\n').count() + 1;
+            let reason = error.message().to_owned();
+            let hint = unknown_key(&reason).and_then(nearest_key);
+            ConfigError::Syntax { line, reason, hint }
+        })
+    }
+}
+
+/// The key an error of serde complains about.
+fn unknown_key(reason: &str) -> Option<&str> {
+    reason.strip_prefix("unknown field `")?.split('`').next()
+}
+
+/// The known key most like `key`, and where it belongs.
+fn nearest_key(key: &str) -> Option<&'static str> {
+    let likeness = |known: &&str| {
+        let last = known.rsplit('.').next().unwrap_or(known);
+        strsim::jaro_winkler(key, last).max(strsim::jaro_winkler(key, known))
+    };
+    let nearest = KEYS.iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)))?;
+    (likeness(nearest) >= MEANT).then_some(nearest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_file_is_read() {
+        let file = File::parse(
+            "log = \"debug\"\n[codex]\nhome = \"~/.codex\"\n[ingest]\nscan_interval_s = 5\n",
+        )
+        .unwrap();
+        assert_eq!(file.log.as_deref(), Some("debug"));
+        assert_eq!(file.codex.home, Some("~/.codex".into()));
+        assert_eq!(file.ingest.scan_interval_s, Some(5));
+        assert_eq!(File::parse("").unwrap(), File::default());
+    }
+
+    #[test]
+    fn an_unknown_key_is_refused_with_its_line_and_the_one_that_was_meant() {
+        let check = |text: &str, line: usize, hint: Option<&str>| match File::parse(text) {
+            Err(ConfigError::Syntax { line: at, hint: said, reason }) => {
+                assert_eq!((at, said), (line, hint), "{text}: {reason}");
+            }
+            other => panic!("{text}: {other:?}"),
+        };
+        check("sockt = \"/x\"", 1, Some("socket"));
+        check("\n[ingest]\nscan_intervall = 5\n", 3, Some("ingest.scan_interval_s"));
+        check("drain_ms = 5", 1, Some("server.drain_ms"));
+        check("zzz = 5", 1, None);
+        check("log = 5", 1, None);
+        check("log = ", 1, None);
+    }
+}

@@ -1,0 +1,60 @@
+use std::collections::HashMap;
+
+use super::*;
+
+fn load(args: &Args, env: &[(&'static str, &str)], file: Option<&str>) -> Result<Config, ConfigError> {
+    let home = tempfile::tempdir().unwrap();
+    let base = Base::under(home.path());
+    if let Some(text) = file {
+        std::fs::create_dir_all(base.config_file().parent().unwrap()).unwrap();
+        std::fs::write(base.config_file(), text).unwrap();
+    }
+    let env: HashMap<_, _> = env.iter().copied().collect();
+    let get = |name: &'static str| env.get(name).map(OsString::from);
+    Config::load(args, &Surroundings { base, current_dir: "/work/dir".into(), env: &get })
+}
+
+#[test]
+fn flags_win_over_environment_over_file_over_defaults() {
+    let file = "state_dir = \"/file/state\"\nsocket = \"rel.sock\"\n[codex]\nhome = \"~/c\"\n";
+    let env = [("LONGHAUL_STATE_DIR", "/env/state"), ("CODEX_HOME", ""), ("LONGHAUL_LOG", "warn")];
+    let args = Args { state_dir: Some("flag/state".into()), ..Args::default() };
+
+    let config = load(&args, &env, Some(file)).unwrap();
+    assert_eq!(config.state_dir.value, Path::new("/work/dir/flag/state"));
+    assert_eq!(config.state_dir.origin, Origin::Flag("--state-dir"));
+    assert!(config.socket.ends_with(".config/longhaul/rel.sock"), "{}", config.socket.display());
+    assert!(config.codex_home.ends_with("c"), "an empty variable is unset");
+    assert_eq!(config.codex_home.origin, Origin::File);
+    assert_eq!((config.log.as_str(), &config.log.origin), ("warn", &Origin::Environment("LONGHAUL_LOG")));
+
+    let config = load(&Args::default(), &env, Some(file)).unwrap();
+    assert_eq!(config.state_dir.value, Path::new("/env/state"));
+    let config = load(&Args::default(), &[], None).unwrap();
+    assert_eq!(config.state_dir.origin, Origin::Default);
+    assert_eq!(config.socket.value, config.state_dir.join("run/v1.sock"));
+    assert_eq!(config.file, None);
+}
+
+#[test]
+fn a_file_that_was_asked_for_must_be_there() {
+    let args = Args { config: Some("/nowhere/config.toml".into()), ..Args::default() };
+    assert!(matches!(load(&args, &[], None), Err(ConfigError::Unreadable { .. })));
+}
+
+#[test]
+fn numbers_are_held_within_their_bounds() {
+    let error = load(&Args::default(), &[], Some("[server]\nconnections_max = 0\n")).unwrap_err();
+    assert_eq!(error.to_string(), "server.connections_max = 0 is out of bounds: 1 to 65536");
+}
+
+#[test]
+fn every_key_of_the_file_is_shown_with_its_origin() {
+    let config = load(&Args::default(), &[], Some("[server]\ndrain_ms = 7\n")).unwrap();
+    let entries = config.entries();
+    let shown: Vec<_> = entries.iter().map(|(key, ..)| *key).collect();
+    let sections = ["codex", "claude", "ingest", "server"];
+    let keys: Vec<_> = file::KEYS.iter().copied().filter(|key| !sections.contains(key)).collect();
+    assert_eq!(shown, keys);
+    assert!(entries.contains(&("server.drain_ms", "7".to_owned(), Origin::File)));
+}

@@ -1,0 +1,223 @@
+//! The event hub: what happened, for whoever wants to know, without ever waiting for them.
+//!
+//! # Theory of operation
+//! Owned: one ring of the last [`EVENT_RING_MAX`] events. Publishing appends to the ring, drops the oldest
+//! event beyond the bound and wakes the subscribers; it never blocks and never fails. A subscriber is a
+//! place in the ring, not a queue: it costs a few bytes, and reads at its own speed. One that is more than
+//! [`EVENT_QUEUE_MAX`] events behind is moved forward and told so by a `gap` event that counts what it lost, so that
+//! nothing is lost in silence; state is in the store, and a client with a gap reads it there.
+//!
+//! Seqs rise across restarts as well: the first one is the start time in milliseconds × 1000, which a daemon that
+//! publishes fewer than a million events a second never catches up with. A client that resumes with a seq of an
+//! earlier daemon therefore gets a `gap`, never a wrong answer. A crash loses the ring, which is all it holds.
+//!
+//! When the daemon stops, every subscription ends with one `closing` event.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use longhaul_protocol::event::EventKind;
+use longhaul_protocol::limit::{EVENT_QUEUE_MAX, EVENT_RING_MAX};
+use serde::Serialize;
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+use crate::clock::Clock;
+
+/// Something that happened, in the shape of the wire.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Event {
+    /// Its place in the order of all events.
+    pub seq: u64,
+    /// When, Unix milliseconds.
+    pub at: i64,
+    /// What.
+    pub kind: EventKind,
+    /// The facts, as the kind says.
+    pub data: Value,
+}
+
+/// The hub; clones are the same hub.
+#[derive(Debug, Clone)]
+pub struct EventHub(Arc<Hub>);
+
+#[derive(Debug)]
+struct Hub {
+    clock: Clock,
+    /// The seq of this daemon's first event.
+    first_seq: u64,
+    ring: Mutex<Ring>,
+    /// Wakes subscribers; its value is not read.
+    changed: watch::Sender<()>,
+}
+
+#[derive(Debug)]
+struct Ring {
+    events: VecDeque<Arc<Event>>,
+    /// The seq the next event gets; the ring holds the ones right before it, without holes.
+    next_seq: u64,
+    /// Why the hub was closed.
+    closed: Option<&'static str>,
+}
+
+/// One reader of the hub; see [`EventHub::subscribe`].
+#[derive(Debug)]
+pub struct Subscriber {
+    hub: Arc<Hub>,
+    changed: watch::Receiver<()>,
+    /// Empty: every kind.
+    kinds: Vec<EventKind>,
+    /// The next seq to look at.
+    cursor: u64,
+    /// Events before this one were there when the subscription began: a resume may read the whole ring.
+    resume_until: u64,
+    ended: bool,
+}
+
+/// What a look at the ring found.
+enum Look {
+    Event(Arc<Event>),
+    Gap { lost_from: u64 },
+    Closed(&'static str),
+    Nothing,
+}
+
+impl EventHub {
+    /// A hub whose seqs begin after those of every earlier daemon.
+    #[must_use]
+    pub fn new(clock: Clock) -> Self {
+        let next_seq = u64::try_from(clock.now_ms()).unwrap_or(0).saturating_mul(1000) + 1;
+        let ring = Mutex::new(Ring { events: VecDeque::new(), next_seq, closed: None });
+        Self(Arc::new(Hub { clock, first_seq: next_seq, ring, changed: watch::Sender::new(()) }))
+    }
+
+    /// Publishes an event and answers its seq; never waits.
+    pub fn publish(&self, kind: EventKind, data: Value) -> u64 {
+        let at = self.0.clock.now_ms();
+        let seq = {
+            let mut ring = self.0.ring();
+            let seq = ring.next_seq;
+            ring.next_seq += 1;
+            if ring.events.len() == EVENT_RING_MAX {
+                ring.events.pop_front();
+            }
+            ring.events.push_back(Arc::new(Event { seq, at, kind, data }));
+            seq
+        };
+        self.0.changed.send_replace(());
+        seq
+    }
+
+    /// Ends every subscription, now and later, with a `closing` event.
+    pub fn close(&self, reason: &'static str) {
+        self.0.ring().closed.get_or_insert(reason);
+        self.0.changed.send_replace(());
+    }
+
+    /// The seq of the newest event.
+    #[must_use]
+    pub fn latest_seq(&self) -> u64 {
+        self.0.ring().next_seq - 1
+    }
+
+    /// A reader of `kinds` (of every kind if empty), from now on or from the event after `since_seq`.
+    #[must_use]
+    pub fn subscribe(&self, kinds: Vec<EventKind>, since_seq: Option<u64>) -> Subscriber {
+        let next_seq = self.0.ring().next_seq;
+        // A seq from the future is a mistake of the client's; from now on is the nearest sense.
+        let cursor = since_seq.map_or(next_seq, |seq| seq.saturating_add(1).min(next_seq));
+        Subscriber {
+            hub: self.0.clone(),
+            changed: self.0.changed.subscribe(),
+            kinds,
+            cursor,
+            resume_until: next_seq,
+            ended: false,
+        }
+    }
+}
+
+impl Hub {
+    fn ring(&self) -> MutexGuard<'_, Ring> {
+        self.ring.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Subscriber {
+    /// The seq of the newest event that was passed on or passed over.
+    #[must_use]
+    pub const fn seq(&self) -> u64 {
+        self.cursor - 1
+    }
+
+    /// The seq of the newest event when the subscription began.
+    #[must_use]
+    pub const fn began_after(&self) -> u64 {
+        self.resume_until - 1
+    }
+
+    /// Waits for the next event; `None` after the closing one.
+    ///
+    /// Dropping the future loses nothing.
+    pub async fn next(&mut self) -> Option<Arc<Event>> {
+        loop {
+            if self.ended {
+                return None;
+            }
+            self.changed.mark_unchanged();
+            match self.look() {
+                Look::Event(event) => return Some(event),
+                Look::Gap { lost_from } => return Some(self.gap(lost_from)),
+                Look::Closed(reason) => {
+                    self.ended = true;
+                    return Some(self.own_event(EventKind::Closing, json!({ "reason": reason })));
+                }
+                // The hub outlives its subscribers; a sender that is gone would mean the end all the same.
+                Look::Nothing => self.changed.changed().await.ok()?,
+            }
+        }
+    }
+
+    fn look(&mut self) -> Look {
+        let hub = self.hub.clone();
+        let ring = hub.ring();
+        let queue_from = ring.next_seq.saturating_sub(EVENT_QUEUE_MAX as u64).max(self.resume_until);
+        let ring_from = ring.next_seq - ring.events.len() as u64;
+        let oldest = match self.cursor < self.resume_until {
+            true => ring_from,
+            false => ring_from.max(queue_from),
+        };
+        if self.cursor < oldest {
+            return Look::Gap { lost_from: std::mem::replace(&mut self.cursor, oldest) };
+        }
+        while self.cursor < ring.next_seq {
+            let at = usize::try_from(self.cursor - ring_from).unwrap_or(usize::MAX);
+            self.cursor += 1;
+            match ring.events.get(at) {
+                Some(event) if self.kinds.is_empty() || self.kinds.contains(&event.kind) => {
+                    return Look::Event(event.clone());
+                }
+                Some(_) | None => {}
+            }
+        }
+        ring.closed.map_or(Look::Nothing, Look::Closed)
+    }
+
+    /// The event that stands for the lost ones, from `lost_from` up to the cursor.
+    fn gap(&self, lost_from: u64) -> Arc<Event> {
+        let data = match lost_from >= self.hub.first_seq {
+            true => json!({ "missed": self.cursor - lost_from, "next_seq": self.cursor }),
+            // Seqs of an earlier daemon: how many it published after that one, nobody knows.
+            false => json!({ "next_seq": self.cursor }),
+        };
+        self.own_event(EventKind::Gap, data)
+    }
+
+    /// An event for this subscriber alone: it stands at the subscriber's place and takes no seq of its own.
+    fn own_event(&self, kind: EventKind, data: Value) -> Arc<Event> {
+        Arc::new(Event { seq: self.seq(), at: self.hub.clock.now_ms(), kind, data })
+    }
+}
+
+#[cfg(test)]
+mod tests;

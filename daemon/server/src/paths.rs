@@ -1,0 +1,122 @@
+//! Where things live when nobody says otherwise.
+//!
+//! | what | place |
+//! |---|---|
+//! | configuration | `$XDG_CONFIG_HOME/longhaul/config.toml` |
+//! | state (database, own transcripts, lock) | `$XDG_STATE_HOME/longhaul`, usually `~/.local/state/longhaul` |
+//! | socket | `$XDG_RUNTIME_DIR/longhaul/v1.sock`, else `<state>/run/v1.sock` |
+//! | Codex | `~/.codex` |
+//! | Claude Code | `~/.claude` |
+//!
+//! The major protocol version is in the socket's name, so that an old daemon can never answer a new client.
+
+use std::path::{Path, PathBuf};
+
+use directories::BaseDirs;
+use longhaul_protocol::PROTOCOL_MAJOR;
+
+/// The folders of the user everything else is placed under.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Base {
+    /// The home folder.
+    pub home: PathBuf,
+    /// `$XDG_CONFIG_HOME`.
+    pub config: PathBuf,
+    /// `$XDG_STATE_HOME`.
+    pub state: PathBuf,
+    /// `$XDG_RUNTIME_DIR`; absent outside a login session.
+    pub runtime: Option<PathBuf>,
+}
+
+impl Base {
+    /// The folders of the user who runs the process; `None` when there is no home folder.
+    #[must_use]
+    pub fn of_user() -> Option<Self> {
+        let dirs = BaseDirs::new()?;
+        let state = dirs.state_dir().unwrap_or_else(|| dirs.data_local_dir());
+        Some(Self {
+            home: dirs.home_dir().to_owned(),
+            config: dirs.config_dir().to_owned(),
+            state: state.to_owned(),
+            runtime: dirs.runtime_dir().map(Path::to_owned),
+        })
+    }
+
+    /// A user whose folders all lie under `root`, for tests.
+    #[must_use]
+    pub fn under(root: &Path) -> Self {
+        Self {
+            home: root.to_owned(),
+            config: root.join(".config"),
+            state: root.join(".local/state"),
+            runtime: None,
+        }
+    }
+
+    /// The configuration file.
+    #[must_use]
+    pub fn config_file(&self) -> PathBuf {
+        self.config.join("longhaul/config.toml")
+    }
+
+    /// The state folder.
+    #[must_use]
+    pub fn state_dir(&self) -> PathBuf {
+        self.state.join("longhaul")
+    }
+
+    /// The socket of a daemon with this state folder.
+    #[must_use]
+    pub fn socket(&self, state_dir: &Path) -> PathBuf {
+        let folder = match &self.runtime {
+            Some(runtime) => runtime.join("longhaul"),
+            None => state_dir.join("run"),
+        };
+        folder.join(format!("v{PROTOCOL_MAJOR}.sock"))
+    }
+
+    /// Where Codex keeps its transcripts.
+    #[must_use]
+    pub fn codex_home(&self) -> PathBuf {
+        self.home.join(".codex")
+    }
+
+    /// Where Claude Code keeps its transcripts.
+    #[must_use]
+    pub fn claude_home(&self) -> PathBuf {
+        self.home.join(".claude")
+    }
+
+    /// A path as a person writes it: `~/` is the home folder, a relative one starts at `from`.
+    #[must_use]
+    pub fn resolve(&self, path: &Path, from: &Path) -> PathBuf {
+        match path.strip_prefix("~") {
+            Ok(rest) => self.home.join(rest),
+            Err(_) => from.join(path),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_socket_is_in_the_runtime_folder_and_else_under_the_state_folder() {
+        let mut base = Base::under(Path::new("/home/ada"));
+        let state = base.state_dir();
+        assert_eq!(state, Path::new("/home/ada/.local/state/longhaul"));
+        assert_eq!(base.socket(&state), state.join("run/v1.sock"));
+        base.runtime = Some("/run/user/1000".into());
+        assert_eq!(base.socket(&state), Path::new("/run/user/1000/longhaul/v1.sock"));
+    }
+
+    #[test]
+    fn paths_are_read_as_a_person_writes_them() {
+        let base = Base::under(Path::new("/home/ada"));
+        let resolve = |path: &str| base.resolve(Path::new(path), Path::new("/etc/x"));
+        assert_eq!(resolve("~/.codex"), Path::new("/home/ada/.codex"));
+        assert_eq!(resolve("/srv/codex"), Path::new("/srv/codex"));
+        assert_eq!(resolve("codex"), Path::new("/etc/x/codex"));
+    }
+}

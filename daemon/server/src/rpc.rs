@@ -1,0 +1,251 @@
+//! The method table: every method of the protocol, registered once.
+//!
+//! A method is registered by its marker type, so that its name, its params and its result cannot come
+//! apart, and in one of three ways: [`Table::on`] answers at once on the connection's own task,
+//! [`Table::on_async`] awaits, [`Table::on_blocking`] keeps a processor busy on a thread of its own. A name
+//! that is missing or unknown to the protocol makes [`Table::finish`] fail, which is the daemon's start.
+
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use jsonrpsee::types::{Id, Params};
+use jsonrpsee::{Extensions, MethodCallback, MethodResponse, Methods, ResponsePayload};
+use longhaul_protocol::daemon::Initialize;
+use longhaul_protocol::method::{self, CAPABILITIES};
+use longhaul_protocol::{ErrorKind, METHODS, Method};
+use serde::{Serialize, Serializer};
+
+use crate::service::Services;
+use crate::socket::dispatch::CallContext;
+
+mod daemon;
+pub mod error;
+mod event;
+mod params;
+
+use error::Failure;
+
+/// Namespaces whose methods are in the protocol and not in this build yet; they answer `disabled`.
+const LATER: &[&str] = &["thread", "history", "compaction", "checkpoint", "context"];
+
+/// A method table that does not fit the protocol: a defect found at the start.
+#[derive(Debug, thiserror::Error)]
+pub enum TableError {
+    /// A method was registered twice.
+    #[error("{0} is registered twice")]
+    Twice(&'static str),
+    /// A method of the protocol has no handler.
+    #[error("{0} has no handler")]
+    Missing(&'static str),
+    /// A handler's method is not in the protocol.
+    #[error("{0} is no method of the protocol")]
+    Unknown(&'static str),
+}
+
+/// The table of all methods over `services`.
+///
+/// # Errors
+/// [`TableError`]: the table and the protocol differ.
+pub fn table(services: Arc<Services>) -> Result<Methods, TableError> {
+    let mut table = Table::new(services);
+    daemon::register(&mut table)?;
+    event::register(&mut table)?;
+    table.finish()
+}
+
+/// A method table in the making.
+#[derive(Debug)]
+pub struct Table {
+    services: Arc<Services>,
+    methods: Methods,
+}
+
+/// What every call of one method shares.
+struct Entry {
+    services: Arc<Services>,
+    name: &'static str,
+    /// The bit of the capability it needs.
+    capability: u32,
+}
+
+impl Table {
+    /// An empty table.
+    #[must_use]
+    pub fn new(services: Arc<Services>) -> Self {
+        Self { services, methods: Methods::new() }
+    }
+
+    /// Registers a method that is answered at once: it neither waits nor computes for long.
+    ///
+    /// # Errors
+    /// [`TableError`]: the name is taken or unknown.
+    pub fn on<M: Method>(
+        &mut self,
+        handler: impl Fn(&Services, &CallContext, M::Params) -> Result<M::Result, Failure> + Send + Sync + 'static,
+    ) -> Result<(), TableError> {
+        let entry = self.entry::<M>()?;
+        let callback = move |id: Id<'_>, params: Params<'_>, response_max, extensions: Extensions| {
+            let Some(context) = extensions.get::<CallContext>() else { return no_context(id) };
+            let result = entry.read::<M>(context, &params);
+            let result = result.and_then(|params| handler(&entry.services, context, params));
+            entry.respond(id, result, response_max, context)
+        };
+        self.insert(M::NAME, MethodCallback::Sync(Arc::new(callback)))
+    }
+
+    /// Registers a method that waits. Dropping its future, when the client is gone, gives the work up.
+    ///
+    /// # Errors
+    /// [`TableError`]: the name is taken or unknown.
+    pub fn on_async<M, F>(
+        &mut self,
+        handler: impl Fn(Arc<Services>, CallContext, M::Params) -> F + Send + Sync + 'static,
+    ) -> Result<(), TableError>
+    where
+        M: Method,
+        F: Future<Output = Result<M::Result, Failure>> + Send + 'static,
+    {
+        let (entry, handler) = (Arc::new(self.entry::<M>()?), Arc::new(handler));
+        let callback = move |id: Id<'static>, params: Params<'static>, _, response_max, extensions: Extensions| {
+            let (entry, handler) = (entry.clone(), handler.clone());
+            async move {
+                let Some(context) = extensions.get::<CallContext>() else { return no_context(id) };
+                let result = match entry.read::<M>(context, &params) {
+                    Ok(params) => handler(entry.services.clone(), context.clone(), params).await,
+                    Err(failure) => Err(failure),
+                };
+                entry.respond(id, result, response_max, context)
+            }
+            .boxed()
+        };
+        self.insert(M::NAME, MethodCallback::Async(Arc::new(callback)))
+    }
+
+    /// Registers a method that keeps a processor busy.
+    ///
+    /// It runs on a thread for blocking work, a bounded number at the same time; a call that waits for its
+    /// turn is given up with its connection, one that runs is not, and its answer is thrown away.
+    ///
+    /// # Errors
+    /// [`TableError`]: the name is taken or unknown.
+    pub fn on_blocking<M: Method>(
+        &mut self,
+        handler: impl Fn(&Services, &CallContext, M::Params) -> Result<M::Result, Failure> + Send + Sync + 'static,
+    ) -> Result<(), TableError> {
+        let handler = Arc::new(handler);
+        self.on_async::<M, _>(move |services, context, params| {
+            let handler = handler.clone();
+            async move {
+                let permit = services.blocking.clone().acquire_owned().await.map_err(Failure::internal)?;
+                let work = move || {
+                    let _permit = permit;
+                    handler(&services, &context, params)
+                };
+                match tokio::task::spawn_blocking(work).await {
+                    Ok(result) => result,
+                    // The dispatcher answers a panic; it has to arrive there as one.
+                    Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+                    Err(error) => Err(Failure::internal(error)),
+                }
+            }
+        })
+    }
+
+    /// The finished table: every method of the protocol has a handler or is known to come later.
+    ///
+    /// # Errors
+    /// [`TableError::Missing`].
+    pub fn finish(mut self) -> Result<Methods, TableError> {
+        for info in METHODS {
+            let namespace = info.name.split('/').next().unwrap_or_default();
+            match self.methods.method(info.name) {
+                Some(_) => {}
+                None if LATER.contains(&namespace) => self.insert(info.name, later(info.name))?,
+                None => return Err(TableError::Missing(info.name)),
+            }
+        }
+        Ok(self.methods)
+    }
+
+    fn entry<M: Method>(&self) -> Result<Entry, TableError> {
+        let info = method::find(M::NAME).ok_or(TableError::Unknown(M::NAME))?;
+        let capability = match info.name == Initialize::NAME {
+            true => HANDSHAKE,
+            false => capability_bit(info.capability),
+        };
+        Ok(Entry { services: self.services.clone(), name: info.name, capability })
+    }
+
+    fn insert(&mut self, name: &'static str, callback: MethodCallback) -> Result<(), TableError> {
+        match self.methods.verify_and_insert(name, callback) {
+            Ok(_) => Ok(()),
+            Err(_) => Err(TableError::Twice(name)),
+        }
+    }
+}
+
+impl Entry {
+    /// Checks that the connection may call the method, and reads its params.
+    fn read<M: Method>(&self, context: &CallContext, params: &Params<'_>) -> Result<M::Params, Failure> {
+        if context.link.granted() & self.capability == 0 {
+            let message = format!("{} needs a capability that initialize did not grant", self.name);
+            return Err(Failure::new(ErrorKind::CapabilityMissing, message));
+        }
+        params::read(params)
+    }
+
+    fn respond<R: Serialize>(
+        &self,
+        id: Id<'_>,
+        result: Result<R, Failure>,
+        response_max: usize,
+        context: &CallContext,
+    ) -> MethodResponse {
+        match result {
+            Ok(result) => {
+                let payload = ResponsePayload::success(Shared(Arc::new(result)));
+                MethodResponse::response(id, payload, response_max)
+            }
+            Err(failure) => MethodResponse::error(id, failure.answer(self.name, context)),
+        }
+    }
+}
+
+/// A result that can be cloned, as jsonrpsee wants it, without being copied.
+struct Shared<R>(Arc<R>);
+
+impl<R> Clone for Shared<R> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<R: Serialize> Serialize for Shared<R> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+}
+
+/// The answer to a call that did not come through the socket's dispatcher, which is a defect.
+fn no_context(id: Id<'_>) -> MethodResponse {
+    MethodResponse::error(id, jsonrpsee::types::ErrorCode::InternalError)
+}
+
+fn later(name: &'static str) -> MethodCallback {
+    MethodCallback::Sync(Arc::new(move |id, _, _, extensions: Extensions| {
+        let Some(context) = extensions.get::<CallContext>() else { return no_context(id) };
+        let failure = Failure::new(ErrorKind::Disabled, format!("{name} is not available yet"))
+            .with_hint("update longhaul when a version that has it is out");
+        MethodResponse::error(id, failure.answer(name, context))
+    }))
+}
+
+/// The right to negotiate: always held, else a connection that asked for little could not ask again.
+const HANDSHAKE: u32 = 1 << 31;
+
+// The other bits stand for the capabilities, by their place in the list.
+const _: () = assert!(CAPABILITIES.len() <= 31);
+
+fn capability_bit(capability: &str) -> u32 {
+    CAPABILITIES.iter().position(|known| *known == capability).map_or(0, |at| 1 << at)
+}

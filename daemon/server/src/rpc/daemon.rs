@@ -1,0 +1,112 @@
+//! `initialize` and `daemon/*`.
+
+use std::sync::atomic::Ordering;
+
+use longhaul_protocol::daemon::{
+    Initialize, InitializeParams, InitializeResult, ServerInfo, Shutdown, ShutdownParams, ShutdownResult, Status,
+    StatusParams, StatusResult,
+};
+use longhaul_protocol::limit::Limits;
+use longhaul_protocol::method::CAPABILITIES;
+use longhaul_protocol::version::PROTOCOL_REVISION_MIN;
+use longhaul_protocol::{ErrorKind, METHODS, PROTOCOL_REVISION, RevisionRange};
+use serde_json::json;
+
+use super::error::Failure;
+use super::{HANDSHAKE, Table, TableError, capability_bit};
+use crate::service::Services;
+use crate::socket::dispatch::CallContext;
+
+/// Bytes of a client's name and of its version; they are kept and logged.
+const CLIENT_NAME_BYTES_MAX: usize = 128;
+const CLIENT_VERSION_BYTES_MAX: usize = 64;
+
+/// The program's version.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+pub(super) fn register(table: &mut Table) -> Result<(), TableError> {
+    table.on::<Initialize>(initialize)?;
+    table.on::<Status>(status)?;
+    table.on::<Shutdown>(shutdown)
+}
+
+fn initialize(
+    services: &Services,
+    context: &CallContext,
+    params: InitializeParams,
+) -> Result<InitializeResult, Failure> {
+    bounded("client.name", &params.client.name, CLIENT_NAME_BYTES_MAX)?;
+    bounded("client.version", &params.client.version, CLIENT_VERSION_BYTES_MAX)?;
+    let oldest = RevisionRange { min: PROTOCOL_REVISION_MIN, max: PROTOCOL_REVISION_MIN };
+    let protocol = agree(params.protocol.unwrap_or(oldest))?;
+    let granted: Vec<&str> = match &params.capabilities {
+        None => CAPABILITIES.to_vec(),
+        Some(asked) => {
+            CAPABILITIES.iter().copied().filter(|known| asked.iter().any(|name| name == known)).collect()
+        }
+    };
+    let methods = METHODS.iter().filter(|info| info.name == "initialize" || granted.contains(&info.capability));
+    let methods = methods.map(|info| info.name.to_owned()).collect();
+    // The handshake stays possible whatever was granted, else a connection could never widen it again.
+    context.link.grant(granted.iter().fold(HANDSHAKE, |bits, name| bits | capability_bit(name)));
+    tracing::debug!(client = params.client.name, version = params.client.version, protocol, "handshake");
+    Ok(InitializeResult {
+        protocol,
+        server: ServerInfo {
+            name: "longhauld".to_owned(),
+            version: VERSION.to_owned(),
+            instance_id: services.instance.id.clone(),
+            pid: std::process::id(),
+        },
+        capabilities: granted.into_iter().map(str::to_owned).collect(),
+        methods,
+        limits: Limits { connections_max: *services.deps.config.connections_max, ..Limits::OURS },
+    })
+}
+
+fn bounded(field: &str, value: &str, max: usize) -> Result<(), Failure> {
+    match value.len() {
+        given if given <= max => Ok(()),
+        given => Err(Failure::new(ErrorKind::LimitExceeded, format!("{field} has {given} bytes, at most {max} are taken"))
+            .with_detail(json!({ "limit": field, "max": max, "given": given }))),
+    }
+}
+
+fn agree(client: RevisionRange) -> Result<u32, Failure> {
+    if client.min > client.max {
+        return Err(Failure::new(ErrorKind::InvalidParams, "params.protocol: min is above max"));
+    }
+    RevisionRange::OURS.agree(client).map_err(|disagreement| {
+        let detail = json!({ "client": client, "daemon": RevisionRange::OURS, "disagreement": disagreement });
+        Failure::new(ErrorKind::VersionUnsupported, "no protocol revision in common").with_detail(detail)
+    })
+}
+
+fn status(services: &Services, _: &CallContext, _: StatusParams) -> Result<StatusResult, Failure> {
+    let deps = &services.deps;
+    let count = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
+    Ok(StatusResult {
+        version: VERSION.to_owned(),
+        protocol: PROTOCOL_REVISION,
+        pid: std::process::id(),
+        instance_id: services.instance.id.clone(),
+        started_at: services.instance.started_at,
+        uptime_ms: u64::try_from(deps.clock.elapsed().as_millis()).unwrap_or(u64::MAX),
+        socket: services.instance.socket.display().to_string(),
+        state_dir: deps.config.state_dir.display().to_string(),
+        store: services.store_status(),
+        sources: services.source_status(),
+        ingest: services.ingest_status(),
+        connections: count(&deps.counters.connections),
+        requests: count(&deps.counters.requests),
+        panics: count(&deps.counters.panics),
+        warnings: Vec::new(),
+    })
+}
+
+/// The answer is on its way before the drain begins to close anything: a request in flight is finished.
+fn shutdown(services: &Services, _: &CallContext, _: ShutdownParams) -> Result<ShutdownResult, Failure> {
+    let requests_in_flight = services.deps.counters.in_flight.load(Ordering::Relaxed);
+    services.deps.shutdown.begin("daemon/shutdown");
+    Ok(ShutdownResult { pid: std::process::id(), requests_in_flight })
+}

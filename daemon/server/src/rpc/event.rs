@@ -1,0 +1,125 @@
+//! `event/subscribe` and `event/unsubscribe`: the event hub, fed into connections.
+//!
+//! A subscription is one small task of its connection: it waits for the next event and for room in the
+//! connection's queue. It ends when the client unsubscribes, when the connection ends, or with a `closing`
+//! event when the daemon stops — never in silence.
+
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use jsonrpsee::types::{Id, Params, SubscriptionId};
+use jsonrpsee::{Extensions, MethodCallback, MethodResponse, MethodSink, ResponsePayload, SubscriptionState};
+use longhaul_protocol::Method;
+use longhaul_protocol::event::{Subscribe, SubscribeParams, SubscribeResult, Unsubscribe, UnsubscribeResult};
+use longhaul_protocol::method::EVENT_NOTIFICATION;
+use serde::Serialize;
+use serde_json::value::to_raw_value;
+
+use super::{Entry, Table, TableError, no_context};
+use crate::events::{Event, Subscriber};
+use crate::socket::dispatch::CallContext;
+
+pub(super) fn register(table: &mut Table) -> Result<(), TableError> {
+    let entry = Arc::new(table.entry::<Subscribe>()?);
+    let subscribe = move |id: Id<'_>, params: Params<'_>, sink, state: SubscriptionState<'_>, extensions: Extensions| {
+        let call = SubscribeCall {
+            entry: entry.clone(),
+            id: id.into_owned(),
+            sink,
+            subscription: name_of(state.id_provider.next_id()),
+            permit: state.subscription_permit,
+        };
+        let params = params.into_owned();
+        async move {
+            match extensions.get::<CallContext>() {
+                Some(context) => call.run(context, &params).await,
+                None => no_context(call.id),
+            }
+        }
+        .boxed()
+    };
+    table.insert(Subscribe::NAME, MethodCallback::Subscription(Arc::new(subscribe)))?;
+    table.on::<Unsubscribe>(|_, context, params| {
+        Ok(UnsubscribeResult { ended: context.link.unsubscribe(&params.subscription) })
+    })
+}
+
+fn name_of(id: SubscriptionId<'_>) -> String {
+    match id {
+        SubscriptionId::Num(number) => number.to_string(),
+        SubscriptionId::Str(name) => name.into_owned(),
+    }
+}
+
+/// One call of `event/subscribe`.
+struct SubscribeCall {
+    entry: Arc<Entry>,
+    id: Id<'static>,
+    sink: MethodSink,
+    subscription: String,
+    permit: jsonrpsee::SubscriptionPermit,
+}
+
+impl SubscribeCall {
+    /// Answers on the sink, which keeps the answer ahead of the first event, and starts the feed.
+    async fn run(self, context: &CallContext, params: &Params<'_>) -> MethodResponse {
+        let params = match self.entry.read::<Subscribe>(context, params) {
+            Ok(params) => params,
+            Err(failure) => {
+                let refusal = failure.answer(Subscribe::NAME, context);
+                return self.answer(|id| MethodResponse::subscription_error(id, refusal)).await.0;
+            }
+        };
+        let SubscribeParams { kinds, since_seq } = params;
+        let subscriber = self.entry.services.deps.events.subscribe(kinds.unwrap_or_default(), since_seq);
+        let result = SubscribeResult { subscription: self.subscription.clone(), seq: subscriber.began_after() };
+        let response_max = self.sink.max_response_size() as usize;
+        let payload = ResponsePayload::success(result);
+        let answer = |id| MethodResponse::subscription_response(id, payload, response_max);
+        let (response, call) = self.answer(answer).await;
+        let link = context.link.clone();
+        let ended = link.subscribe(&call.subscription);
+        context.link.tasks.spawn(async move {
+            tokio::select! {
+                () = ended.cancelled() => {}
+                () = feed(subscriber, &call.sink, &call.subscription) => {}
+            }
+            link.unsubscribe(&call.subscription);
+            drop(call.permit);
+        });
+        response
+    }
+
+    async fn answer(self, make: impl FnOnce(Id<'static>) -> MethodResponse) -> (MethodResponse, Self) {
+        let response = make(self.id.clone());
+        if self.sink.send(response.to_json()).await.is_err() {
+            tracing::debug!("a subscriber was gone before its answer");
+        }
+        (response, self)
+    }
+}
+
+/// Passes events on until there are no more or the connection is gone.
+async fn feed(mut subscriber: Subscriber, sink: &MethodSink, subscription: &str) {
+    while let Some(event) = subscriber.next().await {
+        let params = Fed { subscription, result: &event };
+        let notification = Notification { jsonrpc: "2.0", method: EVENT_NOTIFICATION, params };
+        let Ok(message) = to_raw_value(&notification) else { continue };
+        if sink.send(message).await.is_err() {
+            return;
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Notification<'a> {
+    jsonrpc: &'static str,
+    method: &'static str,
+    params: Fed<'a>,
+}
+
+#[derive(Serialize)]
+struct Fed<'a> {
+    subscription: &'a str,
+    result: &'a Event,
+}

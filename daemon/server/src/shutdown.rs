@@ -1,0 +1,77 @@
+//! The one switch that stops the daemon, and who may press it.
+//!
+//! Pressed by SIGTERM, SIGINT or `daemon/shutdown`. The drain order is `app`'s: tell systemd, close the
+//! subscriptions, stop accepting, let requests in flight finish, stop the background tasks, unlink the
+//! socket last. A second signal ends the process at once: whoever sends it has waited long enough.
+
+use std::sync::{Arc, OnceLock};
+
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+/// The exit code of a process that was told twice.
+const EXIT_TOLD_TWICE: i32 = 130;
+
+/// A handle on the switch; clones are the same switch.
+#[derive(Debug, Clone, Default)]
+pub struct Shutdown {
+    token: CancellationToken,
+    reason: Arc<OnceLock<&'static str>>,
+}
+
+impl Shutdown {
+    /// Presses the switch; the first reason is kept.
+    pub fn begin(&self, reason: &'static str) {
+        if self.reason.set(reason).is_ok() {
+            tracing::info!(reason, "stopping");
+        }
+        self.token.cancel();
+    }
+
+    /// Whether it was pressed.
+    #[must_use]
+    pub fn is_begun(&self) -> bool {
+        self.token.is_cancelled()
+    }
+
+    /// Why it was pressed.
+    #[must_use]
+    pub fn reason(&self) -> &'static str {
+        self.reason.get().copied().unwrap_or("running")
+    }
+
+    /// Waits until it is pressed.
+    pub async fn begun(&self) {
+        self.token.cancelled().await;
+    }
+
+    /// A token that is cancelled when it is pressed.
+    #[must_use]
+    pub fn token(&self) -> CancellationToken {
+        self.token.clone()
+    }
+}
+
+/// Turns signals into the switch, for as long as it is polled.
+///
+/// SIGHUP is taken and does nothing: a terminal that closes must not take the daemon with it.
+///
+/// # Errors
+/// The process may not catch signals.
+pub async fn watch_signals(shutdown: Shutdown) -> std::io::Result<()> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut hangup = signal(SignalKind::hangup())?;
+    loop {
+        let reason = tokio::select! {
+            _ = terminate.recv() => "SIGTERM",
+            _ = interrupt.recv() => "SIGINT",
+            _ = hangup.recv() => continue,
+        };
+        if shutdown.is_begun() {
+            tracing::warn!(reason, "stopped without draining");
+            std::process::exit(EXIT_TOLD_TWICE);
+        }
+        shutdown.begin(reason);
+    }
+}

@@ -1,0 +1,91 @@
+//! The socket: one owner, one user, one line a message.
+//!
+//! # Theory of operation
+//! [`bind`] comes into possession of the path (or takes the socket systemd hands over), [`accept`] lets
+//! clients of this user in, [`connection`] serves each of them in a task of its own, [`dispatch`] takes a message
+//! to its answer through a method table it knows nothing about. Everything a client can make grow has a
+//! bound in [`Bounds`]; what goes over one gets a typed refusal or a clean close, and nobody else notices.
+//!
+//! Nothing in here is durable: a crash at any point loses connections, which clients open again.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jsonrpsee::Methods;
+use longhaul_protocol::limit;
+
+use crate::clock::Clock;
+
+pub mod accept;
+mod batch;
+pub mod bind;
+mod connection;
+pub mod dispatch;
+mod envelope;
+pub mod link;
+mod outgoing;
+
+use dispatch::Dispatcher;
+use link::Counters;
+
+/// What clients can make grow, and how far.
+#[derive(Debug, Clone, Copy)]
+pub struct Bounds {
+    /// Bytes of one message without its newline, both ways.
+    pub frame_bytes_max: usize,
+    /// Requests of one connection that are worked on at the same time.
+    pub in_flight_max: usize,
+    /// Messages in one batch.
+    pub batch_max: usize,
+    /// Subscriptions of one connection.
+    pub subscriptions_max: usize,
+    /// Connections open at the same time.
+    pub connections_max: usize,
+    /// How long a client may take nothing of what waits for it.
+    pub write_timeout: Duration,
+    /// How long requests in flight may take when the daemon stops.
+    pub drain: Duration,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self {
+            frame_bytes_max: limit::FRAME_BYTES_MAX,
+            in_flight_max: limit::INFLIGHT_PER_CONNECTION_MAX,
+            batch_max: limit::BATCH_MAX,
+            subscriptions_max: limit::SUBSCRIPTIONS_PER_CONNECTION_MAX,
+            connections_max: limit::CONNECTIONS_MAX,
+            write_timeout: Duration::from_secs(30),
+            drain: Duration::from_secs(5),
+        }
+    }
+}
+
+/// What the accept loop and every connection share.
+#[derive(Debug)]
+pub struct Server {
+    dispatcher: Arc<Dispatcher>,
+    counters: Arc<Counters>,
+    clock: Clock,
+    /// The user whose processes may connect.
+    uid: u32,
+}
+
+impl Server {
+    /// A server of a method table for this process's user.
+    #[must_use]
+    pub fn new(methods: Methods, bounds: Bounds, counters: Arc<Counters>, clock: Clock) -> Self {
+        Self {
+            dispatcher: Arc::new(Dispatcher::new(methods, bounds, counters.clone())),
+            counters,
+            clock,
+            uid: rustix::process::geteuid().as_raw(),
+        }
+    }
+
+    /// The same server for the processes of another user.
+    #[must_use]
+    pub fn for_uid(self, uid: u32) -> Self {
+        Self { uid, ..self }
+    }
+}

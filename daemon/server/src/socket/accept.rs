@@ -1,0 +1,217 @@
+//! The accept loop: who gets in, and how all of them get out.
+//!
+//! A peer of another user is closed without a word. Beyond the bound on connections, one that never said
+//! anything gives its place to the newcomer; if each of them has spoken, the newcomer is answered `server_busy`
+//! and closed. So neither ten thousand open connections nor a program that leaks them locks others out. When the
+//! process is out of descriptors, accepting pauses, longer each time, and the clients that are in keep their
+//! service.
+//!
+//! In the drain the listener is closed first, then every connection finishes what it has in flight; what is
+//! left after the grace period is dropped.
+
+use std::collections::VecDeque;
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use jsonrpsee::{ConnectionId, MethodSink};
+use longhaul_protocol::frame;
+use longhaul_protocol::{ErrorKind, WireError};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::mpsc;
+use tokio::task::{JoinError, JoinSet};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::Server;
+use super::connection::{Connection, End};
+use super::dispatch::error_reply;
+use super::link::{Gauge, Link};
+
+/// How long a connection may say nothing before its place can be taken.
+///
+/// # Source
+/// Chosen: a client sends its first line within milliseconds of connecting.
+const SILENT_GRACE: Duration = Duration::from_millis(250);
+/// Pauses of the accept loop while the system is out of descriptors or memory.
+const BACKOFF_MIN: Duration = Duration::from_millis(10);
+const BACKOFF_MAX: Duration = Duration::from_secs(1);
+/// Messages of subscriptions waiting for their connection's task.
+const MESSAGES_MAX: usize = 64;
+
+/// Accepts until `draining`, then waits for the connections, at most for the grace period.
+///
+/// # Errors
+/// The listener is broken for good.
+pub async fn serve(
+    listener: std::os::unix::net::UnixListener,
+    server: Arc<Server>,
+    draining: CancellationToken,
+) -> io::Result<()> {
+    listener.set_nonblocking(true)?;
+    let listener = UnixListener::from_std(listener)?;
+    let mut accept = Accept { server, draining, connections: JoinSet::new(), silent: VecDeque::new(), next_id: 0 };
+    let result = accept.run(&listener).await;
+    drop(listener);
+    accept.draining.cancel();
+    accept.drain().await;
+    result
+}
+
+struct Accept {
+    server: Arc<Server>,
+    draining: CancellationToken,
+    connections: JoinSet<End>,
+    /// Connections that had said nothing when last looked at, oldest first.
+    silent: VecDeque<Arc<Link>>,
+    next_id: usize,
+}
+
+impl Accept {
+    async fn run(&mut self, listener: &UnixListener) -> io::Result<()> {
+        let mut backoff = BACKOFF_MIN;
+        let draining = self.draining.clone();
+        loop {
+            let accepted = tokio::select! {
+                () = draining.cancelled() => return Ok(()),
+                Some(ended) = self.connections.join_next() => {
+                    self.note_end(ended);
+                    continue;
+                }
+                accepted = listener.accept() => accepted,
+            };
+            match accepted {
+                Ok((stream, _)) => {
+                    backoff = BACKOFF_MIN;
+                    self.admit(stream);
+                }
+                Err(error) if is_of_one_connection(&error) => {}
+                Err(error) if is_exhaustion(&error) => {
+                    tracing::warn!(%error, pause_ms = backoff.as_millis(), "accepting pauses");
+                    self.pause(backoff).await;
+                    backoff = (backoff * 2).min(BACKOFF_MAX);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Waits, but goes on as soon as a connection ends: that frees what was missing.
+    async fn pause(&mut self, time: Duration) {
+        let draining = self.draining.clone();
+        tokio::select! {
+            () = draining.cancelled() => {}
+            () = tokio::time::sleep(time) => {}
+            Some(ended) = self.connections.join_next() => self.note_end(ended),
+        }
+    }
+
+    fn admit(&mut self, stream: UnixStream) {
+        let Ok(peer) = stream.peer_cred() else { return };
+        if peer.uid() != self.server.uid {
+            tracing::warn!(uid = peer.uid(), pid = peer.pid(), "connection of another user refused");
+            self.server.counters.refused.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        if self.connections.len() >= self.server.dispatcher.bounds.connections_max && !self.evict_silent() {
+            self.server.counters.refused.fetch_add(1, Ordering::Relaxed);
+            return refuse(stream, self.server.dispatcher.bounds.connections_max);
+        }
+        self.start(stream, peer.pid());
+    }
+
+    fn start(&mut self, stream: UnixStream, pid: Option<i32>) {
+        self.next_id += 1;
+        let bounds = self.server.dispatcher.bounds;
+        let (sender, messages) = mpsc::channel(MESSAGES_MAX);
+        let response_max = u32::try_from(bounds.frame_bytes_max).unwrap_or(u32::MAX);
+        let sink = MethodSink::new_with_limit(sender, response_max);
+        let subscriptions_max = u32::try_from(bounds.subscriptions_max).unwrap_or(u32::MAX);
+        let since = self.server.clock.elapsed();
+        let link = Arc::new(Link::new(ConnectionId(self.next_id), pid, since, sink, subscriptions_max));
+        self.note_silent(link.clone());
+        tracing::debug!(connection = self.next_id, pid, "connected");
+        let (server, draining) = (self.server.clone(), self.draining.clone());
+        self.connections.spawn(async move {
+            let _open = Gauge::up(&server.counters.connections);
+            let connection = Connection::new(server.dispatcher.clone(), stream, link.clone(), messages);
+            let end = connection.run(draining.cancelled_owned()).await;
+            tracing::debug!(connection = link.id.0, ?end, "disconnected");
+            end
+        });
+    }
+
+    /// Keeps the list of the silent within twice the bound on connections.
+    fn note_silent(&mut self, link: Arc<Link>) {
+        if self.silent.len() >= 2 * self.server.dispatcher.bounds.connections_max {
+            self.silent.retain(|link| is_silent(link));
+        }
+        self.silent.push_back(link);
+    }
+
+    /// Closes the connection that has been silent for longest; answers whether there was one.
+    fn evict_silent(&mut self) -> bool {
+        while self.silent.front().is_some_and(|link| !is_silent(link)) {
+            self.silent.pop_front();
+        }
+        let now = self.server.clock.elapsed();
+        let Some(oldest) = self.silent.front().filter(|link| now.saturating_sub(link.since) >= SILENT_GRACE) else {
+            return false;
+        };
+        oldest.evicted.cancel();
+        self.silent.pop_front();
+        self.server.counters.refused.fetch_add(1, Ordering::Relaxed);
+        true
+    }
+
+    fn note_end(&self, ended: Result<End, JoinError>) {
+        match ended {
+            Ok(End::WriteTimeout) => tracing::info!("a client that did not read was closed"),
+            Ok(End::Finished | End::PeerGone | End::Evicted) => {}
+            Err(error) if error.is_panic() => {
+                self.server.counters.panics.fetch_add(1, Ordering::Relaxed);
+                tracing::error!("a connection's task panicked");
+            }
+            Err(_) => {}
+        }
+    }
+
+    async fn drain(&mut self) {
+        let deadline = Instant::now() + self.server.dispatcher.bounds.drain;
+        while let Ok(Some(ended)) = tokio::time::timeout_at(deadline, self.connections.join_next()).await {
+            self.note_end(ended);
+        }
+        if !self.connections.is_empty() {
+            tracing::warn!(connections = self.connections.len(), "dropped with requests in flight");
+            self.connections.shutdown().await;
+        }
+    }
+}
+
+fn is_silent(link: &Link) -> bool {
+    !link.has_spoken() && !link.closed.is_cancelled()
+}
+
+/// Says no in JSON-RPC. The socket's buffer is empty, so this never waits.
+fn refuse(stream: UnixStream, connections_max: usize) {
+    let error = WireError::new(ErrorKind::ServerBusy, format!("{connections_max} connections are open"));
+    let line = frame::encode(error_reply("null", &error).as_bytes());
+    let said = stream.into_std().and_then(|mut stream| stream.write_all(&line));
+    if let Err(error) = said {
+        tracing::debug!(%error, "a refused client was gone already");
+    }
+}
+
+/// An error of the connection that was to be accepted, not of the listener.
+fn is_of_one_connection(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted, WouldBlock};
+    matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted | WouldBlock)
+}
+
+/// Out of descriptors or memory: it passes.
+fn is_exhaustion(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+    let errno = error.raw_os_error().map(Errno::from_raw_os_error);
+    matches!(errno, Some(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM))
+}

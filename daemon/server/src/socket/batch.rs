@@ -1,0 +1,157 @@
+//! A batch: several messages on one line, answered on one line.
+//!
+//! It is no way round the bounds. Its entries are at most [`Bounds::batch_max`](super::Bounds), run at the same
+//! time only as far as the connection has permits in flight, and their answers together fit into a
+//! frame: an answer that does not is replaced by `oversized_response` with its own id.
+
+use std::fmt;
+use std::sync::Arc;
+
+use futures_util::StreamExt;
+use futures_util::future::BoxFuture;
+use longhaul_protocol::{ErrorKind, WireError};
+use serde::Deserializer;
+use serde::de::{IgnoredAny, SeqAccess, Visitor};
+use serde_json::json;
+use serde_json::value::RawValue;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::dispatch::{Dispatcher, Outcome, Place, Reply, error_reply};
+use super::envelope;
+use super::link::Link;
+
+/// Takes a line that begins with `[`.
+pub(super) fn start(
+    dispatcher: &Arc<Dispatcher>,
+    line: &[u8],
+    link: &Arc<Link>,
+    in_flight: &Arc<Semaphore>,
+) -> Outcome {
+    let entries = match entries(line, dispatcher.bounds.batch_max) {
+        Ok(entries) => entries,
+        // There is no one id to answer with; the specification asks for null.
+        Err(error) => return Outcome::Ready(error_reply("null", &error)),
+    };
+    let permits = permits(entries.len(), in_flight);
+    let concurrency = permits.as_ref().map_or(1, OwnedSemaphorePermit::num_permits);
+    let work: Vec<_> = entries
+        .into_iter()
+        .map(|entry| Entry { dispatcher: dispatcher.clone(), link: link.clone(), message: entry.get().into() })
+        .collect();
+    let frame_bytes_max = dispatcher.bounds.frame_bytes_max;
+    Outcome::Pending(Box::pin(async move {
+        let _permits = permits;
+        let replies = futures_util::stream::iter(work.into_iter().map(Entry::run));
+        let mut answers = Answers::new(frame_bytes_max);
+        let mut replies = replies.buffered(concurrency);
+        while let Some((message, reply)) = replies.next().await {
+            if let Some(reply) = reply {
+                answers.add(&message, &reply);
+            }
+        }
+        answers.finish()
+    }))
+}
+
+/// The entries of a batch, at least one and at most `max`.
+fn entries(line: &[u8], max: usize) -> Result<Vec<&RawValue>, WireError> {
+    let mut json = serde_json::Deserializer::from_slice(line);
+    let read = json.deserialize_seq(AtMost(max)).and_then(|entries| json.end().map(|()| entries));
+    let (entries, given) = read.map_err(|error| {
+        WireError::new(ErrorKind::ParseError, format!("the batch is not JSON: {error}"))
+    })?;
+    match given {
+        0 => Err(WireError::new(ErrorKind::InvalidRequest, "the batch is empty")),
+        _ if given > max => {
+            let detail = json!({ "limit": "batch_max", "max": max, "given": given });
+            let message = format!("a batch of {given} messages, at most {max} are taken");
+            Err(WireError::new(ErrorKind::LimitExceeded, message).with_detail(detail))
+        }
+        _ => Ok(entries),
+    }
+}
+
+/// Reads an array: keeps the first entries, counts them all. A frame has room for millions.
+struct AtMost(usize);
+
+impl<'de> Visitor<'de> for AtMost {
+    type Value = (Vec<&'de RawValue>, usize);
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an array of messages")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+        let (mut entries, mut given) = (Vec::new(), 0);
+        while entries.len() < self.0 {
+            let Some(entry) = seq.next_element()? else { return Ok((entries, given)) };
+            entries.push(entry);
+            given += 1;
+        }
+        while seq.next_element::<IgnoredAny>()?.is_some() {
+            given += 1;
+        }
+        Ok((entries, given))
+    }
+}
+
+/// One permit, which the caller has seen to be free, and as many more as are free and of use.
+///
+/// They are taken now or not at all: a batch that waited for permits while it held some could wait for
+/// another batch that does the same.
+fn permits(entries: usize, in_flight: &Arc<Semaphore>) -> Option<OwnedSemaphorePermit> {
+    let wanted = u32::try_from(entries.min(in_flight.available_permits()).max(1)).unwrap_or(1);
+    in_flight.clone().try_acquire_many_owned(wanted).ok()
+}
+
+struct Entry {
+    dispatcher: Arc<Dispatcher>,
+    link: Arc<Link>,
+    message: Box<str>,
+}
+
+impl Entry {
+    fn run(self) -> BoxFuture<'static, (Box<str>, Option<Reply>)> {
+        Box::pin(async move {
+            let outcome = self.dispatcher.message(self.message.as_bytes(), &self.link, Place::Batch);
+            let reply = match outcome {
+                Outcome::Nothing => None,
+                Outcome::Ready(reply) => Some(reply),
+                Outcome::Pending(work) => work.await,
+            };
+            (self.message, reply)
+        })
+    }
+}
+
+/// The answers so far, as the inside of a JSON array.
+struct Answers {
+    text: String,
+    bytes_max: usize,
+}
+
+impl Answers {
+    fn new(bytes_max: usize) -> Self {
+        Self { text: String::new(), bytes_max }
+    }
+
+    fn add(&mut self, message: &str, reply: &str) {
+        const BRACKETS_AND_COMMA: usize = 3;
+        if !self.text.is_empty() {
+            self.text.push(',');
+        }
+        if self.text.len() + reply.len() + BRACKETS_AND_COMMA <= self.bytes_max {
+            self.text.push_str(reply);
+            return;
+        }
+        let message = envelope::recover_id(message.as_bytes());
+        let error = WireError::new(ErrorKind::OversizedResponse, "the answers of the batch do not fit into a frame")
+            .with_hint("send the requests one by one");
+        self.text.push_str(&error_reply(&message, &error));
+    }
+
+    /// The answer of the batch; none when it held notifications only.
+    fn finish(self) -> Option<Reply> {
+        (!self.text.is_empty()).then(|| format!("[{}]", self.text).into())
+    }
+}

@@ -1,0 +1,204 @@
+//! Coming into possession of the socket, and giving it up.
+//!
+//! # Theory of operation
+//! Owned: the socket file and the lock file beside it. Steps: (1) the folder is made 0700 or verified,
+//! so that nobody else can reach what is inside, whatever its mode; (2) the lock is taken, from here on
+//! no other daemon touches the path; (3) a socket left by a crash is unlinked — only a socket, and only
+//! under the lock, so never one that is in use; (4) bind; (5) mode 0600. Given up in reverse: the
+//! listener is closed first, the path unlinked when the last connection is done, the lock let go last.
+//!
+//! A crash after (2) or later leaves the lock free and at most a dead socket file, which the next start
+//! takes away in (3). A socket that systemd handed over is systemd's: it is neither locked nor unlinked.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+
+use crate::folder::{self, FolderError};
+use crate::lock::{Lock, LockError};
+
+/// Bytes of a socket's path: what the kernel's `sockaddr_un` holds, without the closing zero.
+///
+/// # Source
+/// unix(7): `sun_path` has 108 bytes on Linux, 104 elsewhere.
+pub const SOCKET_PATH_BYTES_MAX: usize = if cfg!(target_os = "linux") { 107 } else { 103 };
+
+/// A listening socket and the right to its path.
+#[derive(Debug)]
+pub struct Bound {
+    /// Accepts connections.
+    pub listener: UnixListener,
+    /// What is to be cleaned up; none for a socket of systemd.
+    pub claim: Option<Claim>,
+    /// Where clients find it.
+    pub path: PathBuf,
+}
+
+/// The right to a socket's path. Dropping it unlinks the path, then lets the lock go.
+#[derive(Debug)]
+pub struct Claim {
+    path: PathBuf,
+    /// Device and inode of what was bound: only that is ever unlinked.
+    identity: (u64, u64),
+    _lock: Lock,
+}
+
+/// Why there is no socket to listen on.
+#[derive(Debug, thiserror::Error)]
+pub enum BindError {
+    /// The path has no folder or is too long for the kernel.
+    #[error("{} cannot be a socket: an absolute path of at most {SOCKET_PATH_BYTES_MAX} bytes is needed", path.display())]
+    PathUnfit {
+        /// The path.
+        path: PathBuf,
+    },
+    /// The folder is not private.
+    #[error(transparent)]
+    Folder(#[from] FolderError),
+    /// Another daemon serves this socket, or the lock cannot be used.
+    #[error(transparent)]
+    Lock(#[from] LockError),
+    /// Something that is no socket is in its place.
+    #[error("{} is there already and is no socket: move it away", path.display())]
+    Occupied {
+        /// The path.
+        path: PathBuf,
+    },
+    /// The kernel refused.
+    #[error("cannot listen on {}", path.display())]
+    Failed {
+        /// The path.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+}
+
+impl Bound {
+    /// Binds `path`, as the theory of operation says.
+    ///
+    /// # Errors
+    /// [`BindError`]; [`LockError::Held`] inside it when another daemon serves the path.
+    pub fn bind(path: &Path) -> Result<Self, BindError> {
+        let unfit = || BindError::PathUnfit { path: path.to_owned() };
+        let failed = |source| BindError::Failed { path: path.to_owned(), source };
+        let fits = path.is_absolute() && path.as_os_str().len() <= SOCKET_PATH_BYTES_MAX;
+        let folder = path.parent().filter(|_| fits).ok_or_else(unfit)?;
+        folder::make_private(folder)?;
+        let lock = Lock::take(&lock_path(path))?;
+        remove_stale(path)?;
+        let listener = UnixListener::bind(path).map_err(failed)?;
+        fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(failed)?;
+        let identity = identity(path).map_err(failed)?;
+        let claim = Claim { path: path.to_owned(), identity, _lock: lock };
+        Ok(Self { listener, claim: Some(claim), path: path.to_owned() })
+    }
+
+    /// Takes over a socket that systemd bound.
+    #[must_use]
+    pub fn adopt(listener: UnixListener) -> Self {
+        let address = listener.local_addr().ok();
+        let path = address.and_then(|address| address.as_pathname().map(Path::to_owned));
+        Self { listener, claim: None, path: path.unwrap_or_default() }
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        // Somebody may have moved another file here; that one is not ours to remove.
+        if identity(&self.path).is_ok_and(|found| found == self.identity) {
+            if let Err(error) = fs::remove_file(&self.path) {
+                tracing::warn!(%error, path = %self.path.display(), "socket not unlinked");
+            }
+        }
+    }
+}
+
+/// The lock file of a socket: beside it, so that the same folder protects both.
+fn lock_path(socket: &Path) -> PathBuf {
+    let mut name = socket.as_os_str().to_owned();
+    name.push(".lock");
+    name.into()
+}
+
+fn remove_stale(path: &Path) -> Result<(), BindError> {
+    let failed = |source| BindError::Failed { path: path.to_owned(), source };
+    match fs::symlink_metadata(path) {
+        Ok(found) if found.file_type().is_socket() => fs::remove_file(path).map_err(failed),
+        Ok(_) => Err(BindError::Occupied { path: path.to_owned() }),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(failed(error)),
+    }
+}
+
+fn identity(path: &Path) -> io::Result<(u64, u64)> {
+    fs::symlink_metadata(path).map(|found| (found.dev(), found.ino()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    #[test]
+    fn a_socket_is_private_and_gone_when_given_up() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("run/v1.sock");
+        let bound = Bound::bind(&path).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
+        assert_eq!(fs::metadata(path.parent().unwrap()).unwrap().mode() & 0o777, 0o700);
+        UnixStream::connect(&path).unwrap();
+        drop(bound);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_second_daemon_is_refused_by_name_and_leaves_the_socket_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("run/v1.sock");
+        let _first = Bound::bind(&path).unwrap();
+        let error = Bound::bind(&path).unwrap_err();
+        assert!(error.to_string().contains(&std::process::id().to_string()), "{error}");
+        UnixStream::connect(&path).unwrap();
+    }
+
+    #[test]
+    fn a_socket_left_by_a_crash_is_replaced_and_nothing_else_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().join("run");
+        folder::make_private(&folder).unwrap();
+        let (stale, file, link) = (folder.join("stale"), folder.join("file"), folder.join("link"));
+        drop(UnixListener::bind(&stale).unwrap());
+        Bound::bind(&stale).unwrap();
+
+        fs::write(&file, "precious").unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        for path in [&file, &link] {
+            assert!(matches!(Bound::bind(path), Err(BindError::Occupied { .. })));
+        }
+        assert_eq!(fs::read_to_string(&file).unwrap(), "precious");
+    }
+
+    #[test]
+    fn a_foreign_file_at_the_path_survives_the_end() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("run/v1.sock");
+        let bound = Bound::bind(&path).unwrap();
+        fs::rename(&path, path.with_extension("moved")).unwrap();
+        fs::write(&path, "precious").unwrap();
+        drop(bound);
+        assert_eq!(fs::read_to_string(&path).unwrap(), "precious");
+    }
+
+    #[test]
+    fn an_unfit_path_is_refused_before_anything_is_made() {
+        let long = PathBuf::from(format!("/tmp/{}/v1.sock", "x".repeat(120)));
+        for path in [Path::new("v1.sock"), &long] {
+            assert!(matches!(Bound::bind(path), Err(BindError::PathUnfit { .. })));
+        }
+    }
+}

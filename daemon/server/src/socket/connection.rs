@@ -1,0 +1,274 @@
+//! One client, served by one task.
+//!
+//! # Theory of operation
+//! The task owns the stream, the undecoded input, the calls in flight and the bytes to be written, and
+//! does whichever can go on. A synchronous method goes from read to write without leaving the task.
+//!
+//! Bounds, each of which stops the one before it: bytes to be written (high water: no further answer is
+//! made, no line read), calls in flight (a permit is seen to be free before a line is taken), the undecoded
+//! input (a chunk is read only when it holds no complete line). A client that does not read is thereby no
+//! longer read from, and is closed when it has taken nothing for the write timeout.
+//!
+//! Input ends by the client's end of file, by the daemon's drain, or by eviction. What is in flight is then
+//! finished and written — a client may close its sending half and still read — unless the peer is gone
+//! altogether, which drops the calls in flight with everything else. Lines that were read but not started
+//! when the drain began are answered `draining`. A crash loses calls in flight; nothing here is durable.
+
+use std::cell::RefCell;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
+use longhaul_protocol::frame::{Decoder, Frame};
+use longhaul_protocol::{ErrorKind, WireError};
+use serde_json::value::RawValue;
+use tokio::io::Interest;
+use tokio::net::UnixStream;
+use tokio::sync::{Semaphore, mpsc};
+
+use super::dispatch::{Dispatcher, Outcome, Reply, error_reply};
+use super::link::Link;
+use super::outgoing::Outgoing;
+
+/// Bytes of one read.
+const CHUNK_BYTES: usize = 64 * 1024;
+/// Lines taken before other tasks get their turn.
+const LINES_PER_TURN: usize = 64;
+/// How often a peer that is not read from is looked at, whether it is still there.
+const HANGUP_LOOK: Duration = Duration::from_millis(500);
+
+thread_local! {
+    /// One read buffer a thread, not a connection: what is read is copied into the decoder at once.
+    static CHUNK: RefCell<Box<[u8]>> = RefCell::new(vec![0; CHUNK_BYTES].into_boxed_slice());
+}
+
+/// Where the client's messages come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Input {
+    Open,
+    /// The client will send nothing more.
+    Ended,
+    /// The daemon takes nothing more.
+    Draining,
+}
+
+/// Why a connection ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum End {
+    /// All that was asked is answered.
+    Finished,
+    /// The peer is gone.
+    PeerGone,
+    /// The client did not read.
+    WriteTimeout,
+    /// Its place was given to another.
+    Evicted,
+}
+
+pub(super) struct Connection {
+    dispatcher: Arc<Dispatcher>,
+    link: Arc<Link>,
+    stream: UnixStream,
+    decoder: Decoder,
+    /// Whether the decoder holds no complete line.
+    starved: bool,
+    input: Input,
+    in_flight: Arc<Semaphore>,
+    calls: FuturesUnordered<BoxFuture<'static, Option<Reply>>>,
+    /// Messages of subscriptions.
+    messages: mpsc::Receiver<Box<RawValue>>,
+    out: Outgoing,
+}
+
+impl Connection {
+    pub(super) fn new(
+        dispatcher: Arc<Dispatcher>,
+        stream: UnixStream,
+        link: Arc<Link>,
+        messages: mpsc::Receiver<Box<RawValue>>,
+    ) -> Self {
+        let bounds = dispatcher.bounds;
+        Self {
+            link,
+            stream,
+            messages,
+            decoder: Decoder::with_line_bytes_max(bounds.frame_bytes_max),
+            starved: true,
+            input: Input::Open,
+            in_flight: Arc::new(Semaphore::new(bounds.in_flight_max)),
+            calls: FuturesUnordered::new(),
+            out: Outgoing::default(),
+            dispatcher,
+        }
+    }
+
+    /// Serves the client until it is done, gone or told to go.
+    pub(super) async fn run(mut self, draining: impl Future<Output = ()>) -> End {
+        let link = self.link.clone();
+        // Dropped on every way out, also when the task is aborted: subscriptions end with their connection.
+        let closed = link.closed.clone().drop_guard();
+        let end = self.serve(draining).await;
+        drop(closed);
+        link.tasks.close();
+        link.tasks.wait().await;
+        end
+    }
+
+    async fn serve(&mut self, draining: impl Future<Output = ()>) -> End {
+        let evicted = self.link.evicted.clone();
+        let mut evicted = std::pin::pin!(evicted.cancelled());
+        let mut draining = std::pin::pin!(draining);
+        loop {
+            let more = self.take_lines();
+            if self.out.write(&self.stream).is_err() {
+                return End::PeerGone;
+            }
+            if more {
+                tokio::task::yield_now().await;
+                continue;
+            }
+            if self.is_done() {
+                return End::Finished;
+            }
+            let room = self.out.has_room();
+            let reads = self.reads();
+            let deadline = self.out.deadline(self.dispatcher.bounds.write_timeout);
+            tokio::select! {
+                ready = self.stream.readable(), if reads => {
+                    if ready.and_then(|()| self.read()).is_err() {
+                        return End::PeerGone;
+                    }
+                }
+                ready = self.stream.writable(), if !self.out.is_empty() => {
+                    if ready.is_err() {
+                        return End::PeerGone;
+                    }
+                }
+                Some(reply) = self.calls.next(), if room && !self.calls.is_empty() => {
+                    if let Some(reply) = reply {
+                        self.out.push(&reply);
+                    }
+                }
+                Some(message) = self.messages.recv(), if room => self.out.push(message.get()),
+                () = self.link.tasks.wait(), if self.input != Input::Open && !self.link.tasks.is_empty() => {}
+                () = &mut draining, if self.input != Input::Draining => self.stop_input(Input::Draining),
+                () = &mut evicted => return self.say_evicted(),
+                () = at(deadline), if deadline.is_some() => return End::WriteTimeout,
+                () = tokio::time::sleep(HANGUP_LOOK), if !reads => {
+                    if peer_is_gone(&self.stream).await {
+                        return End::PeerGone;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether the next bytes are wanted.
+    fn reads(&self) -> bool {
+        self.input == Input::Open && self.starved && self.out.has_room()
+    }
+
+    /// Starts as many complete lines as there is room for; answers whether more are left for another turn.
+    fn take_lines(&mut self) -> bool {
+        for _ in 0..LINES_PER_TURN {
+            if self.starved || !self.out.has_room() || self.in_flight.available_permits() == 0 {
+                return false;
+            }
+            let Some(frame) = self.decoder.next_frame() else {
+                self.starved = true;
+                return false;
+            };
+            let outcome = take(&self.dispatcher, &frame, &self.link, &self.in_flight, self.input);
+            self.put(outcome);
+        }
+        true
+    }
+
+    fn put(&mut self, outcome: Outcome) {
+        match outcome {
+            Outcome::Nothing => {}
+            Outcome::Ready(reply) => self.out.push(&reply),
+            Outcome::Pending(call) => self.calls.push(call),
+        }
+    }
+
+    /// Reads what is there, at most a chunk.
+    fn read(&mut self) -> io::Result<()> {
+        let count = CHUNK.with_borrow_mut(|chunk| {
+            let count = self.stream.try_read(chunk)?;
+            self.decoder.push(&chunk[..count]);
+            Ok::<_, io::Error>(count)
+        });
+        match count {
+            Ok(0) => self.stop_input(Input::Ended),
+            Ok(_) => {
+                self.link.note_spoken();
+                self.starved = false;
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// Takes no more input. At the end of file, a last line without a newline counts.
+    fn stop_input(&mut self, why: Input) {
+        self.link.tasks.close();
+        if why == Input::Ended && self.decoder.buffered_bytes() > 0 {
+            let last = self.decoder.finish();
+            let outcome = last.map(|frame| take(&self.dispatcher, &frame, &self.link, &self.in_flight, self.input));
+            if let Some(outcome) = outcome {
+                self.put(outcome);
+            }
+        }
+        self.input = why;
+    }
+
+    /// Whether nothing is left to answer or to send.
+    fn is_done(&self) -> bool {
+        let quiet = self.calls.is_empty() && self.messages.is_empty() && self.out.is_empty();
+        self.input != Input::Open && self.starved && quiet && self.link.tasks.is_empty()
+    }
+
+    fn say_evicted(&mut self) -> End {
+        let error = WireError::new(ErrorKind::ServerBusy, "this connection said nothing and gave its place to another");
+        self.out.push(&error_reply("null", &error));
+        // Nobody waits for a client that never spoke to read this.
+        match self.out.write(&self.stream) {
+            Ok(()) => End::Evicted,
+            Err(_) => End::PeerGone,
+        }
+    }
+}
+
+/// Starts one frame, or refuses it when the daemon is stopping.
+fn take(
+    dispatcher: &Arc<Dispatcher>,
+    frame: &Frame<'_>,
+    link: &Arc<Link>,
+    in_flight: &Arc<Semaphore>,
+    input: Input,
+) -> Outcome {
+    match input {
+        Input::Open | Input::Ended => dispatcher.frame(frame, link, in_flight),
+        Input::Draining => dispatcher.refuse_draining(frame).map_or(Outcome::Nothing, Outcome::Ready),
+    }
+}
+
+/// Whether the peer closed both halves. One that closed its sending half only is still there.
+async fn peer_is_gone(stream: &UnixStream) -> bool {
+    match stream.ready(Interest::READABLE | Interest::WRITABLE).await {
+        Ok(ready) => ready.is_write_closed(),
+        Err(_) => true,
+    }
+}
+
+async fn at(deadline: Option<tokio::time::Instant>) {
+    match deadline {
+        Some(deadline) => tokio::time::sleep_until(deadline).await,
+        None => std::future::pending().await,
+    }
+}

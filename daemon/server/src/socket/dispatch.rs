@@ -1,0 +1,263 @@
+//! One message to its answer, through the method table.
+//!
+//! The table is jsonrpsee's `Methods`; walking it is done here, since its own walk knows no bounds (one connection,
+//! unlimited answers). There are five arms: no such method; synchronous, answered at once without a task;
+//! asynchronous, answered when its future is done; subscribe, whose callback sends its own answer ahead of
+//! the first notification; unsubscribe. A panic in any of them becomes `internal` with the right id.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use jsonrpsee::core::traits::IdProvider;
+use jsonrpsee::types::error::OVERSIZED_RESPONSE_CODE;
+use jsonrpsee::types::{Id, Params, SubscriptionId};
+use jsonrpsee::{Extensions, MethodCallback, MethodResponse, Methods, SubscriptionState};
+use longhaul_protocol::frame::Frame;
+use longhaul_protocol::{ErrorKind, WireError};
+use serde_json::json;
+use tokio::sync::Semaphore;
+
+use super::Bounds;
+use super::batch;
+use super::envelope::{self, Call, Envelope};
+use super::link::{Counters, Gauge, Link};
+
+/// An answer as it goes onto the wire, without its newline.
+pub type Reply = Box<str>;
+
+/// What became of a message.
+pub enum Outcome {
+    /// There is nothing to answer (a notification) or the answer takes another way (a subscription).
+    Nothing,
+    /// The answer.
+    Ready(Reply),
+    /// The answer to come; dropping it gives the work up.
+    Pending(BoxFuture<'static, Option<Reply>>),
+}
+
+/// A call in its surroundings, found by handlers in jsonrpsee's [`Extensions`].
+#[derive(Debug, Clone)]
+pub struct CallContext {
+    /// The connection it came on.
+    pub link: Arc<Link>,
+    /// Its number since the start of the daemon; names it in the log.
+    pub number: u64,
+}
+
+impl CallContext {
+    /// The name of the request in the log and in `error.data.request_id`.
+    #[must_use]
+    pub fn request_id(&self) -> String {
+        format!("{}-{}", std::process::id(), self.number)
+    }
+}
+
+/// The method table and what is needed to walk it; one for all connections.
+#[derive(Debug)]
+pub struct Dispatcher {
+    methods: Methods,
+    pub(super) bounds: Bounds,
+    counters: Arc<Counters>,
+    subscription_ids: CountedIds,
+}
+
+impl Dispatcher {
+    /// A dispatcher over a method table.
+    #[must_use]
+    pub fn new(methods: Methods, bounds: Bounds, counters: Arc<Counters>) -> Self {
+        Self { methods, bounds, counters, subscription_ids: CountedIds::default() }
+    }
+
+    /// Takes one frame of a connection.
+    ///
+    /// `in_flight` has at least one free permit, else the frame would not have been taken.
+    pub fn frame(self: &Arc<Self>, frame: &Frame<'_>, link: &Arc<Link>, in_flight: &Arc<Semaphore>) -> Outcome {
+        let line = match frame {
+            Frame::Line(line) => line.trim_ascii_start(),
+            Frame::TooLong { head, bytes } => return Outcome::Ready(self.too_long(head, *bytes)),
+        };
+        match line.first() {
+            None => Outcome::Nothing,
+            Some(b'[') => batch::start(self, line, link, in_flight),
+            Some(_) => match self.message(line, link, Place::Alone) {
+                Outcome::Pending(work) => {
+                    let permit = in_flight.clone().try_acquire_owned();
+                    Outcome::Pending(Box::pin(async move {
+                        let reply = work.await;
+                        drop(permit);
+                        reply
+                    }))
+                }
+                done @ (Outcome::Nothing | Outcome::Ready(_)) => done,
+            },
+        }
+    }
+
+    /// Answers a frame that came too late: the daemon is stopping.
+    pub fn refuse_draining(&self, frame: &Frame<'_>) -> Option<Reply> {
+        let line = match frame {
+            Frame::Line(line) => line,
+            Frame::TooLong { head, bytes } => return Some(self.too_long(head, *bytes)),
+        };
+        let error = WireError::new(ErrorKind::Draining, "the daemon is stopping");
+        match envelope::open(line) {
+            Envelope::Call(call) => Some(error_reply(&id_text(&call.id), &error)),
+            Envelope::Notification => None,
+            Envelope::Refused(refusal) => Some(error_reply(&refusal.id, &error)),
+        }
+    }
+
+    /// Takes one message, alone or from a batch.
+    pub(super) fn message(self: &Arc<Self>, message: &[u8], link: &Arc<Link>, place: Place) -> Outcome {
+        match envelope::open(message) {
+            Envelope::Call(call) => self.call(call, link, place),
+            Envelope::Notification => Outcome::Nothing,
+            Envelope::Refused(refusal) => Outcome::Ready(error_reply(&refusal.id, &refusal.error)),
+        }
+    }
+
+    fn call(self: &Arc<Self>, call: Call<'_>, link: &Arc<Link>, place: Place) -> Outcome {
+        let Some((name, callback)) = self.methods.method_with_name(&call.method) else {
+            let error = WireError::new(ErrorKind::MethodNotFound, "no such method");
+            return Outcome::Ready(error_reply(&id_text(&call.id), &error));
+        };
+        let number = self.counters.requests.fetch_add(1, Ordering::Relaxed);
+        let context = CallContext { link: link.clone(), number };
+        let finish = Finish { dispatcher: self.clone(), id: call.id.clone().into_owned(), name, number };
+        let mut extensions = Extensions::new();
+        extensions.insert(context);
+        let params = Params::new(call.params.map(|params| params.get()));
+        let (id, response_max) = (call.id, self.bounds.frame_bytes_max);
+        match callback {
+            MethodCallback::Sync(callback) => {
+                let run = AssertUnwindSafe(|| callback(id, params, response_max, extensions));
+                Outcome::Ready(finish.response(std::panic::catch_unwind(run).ok()))
+            }
+            MethodCallback::Unsubscription(callback) => {
+                let run = AssertUnwindSafe(|| callback(id, params, link.id, response_max, extensions));
+                Outcome::Ready(finish.response(std::panic::catch_unwind(run).ok()))
+            }
+            MethodCallback::Async(callback) => {
+                let (callback, connection) = (callback.clone(), link.id);
+                let (id, params) = (id.into_owned(), params.into_owned());
+                Outcome::Pending(Box::pin(async move {
+                    let _in_flight = Gauge::up(&finish.dispatcher.counters.in_flight);
+                    let work = async { callback(id, params, connection, response_max, extensions).await };
+                    let response = AssertUnwindSafe(work).catch_unwind().await.ok();
+                    Some(finish.response(response))
+                }))
+            }
+            MethodCallback::Subscription(callback) => match (place, link.permits.acquire()) {
+                (Place::Batch, _) => {
+                    let error = "a subscription cannot be made inside a batch: send it alone";
+                    Outcome::Ready(finish.error(&WireError::new(ErrorKind::InvalidRequest, error)))
+                }
+                (Place::Alone, None) => {
+                    let error = format!("this connection has {} subscriptions", link.permits.max());
+                    Outcome::Ready(finish.error(&WireError::new(ErrorKind::TooManySubscriptions, error)))
+                }
+                (Place::Alone, Some(subscription_permit)) => {
+                    let id_provider = &self.subscription_ids;
+                    let state = SubscriptionState { conn_id: link.id, id_provider, subscription_permit };
+                    let run = AssertUnwindSafe(|| callback(id, params, link.sink.clone(), state, extensions));
+                    match std::panic::catch_unwind(run) {
+                        Ok(answer) => Outcome::Pending(Box::pin(finish.subscription(answer))),
+                        Err(_) => Outcome::Ready(finish.response(None)),
+                    }
+                }
+            },
+        }
+    }
+
+    fn too_long(&self, head: &[u8], bytes: u64) -> Reply {
+        let max = self.bounds.frame_bytes_max;
+        let message = format!("a message of {bytes} bytes, at most {max} are taken");
+        let detail = json!({ "limit": "frame_bytes_max", "max": max, "given": bytes });
+        let error = WireError::new(ErrorKind::OversizedRequest, message).with_detail(detail);
+        error_reply(&envelope::recover_id(head), &error)
+    }
+}
+
+/// Whether a message came alone or with others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    Alone,
+    Batch,
+}
+
+/// What is needed to turn the result of a call into its answer.
+struct Finish {
+    dispatcher: Arc<Dispatcher>,
+    id: Id<'static>,
+    name: &'static str,
+    number: u64,
+}
+
+impl Finish {
+    /// The answer of a call; `None` when it panicked.
+    fn response(&self, response: Option<MethodResponse>) -> Reply {
+        let Some(response) = response else { return self.panicked() };
+        let code = response.as_error_code();
+        tracing::debug!(method = self.name, request = self.number, code, "answered");
+        if code == Some(OVERSIZED_RESPONSE_CODE) {
+            return self.too_long();
+        }
+        Box::<str>::from(response.into_json())
+    }
+
+    /// The answer of a subscribe call, which has already taken its way, unless it panicked.
+    async fn subscription(self, answer: BoxFuture<'static, MethodResponse>) -> Option<Reply> {
+        match AssertUnwindSafe(answer).catch_unwind().await {
+            Ok(_) => None,
+            Err(_) => Some(self.panicked()),
+        }
+    }
+
+    fn panicked(&self) -> Reply {
+        self.dispatcher.counters.panics.fetch_add(1, Ordering::Relaxed);
+        tracing::error!(method = self.name, request = self.number, "request panicked");
+        let mut error = WireError::new(ErrorKind::Internal, "a defect of the daemon");
+        if let Some(data) = &mut error.data {
+            data.request_id = Some(format!("{}-{}", std::process::id(), self.number));
+        }
+        self.error(&error)
+    }
+
+    fn too_long(&self) -> Reply {
+        let max = self.dispatcher.bounds.frame_bytes_max;
+        let message = format!("the answer has more than {max} bytes");
+        let detail = json!({ "limit": "frame_bytes_max", "max": max });
+        self.error(&WireError::new(ErrorKind::OversizedResponse, message).with_detail(detail))
+    }
+
+    fn error(&self, error: &WireError) -> Reply {
+        error_reply(&id_text(&self.id), error)
+    }
+}
+
+/// An error as an answer; `id` is JSON text.
+pub(super) fn error_reply(id: &str, error: &WireError) -> Reply {
+    let error = serde_json::to_string(error).unwrap_or_else(|_| {
+        // The detail is a JSON value already, so this cannot be; the number alone is still an answer.
+        format!(r#"{{"code":{},"message":"error"}}"#, error.code)
+    });
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#).into()
+}
+
+fn id_text(id: &Id<'_>) -> String {
+    serde_json::to_string(id).unwrap_or_else(|_| "null".to_owned())
+}
+
+/// Subscription ids: counted, so that none is ever given twice.
+#[derive(Debug, Default)]
+struct CountedIds(AtomicU64);
+
+impl IdProvider for CountedIds {
+    fn next_id(&self) -> SubscriptionId<'static> {
+        let count = self.0.fetch_add(1, Ordering::Relaxed) + 1;
+        SubscriptionId::Str(format!("sub-{count}").into())
+    }
+}

@@ -1,0 +1,132 @@
+//! What the daemon knows about one connection, shared by its task, its requests and its subscriptions.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use jsonrpsee::{BoundedSubscriptions, ConnectionId, MethodSink};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// One connection.
+#[derive(Debug)]
+pub struct Link {
+    /// Unique in this daemon.
+    pub id: ConnectionId,
+    /// The peer's process, where the system says.
+    pub pid: Option<i32>,
+    /// When it was accepted, by the daemon's clock.
+    pub since: Duration,
+    /// Cancelled when the connection is over: whatever works for it alone stops.
+    pub closed: CancellationToken,
+    /// Cancelled when its place is given to another connection.
+    pub evicted: CancellationToken,
+    /// Subscriptions that are fed; awaited before the connection ends.
+    pub tasks: TaskTracker,
+    pub(super) sink: MethodSink,
+    pub(super) permits: BoundedSubscriptions,
+    /// Whether it ever sent a message.
+    spoken: AtomicBool,
+    /// Abilities it holds, as bits; what each stands for is the method table's affair.
+    granted: AtomicU32,
+    subscriptions: Mutex<HashMap<String, CancellationToken>>,
+}
+
+impl Link {
+    pub(super) fn new(
+        id: ConnectionId,
+        pid: Option<i32>,
+        since: Duration,
+        sink: MethodSink,
+        subscriptions_max: u32,
+    ) -> Self {
+        Self {
+            id,
+            pid,
+            since,
+            closed: CancellationToken::new(),
+            evicted: CancellationToken::new(),
+            tasks: TaskTracker::new(),
+            sink,
+            permits: BoundedSubscriptions::new(subscriptions_max),
+            spoken: AtomicBool::new(false),
+            granted: AtomicU32::new(u32::MAX),
+            subscriptions: Mutex::default(),
+        }
+    }
+
+    /// Whether it ever sent a message.
+    #[must_use]
+    pub fn has_spoken(&self) -> bool {
+        self.spoken.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn note_spoken(&self) {
+        self.spoken.store(true, Ordering::Relaxed);
+    }
+
+    /// The abilities it holds; all of them until [`grant`](Self::grant) says otherwise.
+    #[must_use]
+    pub fn granted(&self) -> u32 {
+        self.granted.load(Ordering::Relaxed)
+    }
+
+    /// Replaces the abilities it holds.
+    pub fn grant(&self, abilities: u32) {
+        self.granted.store(abilities, Ordering::Relaxed);
+    }
+
+    /// Notes a subscription; the token is cancelled when it is to end.
+    #[must_use]
+    pub fn subscribe(&self, subscription: &str) -> CancellationToken {
+        let token = self.closed.child_token();
+        self.live().insert(subscription.to_owned(), token.clone());
+        token
+    }
+
+    /// Ends a subscription; answers whether there was one.
+    pub fn unsubscribe(&self, subscription: &str) -> bool {
+        let token = self.live().remove(subscription);
+        if let Some(token) = &token {
+            token.cancel();
+        }
+        token.is_some()
+    }
+
+    fn live(&self) -> MutexGuard<'_, HashMap<String, CancellationToken>> {
+        self.subscriptions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Counts since the start, for `daemon/status`.
+#[derive(Debug, Default)]
+pub struct Counters {
+    /// Open connections.
+    pub connections: AtomicU64,
+    /// Requests seen, answered or not.
+    pub requests: AtomicU64,
+    /// Requests worked on now that were not answered at once.
+    pub in_flight: AtomicU64,
+    /// Panics that were caught.
+    pub panics: AtomicU64,
+    /// Connections that were refused or gave their place to another.
+    pub refused: AtomicU64,
+}
+
+/// Counts one up while it lives.
+#[derive(Debug)]
+pub(super) struct Gauge<'a>(&'a AtomicU64);
+
+impl<'a> Gauge<'a> {
+    pub(super) fn up(counter: &'a AtomicU64) -> Self {
+        counter.fetch_add(1, Ordering::Relaxed);
+        Self(counter)
+    }
+}
+
+impl Drop for Gauge<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}

@@ -1,1 +1,33 @@
-//! Placeholder.
+//! The Rust end of the longhaul protocol: find the daemon, agree on a version, call it.
+//!
+//! ```no_run
+//! use longhaul_client::{Client, ConnectOptions};
+//! use longhaul_protocol::{compaction, thread};
+//!
+//! # async fn example() -> Result<(), longhaul_client::ClientError> {
+//! let client = Client::connect(ConnectOptions::new("example", "1.0.0")).await?;
+//! let newest = thread::ListParams { limit: Some(1), ..Default::default() };
+//! for thread in client.call::<thread::List>(newest).await?.threads {
+//!     let wanted = compaction::RunParams { thread_id: Some(thread.thread_id), ..Default::default() };
+//!     println!("{}", client.call::<compaction::Run>(wanted).await?.view);
+//! }
+//! # Ok(()) }
+//! ```
+//!
+//! - [`socket`] finds the daemon's socket; `connect` opens it and shakes hands; `transport` speaks lines;
+//! - [`Client`] calls methods by their types; [`Subscription`] yields events;
+//! - [`ClientError`] says what went wrong and what to do next. Nothing here retries by itself.
+
+mod client;
+mod connect;
+mod error;
+#[cfg(feature = "test-util")]
+pub mod scripted;
+pub mod socket;
+mod subscription;
+mod transport;
+
+pub use client::Client;
+pub use connect::ConnectOptions;
+pub use error::ClientError;
+pub use subscription::Subscription;

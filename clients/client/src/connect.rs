@@ -1,0 +1,110 @@
+//! Opening a connection: find the socket, look who listens, shake hands.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use longhaul_protocol::RevisionRange;
+use longhaul_protocol::daemon::{ClientInfo, Initialize, InitializeParams};
+use tokio::net::UnixStream;
+
+use crate::{Client, ClientError, socket};
+
+/// How to connect.
+#[derive(Debug, Clone)]
+pub struct ConnectOptions {
+    client: ClientInfo,
+    socket: Option<PathBuf>,
+    request_timeout_ms: u64,
+    connect_timeout_ms: u64,
+}
+
+impl ConnectOptions {
+    /// Milliseconds a call may take where nothing else is said.
+    pub const REQUEST_TIMEOUT_MS: u64 = 60_000;
+    /// Milliseconds opening a connection may take where nothing else is said. Under socket activation that
+    /// includes the start of the daemon.
+    pub const CONNECT_TIMEOUT_MS: u64 = 5_000;
+
+    /// A client of this name and version, on the default socket.
+    #[must_use]
+    pub fn new(name: &str, version: &str) -> Self {
+        Self {
+            client: ClientInfo { name: name.to_owned(), version: version.to_owned() },
+            socket: None,
+            request_timeout_ms: Self::REQUEST_TIMEOUT_MS,
+            connect_timeout_ms: Self::CONNECT_TIMEOUT_MS,
+        }
+    }
+
+    /// Uses this socket instead of the default one.
+    #[must_use]
+    pub fn socket(mut self, path: impl Into<PathBuf>) -> Self {
+        self.socket = Some(path.into());
+        self
+    }
+
+    /// Milliseconds a call may take.
+    #[must_use]
+    pub const fn request_timeout_ms(mut self, request_timeout_ms: u64) -> Self {
+        self.request_timeout_ms = request_timeout_ms;
+        self
+    }
+
+    /// Milliseconds opening a connection may take, the handshake included.
+    #[must_use]
+    pub const fn connect_timeout_ms(mut self, connect_timeout_ms: u64) -> Self {
+        self.connect_timeout_ms = connect_timeout_ms;
+        self
+    }
+}
+
+impl Client {
+    /// Connects to the running daemon and agrees on a version.
+    ///
+    /// # Errors
+    /// [`ClientError::NotRunning`], [`ClientError::Unusable`] or [`ClientError::NoSocket`] when there is
+    /// nobody to talk to; [`ClientError::TooOld`] or [`ClientError::TooNew`] when there is no common version.
+    pub async fn connect(options: ConnectOptions) -> Result<Self, ClientError> {
+        let path = match options.socket.clone() {
+            Some(path) => path,
+            None => socket::default_socket().ok_or(ClientError::NoSocket)?,
+        };
+        let after_ms = options.connect_timeout_ms;
+        let opened = tokio::time::timeout(Duration::from_millis(after_ms), open(&path, options));
+        opened.await.unwrap_or(Err(ClientError::Timeout { method: "initialize", after_ms }))
+    }
+}
+
+async fn open(path: &Path, options: ConnectOptions) -> Result<Client, ClientError> {
+    let stream = UnixStream::connect(path).await.map_err(|error| unreachable(path, error))?;
+    refuse_foreign_daemon(path, &stream)?;
+    let client = Client::new(stream, options.request_timeout_ms);
+    let hello = InitializeParams {
+        client: options.client,
+        protocol: Some(RevisionRange::OURS),
+        capabilities: None,
+    };
+    let session = client.call::<Initialize>(hello).await.map_err(ClientError::from_handshake)?;
+    Ok(client.with_session(session))
+}
+
+fn unreachable(path: &Path, error: io::Error) -> ClientError {
+    let path = path.to_owned();
+    match error.kind() {
+        io::ErrorKind::NotFound
+        | io::ErrorKind::ConnectionRefused
+        | io::ErrorKind::NotADirectory => ClientError::NotRunning { path, source: error },
+        _ => ClientError::Unusable { path, reason: error.to_string() },
+    }
+}
+
+/// A socket of someone else would be handed transcripts: only our own daemon (or root's) is talked to.
+fn refuse_foreign_daemon(path: &Path, stream: &UnixStream) -> Result<(), ClientError> {
+    let unusable = |reason: String| ClientError::Unusable { path: path.to_owned(), reason };
+    let owner = stream.peer_cred().map_err(|error| unusable(error.to_string()))?.uid();
+    match owner == rustix::process::getuid().as_raw() || owner == 0 {
+        true => Ok(()),
+        false => Err(unusable(format!("it belongs to user {owner}"))),
+    }
+}

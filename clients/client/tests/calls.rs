@@ -1,0 +1,115 @@
+use longhaul_client::scripted::{Reply, Script};
+use longhaul_client::{Client, ClientError, ConnectOptions};
+use longhaul_protocol::{ErrorKind, Retry, WireError};
+use longhaul_protocol::{compaction, context, daemon, thread};
+use serde_json::json;
+
+use crate::Daemon;
+
+fn examples() -> Script {
+    Script::from_examples().unwrap()
+}
+
+#[tokio::test]
+async fn the_handshake_says_who_answers_and_what_may_be_called() {
+    let daemon = Daemon::start(examples());
+    let client = daemon.connect().await.unwrap();
+    let session = client.session().unwrap();
+    assert_eq!((session.protocol, session.server.name.as_str()), (1, "longhauld"));
+    let (method, hello) = daemon.server.requests().remove(0);
+    assert_eq!(method, "initialize");
+    assert_eq!(hello["client"], json!({ "name": "test", "version": "0" }));
+    assert_eq!(hello["protocol"], json!({ "min": 1, "max": 1 }));
+}
+
+#[tokio::test]
+async fn nobody_there_names_the_socket_and_how_to_start_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("v1.sock");
+    let connect = || Client::connect(ConnectOptions::new("test", "0").socket(&path));
+    let missing = connect().await.unwrap_err();
+    assert!(matches!(&missing, ClientError::NotRunning { path: tried, .. } if *tried == path));
+    assert_eq!(missing.retry(), Retry::Reconnect);
+    assert!(missing.hint().unwrap().contains("longhaul up"));
+
+    // A socket that a killed daemon left behind.
+    drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
+    assert!(matches!(connect().await.unwrap_err(), ClientError::NotRunning { .. }));
+}
+
+#[tokio::test]
+async fn two_ends_without_a_common_revision_say_which_one_is_behind() {
+    let refuse = |update: &'static str| {
+        examples().on("initialize", move |_| {
+            let error =
+                WireError::new(ErrorKind::VersionUnsupported, "revisions 2 to 3 are spoken");
+            Reply::Error(error.with_detail(json!({ "update": update })))
+        })
+    };
+    let newer = Daemon::start(refuse("client_too_old"));
+    assert!(matches!(newer.connect().await.unwrap_err(), ClientError::TooOld(_)));
+    let older = Daemon::start(refuse("daemon_too_old"));
+    assert!(matches!(older.connect().await.unwrap_err(), ClientError::TooNew(_)));
+}
+
+#[tokio::test]
+async fn a_refusal_carries_the_kind_the_retry_class_and_the_hint_of_the_daemon() {
+    let daemon = Daemon::start(examples().on("thread/get", |_| {
+        Reply::Error(WireError::new(ErrorKind::StoreBusy, "busy").with_hint("wait a little"))
+    }));
+    let client = daemon.connect().await.unwrap();
+    let params = thread::GetParams { thread_id: "t".into() };
+    let error = client.call::<thread::Get>(params).await.unwrap_err();
+    assert_eq!((error.retry(), error.hint().as_deref()), (Retry::Backoff, Some("wait a little")));
+}
+
+#[tokio::test]
+async fn what_belongs_to_no_call_does_not_end_the_others() {
+    let daemon = Daemon::start(examples().on("daemon/status", |_| {
+        let null_id = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"m"}}"#;
+        let notification = r#"{"jsonrpc":"2.0","method":"weather","params":{"sunny":true}}"#;
+        let without_id = r#"{"jsonrpc":"2.0","error":{"code":-32700,"message":"m"}}"#;
+        Reply::Lines([null_id, notification, without_id].map(str::to_owned).to_vec())
+    }));
+    let client = Client::connect(daemon.options().request_timeout_ms(200)).await.unwrap();
+    let eight_bytes =
+        context::EstimateParams { text: Some("12345678".into()), ..Default::default() };
+    let (lost, found) = tokio::join!(
+        client.call::<daemon::Status>(daemon::StatusParams {}),
+        client.call::<context::Estimate>(eight_bytes),
+    );
+    assert!(matches!(
+        lost.unwrap_err(),
+        ClientError::Timeout { method: "daemon/status", after_ms: 200 }
+    ));
+    assert_eq!(found.unwrap().tokens, 2);
+}
+
+#[tokio::test]
+async fn a_connection_that_ends_breaks_its_calls_and_says_so() {
+    let daemon = Daemon::start(examples().on("daemon/status", |_| Reply::Close));
+    let client = daemon.connect().await.unwrap();
+    let error = client.call::<daemon::Status>(daemon::StatusParams {}).await.unwrap_err();
+    assert!(matches!(error, ClientError::Broken(_)), "{error:?}");
+    assert_eq!(error.retry(), Retry::Reconnect);
+    client.closed().await;
+}
+
+#[tokio::test]
+async fn an_answer_of_the_wrong_shape_names_the_method() {
+    let daemon = Daemon::start(examples().result("thread/list", json!({ "threads": 7 })));
+    let client = daemon.connect().await.unwrap();
+    let error = client.call::<thread::List>(thread::ListParams::default()).await.unwrap_err();
+    assert!(matches!(error, ClientError::Unreadable { method: "thread/list", .. }), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_request_over_the_bound_is_refused_here_and_the_connection_lives() {
+    let daemon = Daemon::start(examples());
+    let client = daemon.connect().await.unwrap();
+    let items = vec![json!({ "text": "x".repeat(17 * 1024 * 1024) })];
+    let params = compaction::RunParams { items: Some(items), ..Default::default() };
+    let error = client.call::<compaction::Run>(params).await.unwrap_err();
+    assert!(matches!(error, ClientError::TooLarge { .. }), "{error:?}");
+    client.call::<daemon::Status>(daemon::StatusParams {}).await.unwrap();
+}

@@ -1,1 +1,59 @@
-//! Placeholder.
+//! All SQL of longhaul: one SQLite database, its tables, and nothing that decides.
+//!
+//! # Theory of operation
+//!
+//! *Owns* the database file, its connections and its schema. The transcripts are the truth of what
+//! happened; `source_file`, `thread` and `item_page` are a projection of them that may be thrown
+//! away and made again. `semantic_update`, `compaction` and `file_observation` are known only here.
+//!
+//! *Writing.* One connection, one `BEGIN IMMEDIATE` transaction a call, no transaction given out: a
+//! model call or a file read can never happen inside one. Rows go in many to a statement, since a
+//! call costs 50–70 µs whatever it carries. [`Store::commit_batch`] stores what was read from some
+//! files together with the cursors that say how far: after a kill at any point the batch is whole
+//! or absent, and reading on from the cursor gives the same rows. Writing the same batch twice
+//! leaves what writing it once leaves, because every row has a natural key.
+//!
+//! *Reading.* Two read-only connections on the write-ahead log: a reader sees a committed state and
+//! neither waits for the writer nor makes it wait. Two calls may see two states; what must agree is
+//! read in one call.
+//!
+//! *Generations.* A transcript that was rewritten is read again under the next generation. The
+//! first batch of it deletes the pages of all others in the same transaction.
+//!
+//! *Damage.* At the start, and when a call reports [`StoreError::Corrupt`] and the owner calls
+//! [`Store::recover`], the file is moved aside with its log and an empty one made; ingesting then
+//! fills it from the transcripts. A newer schema is refused and left untouched. A full disk is
+//! [`StoreError::DiskFull`], with nothing of the call stored.
+//!
+//! *Does not*: choose what to read, keep time (`now_ms` is a parameter), or know the wire.
+#![forbid(unsafe_code)]
+
+mod commit;
+mod compaction;
+mod current;
+mod error;
+mod file;
+mod meta;
+mod observation;
+mod open;
+mod page;
+mod pool;
+mod row;
+mod schema;
+mod store;
+mod thread;
+mod update;
+
+pub use commit::{Batch, Committed, FileCommit};
+pub use compaction::{CompactionBody, CompactionCursor, CompactionRow};
+pub use error::{RetryClass, StoreError};
+pub use file::{BaseState, Cursor, FileId, FileRow, FileStat};
+pub use meta::Totals;
+pub use observation::{OBSERVATIONS_PER_THREAD_MAX, Observation};
+pub use open::Opened;
+pub use page::{ItemPage, PageHead};
+pub use pool::BUSY_TIMEOUT_MS;
+pub use schema::SCHEMA_VERSION;
+pub use store::Store;
+pub use thread::{ThreadCursor, ThreadFilter, ThreadRow};
+pub use update::{UPDATES_PER_THREAD_MAX, UpdateRow};

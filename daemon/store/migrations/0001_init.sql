@@ -1,0 +1,108 @@
+-- What the store holds: a projection of transcripts (source_file, thread, item_page), what the host
+-- saw (file_observation), and what only we know (semantic_update, compaction).
+
+CREATE TABLE meta (
+    key   TEXT PRIMARY KEY,
+    value TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- One transcript file: where it is, how far it is folded, and the folded state. The cursor
+-- (generation, offset, digests) moves only in the transaction that stores what it passed.
+CREATE TABLE source_file (
+    file_id      INTEGER PRIMARY KEY,
+    source       TEXT    NOT NULL,
+    path         TEXT    NOT NULL UNIQUE,
+    archived     INTEGER NOT NULL,
+    gone_at_ms   INTEGER,
+    dev          INTEGER NOT NULL,
+    ino          INTEGER NOT NULL,
+    size         INTEGER NOT NULL,
+    mtime_ns     INTEGER NOT NULL,
+    generation   INTEGER NOT NULL,
+    offset       INTEGER NOT NULL,
+    open_end     INTEGER NOT NULL,
+    head_bytes   INTEGER NOT NULL,
+    head_digest  BLOB    NOT NULL,
+    tail_bytes   INTEGER NOT NULL,
+    tail_digest  BLOB    NOT NULL,
+    chain        BLOB    NOT NULL,
+    base         TEXT    NOT NULL,
+    thread_id    TEXT,
+    fold_version INTEGER NOT NULL,
+    head         TEXT    NOT NULL,
+    fold         BLOB    NOT NULL
+) STRICT;
+
+CREATE INDEX source_file_by_thread ON source_file (thread_id);
+
+-- The thread's current file, and the columns lists are filtered and ordered by.
+CREATE TABLE thread (
+    thread_id     TEXT PRIMARY KEY,
+    file_id       INTEGER NOT NULL REFERENCES source_file (file_id) ON DELETE CASCADE,
+    source        TEXT    NOT NULL,
+    cwd           TEXT,
+    updated_at_ms INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX thread_by_file ON thread (file_id);
+CREATE INDEX thread_by_update ON thread (updated_at_ms DESC, thread_id);
+CREATE INDEX thread_by_cwd ON thread (cwd, updated_at_ms DESC, thread_id);
+
+-- Up to 64 item rows in one blob; the other columns answer receipts without opening it.
+CREATE TABLE item_page (
+    file_id    INTEGER NOT NULL REFERENCES source_file (file_id) ON DELETE CASCADE,
+    generation INTEGER NOT NULL,
+    first_seq  INTEGER NOT NULL,
+    last_seq   INTEGER NOT NULL,
+    items      INTEGER NOT NULL,
+    tokens     INTEGER NOT NULL,
+    byte_start INTEGER NOT NULL,
+    byte_end   INTEGER NOT NULL,
+    rows       BLOB    NOT NULL,
+    PRIMARY KEY (file_id, generation, first_seq)
+) STRICT;
+
+-- The newest state of a file that the host saw after a thread touched it.
+CREATE TABLE file_observation (
+    thread_id      TEXT    NOT NULL,
+    path           TEXT    NOT NULL,
+    seq            INTEGER NOT NULL,
+    at_ms          INTEGER NOT NULL,
+    observed_at_ms INTEGER NOT NULL,
+    hash           TEXT,
+    size           INTEGER NOT NULL,
+    mtime_ms       INTEGER NOT NULL,
+    late           INTEGER NOT NULL,
+    PRIMARY KEY (thread_id, path)
+) STRICT, WITHOUT ROWID;
+
+-- Accepted plan, decision and fact updates, in the order they were accepted.
+CREATE TABLE semantic_update (
+    update_id     INTEGER PRIMARY KEY AUTOINCREMENT,
+    thread_id     TEXT    NOT NULL,
+    seq           INTEGER NOT NULL,
+    created_at_ms INTEGER NOT NULL,
+    body          TEXT    NOT NULL
+) STRICT;
+
+CREATE INDEX semantic_update_by_thread ON semantic_update (thread_id, update_id);
+
+-- One compaction: a summary row, the answer as it was given, and what undo puts back.
+CREATE TABLE compaction (
+    compaction_id TEXT PRIMARY KEY,
+    thread_id     TEXT,
+    created_at_ms INTEGER NOT NULL,
+    strategy_used TEXT    NOT NULL,
+    phase         TEXT    NOT NULL,
+    cause         TEXT    NOT NULL,
+    tokens_before INTEGER NOT NULL,
+    tokens_after  INTEGER NOT NULL,
+    seq           INTEGER NOT NULL,
+    duration_ms   INTEGER NOT NULL,
+    undone_at_ms  INTEGER,
+    result        BLOB    NOT NULL,
+    preimage      BLOB    NOT NULL
+) STRICT;
+
+CREATE INDEX compaction_by_thread ON compaction (thread_id, created_at_ms DESC, compaction_id DESC);
+CREATE INDEX compaction_by_time ON compaction (created_at_ms DESC, compaction_id DESC);

@@ -1,0 +1,223 @@
+//! What was read from transcripts, stored together with how far it was read.
+
+use std::collections::{BTreeSet, HashMap};
+
+use longhaul_core::fold::{Fold, Source, ThreadHead};
+use sqlx::{QueryBuilder, Sqlite, SqliteConnection};
+
+use crate::error::StoreError;
+use crate::file::{BaseState, Cursor, FileId, FileStat, base_word, source_word};
+use crate::observation::{self, Observation};
+use crate::page::{self, ItemPage};
+use crate::row::digest_bytes;
+use crate::store::Store;
+use crate::thread;
+
+/// Files written in one statement: 21 values each, under SQLite's 32,766.
+const FILES_PER_STATEMENT: usize = 500;
+
+/// What was read from some files; stored whole or not at all.
+#[derive(Debug, Default)]
+pub struct Batch {
+    /// Each file at most once.
+    pub files: Vec<FileCommit>,
+}
+
+/// What was read from one file.
+#[derive(Debug, Clone)]
+pub struct FileCommit {
+    /// Who wrote it.
+    pub source: Source,
+    /// Where it is; its key.
+    pub path: String,
+    /// The path under which the store knew it until now, when it was moved.
+    pub moved_from: Option<String>,
+    /// It lies in the agent's archive.
+    pub archived: bool,
+    /// What the file system said before it was read.
+    pub stat: FileStat,
+    /// How far it is folded after this batch.
+    pub cursor: Cursor,
+    /// Whether it was folded on top of another file.
+    pub base: BaseState,
+    /// Thread it belongs to.
+    pub thread_id: Option<String>,
+    /// Identity and totals after this batch.
+    pub head: ThreadHead,
+    /// The saved fold after this batch.
+    pub fold: Vec<u8>,
+    /// New pages, and the last one as it has grown.
+    pub pages: Vec<ItemPage>,
+    /// What the host saw of files this batch touched.
+    pub observations: Vec<Observation>,
+}
+
+/// What became of one file of a batch, in the order of the batch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Committed {
+    /// Its number.
+    pub file_id: FileId,
+    /// It is the file that speaks for its thread.
+    pub is_current: bool,
+}
+
+impl Store {
+    /// Stores a batch in one transaction: files, pages, observations, threads.
+    ///
+    /// Pages of other generations of its files go. Storing a batch again changes nothing.
+    ///
+    /// # Errors
+    /// `Busy`, `DiskFull`, `Corrupt`, `Io`: nothing was stored, and the same batch may be given
+    /// again.
+    pub async fn commit_batch(&self, batch: &Batch) -> Result<Vec<Committed>, StoreError> {
+        let pools = self.pools();
+        let mut transaction = pools.begin().await?;
+        let committed =
+            write(&mut transaction, batch).await.map_err(|error| pools.sorted(error))?;
+        transaction.commit().await.map_err(|error| pools.sorted(error))?;
+        Ok(committed)
+    }
+}
+
+async fn write(
+    connection: &mut SqliteConnection,
+    batch: &Batch,
+) -> Result<Vec<Committed>, sqlx::Error> {
+    for file in &batch.files {
+        if let Some(old) = &file.moved_from {
+            rename(connection, old, &file.path).await?;
+        }
+    }
+    let before = known(connection, &batch.files).await?;
+    let ids = upsert(connection, &batch.files).await?;
+    let id_of = |path: &str| FileId(ids.get(path).copied().unwrap_or_default());
+
+    let mut pages = Vec::new();
+    let mut threads: Vec<String> = Vec::new();
+    for file in &batch.files {
+        let id = id_of(&file.path);
+        if let Some((thread, generation)) = before.get(&file.path) {
+            threads.extend(thread.clone());
+            if *generation != file.cursor.generation.cast_signed() {
+                page::keep_only(connection, id, file.cursor.generation).await?;
+            }
+        }
+        pages.extend(file.pages.iter().map(|page| (id, file.cursor.generation, page)));
+        threads.extend(file.thread_id.clone());
+    }
+    page::write(connection, &pages).await?;
+    for file in &batch.files {
+        if let Some(thread_id) = &file.thread_id {
+            observation::write(connection, thread_id, &file.observations).await?;
+        }
+    }
+    let current: BTreeSet<i64> = thread::choose(connection, threads).await?;
+    let committed = batch.files.iter().map(|file| {
+        let file_id = id_of(&file.path);
+        Committed { file_id, is_current: current.contains(&file_id.0) }
+    });
+    Ok(committed.collect())
+}
+
+/// Gives a moved file its new path. A row that stood there (a file long gone) makes room.
+async fn rename(
+    connection: &mut SqliteConnection,
+    old: &str,
+    new: &str,
+) -> Result<(), sqlx::Error> {
+    let known: Option<(i64,)> = sqlx::query_as("SELECT file_id FROM source_file WHERE path = ?1")
+        .bind(old)
+        .fetch_optional(&mut *connection)
+        .await?;
+    let Some((file_id,)) = known else {
+        return Ok(());
+    };
+    sqlx::query("DELETE FROM source_file WHERE path = ?1 AND file_id <> ?2")
+        .bind(new)
+        .bind(file_id)
+        .execute(&mut *connection)
+        .await?;
+    sqlx::query("UPDATE source_file SET path = ?1, gone_at_ms = NULL WHERE file_id = ?2")
+        .bind(new)
+        .bind(file_id)
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+/// Thread and generation of the files that are known already, by path.
+async fn known(
+    connection: &mut SqliteConnection,
+    files: &[FileCommit],
+) -> Result<HashMap<String, (Option<String>, i64)>, sqlx::Error> {
+    let mut known = HashMap::new();
+    for chunk in files.chunks(FILES_PER_STATEMENT) {
+        let mut query = QueryBuilder::<Sqlite>::new(
+            "SELECT path, thread_id, generation FROM source_file WHERE path IN (",
+        );
+        let mut list = query.separated(", ");
+        for file in chunk {
+            list.push_bind(file.path.as_str());
+        }
+        query.push(")");
+        let rows: Vec<(String, Option<String>, i64)> =
+            query.build_query_as().fetch_all(&mut *connection).await?;
+        known.extend(rows.into_iter().map(|(path, thread, at)| (path, (thread, at))));
+    }
+    Ok(known)
+}
+
+/// Writes the file rows; returns their numbers by path.
+async fn upsert(
+    connection: &mut SqliteConnection,
+    files: &[FileCommit],
+) -> Result<HashMap<String, i64>, sqlx::Error> {
+    let mut ids = HashMap::new();
+    for chunk in files.chunks(FILES_PER_STATEMENT) {
+        let mut query = QueryBuilder::<Sqlite>::new(
+            "INSERT INTO source_file (source, path, archived, dev, ino, size, mtime_ns, \
+             generation, offset, open_end, head_bytes, head_digest, tail_bytes, tail_digest, \
+             chain, base, thread_id, fold_version, head, fold) ",
+        );
+        query.push_values(chunk, bind_file);
+        query.push(
+            " ON CONFLICT (path) DO UPDATE SET source = excluded.source, \
+             archived = excluded.archived, gone_at_ms = NULL, dev = excluded.dev, \
+             ino = excluded.ino, size = excluded.size, mtime_ns = excluded.mtime_ns, \
+             generation = excluded.generation, offset = excluded.offset, \
+             open_end = excluded.open_end, head_bytes = excluded.head_bytes, \
+             head_digest = excluded.head_digest, tail_bytes = excluded.tail_bytes, \
+             tail_digest = excluded.tail_digest, chain = excluded.chain, base = excluded.base, \
+             thread_id = excluded.thread_id, fold_version = excluded.fold_version, \
+             head = excluded.head, fold = excluded.fold RETURNING path, file_id",
+        );
+        let rows: Vec<(String, i64)> = query.build_query_as().fetch_all(&mut *connection).await?;
+        ids.extend(rows);
+    }
+    Ok(ids)
+}
+
+fn bind_file(mut row: sqlx::query_builder::Separated<'_, Sqlite, &'static str>, file: &FileCommit) {
+    // A head holds only numbers and strings: serialising it to memory cannot fail.
+    let head = serde_json::to_string(&file.head).unwrap_or_default();
+    row.push_bind(source_word(file.source))
+        .push_bind(file.path.clone())
+        .push_bind(file.archived)
+        .push_bind(file.stat.dev.cast_signed())
+        .push_bind(file.stat.ino.cast_signed())
+        .push_bind(file.stat.size.cast_signed())
+        .push_bind(file.stat.mtime_ns)
+        .push_bind(file.cursor.generation.cast_signed())
+        .push_bind(file.cursor.offset.cast_signed())
+        .push_bind(file.cursor.open_end)
+        .push_bind(file.cursor.head_bytes.cast_signed())
+        .push_bind(digest_bytes(file.cursor.head_digest))
+        .push_bind(file.cursor.tail_bytes.cast_signed())
+        .push_bind(digest_bytes(file.cursor.tail_digest))
+        .push_bind(digest_bytes(file.cursor.chain))
+        .push_bind(base_word(file.base))
+        .push_bind(file.thread_id.clone())
+        .push_bind(Fold::VERSION)
+        .push_bind(head)
+        .push_bind(file.fold.clone());
+}

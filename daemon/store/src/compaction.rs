@@ -1,0 +1,197 @@
+//! Compactions: what was asked, what came of it, and what undo puts back.
+
+use sqlx::sqlite::SqliteRow;
+use sqlx::{QueryBuilder, Sqlite};
+
+use crate::error::StoreError;
+use crate::row::{get, unsigned};
+use crate::store::Store;
+
+/// The summary of one compaction, as lists show it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CompactionRow {
+    /// Its id.
+    pub compaction_id: String,
+    /// Thread it was made of; `None` for given items.
+    pub thread_id: Option<String>,
+    /// When, Unix milliseconds.
+    pub created_at_ms: i64,
+    /// Rung of the ladder that answered.
+    pub strategy_used: String,
+    /// Where in a turn.
+    pub phase: String,
+    /// What asked for it.
+    pub trigger: String,
+    /// Estimated tokens of the history before.
+    pub tokens_before: u64,
+    /// Estimated tokens of the replacement.
+    pub tokens_after: u64,
+    /// Line of the thread it was made at.
+    pub seq: u64,
+    /// How long it took.
+    pub duration_ms: u64,
+    /// When it was undone, Unix milliseconds.
+    pub undone_at_ms: Option<i64>,
+}
+
+/// What a list does not show; opaque to the store.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CompactionBody {
+    /// The answer as it was given.
+    pub result: Vec<u8>,
+    /// What the history was, or how to get it back.
+    pub preimage: Vec<u8>,
+}
+
+/// The last compaction of a page: the next one starts after it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CompactionCursor {
+    /// When it was made, Unix milliseconds.
+    pub created_at_ms: i64,
+    /// Its id.
+    pub compaction_id: String,
+}
+
+impl Store {
+    /// Stores a compaction; one with the same id is left as it is.
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub async fn compaction_insert(
+        &self,
+        row: &CompactionRow,
+        body: &CompactionBody,
+    ) -> Result<(), StoreError> {
+        let pools = self.pools();
+        let sorted = |error| pools.sorted(error);
+        let mut transaction = pools.begin().await?;
+        sqlx::query(
+            "INSERT INTO compaction (compaction_id, thread_id, created_at_ms, strategy_used, \
+             phase, cause, tokens_before, tokens_after, seq, duration_ms, undone_at_ms, result, \
+             preimage) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13) \
+             ON CONFLICT (compaction_id) DO NOTHING",
+        )
+        .bind(row.compaction_id.as_str())
+        .bind(row.thread_id.as_deref())
+        .bind(row.created_at_ms)
+        .bind(row.strategy_used.as_str())
+        .bind(row.phase.as_str())
+        .bind(row.trigger.as_str())
+        .bind(row.tokens_before.cast_signed())
+        .bind(row.tokens_after.cast_signed())
+        .bind(row.seq.cast_signed())
+        .bind(row.duration_ms.cast_signed())
+        .bind(row.undone_at_ms)
+        .bind(body.result.as_slice())
+        .bind(body.preimage.as_slice())
+        .execute(&mut *transaction)
+        .await
+        .map_err(sorted)?;
+        transaction.commit().await.map_err(sorted)
+    }
+
+    /// The compaction of that id.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub async fn compaction_get(
+        &self,
+        compaction_id: &str,
+    ) -> Result<Option<(CompactionRow, CompactionBody)>, StoreError> {
+        let pools = self.pools();
+        sqlx::query("SELECT * FROM compaction WHERE compaction_id = ?1")
+            .bind(compaction_id)
+            .try_map(|row| {
+                let body = CompactionBody {
+                    result: get(&row, "result")?,
+                    preimage: get(&row, "preimage")?,
+                };
+                Ok((compaction_row(&row)?, body))
+            })
+            .fetch_optional(pools.reader())
+            .await
+            .map_err(|error| pools.sorted(error))
+    }
+
+    /// Compactions, newest first, at most `limit`, and where the next page starts.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub async fn compaction_list(
+        &self,
+        thread_id: Option<&str>,
+        limit: u32,
+        after: Option<&CompactionCursor>,
+    ) -> Result<(Vec<CompactionRow>, Option<CompactionCursor>), StoreError> {
+        let pools = self.pools();
+        let mut query = QueryBuilder::<Sqlite>::new(
+            "SELECT compaction_id, thread_id, created_at_ms, strategy_used, phase, cause, \
+             tokens_before, tokens_after, seq, duration_ms, undone_at_ms FROM compaction \
+             WHERE true",
+        );
+        if let Some(thread_id) = thread_id {
+            query.push(" AND thread_id = ").push_bind(thread_id);
+        }
+        if let Some(after) = after {
+            query.push(" AND (created_at_ms, compaction_id) < (").push_bind(after.created_at_ms);
+            query.push(", ").push_bind(&after.compaction_id).push(")");
+        }
+        query.push(" ORDER BY created_at_ms DESC, compaction_id DESC LIMIT ");
+        query.push_bind(i64::from(limit) + 1);
+        let mut rows = query
+            .build()
+            .try_map(|row: SqliteRow| compaction_row(&row))
+            .fetch_all(pools.reader())
+            .await
+            .map_err(|error| pools.sorted(error))?;
+        let more = rows.len() > limit as usize;
+        rows.truncate(limit as usize);
+        let next = rows.last().filter(|_| more).map(|row| CompactionCursor {
+            created_at_ms: row.created_at_ms,
+            compaction_id: row.compaction_id.clone(),
+        });
+        Ok((rows, next))
+    }
+
+    /// Marks a compaction as undone at `at_ms`. Returns the time that now stands: an earlier undo
+    /// keeps its own; `None` when there is no such compaction.
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub async fn compaction_mark_undone(
+        &self,
+        compaction_id: &str,
+        at_ms: i64,
+    ) -> Result<Option<i64>, StoreError> {
+        let pools = self.pools();
+        let sorted = |error| pools.sorted(error);
+        let mut transaction = pools.begin().await?;
+        let row: Option<(i64,)> = sqlx::query_as(
+            "UPDATE compaction SET undone_at_ms = coalesce(undone_at_ms, ?2) \
+             WHERE compaction_id = ?1 RETURNING undone_at_ms",
+        )
+        .bind(compaction_id)
+        .bind(at_ms)
+        .fetch_optional(&mut *transaction)
+        .await
+        .map_err(sorted)?;
+        transaction.commit().await.map_err(sorted)?;
+        Ok(row.map(|row| row.0))
+    }
+}
+
+fn compaction_row(row: &SqliteRow) -> Result<CompactionRow, sqlx::Error> {
+    Ok(CompactionRow {
+        compaction_id: get(row, "compaction_id")?,
+        thread_id: get(row, "thread_id")?,
+        created_at_ms: get(row, "created_at_ms")?,
+        strategy_used: get(row, "strategy_used")?,
+        phase: get(row, "phase")?,
+        trigger: get(row, "cause")?,
+        tokens_before: unsigned(row, "tokens_before")?,
+        tokens_after: unsigned(row, "tokens_after")?,
+        seq: unsigned(row, "seq")?,
+        duration_ms: unsigned(row, "duration_ms")?,
+        undone_at_ms: get(row, "undone_at_ms")?,
+    })
+}

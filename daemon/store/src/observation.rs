@@ -1,0 +1,112 @@
+//! What the host saw of files a thread read or changed.
+
+use longhaul_core::digest::ContentHash;
+use sqlx::{QueryBuilder, Sqlite, SqliteConnection};
+
+use crate::error::StoreError;
+use crate::row::{get, unsigned};
+use crate::store::Store;
+
+/// Observations kept for a thread; those of the oldest touches go first.
+pub const OBSERVATIONS_PER_THREAD_MAX: u32 = 2_048;
+
+/// The state of one file after a thread touched it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Observation {
+    /// Path as the agent wrote it.
+    pub path: String,
+    /// Line that touched it.
+    pub seq: u64,
+    /// Time of that line, Unix milliseconds; 0 unknown.
+    pub at_ms: i64,
+    /// When the host looked, Unix milliseconds.
+    pub observed_at_ms: i64,
+    /// SHA-256 of its content; `None` when there was no file.
+    pub hash: Option<ContentHash>,
+    /// Its bytes.
+    pub size: u64,
+    /// Its modification time, Unix milliseconds.
+    pub mtime_ms: i64,
+    /// It was changed again between the line and the look: the hash is not what the agent saw.
+    pub late: bool,
+}
+
+impl Store {
+    /// The newest observation of each file the thread touched, in order of path.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub async fn observations(&self, thread_id: &str) -> Result<Vec<Observation>, StoreError> {
+        let pools = self.pools();
+        sqlx::query(
+            "SELECT path, seq, at_ms, observed_at_ms, hash, size, mtime_ms, late \
+             FROM file_observation WHERE thread_id = ?1 ORDER BY path",
+        )
+        .bind(thread_id)
+        .try_map(|row| {
+            let hash: Option<&str> = get(&row, "hash")?;
+            Ok(Observation {
+                path: get(&row, "path")?,
+                seq: unsigned(&row, "seq")?,
+                at_ms: get(&row, "at_ms")?,
+                observed_at_ms: get(&row, "observed_at_ms")?,
+                hash: hash.and_then(|hash| ContentHash::parse(hash).ok()),
+                size: unsigned(&row, "size")?,
+                mtime_ms: get(&row, "mtime_ms")?,
+                late: get(&row, "late")?,
+            })
+        })
+        .fetch_all(pools.reader())
+        .await
+        .map_err(|error| pools.sorted(error))
+    }
+}
+
+/// Writes observations of a thread. A later touch replaces an earlier one; of two looks at the same
+/// touch the first stands unless it was late and the second is not, so that reading a transcript
+/// again cannot replace what was seen in time.
+pub(crate) async fn write(
+    connection: &mut SqliteConnection,
+    thread_id: &str,
+    observations: &[Observation],
+) -> Result<(), sqlx::Error> {
+    if observations.is_empty() {
+        return Ok(());
+    }
+    for chunk in observations.chunks(500) {
+        let mut query = QueryBuilder::<Sqlite>::new(
+            "INSERT INTO file_observation \
+             (thread_id, path, seq, at_ms, observed_at_ms, hash, size, mtime_ms, late) ",
+        );
+        query.push_values(chunk, |mut row, seen| {
+            row.push_bind(thread_id)
+                .push_bind(seen.path.as_str())
+                .push_bind(seen.seq.cast_signed())
+                .push_bind(seen.at_ms)
+                .push_bind(seen.observed_at_ms)
+                .push_bind(seen.hash.as_ref().map(ContentHash::as_str))
+                .push_bind(seen.size.cast_signed())
+                .push_bind(seen.mtime_ms)
+                .push_bind(seen.late);
+        });
+        query.push(
+            " ON CONFLICT (thread_id, path) DO UPDATE SET seq = excluded.seq, \
+             at_ms = excluded.at_ms, observed_at_ms = excluded.observed_at_ms, \
+             hash = excluded.hash, size = excluded.size, mtime_ms = excluded.mtime_ms, \
+             late = excluded.late \
+             WHERE (excluded.at_ms, excluded.seq) > (at_ms, seq) \
+             OR ((excluded.at_ms, excluded.seq) = (at_ms, seq) AND late AND NOT excluded.late)",
+        );
+        query.build().execute(&mut *connection).await?;
+    }
+    sqlx::query(
+        "DELETE FROM file_observation WHERE thread_id = ?1 AND path IN (\
+         SELECT path FROM file_observation WHERE thread_id = ?1 \
+         ORDER BY at_ms DESC, seq DESC, path LIMIT -1 OFFSET ?2)",
+    )
+    .bind(thread_id)
+    .bind(OBSERVATIONS_PER_THREAD_MAX)
+    .execute(connection)
+    .await?;
+    Ok(())
+}

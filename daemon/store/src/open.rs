@@ -1,0 +1,102 @@
+//! Opening a database that may be absent, old, newer, damaged or not a database at all.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use crate::error::StoreError;
+use crate::pool::Pools;
+use crate::schema::{self, SCHEMA_VERSION};
+
+/// Largest file that is checked page by page at every start. SQLite checks about 1 GB a second, so
+/// this costs at most a few tens of milliseconds; damage in a larger file shows itself when the
+/// damaged page is read, and [`crate::Store::recover`] answers it then.
+const CHECK_BYTES_MAX: u64 = 64 << 20;
+
+/// What opening found and did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Opened {
+    /// The database is new and empty.
+    pub created: bool,
+    /// Where a damaged database was moved to.
+    pub moved_aside: Option<PathBuf>,
+    /// Version of the schema now.
+    pub schema_version: u32,
+}
+
+/// Opens `path`; a damaged file is moved aside (never deleted) and an empty one made.
+pub(crate) async fn open(path: &Path, now_ms: i64) -> Result<(Pools, Opened), StoreError> {
+    match try_open(path).await {
+        Err(StoreError::Corrupt { detail, .. }) => {
+            tracing::warn!(path = %path.display(), detail, "database is corrupt, moving it aside");
+            let moved = move_aside(path, now_ms)?;
+            let (pools, _) = try_open(path).await?;
+            let opened =
+                Opened { created: true, moved_aside: Some(moved), schema_version: SCHEMA_VERSION };
+            Ok((pools, opened))
+        }
+        Err(error) => Err(error),
+        Ok((pools, created)) => {
+            let opened = Opened { created, moved_aside: None, schema_version: SCHEMA_VERSION };
+            Ok((pools, opened))
+        }
+    }
+}
+
+async fn try_open(path: &Path) -> Result<(Pools, bool), StoreError> {
+    let bytes = std::fs::metadata(path).map(|meta| meta.len()).unwrap_or(0);
+    let pools = Pools::open(path).await?;
+    let found = prepare(&pools, bytes).await;
+    match found {
+        Ok(found) => Ok((pools, found == 0)),
+        Err(error) => {
+            pools.close().await;
+            Err(error)
+        }
+    }
+}
+
+async fn prepare(pools: &Pools, bytes: u64) -> Result<u32, StoreError> {
+    let found = schema::migrate(pools).await?;
+    if found > 0 && bytes <= CHECK_BYTES_MAX {
+        check(pools).await?;
+    }
+    Ok(found)
+}
+
+/// Reads every page; `Corrupt` with the first fault found.
+pub(crate) async fn check(pools: &Pools) -> Result<(), StoreError> {
+    let (verdict,): (String,) = sqlx::query_as("PRAGMA quick_check(1)")
+        .fetch_one(pools.writer())
+        .await
+        .map_err(|error| pools.sorted(error))?;
+    if verdict == "ok" {
+        Ok(())
+    } else {
+        Err(StoreError::Corrupt { path: pools.path.clone(), detail: verdict })
+    }
+}
+
+/// Renames the database with its `-wal` and `-shm` to `<name>.corrupt-<now_ms>`.
+///
+/// The main file goes last: a kill in between leaves a damaged main file without its log, which the
+/// next start moves aside in turn. A log left behind would be replayed into the new database.
+pub(crate) fn move_aside(path: &Path, now_ms: i64) -> Result<PathBuf, StoreError> {
+    let target = with_suffix(path, &format!(".corrupt-{now_ms}"));
+    for part in ["-wal", "-shm", ""] {
+        let from = with_suffix(path, part);
+        match std::fs::rename(&from, with_suffix(&target, part)) {
+            Ok(()) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => {
+                return Err(StoreError::Access { path: from, detail: error.to_string() });
+            }
+        }
+    }
+    Ok(target)
+}
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(suffix);
+    PathBuf::from(name)
+}

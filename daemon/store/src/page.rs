@@ -1,0 +1,199 @@
+//! Pages of item rows.
+
+use longhaul_core::item::{ItemRow, decode_page, encode_page};
+use sqlx::sqlite::SqliteRow;
+use sqlx::{QueryBuilder, Sqlite, SqliteConnection};
+
+use crate::error::StoreError;
+use crate::file::FileId;
+use crate::row::{get, unsigned};
+use crate::store::Store;
+
+/// Pages written in one statement: 9 values each, under SQLite's 32,766.
+const PAGES_PER_STATEMENT: usize = 500;
+
+/// What a page covers, without its rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PageHead {
+    /// Line of its first item.
+    pub first_seq: u64,
+    /// Line of its last item.
+    pub last_seq: u64,
+    /// Items in it, at most [`longhaul_core::item::PAGE_ITEMS`].
+    pub items: u64,
+    /// Their estimated tokens together.
+    pub tokens: u64,
+    /// First byte of the first item in the (decompressed) file.
+    pub byte_start: u64,
+    /// First byte after the last item's line, newline not counted.
+    pub byte_end: u64,
+}
+
+/// A page to be written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ItemPage {
+    /// What it covers.
+    pub head: PageHead,
+    /// Its rows as [`encode_page`] renders them.
+    pub rows: Vec<u8>,
+}
+
+impl ItemPage {
+    /// Makes a page of consecutive rows; `None` for no rows.
+    pub fn of(rows: &[ItemRow]) -> Option<Self> {
+        let (first, last) = (rows.first()?, rows.last()?);
+        let head = PageHead {
+            first_seq: first.seq,
+            last_seq: last.seq,
+            items: rows.len() as u64,
+            tokens: rows.iter().map(|row| row.tokens).sum(),
+            byte_start: first.offset,
+            byte_end: last.offset + last.bytes,
+        };
+        Some(Self { head, rows: encode_page(rows) })
+    }
+}
+
+impl Store {
+    /// The heads of all pages of a file's generation, in order.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub async fn page_heads(
+        &self,
+        file: FileId,
+        generation: u64,
+    ) -> Result<Vec<PageHead>, StoreError> {
+        let pools = self.pools();
+        sqlx::query(
+            "SELECT first_seq, last_seq, items, tokens, byte_start, byte_end FROM item_page \
+             WHERE file_id = ?1 AND generation = ?2 ORDER BY first_seq",
+        )
+        .bind(file.0)
+        .bind(generation.cast_signed())
+        .try_map(|row| page_head(&row))
+        .fetch_all(pools.reader())
+        .await
+        .map_err(|error| pools.sorted(error))
+    }
+
+    /// The rows of the page that starts at `first_seq`.
+    ///
+    /// # Errors
+    /// Those of reading; `Undecodable` when another version wrote the page.
+    pub async fn page(
+        &self,
+        file: FileId,
+        generation: u64,
+        first_seq: u64,
+    ) -> Result<Option<Vec<ItemRow>>, StoreError> {
+        let rows = self.page_before(file, generation, first_seq).await?;
+        Ok(rows.filter(|rows| rows.first().is_some_and(|row| row.seq == first_seq)))
+    }
+
+    /// The rows of the last page: the one that grows.
+    ///
+    /// # Errors
+    /// As [`Store::page`].
+    pub async fn last_page(
+        &self,
+        file: FileId,
+        generation: u64,
+    ) -> Result<Option<Vec<ItemRow>>, StoreError> {
+        self.page_before(file, generation, i64::MAX.cast_unsigned()).await
+    }
+
+    /// The item whose line is `seq`; `None` when that line holds no item.
+    ///
+    /// # Errors
+    /// As [`Store::page`].
+    pub async fn item_at(
+        &self,
+        file: FileId,
+        generation: u64,
+        seq: u64,
+    ) -> Result<Option<ItemRow>, StoreError> {
+        let rows = self.page_before(file, generation, seq).await?;
+        Ok(rows.and_then(|rows| rows.into_iter().find(|row| row.seq == seq)))
+    }
+
+    /// The rows of the last page that starts at or before `seq`.
+    async fn page_before(
+        &self,
+        file: FileId,
+        generation: u64,
+        seq: u64,
+    ) -> Result<Option<Vec<ItemRow>>, StoreError> {
+        let pools = self.pools();
+        let bytes: Option<(Vec<u8>,)> = sqlx::query_as(
+            "SELECT rows FROM item_page WHERE file_id = ?1 AND generation = ?2 \
+             AND first_seq <= ?3 ORDER BY first_seq DESC LIMIT 1",
+        )
+        .bind(file.0)
+        .bind(generation.cast_signed())
+        .bind(seq.cast_signed())
+        .fetch_optional(pools.reader())
+        .await
+        .map_err(|error| pools.sorted(error))?;
+        bytes
+            .map(|(bytes,)| decode_page(&bytes))
+            .transpose()
+            .map_err(|error| StoreError::Undecodable { what: "page", detail: error.to_string() })
+    }
+}
+
+fn page_head(row: &SqliteRow) -> Result<PageHead, sqlx::Error> {
+    Ok(PageHead {
+        first_seq: unsigned(row, "first_seq")?,
+        last_seq: unsigned(row, "last_seq")?,
+        items: get::<i64>(row, "items")?.cast_unsigned(),
+        tokens: unsigned(row, "tokens")?,
+        byte_start: unsigned(row, "byte_start")?,
+        byte_end: unsigned(row, "byte_end")?,
+    })
+}
+
+/// Writes pages; one that is there already (the growing last page) is replaced.
+pub(crate) async fn write(
+    connection: &mut SqliteConnection,
+    pages: &[(FileId, u64, &ItemPage)],
+) -> Result<(), sqlx::Error> {
+    for chunk in pages.chunks(PAGES_PER_STATEMENT) {
+        let mut query = QueryBuilder::<Sqlite>::new(
+            "INSERT INTO item_page (file_id, generation, first_seq, last_seq, items, tokens, \
+             byte_start, byte_end, rows) ",
+        );
+        query.push_values(chunk, |mut row, (file, generation, page)| {
+            row.push_bind(file.0)
+                .push_bind(generation.cast_signed())
+                .push_bind(page.head.first_seq.cast_signed())
+                .push_bind(page.head.last_seq.cast_signed())
+                .push_bind(page.head.items.cast_signed())
+                .push_bind(page.head.tokens.cast_signed())
+                .push_bind(page.head.byte_start.cast_signed())
+                .push_bind(page.head.byte_end.cast_signed())
+                .push_bind(page.rows.as_slice());
+        });
+        query.push(
+            " ON CONFLICT (file_id, generation, first_seq) DO UPDATE SET \
+             last_seq = excluded.last_seq, items = excluded.items, tokens = excluded.tokens, \
+             byte_start = excluded.byte_start, byte_end = excluded.byte_end, rows = excluded.rows",
+        );
+        query.build().execute(&mut *connection).await?;
+    }
+    Ok(())
+}
+
+/// Deletes the pages of every generation of `file` but this one.
+pub(crate) async fn keep_only(
+    connection: &mut SqliteConnection,
+    file: FileId,
+    generation: u64,
+) -> Result<(), sqlx::Error> {
+    sqlx::query("DELETE FROM item_page WHERE file_id = ?1 AND generation <> ?2")
+        .bind(file.0)
+        .bind(generation.cast_signed())
+        .execute(connection)
+        .await?;
+    Ok(())
+}

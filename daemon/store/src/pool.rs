@@ -1,0 +1,102 @@
+//! One writer, few readers: the connections and their settings.
+//!
+//! Eight writers on one SQLite file are slower than one and wait in `busy_timeout` naps with a tail
+//! fifty times longer (measured, see ARCHITECTURE.md), so the write pool holds exactly one
+//! connection and hands it out in order. Readers see the last committed state and never wait.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use sqlx::sqlite::{
+    SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
+};
+use sqlx::{Sqlite, Transaction};
+
+use crate::error::StoreError;
+
+/// Milliseconds a writer waits for another process's write lock.
+pub const BUSY_TIMEOUT_MS: u64 = 5_000;
+
+/// Read-only connections: one for a long list, one for the requests beside it.
+const READERS: u32 = 2;
+
+/// Page cache of a connection in KiB. The working set is a few index pages and one page of items;
+/// what the cache would add beyond that is the kernel's anyway.
+const CACHE_KIB: u32 = 1_024;
+
+/// Bytes the write-ahead log keeps on disk between checkpoints.
+const WAL_BYTES_KEPT: u32 = 4 << 20;
+
+/// The connections to one database file.
+#[derive(Debug, Clone)]
+pub(crate) struct Pools {
+    pub(crate) path: PathBuf,
+    writer: SqlitePool,
+    reader: SqlitePool,
+}
+
+impl Pools {
+    /// Opens the writer, creating the file if need be. The readers connect when first used.
+    pub(crate) async fn open(path: &Path) -> Result<Self, StoreError> {
+        let options = settings(path).create_if_missing(true);
+        let writer = pool(1)
+            .connect_with(options.clone())
+            .await
+            .map_err(|error| StoreError::sorted(path, error))?;
+        let reader = pool(READERS).connect_lazy_with(settings(path).read_only(true));
+        Ok(Self { path: path.to_owned(), writer, reader })
+    }
+
+    /// Begins a write transaction. IMMEDIATE takes the write lock at once: a deferred transaction
+    /// that reads first cannot be upgraded when another process wrote meanwhile.
+    pub(crate) async fn begin(&self) -> Result<Transaction<'static, Sqlite>, StoreError> {
+        self.writer.begin_with("BEGIN IMMEDIATE").await.map_err(|error| self.sorted(error))
+    }
+
+    /// The readers.
+    pub(crate) fn reader(&self) -> &SqlitePool {
+        &self.reader
+    }
+
+    /// The writer outside a transaction, for pragmas.
+    pub(crate) fn writer(&self) -> &SqlitePool {
+        &self.writer
+    }
+
+    /// Sorts an error and names this database in it.
+    pub(crate) fn sorted(&self, error: sqlx::Error) -> StoreError {
+        StoreError::sorted(&self.path, error)
+    }
+
+    /// Closes all connections; the last one folds the write-ahead log into the file.
+    pub(crate) async fn close(&self) {
+        self.reader.close().await;
+        self.writer.close().await;
+    }
+}
+
+fn pool(connections: u32) -> SqlitePoolOptions {
+    // No lifetime and no idle limit: each would need a timer, and an idle daemon has none.
+    SqlitePoolOptions::new()
+        .max_connections(connections)
+        .min_connections(0)
+        .max_lifetime(None)
+        .idle_timeout(None)
+        .test_before_acquire(false)
+        .acquire_timeout(Duration::from_secs(30))
+}
+
+fn settings(path: &Path) -> SqliteConnectOptions {
+    // NORMAL: after a power cut the last commits may be missing but never torn, and what is
+    // missing is read from the transcripts again.
+    SqliteConnectOptions::new()
+        .filename(path)
+        .journal_mode(SqliteJournalMode::Wal)
+        .synchronous(SqliteSynchronous::Normal)
+        .foreign_keys(true)
+        .busy_timeout(Duration::from_millis(BUSY_TIMEOUT_MS))
+        .pragma("cache_size", format!("-{CACHE_KIB}"))
+        .pragma("mmap_size", "0")
+        .pragma("journal_size_limit", WAL_BYTES_KEPT.to_string())
+        .statement_cache_capacity(32)
+}

@@ -1,0 +1,34 @@
+//! Reading typed values out of rows.
+
+use longhaul_core::digest::Digest128;
+use sqlx::sqlite::SqliteRow;
+use sqlx::{Row as _, Sqlite};
+
+/// A column that holds a non-negative number. SQLite has only signed ones; a device number or an
+/// offset over 2⁶³ goes in and comes out bit for bit.
+pub(crate) fn unsigned(row: &SqliteRow, column: &str) -> Result<u64, sqlx::Error> {
+    row.try_get::<i64, _>(column).map(i64::cast_unsigned)
+}
+
+/// A column that holds 16 digest bytes.
+pub(crate) fn digest(row: &SqliteRow, column: &str) -> Result<Digest128, sqlx::Error> {
+    let bytes: Vec<u8> = row.try_get(column)?;
+    let bytes = <[u8; 16]>::try_from(bytes).map_err(|bytes| sqlx::Error::ColumnDecode {
+        index: column.to_owned(),
+        source: format!("{} bytes are no digest", bytes.len()).into(),
+    })?;
+    Ok(Digest128(u128::from_be_bytes(bytes)))
+}
+
+/// The bytes a digest is stored as.
+pub(crate) fn digest_bytes(digest: Digest128) -> Vec<u8> {
+    digest.0.to_be_bytes().to_vec()
+}
+
+/// Any other column.
+pub(crate) fn get<'r, T>(row: &'r SqliteRow, column: &str) -> Result<T, sqlx::Error>
+where
+    T: sqlx::Decode<'r, Sqlite> + sqlx::Type<Sqlite>,
+{
+    row.try_get(column)
+}

@@ -1,0 +1,105 @@
+//! Migrations: numbered SQL files, applied in order, each in its own transaction.
+//!
+//! `PRAGMA user_version` is the number of the last one applied, written in the same transaction: a
+//! kill leaves the step whole or absent. A shipped migration is never edited.
+
+use sqlx::{Connection as _, Executor as _};
+
+use crate::error::StoreError;
+use crate::pool::Pools;
+
+/// Marks the file as ours (`application_id`): "lhDB".
+const APPLICATION_ID: u32 = 0x6c68_4442;
+
+/// Version reached when all migrations are applied.
+pub const SCHEMA_VERSION: u32 = 1;
+
+struct Migration {
+    version: u32,
+    sql: &'static str,
+}
+
+const MIGRATIONS: &[Migration] =
+    &[Migration { version: SCHEMA_VERSION, sql: include_str!("../migrations/0001_init.sql") }];
+
+/// Brings the database to [`SCHEMA_VERSION`]; returns the version it had.
+///
+/// # Errors
+/// `SchemaTooNew` for a newer file, `Corrupt` for a file of another application.
+pub(crate) async fn migrate(pools: &Pools) -> Result<u32, StoreError> {
+    let (found, application) = versions(pools).await?;
+    if application != 0 && application != APPLICATION_ID {
+        let detail = format!("application_id {application:#x} is not longhaul's");
+        return Err(StoreError::Corrupt { path: pools.path.clone(), detail });
+    }
+    if found > SCHEMA_VERSION {
+        let path = pools.path.clone();
+        return Err(StoreError::SchemaTooNew { path, found, known: SCHEMA_VERSION });
+    }
+    for migration in MIGRATIONS.iter().filter(|migration| migration.version > found) {
+        apply(pools, migration).await?;
+    }
+    Ok(found)
+}
+
+async fn apply(pools: &Pools, migration: &Migration) -> Result<(), StoreError> {
+    let sorted = |error| pools.sorted(error);
+    let mut connection = pools.writer().acquire().await.map_err(sorted)?;
+    let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await.map_err(sorted)?;
+    // Two daemons may meet here: the second finds the work done once it holds the lock.
+    let (now,): (i64,) = sqlx::query_as("SELECT user_version FROM pragma_user_version")
+        .fetch_one(&mut *transaction)
+        .await
+        .map_err(sorted)?;
+    if now >= i64::from(migration.version) {
+        return Ok(());
+    }
+    transaction.execute(sqlx::raw_sql(migration.sql)).await.map_err(sorted)?;
+    let stamp = format!(
+        "PRAGMA user_version = {}; PRAGMA application_id = {APPLICATION_ID};",
+        migration.version
+    );
+    transaction.execute(sqlx::raw_sql(sqlx::AssertSqlSafe(stamp))).await.map_err(sorted)?;
+    transaction.commit().await.map_err(sorted)
+}
+
+async fn versions(pools: &Pools) -> Result<(u32, u32), StoreError> {
+    let row: (i64, i64) = sqlx::query_as(
+        "SELECT v.user_version, a.application_id \
+         FROM pragma_user_version v, pragma_application_id a",
+    )
+    .fetch_one(pools.writer())
+    .await
+    .map_err(|error| pools.sorted(error))?;
+    // Both are 32-bit fields of the file's header; a negative one is as foreign as a huge one.
+    Ok((u32::try_from(row.0).unwrap_or(u32::MAX), u32::try_from(row.1).unwrap_or(u32::MAX)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn objects(pools: &Pools) -> Vec<(String, String, Option<String>)> {
+        sqlx::query_as("SELECT type, name, sql FROM sqlite_schema ORDER BY type, name")
+            .fetch_all(pools.writer())
+            .await
+            .unwrap()
+    }
+
+    #[tokio::test]
+    async fn migrations_in_order_equal_the_whole_schema() {
+        let folder = tempfile::tempdir().unwrap();
+        let stepwise = Pools::open(&folder.path().join("a.db")).await.unwrap();
+        assert_eq!(migrate(&stepwise).await.unwrap(), 0);
+        let whole = Pools::open(&folder.path().join("b.db")).await.unwrap();
+        sqlx::raw_sql(include_str!("../schema.sql")).execute(whole.writer()).await.unwrap();
+        assert_eq!(objects(&stepwise).await, objects(&whole).await);
+        assert_eq!(migrate(&stepwise).await.unwrap(), SCHEMA_VERSION, "a second run does nothing");
+    }
+
+    #[test]
+    fn migrations_are_numbered_without_gaps() {
+        let numbers: Vec<u32> = MIGRATIONS.iter().map(|migration| migration.version).collect();
+        assert_eq!(numbers, (1..=SCHEMA_VERSION).collect::<Vec<_>>());
+    }
+}

@@ -1,0 +1,121 @@
+//! The handle: opening, recovering, closing.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use crate::error::StoreError;
+use crate::open::{self, Opened};
+use crate::pool::Pools;
+
+/// The database. Cheap to clone; all clones share the connections.
+#[derive(Debug, Clone)]
+pub struct Store {
+    path: Arc<Path>,
+    // Behind a lock only so that `recover` can put new connections in; held for a clone, never
+    // across an await.
+    pools: Arc<RwLock<Pools>>,
+    recovering: Arc<tokio::sync::Mutex<()>>,
+}
+
+impl Store {
+    /// Opens or creates the database at `path`, whose folder must exist.
+    ///
+    /// `now_ms` names a damaged file that is moved aside: `<name>.corrupt-<now_ms>`.
+    ///
+    /// # Errors
+    /// `SchemaTooNew` (a newer longhauld wrote it; it is left as it is), `Access` (permissions),
+    /// `Busy`, `DiskFull`. A damaged file is not an error.
+    pub async fn open(path: &Path, now_ms: i64) -> Result<(Self, Opened), StoreError> {
+        let (pools, opened) = open::open(path, now_ms).await?;
+        let store = Self {
+            path: path.into(),
+            pools: Arc::new(RwLock::new(pools)),
+            recovering: Arc::default(),
+        };
+        Ok((store, opened))
+    }
+
+    /// Where the database is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Answers a `Corrupt` error: checks every page and, if there is damage, moves the file aside
+    /// and goes on with an empty one. Returns where the old one went, `None` if it is sound.
+    ///
+    /// Calls under way fail with `Closed`; later ones use the new database. Callers that report the
+    /// same damage at once are served by one recovery.
+    ///
+    /// # Errors
+    /// `Access` or `DiskFull` when no new database can be made.
+    pub async fn recover(&self, now_ms: i64) -> Result<Option<PathBuf>, StoreError> {
+        let _turn = self.recovering.lock().await;
+        let old = self.pools();
+        match open::check(&old).await {
+            Ok(()) => return Ok(None),
+            Err(StoreError::Corrupt { .. }) => {}
+            Err(error) => return Err(error),
+        }
+        old.close().await;
+        let moved = open::move_aside(&self.path, now_ms)?;
+        let (pools, _) = open::open(&self.path, now_ms).await?;
+        *self.pools.write().unwrap_or_else(PoisonError::into_inner) = pools;
+        Ok(Some(moved))
+    }
+
+    /// Closes all connections and folds the write-ahead log into the file.
+    pub async fn close(&self) {
+        self.pools().close().await;
+    }
+
+    pub(crate) fn pools(&self) -> Pools {
+        self.pools.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use longhaul_core::fold::{Fold, Source};
+
+    use super::*;
+    use crate::{BaseState, Batch, Cursor, FileCommit, FileStat, RetryClass};
+
+    fn big_batch(path: &str) -> Batch {
+        let fold = Fold::new(Source::Codex);
+        Batch {
+            files: vec![FileCommit {
+                source: Source::Codex,
+                path: path.into(),
+                moved_from: None,
+                archived: false,
+                stat: FileStat::default(),
+                cursor: Cursor::default(),
+                base: BaseState::None,
+                thread_id: Some("t".into()),
+                head: fold.head().clone(),
+                fold: vec![7; 1 << 20],
+                pages: Vec::new(),
+                observations: Vec::new(),
+            }],
+        }
+    }
+
+    async fn limit_pages(store: &Store, pages: u32) {
+        let sql = format!("PRAGMA max_page_count = {pages}");
+        sqlx::raw_sql(sqlx::AssertSqlSafe(sql)).execute(store.pools().writer()).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_full_disk_is_a_typed_error_that_stores_nothing_and_passes() {
+        let folder = tempfile::tempdir().unwrap();
+        let (store, _) = Store::open(&folder.path().join("x.db"), 1).await.unwrap();
+        limit_pages(&store, 100).await;
+        let error = store.commit_batch(&big_batch("/a")).await.unwrap_err();
+        assert!(matches!(error, StoreError::DiskFull { .. }), "{error:?}");
+        assert_eq!(error.retry_class(), RetryClass::Never);
+        assert!(store.files().await.unwrap().is_empty());
+        limit_pages(&store, 1_000_000).await;
+        store.commit_batch(&big_batch("/a")).await.unwrap();
+        assert_eq!(store.files().await.unwrap().len(), 1);
+    }
+}

@@ -1,0 +1,216 @@
+//! Threads: which file speaks for each, and lists of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use longhaul_core::fold::{Source, ThreadHead};
+use sqlx::{QueryBuilder, Row as _, Sqlite, SqliteConnection};
+
+use crate::current::{self, Candidate};
+use crate::error::StoreError;
+use crate::file::{FileRow, file_row, source_word};
+use crate::store::Store;
+
+/// Threads asked for in one statement.
+const THREADS_PER_STATEMENT: usize = 500;
+
+/// A thread and its current file, whose head holds identity and totals.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ThreadRow {
+    /// Its id.
+    pub thread_id: String,
+    /// The file that speaks for it.
+    pub file: FileRow,
+}
+
+/// Which threads a list holds; `None` means any.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ThreadFilter {
+    /// Written by this agent.
+    pub source: Option<Source>,
+    /// Working in exactly this folder.
+    pub cwd: Option<String>,
+}
+
+/// The last thread of a page: the next one starts after it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ThreadCursor {
+    /// Its newest line, Unix milliseconds.
+    pub updated_at_ms: i64,
+    /// Its id.
+    pub thread_id: String,
+}
+
+impl Store {
+    /// The thread of that id with its current file.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub async fn thread_get(&self, thread_id: &str) -> Result<Option<ThreadRow>, StoreError> {
+        let pools = self.pools();
+        sqlx::query(
+            "SELECT t.thread_id AS tid, f.* FROM thread t JOIN source_file f USING (file_id) \
+             WHERE t.thread_id = ?1",
+        )
+        .bind(thread_id)
+        .try_map(|row| Ok(ThreadRow { thread_id: row.try_get("tid")?, file: file_row(&row)? }))
+        .fetch_optional(pools.reader())
+        .await
+        .map_err(|error| pools.sorted(error))
+    }
+
+    /// Threads, newest first, at most `limit`, and where the next page starts.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub async fn thread_list(
+        &self,
+        filter: &ThreadFilter,
+        limit: u32,
+        after: Option<&ThreadCursor>,
+    ) -> Result<(Vec<ThreadRow>, Option<ThreadCursor>), StoreError> {
+        let pools = self.pools();
+        let mut query = QueryBuilder::<Sqlite>::new(
+            "SELECT t.thread_id AS tid, t.updated_at_ms AS updated, \
+             f.file_id, f.source, f.path, f.archived, f.gone_at_ms, f.dev, f.ino, f.size, \
+             f.mtime_ns, f.generation, f.offset, f.open_end, f.head_bytes, f.head_digest, \
+             f.tail_bytes, f.tail_digest, f.chain, f.base, f.thread_id, f.fold_version, f.head \
+             FROM thread t JOIN source_file f USING (file_id) WHERE true",
+        );
+        if let Some(source) = filter.source {
+            query.push(" AND t.source = ").push_bind(source_word(source));
+        }
+        if let Some(cwd) = &filter.cwd {
+            query.push(" AND t.cwd = ").push_bind(cwd);
+        }
+        if let Some(after) = after {
+            query.push(" AND (t.updated_at_ms < ").push_bind(after.updated_at_ms);
+            query.push(" OR (t.updated_at_ms = ").push_bind(after.updated_at_ms);
+            query.push(" AND t.thread_id > ").push_bind(&after.thread_id).push("))");
+        }
+        query.push(" ORDER BY t.updated_at_ms DESC, t.thread_id LIMIT ");
+        query.push_bind(i64::from(limit) + 1);
+        let mut rows = query
+            .build()
+            .try_map(|row: sqlx::sqlite::SqliteRow| {
+                let thread = ThreadRow { thread_id: row.try_get("tid")?, file: file_row(&row)? };
+                Ok((row.try_get::<i64, _>("updated")?, thread))
+            })
+            .fetch_all(pools.reader())
+            .await
+            .map_err(|error| pools.sorted(error))?;
+        let more = rows.len() > limit as usize;
+        rows.truncate(limit as usize);
+        let next = rows.last().filter(|_| more).map(|(updated_at_ms, thread)| ThreadCursor {
+            updated_at_ms: *updated_at_ms,
+            thread_id: thread.thread_id.clone(),
+        });
+        Ok((rows.into_iter().map(|(_, thread)| thread).collect(), next))
+    }
+
+    /// All files of a thread in order of path, gone ones included.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub async fn thread_files(&self, thread_id: &str) -> Result<Vec<FileRow>, StoreError> {
+        let pools = self.pools();
+        sqlx::query(
+            "SELECT file_id, source, path, archived, gone_at_ms, dev, ino, size, mtime_ns, \
+             generation, offset, open_end, head_bytes, head_digest, tail_bytes, tail_digest, \
+             chain, base, thread_id, fold_version, head \
+             FROM source_file WHERE thread_id = ?1 ORDER BY path",
+        )
+        .bind(thread_id)
+        .try_map(|row| file_row(&row))
+        .fetch_all(pools.reader())
+        .await
+        .map_err(|error| pools.sorted(error))
+    }
+}
+
+/// Lets each of `threads` choose its current file; one without any file left is deleted.
+///
+/// Returns the file each thread chose.
+pub(crate) async fn choose(
+    connection: &mut SqliteConnection,
+    mut threads: Vec<String>,
+) -> Result<BTreeSet<i64>, sqlx::Error> {
+    threads.sort_unstable();
+    threads.dedup();
+    let mut chosen = BTreeSet::new();
+    for chunk in threads.chunks(THREADS_PER_STATEMENT) {
+        let by_thread = candidates(connection, chunk).await?;
+        let orphans: Vec<&String> =
+            chunk.iter().filter(|id| !by_thread.contains_key(*id)).collect();
+        delete(connection, &orphans).await?;
+        let current: Vec<(&String, &Candidate)> = by_thread
+            .iter()
+            .filter_map(|(thread, files)| Some((thread, current::pick(files)?)))
+            .collect();
+        upsert(connection, &current).await?;
+        chosen.extend(current.iter().map(|(_, file)| file.file_id));
+    }
+    Ok(chosen)
+}
+
+async fn candidates(
+    connection: &mut SqliteConnection,
+    threads: &[String],
+) -> Result<BTreeMap<String, Vec<Candidate>>, sqlx::Error> {
+    let mut query = QueryBuilder::<Sqlite>::new(
+        "SELECT thread_id, file_id, path, gone_at_ms, head FROM source_file WHERE thread_id IN (",
+    );
+    let mut list = query.separated(", ");
+    for thread in threads {
+        list.push_bind(thread);
+    }
+    query.push(")");
+    let rows: Vec<(String, i64, String, Option<i64>, String)> =
+        query.build_query_as().fetch_all(connection).await?;
+    let mut by_thread: BTreeMap<String, Vec<Candidate>> = BTreeMap::new();
+    for (thread, file_id, path, gone_at_ms, head) in rows {
+        let head: Option<ThreadHead> = serde_json::from_str(&head).ok();
+        let candidate = Candidate { file_id, path, gone: gone_at_ms.is_some(), head };
+        by_thread.entry(thread).or_default().push(candidate);
+    }
+    Ok(by_thread)
+}
+
+async fn upsert(
+    connection: &mut SqliteConnection,
+    current: &[(&String, &Candidate)],
+) -> Result<(), sqlx::Error> {
+    if current.is_empty() {
+        return Ok(());
+    }
+    let mut query = QueryBuilder::<Sqlite>::new(
+        "INSERT INTO thread (thread_id, file_id, source, cwd, updated_at_ms) ",
+    );
+    query.push_values(current, |mut row, (thread, file)| {
+        let head = file.head.as_ref();
+        row.push_bind(*thread)
+            .push_bind(file.file_id)
+            .push_bind(source_word(head.map_or(Source::Codex, |head| head.source)))
+            .push_bind(head.and_then(|head| head.cwd.as_deref()))
+            .push_bind(head.map_or(0, |head| head.updated_at_ms));
+    });
+    query.push(
+        " ON CONFLICT (thread_id) DO UPDATE SET file_id = excluded.file_id, \
+         source = excluded.source, cwd = excluded.cwd, updated_at_ms = excluded.updated_at_ms",
+    );
+    query.build().execute(connection).await?;
+    Ok(())
+}
+
+async fn delete(connection: &mut SqliteConnection, threads: &[&String]) -> Result<(), sqlx::Error> {
+    if threads.is_empty() {
+        return Ok(());
+    }
+    let mut query = QueryBuilder::<Sqlite>::new("DELETE FROM thread WHERE thread_id IN (");
+    let mut list = query.separated(", ");
+    for thread in threads {
+        list.push_bind(*thread);
+    }
+    query.push(")");
+    query.build().execute(connection).await?;
+    Ok(())
+}

@@ -1,0 +1,94 @@
+//! Accepted semantic updates: what a person or a model told us of a thread.
+
+use crate::error::StoreError;
+use crate::row::{get, unsigned};
+use crate::store::Store;
+
+/// Updates kept for a thread. The checkpoint's own caps are far below; the oldest go first.
+pub const UPDATES_PER_THREAD_MAX: u32 = 4_096;
+
+/// One accepted update.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UpdateRow {
+    /// Its number; rises in order of acceptance.
+    pub update_id: i64,
+    /// Line of the thread it was accepted after.
+    pub seq: u64,
+    /// When, Unix milliseconds.
+    pub created_at_ms: i64,
+    /// The update as JSON text, redacted by the caller.
+    pub body: String,
+}
+
+impl Store {
+    /// The updates of a thread in order of acceptance.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub async fn updates(&self, thread_id: &str) -> Result<Vec<UpdateRow>, StoreError> {
+        let pools = self.pools();
+        sqlx::query(
+            "SELECT update_id, seq, created_at_ms, body FROM semantic_update \
+             WHERE thread_id = ?1 ORDER BY update_id",
+        )
+        .bind(thread_id)
+        .try_map(|row| {
+            Ok(UpdateRow {
+                update_id: get(&row, "update_id")?,
+                seq: unsigned(&row, "seq")?,
+                created_at_ms: get(&row, "created_at_ms")?,
+                body: get(&row, "body")?,
+            })
+        })
+        .fetch_all(pools.reader())
+        .await
+        .map_err(|error| pools.sorted(error))
+    }
+
+    /// Stores an accepted update and returns its number.
+    ///
+    /// `last_known` is the number of the newest update the caller validated against (0 for none).
+    /// When another was accepted meanwhile nothing is stored and the answer is `None`: the caller
+    /// validates anew.
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub async fn update_insert(
+        &self,
+        thread_id: &str,
+        last_known: i64,
+        update: &UpdateRow,
+    ) -> Result<Option<i64>, StoreError> {
+        let pools = self.pools();
+        let sorted = |error| pools.sorted(error);
+        let mut transaction = pools.begin().await?;
+        let inserted: Option<(i64,)> = sqlx::query_as(
+            "INSERT INTO semantic_update (thread_id, seq, created_at_ms, body) \
+             SELECT ?1, ?2, ?3, ?4 WHERE ?5 = \
+             (SELECT coalesce(max(update_id), 0) FROM semantic_update WHERE thread_id = ?1) \
+             RETURNING update_id",
+        )
+        .bind(thread_id)
+        .bind(update.seq.cast_signed())
+        .bind(update.created_at_ms)
+        .bind(update.body.as_str())
+        .bind(last_known)
+        .fetch_optional(&mut *transaction)
+        .await
+        .map_err(sorted)?;
+        if inserted.is_some() {
+            sqlx::query(
+                "DELETE FROM semantic_update WHERE update_id IN (SELECT update_id \
+                 FROM semantic_update WHERE thread_id = ?1 \
+                 ORDER BY update_id DESC LIMIT -1 OFFSET ?2)",
+            )
+            .bind(thread_id)
+            .bind(UPDATES_PER_THREAD_MAX)
+            .execute(&mut *transaction)
+            .await
+            .map_err(sorted)?;
+        }
+        transaction.commit().await.map_err(sorted)?;
+        Ok(inserted.map(|row| row.0))
+    }
+}

@@ -1,0 +1,89 @@
+//! Lists, pages of lists, updates and compactions.
+
+use longhaul_store::{CompactionBody, CompactionRow, ThreadFilter, UpdateRow};
+
+use crate::sample::{Temp, batch, file};
+
+#[tokio::test]
+async fn threads_are_listed_newest_first_in_pages_that_lose_none() {
+    let temp = Temp::new();
+    let (store, _) = temp.open().await;
+    // Ties on purpose: several threads share each millisecond.
+    let files = (0..25).map(|n| file(&format!("/{n}"), &format!("t{n:02}"), n / 4, 1)).collect();
+    store.commit_batch(&batch(files)).await.unwrap();
+    let (mut seen, mut after) = (Vec::new(), None);
+    loop {
+        let (threads, next) =
+            store.thread_list(&ThreadFilter::default(), 7, after.as_ref()).await.unwrap();
+        assert!(threads.len() <= 7);
+        seen.extend(threads.into_iter().map(|thread| thread.thread_id));
+        after = next;
+        if after.is_none() {
+            break;
+        }
+    }
+    assert_eq!(seen.len(), 25);
+    assert_eq!(seen[..2], ["t24", "t20"]);
+    let filter = ThreadFilter { cwd: Some("/home/dev/t03".into()), ..ThreadFilter::default() };
+    let (threads, next) = store.thread_list(&filter, 7, None).await.unwrap();
+    assert_eq!((threads.len(), next), (1, None));
+    assert_eq!(store.totals().await.unwrap().threads, 25);
+}
+
+#[tokio::test]
+async fn an_update_validated_against_an_older_state_is_refused() {
+    let temp = Temp::new();
+    let (store, _) = temp.open().await;
+    let row =
+        |body: &str| UpdateRow { update_id: 0, seq: 3, created_at_ms: 9, body: body.to_owned() };
+    let first = store.update_insert("t1", 0, &row("one")).await.unwrap().unwrap();
+    assert_eq!(store.update_insert("t1", 0, &row("stale")).await.unwrap(), None);
+    store.update_insert("t2", 0, &row("other thread")).await.unwrap().unwrap();
+    let second = store.update_insert("t1", first, &row("two")).await.unwrap().unwrap();
+    let stored = store.updates("t1").await.unwrap();
+    assert_eq!(stored.iter().map(|row| row.body.as_str()).collect::<Vec<_>>(), ["one", "two"]);
+    assert_eq!(stored[1].update_id, second);
+}
+
+#[tokio::test]
+async fn compactions_are_listed_got_and_undone_once() {
+    let temp = Temp::new();
+    let (store, _) = temp.open().await;
+    for n in 0..5_i64 {
+        let row = CompactionRow {
+            compaction_id: format!("c{n}"),
+            thread_id: (n != 2).then(|| "t1".to_owned()),
+            created_at_ms: n / 2,
+            strategy_used: "checkpoint".into(),
+            phase: "standalone".into(),
+            trigger: "request".into(),
+            tokens_before: 1_000,
+            tokens_after: 100,
+            seq: 7,
+            duration_ms: 1,
+            undone_at_ms: None,
+        };
+        let body = CompactionBody { result: b"{}".to_vec(), preimage: vec![0, 255] };
+        store.compaction_insert(&row, &body).await.unwrap();
+        store.compaction_insert(&row, &CompactionBody::default()).await.unwrap();
+        assert_eq!(store.compaction_get(&row.compaction_id).await.unwrap(), Some((row, body)));
+    }
+    let (page, next) = store.compaction_list(None, 3, None).await.unwrap();
+    let (rest, end) = store.compaction_list(None, 3, next.as_ref()).await.unwrap();
+    let ids: Vec<_> = page.iter().chain(&rest).map(|row| row.compaction_id.as_str()).collect();
+    assert_eq!((ids, end), (vec!["c4", "c3", "c2", "c1", "c0"], None));
+    assert_eq!(store.compaction_list(Some("t1"), 9, None).await.unwrap().0.len(), 4);
+    assert_eq!(store.compaction_mark_undone("c1", 50).await.unwrap(), Some(50));
+    assert_eq!(store.compaction_mark_undone("c1", 60).await.unwrap(), Some(50));
+    assert_eq!(store.compaction_mark_undone("none", 60).await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn named_values_are_kept() {
+    let temp = Temp::new();
+    let (store, _) = temp.open().await;
+    assert_eq!(store.meta_get("k").await.unwrap(), None);
+    store.meta_set("k", "1").await.unwrap();
+    store.meta_set("k", "2").await.unwrap();
+    assert_eq!(store.meta_get("k").await.unwrap().as_deref(), Some("2"));
+}

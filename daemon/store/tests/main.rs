@@ -1,0 +1,8 @@
+//! The one integration test binary of the store.
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
+
+mod commit;
+mod crash;
+mod damage;
+mod lists;
+mod sample;

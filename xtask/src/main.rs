@@ -1,2 +1,39 @@
-//! Placeholder.
-fn main() {}
+//! Builds, runs, tests and measures longhaul: `cargo xtask up`, `cargo xtask test`, `cargo xtask bench`.
+#![expect(clippy::print_stdout, reason = "a build tool talks to the person who started it")]
+
+mod bench;
+mod daemon;
+mod place;
+mod process;
+mod sample;
+mod stopwatch;
+mod suite;
+mod up;
+mod wire;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "Builds, runs, tests and measures longhaul")]
+struct Args {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Builds the daemon, starts it on your Codex transcripts (or on a sample), compacts the newest thread
+    Up(up::Options),
+    /// Runs everything that CI runs
+    Test(suite::Options),
+    /// Measures the release daemon over its socket; prints ratios, judges nothing
+    Bench(bench::Options),
+}
+
+fn main() -> anyhow::Result<()> {
+    match Args::parse().task {
+        Task::Up(options) => up::run(&options),
+        Task::Test(options) => suite::run(&options),
+        Task::Bench(options) => bench::run(&options),
+    }
+}

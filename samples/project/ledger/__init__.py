@@ -1,0 +1,1 @@
+"""A household ledger in a CSV file."""

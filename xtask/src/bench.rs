@@ -1,0 +1,59 @@
+//! `cargo xtask bench`: what longhaul costs, measured on the release daemon over its socket.
+//!
+//! Every figure stands beside one of the machine itself, taken in the same run, so that two runs on two
+//! machines can be compared. Nothing passes or fails here: a time is not a test.
+
+mod compaction;
+mod corpus;
+mod idle;
+mod ingest;
+mod report;
+mod round_trip;
+mod synth;
+
+use std::path::PathBuf;
+
+use crate::place;
+use report::Report;
+
+/// What to measure, and on what.
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// Folder of transcripts [default: $LONGHAUL_CORPUS/codex, else the sample session]
+    #[arg(long)]
+    corpus: Option<PathBuf>,
+    /// Compactions and round trips timed for each figure
+    #[arg(long, default_value_t = 300)]
+    rounds: usize,
+    /// Size of the written transcript that ingestion is timed on
+    #[arg(long, default_value_t = 256)]
+    ingest_mib: u64,
+    /// Ingest a transcript of 2 GiB, too, and report the memory it takes
+    #[arg(long)]
+    big: bool,
+    /// Measure an already built daemon
+    #[arg(long, value_name = "LONGHAULD")]
+    daemon: Option<PathBuf>,
+}
+
+pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
+    let longhauld = match &options.daemon {
+        Some(path) => path.clone(),
+        None => place::build_release()?.longhauld,
+    };
+    let corpus = corpus::find(options.corpus.as_deref())?;
+    println!("==> longhaul bench");
+    println!("    daemon  {}", longhauld.display());
+    println!("    corpus  {} ({} transcripts)", corpus.folder.display(), corpus.files.len());
+    let mut report = Report::default();
+    idle::measure(&longhauld, &corpus, &mut report)?;
+    round_trip::measure(&longhauld, &corpus, options.rounds, &mut report)?;
+    compaction::measure(&longhauld, &corpus, options.rounds, &mut report)?;
+    ingest::measure_corpus(&longhauld, &corpus, &mut report)?;
+    ingest::measure_written(&longhauld, options.ingest_mib, &mut report)?;
+    if options.big {
+        ingest::measure_written(&longhauld, 2048, &mut report)?;
+    }
+    report.print();
+    Ok(())
+}

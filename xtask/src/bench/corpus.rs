@@ -1,0 +1,63 @@
+//! The transcripts to measure on, copied to where a daemon looks for them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, ensure};
+
+use crate::{place, sample};
+
+pub(super) struct Corpus {
+    pub(super) folder: PathBuf,
+    pub(super) files: Vec<PathBuf>,
+}
+
+/// The corpus asked for, or the one of the environment, or the sample.
+pub(super) fn find(asked: Option<&Path>) -> anyhow::Result<Corpus> {
+    let of_environment = || {
+        let folder = PathBuf::from(std::env::var_os("LONGHAUL_CORPUS")?).join("codex");
+        folder.is_dir().then_some(folder)
+    };
+    let folder = match asked.map(Path::to_owned).or_else(of_environment) {
+        Some(folder) => folder,
+        None => place::workspace()?.join("samples/codex-home"),
+    };
+    let files = sample::transcripts(&folder);
+    ensure!(!files.is_empty(), "there is no transcript in {}", folder.display());
+    Ok(Corpus { folder, files })
+}
+
+impl Corpus {
+    /// Copies the corpus into the sessions folder of a Codex home; the paths of the copies.
+    pub(super) fn copy_to(&self, codex_home: &Path) -> anyhow::Result<Vec<PathBuf>> {
+        let mut copies = Vec::new();
+        for (number, file) in self.files.iter().enumerate() {
+            let name = file.file_name().context("a transcript without a name")?;
+            // Two corpora may hold files of one name: each gets a day of its own.
+            let day = format!("sessions/2026/{:02}/{:02}", number / 28 % 12 + 1, number % 28 + 1);
+            let folder = codex_home.join(day).join(number.to_string());
+            fs::create_dir_all(&folder)?;
+            let copy = folder.join(rollout_name(&name.to_string_lossy(), number));
+            fs::copy(file, &copy).with_context(|| format!("cannot copy {}", file.display()))?;
+            copies.push(copy);
+        }
+        Ok(copies)
+    }
+}
+
+/// Codex names its transcripts `rollout-…`; a published one may have been renamed.
+fn rollout_name(name: &str, number: usize) -> String {
+    if name.starts_with("rollout-") { name.to_owned() } else { format!("rollout-{number}-{name}") }
+}
+
+/// The largest of some plain transcripts.
+pub(super) fn largest(files: &[PathBuf]) -> anyhow::Result<&PathBuf> {
+    let size = |path: &&PathBuf| fs::metadata(path).map(|meta| meta.len()).unwrap_or(0);
+    let plain = files.iter().filter(|path| path.extension().is_some_and(|end| end == "jsonl"));
+    // A file of one enormous line is a fault someone made, not a session.
+    plain.filter(|path| line_count(path) >= 20).max_by_key(size).context("no session in the corpus")
+}
+
+fn line_count(path: &Path) -> usize {
+    fs::read(path).map(|bytes| memchr::memchr_iter(b'\n', &bytes).count()).unwrap_or(0)
+}

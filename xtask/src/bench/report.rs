@@ -1,0 +1,68 @@
+//! The table at the end, and percentiles for it.
+
+use std::time::Duration;
+
+/// Figures in the order they were taken.
+#[derive(Default)]
+pub(super) struct Report {
+    rows: Vec<Row>,
+}
+
+struct Row {
+    measure: String,
+    value: String,
+    aim: &'static str,
+}
+
+impl Report {
+    /// Adds a figure, and shows it at once: a long run should not be silent.
+    pub(super) fn add(
+        &mut self,
+        measure: impl Into<String>,
+        value: impl Into<String>,
+        aim: &'static str,
+    ) {
+        let row = Row { measure: measure.into(), value: value.into(), aim };
+        println!("    {}: {}", row.measure, row.value);
+        self.rows.push(row);
+    }
+
+    pub(super) fn print(&self) {
+        let width = |text: fn(&Row) -> &str| {
+            self.rows.iter().map(|row| text(row).chars().count()).max().unwrap_or(0)
+        };
+        let (measures, values) = (width(|row| &row.measure), width(|row| &row.value));
+        println!("\n==> measures (aims are aims: nothing here passes or fails)");
+        for Row { measure, value, aim } in &self.rows {
+            let aim = if aim.is_empty() { String::new() } else { format!("  aim {aim}") };
+            println!("    {measure:measures$}  {value:values$}{aim}");
+        }
+    }
+}
+
+/// Times of many runs of one thing.
+pub(super) struct Times(Vec<Duration>);
+
+impl Times {
+    pub(super) fn of(mut times: Vec<Duration>) -> Self {
+        times.sort();
+        Self(times)
+    }
+
+    /// The time that `percent` of the runs did not exceed, in microseconds.
+    pub(super) fn percentile_us(&self, percent: usize) -> f64 {
+        let last = self.0.len().saturating_sub(1);
+        let place = (self.0.len() * percent / 100).min(last);
+        self.0.get(place).map_or(0.0, |time| time.as_secs_f64() * 1e6)
+    }
+
+    /// `p50 … p99 …` in the unit that suits.
+    pub(super) fn show(&self) -> String {
+        let (p50, p99) = (self.percentile_us(50), self.percentile_us(99));
+        if p99 < 1000.0 {
+            format!("p50 {p50:.0} us, p99 {p99:.0} us")
+        } else {
+            format!("p50 {:.2} ms, p99 {:.2} ms", p50 / 1e3, p99 / 1e3)
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! A daemon of our own on a folder of its own, for measuring; it never meets the user's.
+//!
+//! It tells us itself when it listens, the way it tells systemd, so nothing here guesses or polls.
+
+use std::fs::{self, File};
+use std::os::unix::net::UnixDatagram;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context as _, ensure};
+use serde_json::{Value, json};
+
+use crate::wire::Wire;
+
+const READY_TIMEOUT: Duration = Duration::from_secs(30);
+/// Ticks of process times a second: fixed by the kernel's interface on Linux.
+const TICKS_PER_SECOND: f64 = 100.0;
+
+pub(crate) struct Daemon {
+    child: Child,
+    folder: tempfile::TempDir,
+}
+
+impl Daemon {
+    /// Starts a daemon that reads the Codex transcripts under `codex_home`, and waits until it listens.
+    pub(crate) fn start(longhauld: &Path, codex_home: &Path) -> anyhow::Result<Self> {
+        let folder = tempfile::Builder::new().prefix("longhaul-bench-").tempdir()?;
+        let at = |name: &str| folder.path().join(name);
+        let notify = UnixDatagram::bind(at("notify"))?;
+        notify.set_read_timeout(Some(READY_TIMEOUT))?;
+        let log = File::create(at("log"))?;
+        fs::write(at("config.toml"), "")?;
+        let child = Command::new(longhauld)
+            .env_remove("LISTEN_FDS")
+            .env("NOTIFY_SOCKET", at("notify"))
+            .env("LONGHAUL_CONFIG", at("config.toml"))
+            .env("LONGHAUL_STATE_DIR", at("state"))
+            .env("LONGHAUL_SOCKET", at("run/v1.sock"))
+            .env("CODEX_HOME", codex_home)
+            .env("CLAUDE_CONFIG_DIR", at("no-claude"))
+            .env("LONGHAUL_LOG", "warn")
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log)
+            .spawn()
+            .with_context(|| format!("cannot start {}", longhauld.display()))?;
+        let daemon = Self { child, folder };
+        daemon.wait_ready(&notify)?;
+        Ok(daemon)
+    }
+
+    fn wait_ready(&self, notify: &UnixDatagram) -> anyhow::Result<()> {
+        let mut message = [0; 1024];
+        loop {
+            let length = notify.recv(&mut message).with_context(|| {
+                let log = fs::read_to_string(self.folder.path().join("log")).unwrap_or_default();
+                format!("the daemon did not become ready; it said:\n{log}")
+            })?;
+            let text = String::from_utf8_lossy(&message[..length]);
+            if text.lines().any(|line| line == "READY=1") {
+                return Ok(());
+            }
+        }
+    }
+
+    pub(crate) fn socket(&self) -> PathBuf {
+        self.folder.path().join("run/v1.sock")
+    }
+
+    pub(crate) fn connect(&self) -> anyhow::Result<Wire> {
+        Wire::connect(&self.socket())
+    }
+
+    /// Waits until everything found so far is ingested and gives the last status.
+    pub(crate) fn wait_idle(&self, bytes: u64) -> anyhow::Result<Value> {
+        let mut wire = self.connect()?;
+        loop {
+            let status = wire.call("daemon/status", &json!({}))?;
+            let ingest = &status["ingest"];
+            let done = ingest["bytes_done"].as_u64().unwrap_or(0);
+            if ingest["state"] == "idle" && done >= bytes {
+                return Ok(status);
+            }
+            pause(Duration::from_millis(20));
+        }
+    }
+
+    /// Seconds of processor time used so far, in and for the daemon.
+    pub(crate) fn cpu_seconds(&self) -> anyhow::Result<f64> {
+        let stat = self.proc("stat")?;
+        // The name in parentheses may hold anything; the fields after it are counted from there.
+        let (_, fields) = stat.rsplit_once(')').context("/proc/pid/stat has no name")?;
+        let fields: Vec<&str> = fields.split_whitespace().collect();
+        let ticks = |i: usize| fields.get(i).and_then(|field| field.parse::<f64>().ok());
+        let (user, system) = ticks(11).zip(ticks(12)).context("/proc/pid/stat is too short")?;
+        Ok((user + system) / TICKS_PER_SECOND)
+    }
+
+    /// Memory held now, and at its peak, in MiB.
+    pub(crate) fn memory_mib(&self) -> anyhow::Result<(f64, f64)> {
+        let status = self.proc("status")?;
+        let field = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+            line.split_whitespace().next()?.parse::<f64>().ok()
+        };
+        let kib = field("VmRSS:").zip(field("VmHWM:")).context("/proc/pid/status has no VmHWM")?;
+        Ok((kib.0 / 1024.0, kib.1 / 1024.0))
+    }
+
+    fn proc(&self, file: &str) -> anyhow::Result<String> {
+        let path = format!("/proc/{}/{file}", self.child.id());
+        fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))
+    }
+
+    /// Bytes of the database and its log.
+    pub(crate) fn store_bytes(&self) -> anyhow::Result<u64> {
+        let mut sum = 0;
+        for entry in fs::read_dir(self.folder.path().join("state"))? {
+            sum += entry?.metadata()?.len();
+        }
+        Ok(sum)
+    }
+
+    /// Ends the daemon as a person would.
+    pub(crate) fn stop(mut self) -> anyhow::Result<()> {
+        self.connect()?.call("daemon/shutdown", &json!({}))?;
+        let status = self.child.wait()?;
+        ensure!(status.success(), "the daemon ended with {status}");
+        Ok(())
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        // After `stop` there is nobody left to end, and both calls say so.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+/// Lets time pass.
+#[expect(clippy::disallowed_methods, reason = "to see that nothing happens one has to wait")]
+pub(crate) fn pause(time: Duration) {
+    std::thread::sleep(time);
+}

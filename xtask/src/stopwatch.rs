@@ -1,0 +1,22 @@
+//! The one reader of time in this tool.
+
+use std::time::{Duration, Instant};
+
+/// Time since it was started.
+#[derive(Clone, Copy)]
+pub(crate) struct Stopwatch(Instant);
+
+impl Stopwatch {
+    #[expect(clippy::disallowed_methods, reason = "measuring is what this tool is for")]
+    pub(crate) fn start() -> Self {
+        Self(Instant::now())
+    }
+
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.0.elapsed()
+    }
+
+    pub(crate) fn seconds(&self) -> f64 {
+        self.elapsed().as_secs_f64()
+    }
+}

@@ -1,0 +1,187 @@
+//! `cargo xtask test`: everything CI runs, step by step, with the time of each and one summary.
+//!
+//! A step that fails does not stop the others: one run shows all there is to mend.
+
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail, ensure};
+
+use crate::stopwatch::Stopwatch;
+use crate::{place, process};
+
+/// What to run.
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// Only the steps named (see the summary of a full run for the names)
+    steps: Vec<String>,
+}
+
+struct Step {
+    name: &'static str,
+    what: &'static str,
+    run: fn() -> anyhow::Result<Outcome>,
+}
+
+enum Outcome {
+    Passed,
+    Skipped(&'static str),
+}
+
+const STEPS: &[Step] = &[
+    Step { name: "fmt", what: "source is formatted", run: fmt },
+    Step { name: "edges", what: "no crate reaches what it must not know", run: edges },
+    Step { name: "clippy", what: "no lint fires, tests included", run: clippy },
+    Step { name: "doc", what: "documentation builds without a warning", run: doc },
+    Step { name: "tests", what: "unit, integration, schema, example and tidy tests", run: tests },
+    Step { name: "doctests", what: "examples in the documentation run", run: doctests },
+    Step { name: "units", what: "systemd accepts the unit files", run: units },
+];
+
+/// What a crate must never have among its dependencies, at any depth: the floors of ARCHITECTURE.md.
+const FORBIDDEN_EDGES: &[(&str, &[&str])] = &[
+    ("longhaul-core", &["tokio", "sqlx", "longhaul-protocol", "tracing", "rustix", "rand"]),
+    ("longhaul-protocol", &["tokio", "sqlx", "longhaul-core", "jsonrpsee"]),
+    ("longhaul-store", &["jsonrpsee", "longhaul-protocol", "notify"]),
+    ("longhaul-client", &["sqlx", "longhaul-core", "longhaul-store", "notify"]),
+    ("longhaul-cli", &["sqlx", "longhaul-core", "longhaul-store", "notify", "hyper"]),
+    ("longhaul-eval", &["tokio", "sqlx", "longhaul-core"]),
+];
+
+pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
+    let known = |wanted: &String| STEPS.iter().any(|step| step.name == wanted);
+    if let Some(unknown) = options.steps.iter().find(|wanted| !known(wanted)) {
+        let names: Vec<_> = STEPS.iter().map(|step| step.name).collect();
+        bail!("there is no step {unknown}; the steps are: {}", names.join(", "));
+    }
+    let is_wanted =
+        |step: &&Step| options.steps.is_empty() || options.steps.iter().any(|w| w == step.name);
+    let whole = Stopwatch::start();
+    let mut rows = Vec::new();
+    for step in STEPS.iter().filter(is_wanted) {
+        println!("\n==> {}: {}", step.name, step.what);
+        let watch = Stopwatch::start();
+        let result = (step.run)();
+        if let Err(error) = &result {
+            println!("    {error:#}");
+        }
+        rows.push((step, result, watch.elapsed()));
+    }
+    summarise(&rows, whole.elapsed())
+}
+
+fn summarise(
+    rows: &[(&Step, anyhow::Result<Outcome>, Duration)],
+    whole: Duration,
+) -> anyhow::Result<()> {
+    println!("\n==> summary");
+    for (step, result, time) in rows {
+        let verdict = match result {
+            Ok(Outcome::Passed) => "ok".to_owned(),
+            Ok(Outcome::Skipped(why)) => format!("skipped: {why}"),
+            Err(_) => "FAILED".to_owned(),
+        };
+        println!("    {:9} {:>7.1} s  {verdict}", step.name, time.as_secs_f64());
+    }
+    let failed: Vec<_> =
+        rows.iter().filter(|(_, result, _)| result.is_err()).map(|(step, ..)| step.name).collect();
+    println!("    {:9} {:>7.1} s", "all", whole.as_secs_f64());
+    ensure!(failed.is_empty(), "failed: {}", failed.join(", "));
+    Ok(())
+}
+
+fn cargo(arguments: &[&str]) -> anyhow::Result<Outcome> {
+    process::check(place::cargo()?.args(arguments))?;
+    Ok(Outcome::Passed)
+}
+
+fn fmt() -> anyhow::Result<Outcome> {
+    cargo(&["fmt", "--all", "--check"])
+}
+
+fn clippy() -> anyhow::Result<Outcome> {
+    cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"])
+}
+
+fn doc() -> anyhow::Result<Outcome> {
+    let mut doc = place::cargo()?;
+    doc.args(["doc", "--workspace", "--no-deps", "--locked"]).env("RUSTDOCFLAGS", "-D warnings");
+    process::check(&mut doc)?;
+    Ok(Outcome::Passed)
+}
+
+fn tests() -> anyhow::Result<Outcome> {
+    let has_nextest = process::is_present(place::cargo()?.args(["nextest", "--version"]));
+    if has_nextest {
+        return cargo(&["nextest", "run", "--workspace", "--locked", "--no-fail-fast"]);
+    }
+    println!("    cargo-nextest is not installed; cargo test does it, one crate after the other");
+    cargo(&["test", "--workspace", "--all-targets", "--locked", "--no-fail-fast"])
+}
+
+fn doctests() -> anyhow::Result<Outcome> {
+    cargo(&["test", "--doc", "--workspace", "--locked", "--quiet"])
+}
+
+fn edges() -> anyhow::Result<Outcome> {
+    let mut found = Vec::new();
+    for (package, forbidden) in FORBIDDEN_EDGES {
+        let reached = dependencies(package)?;
+        let meets = |name: &&&str| reached.iter().any(|dependency| dependency == **name);
+        found.extend(forbidden.iter().filter(meets).map(|name| format!("{package} -> {name}")));
+    }
+    ensure!(found.is_empty(), "forbidden edges: {}", found.join(", "));
+    Ok(Outcome::Passed)
+}
+
+/// Every package a package is built from, itself included, tests left out.
+fn dependencies(package: &str) -> anyhow::Result<Vec<String>> {
+    let output = place::cargo()?
+        .args(["tree", "--locked", "-e", "normal", "--prefix", "none", "--format", "{p}", "-p"])
+        .arg(package)
+        .output()
+        .context("cargo tree did not run")?;
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    ensure!(output.status.success(), "cargo tree -p {package}: {said}");
+    let tree = String::from_utf8_lossy(&output.stdout);
+    Ok(tree.lines().filter_map(|line| line.split(' ').next()).map(str::to_owned).collect())
+}
+
+fn units() -> anyhow::Result<Outcome> {
+    let analyze = "systemd-analyze";
+    if !process::is_present(Command::new(analyze).arg("--version")) {
+        return Ok(Outcome::Skipped("systemd-analyze is not here"));
+    }
+    let folder = place::workspace()?.join("systemd");
+    let Ok(listing) = std::fs::read_dir(&folder) else {
+        return Ok(Outcome::Skipped("there is no systemd folder"));
+    };
+    let mut units: Vec<_> = listing
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.extension().is_some_and(|end| end == "service" || end == "socket"))
+        .collect();
+    units.sort();
+    ensure!(!units.is_empty(), "no unit files in systemd/");
+    verify_units(&units)
+}
+
+/// The units name a binary where an installation has it; here a copy of the units names one that exists.
+fn verify_units(units: &[std::path::PathBuf]) -> anyhow::Result<Outcome> {
+    let folder = tempfile::tempdir()?;
+    let mut copies = Vec::new();
+    for unit in units {
+        let text = std::fs::read_to_string(unit)?;
+        let lines = text.lines().map(|line| match line.strip_prefix("ExecStart=") {
+            Some(_) => "ExecStart=/bin/true",
+            None => line,
+        });
+        let copy = folder.path().join(unit.file_name().context("a unit without a name")?);
+        std::fs::write(&copy, lines.collect::<Vec<_>>().join("\n") + "\n")?;
+        copies.push(copy);
+    }
+    let mut verify = Command::new("systemd-analyze");
+    // It wants a runtime folder, also where no user manager runs.
+    verify.args(["--user", "verify"]).args(copies).env("XDG_RUNTIME_DIR", folder.path());
+    process::check(&mut verify)?;
+    Ok(Outcome::Passed)
+}

@@ -1,0 +1,60 @@
+//! A client of the daemon in its plainest form: one line out, one line in, over a Unix socket.
+//!
+//! It uses no code of longhaul's own on purpose: what it measures is what any client sees.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail, ensure};
+use serde_json::{Value, json};
+
+/// The longest wait for one answer; catching up on gigabytes is waited for in pieces.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(120);
+
+pub(crate) struct Wire {
+    stream: BufReader<UnixStream>,
+    last_id: u64,
+}
+
+impl Wire {
+    pub(crate) fn connect(socket: &Path) -> anyhow::Result<Self> {
+        let stream = UnixStream::connect(socket)
+            .with_context(|| format!("nobody listens on {}", socket.display()))?;
+        stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
+        Ok(Self { stream: BufReader::new(stream), last_id: 0 })
+    }
+
+    /// Calls a method and gives its result; an error answer is an error.
+    pub(crate) fn call(&mut self, method: &str, params: &Value) -> anyhow::Result<Value> {
+        let request = self.request(method, params);
+        let mut answer = Vec::new();
+        self.round_trip(&request, &mut answer)?;
+        let mut answer: Value = serde_json::from_slice(&answer).context("the answer is no JSON")?;
+        ensure!(answer["id"] == json!(self.last_id), "an answer to another request: {answer}");
+        if let Some(error) = answer.get("error") {
+            bail!("{method}: {}", error["message"].as_str().unwrap_or("an error without words"));
+        }
+        Ok(answer["result"].take())
+    }
+
+    /// A request line, newline included.
+    pub(crate) fn request(&mut self, method: &str, params: &Value) -> Vec<u8> {
+        self.last_id += 1;
+        let request =
+            json!({"jsonrpc": "2.0", "id": self.last_id, "method": method, "params": params});
+        let mut line = request.to_string().into_bytes();
+        line.push(b'\n');
+        line
+    }
+
+    /// Sends one line and reads one line.
+    pub(crate) fn round_trip(&mut self, line: &[u8], answer: &mut Vec<u8>) -> anyhow::Result<()> {
+        answer.clear();
+        self.stream.get_mut().write_all(line)?;
+        let read = self.stream.read_until(b'\n', answer)?;
+        ensure!(read > 0, "the daemon closed the connection");
+        Ok(())
+    }
+}

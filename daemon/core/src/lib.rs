@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 pub mod checkpoint;
+pub mod compaction;
 pub mod digest;
 pub mod fold;
 pub mod item;

@@ -3,8 +3,8 @@
 use std::sync::atomic::Ordering;
 
 use longhaul_protocol::daemon::{
-    Initialize, InitializeParams, InitializeResult, ServerInfo, Shutdown, ShutdownParams, ShutdownResult, Status,
-    StatusParams, StatusResult,
+    Initialize, InitializeParams, InitializeResult, ServerInfo, Shutdown, ShutdownParams,
+    ShutdownResult, Status, StatusParams, StatusResult,
 };
 use longhaul_protocol::limit::Limits;
 use longhaul_protocol::method::CAPABILITIES;
@@ -41,15 +41,24 @@ fn initialize(
     let protocol = agree(params.protocol.unwrap_or(oldest))?;
     let granted: Vec<&str> = match &params.capabilities {
         None => CAPABILITIES.to_vec(),
-        Some(asked) => {
-            CAPABILITIES.iter().copied().filter(|known| asked.iter().any(|name| name == known)).collect()
-        }
+        Some(asked) => CAPABILITIES
+            .iter()
+            .copied()
+            .filter(|known| asked.iter().any(|name| name == known))
+            .collect(),
     };
-    let methods = METHODS.iter().filter(|info| info.name == "initialize" || granted.contains(&info.capability));
+    let methods = METHODS
+        .iter()
+        .filter(|info| info.name == "initialize" || granted.contains(&info.capability));
     let methods = methods.map(|info| info.name.to_owned()).collect();
     // The handshake stays possible whatever was granted, else a connection could never widen it again.
     context.link.grant(granted.iter().fold(HANDSHAKE, |bits, name| bits | capability_bit(name)));
-    tracing::debug!(client = params.client.name, version = params.client.version, protocol, "handshake");
+    tracing::debug!(
+        client = params.client.name,
+        version = params.client.version,
+        protocol,
+        "handshake"
+    );
     Ok(InitializeResult {
         protocol,
         server: ServerInfo {
@@ -67,8 +76,11 @@ fn initialize(
 fn bounded(field: &str, value: &str, max: usize) -> Result<(), Failure> {
     match value.len() {
         given if given <= max => Ok(()),
-        given => Err(Failure::new(ErrorKind::LimitExceeded, format!("{field} has {given} bytes, at most {max} are taken"))
-            .with_detail(json!({ "limit": field, "max": max, "given": given }))),
+        given => Err(Failure::new(
+            ErrorKind::LimitExceeded,
+            format!("{field} has {given} bytes, at most {max} are taken"),
+        )
+        .with_detail(json!({ "limit": field, "max": max, "given": given }))),
     }
 }
 
@@ -105,7 +117,11 @@ fn status(services: &Services, _: &CallContext, _: StatusParams) -> Result<Statu
 }
 
 /// The answer is on its way before the drain begins to close anything: a request in flight is finished.
-fn shutdown(services: &Services, _: &CallContext, _: ShutdownParams) -> Result<ShutdownResult, Failure> {
+fn shutdown(
+    services: &Services,
+    _: &CallContext,
+    _: ShutdownParams,
+) -> Result<ShutdownResult, Failure> {
     let requests_in_flight = services.deps.counters.in_flight.load(Ordering::Relaxed);
     services.deps.shutdown.begin("daemon/shutdown");
     Ok(ShutdownResult { pid: std::process::id(), requests_in_flight })

@@ -57,7 +57,11 @@ impl Failure {
 
     /// Turns the failure into what goes out, and logs what does not.
     #[must_use]
-    pub(super) fn answer(mut self, method: &'static str, context: &CallContext) -> ErrorObjectOwned {
+    pub(super) fn answer(
+        mut self,
+        method: &'static str,
+        context: &CallContext,
+    ) -> ErrorObjectOwned {
         let kind = self.error.kind();
         let request = context.number;
         if let Some(data) = &mut self.error.data {

@@ -36,7 +36,11 @@ pub(super) fn start(
     let concurrency = permits.as_ref().map_or(1, OwnedSemaphorePermit::num_permits);
     let work: Vec<_> = entries
         .into_iter()
-        .map(|entry| Entry { dispatcher: dispatcher.clone(), link: link.clone(), message: entry.get().into() })
+        .map(|entry| Entry {
+            dispatcher: dispatcher.clone(),
+            link: link.clone(),
+            message: entry.get().into(),
+        })
         .collect();
     let frame_bytes_max = dispatcher.bounds.frame_bytes_max;
     Outcome::Pending(Box::pin(async move {
@@ -113,7 +117,8 @@ struct Entry {
 impl Entry {
     fn run(self) -> BoxFuture<'static, (Box<str>, Option<Reply>)> {
         Box::pin(async move {
-            let outcome = self.dispatcher.message(self.message.as_bytes(), &self.link, Place::Batch);
+            let outcome =
+                self.dispatcher.message(self.message.as_bytes(), &self.link, Place::Batch);
             let reply = match outcome {
                 Outcome::Nothing => None,
                 Outcome::Ready(reply) => Some(reply),
@@ -145,8 +150,11 @@ impl Answers {
             return;
         }
         let message = envelope::recover_id(message.as_bytes());
-        let error = WireError::new(ErrorKind::OversizedResponse, "the answers of the batch do not fit into a frame")
-            .with_hint("send the requests one by one");
+        let error = WireError::new(
+            ErrorKind::OversizedResponse,
+            "the answers of the batch do not fit into a frame",
+        )
+        .with_hint("send the requests one by one");
         self.text.push_str(&error_reply(&message, &error));
     }
 

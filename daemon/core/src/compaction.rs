@@ -1,0 +1,40 @@
+//! Replacing a history by a shorter one: what is kept, what it becomes, and the account of it.
+//!
+//! The checkpoint rung needs no model and cannot fail: its text is a view of any size, and the only
+//! item it keeps is the request being worked on.
+
+pub mod assemble;
+pub mod handle;
+pub mod receipt;
+pub mod worth;
+
+use serde::{Deserialize, Serialize};
+
+/// Where in a turn a compaction takes place: it decides whether the initial context is put in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// Outside any turn.
+    #[default]
+    Standalone,
+    /// Before a request is sent: the harness adds its context itself.
+    PreTurn,
+    /// Between two model calls of one turn: the harness will not add its context again.
+    MidTurn,
+}
+
+impl Phase {
+    /// Name on the wire and in the store.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Standalone => "standalone",
+            Self::PreTurn => "pre_turn",
+            Self::MidTurn => "mid_turn",
+        }
+    }
+}
+
+/// Tokens a view gets when nobody says: a quarter of what it replaces, within bounds.
+pub fn default_view_tokens(tokens_before: u64) -> u64 {
+    (tokens_before / 4).clamp(512, crate::checkpoint::view::DEFAULT_TOKENS)
+}

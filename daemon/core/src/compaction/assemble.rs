@@ -1,0 +1,106 @@
+//! View and request → replacement history.
+
+use serde_json::{Value, json};
+
+use super::Phase;
+use crate::redact::redact;
+use crate::{text, tokens};
+
+/// Tokens of the request that are kept word for word (requirement documents 000 and 001).
+pub const REQUEST_TOKENS_MAX: u64 = 20_000;
+
+/// The request as it enters the replacement.
+#[derive(Debug, Clone, PartialEq)]
+pub struct KeptRequest {
+    /// The item.
+    pub item: Value,
+    /// It was cut.
+    pub cut: bool,
+    /// Secrets taken out of it.
+    pub redacted: u32,
+}
+
+/// All a replacement is made of.
+#[derive(Debug, Clone, Copy)]
+pub struct Parts<'a> {
+    /// Says what a view is.
+    pub guide: &'a str,
+    /// The view.
+    pub view: &'a str,
+    /// The request being worked on.
+    pub request: Option<&'a KeptRequest>,
+    /// Context that the harness always rebuilds.
+    pub initial_context: &'a [Value],
+}
+
+/// Puts the replacement together: the view, then in the middle of a turn the initial context, then
+/// the request.
+pub fn replacement(parts: Parts<'_>, phase: Phase) -> Vec<Value> {
+    let mut items = vec![message("user", &format!("{}\n\n{}", parts.guide.trim_end(), parts.view))];
+    if phase == Phase::MidTurn {
+        items.extend_from_slice(parts.initial_context);
+    }
+    items.extend(parts.request.map(|request| request.item.clone()));
+    items
+}
+
+/// Readies a user message for the replacement: secrets out, and its text cut in the middle where it
+/// is over [`REQUEST_TOKENS_MAX`]. Other parts, such as images, stay as they are.
+pub fn keep_request(mut item: Value) -> KeptRequest {
+    let (mut cut, mut redacted) = (false, 0);
+    let mut room = tokens::bytes_of(REQUEST_TOKENS_MAX);
+    let parts = item.get_mut("content").and_then(Value::as_array_mut);
+    for part in parts.into_iter().flatten() {
+        let Some(Value::String(words)) = part.get_mut("text") else { continue };
+        let clean = redact(words);
+        redacted += clean.hits;
+        let kept = text::cut_middle(&clean.text, room).into_owned();
+        cut |= kept.len() < clean.text.len();
+        room -= kept.len().min(room);
+        *words = kept;
+    }
+    // An id names the stored original, which this may no longer be.
+    if let Some(fields) = item.as_object_mut() {
+        fields.remove("id");
+    }
+    KeptRequest { item, cut, redacted }
+}
+
+/// A message item of one text.
+pub fn message(role: &str, words: &str) -> Value {
+    let kind = if role == "assistant" { "output_text" } else { "input_text" };
+    json!({ "type": "message", "role": role, "content": [{ "type": kind, "text": words }] })
+}
+
+/// Estimates a history.
+pub fn estimate(items: &[Value]) -> u64 {
+    items.iter().map(|item| crate::rollout::codex::estimate(&item.to_string())).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_request_comes_last_and_context_before_it_in_mid_turn_only() {
+        let context = [message("developer", "rules")];
+        let request = keep_request(message("user", "fix it"));
+        let parts =
+            Parts { guide: "g", view: "v", request: Some(&request), initial_context: &context };
+        let roles = |phase| {
+            let items = replacement(parts, phase);
+            items.iter().filter_map(|i| i["role"].as_str().map(str::to_owned)).collect::<Vec<_>>()
+        };
+        assert_eq!(roles(Phase::MidTurn), ["user", "developer", "user"]);
+        assert_eq!(roles(Phase::PreTurn), ["user", "user"]);
+        assert_eq!(replacement(parts, Phase::Standalone)[1]["content"][0]["text"], "fix it");
+    }
+
+    #[test]
+    fn a_huge_request_is_cut_and_says_so() {
+        let kept = keep_request(message("user", &"word ".repeat(40_000)));
+        assert!(kept.cut);
+        assert!(estimate(&[kept.item]) <= REQUEST_TOKENS_MAX + 50);
+        assert!(!keep_request(message("user", "short")).cut);
+    }
+}

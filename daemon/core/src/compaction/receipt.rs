@@ -1,0 +1,141 @@
+//! The account of a compaction: which items were kept, shortened and dropped.
+//!
+//! Its size is bounded whatever the length of the history: recent items stand alone, older ones in
+//! spans. Together the entries cover every item once.
+
+use super::handle::Handle;
+use crate::digest::Digest128;
+use crate::item::{ItemKind, ItemRow};
+
+/// Entries of one list. Older spans are joined until the list is this short.
+pub const ENTRIES_MAX: usize = 256;
+
+/// Consecutive items of a history.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Span {
+    /// First line.
+    pub first: u64,
+    /// Last line.
+    pub last: u64,
+    /// Items.
+    pub items: u64,
+    /// Estimated tokens.
+    pub tokens: u64,
+    /// Digest of the first item.
+    pub digest: Digest128,
+    /// What the item is, where it is one.
+    pub kind: Option<ItemKind>,
+}
+
+impl From<&ItemRow> for Span {
+    fn from(row: &ItemRow) -> Self {
+        Self {
+            first: row.seq,
+            last: row.seq,
+            items: 1,
+            tokens: row.tokens,
+            digest: row.digest,
+            kind: Some(row.kind),
+        }
+    }
+}
+
+/// What became of an item that did not simply go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// Stands in the replacement as it was.
+    Kept,
+    /// Stands in the replacement, cut or redacted.
+    Shortened,
+}
+
+/// The account.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Receipt {
+    /// Items that stand in the replacement as they were.
+    pub kept: Vec<Span>,
+    /// Items that stand there cut or redacted.
+    pub shortened: Vec<Span>,
+    /// Items that went.
+    pub dropped: Vec<Span>,
+}
+
+impl Receipt {
+    /// Sorts `spans` (in order, each item once) by what became of them.
+    pub fn of(spans: impl IntoIterator<Item = Span>, fate: impl Fn(&Span) -> Option<Fate>) -> Self {
+        let mut receipt = Self::default();
+        for span in spans {
+            match fate(&span) {
+                Some(Fate::Kept) => receipt.kept.push(span),
+                Some(Fate::Shortened) => receipt.shortened.push(span),
+                None => receipt.dropped.push(span),
+            }
+        }
+        join(&mut receipt.dropped);
+        receipt
+    }
+}
+
+/// Items and tokens of a list.
+pub fn totals(spans: &[Span]) -> (u64, u64) {
+    spans.iter().fold((0, 0), |(items, tokens), span| (items + span.items, tokens + span.tokens))
+}
+
+/// The handle of a span of `of`.
+pub fn handle(of: &str, span: &Span) -> Handle {
+    Handle::new(of, (span.first, span.last), span.digest)
+}
+
+/// Joins neighbours, the oldest first, until at most [`ENTRIES_MAX`] are left. The newest half stays
+/// fine-grained: that is what somebody asks for.
+fn join(spans: &mut Vec<Span>) {
+    while spans.len() > ENTRIES_MAX {
+        let coarse = spans.len() - ENTRIES_MAX / 2;
+        let old = std::mem::take(spans);
+        for (index, span) in old.into_iter().enumerate() {
+            match spans.last_mut() {
+                Some(last) if index < coarse && index % 2 == 1 => {
+                    last.last = span.last;
+                    last.items += span.items;
+                    last.tokens += span.tokens;
+                    last.kind = None;
+                }
+                _ => spans.push(span),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn span(seq: u64) -> Span {
+        Span {
+            first: seq,
+            last: seq,
+            items: 1,
+            tokens: 10,
+            digest: Digest128(u128::from(seq)),
+            kind: None,
+        }
+    }
+
+    #[test]
+    fn every_item_is_accounted_for_once_at_any_length() {
+        for length in [0, 1, 255, 256, 257, 10_000] {
+            let fate = |span: &Span| (span.first + 1 == length).then_some(Fate::Kept);
+            let receipt = Receipt::of((0..length).map(span), fate);
+            let (dropped, tokens) = totals(&receipt.dropped);
+            assert_eq!(dropped + totals(&receipt.kept).0, length);
+            assert_eq!(tokens, dropped * 10);
+            assert!(receipt.dropped.len() <= ENTRIES_MAX, "{length}");
+            let mut next = 0;
+            for entry in &receipt.dropped {
+                assert_eq!(entry.first, next, "no gap, no overlap");
+                assert_eq!(entry.digest, Digest128(u128::from(entry.first)));
+                next = entry.last + 1;
+            }
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Whether a replacement may be installed.
+
+use serde_json::Value;
+
+use crate::rollout::contextual;
+
+/// A replacement must be at least this much smaller, in percent of the history before.
+pub const GAIN_PERCENT_MIN: u64 = 10;
+
+/// Why a replacement is not installed, or not worth it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flaw {
+    /// It holds nothing.
+    Empty,
+    /// It does not end with the request being worked on.
+    RequestMissing,
+    /// A call without its output, or the other way round.
+    PairBroken,
+    /// It is not smaller by [`GAIN_PERCENT_MIN`].
+    TooLarge,
+}
+
+impl Flaw {
+    /// Name on the wire.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Empty => "empty",
+            Self::RequestMissing => "request_missing",
+            Self::PairBroken => "pair_broken",
+            Self::TooLarge => "not_worthwhile",
+        }
+    }
+}
+
+/// Checks a replacement against the history it stands for.
+///
+/// # Errors
+/// The first flaw. [`Flaw::TooLarge`] harms nobody: the history was small already.
+pub fn check(items: &[Value], has_request: bool, (before, after): (u64, u64)) -> Result<(), Flaw> {
+    if items.is_empty() {
+        return Err(Flaw::Empty);
+    }
+    let last_is_request = items.last().is_some_and(|item| {
+        let words = item.pointer("/content/0/text").and_then(Value::as_str).unwrap_or_default();
+        item["role"] == "user"
+            && (contextual::request(words).is_some() || item["content"].is_array())
+    });
+    if has_request && !last_is_request {
+        return Err(Flaw::RequestMissing);
+    }
+    if !pairs_match(items) {
+        return Err(Flaw::PairBroken);
+    }
+    if after.saturating_mul(100) > before.saturating_mul(100 - GAIN_PERCENT_MIN) {
+        return Err(Flaw::TooLarge);
+    }
+    Ok(())
+}
+
+fn pairs_match(items: &[Value]) -> bool {
+    let ids = |suffix: &str| {
+        let mut ids: Vec<&str> = items
+            .iter()
+            .filter(|item| item["type"].as_str().is_some_and(|kind| kind.ends_with(suffix)))
+            .filter_map(|item| item["call_id"].as_str())
+            .collect();
+        ids.sort_unstable();
+        ids
+    };
+    ids("_call") == ids("_call_output")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compaction::assemble::message;
+    use serde_json::json;
+
+    #[test]
+    fn flaws_are_named() {
+        let request = message("user", "fix it");
+        let call = json!({"type": "function_call", "call_id": "c"});
+        let output = json!({"type": "function_call_output", "call_id": "c"});
+        let assistant = message("assistant", "done");
+        for (items, sizes, expected) in [
+            (vec![], (100, 10), Err(Flaw::Empty)),
+            (vec![assistant], (100, 10), Err(Flaw::RequestMissing)),
+            (vec![call.clone(), request.clone()], (100, 10), Err(Flaw::PairBroken)),
+            (vec![call, output, request.clone()], (100, 10), Ok(())),
+            (vec![request.clone()], (100, 91), Err(Flaw::TooLarge)),
+            (vec![request], (100, 90), Ok(())),
+        ] {
+            assert_eq!(check(&items, true, sizes), expected, "{items:?}");
+        }
+    }
+}

@@ -57,6 +57,7 @@ CREATE TABLE item_page (
     tokens     INTEGER NOT NULL,
     byte_start INTEGER NOT NULL,
     byte_end   INTEGER NOT NULL,
+    first_digest BLOB  NOT NULL,
     rows       BLOB    NOT NULL,
     PRIMARY KEY (file_id, generation, first_seq)
 ) STRICT;

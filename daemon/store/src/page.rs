@@ -1,15 +1,16 @@
 //! Pages of item rows.
 
+use longhaul_core::digest::Digest128;
 use longhaul_core::item::{ItemRow, decode_page, encode_page};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{QueryBuilder, Sqlite, SqliteConnection};
 
 use crate::error::StoreError;
 use crate::file::FileId;
-use crate::row::{get, unsigned};
+use crate::row::{digest, digest_bytes, get, unsigned};
 use crate::store::Store;
 
-/// Pages written in one statement: 9 values each, under SQLite's 32,766.
+/// Pages written in one statement: 10 values each, under SQLite's 32,766.
 const PAGES_PER_STATEMENT: usize = 500;
 
 /// What a page covers, without its rows.
@@ -27,6 +28,8 @@ pub struct PageHead {
     pub byte_start: u64,
     /// First byte after the last item's line, newline not counted.
     pub byte_end: u64,
+    /// Digest of the first item's line: handles of the page carry its beginning.
+    pub first_digest: Digest128,
 }
 
 /// A page to be written.
@@ -49,6 +52,7 @@ impl ItemPage {
             tokens: rows.iter().map(|row| row.tokens).sum(),
             byte_start: first.offset,
             byte_end: last.offset + last.bytes,
+            first_digest: first.digest,
         };
         Some(Self { head, rows: encode_page(rows) })
     }
@@ -66,7 +70,7 @@ impl Store {
     ) -> Result<Vec<PageHead>, StoreError> {
         let pools = self.pools();
         sqlx::query(
-            "SELECT first_seq, last_seq, items, tokens, byte_start, byte_end FROM item_page \
+            "SELECT first_seq, last_seq, items, tokens, byte_start, byte_end, first_digest FROM item_page \
              WHERE file_id = ?1 AND generation = ?2 ORDER BY first_seq",
         )
         .bind(file.0)
@@ -150,6 +154,7 @@ fn page_head(row: &SqliteRow) -> Result<PageHead, sqlx::Error> {
         tokens: unsigned(row, "tokens")?,
         byte_start: unsigned(row, "byte_start")?,
         byte_end: unsigned(row, "byte_end")?,
+        first_digest: digest(row, "first_digest")?,
     })
 }
 
@@ -161,7 +166,7 @@ pub(crate) async fn write(
     for chunk in pages.chunks(PAGES_PER_STATEMENT) {
         let mut query = QueryBuilder::<Sqlite>::new(
             "INSERT INTO item_page (file_id, generation, first_seq, last_seq, items, tokens, \
-             byte_start, byte_end, rows) ",
+             byte_start, byte_end, first_digest, rows) ",
         );
         query.push_values(chunk, |mut row, (file, generation, page)| {
             row.push_bind(file.0)
@@ -172,12 +177,14 @@ pub(crate) async fn write(
                 .push_bind(page.head.tokens.cast_signed())
                 .push_bind(page.head.byte_start.cast_signed())
                 .push_bind(page.head.byte_end.cast_signed())
+                .push_bind(digest_bytes(page.head.first_digest))
                 .push_bind(page.rows.as_slice());
         });
         query.push(
             " ON CONFLICT (file_id, generation, first_seq) DO UPDATE SET \
              last_seq = excluded.last_seq, items = excluded.items, tokens = excluded.tokens, \
-             byte_start = excluded.byte_start, byte_end = excluded.byte_end, rows = excluded.rows",
+             byte_start = excluded.byte_start, byte_end = excluded.byte_end, \
+             first_digest = excluded.first_digest, rows = excluded.rows",
         );
         query.build().execute(&mut *connection).await?;
     }

@@ -1,0 +1,2 @@
+#!/bin/bash
+echo "not run: pending"; exit 77

@@ -168,7 +168,8 @@ impl AppError {
         const TRY_LATER: u8 = 75;
         const CONFIG: u8 = 78;
         match self {
-            Self::Lock(LockError::Held { .. }) | Self::Bind(BindError::Lock(LockError::Held { .. })) => TRY_LATER,
+            Self::Lock(LockError::Held { .. })
+            | Self::Bind(BindError::Lock(LockError::Held { .. })) => TRY_LATER,
             Self::Folder(_) | Self::Lock(_) | Self::Bind(_) | Self::Systemd(_) => CONFIG,
             Self::Table(_) | Self::TaskEnded { .. } => SOFTWARE,
         }
@@ -178,10 +179,13 @@ impl AppError {
     #[must_use]
     pub fn hint(&self) -> Option<&'static str> {
         match self {
-            Self::Lock(LockError::Held { .. }) | Self::Bind(BindError::Lock(LockError::Held { .. })) => {
-                Some("another longhauld is running: use it, stop it, or give this one a --state-dir and --socket of its own")
+            Self::Lock(LockError::Held { .. })
+            | Self::Bind(BindError::Lock(LockError::Held { .. })) => Some(
+                "another longhauld is running: use it, stop it, or give this one a --state-dir and --socket of its own",
+            ),
+            Self::Bind(BindError::PathUnfit { .. }) => {
+                Some("choose a shorter path with --socket or LONGHAUL_SOCKET")
             }
-            Self::Bind(BindError::PathUnfit { .. }) => Some("choose a shorter path with --socket or LONGHAUL_SOCKET"),
             _ => None,
         }
     }

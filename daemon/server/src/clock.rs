@@ -93,7 +93,6 @@ impl Clock {
     }
 }
 
-
 #[cfg(test)]
 mod tests {
     use super::*;

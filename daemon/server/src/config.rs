@@ -203,7 +203,9 @@ impl Config {
                 base.claude_home(),
             ),
             log: layers.log(args.log.as_deref(), file.log),
-            scan_interval: SCAN_INTERVAL_S.of(file.ingest.scan_interval_s)?.map(Duration::from_secs),
+            scan_interval: SCAN_INTERVAL_S
+                .of(file.ingest.scan_interval_s)?
+                .map(Duration::from_secs),
             connections_max: CONNECTIONS.of(server.connections_max)?.map(to_count),
             write_timeout: WRITE_TIMEOUT_MS.of(server.write_timeout_ms)?.map(Duration::from_millis),
             drain: DRAIN_MS.of(server.drain_ms)?.map(Duration::from_millis),
@@ -250,18 +252,13 @@ struct Number {
 
 const SCAN_INTERVAL_S: Number =
     Number { key: "ingest.scan_interval_s", default: 60, min: 1, max: 86_400 };
-const CONNECTIONS: Number = Number {
-    key: "server.connections_max",
-    default: CONNECTIONS_MAX as u64,
-    min: 1,
-    max: 65_536,
-};
+const CONNECTIONS: Number =
+    Number { key: "server.connections_max", default: CONNECTIONS_MAX as u64, min: 1, max: 65_536 };
 const WRITE_TIMEOUT_MS: Number =
     Number { key: "server.write_timeout_ms", default: 30_000, min: 10, max: 3_600_000 };
 const DRAIN_MS: Number = Number { key: "server.drain_ms", default: 5_000, min: 0, max: 60_000 };
 /// Two threads serve thousands of requests a second; each more costs memory that idles.
-const WORKER_THREADS: Number =
-    Number { key: "server.worker_threads", default: 2, min: 1, max: 64 };
+const WORKER_THREADS: Number = Number { key: "server.worker_threads", default: 2, min: 1, max: 64 };
 
 impl Number {
     fn of(&self, given: Option<u64>) -> Result<Setting<u64>, ConfigError> {
@@ -326,9 +323,7 @@ impl Layers<'_> {
             (Some(value), _, _) => {
                 Setting { value: value.to_owned(), origin: Origin::Flag("--log") }
             }
-            (_, Some(value), _) => {
-                Setting { value, origin: Origin::Environment("LONGHAUL_LOG") }
-            }
+            (_, Some(value), _) => Setting { value, origin: Origin::Environment("LONGHAUL_LOG") },
             (_, _, Some(value)) => Setting { value, origin: Origin::File },
             _ => Setting { value: "info".to_owned(), origin: Origin::Default },
         }

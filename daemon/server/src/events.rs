@@ -181,7 +181,8 @@ impl Subscriber {
     fn look(&mut self) -> Look {
         let hub = self.hub.clone();
         let ring = hub.ring();
-        let queue_from = ring.next_seq.saturating_sub(EVENT_QUEUE_MAX as u64).max(self.resume_until);
+        let queue_from =
+            ring.next_seq.saturating_sub(EVENT_QUEUE_MAX as u64).max(self.resume_until);
         let ring_from = ring.next_seq - ring.events.len() as u64;
         let oldest = match self.cursor < self.resume_until {
             true => ring_from,

@@ -20,7 +20,11 @@ fn main() -> ExitCode {
         Ok(args) => args,
         Err(asked) => {
             let printed = asked.print().is_ok();
-            return if printed && !asked.use_stderr() { ExitCode::SUCCESS } else { ExitCode::from(USAGE) };
+            return if printed && !asked.use_stderr() {
+                ExitCode::SUCCESS
+            } else {
+                ExitCode::from(USAGE)
+            };
         }
     };
     let config = match Config::of_process(&args) {
@@ -31,9 +35,14 @@ fn main() -> ExitCode {
         return show(&config);
     }
     if let Err(error) = telemetry::start(&config.log) {
-        return refuse(CONFIG, &error, Some("log takes error, warn, info, debug, trace or a tracing filter"));
+        return refuse(
+            CONFIG,
+            &error,
+            Some("log takes error, warn, info, debug, trace or a tracing filter"),
+        );
     }
-    let _ = descriptors::raise(*config.connections_max);
+    let descriptors = descriptors::raise(*config.connections_max);
+    tracing::debug!(descriptors, "bound on open files");
     let tokio = match runtime::start(*config.worker_threads) {
         Ok(tokio) => tokio,
         Err(error) => return refuse(SOFTWARE, &error, None),
@@ -53,7 +62,11 @@ fn show(config: &Config) -> ExitCode {
     let mut out = std::io::stdout().lock();
     let lines = config.entries().into_iter();
     let printed = lines.map(|(key, value, origin)| writeln!(out, "{key} = {value}  # {origin}"));
-    if printed.collect::<Result<(), _>>().is_ok() { ExitCode::SUCCESS } else { ExitCode::from(SOFTWARE) }
+    if printed.collect::<Result<(), _>>().is_ok() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(SOFTWARE)
+    }
 }
 
 /// Says why, with every cause, and what to do about it.

@@ -81,15 +81,19 @@ impl Table {
     /// [`TableError`]: the name is taken or unknown.
     pub fn on<M: Method>(
         &mut self,
-        handler: impl Fn(&Services, &CallContext, M::Params) -> Result<M::Result, Failure> + Send + Sync + 'static,
+        handler: impl Fn(&Services, &CallContext, M::Params) -> Result<M::Result, Failure>
+        + Send
+        + Sync
+        + 'static,
     ) -> Result<(), TableError> {
         let entry = self.entry::<M>()?;
-        let callback = move |id: Id<'_>, params: Params<'_>, response_max, extensions: Extensions| {
-            let Some(context) = extensions.get::<CallContext>() else { return no_context(id) };
-            let result = entry.read::<M>(context, &params);
-            let result = result.and_then(|params| handler(&entry.services, context, params));
-            entry.respond(id, result, response_max, context)
-        };
+        let callback =
+            move |id: Id<'_>, params: Params<'_>, response_max, extensions: Extensions| {
+                let Some(context) = extensions.get::<CallContext>() else { return no_context(id) };
+                let result = entry.read::<M>(context, &params);
+                let result = result.and_then(|params| handler(&entry.services, context, params));
+                entry.respond(id, result, response_max, context)
+            };
         self.insert(M::NAME, MethodCallback::Sync(Arc::new(callback)))
     }
 
@@ -106,7 +110,11 @@ impl Table {
         F: Future<Output = Result<M::Result, Failure>> + Send + 'static,
     {
         let (entry, handler) = (Arc::new(self.entry::<M>()?), Arc::new(handler));
-        let callback = move |id: Id<'static>, params: Params<'static>, _, response_max, extensions: Extensions| {
+        let callback = move |id: Id<'static>,
+                             params: Params<'static>,
+                             _,
+                             response_max,
+                             extensions: Extensions| {
             let (entry, handler) = (entry.clone(), handler.clone());
             async move {
                 let Some(context) = extensions.get::<CallContext>() else { return no_context(id) };
@@ -130,13 +138,17 @@ impl Table {
     /// [`TableError`]: the name is taken or unknown.
     pub fn on_blocking<M: Method>(
         &mut self,
-        handler: impl Fn(&Services, &CallContext, M::Params) -> Result<M::Result, Failure> + Send + Sync + 'static,
+        handler: impl Fn(&Services, &CallContext, M::Params) -> Result<M::Result, Failure>
+        + Send
+        + Sync
+        + 'static,
     ) -> Result<(), TableError> {
         let handler = Arc::new(handler);
         self.on_async::<M, _>(move |services, context, params| {
             let handler = handler.clone();
             async move {
-                let permit = services.blocking.clone().acquire_owned().await.map_err(Failure::internal)?;
+                let permit =
+                    services.blocking.clone().acquire_owned().await.map_err(Failure::internal)?;
                 let work = move || {
                     let _permit = permit;
                     handler(&services, &context, params)
@@ -186,7 +198,11 @@ impl Table {
 
 impl Entry {
     /// Checks that the connection may call the method, and reads its params.
-    fn read<M: Method>(&self, context: &CallContext, params: &Params<'_>) -> Result<M::Params, Failure> {
+    fn read<M: Method>(
+        &self,
+        context: &CallContext,
+        params: &Params<'_>,
+    ) -> Result<M::Params, Failure> {
         if context.link.granted() & self.capability == 0 {
             let message = format!("{} needs a capability that initialize did not grant", self.name);
             return Err(Failure::new(ErrorKind::CapabilityMissing, message));

@@ -77,7 +77,8 @@ impl Services {
     /// The services of one daemon that is found at `socket`.
     #[must_use]
     pub fn new(deps: Deps, socket: PathBuf) -> Self {
-        let instance = Instance { id: deps.clock.new_id(), started_at: deps.clock.now_ms(), socket };
+        let instance =
+            Instance { id: deps.clock.new_id(), started_at: deps.clock.now_ms(), socket };
         Self { deps, instance, blocking: Arc::new(Semaphore::new(BLOCKING_CALLS_MAX)) }
     }
 

@@ -6,12 +6,12 @@ use std::process::{Child, Command, Output, Stdio};
 
 use longhaul_protocol::{METHODS, event::EventKind};
 use rustix::process::{Pid, Signal, kill_process};
-use serde_json::json;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::support::{Client, Daemon, eventually, kind};
 
-fn hello(protocol: serde_json::Value, capabilities: serde_json::Value) -> serde_json::Value {
+fn hello(protocol: &Value, capabilities: &Value) -> Value {
     json!({ "client": { "name": "test", "version": "1" }, "protocol": protocol, "capabilities": capabilities })
 }
 
@@ -19,17 +19,20 @@ fn hello(protocol: serde_json::Value, capabilities: serde_json::Value) -> serde_
 async fn the_handshake_agrees_on_a_revision_or_says_who_is_too_old() {
     let daemon = Daemon::start();
     let mut client = daemon.connect().await;
-    let answer = client.call("initialize", hello(json!({ "min": 1, "max": 9 }), json!(null))).await;
+    let answer =
+        client.call("initialize", hello(&json!({ "min": 1, "max": 9 }), &json!(null))).await;
     let result = &answer["result"];
     assert_eq!(result["protocol"], 1);
     assert_eq!(result["server"]["pid"], std::process::id());
     assert_eq!(result["methods"].as_array().unwrap().len(), METHODS.len());
     assert_eq!(result["limits"]["connections_max"], 512);
 
-    let answer = client.call("initialize", hello(json!({ "min": 7, "max": 9 }), json!(null))).await;
+    let answer =
+        client.call("initialize", hello(&json!({ "min": 7, "max": 9 }), &json!(null))).await;
     assert_eq!(kind(&answer), "version_unsupported");
     assert_eq!(answer["error"]["data"]["detail"]["disagreement"], "daemon_too_old");
-    let answer = client.call("initialize", hello(json!({ "min": 9, "max": 7 }), json!(null))).await;
+    let answer =
+        client.call("initialize", hello(&json!({ "min": 9, "max": 7 }), &json!(null))).await;
     assert_eq!(kind(&answer), "invalid_params");
     let long = json!({ "client": { "name": "x".repeat(200), "version": "1" } });
     assert_eq!(kind(&client.call("initialize", long).await), "limit_exceeded");
@@ -39,11 +42,15 @@ async fn the_handshake_agrees_on_a_revision_or_says_who_is_too_old() {
 async fn a_connection_may_call_what_it_asked_for_and_ask_again() {
     let daemon = Daemon::start();
     let mut client = daemon.connect().await;
-    let answer = client.call("initialize", hello(json!(null), json!(["event", "telepathy"]))).await;
+    let answer =
+        client.call("initialize", hello(&json!(null), &json!(["event", "telepathy"]))).await;
     assert_eq!(answer["result"]["capabilities"], json!(["event"]));
-    assert_eq!(answer["result"]["methods"], json!(["event/subscribe", "event/unsubscribe", "initialize"]));
+    assert_eq!(
+        answer["result"]["methods"],
+        json!(["event/subscribe", "event/unsubscribe", "initialize"])
+    );
     assert_eq!(kind(&client.call("daemon/status", json!({})).await), "capability_missing");
-    client.call("initialize", hello(json!(null), json!(null))).await;
+    client.call("initialize", hello(&json!(null), &json!(null))).await;
     assert_eq!(kind(&client.call("daemon/status", json!({})).await), "no error");
 }
 
@@ -66,7 +73,10 @@ async fn status_says_what_runs_and_since_when() {
     let mut client = daemon.connect().await;
     daemon.clock.advance_ms(2_500);
     let status = client.call("daemon/status", json!({})).await["result"].take();
-    assert_eq!((&status["started_at"], &status["uptime_ms"]), (&json!(1_763_700_000_000_i64), &json!(2_500)));
+    assert_eq!(
+        (&status["started_at"], &status["uptime_ms"]),
+        (&json!(1_763_700_000_000_i64), &json!(2_500))
+    );
     assert_eq!(status["socket"], daemon.socket.display().to_string());
     assert_eq!((&status["connections"], &status["requests"]), (&json!(1), &json!(1)));
 }
@@ -111,7 +121,12 @@ struct Process {
 
 fn command(home: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_longhauld"));
-    command.env_clear().env("HOME", home).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+        .env_clear()
+        .env("HOME", home)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     command
 }
 

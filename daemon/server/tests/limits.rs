@@ -51,7 +51,11 @@ async fn a_connection_that_never_spoke_gives_its_place_to_a_newcomer() {
     let mut kept = spoken(&rig).await;
     eventually("both are in", || rig.connections() == 2).await;
     let mut early = rig.connect().await;
-    assert_eq!(kind(&early.hear().await.unwrap()), "server_busy", "the silent one gets a moment to speak");
+    assert_eq!(
+        kind(&early.hear().await.unwrap()),
+        "server_busy",
+        "the silent one gets a moment to speak"
+    );
 
     rig.clock.advance_ms(1_000);
     spoken(&rig).await;
@@ -66,7 +70,9 @@ async fn ten_thousand_open_connections_lock_nobody_out() {
     let descriptors = descriptors::raise(2 * WANTED).unwrap_or(u64::MAX);
     let count = WANTED.min(usize::try_from(descriptors).unwrap_or(WANTED).saturating_sub(1_000));
     if count < WANTED {
-        eprintln!("not run: {WANTED} connections, only {descriptors} descriptors are allowed; {count} instead");
+        eprintln!(
+            "not run: {WANTED} connections, only {descriptors} descriptors are allowed; {count} instead"
+        );
     }
     let rig = Rig::start(table(), Bounds { connections_max: 64, ..Bounds::default() });
     let mut before = spoken(&rig).await;
@@ -107,7 +113,10 @@ async fn a_client_that_reads_late_loses_nothing() {
     }
     for id in 1..=40 {
         let answer = client.hear().await.unwrap();
-        assert_eq!((&answer["id"], answer["result"].as_str().unwrap().len()), (&json!(id), 100_000));
+        assert_eq!(
+            (&answer["id"], answer["result"].as_str().unwrap().len()),
+            (&json!(id), 100_000)
+        );
     }
 }
 
@@ -134,9 +143,8 @@ async fn subscriptions_are_bounded_and_end_when_told() {
     let again = client.call("event/unsubscribe", json!({ "subscription": ids[0] })).await;
     assert_eq!(again["result"]["ended"], false);
     // The place is given back by the subscription's own task.
-    let resubscribed = async {
-        while kind(&client.call("event/subscribe", json!({})).await) != "no error" {}
-    };
+    let resubscribed =
+        async { while kind(&client.call("event/subscribe", json!({})).await) != "no error" {} };
     soon("a place for a subscription", resubscribed).await;
 }
 
@@ -149,7 +157,10 @@ async fn a_slow_subscriber_gets_a_gap_instead_of_silence() {
     let long = "x".repeat(2_000);
     let published = EVENT_RING_MAX + EVENT_QUEUE_MAX;
     for at in 0..published {
-        daemon.deps.events.publish(EventKind::ThreadUpdated, json!({ "thread_id": at, "cwd": long }));
+        daemon
+            .deps
+            .events
+            .publish(EventKind::ThreadUpdated, json!({ "thread_id": at, "cwd": long }));
         if at % 500 == 0 {
             quick.call("daemon/status", json!({})).await;
         }
@@ -162,7 +173,10 @@ async fn a_slow_subscriber_gets_a_gap_instead_of_silence() {
         match event["kind"].as_str().unwrap() {
             "gap" => missed += event["data"]["missed"].as_u64().unwrap(),
             _ => {
-                assert!(next.is_none_or(|next| seq == next), "events come in order, without silent holes");
+                assert!(
+                    next.is_none_or(|next| seq == next),
+                    "events come in order, without silent holes"
+                );
                 seen += 1;
             }
         }

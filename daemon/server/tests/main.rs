@@ -1,5 +1,7 @@
 //! The one integration binary of the daemon; one module a subject.
 
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
+
 mod lifecycle;
 mod limits;
 mod socket_traps;

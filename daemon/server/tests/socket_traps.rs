@@ -58,7 +58,9 @@ fn table(bench: &Arc<Bench>) -> RpcModule<Arc<Bench>> {
         .register_method("big", |params, _, _| "x".repeat(params.one::<usize>().unwrap_or(0)))
         .unwrap();
     module.register_method::<(), _>("panic_sync", |_, _, _| panic!("sync")).unwrap();
-    module.register_async_method::<(), _, _>("panic_async", |_, _, _| async { panic!("async") }).unwrap();
+    module
+        .register_async_method::<(), _, _>("panic_async", |_, _, _| async { panic!("async") })
+        .unwrap();
     module
         .register_async_method("wait", |_, bench, _| async move {
             let running = Running::new(Arc::clone(&bench));
@@ -243,7 +245,10 @@ async fn a_subscription_that_ends_says_so() {
     assert_eq!(answer["id"], id);
     let subscription = &answer["result"];
     let event = client.hear().await.unwrap();
-    assert_eq!((&event["method"], &event["params"]["subscription"]), (&json!("tick"), subscription));
+    assert_eq!(
+        (&event["method"], &event["params"]["subscription"]),
+        (&json!("tick"), subscription)
+    );
     assert_eq!(client.hear().await.unwrap()["params"]["error"], "over");
 }
 
@@ -265,7 +270,12 @@ async fn a_batch_is_answered_on_one_line_in_its_order() {
     ]);
     client.say(&batch).await;
     let answers = client.hear().await.unwrap();
-    let seen: Vec<_> = answers.as_array().unwrap().iter().map(|one| (one["id"].clone(), kind(one).to_owned())).collect();
+    let seen: Vec<_> = answers
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| (one["id"].clone(), kind(one).to_owned()))
+        .collect();
     let expected = [
         (json!(1), "no error"),
         (json!(2), "no error"),
@@ -280,13 +290,18 @@ async fn a_batch_is_answered_on_one_line_in_its_order() {
 
 #[tokio::test]
 async fn a_batch_is_no_way_round_the_bounds() {
-    let bounds = Bounds { in_flight_max: 3, batch_max: 8, frame_bytes_max: 10_000, ..Bounds::default() };
+    let bounds =
+        Bounds { in_flight_max: 3, batch_max: 8, frame_bytes_max: 10_000, ..Bounds::default() };
     let (rig, bench) = rig_with(bounds);
     let mut client = rig.connect().await;
     let calls = |count: usize, method: &str, params: Value| -> Value {
-        (0..count).map(|id| json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })).collect()
+        (0..count)
+            .map(|id| json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }))
+            .collect()
     };
-    for (batch, expected) in [(json!([]), "invalid_request"), (calls(9, "echo", json!([])), "limit_exceeded")] {
+    for (batch, expected) in
+        [(json!([]), "invalid_request"), (calls(9, "echo", json!([])), "limit_exceeded")]
+    {
         client.say(&batch).await;
         assert_eq!(kind(&client.hear().await.unwrap()), expected);
     }
@@ -326,7 +341,8 @@ async fn a_drain_finishes_what_runs_and_refuses_what_waits() {
 
 #[tokio::test]
 async fn a_drain_does_not_wait_for_ever() {
-    let (rig, bench) = rig_with(Bounds { drain: std::time::Duration::from_millis(50), ..Bounds::default() });
+    let (rig, bench) =
+        rig_with(Bounds { drain: std::time::Duration::from_millis(50), ..Bounds::default() });
     let mut client = rig.connect().await;
     client.ask("wait", json!([])).await;
     eventually("the call runs", || bench.running.load(Ordering::SeqCst) == 1).await;

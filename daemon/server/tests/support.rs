@@ -58,7 +58,7 @@ pub struct Daemon {
     pub deps: Deps,
     pub clock: Clock,
     pub socket: PathBuf,
-    pub home: TempDir,
+    _home: TempDir,
     task: JoinHandle<Result<(), AppError>>,
 }
 
@@ -75,7 +75,7 @@ impl Daemon {
         let socket = held.socket.path.clone();
         let app = App::build(config, clock.clone(), held).unwrap();
         let deps = app.deps();
-        Self { deps, clock, socket, home, task: tokio::spawn(app.run()) }
+        Self { deps, clock, socket, _home: home, task: tokio::spawn(app.run()) }
     }
 
     pub async fn connect(&self) -> Client {

@@ -12,8 +12,13 @@ const NOT_RUN: i32 = 77;
 #[test]
 fn the_units_hold_under_a_real_user_manager() {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../systemd/test/run.sh");
-    let output = Command::new("bash").arg(script).arg(env!("CARGO_BIN_EXE_longhauld")).output().unwrap();
-    let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let output =
+        Command::new("bash").arg(script).arg(env!("CARGO_BIN_EXE_longhauld")).output().unwrap();
+    let text = format!(
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
     match output.status.code() {
         Some(0) => {}
         Some(NOT_RUN) => eprintln!("{text}"),

@@ -2,7 +2,11 @@ use std::collections::HashMap;
 
 use super::*;
 
-fn load(args: &Args, env: &[(&'static str, &str)], file: Option<&str>) -> Result<Config, ConfigError> {
+fn load(
+    args: &Args,
+    env: &[(&'static str, &str)],
+    file: Option<&str>,
+) -> Result<Config, ConfigError> {
     let home = tempfile::tempdir().unwrap();
     let base = Base::under(home.path());
     if let Some(text) = file {
@@ -26,7 +30,10 @@ fn flags_win_over_environment_over_file_over_defaults() {
     assert!(config.socket.ends_with(".config/longhaul/rel.sock"), "{}", config.socket.display());
     assert!(config.codex_home.ends_with("c"), "an empty variable is unset");
     assert_eq!(config.codex_home.origin, Origin::File);
-    assert_eq!((config.log.as_str(), &config.log.origin), ("warn", &Origin::Environment("LONGHAUL_LOG")));
+    assert_eq!(
+        (config.log.as_str(), &config.log.origin),
+        ("warn", &Origin::Environment("LONGHAUL_LOG"))
+    );
 
     let config = load(&Args::default(), &env, Some(file)).unwrap();
     assert_eq!(config.state_dir.value, Path::new("/env/state"));

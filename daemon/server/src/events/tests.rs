@@ -12,7 +12,10 @@ fn ready(subscriber: &mut Subscriber) -> Option<Arc<Event>> {
 }
 
 fn publish(hub: &EventHub, count: usize) -> u64 {
-    (0..count).map(|at| hub.publish(EventKind::ThreadUpdated, json!(at))).last().unwrap()
+    for at in 0..count {
+        hub.publish(EventKind::ThreadUpdated, json!(at));
+    }
+    hub.latest_seq()
 }
 
 #[test]
@@ -71,7 +74,8 @@ fn a_slow_subscriber_gets_a_gap_and_the_newest_queue_full() {
     let last = publish(&hub, EVENT_QUEUE_MAX + 3);
     let gap = ready(&mut subscriber).unwrap();
     assert_eq!(gap.data, json!({ "missed": 3, "next_seq": first + 3 }));
-    let rest: Vec<_> = std::iter::from_fn(|| ready(&mut subscriber)).map(|event| event.seq).collect();
+    let rest: Vec<_> =
+        std::iter::from_fn(|| ready(&mut subscriber)).map(|event| event.seq).collect();
     assert_eq!(rest, (first + 3..=last).collect::<Vec<_>>());
 }
 
@@ -99,7 +103,10 @@ fn closing_delivers_what_is_there_then_says_so_once() {
     hub.close("SIGTERM");
     assert_eq!(ready(&mut subscriber).unwrap().kind, EventKind::ThreadUpdated);
     let closing = ready(&mut subscriber).unwrap();
-    assert_eq!((closing.kind, &closing.data), (EventKind::Closing, &json!({ "reason": "SIGTERM" })));
+    assert_eq!(
+        (closing.kind, &closing.data),
+        (EventKind::Closing, &json!({ "reason": "SIGTERM" }))
+    );
     assert!(subscriber.next().now_or_never().unwrap().is_none());
     let mut late = hub.subscribe(vec![], None);
     assert_eq!(ready(&mut late).unwrap().kind, EventKind::Closing);

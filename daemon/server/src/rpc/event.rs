@@ -8,9 +8,13 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use jsonrpsee::types::{Id, Params, SubscriptionId};
-use jsonrpsee::{Extensions, MethodCallback, MethodResponse, MethodSink, ResponsePayload, SubscriptionState};
+use jsonrpsee::{
+    Extensions, MethodCallback, MethodResponse, MethodSink, ResponsePayload, SubscriptionState,
+};
 use longhaul_protocol::Method;
-use longhaul_protocol::event::{Subscribe, SubscribeParams, SubscribeResult, Unsubscribe, UnsubscribeResult};
+use longhaul_protocol::event::{
+    Subscribe, SubscribeParams, SubscribeResult, Unsubscribe, UnsubscribeResult,
+};
 use longhaul_protocol::method::EVENT_NOTIFICATION;
 use serde::Serialize;
 use serde_json::value::to_raw_value;
@@ -21,7 +25,11 @@ use crate::socket::dispatch::CallContext;
 
 pub(super) fn register(table: &mut Table) -> Result<(), TableError> {
     let entry = Arc::new(table.entry::<Subscribe>()?);
-    let subscribe = move |id: Id<'_>, params: Params<'_>, sink, state: SubscriptionState<'_>, extensions: Extensions| {
+    let subscribe = move |id: Id<'_>,
+                          params: Params<'_>,
+                          sink,
+                          state: SubscriptionState<'_>,
+                          extensions: Extensions| {
         let call = SubscribeCall {
             entry: entry.clone(),
             id: id.into_owned(),
@@ -71,8 +79,12 @@ impl SubscribeCall {
             }
         };
         let SubscribeParams { kinds, since_seq } = params;
-        let subscriber = self.entry.services.deps.events.subscribe(kinds.unwrap_or_default(), since_seq);
-        let result = SubscribeResult { subscription: self.subscription.clone(), seq: subscriber.began_after() };
+        let subscriber =
+            self.entry.services.deps.events.subscribe(kinds.unwrap_or_default(), since_seq);
+        let result = SubscribeResult {
+            subscription: self.subscription.clone(),
+            seq: subscriber.began_after(),
+        };
         let response_max = self.sink.max_response_size() as usize;
         let payload = ResponsePayload::success(result);
         let answer = |id| MethodResponse::subscription_response(id, payload, response_max);
@@ -90,7 +102,10 @@ impl SubscribeCall {
         response
     }
 
-    async fn answer(self, make: impl FnOnce(Id<'static>) -> MethodResponse) -> (MethodResponse, Self) {
+    async fn answer(
+        self,
+        make: impl FnOnce(Id<'static>) -> MethodResponse,
+    ) -> (MethodResponse, Self) {
         let response = make(self.id.clone());
         if self.sink.send(response.to_json()).await.is_err() {
             tracing::debug!("a subscriber was gone before its answer");

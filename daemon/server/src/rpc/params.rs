@@ -13,7 +13,10 @@ pub(super) fn read<P: DeserializeOwned>(params: &Params<'_>) -> Result<P, Failur
         None | Some("" | "[]") => "{}",
         // serde would take a list for the fields in their order: an order that is no contract.
         Some(text) if text.starts_with('[') => {
-            return Err(Failure::new(ErrorKind::InvalidParams, "params must be an object, not a list"));
+            return Err(Failure::new(
+                ErrorKind::InvalidParams,
+                "params must be an object, not a list",
+            ));
         }
         Some(text) => text,
     };
@@ -32,7 +35,8 @@ fn explain<P: DeserializeOwned>(text: &str) -> Failure {
     };
     let (line, column) = (error.inner().line(), error.inner().column());
     let reason = error.inner().to_string();
-    let reason = reason.strip_suffix(&format!(" at line {line} column {column}")).unwrap_or(&reason);
+    let reason =
+        reason.strip_suffix(&format!(" at line {line} column {column}")).unwrap_or(&reason);
     Failure::new(ErrorKind::InvalidParams, format!("{place}: {reason}"))
         .with_detail(json!({ "place": place, "column": column }))
 }
@@ -53,17 +57,26 @@ mod tests {
     #[test]
     fn left_out_params_are_empty_ones() {
         for text in [None, Some("{}"), Some("[]"), Some(" { } ")] {
-            assert_eq!(read::<SubscribeParams>(&Params::new(text)).unwrap(), SubscribeParams::default());
+            assert_eq!(
+                read::<SubscribeParams>(&Params::new(text)).unwrap(),
+                SubscribeParams::default()
+            );
         }
     }
 
     #[test]
     fn a_refusal_names_field_and_place() {
         let nested = r#"{"client":{"name":"x","version":"1","nam":2}}"#;
-        assert!(place::<InitializeParams>(Some(nested)).contains("params.client.nam: unknown field `nam`"));
+        assert!(
+            place::<InitializeParams>(Some(nested))
+                .contains("params.client.nam: unknown field `nam`")
+        );
         assert!(place::<InitializeParams>(None).contains("params: missing field `client`"));
         let index = r#"{"kinds":["gap","moon_phase"]}"#;
-        assert!(place::<SubscribeParams>(Some(index)).contains("params.kinds[1]: unknown variant `moon_phase`"));
+        assert!(
+            place::<SubscribeParams>(Some(index))
+                .contains("params.kinds[1]: unknown variant `moon_phase`")
+        );
         assert!(place::<SubscribeParams>(Some("[null,3]")).contains("not a list"));
         assert!(place::<SubscribeParams>(Some("7")).contains("params: invalid type"));
     }

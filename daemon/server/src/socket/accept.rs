@@ -51,7 +51,13 @@ pub async fn serve(
 ) -> io::Result<()> {
     listener.set_nonblocking(true)?;
     let listener = UnixListener::from_std(listener)?;
-    let mut accept = Accept { server, draining, connections: JoinSet::new(), silent: VecDeque::new(), next_id: 0 };
+    let mut accept = Accept {
+        server,
+        draining,
+        connections: JoinSet::new(),
+        silent: VecDeque::new(),
+        next_id: 0,
+    };
     let result = accept.run(&listener).await;
     drop(listener);
     accept.draining.cancel();
@@ -110,11 +116,17 @@ impl Accept {
     fn admit(&mut self, stream: UnixStream) {
         let Ok(peer) = stream.peer_cred() else { return };
         if peer.uid() != self.server.uid {
-            tracing::warn!(uid = peer.uid(), pid = peer.pid(), "connection of another user refused");
+            tracing::warn!(
+                uid = peer.uid(),
+                pid = peer.pid(),
+                "connection of another user refused"
+            );
             self.server.counters.refused.fetch_add(1, Ordering::Relaxed);
             return;
         }
-        if self.connections.len() >= self.server.dispatcher.bounds.connections_max && !self.evict_silent() {
+        if self.connections.len() >= self.server.dispatcher.bounds.connections_max
+            && !self.evict_silent()
+        {
             self.server.counters.refused.fetch_add(1, Ordering::Relaxed);
             return refuse(stream, self.server.dispatcher.bounds.connections_max);
         }
@@ -129,13 +141,15 @@ impl Accept {
         let sink = MethodSink::new_with_limit(sender, response_max);
         let subscriptions_max = u32::try_from(bounds.subscriptions_max).unwrap_or(u32::MAX);
         let since = self.server.clock.elapsed();
-        let link = Arc::new(Link::new(ConnectionId(self.next_id), pid, since, sink, subscriptions_max));
+        let link =
+            Arc::new(Link::new(ConnectionId(self.next_id), pid, since, sink, subscriptions_max));
         self.note_silent(link.clone());
         tracing::debug!(connection = self.next_id, pid, "connected");
         let (server, draining) = (self.server.clone(), self.draining.clone());
         self.connections.spawn(async move {
             let _open = Gauge::up(&server.counters.connections);
-            let connection = Connection::new(server.dispatcher.clone(), stream, link.clone(), messages);
+            let connection =
+                Connection::new(server.dispatcher.clone(), stream, link.clone(), messages);
             let end = connection.run(draining.cancelled_owned()).await;
             tracing::debug!(connection = link.id.0, ?end, "disconnected");
             end
@@ -156,7 +170,9 @@ impl Accept {
             self.silent.pop_front();
         }
         let now = self.server.clock.elapsed();
-        let Some(oldest) = self.silent.front().filter(|link| now.saturating_sub(link.since) >= SILENT_GRACE) else {
+        let Some(oldest) =
+            self.silent.front().filter(|link| now.saturating_sub(link.since) >= SILENT_GRACE)
+        else {
             return false;
         };
         oldest.evicted.cancel();
@@ -179,7 +195,9 @@ impl Accept {
 
     async fn drain(&mut self) {
         let deadline = Instant::now() + self.server.dispatcher.bounds.drain;
-        while let Ok(Some(ended)) = tokio::time::timeout_at(deadline, self.connections.join_next()).await {
+        while let Ok(Some(ended)) =
+            tokio::time::timeout_at(deadline, self.connections.join_next()).await
+        {
             self.note_end(ended);
         }
         if !self.connections.is_empty() {
@@ -195,7 +213,8 @@ fn is_silent(link: &Link) -> bool {
 
 /// Says no in JSON-RPC. The socket's buffer is empty, so this never waits.
 fn refuse(stream: UnixStream, connections_max: usize) {
-    let error = WireError::new(ErrorKind::ServerBusy, format!("{connections_max} connections are open"));
+    let error =
+        WireError::new(ErrorKind::ServerBusy, format!("{connections_max} connections are open"));
     let line = frame::encode(error_reply("null", &error).as_bytes());
     let said = stream.into_std().and_then(|mut stream| stream.write_all(&line));
     if let Err(error) = said {

@@ -219,7 +219,9 @@ impl Connection {
         self.link.tasks.close();
         if why == Input::Ended && self.decoder.buffered_bytes() > 0 {
             let last = self.decoder.finish();
-            let outcome = last.map(|frame| take(&self.dispatcher, &frame, &self.link, &self.in_flight, self.input));
+            let outcome = last.map(|frame| {
+                take(&self.dispatcher, &frame, &self.link, &self.in_flight, self.input)
+            });
             if let Some(outcome) = outcome {
                 self.put(outcome);
             }
@@ -234,7 +236,10 @@ impl Connection {
     }
 
     fn say_evicted(&mut self) -> End {
-        let error = WireError::new(ErrorKind::ServerBusy, "this connection said nothing and gave its place to another");
+        let error = WireError::new(
+            ErrorKind::ServerBusy,
+            "this connection said nothing and gave its place to another",
+        );
         self.out.push(&error_reply("null", &error));
         // Nobody waits for a client that never spoke to read this.
         match self.out.write(&self.stream) {
@@ -254,7 +259,9 @@ fn take(
 ) -> Outcome {
     match input {
         Input::Open | Input::Ended => dispatcher.frame(frame, link, in_flight),
-        Input::Draining => dispatcher.refuse_draining(frame).map_or(Outcome::Nothing, Outcome::Ready),
+        Input::Draining => {
+            dispatcher.refuse_draining(frame).map_or(Outcome::Nothing, Outcome::Ready)
+        }
     }
 }
 

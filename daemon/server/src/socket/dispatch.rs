@@ -74,7 +74,12 @@ impl Dispatcher {
     /// Takes one frame of a connection.
     ///
     /// `in_flight` has at least one free permit, else the frame would not have been taken.
-    pub fn frame(self: &Arc<Self>, frame: &Frame<'_>, link: &Arc<Link>, in_flight: &Arc<Semaphore>) -> Outcome {
+    pub fn frame(
+        self: &Arc<Self>,
+        frame: &Frame<'_>,
+        link: &Arc<Link>,
+        in_flight: &Arc<Semaphore>,
+    ) -> Outcome {
         let line = match frame {
             Frame::Line(line) => line.trim_ascii_start(),
             Frame::TooLong { head, bytes } => return Outcome::Ready(self.too_long(head, *bytes)),
@@ -111,7 +116,12 @@ impl Dispatcher {
     }
 
     /// Takes one message, alone or from a batch.
-    pub(super) fn message(self: &Arc<Self>, message: &[u8], link: &Arc<Link>, place: Place) -> Outcome {
+    pub(super) fn message(
+        self: &Arc<Self>,
+        message: &[u8],
+        link: &Arc<Link>,
+        place: Place,
+    ) -> Outcome {
         match envelope::open(message) {
             Envelope::Call(call) => self.call(call, link, place),
             Envelope::Notification => Outcome::Nothing,
@@ -126,7 +136,8 @@ impl Dispatcher {
         };
         let number = self.counters.requests.fetch_add(1, Ordering::Relaxed);
         let context = CallContext { link: link.clone(), number };
-        let finish = Finish { dispatcher: self.clone(), id: call.id.clone().into_owned(), name, number };
+        let finish =
+            Finish { dispatcher: self.clone(), id: call.id.clone().into_owned(), name, number };
         let mut extensions = Extensions::new();
         extensions.insert(context);
         let params = Params::new(call.params.map(|params| params.get()));
@@ -137,7 +148,8 @@ impl Dispatcher {
                 Outcome::Ready(finish.response(std::panic::catch_unwind(run).ok()))
             }
             MethodCallback::Unsubscription(callback) => {
-                let run = AssertUnwindSafe(|| callback(id, params, link.id, response_max, extensions));
+                let run =
+                    AssertUnwindSafe(|| callback(id, params, link.id, response_max, extensions));
                 Outcome::Ready(finish.response(std::panic::catch_unwind(run).ok()))
             }
             MethodCallback::Async(callback) => {
@@ -145,7 +157,8 @@ impl Dispatcher {
                 let (id, params) = (id.into_owned(), params.into_owned());
                 Outcome::Pending(Box::pin(async move {
                     let _in_flight = Gauge::up(&finish.dispatcher.counters.in_flight);
-                    let work = async { callback(id, params, connection, response_max, extensions).await };
+                    let work =
+                        async { callback(id, params, connection, response_max, extensions).await };
                     let response = AssertUnwindSafe(work).catch_unwind().await.ok();
                     Some(finish.response(response))
                 }))
@@ -157,12 +170,17 @@ impl Dispatcher {
                 }
                 (Place::Alone, None) => {
                     let error = format!("this connection has {} subscriptions", link.permits.max());
-                    Outcome::Ready(finish.error(&WireError::new(ErrorKind::TooManySubscriptions, error)))
+                    Outcome::Ready(
+                        finish.error(&WireError::new(ErrorKind::TooManySubscriptions, error)),
+                    )
                 }
                 (Place::Alone, Some(subscription_permit)) => {
                     let id_provider = &self.subscription_ids;
-                    let state = SubscriptionState { conn_id: link.id, id_provider, subscription_permit };
-                    let run = AssertUnwindSafe(|| callback(id, params, link.sink.clone(), state, extensions));
+                    let state =
+                        SubscriptionState { conn_id: link.id, id_provider, subscription_permit };
+                    let run = AssertUnwindSafe(|| {
+                        callback(id, params, link.sink.clone(), state, extensions)
+                    });
                     match std::panic::catch_unwind(run) {
                         Ok(answer) => Outcome::Pending(Box::pin(finish.subscription(answer))),
                         Err(_) => Outcome::Ready(finish.response(None)),

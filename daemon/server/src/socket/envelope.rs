@@ -85,7 +85,8 @@ pub fn open(message: &[u8]) -> Envelope<'_> {
         };
     };
     let Some(id) = usable(raw_id) else {
-        let reason = format!("`id` must be a string or a whole number ≥ 0, of at most {ID_BYTES_MAX} bytes");
+        let reason =
+            format!("`id` must be a string or a whole number ≥ 0, of at most {ID_BYTES_MAX} bytes");
         return refuse(echo(raw_id.get()), reason);
     };
     if members.jsonrpc.is_none_or(|version| version.get() != "\"2.0\"") {
@@ -126,7 +127,8 @@ fn refuse(id: Cow<'static, str>, reason: impl Into<String>) -> Envelope<'static>
 
 /// An id as it may stand in an answer: a string or any number, short enough; else `null`.
 fn echo(raw: &str) -> Cow<'static, str> {
-    let scalar = raw.starts_with(['"', '-']) || raw.starts_with(|first: char| first.is_ascii_digit());
+    let scalar =
+        raw.starts_with(['"', '-']) || raw.starts_with(|first: char| first.is_ascii_digit());
     match scalar && raw.len() <= ID_BYTES_MAX {
         true => Cow::Owned(raw.to_owned()),
         false => NULL,

@@ -19,7 +19,10 @@ fn requests_and_notifications_are_told_apart() {
     let check = |message: &str, expected: &str| assert_eq!(seen(message), expected, "{message}");
     check(r#"{"jsonrpc":"2.0","id":1,"method":"a/b"}"#, "call 1 a/b -");
     check(r#"{"jsonrpc":"2.0","id":"x\n","method":"a/b","params":null}"#, r#"call "x\n" a/b -"#);
-    check(r#" {"params":{"k":[1]},"method":"a\/b","id":0,"jsonrpc":"2.0"} "#, r#"call 0 a/b {"k":[1]}"#);
+    check(
+        r#" {"params":{"k":[1]},"method":"a\/b","id":0,"jsonrpc":"2.0"} "#,
+        r#"call 0 a/b {"k":[1]}"#,
+    );
     check(r#"{"jsonrpc":"2.0","method":"a/b"}"#, "notification");
     check(r#"{"method":"a/b"}"#, "notification");
 }
@@ -33,7 +36,10 @@ fn a_message_with_an_id_is_answered_with_it() {
     check(r#"{"jsonrpc":"2.0","id":7,"method":{}}"#, "-32600 7");
     check(r#"{"jsonrpc":"2.0","id":-7,"method":"a/b"}"#, "-32600 -7");
     check(r#"{"jsonrpc":"2.0","id":1.5,"method":"a/b"}"#, "-32600 1.5");
-    check(r#"{"jsonrpc":"2.0","id":99999999999999999999,"method":"a/b"}"#, "-32600 99999999999999999999");
+    check(
+        r#"{"jsonrpc":"2.0","id":99999999999999999999,"method":"a/b"}"#,
+        "-32600 99999999999999999999",
+    );
     check(r#"{"jsonrpc":"2.0","id":null,"method":"a/b"}"#, "-32600 null");
     check(r#"{"jsonrpc":"2.0","id":{"n":1},"method":"a/b"}"#, "-32600 null");
     check(r#"{"jsonrpc":"2.0","id":7,"id":8,"method":"a/b"}"#, "-32600 7");

@@ -2,7 +2,7 @@
 //!
 //! # Theory of operation
 //! [`bind`] comes into possession of the path (or takes the socket systemd hands over), [`accept`] lets
-//! clients of this user in, [`connection`] serves each of them in a task of its own, [`dispatch`] takes a message
+//! clients of this user in, `connection` serves each of them in a task of its own, [`dispatch`] takes a message
 //! to its answer through a method table it knows nothing about. Everything a client can make grow has a
 //! bound in [`Bounds`]; what goes over one gets a typed refusal or a clean close, and nobody else notices.
 //!

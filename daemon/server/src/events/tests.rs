@@ -12,7 +12,10 @@ fn ready(subscriber: &mut Subscriber) -> Option<Arc<Event>> {
 }
 
 fn publish(hub: &EventHub, count: usize) -> u64 {
-    (0..count).map(|at| hub.publish(EventKind::ThreadUpdated, json!(at))).last().unwrap()
+    for at in 0..count {
+        hub.publish(EventKind::ThreadUpdated, json!(at));
+    }
+    hub.latest_seq()
 }
 
 #[test]

@@ -9,7 +9,7 @@ use longhaul_protocol::daemon::{
 use longhaul_protocol::limit::Limits;
 use longhaul_protocol::method::CAPABILITIES;
 use longhaul_protocol::version::PROTOCOL_REVISION_MIN;
-use longhaul_protocol::{ErrorKind, METHODS, PROTOCOL_REVISION, RevisionRange};
+use longhaul_protocol::{ErrorKind, METHODS, Method, PROTOCOL_REVISION, RevisionRange};
 use serde_json::json;
 
 use super::error::Failure;
@@ -35,30 +35,22 @@ fn initialize(
     context: &CallContext,
     params: InitializeParams,
 ) -> Result<InitializeResult, Failure> {
-    bounded("client.name", &params.client.name, CLIENT_NAME_BYTES_MAX)?;
-    bounded("client.version", &params.client.version, CLIENT_VERSION_BYTES_MAX)?;
+    let InitializeParams { client, protocol, capabilities } = params;
+    bounded("client.name", &client.name, CLIENT_NAME_BYTES_MAX)?;
+    bounded("client.version", &client.version, CLIENT_VERSION_BYTES_MAX)?;
     let oldest = RevisionRange { min: PROTOCOL_REVISION_MIN, max: PROTOCOL_REVISION_MIN };
-    let protocol = agree(params.protocol.unwrap_or(oldest))?;
-    let granted: Vec<&str> = match &params.capabilities {
-        None => CAPABILITIES.to_vec(),
-        Some(asked) => CAPABILITIES
-            .iter()
-            .copied()
-            .filter(|known| asked.iter().any(|name| name == known))
-            .collect(),
-    };
-    let methods = METHODS
-        .iter()
-        .filter(|info| info.name == "initialize" || granted.contains(&info.capability));
+    let protocol = agree(protocol.unwrap_or(oldest))?;
+    let mut granted = CAPABILITIES.to_vec();
+    if let Some(asked) = capabilities {
+        granted.retain(|known| asked.iter().any(|name| name == known));
+    }
+    let may_call =
+        |name: &str, capability: &str| name == Initialize::NAME || granted.contains(&capability);
+    let methods = METHODS.iter().filter(|info| may_call(info.name, info.capability));
     let methods = methods.map(|info| info.name.to_owned()).collect();
     // The handshake stays possible whatever was granted, else a connection could never widen it again.
     context.link.grant(granted.iter().fold(HANDSHAKE, |bits, name| bits | capability_bit(name)));
-    tracing::debug!(
-        client = params.client.name,
-        version = params.client.version,
-        protocol,
-        "handshake"
-    );
+    tracing::debug!(client = client.name, version = client.version, protocol, "handshake");
     Ok(InitializeResult {
         protocol,
         server: ServerInfo {

@@ -14,7 +14,8 @@ use crate::socket::dispatch::CallContext;
 /// A request that failed.
 #[derive(Debug)]
 pub struct Failure {
-    error: WireError,
+    // Boxed: every handler's result carries it.
+    error: Box<WireError>,
     cause: Option<Box<dyn Error + Send + Sync>>,
 }
 
@@ -22,7 +23,7 @@ impl Failure {
     /// A failure of a kind; `message` goes out, so it holds no transcript text and no secret.
     #[must_use]
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { error: WireError::new(kind, message), cause: None }
+        Self { error: Box::new(WireError::new(kind, message)), cause: None }
     }
 
     /// A defect of ours, with what is known about it.
@@ -34,13 +35,13 @@ impl Failure {
     /// Replaces the kind's own hint.
     #[must_use]
     pub fn with_hint(self, hint: impl Into<String>) -> Self {
-        Self { error: self.error.with_hint(hint), ..self }
+        Self { error: Box::new(self.error.with_hint(hint)), ..self }
     }
 
     /// Adds the facts of this case, which go out.
     #[must_use]
     pub fn with_detail(self, detail: Value) -> Self {
-        Self { error: self.error.with_detail(detail), ..self }
+        Self { error: Box::new(self.error.with_detail(detail)), ..self }
     }
 
     /// Adds the cause, which stays inside.

@@ -29,8 +29,7 @@ pub(super) fn start(
 ) -> Outcome {
     let entries = match entries(line, dispatcher.bounds.batch_max) {
         Ok(entries) => entries,
-        // There is no one id to answer with; the specification asks for null.
-        Err(error) => return Outcome::Ready(error_reply("null", &error)),
+        Err(refusal) => return Outcome::Ready(refusal),
     };
     let permits = permits(entries.len(), in_flight);
     let concurrency = permits.as_ref().map_or(1, OwnedSemaphorePermit::num_permits);
@@ -57,19 +56,21 @@ pub(super) fn start(
     }))
 }
 
-/// The entries of a batch, at least one and at most `max`.
-fn entries(line: &[u8], max: usize) -> Result<Vec<&RawValue>, WireError> {
+/// The entries of a batch, at least one and at most `max`, or the answer to what is none.
+fn entries(line: &[u8], max: usize) -> Result<Vec<&RawValue>, Reply> {
+    // There is no one id to answer with; the specification asks for null.
+    let refuse = |error: &WireError| error_reply("null", error);
     let mut json = serde_json::Deserializer::from_slice(line);
     let read = json.deserialize_seq(AtMost(max)).and_then(|entries| json.end().map(|()| entries));
     let (entries, given) = read.map_err(|error| {
-        WireError::new(ErrorKind::ParseError, format!("the batch is not JSON: {error}"))
+        refuse(&WireError::new(ErrorKind::ParseError, format!("the batch is not JSON: {error}")))
     })?;
     match given {
-        0 => Err(WireError::new(ErrorKind::InvalidRequest, "the batch is empty")),
+        0 => Err(refuse(&WireError::new(ErrorKind::InvalidRequest, "the batch is empty"))),
         _ if given > max => {
             let detail = json!({ "limit": "batch_max", "max": max, "given": given });
             let message = format!("a batch of {given} messages, at most {max} are taken");
-            Err(WireError::new(ErrorKind::LimitExceeded, message).with_detail(detail))
+            Err(refuse(&WireError::new(ErrorKind::LimitExceeded, message).with_detail(detail)))
         }
         _ => Ok(entries),
     }

@@ -109,10 +109,9 @@ impl Bound {
 impl Drop for Claim {
     fn drop(&mut self) {
         // Somebody may have moved another file here; that one is not ours to remove.
-        if identity(&self.path).is_ok_and(|found| found == self.identity) {
-            if let Err(error) = fs::remove_file(&self.path) {
-                tracing::warn!(%error, path = %self.path.display(), "socket not unlinked");
-            }
+        let is_ours = identity(&self.path).is_ok_and(|found| found == self.identity);
+        if is_ours && let Err(error) = fs::remove_file(&self.path) {
+            tracing::warn!(%error, path = %self.path.display(), "socket not unlinked");
         }
     }
 }

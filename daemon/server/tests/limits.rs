@@ -1,0 +1,187 @@
+//! Clients that take more than their share, and the others, who must not notice.
+
+use std::time::Duration;
+
+use jsonrpsee::RpcModule;
+use longhaul_daemon::descriptors;
+use longhaul_daemon::socket::Bounds;
+use longhaul_protocol::event::EventKind;
+use longhaul_protocol::limit::{EVENT_QUEUE_MAX, EVENT_RING_MAX};
+use serde_json::{Value, json};
+use tokio::net::UnixStream;
+
+use crate::support::{Client, Daemon, Rig, eventually, kind, soon};
+
+fn table() -> RpcModule<()> {
+    let mut module = RpcModule::new(());
+    module.register_method("echo", |params, _, _| params.as_str().map(str::to_owned)).unwrap();
+    module.register_method("big", |params, _, _| "x".repeat(params.one().unwrap_or(0))).unwrap();
+    module
+}
+
+/// A client that has been answered once.
+async fn spoken(rig: &Rig) -> Client {
+    let mut client = rig.connect().await;
+    client.call("echo", json!([])).await;
+    client
+}
+
+#[tokio::test]
+async fn beyond_the_bound_a_newcomer_is_told_busy_and_those_inside_are_served() {
+    let rig = Rig::start(table(), Bounds { connections_max: 3, ..Bounds::default() });
+    let mut inside = [spoken(&rig).await, spoken(&rig).await, spoken(&rig).await];
+    let mut newcomer = rig.connect().await;
+    let refusal = newcomer.hear().await.unwrap();
+    assert_eq!((&refusal["id"], kind(&refusal)), (&Value::Null, "server_busy"));
+    assert_eq!(refusal["error"]["data"]["retry"], "backoff");
+    assert_eq!(newcomer.hear().await, None);
+    for client in &mut inside {
+        client.call("echo", json!([])).await;
+    }
+    let [leaving, ..] = inside;
+    drop(leaving);
+    eventually("a place is free", || rig.connections() == 2).await;
+    spoken(&rig).await;
+}
+
+#[tokio::test]
+async fn a_connection_that_never_spoke_gives_its_place_to_a_newcomer() {
+    let rig = Rig::start(table(), Bounds { connections_max: 2, ..Bounds::default() });
+    let mut silent = rig.connect().await;
+    let mut kept = spoken(&rig).await;
+    eventually("both are in", || rig.connections() == 2).await;
+    let mut early = rig.connect().await;
+    assert_eq!(
+        kind(&early.hear().await.unwrap()),
+        "server_busy",
+        "the silent one gets a moment to speak"
+    );
+
+    rig.clock.advance_ms(1_000);
+    spoken(&rig).await;
+    assert_eq!(kind(&silent.hear().await.unwrap()), "server_busy");
+    assert_eq!(silent.hear().await, None);
+    kept.call("echo", json!([])).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ten_thousand_open_connections_lock_nobody_out() {
+    const WANTED: usize = 10_000;
+    let descriptors = descriptors::raise(2 * WANTED).unwrap_or(u64::MAX);
+    let count = WANTED.min(usize::try_from(descriptors).unwrap_or(WANTED).saturating_sub(1_000));
+    if count < WANTED {
+        eprintln!(
+            "not run: {WANTED} connections, only {descriptors} descriptors are allowed; {count} instead"
+        );
+    }
+    let rig = Rig::start(table(), Bounds { connections_max: 64, ..Bounds::default() });
+    let mut before = spoken(&rig).await;
+    let mut crowd = Vec::with_capacity(count);
+    for at in 0..count {
+        crowd.push(soon("a connection", UnixStream::connect(&rig.socket)).await.unwrap());
+        if at % 1_000 == 0 {
+            before.call("echo", json!([])).await;
+        }
+    }
+    rig.clock.advance_ms(1_000);
+    before.call("echo", json!([])).await;
+    spoken(&rig).await;
+    assert!(rig.connections() <= 65, "{} connections", rig.connections());
+}
+
+#[tokio::test]
+async fn a_client_that_never_reads_is_closed_and_the_others_are_served() {
+    let bounds = Bounds { write_timeout: Duration::from_millis(200), ..Bounds::default() };
+    let rig = Rig::start(table(), bounds);
+    let mut other = spoken(&rig).await;
+    let mut greedy = rig.connect().await;
+    greedy.ask("big", json!([4_000_000])).await;
+    eventually("the greedy one is in", || rig.connections() == 2).await;
+    for _ in 0..10 {
+        other.call("echo", json!([])).await;
+    }
+    eventually("the greedy one is out", || rig.connections() == 1).await;
+    other.call("echo", json!([])).await;
+}
+
+#[tokio::test]
+async fn a_client_that_reads_late_loses_nothing() {
+    let rig = Rig::start(table(), Bounds::default());
+    let mut client = rig.connect().await;
+    for _ in 0..40 {
+        client.ask("big", json!([100_000])).await;
+    }
+    for id in 1..=40 {
+        let answer = client.hear().await.unwrap();
+        assert_eq!(
+            (&answer["id"], answer["result"].as_str().unwrap().len()),
+            (&json!(id), 100_000)
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_process_of_another_user_is_closed_without_a_word() {
+    let somebody_else = rustix::process::geteuid().as_raw() + 1;
+    let rig = Rig::start_for(table(), Bounds::default(), Some(somebody_else));
+    let mut client = rig.connect().await;
+    assert_eq!(client.hear().await, None);
+    assert_eq!(rig.connections(), 0);
+}
+
+#[tokio::test]
+async fn subscriptions_are_bounded_and_end_when_told() {
+    let daemon = Daemon::start();
+    let mut client = daemon.connect().await;
+    let mut ids = Vec::new();
+    for _ in 0..8 {
+        ids.push(client.call("event/subscribe", json!({})).await["result"]["subscription"].clone());
+    }
+    assert_eq!(kind(&client.call("event/subscribe", json!({})).await), "too_many_subscriptions");
+    let ended = client.call("event/unsubscribe", json!({ "subscription": ids[0] })).await;
+    assert_eq!(ended["result"]["ended"], true);
+    let again = client.call("event/unsubscribe", json!({ "subscription": ids[0] })).await;
+    assert_eq!(again["result"]["ended"], false);
+    // The place is given back by the subscription's own task.
+    let resubscribed =
+        async { while kind(&client.call("event/subscribe", json!({})).await) != "no error" {} };
+    soon("a place for a subscription", resubscribed).await;
+}
+
+#[tokio::test]
+async fn a_slow_subscriber_gets_a_gap_instead_of_silence() {
+    let daemon = Daemon::start();
+    let mut slow = daemon.connect().await;
+    let mut quick = daemon.connect().await;
+    slow.call("event/subscribe", json!({ "kinds": ["thread_updated"] })).await;
+    let long = "x".repeat(2_000);
+    let published = EVENT_RING_MAX + EVENT_QUEUE_MAX;
+    for at in 0..published {
+        daemon
+            .deps
+            .events
+            .publish(EventKind::ThreadUpdated, json!({ "thread_id": at, "cwd": long }));
+        if at % 500 == 0 {
+            quick.call("daemon/status", json!({})).await;
+        }
+    }
+    let last = daemon.deps.events.latest_seq();
+    let (mut seen, mut missed, mut next) = (0, 0, None);
+    while next != Some(last + 1) {
+        let event = slow.hear().await.unwrap()["params"]["result"].take();
+        let seq = event["seq"].as_u64().unwrap();
+        match event["kind"].as_str().unwrap() {
+            "gap" => missed += event["data"]["missed"].as_u64().unwrap(),
+            _ => {
+                assert!(
+                    next.is_none_or(|next| seq == next),
+                    "events come in order, without silent holes"
+                );
+                seen += 1;
+            }
+        }
+        next = Some(seq + 1);
+    }
+    assert!(missed > 0, "this much is not buffered for anyone");
+    assert_eq!(seen + missed, published as u64);
+}

@@ -1,0 +1,22 @@
+//! The one integration binary of the daemon; one module a subject.
+
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
+
+mod lifecycle;
+mod limits;
+mod socket_traps;
+mod support;
+mod systemd;
+
+/// A file in this folder that is no module of the binary would be a test that never runs.
+#[test]
+fn no_test_file_is_forgotten() {
+    let listed = include_str!("main.rs");
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        if let Some(module) = name.strip_suffix(".rs").filter(|module| *module != "main") {
+            assert!(listed.contains(&format!("mod {module};")), "{name} is not in main.rs");
+        }
+    }
+}

@@ -1,0 +1,95 @@
+#!/bin/bash
+# checks.sh: called by inside.sh as an ordinary user with a running user manager.
+set -euo pipefail
+
+units="$HOME/.config/systemd/user"
+socket="$XDG_RUNTIME_DIR/longhaul/v1.sock"
+
+ask() { python3 "$ROOT/ask.py" "$@" 2>/dev/null; }
+property() { systemctl --user show -P "$1" "${2:-longhauld.service}"; }
+passed() { echo "ok: $1"; }
+fail() { echo "FAILED: $1"; systemctl --user status longhauld.service --no-pager 2>/dev/null || true; exit 1; }
+# eventually WHAT COMMAND…: waits for the command to hold, at most 20 s.
+eventually() {
+    local what=$1; shift
+    for _ in $(seq 200); do "$@" && return; sleep 0.1; done
+    fail "$what"
+}
+answers() { ask daemon/status pid >/dev/null; }
+answers_as_another() { local now; now=$(ask daemon/status pid) && [ "$now" != "$1" ]; }
+is() { [ "$(property "$1")" = "$2" ]; }
+
+# 1. The units are right as they are shipped.
+said=$(systemd-analyze --user verify "$units/longhauld.socket" "$units/longhauld.service" 2>&1) || fail "verify: $said"
+[ -z "$said" ] || fail "verify says: $said"
+systemd-analyze --user security --offline=true --threshold=60 "$units/longhauld.service" >/dev/null || fail "the service is not hardened"
+passed "systemd-analyze verify and security"
+
+# For the tests: a watchdog that bites soon, and a log to look at.
+mkdir -p "$units/longhauld.service.d"
+cat > "$units/longhauld.service.d/test.conf" <<END
+[Unit]
+StartLimitBurst=100
+[Service]
+WatchdogSec=2
+TimeoutAbortSec=1
+RestartSec=100ms
+StandardError=append:$ROOT/daemon.log
+END
+systemctl --user daemon-reload
+
+# 2. The socket is there before the daemon, and the first client starts it.
+systemctl --user start longhauld.socket
+is ActiveState inactive || fail "the daemon runs before anyone asked"
+[ "$(stat -c %a "$socket")" = 600 ] && [ "$(stat -c %a "$(dirname "$socket")")" = 700 ] || fail "the socket is not private"
+pid=$(ask daemon/status pid) || fail "no answer on the socket of systemd"
+[ "$pid" = "$(property MainPID)" ] || fail "somebody else answered"
+passed "socket activation"
+
+# 3. READY and STATUS arrived.
+is ActiveState active || fail "not ready"
+[[ "$(property StatusText)" = "listening on $socket" ]] || fail "status: $(property StatusText)"
+[ "$(ask daemon/status state_dir)" = "$HOME/.local/state/longhaul" ] || fail "the state folder is elsewhere"
+passed "readiness"
+
+# 4. A daemon that is well is not bitten; one that hangs is replaced.
+fed() { [ "$(property WatchdogTimestampMonotonic)" != "$1" ]; }
+for _ in 1 2 3 4; do eventually "the watchdog is fed" fed "$(property WatchdogTimestampMonotonic)"; done
+[ "$(ask daemon/status pid)" = "$pid" ] || fail "the watchdog bit a daemon that was well"
+kill -STOP "$pid"
+eventually "a hung daemon is replaced" answers_as_another "$pid"
+[ "$(property NRestarts)" -ge 1 ] || fail "not restarted by the watchdog"
+passed "watchdog restart"
+
+# 5. A daemon that was killed is replaced.
+pid=$(ask daemon/status pid)
+kill -KILL "$pid"
+eventually "a killed daemon is replaced" answers_as_another "$pid"
+passed "kill -9 restart"
+
+# 6. Stopping the service leaves the socket, and the next client starts it again.
+systemctl --user stop longhauld.service 2>/dev/null
+is ActiveState inactive || fail "not stopped"
+is Result success || fail "stopped with $(property Result)"
+[ "$(property ActiveState longhauld.socket)" = active ] && [ -S "$socket" ] || fail "the socket went with the service"
+answers || fail "not started again by the next client"
+passed "stop with the socket still active"
+
+# 7. daemon/shutdown is no failure: it stays down until it is asked for.
+ask daemon/shutdown pid >/dev/null || fail "shutdown was not answered"
+eventually "the daemon ends" is ActiveState inactive
+is Result success || fail "ended with $(property Result)"
+answers || fail "not started again after a shutdown"
+passed "shutdown over the socket"
+
+# 8. A second daemon on the same state is refused, and says by whom it is held.
+pid=$(ask daemon/status pid)
+code=0
+said=$("$HOME/.local/bin/longhauld" 2>&1) || code=$?
+[ $code = 75 ] && [[ "$said" = *"process $pid"* ]] || fail "a second daemon: $code $said"
+passed "a second daemon is refused"
+
+# 9. Gone is gone.
+systemctl --user stop longhauld.socket longhauld.service
+[ ! -e "$socket" ] || fail "the socket is left behind"
+passed "stopped"

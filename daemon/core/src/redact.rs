@@ -29,6 +29,7 @@
 
 mod assignment;
 mod connection;
+mod json;
 mod name;
 mod pem;
 mod rule;
@@ -41,6 +42,8 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use rule::{RULES, Verdict};
+
+pub use json::redact_value;
 
 /// What stands where a secret stood.
 pub const MARKER: &str = "[REDACTED_SECRET]";

@@ -3,6 +3,8 @@
 //! Its size is bounded whatever the length of the history: recent items stand alone, older ones in
 //! spans. Together the entries cover every item once.
 
+use serde::{Deserialize, Serialize};
+
 use super::handle::Handle;
 use crate::digest::Digest128;
 use crate::item::{ItemKind, ItemRow};
@@ -11,7 +13,7 @@ use crate::item::{ItemKind, ItemRow};
 pub const ENTRIES_MAX: usize = 256;
 
 /// Consecutive items of a history.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Span {
     /// First line.
     pub first: u64,
@@ -50,7 +52,7 @@ pub enum Fate {
 }
 
 /// The account.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Receipt {
     /// Items that stand in the replacement as they were.
     pub kept: Vec<Span>,

@@ -1,0 +1,66 @@
+//! Redaction of the strings inside a JSON value.
+
+use serde_json::Value;
+
+use super::{MARKER, redact};
+
+/// Fields that hold opaque payloads: a redaction would only destroy them.
+const OPAQUE: [&str; 3] = ["encrypted_content", "image_url", "result"];
+
+/// Replaces every secret in the strings of `value`, also those that only their field's name gives
+/// away, and returns how many. Names of fields and everything that is no string stay.
+pub fn redact_value(value: &mut Value) -> u32 {
+    match value {
+        Value::String(text) => {
+            let redacted = redact(text);
+            let hits = redacted.hits;
+            if hits > 0 {
+                *text = redacted.text.into_owned();
+            }
+            hits
+        }
+        Value::Array(items) => items.iter_mut().map(redact_value).sum(),
+        Value::Object(fields) => fields
+            .iter_mut()
+            .filter(|(name, _)| !OPAQUE.contains(&name.as_str()))
+            .map(|(name, value)| redact_value(value) + redact_named(name, value))
+            .sum(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+    }
+}
+
+/// A value that is a secret because of its name: `{"api_key": "correct horse"}`.
+fn redact_named(name: &str, value: &mut Value) -> u32 {
+    let Value::String(text) = value else { return 0 };
+    if text.len() > 4_096 || text == MARKER {
+        return 0;
+    }
+    let pair = format!("{name}={text}");
+    if redact(&pair).hits == 0 {
+        return 0;
+    }
+    MARKER.clone_into(text);
+    1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn strings_are_redacted_at_any_depth_and_by_name() {
+        let key = ["sk-", "ant-", "api03-", &"a1B2".repeat(24)].concat();
+        let mut item = json!({
+            "type": "function_call",
+            "arguments": format!("export TOKEN={key}"),
+            "nested": [{ "password": "correct4Horse9battery", "count": 3 }],
+            "call_id": "call_abc123",
+        });
+        assert!(redact_value(&mut item) >= 2);
+        let text = item.to_string();
+        assert!(!text.contains(&key) && !text.contains("correct4Horse9battery"), "{text}");
+        assert_eq!(item["call_id"], "call_abc123");
+        assert_eq!(redact_value(&mut item), 0, "once is enough");
+    }
+}

@@ -1,0 +1,78 @@
+//! `compaction/*`.
+
+use std::sync::Arc;
+
+use longhaul_protocol::compaction::{
+    Get, GetParams, GetResult, List, ListParams, ListResult, Run, RunParams, RunResult, Trigger, Undo,
+    UndoParams, UndoResult,
+};
+use longhaul_store::CompactionCursor;
+
+use super::error::Failure;
+use super::{Table, TableError, convert};
+use crate::service::Services;
+use crate::service::compaction::{Request, Subject};
+use crate::socket::dispatch::CallContext;
+
+pub(super) fn register(table: &mut Table) -> Result<(), TableError> {
+    table.on_async::<Run, _>(run)?;
+    table.on_async::<List, _>(list)?;
+    table.on_async::<Get, _>(get)?;
+    table.on_async::<Undo, _>(undo)
+}
+
+async fn run(services: Arc<Services>, _: CallContext, params: RunParams) -> Result<RunResult, Failure> {
+    let subject = match (params.thread_id, params.items, params.as_of) {
+        (Some(thread_id), None, as_of) => Subject::Thread { thread_id, as_of },
+        (None, Some(items), None) => Subject::Items(items),
+        (None, Some(_), Some(_)) => return Err(Failure::invalid("as_of", "for a thread only")),
+        _ => return Err(Failure::invalid("thread_id", "give either thread_id or items")),
+    };
+    let trigger = match params.trigger {
+        Some(Trigger::Auto) => "auto",
+        _ => "manual",
+    };
+    let request = Request {
+        subject,
+        strategy: convert::strategy(params.strategy),
+        phase: convert::phase(params.phase),
+        trigger: trigger.to_owned(),
+        max_tokens: params.max_tokens,
+        initial_context: params.initial_context.unwrap_or_default(),
+    };
+    Ok(convert::run_result(services.compact(request).await?))
+}
+
+async fn list(services: Arc<Services>, _: CallContext, params: ListParams) -> Result<ListResult, Failure> {
+    let after = params.cursor.as_deref().map(cursor_of).transpose()?;
+    let limit = convert::page_rows(params.limit);
+    let (rows, next) = services.compactions(params.thread_id.as_deref(), limit, after.as_ref()).await?;
+    Ok(ListResult {
+        compactions: rows.into_iter().map(convert::summary).collect(),
+        next_cursor: next.map(|next| format!("{}:{}", next.created_at_ms, next.compaction_id)),
+    })
+}
+
+fn cursor_of(text: &str) -> Result<CompactionCursor, Failure> {
+    let parsed = text.split_once(':').and_then(|(created_at, id)| {
+        Some(CompactionCursor { created_at_ms: created_at.parse().ok()?, compaction_id: id.to_owned() })
+    });
+    parsed.ok_or_else(|| Failure::invalid("cursor", "the next_cursor of an earlier answer"))
+}
+
+async fn get(services: Arc<Services>, _: CallContext, params: GetParams) -> Result<GetResult, Failure> {
+    let compaction = services.compaction(&params.compaction_id).await?;
+    let summary = convert::summary_of(&compaction);
+    Ok(GetResult { run: convert::run_result(compaction), summary })
+}
+
+async fn undo(services: Arc<Services>, _: CallContext, params: UndoParams) -> Result<UndoResult, Failure> {
+    let undone = services.undo(&params.compaction_id).await?;
+    Ok(UndoResult {
+        compaction_id: params.compaction_id,
+        undone_at: undone.undone_at_ms,
+        history: undone.history,
+        handles: undone.handles.into_iter().map(|(handle, span)| convert::entry(handle, &span)).collect(),
+        complete: undone.complete,
+    })
+}

@@ -1,0 +1,292 @@
+//! Between the wire's values and ours; nothing else.
+
+use longhaul_core::checkpoint::semantic;
+use longhaul_core::checkpoint::view::ViewCaps;
+use longhaul_core::compaction::receipt::{self, Span};
+use longhaul_core::compaction::{Phase, handle::Handle};
+use longhaul_core::thread::{Source, ThreadKind};
+use longhaul_protocol::checkpoint::{Caps, Update};
+use longhaul_protocol::warning::Warning;
+use longhaul_protocol::{compaction as wire, thread};
+use longhaul_store::{CompactionRow, FileRow, ThreadRow};
+
+use super::error::Failure;
+use crate::service::compaction::{Compaction, Notice, Rung, Strategy};
+
+/// Rows of a page when the caller names no limit.
+const PAGE_ROWS_DEFAULT: u32 = longhaul_protocol::limit::PAGE_ROWS_DEFAULT;
+
+/// Most rows of a page.
+const PAGE_ROWS_MAX: u32 = longhaul_protocol::limit::PAGE_ROWS_MAX;
+
+pub(super) fn page_rows(limit: Option<u32>) -> u32 {
+    limit.unwrap_or(PAGE_ROWS_DEFAULT).clamp(1, PAGE_ROWS_MAX)
+}
+
+pub(super) fn source_name(source: Source) -> &'static str {
+    match source {
+        Source::Codex => "codex",
+        Source::Claude => "claude",
+        Source::Longhaul => "longhaul",
+    }
+}
+
+pub(super) fn source_of(name: &str) -> Result<Source, Failure> {
+    match name {
+        "codex" => Ok(Source::Codex),
+        "claude" => Ok(Source::Claude),
+        "longhaul" => Ok(Source::Longhaul),
+        _ => Err(Failure::invalid("source", "one of codex, claude, longhaul")),
+    }
+}
+
+pub(super) fn thread_summary(row: ThreadRow) -> thread::ThreadSummary {
+    let FileRow { path, archived, cursor, source, head, .. } = row.file;
+    let head = head.unwrap_or_else(|| longhaul_core::thread::ThreadHead::new(source));
+    thread::ThreadSummary {
+        thread_id: row.thread_id,
+        source: source_name(source).to_owned(),
+        path,
+        cwd: head.cwd,
+        title: head.title,
+        created_at: head.created_at_ms,
+        updated_at: head.updated_at_ms,
+        items: head.items,
+        tokens: head.tokens,
+        compactions: head.compactions,
+        lines: head.lines,
+        bytes: cursor.offset,
+        malformed: head.malformed,
+        unknown: head.unknown,
+        oversized: head.oversized,
+        archived,
+        parent_thread_id: head.parent_thread_id,
+        forked_from: head.forked_from,
+        originator: head.originator,
+        cli_version: head.cli_version,
+        model: head.model,
+        git_branch: head.git_branch,
+        kind: match head.kind {
+            ThreadKind::Interactive => thread::ThreadKind::Interactive,
+            ThreadKind::Exec => thread::ThreadKind::Exec,
+            ThreadKind::Subagent => thread::ThreadKind::Subagent,
+            ThreadKind::Other => thread::ThreadKind::Other,
+        },
+    }
+}
+
+pub(super) fn thread_file(file: FileRow, current: &FileRow) -> thread::ThreadFile {
+    thread::ThreadFile {
+        current: file.file_id == current.file_id,
+        path: file.path,
+        bytes: file.stat.size,
+        offset: file.cursor.offset,
+        generation: file.cursor.generation,
+    }
+}
+
+pub(super) fn caps(wire: Option<Caps>) -> ViewCaps {
+    let defaults = ViewCaps::default();
+    let Some(wire) = wire else { return defaults };
+    let or = |given: Option<u32>, default: usize| {
+        given.map_or(default, |given| usize::try_from(given).unwrap_or(usize::MAX))
+    };
+    ViewCaps {
+        max_open_plan_steps: or(wire.max_open_plan_steps, defaults.max_open_plan_steps),
+        max_done_plan_steps: or(wire.max_done_plan_steps, defaults.max_done_plan_steps),
+        max_decisions: or(wire.max_decisions, defaults.max_decisions),
+        max_facts_valid: or(wire.max_facts_valid, defaults.max_facts_valid),
+        max_facts_suspect: or(wire.max_facts_suspect, defaults.max_facts_suspect),
+        max_recent_artifacts: or(wire.max_recent_artifacts, defaults.max_recent_artifacts),
+        max_value_chars: or(wire.max_value_chars, defaults.max_value_chars),
+    }
+}
+
+/// An update, the hashes a model sent left out: only the host knows them.
+pub(super) fn update(wire: Update) -> semantic::Update {
+    match wire {
+        Update::Plan(plan) => semantic::Update::Plan {
+            steps: plan
+                .steps
+                .into_iter()
+                .map(|step| semantic::UpdateStep { id: step.id, text: step.text })
+                .collect(),
+            done: plan.done,
+            evidence: plan.evidence.map(evidence),
+        },
+        Update::Decision(decision) => semantic::Update::Decision {
+            decision_id: decision.decision_id,
+            topic: decision.topic,
+            decision: decision.decision,
+            rationale: decision.rationale,
+            supersedes: decision.supersedes,
+            evidence: evidence(decision.evidence),
+        },
+        Update::Fact(fact) => semantic::Update::Fact {
+            key: fact.key,
+            value: fact.value,
+            evidence: evidence(fact.evidence),
+            depends_on: fact
+                .depends_on
+                .into_iter()
+                .map(|dependency| semantic::Dependency { uri: dependency.uri, hash: None })
+                .collect(),
+        },
+    }
+}
+
+fn evidence(wire: longhaul_protocol::checkpoint::Evidence) -> semantic::Evidence {
+    use longhaul_protocol::checkpoint::EvidenceSource as Wire;
+    semantic::Evidence {
+        source: match wire.source {
+            Wire::User => semantic::EvidenceSource::User,
+            Wire::File => semantic::EvidenceSource::File,
+            Wire::ToolOutput => semantic::EvidenceSource::ToolOutput,
+        },
+        reference: wire.reference,
+        hash: wire.hash,
+    }
+}
+
+pub(super) fn phase(wire: Option<wire::Phase>) -> Phase {
+    match wire {
+        None | Some(wire::Phase::Standalone) => Phase::Standalone,
+        Some(wire::Phase::PreTurn) => Phase::PreTurn,
+        Some(wire::Phase::MidTurn) => Phase::MidTurn,
+    }
+}
+
+fn phase_out(phase: Phase) -> wire::Phase {
+    match phase {
+        Phase::Standalone => wire::Phase::Standalone,
+        Phase::PreTurn => wire::Phase::PreTurn,
+        Phase::MidTurn => wire::Phase::MidTurn,
+    }
+}
+
+pub(super) fn strategy(wire: Option<wire::Strategy>) -> Strategy {
+    match wire {
+        None | Some(wire::Strategy::Auto) => Strategy::Auto,
+        Some(wire::Strategy::Checkpoint) => Strategy::Checkpoint,
+        Some(wire::Strategy::Summary) => Strategy::Summary,
+        Some(wire::Strategy::Hybrid) => Strategy::Hybrid,
+        Some(wire::Strategy::Remote) => Strategy::Remote,
+    }
+}
+
+fn strategy_out(strategy: Strategy) -> wire::Strategy {
+    match strategy {
+        Strategy::Auto => wire::Strategy::Auto,
+        Strategy::Checkpoint => wire::Strategy::Checkpoint,
+        Strategy::Summary => wire::Strategy::Summary,
+        Strategy::Hybrid => wire::Strategy::Hybrid,
+        Strategy::Remote => wire::Strategy::Remote,
+    }
+}
+
+fn trigger_out(trigger: &str) -> wire::Trigger {
+    match trigger {
+        "auto" => wire::Trigger::Auto,
+        _ => wire::Trigger::Manual,
+    }
+}
+
+pub(super) fn run_result(compaction: Compaction) -> wire::RunResult {
+    let of = compaction.of;
+    let total = |spans: &[Span]| {
+        let (items, tokens) = receipt::totals(spans);
+        wire::Total { items, tokens }
+    };
+    let entries = |spans: Vec<Span>| {
+        spans.into_iter().map(|span| entry(receipt::handle(&of, &span), &span)).collect()
+    };
+    let made = compaction.receipt;
+    wire::RunResult {
+        compaction_id: compaction.id,
+        strategy_used: strategy_out(compaction.strategy_used),
+        ladder: compaction.ladder.into_iter().map(rung).collect(),
+        history: compaction.history,
+        view: compaction.view,
+        tokens: wire::TokensChange { before: compaction.tokens.0, after: compaction.tokens.1 },
+        receipt: wire::Receipt {
+            totals: wire::Totals {
+                kept: total(&made.kept),
+                shortened: total(&made.shortened),
+                dropped: total(&made.dropped),
+            },
+            kept: entries(made.kept),
+            shortened: entries(made.shortened),
+            dropped: entries(made.dropped),
+            redacted: compaction.redacted,
+        },
+        warnings: compaction.warnings.into_iter().map(warning).collect(),
+    }
+}
+
+pub(super) fn entry(handle: Handle, span: &Span) -> wire::Entry {
+    wire::Entry {
+        handle: handle.to_string(),
+        kind: match span.kind {
+            Some(kind) => serde_json::to_value(kind)
+                .ok()
+                .and_then(|name| name.as_str().map(str::to_owned))
+                .unwrap_or_default(),
+            None => "span".to_owned(),
+        },
+        tokens: span.tokens,
+        items: span.items,
+        seq_first: span.first,
+        seq_last: span.last,
+    }
+}
+
+fn rung(rung: Rung) -> wire::Rung {
+    let outcome = match rung.left_because {
+        None => wire::RungOutcome::Used,
+        Some(_) => wire::RungOutcome::Skipped,
+    };
+    wire::Rung {
+        strategy: strategy_out(rung.strategy),
+        outcome,
+        reason: rung.left_because,
+        duration_ms: rung.duration_ms,
+    }
+}
+
+fn warning(notice: Notice) -> Warning {
+    Warning { kind: notice.kind, message: notice.message, hint: None }
+}
+
+pub(super) fn summary_of(compaction: &Compaction) -> wire::CompactionSummary {
+    wire::CompactionSummary {
+        compaction_id: compaction.id.clone(),
+        thread_id: compaction.thread_id.clone(),
+        created_at: compaction.created_at_ms,
+        strategy_used: strategy_out(compaction.strategy_used),
+        phase: phase_out(compaction.phase),
+        trigger: trigger_out(&compaction.trigger),
+        tokens: wire::TokensChange { before: compaction.tokens.0, after: compaction.tokens.1 },
+        seq: compaction.seq,
+        duration_ms: compaction.duration_ms,
+        undone_at: compaction.undone_at_ms,
+    }
+}
+
+pub(super) fn summary(row: CompactionRow) -> wire::CompactionSummary {
+    wire::CompactionSummary {
+        compaction_id: row.compaction_id,
+        thread_id: row.thread_id,
+        created_at: row.created_at_ms,
+        strategy_used: wire::Strategy::Checkpoint,
+        phase: match row.phase.as_str() {
+            "pre_turn" => wire::Phase::PreTurn,
+            "mid_turn" => wire::Phase::MidTurn,
+            _ => wire::Phase::Standalone,
+        },
+        trigger: trigger_out(&row.trigger),
+        tokens: wire::TokensChange { before: row.tokens_before, after: row.tokens_after },
+        seq: row.seq,
+        duration_ms: row.duration_ms,
+        undone_at: row.undone_at_ms,
+    }
+}

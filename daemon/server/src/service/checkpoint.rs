@@ -1,0 +1,174 @@
+//! `checkpoint/*`: the state, its text, and what the model may add.
+
+use longhaul_core::checkpoint::document::document;
+use longhaul_core::checkpoint::files;
+use longhaul_core::checkpoint::semantic::{EvidenceSource, Known, Rejection, Update, validate};
+use longhaul_core::checkpoint::staleness::Now;
+use longhaul_core::checkpoint::view::{self, ViewCaps};
+use longhaul_core::compaction::handle::Handle;
+use longhaul_core::digest::Digest128;
+use longhaul_core::item::ItemKind;
+use longhaul_store::UpdateRow;
+use serde_json::Value;
+
+use super::snapshot::Snapshot;
+use super::{ServiceError, Services, disk};
+
+/// A view and what it was made of.
+#[derive(Debug)]
+pub struct View {
+    /// The text.
+    pub text: String,
+    /// Digest of the text: equal digests, equal bytes.
+    pub digest: Digest128,
+    /// Last line it knows.
+    pub seq: u64,
+}
+
+/// What became of a proposed update.
+#[derive(Debug)]
+pub struct Applied {
+    /// Why it was refused, if it was.
+    pub rejection: Option<Rejection>,
+    /// Last line of the thread when it was judged.
+    pub seq: u64,
+}
+
+/// Times an update is judged anew because another came between.
+const APPLY_ATTEMPTS: usize = 4;
+
+impl Services {
+    /// The checkpoint document of a thread, its digest and the last line it knows.
+    ///
+    /// # Errors
+    /// Those of [`Services::snapshot`].
+    pub async fn checkpoint(
+        &self,
+        thread_id: &str,
+        as_of: Option<u64>,
+    ) -> Result<(Value, Digest128, u64), ServiceError> {
+        let snapshot = self.snapshot(thread_id, as_of).await?;
+        let document = serde_json::to_value(document(&snapshot.scene()))
+            .map_err(|source| ServiceError::Undecodable { what: "checkpoint", source })?;
+        let digest = Digest128::of(document.to_string().as_bytes());
+        Ok((document, digest, snapshot.seq()))
+    }
+
+    /// The checkpoint's text within `max_tokens`.
+    ///
+    /// # Errors
+    /// Those of [`Services::snapshot`].
+    pub async fn view(
+        &self,
+        thread_id: &str,
+        caps: &ViewCaps,
+        max_tokens: Option<u64>,
+        as_of: Option<u64>,
+    ) -> Result<View, ServiceError> {
+        let snapshot = self.snapshot(thread_id, as_of).await?;
+        let max_tokens = max_tokens.unwrap_or(view::DEFAULT_TOKENS);
+        let text = view::render(&snapshot.scene(), caps, max_tokens);
+        Ok(View { digest: Digest128::of(text.as_bytes()), seq: snapshot.seq(), text })
+    }
+
+    /// Judges an update against the thread as it is now, and keeps it if it passes. What the model
+    /// sent as hashes is replaced by what the host sees.
+    ///
+    /// # Errors
+    /// Those of [`Services::snapshot`]; [`ServiceError::StaleBase`] when the thread is not at
+    /// `expected_seq`.
+    pub async fn apply(
+        &self,
+        thread_id: &str,
+        update: Update,
+        expected_seq: Option<u64>,
+    ) -> Result<Applied, ServiceError> {
+        for _ in 0..APPLY_ATTEMPTS {
+            let snapshot = self.snapshot(thread_id, None).await?;
+            let seq = snapshot.seq();
+            if let Some(expected) = expected_seq.filter(|expected| *expected != seq) {
+                return Err(ServiceError::StaleBase { expected, present: seq });
+            }
+            let known = self.known(&snapshot, &update).await?;
+            let update = match validate(update.clone(), &known) {
+                Ok(update) => self.witnessed(&snapshot, update).await?,
+                Err(rejection) => return Ok(Applied { rejection: Some(rejection), seq }),
+            };
+            let body = serde_json::to_string(&update)
+                .map_err(|source| ServiceError::Undecodable { what: "update", source })?;
+            let row = UpdateRow { update_id: 0, seq, created_at_ms: self.deps.clock.now_ms(), body };
+            if self.store.update_insert(thread_id, snapshot.last_update, &row).await?.is_some() {
+                return Ok(Applied { rejection: None, seq });
+            }
+        }
+        Err(ServiceError::Busy)
+    }
+
+    /// Looks up what the update's evidence names.
+    async fn known<'a>(&self, snapshot: &'a Snapshot, update: &Update) -> Result<Host<'a>, ServiceError> {
+        let evidence = match update {
+            Update::Plan { evidence, .. } => evidence.as_ref(),
+            Update::Decision { evidence, .. } | Update::Fact { evidence, .. } => Some(evidence),
+        };
+        let mut host = Host { snapshot, user_message: false, tool_output: false };
+        let Some(evidence) = evidence.filter(|evidence| evidence.source != EvidenceSource::File) else {
+            return Ok(host);
+        };
+        let reference = evidence.reference.trim();
+        let named_seq = reference.parse::<u64>().ok().or_else(|| {
+            let handle = reference.parse::<Handle>().ok()?;
+            (handle.of == snapshot.thread_id).then_some(handle.first)
+        });
+        let file = &snapshot.file;
+        for row in self.rows(file, named_seq.unwrap_or(0), named_seq.unwrap_or(u64::MAX)).await? {
+            let is_named = named_seq.is_some() || row.call_id.as_deref() == Some(reference);
+            host.user_message |= is_named && row.kind == ItemKind::UserMessage;
+            host.tool_output |= is_named && matches!(row.kind, ItemKind::ToolCall | ItemKind::ToolOutput);
+        }
+        Ok(host)
+    }
+
+    /// Binds a fact's dependencies to the content that is on disk now.
+    async fn witnessed(&self, snapshot: &Snapshot, update: Update) -> Result<Update, ServiceError> {
+        let Update::Fact { key, value, evidence, mut depends_on } = update else { return Ok(update) };
+        let cwd = snapshot.fold.checkpoint().cwd.clone().unwrap_or_default();
+        let keys: Vec<String> = depends_on.iter().map(|dep| files::key(&dep.uri, Some(&cwd))).collect();
+        let (hashes, looked) = (std::sync::Arc::clone(&self.hashes), keys.clone());
+        let disk = tokio::task::spawn_blocking(move || disk::look(&hashes, &cwd, &looked, &[])).await?;
+        for (dependency, key) in depends_on.iter_mut().zip(&keys) {
+            dependency.hash = match disk.get(key).map(|on_disk| &on_disk.now) {
+                Some(Now::Content(hash)) => Some(hash.clone()),
+                _ => None,
+            };
+        }
+        Ok(Update::Fact { key, value, evidence, depends_on })
+    }
+}
+
+/// What the host knows about one update's references.
+struct Host<'a> {
+    snapshot: &'a Snapshot,
+    user_message: bool,
+    tool_output: bool,
+}
+
+impl Known for Host<'_> {
+    fn user_message(&self, _: &str) -> bool {
+        self.user_message
+    }
+
+    fn tool_output(&self, _: &str) -> bool {
+        self.tool_output
+    }
+
+    fn file(&self, path: &str) -> bool {
+        let state = self.snapshot.fold.checkpoint();
+        state.files.find(path, state.cwd.as_deref()).is_some()
+    }
+
+    fn decision(&self, decision_id: &str) -> bool {
+        self.snapshot.semantics.decisions.iter().any(|(_, decision)| {
+            matches!(decision, Update::Decision { decision_id: id, .. } if id == decision_id)
+        })
+    }
+}

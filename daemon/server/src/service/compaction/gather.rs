@@ -1,0 +1,173 @@
+//! What a compaction is made of: for a thread from the index and one line of its transcript, for
+//! given items by folding them here and now.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use longhaul_core::checkpoint::semantic::Semantics;
+use longhaul_core::checkpoint::staleness::Disk;
+use longhaul_core::compaction::assemble::{self, KeptRequest};
+use longhaul_core::fold::{Fold, Place, Source};
+use longhaul_core::item::ItemRow;
+use longhaul_core::redact::redact_value;
+use longhaul_store::PageHead;
+use serde_json::Value;
+
+use super::{Notice, Span, Subject};
+use crate::service::snapshot::Snapshot;
+use crate::service::transcript::Lines;
+use crate::service::{ServiceError, Services, preimage};
+
+/// Newest pages whose items stand alone in a receipt.
+const FINE_PAGES: usize = 2;
+
+/// All a compaction is made of.
+pub(super) struct Gathered {
+    pub of: String,
+    pub thread_id: Option<String>,
+    pub fold: Arc<Fold>,
+    pub semantics: Semantics,
+    pub disk: Disk,
+    /// Every item once, in order.
+    pub spans: Vec<Span>,
+    pub kept: Option<KeptRequest>,
+    pub warnings: Vec<Notice>,
+    pub redacted: u64,
+    pub seq: u64,
+}
+
+impl Services {
+    pub(super) async fn gather(&self, id: &str, subject: &Subject) -> Result<Gathered, ServiceError> {
+        match subject {
+            Subject::Thread { thread_id, as_of } => self.gather_thread(thread_id, *as_of).await,
+            Subject::Items(items) => self.gather_items(id, items.clone()).await,
+        }
+    }
+
+    async fn gather_thread(&self, thread_id: &str, as_of: Option<u64>) -> Result<Gathered, ServiceError> {
+        let snapshot = self.snapshot(thread_id, as_of).await?;
+        let request_seq = snapshot.fold.checkpoint().requests.active().map(|active| active.seq);
+        let (spans, request_row) = self.spans(&snapshot, request_seq).await?;
+        let mut warnings = Vec::new();
+        let kept = match request_row {
+            Some(row) => read_request(PathBuf::from(&snapshot.file.path), row).await?,
+            None => None,
+        };
+        let kept = kept.or_else(|| {
+            let active = snapshot.fold.checkpoint().requests.active()?;
+            warnings.push(Notice::new(
+                "request_from_checkpoint",
+                "the request's own line cannot be read; its text is the checkpoint's",
+            ));
+            Some(assemble::keep_request(assemble::message("user", &active.text)))
+        });
+        let seq = snapshot.seq();
+        let Snapshot { thread_id, fold, semantics, disk, .. } = snapshot;
+        Ok(Gathered {
+            of: thread_id.clone(),
+            thread_id: Some(thread_id),
+            fold,
+            semantics,
+            disk,
+            spans,
+            kept,
+            warnings,
+            redacted: 0,
+            seq,
+        })
+    }
+
+    /// Every item of the thread's transcript up to what the snapshot knows: the newest and those
+    /// around the request alone, the others by the page. Also the request's row.
+    async fn spans(
+        &self,
+        snapshot: &Snapshot,
+        request_seq: Option<u64>,
+    ) -> Result<(Vec<Span>, Option<ItemRow>), ServiceError> {
+        let (file, generation) = (snapshot.file.file_id, snapshot.file.cursor.generation);
+        let end = snapshot.fold.next_seq();
+        let mut heads = self.store.page_heads(file, generation).await?;
+        heads.retain(|head| head.first_seq < end);
+        let fine_from = heads.len().saturating_sub(FINE_PAGES);
+        let mut spans = Vec::with_capacity(heads.len() + 2 * longhaul_core::item::PAGE_ITEMS);
+        let mut request_row = None;
+        for (index, head) in heads.iter().enumerate() {
+            let has_request = request_seq.is_some_and(|seq| (head.first_seq..=head.last_seq).contains(&seq));
+            if index < fine_from && !has_request {
+                spans.push(span_of(head));
+                continue;
+            }
+            let rows = self.store.page(file, generation, head.first_seq).await?.unwrap_or_default();
+            for row in rows.into_iter().filter(|row| row.seq < end) {
+                spans.push(Span::from(&row));
+                if Some(row.seq) == request_seq {
+                    request_row = Some(row);
+                }
+            }
+        }
+        Ok((spans, request_row))
+    }
+
+    /// Given items are nowhere else: stored first, secrets replaced, under the compaction's id.
+    async fn gather_items(&self, id: &str, mut items: Vec<Value>) -> Result<Gathered, ServiceError> {
+        if items.is_empty() {
+            let reason = "there is nothing to compact".to_owned();
+            return Err(ServiceError::Invalid { field: "items", reason });
+        }
+        let folder = self.preimages.clone();
+        let id = id.to_owned();
+        tokio::task::spawn_blocking(move || {
+            let redacted = items.iter_mut().map(|item| u64::from(redact_value(item))).sum();
+            let lines: Vec<String> = items.iter().map(Value::to_string).collect();
+            preimage::write(&folder, &id, &lines)?;
+            let mut fold = Fold::new(Source::Longhaul);
+            let mut rows = BTreeMap::new();
+            let mut offset = 0;
+            for (line, seq) in lines.iter().zip(0..) {
+                let bytes = line.len() as u64;
+                if let Some(row) = fold.line(Place { line: seq, offset, bytes }, line.as_bytes()) {
+                    rows.insert(seq, Span::from(&row));
+                }
+                offset += bytes + 1;
+            }
+            let active = fold.checkpoint().requests.active().map(|active| active.seq);
+            let request = active.and_then(|seq| items.get(usize::try_from(seq).ok()?).cloned());
+            let seq = fold.next_seq().saturating_sub(1);
+            Ok(Gathered {
+                of: id,
+                thread_id: None,
+                fold: Arc::new(fold),
+                semantics: Semantics::default(),
+                disk: Disk::new(),
+                spans: rows.into_values().collect(),
+                kept: request.map(assemble::keep_request),
+                warnings: Vec::new(),
+                redacted,
+                seq,
+            })
+        })
+        .await?
+    }
+}
+
+fn span_of(head: &PageHead) -> Span {
+    Span {
+        first: head.first_seq,
+        last: head.last_seq,
+        items: head.items,
+        tokens: head.tokens,
+        digest: head.first_digest,
+        kind: None,
+    }
+}
+
+/// The request's item out of the transcript; `None` when its line is no longer there.
+async fn read_request(path: PathBuf, row: ItemRow) -> Result<Option<KeptRequest>, ServiceError> {
+    let read = move || {
+        let items = Lines::open(&path).ok()?.items(&row).ok()?;
+        let item = items.first()?;
+        serde_json::from_str::<Value>(item.get()).ok().map(assemble::keep_request)
+    };
+    Ok(tokio::task::spawn_blocking(read).await?)
+}

@@ -1,0 +1,143 @@
+//! What is on disk now of the files a thread knows.
+//!
+//! *Owns* a bounded cache of content hashes by path. An entry is good while the file's identity,
+//! size and times are the same, so an unchanged file costs one `stat`. Looks are confined to the
+//! thread's own folder: a transcript may name any path, and must not make the daemon read it.
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::Read as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use longhaul_core::checkpoint::files;
+use longhaul_core::checkpoint::staleness::{Disk, Now, OnDisk};
+use longhaul_core::digest::ContentHash;
+use longhaul_store::Observation;
+
+/// Largest file that is hashed.
+const FILE_BYTES_MAX: u64 = 8 << 20;
+
+/// Bytes hashed for one request; what is over stays unknown, never unchanged.
+const REQUEST_BYTES_MAX: u64 = 64 << 20;
+
+/// Hashes kept. Over it the cache starts anew: it is cheap to fill.
+const ENTRIES_MAX: usize = 8_192;
+
+/// Content hashes by path.
+#[derive(Debug, Default)]
+pub struct HashCache(Mutex<HashMap<PathBuf, (Identity, ContentHash)>>);
+
+/// What tells one content from another without reading it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Identity {
+    dev: u64,
+    ino: u64,
+    size: u64,
+    mtime_ns: i128,
+    ctime_ns: i128,
+}
+
+impl Identity {
+    fn of(meta: &fs::Metadata) -> Self {
+        let ns = |seconds: i64, nanos: i64| i128::from(seconds) * 1_000_000_000 + i128::from(nanos);
+        Self {
+            dev: meta.dev(),
+            ino: meta.ino(),
+            size: meta.size(),
+            mtime_ns: ns(meta.mtime(), meta.mtime_nsec()),
+            ctime_ns: ns(meta.ctime(), meta.ctime_nsec()),
+        }
+    }
+}
+
+/// Looks at `keys` (absolute paths) as far as they lie in `cwd`, beside what was seen of them when
+/// the thread touched them. Blocking.
+pub fn look(cache: &HashCache, cwd: &str, keys: &[String], seen: &[Observation]) -> Disk {
+    let mut disk = Disk::new();
+    for observation in seen {
+        let key = files::key(&observation.path, Some(cwd));
+        let on_disk = OnDisk { then: observation.hash.clone(), late: observation.late, now: Now::Unknown };
+        disk.insert(key, on_disk);
+    }
+    let Ok(root) = fs::canonicalize(cwd) else { return disk };
+    if root.components().count() <= 1 {
+        return disk;
+    }
+    let mut budget = REQUEST_BYTES_MAX;
+    for key in keys {
+        let now = cache.now(&root, key, &mut budget);
+        disk.entry(key.clone()).or_default().now = now;
+    }
+    disk
+}
+
+impl HashCache {
+    fn now(&self, root: &Path, key: &str, budget: &mut u64) -> Now {
+        let path = match fs::canonicalize(key) {
+            Ok(path) => path,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                return if Path::new(key).starts_with(root) { Now::Missing } else { Now::Unknown };
+            }
+            Err(_) => return Now::Unknown,
+        };
+        if !path.starts_with(root) {
+            return Now::Unknown;
+        }
+        let Ok(meta) = fs::metadata(&path) else { return Now::Unknown };
+        if !meta.is_file() || meta.len() > FILE_BYTES_MAX {
+            return Now::Unknown;
+        }
+        let identity = Identity::of(&meta);
+        let mut cache = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((known, hash)) = cache.get(&path)
+            && *known == identity
+        {
+            return Now::Content(hash.clone());
+        }
+        if meta.len() > *budget {
+            return Now::Unknown;
+        }
+        *budget -= meta.len();
+        let mut content = Vec::new();
+        let read = File::open(&path).and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_end(&mut content));
+        if read.is_err() {
+            return Now::Unknown;
+        }
+        let hash = ContentHash::of(&content);
+        if cache.len() >= ENTRIES_MAX {
+            cache.clear();
+        }
+        cache.insert(path, (identity, hash.clone()));
+        Now::Content(hash)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_seen_inside_the_folder_only_and_anew_when_they_change() {
+        let temp = tempfile::tempdir().unwrap();
+        let root = temp.path().canonicalize().unwrap();
+        let cwd = root.join("project");
+        fs::create_dir(&cwd).unwrap();
+        fs::write(cwd.join("a"), "one").unwrap();
+        fs::write(root.join("outside"), "x").unwrap();
+        std::os::unix::fs::symlink(root.join("outside"), cwd.join("link")).unwrap();
+        let cache = HashCache::default();
+        let keys: Vec<String> = [cwd.join("a"), cwd.join("none"), root.join("outside"), cwd.join("link")]
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect();
+        let look = || look(&cache, &cwd.display().to_string(), &keys, &[]);
+        let first = look();
+        let nows: Vec<&Now> = keys.iter().map(|key| &first[key].now).collect();
+        let one = Now::Content(ContentHash::of(b"one"));
+        assert_eq!(nows, [&one, &Now::Missing, &Now::Unknown, &Now::Unknown]);
+        fs::write(cwd.join("a"), "three").unwrap();
+        assert_eq!(look()[&keys[0]].now, Now::Content(ContentHash::of(b"three")));
+    }
+}

@@ -1,0 +1,88 @@
+//! Why a use-case cannot answer. Free of the wire: `rpc::error` gives each its number and its words.
+
+use longhaul_core::compaction::handle::HandleParseError;
+use longhaul_store::StoreError;
+
+use crate::ingest::{FoldLoadError, SyncError};
+
+/// A use-case that failed.
+#[derive(Debug, thiserror::Error)]
+pub enum ServiceError {
+    /// No transcript of that thread was found.
+    #[error("no thread {0:?}")]
+    ThreadNotFound(String),
+    /// The thread has no item yet.
+    #[error("thread {0:?} holds nothing yet")]
+    CheckpointNotFound(String),
+    /// No item at the handle.
+    #[error("no item at handle {0:?}")]
+    HandleNotFound(String),
+    /// No compaction of that id.
+    #[error("no compaction {0:?}")]
+    CompactionNotFound(String),
+    /// The transcript no longer holds what the handle named.
+    #[error("the lines behind {handle:?} in {path} are no longer what they were")]
+    SourceChanged {
+        /// The handle.
+        handle: String,
+        /// The transcript.
+        path: String,
+    },
+    /// The caller's idea of the thread is old.
+    #[error("the thread is at seq {present}, not {expected}")]
+    StaleBase {
+        /// What the caller expected.
+        expected: u64,
+        /// What is.
+        present: u64,
+    },
+    /// A parameter means nothing.
+    #[error("{field}: {reason}")]
+    Invalid {
+        /// Which one.
+        field: &'static str,
+        /// Why.
+        reason: String,
+    },
+    /// The text of a handle is none.
+    #[error(transparent)]
+    Handle(#[from] HandleParseError),
+    /// Reading the thread's transcript failed.
+    #[error(transparent)]
+    Sync(#[from] SyncError),
+    /// The thread's state cannot be had right now.
+    #[error(transparent)]
+    Fold(#[from] FoldLoadError),
+    /// The database failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A file failed.
+    #[error("{path}: {source}")]
+    File {
+        /// Which one.
+        path: String,
+        /// The cause.
+        source: std::io::Error,
+    },
+    /// A stored value is not what this version writes.
+    #[error("a stored {what} cannot be read")]
+    Undecodable {
+        /// Kind of value.
+        what: &'static str,
+        /// The cause.
+        source: serde_json::Error,
+    },
+    /// Others kept changing the same thing.
+    #[error("others changed the thread at the same time")]
+    Busy,
+    /// A task of ours died.
+    #[error("a background task ended early")]
+    Task(#[from] tokio::task::JoinError),
+}
+
+impl ServiceError {
+    /// An error of the file at `path`.
+    pub fn file(path: &std::path::Path, source: std::io::Error) -> Self {
+        Self::File { path: path.display().to_string(), source }
+    }
+}

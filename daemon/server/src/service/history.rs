@@ -1,0 +1,122 @@
+//! `history/expand`: the exact items behind a handle.
+
+use std::path::{Path, PathBuf};
+
+use longhaul_core::compaction::handle::Handle;
+use longhaul_core::item::ItemRow;
+use longhaul_store::FileRow;
+use serde_json::value::RawValue;
+
+use super::transcript::{LineError, Lines};
+use super::{ServiceError, Services, preimage};
+
+/// Bytes of items in one answer when the caller names no bound.
+pub const EXPAND_BYTES_DEFAULT: u64 = 1 << 20;
+
+/// Largest bound a caller may name: the rest of a frame is for the envelope.
+pub const EXPAND_BYTES_MAX: u64 = 12 << 20;
+
+/// Items out of a transcript.
+#[derive(Debug)]
+pub struct Expanded {
+    /// The items, as their bytes stand there.
+    pub items: Vec<Box<RawValue>>,
+    /// The transcript.
+    pub path: String,
+    /// First byte of the first item's line, and first byte after the last one's.
+    pub byte_range: (u64, u64),
+    /// Line to go on from when the answer was full.
+    pub next_seq: Option<u64>,
+}
+
+
+impl Services {
+    /// Gives back the items behind `handle`, from line `from` on, at most `max_bytes` of them (but at
+    /// least one).
+    ///
+    /// # Errors
+    /// Nothing was ever there, or the transcript has changed since.
+    pub async fn expand(
+        &self,
+        handle: &Handle,
+        from: Option<u64>,
+        max_bytes: u64,
+    ) -> Result<Expanded, ServiceError> {
+        let first = from.unwrap_or(handle.first).clamp(handle.first, handle.last);
+        let located = match preimage::is_id(&handle.of) {
+            true => preimage::locate(&self.preimages, handle).await?,
+            false => self.locate(handle).await?,
+        };
+        let rows: Vec<ItemRow> = located.1.into_iter().filter(|row| row.seq >= first).collect();
+        let (handle, path) = (handle.to_string(), located.0);
+        tokio::task::spawn_blocking(move || read(&handle, &path, &rows, max_bytes)).await?
+    }
+
+    /// Finds the handle's rows in the thread's current transcript, or in another one of the thread
+    /// that has them: a thread's files can change places.
+    async fn locate(&self, handle: &Handle) -> Result<(PathBuf, Vec<ItemRow>), ServiceError> {
+        let not_found = || ServiceError::ThreadNotFound(handle.of.clone());
+        let current = self.store.thread_get(&handle.of).await?.ok_or_else(not_found)?.file;
+        let others = self.store.thread_files(&handle.of).await?;
+        let mut changed = None;
+        for file in std::iter::once(&current).chain(others.iter().filter(|f| f.path != current.path)) {
+            let rows = self.rows(file, handle.first, handle.last).await?;
+            match rows.first() {
+                Some(first) if handle.fits(first.digest) => {
+                    return Ok((PathBuf::from(&file.path), rows));
+                }
+                Some(_) => changed = changed.or(Some(file.path.clone())),
+                None => {}
+            }
+        }
+        match changed {
+            Some(path) => Err(ServiceError::SourceChanged { handle: handle.to_string(), path }),
+            None => Err(ServiceError::HandleNotFound(handle.to_string())),
+        }
+    }
+
+    /// The index rows of lines `first` to `last` of a file.
+    pub(super) async fn rows(
+        &self,
+        file: &FileRow,
+        first: u64,
+        last: u64,
+    ) -> Result<Vec<ItemRow>, ServiceError> {
+        let heads = self.store.page_heads(file.file_id, file.cursor.generation).await?;
+        let mut rows = Vec::new();
+        for head in heads.iter().filter(|head| head.last_seq >= first && head.first_seq <= last) {
+            let page = self.store.page(file.file_id, file.cursor.generation, head.first_seq).await?;
+            let page = page.unwrap_or_default();
+            rows.extend(page.into_iter().filter(|row| (first..=last).contains(&row.seq)));
+        }
+        Ok(rows)
+    }
+}
+
+fn read(handle: &str, path: &Path, rows: &[ItemRow], max_bytes: u64) -> Result<Expanded, ServiceError> {
+    let shown = path.display().to_string();
+    let changed = || ServiceError::SourceChanged { handle: handle.to_owned(), path: shown.clone() };
+    let first = rows.first().ok_or_else(|| ServiceError::HandleNotFound(handle.to_owned()))?;
+    let mut lines = match Lines::open(path) {
+        Ok(lines) => lines,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Err(changed()),
+        Err(error) => return Err(ServiceError::file(path, error)),
+    };
+    let mut expanded =
+        Expanded { items: Vec::new(), path: shown.clone(), byte_range: (first.offset, first.offset), next_seq: None };
+    let mut bytes = 0;
+    for row in rows {
+        bytes += row.bytes;
+        if bytes > max_bytes && !expanded.items.is_empty() {
+            expanded.next_seq = Some(row.seq);
+            break;
+        }
+        let items = lines.items(row).map_err(|error| match error {
+            LineError::Changed => changed(),
+            LineError::Io(error) => ServiceError::file(path, error),
+        })?;
+        expanded.items.extend(items);
+        expanded.byte_range.1 = row.offset + row.bytes;
+    }
+    Ok(expanded)
+}

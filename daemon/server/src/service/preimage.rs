@@ -1,0 +1,154 @@
+//! Histories that a client gave and nobody else keeps: one file each, so that what a compaction
+//! dropped can be given back.
+//!
+//! *Owns* `<state dir>/preimages`. A file is `<compaction id>.jsonl`, one item a line, secrets
+//! replaced. It is written whole under another name, synced and renamed, before the compaction is
+//! recorded: a crash between leaves a file nobody names, which the next prune removes with the
+//! oldest. Kept are the newest [`FILES_MAX`] and [`BYTES_MAX`].
+
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use longhaul_core::compaction::handle::Handle;
+use longhaul_core::digest::Digest128;
+use longhaul_core::item::{ItemKind, ItemRow};
+
+use super::ServiceError;
+
+/// What ids of compactions begin with: it tells them from threads.
+const PREFIX: &str = "cmp_";
+
+/// Histories kept.
+const FILES_MAX: usize = 512;
+
+/// Bytes of histories kept.
+const BYTES_MAX: u64 = 256 << 20;
+
+/// The id of a compaction, made of a unique id.
+pub fn id(unique: &str) -> String {
+    format!("{PREFIX}{unique}")
+}
+
+/// Whether this names a compaction. Ids become file names: only these characters can.
+pub fn is_id(text: &str) -> bool {
+    text.strip_prefix(PREFIX).is_some_and(|rest| {
+        !rest.is_empty() && rest.len() <= 64 && rest.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
+    })
+}
+
+/// Stores the lines of a history under a compaction's id. Blocking.
+///
+/// # Errors
+/// The folder cannot be made or written.
+pub fn write(folder: &Path, id: &str, lines: &[String]) -> Result<(), ServiceError> {
+    let path = folder.join(format!("{id}.jsonl"));
+    let fresh = folder.join(format!("{id}.tmp"));
+    let written = (|| {
+        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        prune(folder)?;
+        let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&fresh)?;
+        for line in lines {
+            file.write_all(line.as_bytes())?;
+            file.write_all(b"\n")?;
+        }
+        file.sync_data()?;
+        fs::rename(&fresh, &path)
+    })();
+    written.map_err(|error: io::Error| ServiceError::file(&path, error))
+}
+
+/// The file of a compaction's history and the rows of the handle's lines.
+///
+/// # Errors
+/// There is none, or other lines stand there.
+pub async fn locate(folder: &Path, handle: &Handle) -> Result<(PathBuf, Vec<ItemRow>), ServiceError> {
+    let path = folder.join(format!("{}.jsonl", handle.of));
+    let handle = handle.clone();
+    tokio::task::spawn_blocking(move || {
+        let rows = rows(&path).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => ServiceError::HandleNotFound(handle.to_string()),
+            _ => ServiceError::file(&path, error),
+        })?;
+        let rows: Vec<ItemRow> =
+            rows.into_iter().filter(|row| (handle.first..=handle.last).contains(&row.seq)).collect();
+        match rows.first() {
+            None => Err(ServiceError::HandleNotFound(handle.to_string())),
+            Some(first) if handle.fits(first.digest) => Ok((path, rows)),
+            Some(_) => Err(ServiceError::SourceChanged {
+                handle: handle.to_string(),
+                path: path.display().to_string(),
+            }),
+        }
+    })
+    .await?
+}
+
+/// The index of a stored history, made from it. Blocking.
+pub fn rows(path: &Path) -> io::Result<Vec<ItemRow>> {
+    let mut reader = BufReader::new(fs::File::open(path)?);
+    let (mut rows, mut line, mut offset) = (Vec::new(), Vec::new(), 0);
+    loop {
+        line.clear();
+        let read = reader.read_until(b'\n', &mut line)? as u64;
+        if read == 0 {
+            return Ok(rows);
+        }
+        let text = line.strip_suffix(b"\n").unwrap_or(&line);
+        rows.push(ItemRow {
+            seq: rows.len() as u64,
+            offset,
+            bytes: text.len() as u64,
+            kind: ItemKind::Other,
+            tokens: longhaul_core::tokens::of_bytes(text.len() as u64),
+            digest: Digest128::of(text),
+            excerpt: String::new(),
+            call_id: None,
+        });
+        offset += read;
+    }
+}
+
+/// Removes the oldest files over the bounds, and leftovers of a crash.
+fn prune(folder: &Path) -> io::Result<()> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let meta = entry.metadata()?;
+        files.push((meta.modified()?, entry.path(), meta.len()));
+    }
+    files.sort_by(|a, b| b.0.cmp(&a.0));
+    let mut bytes = 0;
+    for (index, (_, path, size)) in files.into_iter().enumerate() {
+        bytes += size;
+        if index + 1 >= FILES_MAX || bytes > BYTES_MAX {
+            fs::remove_file(path)?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn histories_are_private_and_found_again() {
+        let temp = tempfile::tempdir().unwrap();
+        let folder = temp.path().join("preimages");
+        write(&folder, "cmp_1", &["{\"a\":1}".into(), "{\"b\":2}".into()]).unwrap();
+        let rows = rows(&folder.join("cmp_1.jsonl")).unwrap();
+        assert_eq!(rows.iter().map(|row| (row.offset, row.bytes)).collect::<Vec<_>>(), [(0, 7), (8, 7)]);
+        let mode = |path: &Path| std::os::unix::fs::MetadataExt::mode(&fs::metadata(path).unwrap()) & 0o777;
+        assert_eq!((mode(&folder), mode(&folder.join("cmp_1.jsonl"))), (0o700, 0o600));
+    }
+
+    #[test]
+    fn only_ids_of_ours_become_file_names() {
+        assert!(is_id("cmp_01a1-b"));
+        for text in ["cmp_", "cmp_../x", "01a1", "cmp_a/b", "cmp_a.b"] {
+            assert!(!is_id(text), "{text}");
+        }
+    }
+}

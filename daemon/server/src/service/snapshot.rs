@@ -1,0 +1,121 @@
+//! All that is known of a thread at one moment: gathered once for a request, then only read.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use longhaul_core::checkpoint::semantic::{Accepted, Semantics, Update};
+use longhaul_core::checkpoint::staleness::Disk;
+use longhaul_core::checkpoint::view::Scene;
+use longhaul_core::fold::Fold;
+use longhaul_store::FileRow;
+
+use super::disk;
+use super::{ServiceError, Services};
+use crate::ingest::{SyncError, SyncTarget};
+
+/// How long a request waits for a thread's newest lines to be read. The answer is then made from
+/// what was read before, and says its seq.
+const CATCH_UP: Duration = Duration::from_millis(1_500);
+
+/// A thread at one moment.
+#[derive(Debug)]
+pub struct Snapshot {
+    /// The thread.
+    pub thread_id: String,
+    /// Its current transcript.
+    pub file: FileRow,
+    /// What the transcript says.
+    pub fold: Arc<Fold>,
+    /// What was added and accepted.
+    pub semantics: Semantics,
+    /// Number of the newest update, 0 for none.
+    pub last_update: i64,
+    /// What is on disk.
+    pub disk: Disk,
+}
+
+impl Snapshot {
+    /// The parts a view is made of.
+    pub fn scene(&self) -> Scene<'_> {
+        Scene {
+            thread_id: Some(&self.thread_id),
+            state: self.fold.checkpoint(),
+            semantics: &self.semantics,
+            disk: &self.disk,
+        }
+    }
+
+    /// Seq of the last line it knows.
+    pub fn seq(&self) -> u64 {
+        self.fold.next_seq().saturating_sub(1)
+    }
+}
+
+impl Services {
+    /// Gathers a thread as it is now, or as it was after line `as_of`. The past is told without the
+    /// files on disk, which are of today.
+    ///
+    /// # Errors
+    /// There is no such thread, it holds nothing, or reading failed.
+    pub async fn snapshot(&self, thread_id: &str, as_of: Option<u64>) -> Result<Snapshot, ServiceError> {
+        self.catch_up(thread_id).await?;
+        let not_found = || ServiceError::ThreadNotFound(thread_id.to_owned());
+        let row = self.store.thread_get(thread_id).await?.ok_or_else(not_found)?;
+        let fold = match as_of {
+            Some(seq) => self.ingest.fold_as_of(thread_id, seq).await?,
+            None => self.ingest.fold(thread_id).await?,
+        };
+        let fold = fold.filter(|fold| fold.next_seq() > 0);
+        let fold = fold.ok_or_else(|| ServiceError::CheckpointNotFound(thread_id.to_owned()))?;
+        let rows = self.store.updates(thread_id).await?;
+        let last_update = rows.last().map_or(0, |row| row.update_id);
+        let mut accepted = Vec::with_capacity(rows.len());
+        for row in rows.iter().filter(|row| as_of.is_none_or(|seq| row.seq <= seq)) {
+            let update: Update = serde_json::from_str(&row.body)
+                .map_err(|source| ServiceError::Undecodable { what: "update", source })?;
+            accepted.push(Accepted { seq: row.seq, update });
+        }
+        let semantics = Semantics::of(&accepted);
+        let disk = match as_of {
+            Some(_) => Disk::new(),
+            None => self.look(thread_id, &fold, &semantics).await?,
+        };
+        Ok(Snapshot { thread_id: row.thread_id, file: row.file, fold, semantics, last_update, disk })
+    }
+
+    /// Reads what the agent wrote since. A thread whose file cannot be read right now is answered
+    /// from what is known.
+    async fn catch_up(&self, thread_id: &str) -> Result<(), ServiceError> {
+        let target = SyncTarget::Thread(thread_id.to_owned());
+        match self.ingest.sync(target, None, CATCH_UP).await {
+            Ok(_) => Ok(()),
+            Err(SyncError::NotFound(_)) => Err(ServiceError::ThreadNotFound(thread_id.to_owned())),
+            Err(error) => {
+                tracing::debug!(error = %error, "answering from what was read before");
+                Ok(())
+            }
+        }
+    }
+
+    async fn look(&self, thread_id: &str, fold: &Fold, semantics: &Semantics) -> Result<Disk, ServiceError> {
+        let state = fold.checkpoint();
+        let Some(cwd) = state.cwd.clone() else { return Ok(Disk::new()) };
+        let seen = self.store.observations(thread_id).await?;
+        let key = |path: &str| longhaul_core::checkpoint::files::key(path, Some(&cwd));
+        let mut keys: Vec<String> = seen.iter().map(|observation| key(&observation.path)).collect();
+        let hashed = state.files.iter().filter(|(_, file)| file.hash.is_some());
+        keys.extend(hashed.map(|(key, _)| key.to_owned()));
+        for (_, update) in semantics.facts.values() {
+            if let Update::Fact { depends_on, .. } = update {
+                keys.extend(depends_on.iter().map(|dependency| key(&dependency.uri)));
+            }
+        }
+        keys.sort_unstable();
+        keys.dedup();
+        if keys.is_empty() {
+            return Ok(Disk::new());
+        }
+        let hashes = Arc::clone(&self.hashes);
+        Ok(tokio::task::spawn_blocking(move || disk::look(&hashes, &cwd, &keys, &seen)).await?)
+    }
+}

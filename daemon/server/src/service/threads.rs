@@ -1,0 +1,77 @@
+//! `thread/*`: the conversations found in the transcripts.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use longhaul_store::{FileRow, ThreadCursor, ThreadFilter, ThreadRow};
+
+use super::{ServiceError, Services};
+use crate::ingest::{SyncError, SyncTarget, Synced};
+
+/// How long a sync waits when the caller does not say.
+pub const SYNC_TIMEOUT_DEFAULT: Duration = Duration::from_secs(5);
+
+/// The longest wait a caller may ask for.
+pub const SYNC_TIMEOUT_MAX: Duration = Duration::from_secs(60);
+
+impl Services {
+    /// Threads, newest first.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub async fn threads(
+        &self,
+        filter: &ThreadFilter,
+        limit: u32,
+        after: Option<&ThreadCursor>,
+    ) -> Result<(Vec<ThreadRow>, Option<ThreadCursor>), ServiceError> {
+        Ok(self.store.thread_list(filter, limit, after).await?)
+    }
+
+    /// A thread and all its files.
+    ///
+    /// # Errors
+    /// There is no such thread, or the store cannot be read.
+    pub async fn thread(&self, thread_id: &str) -> Result<(ThreadRow, Vec<FileRow>), ServiceError> {
+        let row = self.store.thread_get(thread_id).await?;
+        let row = row.ok_or_else(|| ServiceError::ThreadNotFound(thread_id.to_owned()))?;
+        let files = self.store.thread_files(thread_id).await?;
+        Ok((row, files))
+    }
+
+    /// Waits until everything that was written before the call is read.
+    ///
+    /// # Errors
+    /// There is no such thread or file, or it is not read in time.
+    pub async fn sync(
+        &self,
+        target: SyncTarget,
+        min_offset: Option<u64>,
+        timeout: Duration,
+    ) -> Result<Synced, ServiceError> {
+        let asked = match &target {
+            SyncTarget::Thread(thread_id) => thread_id.clone(),
+            SyncTarget::Path(path) => path.display().to_string(),
+        };
+        match self.ingest.sync(target, min_offset, timeout.min(SYNC_TIMEOUT_MAX)).await {
+            Err(SyncError::NotFound(_)) => Err(ServiceError::ThreadNotFound(asked)),
+            other => Ok(other?),
+        }
+    }
+}
+
+/// What a caller names: a thread or a file, not both.
+///
+/// # Errors
+/// Neither or both are given, or the path is not absolute.
+pub fn target(thread_id: Option<String>, path: Option<String>) -> Result<SyncTarget, ServiceError> {
+    match (thread_id, path) {
+        (Some(thread_id), None) => Ok(SyncTarget::Thread(thread_id)),
+        (None, Some(path)) if path.starts_with('/') => Ok(SyncTarget::Path(PathBuf::from(path))),
+        (None, Some(_)) => Err(ServiceError::Invalid { field: "path", reason: "must be absolute".into() }),
+        _ => {
+            let reason = "give either thread_id or path".to_owned();
+            Err(ServiceError::Invalid { field: "thread_id", reason })
+        }
+    }
+}

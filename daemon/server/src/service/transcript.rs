@@ -1,0 +1,166 @@
+//! Lines back out of a transcript: exact bytes, checked against the digest they were passed with.
+//!
+//! Transcripts belong to other programs: they are opened for reading only, and may have changed
+//! since. A line that no longer has its digest is not given out.
+
+use std::fs::File;
+use std::io::{self, BufReader, Read, Seek as _, SeekFrom};
+use std::path::Path;
+
+use longhaul_core::digest::Digest128;
+use longhaul_core::item::{ItemKind, ItemRow};
+use serde::Deserialize;
+use serde_json::value::{RawValue, to_raw_value};
+
+/// Bytes of one line that are given out; a longer one is named by its place.
+const LINE_BYTES_MAX: u64 = 8 << 20;
+
+/// Reads lines of one transcript in rising order.
+pub struct Lines {
+    reader: Box<dyn Read>,
+    /// Set for a plain file: places are jumped to, not read up to.
+    file: Option<File>,
+    at: u64,
+}
+
+/// Why a line cannot be given out.
+#[derive(Debug, thiserror::Error)]
+pub enum LineError {
+    /// Other bytes stand there now.
+    #[error("the line is not what it was")]
+    Changed,
+    /// Reading failed.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+impl Lines {
+    /// Opens a plain or compressed transcript.
+    ///
+    /// # Errors
+    /// It cannot be opened.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let file = File::open(path)?;
+        if path.extension().is_some_and(|extension| extension == "zst") {
+            let reader = zstd::stream::read::Decoder::new(BufReader::new(file))?;
+            return Ok(Self { reader: Box::new(reader), file: None, at: 0 });
+        }
+        Ok(Self { reader: Box::new(io::empty()), file: Some(file), at: 0 })
+    }
+
+    /// The bytes of a line, without its newline.
+    ///
+    /// # Errors
+    /// [`LineError::Changed`] when the digest differs or the file ends before.
+    pub fn read(&mut self, row: &ItemRow) -> Result<Vec<u8>, LineError> {
+        let bytes = usize::try_from(row.bytes).map_err(|_| LineError::Changed)?;
+        let mut line = vec![0; bytes];
+        let read = match &mut self.file {
+            Some(file) => file.seek(SeekFrom::Start(row.offset)).and_then(|_| file.read_exact(&mut line)),
+            None => self.skip_to(row.offset).and_then(|()| self.reader.read_exact(&mut line)),
+        };
+        self.at = row.offset + row.bytes;
+        match read {
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Err(LineError::Changed),
+            read => read?,
+        }
+        if Digest128::of(&line) == row.digest { Ok(line) } else { Err(LineError::Changed) }
+    }
+
+    /// The item on a line, as its bytes stand there; several when a torn write left two.
+    ///
+    /// # Errors
+    /// As [`Lines::read`].
+    pub fn items(&mut self, row: &ItemRow) -> Result<Vec<Box<RawValue>>, LineError> {
+        if row.kind == ItemKind::Oversized || row.bytes > LINE_BYTES_MAX {
+            return Ok(place(row).into_iter().collect());
+        }
+        Ok(items_of(&self.read(row)?))
+    }
+
+    fn skip_to(&mut self, offset: u64) -> io::Result<()> {
+        let distance = offset.saturating_sub(self.at);
+        let skipped = io::copy(&mut self.reader.by_ref().take(distance), &mut io::sink())?;
+        if skipped == distance { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
+    }
+}
+
+/// A line's envelope, its payload as bytes.
+#[derive(Deserialize)]
+struct Envelope<'a> {
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    #[serde(borrow)]
+    payload: Option<&'a RawValue>,
+}
+
+/// The items of a line: an envelope's payload, or the bare object.
+fn items_of(line: &[u8]) -> Vec<Box<RawValue>> {
+    let text = String::from_utf8_lossy(line);
+    let text = text.trim_start_matches('\u{feff}');
+    let objects = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();
+    let mut items = Vec::new();
+    for object in objects.map_while(Result::ok) {
+        let payload = match serde_json::from_str::<Envelope<'_>>(object.get()) {
+            Ok(Envelope { payload: Some(payload), kind }) => {
+                let is_item = matches!(kind.as_deref(), Some("response_item" | "compacted"));
+                is_item.then(|| payload.to_owned())
+            }
+            _ => Some(object.to_owned()),
+        };
+        items.extend(payload);
+    }
+    items
+}
+
+/// Stands for a line that is too long to be sent.
+fn place(row: &ItemRow) -> Option<Box<RawValue>> {
+    let place = serde_json::json!({
+        "type": "oversized",
+        "offset": row.offset,
+        "bytes": row.bytes,
+        "digest": row.digest,
+    });
+    to_raw_value(&place).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write as _;
+
+    fn row(offset: u64, line: &str) -> ItemRow {
+        ItemRow {
+            seq: 0,
+            offset,
+            bytes: line.len() as u64,
+            kind: ItemKind::Other,
+            tokens: 1,
+            digest: Digest128::of(line.as_bytes()),
+            excerpt: String::new(),
+            call_id: None,
+        }
+    }
+
+    #[test]
+    fn items_come_back_to_the_byte_from_plain_and_compressed_files() {
+        let first = r#"{"timestamp":"t","type":"response_item","payload":{"type":"message", "b":1,"a":2}}"#;
+        let second = r#"{"type":"message","role":"user"}"#;
+        let content = format!("{first}\n{second}\n");
+        let temp = tempfile::tempdir().unwrap();
+        let (plain, packed) = (temp.path().join("a.jsonl"), temp.path().join("a.jsonl.zst"));
+        std::fs::write(&plain, &content).unwrap();
+        let mut encoder = zstd::Encoder::new(File::create(&packed).unwrap(), 1).unwrap();
+        encoder.write_all(content.as_bytes()).unwrap();
+        encoder.finish().unwrap();
+        for path in [&plain, &packed] {
+            let mut lines = Lines::open(path).unwrap();
+            let items = lines.items(&row(0, first)).unwrap();
+            assert_eq!(items[0].get(), r#"{"type":"message", "b":1,"a":2}"#);
+            let items = lines.items(&row(first.len() as u64 + 1, second)).unwrap();
+            assert_eq!(items[0].get(), second);
+        }
+        let changed = Lines::open(&plain).unwrap().items(&row(0, &first.replace('2', "3")));
+        assert!(matches!(changed, Err(LineError::Changed)));
+    }
+}

@@ -5,6 +5,7 @@
 //! | whole | [`app`] puts everything together and takes it apart again; `main.rs` calls it |
 //! | edge | [`socket`] bytes to answers through a method table; [`rpc`] the method table. They are strangers: `app` joins them |
 //! | use-cases | [`service`] what methods work with |
+//! | reading | [`ingest`] transcripts into the store |
 //! | hub | [`events`] what happened, for whoever wants to know |
 //! | ground | [`clock`] [`config`] [`paths`] [`args`] [`telemetry`] [`systemd`] [`shutdown`] [`lock`] [`folder`] [`descriptors`] [`runtime`] |
 //!
@@ -18,6 +19,7 @@ pub mod config;
 pub mod descriptors;
 pub mod events;
 pub mod folder;
+pub mod ingest;
 pub mod lock;
 pub mod paths;
 pub mod rpc;

@@ -21,6 +21,7 @@ CREATE TABLE source_file (
     generation   INTEGER NOT NULL,
     offset       INTEGER NOT NULL,
     open_end     INTEGER NOT NULL,
+    next_seq     INTEGER NOT NULL,
     head_bytes   INTEGER NOT NULL,
     head_digest  BLOB    NOT NULL,
     tail_bytes   INTEGER NOT NULL,

@@ -176,7 +176,7 @@ async fn upsert(
     for chunk in files.chunks(FILES_PER_STATEMENT) {
         let mut query = QueryBuilder::<Sqlite>::new(
             "INSERT INTO source_file (source, path, archived, dev, ino, size, mtime_ns, \
-             generation, offset, open_end, head_bytes, head_digest, tail_bytes, tail_digest, \
+             generation, offset, open_end, next_seq, head_bytes, head_digest, tail_bytes, tail_digest, \
              chain, base, thread_id, fold_version, head, fold) ",
         );
         query.push_values(chunk, bind_file);
@@ -185,7 +185,8 @@ async fn upsert(
              archived = excluded.archived, gone_at_ms = NULL, dev = excluded.dev, \
              ino = excluded.ino, size = excluded.size, mtime_ns = excluded.mtime_ns, \
              generation = excluded.generation, offset = excluded.offset, \
-             open_end = excluded.open_end, head_bytes = excluded.head_bytes, \
+             open_end = excluded.open_end, next_seq = excluded.next_seq, \
+             head_bytes = excluded.head_bytes, \
              head_digest = excluded.head_digest, tail_bytes = excluded.tail_bytes, \
              tail_digest = excluded.tail_digest, chain = excluded.chain, base = excluded.base, \
              thread_id = excluded.thread_id, fold_version = excluded.fold_version, \
@@ -210,6 +211,7 @@ fn bind_file(mut row: sqlx::query_builder::Separated<'_, Sqlite, &'static str>, 
         .push_bind(file.cursor.generation.cast_signed())
         .push_bind(file.cursor.offset.cast_signed())
         .push_bind(file.cursor.open_end)
+        .push_bind(file.cursor.next_seq.cast_signed())
         .push_bind(file.cursor.head_bytes.cast_signed())
         .push_bind(digest_bytes(file.cursor.head_digest))
         .push_bind(file.cursor.tail_bytes.cast_signed())

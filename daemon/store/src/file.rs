@@ -36,6 +36,8 @@ pub struct Cursor {
     pub offset: u64,
     /// The last folded line had no newline yet; the next byte must be one.
     pub open_end: bool,
+    /// Index in the thread's lineage of the next line.
+    pub next_seq: u64,
     /// Bytes covered by `head_digest`.
     pub head_bytes: u64,
     /// Digest of the file's beginning.
@@ -96,7 +98,7 @@ impl Store {
         let pools = self.pools();
         sqlx::query(
             "SELECT file_id, source, path, archived, gone_at_ms, dev, ino, size, mtime_ns, \
-             generation, offset, open_end, head_bytes, head_digest, tail_bytes, tail_digest, \
+             generation, offset, open_end, next_seq, head_bytes, head_digest, tail_bytes, tail_digest, \
              chain, base, thread_id, fold_version, head FROM source_file",
         )
         .try_map(|row| file_row(&row))
@@ -113,7 +115,7 @@ impl Store {
         let pools = self.pools();
         sqlx::query(
             "SELECT file_id, source, path, archived, gone_at_ms, dev, ino, size, mtime_ns, \
-             generation, offset, open_end, head_bytes, head_digest, tail_bytes, tail_digest, \
+             generation, offset, open_end, next_seq, head_bytes, head_digest, tail_bytes, tail_digest, \
              chain, base, thread_id, fold_version, head FROM source_file WHERE path = ?1",
         )
         .bind(path)
@@ -131,7 +133,7 @@ impl Store {
     pub async fn fold_blob(&self, file: FileId) -> Result<Option<(Cursor, Vec<u8>)>, StoreError> {
         let pools = self.pools();
         sqlx::query(
-            "SELECT generation, offset, open_end, head_bytes, head_digest, tail_bytes, \
+            "SELECT generation, offset, open_end, next_seq, head_bytes, head_digest, tail_bytes, \
              tail_digest, chain, fold FROM source_file WHERE file_id = ?1",
         )
         .bind(file.0)
@@ -198,6 +200,7 @@ fn cursor(row: &SqliteRow) -> Result<Cursor, sqlx::Error> {
         generation: unsigned(row, "generation")?,
         offset: unsigned(row, "offset")?,
         open_end: get(row, "open_end")?,
+        next_seq: unsigned(row, "next_seq")?,
         head_bytes: unsigned(row, "head_bytes")?,
         head_digest: digest(row, "head_digest")?,
         tail_bytes: unsigned(row, "tail_bytes")?,

@@ -72,7 +72,7 @@ impl Store {
         let mut query = QueryBuilder::<Sqlite>::new(
             "SELECT t.thread_id AS tid, t.updated_at_ms AS updated, \
              f.file_id, f.source, f.path, f.archived, f.gone_at_ms, f.dev, f.ino, f.size, \
-             f.mtime_ns, f.generation, f.offset, f.open_end, f.head_bytes, f.head_digest, \
+             f.mtime_ns, f.generation, f.offset, f.open_end, f.next_seq, f.head_bytes, f.head_digest, \
              f.tail_bytes, f.tail_digest, f.chain, f.base, f.thread_id, f.fold_version, f.head \
              FROM thread t JOIN source_file f USING (file_id) WHERE true",
         );
@@ -115,7 +115,7 @@ impl Store {
         let pools = self.pools();
         sqlx::query(
             "SELECT file_id, source, path, archived, gone_at_ms, dev, ino, size, mtime_ns, \
-             generation, offset, open_end, head_bytes, head_digest, tail_bytes, tail_digest, \
+             generation, offset, open_end, next_seq, head_bytes, head_digest, tail_bytes, tail_digest, \
              chain, base, thread_id, fold_version, head \
              FROM source_file WHERE thread_id = ?1 ORDER BY path",
         )

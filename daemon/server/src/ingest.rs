@@ -1,0 +1,376 @@
+//! Transcripts into the store: found, read, folded, kept up with.
+//!
+//! # Theory of operation
+//!
+//! *Owns* the reading of transcripts. Nothing here ever writes, renames or truncates one. One task
+//! (`worker`) decides what is read next; one blocking thread at a time reads and folds; the task stores
+//! what it hands over. So there is one reader and one writer, and a queue of two batches between them.
+//!
+//! *Steps.*
+//! 1. A **hint** (`watch`) or a **scan** (`scan`, every [`Limits::scan_period`]) says which files may
+//!    have changed. Hints may be lost or doubled; the scan repairs. A scan costs one `stat` a file.
+//! 2. `plan` compares the listing with the `catalogue`: same device, inode, size and time means no
+//!    byte is read. The newest come first; a file that a client waits for ([`Ingest::sync`]) before all.
+//! 3. `catch_up` opens the file and lets `identity` judge whether what was read still stands. If not, a
+//!    new *generation* starts from nothing. `tail` gives complete lines; `folding` folds them, on top of
+//!    another transcript where the file continues one (`lineage`); `pages` collects the index rows.
+//! 4. Every few MiB a batch goes to `commit`: rows, fold, cursor and what the host saw of touched files
+//!    (`observe`), in one transaction.
+//!
+//! *A crash* before the transaction: the same lines are read again, to the same rows. After it: the
+//! cursor stands behind them. A pass that was cut short leaves a stat that no listing shows, so it is
+//! taken up. The state after any batch equals that of reading the file once from its start.
+//!
+//! *Bad input* is never an error of the file: a torn last line waits, an unknown or malformed line is
+//! counted by the fold, an over-long one is skipped in the stream. A file that cannot be read is
+//! reported and tried again when it changes. A file that is deleted keeps its rows, marked gone; one
+//! that moved keeps its number.
+//!
+//! *A store that refuses* (full disk, lock) is tried again with growing pauses; a damaged one is moved
+//! aside by the store and filled again from the transcripts.
+//!
+//! *Does not* interpret lines (that is `longhaul_core::fold`), or know the wire.
+
+mod cache;
+mod catalogue;
+mod catch_up;
+mod commit;
+mod events;
+mod folding;
+mod identity;
+mod lineage;
+mod observe;
+mod pages;
+mod plan;
+mod progress;
+mod scan;
+mod shared;
+mod tail;
+mod watch;
+mod worker;
+mod zst;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use longhaul_core::fold::{Fold, FoldError};
+use longhaul_store::{Store, StoreError};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+pub use catalogue::Counts;
+pub use events::{IngestEvents, IngestWarning, ThreadUpdated, WarningKind};
+pub use progress::{Progress, SourceProgress};
+pub use scan::Root;
+pub use shared::NowMs;
+
+use scan::Outside;
+use shared::Shared;
+use watch::Hints;
+use worker::{Request, Worker};
+
+/// Requests of clients that wait to be taken up.
+const REQUESTS_MAX: usize = 64;
+
+/// Files of one thread that a sync catches up.
+const SYNC_FILES_MAX: usize = 8;
+
+/// How often a sync that waits for bytes not yet written looks again.
+const SYNC_POLL: Duration = Duration::from_millis(50);
+
+/// How often [`Ingest::settle`] looks whether the queue is empty.
+const SETTLE_POLL: Duration = Duration::from_millis(10);
+
+/// Bounds and periods. The defaults are the product's; tests lower them.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// Longest line that is parsed, in bytes. Longer ones are known by place and digest.
+    ///
+    /// # Source
+    /// The largest line seen in real transcripts is 0.9 MB; a message may hold inline images.
+    pub line_bytes_max: usize,
+    /// Text folded before a batch is stored, in bytes.
+    pub batch_bytes: u64,
+    /// Full pages of items before a batch is stored.
+    pub batch_pages: usize,
+    /// Time between full listings.
+    pub scan_period: Duration,
+    /// Time in which several hints become one pass.
+    pub debounce: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            line_bytes_max: 8 << 20,
+            batch_bytes: 4 << 20,
+            batch_pages: 128,
+            scan_period: Duration::from_secs(60),
+            debounce: Duration::from_millis(20),
+        }
+    }
+}
+
+/// What ingesting works with.
+pub struct IngestDeps {
+    /// Where it goes.
+    pub store: Store,
+    /// Folders to read.
+    pub roots: Vec<Root>,
+    /// Who is told.
+    pub events: Arc<dyn IngestEvents>,
+    /// The clock, Unix milliseconds.
+    pub now_ms: NowMs,
+    /// Bounds and periods.
+    pub limits: Limits,
+}
+
+/// What to catch up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SyncTarget {
+    /// All files of a thread.
+    Thread(String),
+    /// One file.
+    Path(PathBuf),
+}
+
+/// How far a thread is after [`Ingest::sync`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Synced {
+    /// The thread; `None` for a file without a complete line.
+    pub thread_id: Option<String>,
+    /// The file that was asked for, or the thread's current one.
+    pub path: String,
+    /// First byte of it that is not folded: a torn last line is not.
+    pub offset: u64,
+    /// Index of the next line; the last folded one is the one before.
+    pub next_seq: u64,
+}
+
+/// Why a sync did not reach what was asked.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SyncError {
+    /// No transcript of that thread, or none at that path.
+    #[error("no transcript found for {0}")]
+    NotFound(String),
+    /// The path lies outside all folders that are read.
+    #[error("{0} is outside the folders that are read")]
+    Outside(String),
+    /// The time is up; ingesting goes on.
+    #[error("not caught up in time")]
+    Deadline,
+    /// The file cannot be read or the store refuses it.
+    #[error("{0}")]
+    Failed(String),
+    /// The daemon is stopping.
+    #[error("ingesting is stopping")]
+    Stopping,
+}
+
+/// Why a fold could not be had.
+#[derive(Debug, thiserror::Error)]
+pub enum FoldLoadError {
+    /// The store.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// Another version saved it; the file is being folded anew.
+    #[error(transparent)]
+    Fold(#[from] FoldError),
+    /// The transcript cannot be read.
+    #[error("{path}: {cause}")]
+    Transcript {
+        /// Which.
+        path: String,
+        /// Why.
+        cause: std::io::Error,
+    },
+    /// The daemon is stopping.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+/// The handle on ingesting.
+pub struct Ingest {
+    shared: Arc<Shared>,
+    requests: mpsc::Sender<Request>,
+    cancel: CancellationToken,
+    task: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Ingest {
+    /// Starts ingesting and returns at once; everything else happens in the background.
+    pub fn start(deps: IngestDeps) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let shared = Arc::new(Shared {
+            store: deps.store,
+            roots: deps.roots,
+            limits: deps.limits,
+            now_ms: deps.now_ms,
+            events: deps.events,
+            catalogue: catalogue::Catalogue::default(),
+            folds: cache::Folds::default(),
+            progress: progress::Counters::default(),
+            hints: Arc::new(Hints::new(Arc::clone(&stop))),
+            stop,
+        });
+        shared.progress.is_catching_up.store(true, Ordering::Relaxed);
+        let (requests, receiver) = mpsc::channel(REQUESTS_MAX);
+        let cancel = CancellationToken::new();
+        let worker = Worker::new(Arc::clone(&shared), receiver, cancel.clone());
+        let task = Mutex::new(Some(tokio::spawn(worker.run())));
+        Self { shared, requests, cancel, task }
+    }
+
+    /// Stops after the batch under way and waits for it.
+    pub async fn stop(&self) {
+        self.cancel.cancel();
+        self.shared.stop.store(true, Ordering::Relaxed);
+        let task = self.task.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(task) = task
+            && let Err(error) = task.await
+        {
+            tracing::error!(%error, "ingest task failed");
+        }
+    }
+
+    /// Catches up a thread or file now, before all other files, and answers when everything that was
+    /// written before the call is stored, and everything up to `min_offset` (bytes of the file), too.
+    ///
+    /// # Errors
+    /// `NotFound`, `Outside`, `Deadline` after `timeout`, `Failed`, `Stopping`.
+    pub async fn sync(
+        &self,
+        target: SyncTarget,
+        min_offset: Option<u64>,
+        timeout: Duration,
+    ) -> Result<Synced, SyncError> {
+        let min_offset = min_offset.unwrap_or(0);
+        let reached = async {
+            loop {
+                let synced = self.sync_once(&target).await?;
+                if synced.offset >= min_offset {
+                    return Ok(synced);
+                }
+                tokio::time::sleep(SYNC_POLL).await;
+            }
+        };
+        tokio::time::timeout(timeout, reached).await.unwrap_or(Err(SyncError::Deadline))
+    }
+
+    /// Lists everything now and waits until all of it is stored.
+    ///
+    /// # Errors
+    /// `Deadline` after `timeout`, `Stopping`.
+    pub async fn settle(&self, timeout: Duration) -> Result<(), SyncError> {
+        let settled = async {
+            let (reply, done) = oneshot::channel();
+            self.ask(Request::Scan(reply)).await?;
+            done.await.map_err(|_| SyncError::Stopping)?;
+            while self.shared.progress.is_catching_up.load(Ordering::Relaxed) {
+                tokio::time::sleep(SETTLE_POLL).await;
+            }
+            Ok(())
+        };
+        tokio::time::timeout(timeout, settled).await.unwrap_or(Err(SyncError::Deadline))
+    }
+
+    async fn sync_once(&self, target: &SyncTarget) -> Result<Synced, SyncError> {
+        match target {
+            SyncTarget::Path(path) => self.sync_path(path).await,
+            SyncTarget::Thread(thread_id) => self.sync_thread(thread_id).await,
+        }
+    }
+
+    async fn sync_path(&self, path: &Path) -> Result<Synced, SyncError> {
+        let shown = path.display().to_string();
+        let (shared, wanted) = (Arc::clone(&self.shared), path.to_owned());
+        let looked = tokio::task::spawn_blocking(move || scan::look(&shared.roots, &wanted));
+        let file = match looked.await.map_err(|_| SyncError::Stopping)? {
+            Err(Outside) => return Err(SyncError::Outside(shown)),
+            Ok(None) => return Err(SyncError::NotFound(shown)),
+            Ok(Some(file)) => file,
+        };
+        self.catch_up(PathBuf::from(&file.path)).await?;
+        let entries = self.shared.catalogue.lock();
+        let known = entries.get(&file.path).and_then(|entry| entry.known.as_ref());
+        let known = known.ok_or(SyncError::NotFound(shown))?;
+        Ok(Synced {
+            thread_id: known.thread_id.clone(),
+            path: file.path,
+            offset: known.cursor.offset,
+            next_seq: known.cursor.next_seq,
+        })
+    }
+
+    async fn sync_thread(&self, thread_id: &str) -> Result<Synced, SyncError> {
+        let mut files = self.shared.catalogue.of_thread(thread_id);
+        if files.is_empty() {
+            let (reply, done) = oneshot::channel();
+            self.ask(Request::Scan(reply)).await?;
+            done.await.map_err(|_| SyncError::Stopping)?;
+            files = self.shared.catalogue.of_thread(thread_id);
+        }
+        for (path, _) in files.into_iter().take(SYNC_FILES_MAX) {
+            // One file of several may be unreadable or just moved; the thread may stand all the same.
+            if let Err(error) = self.catch_up(path).await
+                && error == SyncError::Stopping
+            {
+                return Err(error);
+            }
+        }
+        let thread = self.shared.store.thread_get(thread_id).await;
+        let thread = thread.map_err(|error| SyncError::Failed(error.to_string()))?;
+        let thread = thread.ok_or_else(|| SyncError::NotFound(thread_id.to_owned()))?;
+        Ok(Synced {
+            thread_id: Some(thread.thread_id),
+            path: thread.file.path,
+            offset: thread.file.cursor.offset,
+            next_seq: thread.file.cursor.next_seq,
+        })
+    }
+
+    async fn catch_up(&self, path: PathBuf) -> Result<(), SyncError> {
+        let (reply, done) = oneshot::channel();
+        self.ask(Request::File(path, reply)).await?;
+        match done.await {
+            Ok(answer) => answer.map_err(SyncError::Failed),
+            Err(_) => Err(SyncError::Stopping),
+        }
+    }
+
+    async fn ask(&self, request: Request) -> Result<(), SyncError> {
+        self.shared.stop.store(true, Ordering::Relaxed);
+        let sent = self.requests.send(request).await;
+        self.shared.stop.store(true, Ordering::Relaxed);
+        sent.map_err(|_| SyncError::Stopping)
+    }
+
+    /// How far ingesting is.
+    pub fn progress(&self) -> Progress {
+        self.shared.progress.snapshot(&self.shared.roots, &self.shared.catalogue)
+    }
+
+    /// The folded state of a thread; `None` for a thread nobody knows.
+    ///
+    /// # Errors
+    /// The store cannot be read, or another version saved the state and it is being folded anew.
+    pub async fn fold(&self, thread_id: &str) -> Result<Option<Arc<Fold>>, FoldLoadError> {
+        self.shared.fold(thread_id).await
+    }
+
+    /// The state of a thread after its line `seq`. Reads the transcript up to there, so it costs time
+    /// in proportion.
+    ///
+    /// # Errors
+    /// As [`Ingest::fold`], and the transcript cannot be read.
+    pub async fn fold_as_of(
+        &self,
+        thread_id: &str,
+        seq: u64,
+    ) -> Result<Option<Arc<Fold>>, FoldLoadError> {
+        self.shared.fold_as_of(thread_id, seq).await
+    }
+}

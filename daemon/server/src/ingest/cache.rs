@@ -1,0 +1,126 @@
+//! Folds of the threads asked for last, so that a warm answer touches neither disk nor parser.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use longhaul_core::fold::Fold;
+use longhaul_store::{Committed, Cursor, FileId};
+
+/// Folds kept. A fold takes up to a few hundred KiB; an idle daemon is to stay under 20 MiB.
+const FOLDS_MAX: usize = 8;
+
+/// A fold and what it is the state of.
+#[derive(Debug, Clone)]
+struct Kept {
+    thread_id: String,
+    file_id: FileId,
+    fold: Arc<Fold>,
+}
+
+/// The cache; most recently used last.
+#[derive(Debug, Default)]
+pub(crate) struct Folds(Mutex<Inner>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    kept: Vec<Kept>,
+    /// Counts what was stored, so that a fold loaded before a commit is not kept after it.
+    epoch: u64,
+}
+
+impl Folds {
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The fold of a thread, if kept, and the epoch to give back with [`Folds::keep`].
+    pub(crate) fn get(&self, thread_id: &str) -> (Option<Arc<Fold>>, u64) {
+        let mut inner = self.lock();
+        let epoch = inner.epoch;
+        let Some(at) = inner.kept.iter().position(|kept| kept.thread_id == thread_id) else {
+            return (None, epoch);
+        };
+        let kept = inner.kept.remove(at);
+        let fold = Arc::clone(&kept.fold);
+        inner.kept.push(kept);
+        (Some(fold), epoch)
+    }
+
+    /// Keeps a fold that was loaded in `epoch`; a later commit makes it stale, then it is not kept.
+    pub(crate) fn keep(&self, thread_id: &str, file_id: FileId, fold: &Arc<Fold>, epoch: u64) {
+        let mut inner = self.lock();
+        if inner.epoch == epoch {
+            let (thread_id, fold) = (thread_id.to_owned(), Arc::clone(fold));
+            inner.put(Kept { thread_id, file_id, fold });
+        }
+    }
+
+    /// Takes in what was just stored: a kept fold of the thread is replaced, or dropped when the
+    /// batch is not the last of its pass.
+    pub(crate) fn replace(
+        &self,
+        thread_id: &str,
+        done: &Committed,
+        cursor: &Cursor,
+        fold: Option<Fold>,
+    ) {
+        let mut inner = self.lock();
+        inner.epoch += 1;
+        let Some(at) = inner.kept.iter().position(|kept| kept.thread_id == thread_id) else {
+            return;
+        };
+        let was_of_file = inner.kept[at].file_id == done.file_id;
+        if !done.is_current && !was_of_file {
+            return;
+        }
+        inner.kept.remove(at);
+        if let Some(fold) = fold.filter(|_| done.is_current && cursor.offset > 0) {
+            let (thread_id, fold) = (thread_id.to_owned(), Arc::new(fold));
+            inner.put(Kept { thread_id, file_id: done.file_id, fold });
+        }
+    }
+
+    /// Forgets all: which file speaks for a thread may have changed.
+    pub(crate) fn clear(&self) {
+        let mut inner = self.lock();
+        inner.epoch += 1;
+        inner.kept.clear();
+    }
+}
+
+impl Inner {
+    fn put(&mut self, kept: Kept) {
+        self.kept.retain(|other| other.thread_id != kept.thread_id);
+        if self.kept.len() == FOLDS_MAX {
+            self.kept.remove(0);
+        }
+        self.kept.push(kept);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use longhaul_core::fold::Source;
+
+    use super::*;
+
+    #[test]
+    fn the_folds_used_last_are_kept_and_stale_ones_are_not() {
+        let folds = Folds::default();
+        let fold = Arc::new(Fold::new(Source::Codex));
+        let names: Vec<String> = (0..=FOLDS_MAX).map(|n| n.to_string()).collect();
+        for name in &names {
+            let (_, epoch) = folds.get(name);
+            folds.keep(name, FileId(1), &fold, epoch);
+            assert!(folds.get("0").0.is_some() || name == "8", "0 is used all the time");
+        }
+        assert!(folds.get("1").0.is_none(), "the one unused for longest goes");
+
+        let done = Committed { file_id: FileId(1), is_current: true };
+        let (_, epoch) = folds.get("x");
+        let cursor = Cursor { offset: 1, ..Cursor::default() };
+        folds.replace("8", &done, &cursor, None);
+        assert!(folds.get("8").0.is_none(), "half a pass is no state to serve");
+        folds.keep("x", FileId(1), &fold, epoch);
+        assert!(folds.get("x").0.is_none(), "loaded before a commit");
+    }
+}

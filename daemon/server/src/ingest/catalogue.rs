@@ -1,0 +1,221 @@
+//! Every transcript file that is listed or known, in memory: the gate that lets an unchanged file
+//! cost one comparison, and the phone book by which a fork finds what it continues.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use longhaul_core::fold::{Fold, Source, ThreadHead};
+use longhaul_store::{BaseState, Cursor, FileCommit, FileId, FileRow, FileStat};
+
+use super::scan::{Listed, Listing};
+
+/// One file.
+#[derive(Debug, Clone)]
+pub(crate) struct Entry {
+    pub(crate) source: Source,
+    pub(crate) archived: bool,
+    /// What the last listing said; `None` when it was not there.
+    pub(crate) listed: Option<FileStat>,
+    /// What is stored of it.
+    pub(crate) known: Option<Known>,
+    /// Why it could not be read, and in which state it was then.
+    pub(crate) failed: Option<(FileStat, String)>,
+}
+
+/// What is stored of a file.
+#[derive(Debug, Clone)]
+pub(crate) struct Known {
+    pub(crate) file_id: FileId,
+    pub(crate) stat: FileStat,
+    pub(crate) cursor: Cursor,
+    pub(crate) base: BaseState,
+    pub(crate) thread_id: Option<String>,
+    /// Thread of the transcript it continues.
+    pub(crate) base_thread: Option<String>,
+    /// For which state of the possible bases the search last failed.
+    pub(crate) base_tried: u64,
+    pub(crate) gone: bool,
+    /// Written by this version; otherwise it is folded anew.
+    pub(crate) is_readable: bool,
+    pub(crate) counts: Counts,
+}
+
+/// Lines of a file, or of all.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Lines that are not blank.
+    pub lines: u64,
+    /// Lines that are no JSON object.
+    pub malformed: u64,
+    /// Lines over the bound.
+    pub oversized: u64,
+    /// Lines of a kind this version does not know.
+    pub unknown: u64,
+}
+
+/// The files, shared by the worker and the threads that read for it. Held for a lookup, never across
+/// a read or an await.
+#[derive(Debug, Default)]
+pub(crate) struct Catalogue(Mutex<HashMap<String, Entry>>);
+
+impl Catalogue {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, HashMap<String, Entry>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Fills it with what the store knows.
+    pub(crate) fn load(&self, rows: Vec<FileRow>) {
+        let mut entries = self.lock();
+        entries.clear();
+        for row in rows {
+            let entry = Entry {
+                source: row.source,
+                archived: row.archived,
+                listed: None,
+                known: Some(Known::of_row(&row)),
+                failed: None,
+            };
+            entries.insert(row.path, entry);
+        }
+    }
+
+    /// Takes in a full listing; what it does not hold is no longer listed.
+    pub(crate) fn list(&self, listing: &Listing) {
+        let mut entries = self.lock();
+        for entry in entries.values_mut() {
+            entry.listed = None;
+        }
+        for file in listing.files.values() {
+            Self::put(&mut entries, file);
+        }
+        entries.retain(|_, entry| entry.listed.is_some() || entry.known.is_some());
+    }
+
+    /// Takes in one file.
+    pub(crate) fn list_one(&self, file: &Listed) {
+        Self::put(&mut self.lock(), file);
+    }
+
+    fn put(entries: &mut HashMap<String, Entry>, file: &Listed) {
+        let entry = entries.entry(file.path.clone()).or_insert_with(|| Entry {
+            source: file.source,
+            archived: file.archived,
+            listed: None,
+            known: None,
+            failed: None,
+        });
+        entry.listed = Some(file.stat);
+        entry.archived = file.archived;
+    }
+
+    /// Takes in what was just stored.
+    pub(crate) fn stored(&self, commit: &FileCommit, file_id: FileId) {
+        let mut entries = self.lock();
+        if let Some(old) = &commit.moved_from {
+            entries.remove(old);
+        }
+        let before = entries.get(&commit.path);
+        let listed = before.and_then(|entry| entry.listed).or(Some(commit.stat));
+        let base_tried =
+            before.and_then(|entry| entry.known.as_ref()).map_or(0, |known| known.base_tried);
+        let known = Known {
+            file_id,
+            stat: commit.stat,
+            cursor: commit.cursor,
+            base: commit.base,
+            thread_id: commit.thread_id.clone(),
+            base_thread: base_thread(&commit.head),
+            base_tried,
+            gone: false,
+            is_readable: true,
+            counts: Counts::of(&commit.head),
+        };
+        let entry = Entry {
+            source: commit.source,
+            archived: commit.archived,
+            listed,
+            known: Some(known),
+            failed: None,
+        };
+        entries.insert(commit.path.clone(), entry);
+    }
+
+    /// Files that may hold the transcript of `thread_id`: those that are known to, and those whose
+    /// name says so and which nobody has read yet.
+    pub(crate) fn of_thread(&self, thread_id: &str) -> Vec<(PathBuf, Source)> {
+        let entries = self.lock();
+        let mut found: Vec<_> = entries
+            .iter()
+            .filter(|(path, entry)| entry.listed.is_some() && belongs(path, entry, thread_id))
+            .map(|(path, entry)| (PathBuf::from(path), entry.source))
+            .collect();
+        found.sort_by(|(a, _), (b, _)| a.cmp(b));
+        found
+    }
+
+    /// A number that changes when the files of `thread_id` do; 0 when there are none.
+    pub(crate) fn state_of_thread(&self, thread_id: &str) -> u64 {
+        let entries = self.lock();
+        entries
+            .iter()
+            .filter(|(path, entry)| belongs(path, entry, thread_id))
+            .filter_map(|(path, entry)| Some((path, entry.listed?)))
+            .map(|(path, stat)| xxhash_rust::xxh3::xxh3_64_with_seed(path.as_bytes(), stat.size))
+            .fold(0, u64::wrapping_add)
+    }
+}
+
+fn belongs(path: &str, entry: &Entry, thread_id: &str) -> bool {
+    match entry.known.as_ref().and_then(|known| known.thread_id.as_deref()) {
+        Some(known) => known == thread_id,
+        None => Path::new(path)
+            .file_name()
+            .and_then(|name| name.to_str())
+            .is_some_and(|name| name.contains(thread_id)),
+    }
+}
+
+fn base_thread(head: &ThreadHead) -> Option<String> {
+    head.history_base.as_ref().map(|base| base.thread_id.clone())
+}
+
+impl Known {
+    /// It continues a transcript that is not there.
+    pub(crate) fn is_missing_base(&self) -> bool {
+        self.base == BaseState::Missing && !self.gone
+    }
+
+    fn of_row(row: &FileRow) -> Self {
+        Self {
+            file_id: row.file_id,
+            stat: row.stat,
+            cursor: row.cursor,
+            base: row.base,
+            thread_id: row.thread_id.clone(),
+            base_thread: row.head.as_ref().and_then(base_thread),
+            base_tried: 0,
+            gone: row.gone_at_ms.is_some(),
+            is_readable: row.head.is_some() && row.fold_version == Fold::VERSION,
+            counts: row.head.as_ref().map(Counts::of).unwrap_or_default(),
+        }
+    }
+}
+
+impl Counts {
+    fn of(head: &ThreadHead) -> Self {
+        Self {
+            lines: head.lines,
+            malformed: head.malformed,
+            oversized: head.oversized,
+            unknown: head.unknown,
+        }
+    }
+
+    pub(crate) fn add(&mut self, other: Self) {
+        self.lines += other.lines;
+        self.malformed += other.malformed;
+        self.oversized += other.oversized;
+        self.unknown += other.unknown;
+    }
+}

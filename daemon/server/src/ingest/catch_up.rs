@@ -1,0 +1,304 @@
+//! One file from its cursor to its end: opened, judged, folded, handed over in batches.
+//!
+//! Runs on a blocking thread. Each batch carries everything the store needs to take up there, so a
+//! pass may stop after any batch: for a more urgent file, for shutdown, for a kill.
+
+use std::io;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use longhaul_core::fold::{Fold, Source};
+use longhaul_store::{Cursor, FileCommit, FileStat, Store};
+use tokio::runtime::Handle;
+use tokio::sync::mpsc;
+
+use super::Limits;
+use super::catalogue::{Catalogue, Known};
+use super::folding::{Folding, is_whole_object, thread_of_name};
+use super::identity::{self, Verdict, judge};
+use super::lineage::Lineage;
+use super::observe::Touches;
+use super::pages::Pages;
+use super::tail::{Found, Lines};
+use super::zst::Transcript;
+
+/// A file to catch up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Job {
+    pub(crate) path: String,
+    pub(crate) source: Source,
+    pub(crate) archived: bool,
+    /// Fold it anew even if it did not change: what it continues has appeared.
+    pub(crate) restart: bool,
+    /// It seems to be the file that was known there.
+    pub(crate) moved_from: Option<String>,
+}
+
+/// How a pass over a file ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// Nothing happened since the last one.
+    Unchanged,
+    /// Everything that is there is folded.
+    CaughtUp,
+    /// Stopped after a batch; there may be more.
+    Stopped,
+    /// The file is not there.
+    Gone,
+}
+
+/// A batch of one file on its way to the store.
+pub(crate) struct Batched {
+    pub(crate) commit: FileCommit,
+    /// Text folded in it.
+    pub(crate) bytes: u64,
+    /// The state after it, with the last batch of a pass.
+    pub(crate) fold: Option<Fold>,
+}
+
+/// What reads and where it goes.
+pub(crate) struct Reading<'a> {
+    pub(crate) store: &'a Store,
+    pub(crate) runtime: &'a Handle,
+    pub(crate) catalogue: &'a Catalogue,
+    pub(crate) limits: &'a Limits,
+    pub(crate) now_ms: &'a (dyn Fn() -> i64 + Send + Sync),
+    pub(crate) stop: &'a AtomicBool,
+    pub(crate) out: &'a mpsc::Sender<super::commit::Parcel>,
+}
+
+/// Catches up one file.
+///
+/// # Errors
+/// Those of reading it. What was folded before stands.
+pub(crate) fn catch_up(reading: &Reading<'_>, job: &Job) -> io::Result<Outcome> {
+    let transcript = match Transcript::open(Path::new(&job.path)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Outcome::Gone),
+        other => other?,
+    };
+    let known = known(reading, job);
+    let verdict = match &known {
+        Some(_) if job.restart => Verdict::Anew,
+        Some(known) => judge(&transcript, known, reading.limits.line_bytes_max)?,
+        None => Verdict::Anew,
+    };
+    let generation = known.as_ref().map_or(0, |known| known.cursor.generation);
+    // What seemed to be a moved file but is another one does not inherit its row.
+    let moved_from = job.moved_from.clone().filter(|_| verdict != Verdict::Anew);
+    let is_moved = moved_from.is_some();
+    let job = Job { moved_from, ..job.clone() };
+    match (verdict, known) {
+        (Verdict::Unchanged, _) if !is_moved => return Ok(Outcome::Unchanged),
+        (Verdict::Unchanged | Verdict::Append, Some(known)) => {
+            if let Some(pass) = Pass::resume(reading, &job, &transcript, &known)
+                && let Some(outcome) = pass.run(reading)?
+            {
+                return Ok(outcome);
+            }
+        }
+        _ => {}
+    }
+    let pass = Pass::anew(&job, &transcript, generation + 1)?;
+    Ok(pass.run(reading)?.unwrap_or(Outcome::Stopped))
+}
+
+fn known(reading: &Reading<'_>, job: &Job) -> Option<Known> {
+    let path = job.moved_from.as_ref().unwrap_or(&job.path);
+    reading.catalogue.lock().get(path)?.known.clone()
+}
+
+/// What follows a batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum After {
+    /// The next batch.
+    More,
+    /// Nothing for now, though there may be more.
+    Stop,
+    /// Nothing: the end was reached.
+    End,
+}
+
+/// One pass over one file.
+struct Pass<'a> {
+    job: &'a Job,
+    transcript: &'a Transcript,
+    folding: Folding,
+    pages: Pages,
+    touches: Touches,
+    cursor: Cursor,
+    /// Offset at the last batch.
+    handed_over: u64,
+}
+
+impl<'a> Pass<'a> {
+    fn anew(job: &'a Job, transcript: &'a Transcript, generation: u64) -> io::Result<Self> {
+        let mut cursor = Cursor { generation, ..Cursor::default() };
+        (cursor.head_bytes, cursor.head_digest) = identity::head(transcript)?;
+        Ok(Self {
+            job,
+            transcript,
+            folding: Folding::new(job.source),
+            pages: Pages::default(),
+            touches: Touches::default(),
+            cursor,
+            handed_over: 0,
+        })
+    }
+
+    /// Takes up what is stored; `None` when that cannot be read or is of another cursor.
+    fn resume(
+        reading: &Reading<'_>,
+        job: &'a Job,
+        transcript: &'a Transcript,
+        known: &Known,
+    ) -> Option<Self> {
+        let stored = reading.runtime.block_on(async {
+            let fold = reading.store.fold_blob(known.file_id).await.ok()??;
+            let last =
+                reading.store.last_page(known.file_id, known.cursor.generation).await.ok()?;
+            Some((fold, last.unwrap_or_default()))
+        });
+        let ((cursor, blob), last_page) = stored?;
+        if cursor != known.cursor {
+            return None;
+        }
+        let folding = if cursor.offset == 0 {
+            Folding::new(job.source)
+        } else {
+            Folding::resume(Fold::load(&blob).ok()?, &cursor, known.base)
+        };
+        Some(Self {
+            job,
+            transcript,
+            folding,
+            pages: Pages::after(last_page),
+            touches: Touches::default(),
+            cursor,
+            handed_over: cursor.offset,
+        })
+    }
+
+    /// Folds to the end or to a stop. `None`: what follows the cursor does not continue what was
+    /// folded; nothing was handed over.
+    fn run(mut self, reading: &Reading<'_>) -> io::Result<Option<Outcome>> {
+        let lineage = Lineage {
+            catalogue: reading.catalogue,
+            line_bytes_max: reading.limits.line_bytes_max,
+            visited: vec![self.job.path.clone().into()],
+        };
+        let text = self.transcript.text_from(self.cursor.offset)?;
+        let mut lines = Lines::new(text, self.cursor.offset, reading.limits.line_bytes_max);
+        if self.cursor.open_end && !self.close_open_end(&mut lines)? {
+            return Ok(None);
+        }
+        loop {
+            let found = match lines.next() {
+                Ok(found) => found,
+                Err(error) => {
+                    self.hand_over(reading, After::Stop)?;
+                    return Err(error);
+                }
+            };
+            if !self.fold(found, &lineage) {
+                let is_taken = self.hand_over(reading, After::End)?;
+                return Ok(Some(if is_taken { Outcome::CaughtUp } else { Outcome::Stopped }));
+            }
+            if self.is_batch_full(reading.limits) {
+                let stops = reading.stop.load(Ordering::Relaxed);
+                let after = if stops { After::Stop } else { After::More };
+                if !self.hand_over(reading, after)? || stops {
+                    return Ok(Some(Outcome::Stopped));
+                }
+            }
+        }
+    }
+
+    /// After a line that had no newline only its newline may come.
+    fn close_open_end(&mut self, lines: &mut Lines<impl io::Read>) -> io::Result<bool> {
+        Ok(match lines.next()? {
+            Found::Line { line: b"", next, .. } => {
+                self.cursor.offset = next;
+                self.cursor.open_end = false;
+                true
+            }
+            Found::End { rest: b"" | b"\r", .. } => true,
+            _ => false,
+        })
+    }
+
+    /// Folds what was found; `false` at the end.
+    fn fold(&mut self, found: Found<'_>, lineage: &Lineage<'_>) -> bool {
+        let item = match found {
+            Found::Line { offset, line, next } => {
+                self.cursor.offset = next;
+                self.folding.line(offset, line, lineage)
+            }
+            Found::Oversized { offset, bytes, head, digest, next } => {
+                self.cursor.offset = next;
+                self.folding.oversized(offset, bytes, head, digest)
+            }
+            Found::End { offset, rest } => {
+                if !self.cursor.open_end && is_whole_object(rest) {
+                    self.cursor.offset = offset + rest.len() as u64;
+                    self.cursor.open_end = true;
+                    let item = self.folding.line(offset, rest, lineage);
+                    item.into_iter().for_each(|item| self.pages.push(item));
+                }
+                return false;
+            }
+        };
+        item.into_iter().for_each(|item| self.pages.push(item));
+        true
+    }
+
+    /// What the store is to hold as the state of the file that was read. Until its end is reached that
+    /// is none that a listing could show: equal stats mean that there is nothing to read.
+    fn stat_after(&self, after: After) -> FileStat {
+        match after {
+            After::End => self.transcript.stat,
+            After::More | After::Stop => FileStat { size: 0, mtime_ns: 0, ..self.transcript.stat },
+        }
+    }
+
+    fn is_batch_full(&self, limits: &Limits) -> bool {
+        self.cursor.offset - self.handed_over >= limits.batch_bytes
+            || self.pages.waiting() >= limits.batch_pages
+    }
+
+    /// Hands a batch over; `false` when nobody takes it any more.
+    fn hand_over(&mut self, reading: &Reading<'_>, after: After) -> io::Result<bool> {
+        let bytes = self.cursor.offset - self.handed_over;
+        let is_last = after != After::More;
+        identity::mark_ends(self.transcript, &mut self.cursor)?;
+        self.cursor.chain = self.folding.chain;
+        self.cursor.next_seq = self.folding.next_line();
+        let stat = self.stat_after(after);
+        let fold = &mut self.folding.fold;
+        self.touches.add(fold.touched());
+        let head = fold.head().clone();
+        let now_ms = (reading.now_ms)();
+        let observations =
+            if is_last { self.touches.look(head.cwd.as_deref(), now_ms) } else { Vec::new() };
+        let thread_id = (head.lines > 0).then(|| {
+            head.thread_id.clone().unwrap_or_else(|| thread_of_name(self.job.path.as_ref()))
+        });
+        let commit = FileCommit {
+            source: self.job.source,
+            path: self.job.path.clone(),
+            moved_from: self.job.moved_from.clone(),
+            archived: self.job.archived,
+            stat,
+            cursor: self.cursor,
+            base: self.folding.base,
+            thread_id,
+            head,
+            fold: fold.save(),
+            pages: self.pages.take(),
+            observations,
+        };
+        let fold = is_last.then(|| fold.clone());
+        self.handed_over = self.cursor.offset;
+        let parcel = super::commit::Parcel::Batch(Box::new(Batched { commit, bytes, fold }));
+        Ok(reading.out.blocking_send(parcel).is_ok())
+    }
+}

@@ -1,0 +1,116 @@
+//! Is this still the file that was read? Answered by as few bytes as will do.
+//!
+//! A path says nothing: agents archive, compress, migrate and rewrite in place, keeping the name.
+//! Same device, inode, size and time: nothing to do, and nothing read. Same inode and longer, with the
+//! same beginning and the same bytes before the cursor: it was appended to. Everything else (another
+//! inode, the same size at another time, a compressed file) is decided by reading the lines up to the
+//! cursor once more and comparing the chain of their digests, which costs a tenth of folding them.
+
+use std::io;
+
+use longhaul_core::digest::Digest128;
+use longhaul_store::Cursor;
+
+use super::catalogue::Known;
+use super::folding::{link, link_found};
+use super::tail::{Found, Lines};
+use super::zst::Transcript;
+
+/// Bytes of the first line that identify a file.
+const HEAD_BYTES_MAX: u64 = 64 << 10;
+
+/// Bytes before the cursor that must be what they were.
+const TAIL_BYTES_MAX: u64 = 4 << 10;
+
+/// How to go on with a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// Nothing happened.
+    Unchanged,
+    /// What was read stands; read on from the cursor.
+    Append,
+    /// Another content: a new generation.
+    Anew,
+}
+
+/// Compares an open file with what is known of it.
+pub(crate) fn judge(
+    transcript: &Transcript,
+    known: &Known,
+    line_bytes_max: usize,
+) -> io::Result<Verdict> {
+    let (now, then, cursor) = (transcript.stat, known.stat, &known.cursor);
+    if !known.is_readable {
+        return Ok(Verdict::Anew);
+    }
+    if now == then {
+        return Ok(Verdict::Unchanged);
+    }
+    if !transcript.compressed && now.size < cursor.offset {
+        return Ok(Verdict::Anew);
+    }
+    let has_grown = (now.dev, now.ino) == (then.dev, then.ino) && now.size > then.size;
+    let is_same = if has_grown && !transcript.compressed {
+        has_same_ends(transcript, cursor)?
+    } else {
+        has_same_lines(transcript, cursor, line_bytes_max)?
+    };
+    Ok(if is_same { Verdict::Append } else { Verdict::Anew })
+}
+
+fn has_same_ends(transcript: &Transcript, cursor: &Cursor) -> io::Result<bool> {
+    let head = transcript.bytes_at(0, cursor.head_bytes)?;
+    let tail = transcript.bytes_at(cursor.offset - cursor.tail_bytes, cursor.tail_bytes)?;
+    Ok((cursor.head_bytes == 0 || Digest128::of(&head) == cursor.head_digest)
+        && (cursor.tail_bytes == 0 || Digest128::of(&tail) == cursor.tail_digest))
+}
+
+fn has_same_lines(
+    transcript: &Transcript,
+    cursor: &Cursor,
+    line_bytes_max: usize,
+) -> io::Result<bool> {
+    let mut lines = Lines::new(transcript.text_from(0)?, 0, line_bytes_max);
+    let (mut chain, mut at) = (Digest128::default(), 0);
+    while at < cursor.offset {
+        let found = lines.next()?;
+        // The line that had no newline when it was folded may have one by now.
+        if let (true, Found::Line { offset, line, .. }) = (cursor.open_end, &found)
+            && offset + line.len() as u64 == cursor.offset
+        {
+            return Ok(link(chain, *offset, Digest128::of(line)) == cursor.chain);
+        }
+        let is_end = matches!(found, Found::End { .. });
+        (chain, at) = link_found(chain, &found);
+        if is_end && !(cursor.open_end && at == cursor.offset) {
+            return Ok(false);
+        }
+    }
+    Ok(at == cursor.offset && chain == cursor.chain)
+}
+
+/// Sets the digests of the file's two ends in a cursor whose offset is new.
+pub(crate) fn mark_ends(transcript: &Transcript, cursor: &mut Cursor) -> io::Result<()> {
+    if cursor.head_bytes == 0 {
+        (cursor.head_bytes, cursor.head_digest) = head(transcript)?;
+    }
+    if transcript.compressed {
+        (cursor.tail_bytes, cursor.tail_digest) = (0, Digest128::default());
+        return Ok(());
+    }
+    let count = cursor.offset.min(TAIL_BYTES_MAX);
+    let tail = transcript.bytes_at(cursor.offset - count, count)?;
+    (cursor.tail_bytes, cursor.tail_digest) = (tail.len() as u64, Digest128::of(&tail));
+    Ok(())
+}
+
+/// Length and digest of the first line's beginning; 0 bytes while the line is not complete.
+pub(crate) fn head(transcript: &Transcript) -> io::Result<(u64, Digest128)> {
+    let bytes = transcript.bytes_at(0, HEAD_BYTES_MAX)?;
+    let length = match memchr::memchr(b'\n', &bytes) {
+        Some(at) => at + 1,
+        None if bytes.len() as u64 == HEAD_BYTES_MAX => bytes.len(),
+        None => 0,
+    };
+    Ok((length as u64, Digest128::of(&bytes[..length])))
+}

@@ -1,0 +1,148 @@
+//! How far ingesting is, for status.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use longhaul_core::fold::Source;
+
+use super::catalogue::{Catalogue, Counts};
+use super::scan::Root;
+
+/// Errors shown at most.
+const ERRORS_MAX: usize = 32;
+
+/// A snapshot.
+#[derive(Debug, Clone, Default)]
+pub struct Progress {
+    /// Files are being read or wait for it.
+    pub is_catching_up: bool,
+    /// Files that wait.
+    pub queued_files: u64,
+    /// Text folded since the start.
+    pub bytes_done: u64,
+    /// The same, and what waits.
+    pub bytes_total: u64,
+    /// Unix milliseconds of the last full listing; 0 before the first.
+    pub last_scan_at_ms: i64,
+    /// Lines of all known files.
+    pub counts: Counts,
+    /// Links that lead out of their folder, passed over.
+    pub passed_over: u64,
+    /// Forks whose base is not there.
+    pub bases_missing: u64,
+    /// Files and folders that cannot be read, with the reason; the first few.
+    pub errors: Vec<(String, String)>,
+    /// Why the store refuses what was read, while it does.
+    pub stalled: Option<String>,
+    /// Changes are found by scanning only.
+    pub is_watch_degraded: bool,
+    /// Each folder that is looked at.
+    pub sources: Vec<SourceProgress>,
+}
+
+/// One folder of transcripts.
+#[derive(Debug, Clone)]
+pub struct SourceProgress {
+    /// Which agent.
+    pub source: Source,
+    /// The folder.
+    pub root: PathBuf,
+    /// It is there.
+    pub exists: bool,
+    /// Transcripts in it.
+    pub files: u64,
+    /// Threads they belong to.
+    pub threads: u64,
+    /// Their bytes on disk.
+    pub bytes: u64,
+}
+
+/// Counters the worker keeps.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    pub(crate) is_catching_up: AtomicBool,
+    pub(crate) queued_files: AtomicU64,
+    pub(crate) queued_bytes: AtomicU64,
+    pub(crate) bytes_done: AtomicU64,
+    pub(crate) last_scan_at_ms: AtomicI64,
+    pub(crate) passed_over: AtomicU64,
+    pub(crate) is_watch_degraded: AtomicBool,
+    pub(crate) folders: Mutex<Vec<(String, String)>>,
+    pub(crate) stalled: Mutex<Option<String>>,
+}
+
+impl Counters {
+    pub(crate) fn add_bytes(&self, bytes: u64) {
+        self.bytes_done.fetch_add(bytes, Ordering::Relaxed);
+        let left = self.queued_bytes.load(Ordering::Relaxed).saturating_sub(bytes);
+        self.queued_bytes.store(left, Ordering::Relaxed);
+    }
+
+    pub(crate) fn set_stalled(&self, reason: Option<String>) {
+        *self.stalled.lock().unwrap_or_else(PoisonError::into_inner) = reason;
+    }
+
+    pub(crate) fn set_unreadable_folders(&self, folders: Vec<(String, String)>) {
+        *self.folders.lock().unwrap_or_else(PoisonError::into_inner) = folders;
+    }
+
+    /// A snapshot; costs a walk over the catalogue.
+    pub(crate) fn snapshot(&self, roots: &[Root], catalogue: &Catalogue) -> Progress {
+        let number = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let bytes_done = number(&self.bytes_done);
+        let mut progress = Progress {
+            is_catching_up: self.is_catching_up.load(Ordering::Relaxed),
+            queued_files: number(&self.queued_files),
+            bytes_done,
+            bytes_total: bytes_done + number(&self.queued_bytes),
+            last_scan_at_ms: self.last_scan_at_ms.load(Ordering::Relaxed),
+            passed_over: number(&self.passed_over),
+            is_watch_degraded: self.is_watch_degraded.load(Ordering::Relaxed),
+            errors: self.folders.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            stalled: self.stalled.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            sources: roots.iter().map(|root| source(root, catalogue)).collect(),
+            ..Progress::default()
+        };
+        for (path, entry) in catalogue.lock().iter() {
+            if let Some(known) = &entry.known {
+                progress.counts.add(known.counts);
+                progress.bases_missing += u64::from(known.is_missing_base());
+            }
+            if let Some((_, error)) = &entry.failed {
+                progress.errors.push((path.clone(), error.clone()));
+            }
+        }
+        progress.errors.sort();
+        progress.errors.truncate(ERRORS_MAX);
+        progress
+    }
+}
+
+fn source(root: &Root, catalogue: &Catalogue) -> SourceProgress {
+    let top = root.resolved();
+    let mut found = SourceProgress {
+        source: root.source,
+        root: root.path.clone(),
+        exists: top.is_some(),
+        files: 0,
+        threads: 0,
+        bytes: 0,
+    };
+    let Some(top) = top else {
+        return found;
+    };
+    let entries = catalogue.lock();
+    let mut threads = std::collections::HashSet::new();
+    for (path, entry) in entries.iter() {
+        let Some(stat) = entry.listed.filter(|_| std::path::Path::new(path).starts_with(&top))
+        else {
+            continue;
+        };
+        found.files += 1;
+        found.bytes += stat.size;
+        threads.extend(entry.known.as_ref().and_then(|known| known.thread_id.as_deref()));
+    }
+    found.threads = threads.len() as u64;
+    found
+}

@@ -1,0 +1,94 @@
+//! What the handle, the worker and the reading thread have in common.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use longhaul_core::fold::Fold;
+use longhaul_store::{Store, StoreError};
+
+use super::cache::Folds;
+use super::catalogue::Catalogue;
+use super::events::IngestEvents;
+use super::lineage::{Limit, Lineage, fold_until};
+use super::progress::Counters;
+use super::scan::Root;
+use super::watch::Hints;
+use super::{FoldLoadError, Limits};
+
+/// Reads the clock: Unix milliseconds.
+pub type NowMs = Arc<dyn Fn() -> i64 + Send + Sync>;
+
+pub(crate) struct Shared {
+    pub(crate) store: Store,
+    pub(crate) roots: Vec<Root>,
+    pub(crate) limits: Limits,
+    pub(crate) now_ms: NowMs,
+    pub(crate) events: Arc<dyn IngestEvents>,
+    pub(crate) catalogue: Catalogue,
+    pub(crate) folds: Folds,
+    pub(crate) progress: Counters,
+    pub(crate) hints: Arc<Hints>,
+    /// Something more urgent waits: the reading thread stops after its batch.
+    pub(crate) stop: Arc<AtomicBool>,
+}
+
+impl Shared {
+    /// The fold of a thread as stored, from the cache or the store.
+    pub(crate) async fn fold(&self, thread_id: &str) -> Result<Option<Arc<Fold>>, FoldLoadError> {
+        let (kept, epoch) = self.folds.get(thread_id);
+        if kept.is_some() {
+            return Ok(kept);
+        }
+        let Some(thread) = self.store.thread_get(thread_id).await? else {
+            return Ok(None);
+        };
+        let Some((_, blob)) = self.store.fold_blob(thread.file.file_id).await? else {
+            return Ok(None);
+        };
+        let fold = Arc::new(Fold::load(&blob)?);
+        self.folds.keep(thread_id, thread.file.file_id, &fold, epoch);
+        Ok(Some(fold))
+    }
+
+    /// The state of a thread after its line `seq`, folded again from its transcript.
+    pub(crate) async fn fold_as_of(
+        self: &Arc<Self>,
+        thread_id: &str,
+        seq: u64,
+    ) -> Result<Option<Arc<Fold>>, FoldLoadError> {
+        let Some(thread) = self.store.thread_get(thread_id).await? else {
+            return Ok(None);
+        };
+        if seq.saturating_add(1) >= thread.file.cursor.next_seq {
+            return self.fold(thread_id).await;
+        }
+        let shared = Arc::clone(self);
+        let (path, source) = (PathBuf::from(&thread.file.path), thread.file.source);
+        let folded = tokio::task::spawn_blocking(move || {
+            let lineage = Lineage {
+                catalogue: &shared.catalogue,
+                line_bytes_max: shared.limits.line_bytes_max,
+                visited: Vec::new(),
+            };
+            let limit = Limit { line_end: seq + 1, ..Limit::default() };
+            fold_until(&lineage, &path, source, limit)
+        });
+        match folded.await {
+            Ok(Ok(reached)) => Ok(reached.map(|reached| Arc::new(reached.fold))),
+            Ok(Err(cause)) => Err(FoldLoadError::Transcript { path: thread.file.path, cause }),
+            Err(_) => Err(FoldLoadError::Interrupted),
+        }
+    }
+
+    /// Answers damage in the store: moved aside, begun anew. `true` when there was damage.
+    pub(crate) async fn recover(&self) -> Result<bool, StoreError> {
+        let Some(moved_to) = self.store.recover((self.now_ms)()).await? else {
+            return Ok(false);
+        };
+        self.folds.clear();
+        self.catalogue.load(Vec::new());
+        self.events.store_rebuilt(&moved_to);
+        Ok(true)
+    }
+}

@@ -1,0 +1,430 @@
+//! The one task that owns all catching up: it decides what is read next, and nothing else reads.
+
+use std::collections::{HashSet, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use longhaul_store::StoreError;
+use tokio::runtime::Handle;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{Duration, Instant, sleep, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+use super::catch_up::{Job, Outcome, Reading, catch_up};
+use super::commit::{self, Ended, Parcel};
+use super::events::{IngestWarning, WarningKind};
+use super::plan::plan;
+use super::scan::{self, Listing};
+use super::shared::Shared;
+use super::watch::Watch;
+
+/// Files handed to the reading thread at a time.
+const FILES_PER_SLICE: usize = 256;
+
+/// Batches between the reading thread and the store. Each holds a few MiB at most.
+const PARCELS: usize = 2;
+
+/// Longest pause after the store refused a batch.
+const PAUSE_MAX: Duration = Duration::from_secs(60);
+
+/// What the handle asks of the worker.
+pub(crate) enum Request {
+    /// Catch this file up before anything else.
+    File(PathBuf, oneshot::Sender<Result<(), String>>),
+    /// List everything now.
+    Scan(oneshot::Sender<()>),
+}
+
+/// What there is at a path.
+enum Look {
+    Known(Job),
+    New(String),
+    Nothing,
+}
+
+pub(crate) struct Worker {
+    shared: Arc<Shared>,
+    requests: mpsc::Receiver<Request>,
+    cancel: CancellationToken,
+    watch: Watch,
+    /// Asked for by a client, hinted at, found by a scan: in this order.
+    urgent: VecDeque<Job>,
+    hinted: VecDeque<Job>,
+    scanned: VecDeque<Job>,
+    waiting: Vec<(String, oneshot::Sender<Result<(), String>>)>,
+    next_scan: Instant,
+    pause: Duration,
+    warned: HashSet<(WarningKind, Option<String>)>,
+}
+
+impl Worker {
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        requests: mpsc::Receiver<Request>,
+        cancel: CancellationToken,
+    ) -> Self {
+        let watch = Watch::new(&shared.hints);
+        Self {
+            shared,
+            requests,
+            cancel,
+            watch,
+            urgent: VecDeque::new(),
+            hinted: VecDeque::new(),
+            scanned: VecDeque::new(),
+            waiting: Vec::new(),
+            next_scan: Instant::now(),
+            pause: Duration::ZERO,
+            warned: HashSet::new(),
+        }
+    }
+
+    /// Runs until cancelled.
+    pub(crate) async fn run(mut self) {
+        while !self.cancel.is_cancelled() {
+            match self.shared.store.files().await {
+                Ok(rows) => {
+                    self.shared.catalogue.load(rows);
+                    break;
+                }
+                Err(error) => self.on_refusal(&error).await,
+            }
+        }
+        self.scan().await;
+        while !self.cancel.is_cancelled() {
+            // Lowered first: what comes after this raises it again and stops the next slice.
+            self.shared.stop.store(false, Ordering::Relaxed);
+            while let Ok(request) = self.requests.try_recv() {
+                self.accept(request).await;
+            }
+            self.take_hints().await;
+            if self.is_scan_due() {
+                self.scan().await;
+            }
+            self.count_queue();
+            let slice = self.next_slice();
+            if slice.is_empty() {
+                self.rest().await;
+            } else {
+                self.work(slice).await;
+            }
+        }
+    }
+
+    /// Waits for something to do.
+    async fn rest(&mut self) {
+        self.shared.progress.is_catching_up.store(false, Ordering::Relaxed);
+        let hints = Arc::clone(&self.shared.hints);
+        tokio::select! {
+            () = self.cancel.cancelled() => {}
+            request = self.requests.recv() => match request {
+                Some(request) => self.accept(request).await,
+                None => self.cancel.cancel(),
+            },
+            // A turn of an agent is many small writes: one pass for all of them.
+            () = hints.arrived() => sleep(self.shared.limits.debounce).await,
+            () = sleep_until(self.next_scan) => {}
+        }
+    }
+
+    async fn accept(&mut self, request: Request) {
+        match request {
+            Request::Scan(reply) => {
+                self.scan().await;
+                // The asker may have given up.
+                reply.send(()).ok();
+            }
+            Request::File(path, reply) => {
+                let job = match self.look(path).await {
+                    Look::Known(job) => Some(job),
+                    Look::New(path) => {
+                        self.scan().await;
+                        self.promote(&path)
+                    }
+                    Look::Nothing => None,
+                };
+                match job {
+                    Some(job) => {
+                        self.waiting.push((job.path.clone(), reply));
+                        self.urgent.push_back(job);
+                    }
+                    None => {
+                        reply.send(Err("no such transcript".to_owned())).ok();
+                    }
+                }
+            }
+        }
+    }
+
+    async fn take_hints(&mut self) {
+        if self.shared.hints.take_scan() {
+            self.next_scan = self.next_scan.min(Instant::now());
+        }
+        if self.shared.hints.take_degraded() {
+            self.shared.progress.is_watch_degraded.store(true, Ordering::Relaxed);
+            self.warn(WarningKind::WatchDegraded, None, "file changes are found by scanning");
+        }
+        for path in self.shared.hints.take() {
+            match self.look(path).await {
+                Look::Known(job) if self.hinted.contains(&job) => {}
+                Look::Known(job) => self.hinted.push_back(job),
+                // New, gone or moved: which of them, a listing tells.
+                Look::New(_) | Look::Nothing => self.next_scan = self.next_scan.min(Instant::now()),
+            }
+        }
+    }
+
+    /// Looks at one file. One that nobody knows may be a moved one, which only a listing can tell.
+    async fn look(&self, path: PathBuf) -> Look {
+        let shared = Arc::clone(&self.shared);
+        let looked = tokio::task::spawn_blocking(move || scan::look(&shared.roots, &path)).await;
+        let Ok(Ok(Some(file))) = looked else {
+            return Look::Nothing;
+        };
+        if self.shared.catalogue.lock().get(&file.path).is_none() {
+            return Look::New(file.path);
+        }
+        self.shared.catalogue.list_one(&file);
+        Look::Known(Job {
+            path: file.path,
+            source: file.source,
+            archived: file.archived,
+            restart: false,
+            moved_from: None,
+        })
+    }
+
+    /// The job a listing made for a file, to be done before all others; `None` when it made none.
+    fn promote(&mut self, path: &str) -> Option<Job> {
+        let at = self.scanned.iter().position(|job| job.path == path)?;
+        self.scanned.remove(at)
+    }
+
+    fn is_scan_due(&self) -> bool {
+        Instant::now() >= self.next_scan
+    }
+
+    /// Lists everything and queues what changed.
+    async fn scan(&mut self) {
+        let shared = Arc::clone(&self.shared);
+        let listed = tokio::task::spawn_blocking(move || {
+            let listing = scan::list(&shared.roots);
+            shared.catalogue.list(&listing);
+            let plan = plan(&shared.catalogue, &listing);
+            (listing, plan)
+        });
+        let Ok((listing, plan)) = listed.await else {
+            self.next_scan = Instant::now() + self.shared.limits.scan_period;
+            return;
+        };
+        for (folder, error) in self.watch.cover(&self.shared.roots) {
+            self.shared.progress.is_watch_degraded.store(true, Ordering::Relaxed);
+            let folder = folder.to_string_lossy().into_owned();
+            self.warn(WarningKind::WatchDegraded, Some(folder), &error);
+        }
+        self.next_scan = Instant::now() + self.shared.limits.scan_period;
+        let progress = &self.shared.progress;
+        progress.last_scan_at_ms.store((self.shared.now_ms)(), Ordering::Relaxed);
+        progress.queued_bytes.store(plan.bytes, Ordering::Relaxed);
+        progress.is_catching_up.store(!plan.jobs.is_empty(), Ordering::Relaxed);
+        self.report(&listing);
+        self.scanned = plan.jobs.into();
+        self.mark(&plan.gone, true).await;
+        self.mark(&plan.back, false).await;
+    }
+
+    fn report(&mut self, listing: &Listing) {
+        let progress = &self.shared.progress;
+        progress.passed_over.store(listing.passed_over, Ordering::Relaxed);
+        let folders: Vec<(String, String)> = listing
+            .unreadable
+            .iter()
+            .take(16)
+            .map(|(folder, error)| (folder.to_string_lossy().into_owned(), error.clone()))
+            .collect();
+        progress.set_unreadable_folders(folders.clone());
+        for (folder, error) in folders {
+            self.warn(WarningKind::Unreadable, Some(folder), &error);
+        }
+        if listing.is_cut {
+            self.warn(WarningKind::TooManyFiles, None, "only the first files are read");
+        }
+    }
+
+    /// Marks files as gone or back, in the store and then in memory.
+    async fn mark(&mut self, paths: &[String], gone: bool) {
+        if paths.is_empty() {
+            return;
+        }
+        let at_ms = gone.then(|| (self.shared.now_ms)());
+        if let Err(error) = self.shared.store.mark_gone(paths, at_ms).await {
+            return self.on_refusal(&error).await;
+        }
+        self.shared.folds.clear();
+        let mut entries = self.shared.catalogue.lock();
+        for path in paths {
+            if let Some(known) = entries.get_mut(path).and_then(|entry| entry.known.as_mut()) {
+                known.gone = gone;
+            }
+        }
+    }
+
+    fn next_slice(&mut self) -> Vec<Job> {
+        for queue in [&mut self.urgent, &mut self.hinted, &mut self.scanned] {
+            if !queue.is_empty() {
+                let count = queue.len().min(FILES_PER_SLICE);
+                return queue.drain(..count).collect();
+            }
+        }
+        Vec::new()
+    }
+
+    fn count_queue(&self) {
+        let queued = self.urgent.len() + self.hinted.len() + self.scanned.len();
+        let progress = &self.shared.progress;
+        progress.queued_files.store(queued as u64, Ordering::Relaxed);
+        progress.is_catching_up.store(queued > 0, Ordering::Relaxed);
+        if queued == 0 {
+            progress.queued_bytes.store(0, Ordering::Relaxed);
+        }
+    }
+
+    /// Reads a slice on a blocking thread while its batches are stored here.
+    async fn work(&mut self, slice: Vec<Job>) {
+        let (out, parcels) = mpsc::channel(PARCELS);
+        let shared = Arc::clone(&self.shared);
+        let runtime = Handle::current();
+        let reader =
+            tokio::task::spawn_blocking(move || read_slice(&shared, &runtime, slice, &out));
+        let drained = commit::drain(&self.shared, parcels).await;
+        let unread = reader.await.unwrap_or_default();
+        match drained {
+            Ok(ended) => {
+                self.pause = Duration::ZERO;
+                self.shared.progress.set_stalled(None);
+                for end in ended {
+                    self.on_ended(end);
+                }
+                for job in unread.into_iter().rev() {
+                    self.requeue(job);
+                }
+            }
+            Err(error) => self.on_refusal(&error).await,
+        }
+    }
+
+    fn on_ended(&mut self, end: Ended) {
+        match end.result {
+            Ok(Outcome::Stopped) => return self.requeue(end.job),
+            Ok(Outcome::Gone) => self.next_scan = self.next_scan.min(Instant::now()),
+            Ok(Outcome::CaughtUp) => self.after_reading(&end.job),
+            Ok(Outcome::Unchanged) => {}
+            Err(ref error) => self.on_unreadable(&end.job, error),
+        }
+        let answer = end.result.map(|_| ());
+        let (done, waiting) = std::mem::take(&mut self.waiting)
+            .into_iter()
+            .partition(|(path, _)| *path == end.job.path);
+        self.waiting = waiting;
+        for (_, reply) in Vec::from_iter::<Vec<_>>(done) {
+            reply.send(answer.clone()).ok();
+        }
+    }
+
+    /// Puts a stopped pass back where its urgency is.
+    fn requeue(&mut self, job: Job) {
+        if self.waiting.iter().any(|(path, _)| *path == job.path) {
+            self.urgent.push_front(job);
+        } else {
+            self.scanned.push_front(job);
+        }
+    }
+
+    fn after_reading(&mut self, job: &Job) {
+        let missing = self
+            .shared
+            .catalogue
+            .lock()
+            .get(&job.path)
+            .and_then(|entry| entry.known.as_ref())
+            .is_some_and(super::catalogue::Known::is_missing_base);
+        if missing {
+            self.warn(WarningKind::BaseMissing, Some(job.path.clone()), "its base is not there");
+        }
+    }
+
+    fn on_unreadable(&mut self, job: &Job, error: &str) {
+        if let Some(entry) = self.shared.catalogue.lock().get_mut(&job.path) {
+            entry.failed = entry.listed.map(|stat| (stat, error.to_owned()));
+        }
+        self.warn(WarningKind::Unreadable, Some(job.path.clone()), error);
+    }
+
+    /// The store refused: damage is repaired, anything else waits; either way what was not stored is
+    /// found again by the next scan.
+    async fn on_refusal(&mut self, error: &StoreError) {
+        tracing::warn!(%error, "store refused what was read");
+        self.urgent.clear();
+        self.hinted.clear();
+        self.scanned.clear();
+        for (_, reply) in self.waiting.drain(..) {
+            reply.send(Err(error.to_string())).ok();
+        }
+        if matches!(error, StoreError::Corrupt { .. } | StoreError::Closed { .. })
+            && let Ok(true) = self.shared.recover().await
+        {
+            self.next_scan = Instant::now();
+            return;
+        }
+        self.shared.progress.set_stalled(Some(error.to_string()));
+        self.warn(WarningKind::StoreRefused, None, &error.to_string());
+        self.pause = (self.pause * 2).clamp(Duration::from_secs(1), PAUSE_MAX);
+        self.next_scan = Instant::now() + self.pause;
+        tokio::select! {
+            () = self.cancel.cancelled() => {}
+            () = sleep(self.pause) => {}
+        }
+    }
+
+    /// Warns, once for each cause.
+    fn warn(&mut self, kind: WarningKind, path: Option<String>, detail: &str) {
+        if self.warned.len() < 1_024 && self.warned.insert((kind, path.clone())) {
+            tracing::warn!(?kind, path, detail, "ingest");
+            self.shared.events.warning(&IngestWarning { kind, path, detail: detail.to_owned() });
+        }
+    }
+}
+
+/// Reads files one after another until told to stop; returns what it did not come to.
+fn read_slice(
+    shared: &Shared,
+    runtime: &Handle,
+    slice: Vec<Job>,
+    out: &mpsc::Sender<Parcel>,
+) -> Vec<Job> {
+    let reading = Reading {
+        store: &shared.store,
+        runtime,
+        catalogue: &shared.catalogue,
+        limits: &shared.limits,
+        now_ms: &*shared.now_ms,
+        stop: &shared.stop,
+        out,
+    };
+    let mut jobs = slice.into_iter();
+    for job in jobs.by_ref() {
+        // A fault in reading one file is that file's error, not the end of all reading.
+        let result = catch_unwind(AssertUnwindSafe(|| catch_up(&reading, &job)))
+            .map_err(|_| "internal error while reading".to_owned())
+            .and_then(|result| result.map_err(|error| error.to_string()));
+        if out.blocking_send(Parcel::Ended(Ended { job, result })).is_err() {
+            break;
+        }
+        if shared.stop.load(Ordering::Relaxed) {
+            break;
+        }
+    }
+    jobs.collect()
+}

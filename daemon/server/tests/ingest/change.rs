@@ -1,0 +1,239 @@
+//! What may become of a file after it was read.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use longhaul_daemon::ingest::WarningKind;
+
+use crate::rig::{Rig, append, items, name, session, thread, turn_of};
+
+fn set_mtime(path: &Path, at: SystemTime) {
+    fs::File::options().write(true).open(path).unwrap().set_modified(at).unwrap();
+}
+
+/// A time no file here was written at.
+fn later() -> SystemTime {
+    UNIX_EPOCH + Duration::from_secs(4_000_000_000)
+}
+
+#[tokio::test]
+async fn an_unchanged_file_costs_no_byte() {
+    let rig = Rig::new().await;
+    rig.write(&name(1), session(&thread(1), 40));
+    rig.settle().await;
+    let before = rig.ingest.progress();
+    assert!(before.bytes_done > 0);
+    rig.events.updates.lock().unwrap().clear();
+    rig.settle().await;
+    assert_eq!(rig.ingest.progress().bytes_done, before.bytes_done);
+    assert!(rig.events.updates.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn an_append_costs_what_was_appended() {
+    let rig = Rig::new().await;
+    let path = rig.write(&name(1), session(&thread(1), 400));
+    rig.settle().await;
+    let (before, old) = (rig.ingest.progress().bytes_done, rig.file(&path).await);
+    let more = turn_of("t", 401);
+    append(&path, &more);
+    rig.settle().await;
+    let row = rig.file(&path).await;
+    assert_eq!(rig.ingest.progress().bytes_done - before, more.len() as u64);
+    assert_eq!((row.file_id, row.cursor.generation), (old.file_id, 1));
+    assert_eq!(items(&rig.store, &row).await.len(), 1_203);
+    rig.assert_same_from_scratch().await;
+}
+
+#[tokio::test]
+async fn another_content_is_another_generation() {
+    let old = session(&thread(1), 20);
+    let changed = old.replacen("step 3", "step X", 1);
+    assert_eq!(old.len(), changed.len());
+    type Change = fn(&Path, &str, &str);
+    let cases: [(&str, Change); 4] = [
+        ("truncated", |path, old, _| fs::write(path, &old[..old.len() / 2]).unwrap()),
+        ("rewritten in place, same size", |path, _, changed| {
+            fs::write(path, changed).unwrap();
+            set_mtime(path, later());
+        }),
+        ("replaced by another, longer", |path, _, changed| {
+            let other = path.with_extension("tmp");
+            fs::write(&other, format!("{changed}{}", turn_of("t", 99))).unwrap();
+            fs::rename(other, path).unwrap();
+        }),
+        ("rewritten in place, longer", |path, _, _| {
+            fs::write(path, session(&thread(2), 60)).unwrap();
+        }),
+    ];
+    for (what, change) in cases {
+        let rig = Rig::new().await;
+        let path = rig.write(&name(1), &old);
+        rig.settle().await;
+        change(&path, &old, &changed);
+        rig.settle().await;
+        let row = rig.file(&path).await;
+        assert_eq!(row.cursor.generation, 2, "{what}");
+        assert!(rig.store.page_heads(row.file_id, 1).await.unwrap().is_empty(), "{what}");
+        assert_eq!(rig.store.totals().await.unwrap().threads, 1, "{what}");
+        rig.assert_same_from_scratch().await;
+    }
+}
+
+#[tokio::test]
+async fn the_same_content_is_the_same_generation() {
+    let text = session(&thread(1), 20);
+    type Change = fn(&Path, &str);
+    let cases: [(&str, Change); 3] = [
+        ("touched", |path, _| set_mtime(path, later())),
+        ("written again", |path, text| {
+            fs::write(path, text).unwrap();
+            set_mtime(path, later());
+        }),
+        ("replaced by a longer copy", |path, text| {
+            let other = path.with_extension("tmp");
+            fs::write(&other, format!("{text}{}", turn_of("t", 99))).unwrap();
+            fs::rename(other, path).unwrap();
+        }),
+    ];
+    for (what, change) in cases {
+        for open_end in [false, true] {
+            let text = if open_end { text.trim_end() } else { &text };
+            if open_end && what.starts_with("replaced") {
+                continue;
+            }
+            let rig = Rig::new().await;
+            let path = rig.write(&name(1), text);
+            rig.settle().await;
+            change(&path, text);
+            rig.settle().await;
+            assert_eq!(rig.file(&path).await.cursor.generation, 1, "{what}");
+            rig.assert_same_from_scratch().await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_deleted_file_is_kept_as_gone_and_may_come_back() {
+    let rig = Rig::new().await;
+    let path = rig.write(&name(1), session(&thread(1), 5));
+    rig.settle().await;
+    let away = rig.folder.path().join("away");
+    fs::rename(&path, &away).unwrap();
+    rig.settle().await;
+    assert!(rig.file(&path).await.gone_at_ms.is_some());
+    assert!(rig.store.thread_get(&thread(1)).await.unwrap().is_some());
+    let before = rig.ingest.progress().bytes_done;
+    fs::rename(&away, &path).unwrap();
+    rig.settle().await;
+    assert!(rig.file(&path).await.gone_at_ms.is_none());
+    assert_eq!(rig.ingest.progress().bytes_done, before);
+}
+
+#[tokio::test]
+async fn archiving_compressing_and_back_is_one_file_read_once() {
+    let rig = Rig::new().await;
+    let text = session(&thread(1), 50);
+    let path = rig.write(&name(1), &text);
+    rig.settle().await;
+    let (first, read) = (rig.file(&path).await, rig.ingest.progress().bytes_done);
+
+    let archived = rig.archive().join(path.file_name().unwrap());
+    fs::rename(&path, &archived).unwrap();
+    rig.settle().await;
+    let row = rig.file(&archived).await;
+    assert!(row.archived);
+    assert_eq!((row.file_id, row.cursor.generation), (first.file_id, 1));
+
+    let compressed = archived.with_extension("jsonl.zst");
+    fs::write(&compressed, zstd::encode_all(text.as_bytes(), 3).unwrap()).unwrap();
+    fs::remove_file(&archived).unwrap();
+    rig.settle().await;
+    let row = rig.file(&compressed).await;
+    assert_eq!((row.file_id, row.cursor.generation), (first.file_id, 1));
+
+    fs::remove_file(&compressed).unwrap();
+    fs::write(&path, format!("{text}{}", turn_of("t", 51))).unwrap();
+    rig.settle().await;
+    let row = rig.file(&path).await;
+    assert_eq!((row.file_id, row.cursor.generation), (first.file_id, 1));
+    assert_eq!(rig.store.files().await.unwrap().len(), 1);
+    assert_eq!(rig.ingest.progress().bytes_done - read, turn_of("t", 51).len() as u64);
+    rig.assert_same_from_scratch().await;
+}
+
+#[tokio::test]
+async fn a_copy_in_the_archive_does_not_count_twice() {
+    let rig = Rig::new().await;
+    let path = rig.write(&name(1), session(&thread(1), 5));
+    fs::copy(&path, rig.archive().join(path.file_name().unwrap())).unwrap();
+    rig.settle().await;
+    assert_eq!(rig.store.totals().await.unwrap().threads, 1);
+    assert_eq!(rig.store.thread_files(&thread(1)).await.unwrap().len(), 2);
+    assert_eq!(rig.ingest.fold(&thread(1)).await.unwrap().unwrap().head().items, 15);
+}
+
+#[tokio::test]
+async fn another_file_under_a_moved_file_s_name_is_another_file() {
+    let rig = Rig::new().await;
+    let path = rig.write(&name(1), session(&thread(1), 5));
+    rig.settle().await;
+    fs::remove_file(&path).unwrap();
+    let other = rig.archive().join(path.file_name().unwrap());
+    fs::write(&other, session(&thread(2), 7)).unwrap();
+    rig.settle().await;
+    rig.settle().await;
+    assert!(rig.file(&path).await.gone_at_ms.is_some());
+    assert_eq!(rig.file(&other).await.thread_id, Some(thread(2)));
+}
+
+#[tokio::test]
+async fn a_compressed_file_is_read_and_a_torn_one_is_taken_up() {
+    let rig = Rig::new().await;
+    let text = session(&thread(1), 3_000);
+    let whole = zstd::encode_all(text.as_bytes(), 3).unwrap();
+    let path = rig.write(&format!("{}.zst", name(1)), &whole[..whole.len() / 2]);
+    rig.settle().await;
+    let torn = rig.file(&path).await;
+    assert!(torn.cursor.offset < text.len() as u64);
+    fs::write(&path, &whole).unwrap();
+    rig.settle().await;
+    let row = rig.file(&path).await;
+    assert_eq!((row.cursor.generation, row.cursor.offset), (1, text.len() as u64));
+    assert_eq!(items(&rig.store, &row).await.len(), 9_000);
+    rig.assert_same_from_scratch().await;
+}
+
+#[tokio::test]
+async fn a_plain_file_beats_its_compressed_twin() {
+    let rig = Rig::new().await;
+    let text = session(&thread(1), 3);
+    let path = rig.write(&name(1), &text);
+    rig.write(&format!("{}.zst", name(1)), zstd::encode_all(text.as_bytes(), 3).unwrap());
+    rig.settle().await;
+    let files = rig.store.files().await.unwrap();
+    assert_eq!(files.len(), 1);
+    assert_eq!(files[0].path, path.to_str().unwrap());
+}
+
+#[tokio::test]
+async fn unreadable_and_corrupt_files_are_reported_and_the_others_are_read() {
+    let rig = Rig::new().await;
+    let good = rig.write(&name(1), session(&thread(1), 3));
+    let bad = rig.write(&format!("{}.zst", name(2)), "this is not zstd at all");
+    let locked = rig.write(&name(3), session(&thread(3), 3));
+    fs::set_permissions(&locked, fs::Permissions::from_mode(0o000)).unwrap();
+    let is_root = fs::File::open(&locked).is_ok();
+    rig.settle().await;
+    assert_eq!(rig.file(&good).await.head.unwrap().items, 9);
+    let errors = rig.ingest.progress().errors;
+    assert!(errors.iter().any(|(path, _)| *path == bad.to_str().unwrap()), "{errors:?}");
+    assert!(is_root || errors.iter().any(|(path, _)| *path == locked.to_str().unwrap()));
+    assert!(rig.events.warnings.lock().unwrap().contains(&WarningKind::Unreadable));
+    fs::set_permissions(&locked, fs::Permissions::from_mode(0o600)).unwrap();
+    append(&locked, turn_of("t", 4));
+    rig.settle().await;
+    assert_eq!(rig.file(&locked).await.head.unwrap().items, 12);
+}

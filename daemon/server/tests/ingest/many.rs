@@ -1,0 +1,19 @@
+//! Many files at once.
+
+use crate::rig::{Rig, append, name, session, thread, turn_of};
+use longhaul_daemon::ingest::Limits;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn five_thousand_files_are_read_and_then_only_what_changed() {
+    let rig = Rig::with(Limits::default()).await;
+    let paths: Vec<_> = (0..5_000).map(|n| rig.write(&name(n), session(&thread(n), 2))).collect();
+    rig.settle().await;
+    assert_eq!(rig.store.totals().await.unwrap().threads, 5_000);
+    let progress = rig.ingest.progress();
+    assert_eq!((progress.counts.lines, progress.counts.malformed), (35_000, 0));
+    assert_eq!(progress.sources[0].files, 5_000);
+    let more = turn_of("t", 9);
+    append(&paths[17], &more);
+    rig.settle().await;
+    assert_eq!(rig.ingest.progress().bytes_done - progress.bytes_done, more.len() as u64);
+}

@@ -1,0 +1,126 @@
+//! The barrier, the watch, the cache.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use longhaul_daemon::ingest::{Limits, SyncError, SyncTarget};
+
+use crate::rig::{Rig, WAIT, append, limits, name, session, thread, turn_of};
+
+#[tokio::test]
+async fn a_sync_sees_what_was_written_before_it() {
+    let rig = Rig::new().await;
+    let path = rig.write(&name(1), session(&thread(1), 2));
+    let target = SyncTarget::Path(path.clone());
+    let synced = rig.ingest.sync(target.clone(), None, WAIT).await.unwrap();
+    assert_eq!((synced.thread_id, synced.next_seq), (Some(thread(1)), 7));
+    for turn in 0..50 {
+        append(&path, turn_of("t", turn));
+        let target = if turn % 2 == 0 { target.clone() } else { SyncTarget::Thread(thread(1)) };
+        let synced = rig.ingest.sync(target, None, WAIT).await.unwrap();
+        assert_eq!(synced.offset, std::fs::metadata(&path).unwrap().len());
+        let fold = rig.ingest.fold(&thread(1)).await.unwrap().unwrap();
+        assert_eq!(fold.head().items, 6 + 3 * (turn as u64 + 1), "the cache is behind");
+        let again = rig.ingest.fold(&thread(1)).await.unwrap().unwrap();
+        assert!(Arc::ptr_eq(&fold, &again), "a warm fold is not loaded again");
+    }
+}
+
+#[tokio::test]
+async fn a_sync_waits_for_bytes_until_its_deadline() {
+    let rig = Rig::new().await;
+    let path = rig.write(&name(1), session(&thread(1), 2));
+    let length = std::fs::metadata(&path).unwrap().len();
+    let target = SyncTarget::Path(path.clone());
+    let wanted = Some(length + 10);
+    let early = rig.ingest.sync(target.clone(), wanted, Duration::from_millis(120)).await;
+    assert_eq!(early, Err(SyncError::Deadline));
+    let late = async {
+        tokio::task::yield_now().await;
+        append(&path, turn_of("t", 3));
+    };
+    let (synced, ()) = tokio::join!(rig.ingest.sync(target, wanted, WAIT), late);
+    assert!(synced.unwrap().offset > length);
+}
+
+#[tokio::test]
+async fn a_sync_of_something_else_is_a_typed_error() {
+    let rig = Rig::new().await;
+    let outside = rig.folder.path().join("outside.jsonl");
+    std::fs::write(&outside, "{}\n").unwrap();
+    let sync = |target| rig.ingest.sync(target, None, WAIT);
+    assert!(matches!(sync(SyncTarget::Path(outside)).await, Err(SyncError::Outside(_))));
+    let missing = rig.sessions().join("missing.jsonl");
+    assert!(matches!(sync(SyncTarget::Path(missing)).await, Err(SyncError::NotFound(_))));
+    let passwd = PathBuf::from("/etc/passwd");
+    assert!(matches!(sync(SyncTarget::Path(passwd)).await, Err(SyncError::Outside(_))));
+    let nobody = SyncTarget::Thread("nobody".into());
+    assert!(matches!(sync(nobody).await, Err(SyncError::NotFound(_))));
+    rig.ingest.stop().await;
+    let stopped = sync(SyncTarget::Thread("nobody".into())).await;
+    assert_eq!(stopped, Err(SyncError::Stopping));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sync_goes_before_a_long_cold_start() {
+    let rig = Rig::with(Limits { batch_bytes: 64 << 10, ..Limits::default() }).await;
+    let big = session(&thread(1), 40_000);
+    for n in 10..14 {
+        rig.write(&name(n), big.replace(&thread(1), &thread(n)));
+    }
+    let path = rig.write(&name(1), session(&thread(1), 3));
+    let old = std::time::UNIX_EPOCH + Duration::from_secs(3_600);
+    std::fs::File::options().write(true).open(&path).unwrap().set_modified(old).unwrap();
+    let synced = rig.ingest.sync(SyncTarget::Path(path), None, WAIT).await.unwrap();
+    assert_eq!(synced.next_seq, 10);
+    assert!(rig.ingest.progress().is_catching_up, "the others are still being read");
+    rig.settle().await;
+    assert_eq!(rig.store.totals().await.unwrap().threads, 5);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn changes_are_noticed_without_a_scan() {
+    let rig = Rig::with(Limits { debounce: Duration::from_millis(1), ..limits() }).await;
+    rig.settle().await;
+    // A folder that did not exist, a file in it, and then more lines.
+    let path = rig.write("2031/01/02/new.jsonl", session(&thread(9), 1));
+    let seen = async |items: u64| {
+        loop {
+            if let Some(fold) = rig.ingest.fold(&thread(9)).await.unwrap()
+                && fold.head().items == items
+            {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(WAIT, seen(3)).await.unwrap();
+    append(&path, turn_of("t", 2));
+    tokio::time::timeout(WAIT, seen(6)).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_damaged_store_is_filled_again_while_running() {
+    let rig = Rig::new().await;
+    for n in 0..30 {
+        rig.write(&name(n), session(&thread(n), 60));
+    }
+    rig.settle().await;
+    let database = rig.folder.path().join("longhaul.db");
+    rig.store.close().await;
+    let bytes = std::fs::read(&database).unwrap();
+    std::fs::write(&database, vec![0xa5; bytes.len()]).unwrap();
+    let path = rig.write(&name(99), session(&thread(99), 3));
+    // The first call meets the damage and may fail for it; what counts is that it is repaired.
+    let back = async {
+        while rig.ingest.sync(SyncTarget::Path(path.clone()), None, WAIT).await.is_err() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(WAIT, back).await.unwrap();
+    rig.settle().await;
+    assert_eq!(rig.events.rebuilt.lock().unwrap().len(), 1);
+    assert_eq!(rig.store.totals().await.unwrap().threads, 31);
+    rig.assert_same_from_scratch().await;
+}

@@ -12,9 +12,13 @@
 //! grace period → background tasks stop → the socket is unlinked → the lock is let go. A crash anywhere leaves
 //! the locks free (the kernel's), a dead socket file (the next start removes it) and a database that recovers.
 
+mod notices;
+
 use std::future::Future;
 use std::io;
 use std::sync::Arc;
+
+use longhaul_store::{Store, StoreError};
 
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
@@ -22,13 +26,17 @@ use tokio_util::sync::CancellationToken;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::folder::{self, FolderError};
+use crate::ingest::{Ingest, IngestDeps, IngestEvents as _, Limits, Root};
 use crate::lock::{Lock, LockError};
 use crate::rpc::{self, TableError};
-use crate::service::{Deps, Services};
+use crate::service::{Base, Deps, Services};
 use crate::shutdown::watch_signals;
 use crate::socket::bind::{BindError, Bound};
 use crate::socket::{self, Bounds, Server};
 use crate::systemd;
+
+/// The database, in the state folder.
+const DATABASE: &str = "longhaul.db";
 
 /// Why a daemon did not start, or did not end well.
 #[derive(Debug, thiserror::Error)]
@@ -45,6 +53,9 @@ pub enum AppError {
     /// What systemd handed over cannot be used.
     #[error("the socket of systemd cannot be used")]
     Systemd(#[source] io::Error),
+    /// The database cannot be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
     /// The method table does not fit the protocol.
     #[error("the method table is wrong")]
     Table(#[from] TableError),
@@ -89,19 +100,37 @@ pub fn listen(config: &Config) -> Result<Held, AppError> {
 #[derive(Debug)]
 pub struct App {
     deps: Deps,
+    services: Arc<Services>,
     server: Server,
     held: Held,
 }
 
 impl App {
-    /// Puts the daemon together; nothing runs yet.
+    /// Puts the daemon together: opens the database, a damaged one moved aside, and starts reading
+    /// transcripts in the background. Nothing is answered yet.
     ///
     /// # Errors
+    /// [`AppError::Store`] when the database is of a newer version or cannot be opened;
     /// [`AppError::Table`], a defect.
-    pub fn build(config: Config, clock: Clock, held: Held) -> Result<Self, AppError> {
+    pub async fn build(config: Config, clock: Clock, held: Held) -> Result<Self, AppError> {
         let deps = Deps::new(config, clock);
-        let services = Arc::new(Services::new(deps.clone(), held.socket.path.clone()));
-        let methods = rpc::table(services)?;
+        let (store, opened) =
+            Store::open(&deps.config.state_dir.join(DATABASE), deps.clock.now_ms()).await?;
+        let notices = notices::Notices(deps.events.clone());
+        if let Some(moved_to) = &opened.moved_aside {
+            notices.store_rebuilt(moved_to);
+        }
+        let now = deps.clock.clone();
+        let ingest = Ingest::start(IngestDeps {
+            store: store.clone(),
+            roots: Root::codex(&deps.config.codex_home),
+            events: Arc::new(notices),
+            now_ms: Arc::new(move || now.now_ms()),
+            limits: Limits::default(),
+        });
+        let base = Base { store, opened, ingest, socket: held.socket.path.clone() };
+        let services = Arc::new(Services::new(deps.clone(), base));
+        let methods = rpc::table(Arc::clone(&services))?;
         let bounds = Bounds {
             connections_max: *deps.config.connections_max,
             write_timeout: *deps.config.write_timeout,
@@ -109,7 +138,7 @@ impl App {
             ..Bounds::default()
         };
         let server = Server::new(methods, bounds, deps.counters.clone(), deps.clock.clone());
-        Ok(Self { deps, server, held })
+        Ok(Self { deps, services, server, held })
     }
 
     /// The daemon's handles, for whoever runs it in a process of their own.
@@ -123,7 +152,7 @@ impl App {
     /// # Errors
     /// [`AppError::TaskEnded`] when a task ended by itself; the drain has been made all the same.
     pub async fn run(self) -> Result<(), AppError> {
-        let Self { deps, server, held } = self;
+        let Self { deps, services, server, held } = self;
         let Held { socket: Bound { listener, claim, path }, _state } = held;
         let background = CancellationToken::new();
         let mut tasks = Tasks::default();
@@ -150,6 +179,7 @@ impl App {
         let failed = if socket_is_done { None } else { tasks.until_ended("socket").await };
         background.cancel();
         let failed = tasks.all_ended().await.or(failed);
+        services.stop().await;
         drop(claim);
         tracing::info!(reason = deps.shutdown.reason(), "stopped");
         early.or(failed).map_or(Ok(()), Err)
@@ -170,7 +200,9 @@ impl AppError {
         match self {
             Self::Lock(LockError::Held { .. })
             | Self::Bind(BindError::Lock(LockError::Held { .. })) => TRY_LATER,
-            Self::Folder(_) | Self::Lock(_) | Self::Bind(_) | Self::Systemd(_) => CONFIG,
+            Self::Folder(_) | Self::Lock(_) | Self::Bind(_) | Self::Systemd(_) | Self::Store(_) => {
+                CONFIG
+            }
             Self::Table(_) | Self::TaskEnded { .. } => SOFTWARE,
         }
     }

@@ -55,7 +55,7 @@ fn main() -> ExitCode {
 
 async fn serve(config: Config) -> Result<(), AppError> {
     let held = listen(&config)?;
-    App::build(config, Clock::system(), held)?.run().await
+    App::build(config, Clock::system(), held).await?.run().await
 }
 
 fn show(config: &Config) -> ExitCode {

@@ -18,15 +18,18 @@ use serde::{Serialize, Serializer};
 use crate::service::Services;
 use crate::socket::dispatch::CallContext;
 
+mod checkpoint;
+mod compaction;
+mod context;
+mod convert;
 mod daemon;
 pub mod error;
 mod event;
+mod history;
 mod params;
+mod thread;
 
 use error::Failure;
-
-/// Namespaces whose methods are in the protocol and not in this build yet; they answer `disabled`.
-const LATER: &[&str] = &["thread", "history", "compaction", "checkpoint", "context"];
 
 /// A method table that does not fit the protocol: a defect found at the start.
 #[derive(Debug, thiserror::Error)]
@@ -50,6 +53,11 @@ pub fn table(services: Arc<Services>) -> Result<Methods, TableError> {
     let mut table = Table::new(services);
     daemon::register(&mut table)?;
     event::register(&mut table)?;
+    thread::register(&mut table)?;
+    history::register(&mut table)?;
+    compaction::register(&mut table)?;
+    checkpoint::register(&mut table)?;
+    context::register(&mut table)?;
     table.finish()
 }
 
@@ -163,20 +171,15 @@ impl Table {
         })
     }
 
-    /// The finished table: every method of the protocol has a handler or is known to come later.
+    /// The finished table: every method of the protocol has a handler.
     ///
     /// # Errors
     /// [`TableError::Missing`].
-    pub fn finish(mut self) -> Result<Methods, TableError> {
-        for info in METHODS {
-            let namespace = info.name.split('/').next().unwrap_or_default();
-            match self.methods.method(info.name) {
-                Some(_) => {}
-                None if LATER.contains(&namespace) => self.insert(info.name, later(info.name))?,
-                None => return Err(TableError::Missing(info.name)),
-            }
+    pub fn finish(self) -> Result<Methods, TableError> {
+        match METHODS.iter().find(|info| self.methods.method(info.name).is_none()) {
+            Some(info) => Err(TableError::Missing(info.name)),
+            None => Ok(self.methods),
         }
-        Ok(self.methods)
     }
 
     fn entry<M: Method>(&self) -> Result<Entry, TableError> {
@@ -245,15 +248,6 @@ impl<R: Serialize> Serialize for Shared<R> {
 /// The answer to a call that did not come through the socket's dispatcher, which is a defect.
 fn no_context(id: Id<'_>) -> MethodResponse {
     MethodResponse::error(id, jsonrpsee::types::ErrorCode::InternalError)
-}
-
-fn later(name: &'static str) -> MethodCallback {
-    MethodCallback::Sync(Arc::new(move |id, _, _, extensions: Extensions| {
-        let Some(context) = extensions.get::<CallContext>() else { return no_context(id) };
-        let failure = Failure::new(ErrorKind::Disabled, format!("{name} is not available yet"))
-            .with_hint("update longhaul when a version that has it is out");
-        MethodResponse::error(id, failure.answer(name, context))
-    }))
 }
 
 /// The right to negotiate: always held, else a connection that asked for little could not ask again.

@@ -3,17 +3,36 @@
 //! [`Deps`] is what every part of the shell may have: configuration, time, events, the switch that stops
 //! the daemon. [`Services`] is what method handlers get.
 
+pub mod checkpoint;
+pub mod compaction;
+mod disk;
+mod error;
+pub mod history;
+mod preimage;
+mod snapshot;
+pub mod threads;
+mod transcript;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use longhaul_protocol::daemon::{IngestState, IngestStatus, SourceStatus, StoreStatus};
+use longhaul_core::thread::Source;
+use longhaul_protocol::daemon::{
+    IngestError, IngestState, IngestStatus, SourceStatus, StoreStatus,
+};
+use longhaul_protocol::warning::Warning;
+use longhaul_store::{Opened, Store};
 use tokio::sync::Semaphore;
 
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::events::EventHub;
+use crate::ingest::Ingest;
 use crate::shutdown::Shutdown;
 use crate::socket::link::Counters;
+use disk::HashCache;
+
+pub use error::ServiceError;
 
 /// Handles every part of the shell may have; clones are the same handles.
 #[derive(Debug, Clone)]
@@ -55,8 +74,19 @@ pub struct Instance {
     pub socket: PathBuf,
 }
 
+/// What the services of one daemon stand on.
+pub struct Base {
+    /// The database.
+    pub store: Store,
+    /// How it was found.
+    pub opened: Opened,
+    /// The reading of transcripts.
+    pub ingest: Ingest,
+    /// Where clients find the daemon.
+    pub socket: PathBuf,
+}
+
 /// What method handlers work with.
-#[derive(Debug)]
 pub struct Services {
     /// The shell's handles.
     pub deps: Deps,
@@ -64,6 +94,17 @@ pub struct Services {
     pub instance: Instance,
     /// Permits for work that keeps a processor busy; see `rpc::Table::on_blocking`.
     pub blocking: Arc<Semaphore>,
+    store: Store,
+    opened: Opened,
+    ingest: Ingest,
+    hashes: Arc<HashCache>,
+    preimages: PathBuf,
+}
+
+impl std::fmt::Debug for Services {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Services").field("instance", &self.instance).finish_non_exhaustive()
+    }
 }
 
 /// Calls that may keep a thread of the blocking pool busy at the same time.
@@ -74,51 +115,107 @@ pub struct Services {
 const BLOCKING_CALLS_MAX: usize = 4;
 
 impl Services {
-    /// The services of one daemon that is found at `socket`.
+    /// The services of one daemon.
     #[must_use]
-    pub fn new(deps: Deps, socket: PathBuf) -> Self {
+    pub fn new(deps: Deps, base: Base) -> Self {
+        let Base { store, opened, ingest, socket } = base;
         let instance =
             Instance { id: deps.clock.new_id(), started_at: deps.clock.now_ms(), socket };
-        Self { deps, instance, blocking: Arc::new(Semaphore::new(BLOCKING_CALLS_MAX)) }
+        let preimages = deps.config.state_dir.join("preimages");
+        let blocking = Arc::new(Semaphore::new(BLOCKING_CALLS_MAX));
+        let hashes = Arc::default();
+        Self { deps, instance, blocking, store, opened, ingest, hashes, preimages }
+    }
+
+    /// Ends reading, then closes the database: what was read is stored.
+    pub async fn stop(&self) {
+        self.ingest.stop().await;
+        self.store.close().await;
     }
 
     /// The database, for `daemon/status`.
     #[must_use]
     pub fn store_status(&self) -> StoreStatus {
-        let path = self.deps.config.state_dir.join("longhaul.db");
-        StoreStatus { path: path.display().to_string(), schema_version: 0, rebuilt_from: None }
-    }
-
-    /// The folders of transcripts, for `daemon/status`.
-    #[must_use]
-    pub fn source_status(&self) -> Vec<SourceStatus> {
-        let config = &self.deps.config;
-        let roots = [("codex", &*config.codex_home), ("claude", &*config.claude_home)];
-        let source = |(source, root): (&str, &PathBuf)| SourceStatus {
-            source: source.to_owned(),
-            root: root.display().to_string(),
-            exists: root.is_dir(),
-            files: 0,
-            threads: 0,
-            bytes: 0,
-        };
-        roots.into_iter().map(source).collect()
-    }
-
-    /// How far the transcripts are read, for `daemon/status`.
-    #[must_use]
-    pub fn ingest_status(&self) -> IngestStatus {
-        IngestStatus {
-            state: IngestState::Idle,
-            queued_files: 0,
-            bytes_done: 0,
-            bytes_total: 0,
-            last_scan_at: None,
-            lines: 0,
-            malformed: 0,
-            oversized: 0,
-            unknown: 0,
-            errors: Vec::new(),
+        let moved = self.opened.moved_aside.as_ref();
+        StoreStatus {
+            path: self.store.path().display().to_string(),
+            schema_version: self.opened.schema_version,
+            rebuilt_from: moved.map(|path| path.display().to_string()),
         }
+    }
+
+    /// The folders of transcripts and how far they are read, for `daemon/status`.
+    #[must_use]
+    pub fn ingest_status(&self) -> (IngestStatus, Vec<SourceStatus>) {
+        let progress = self.ingest.progress();
+        let sources = progress.sources.iter().map(|source| SourceStatus {
+            source: source_name(source.source).to_owned(),
+            root: source.root.display().to_string(),
+            exists: source.exists,
+            files: source.files,
+            threads: source.threads,
+            bytes: source.bytes,
+        });
+        let state =
+            if progress.is_catching_up { IngestState::CatchingUp } else { IngestState::Idle };
+        let errors = progress.errors.iter().map(|(path, message)| IngestError {
+            path: path.clone(),
+            message: message.clone(),
+            at: progress.last_scan_at_ms,
+        });
+        let status = IngestStatus {
+            state,
+            queued_files: progress.queued_files,
+            bytes_done: progress.bytes_done,
+            bytes_total: progress.bytes_total,
+            last_scan_at: (progress.last_scan_at_ms != 0).then_some(progress.last_scan_at_ms),
+            lines: progress.counts.lines,
+            malformed: progress.counts.malformed,
+            oversized: progress.counts.oversized,
+            unknown: progress.counts.unknown,
+            errors: errors.collect(),
+        };
+        (status, sources.collect())
+    }
+
+    /// What a person should know, for `daemon/status`.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<Warning> {
+        let progress = self.ingest.progress();
+        let mut warnings = Vec::new();
+        let mut warn = |kind: &str, message: String, hint: &str| {
+            warnings.push(Warning { kind: kind.to_owned(), message, hint: Some(hint.to_owned()) });
+        };
+        if let Some(why) = progress.stalled {
+            warn(
+                "ingest_stalled",
+                why,
+                "free space on the disk or see the journal; reading goes on by itself",
+            );
+        }
+        if progress.is_watch_degraded {
+            let message = "changes are found by scanning only".to_owned();
+            warn("watch_degraded", message, "raise fs.inotify.max_user_watches");
+        }
+        if progress.bases_missing > 0 {
+            let message =
+                format!("{} forks continue a transcript that is not there", progress.bases_missing);
+            warn(
+                "base_missing",
+                message,
+                "put the parent transcript back; it is taken up by itself",
+            );
+        }
+        warnings
+    }
+}
+
+/// The word of a source.
+#[must_use]
+pub fn source_name(source: Source) -> &'static str {
+    match source {
+        Source::Codex => "codex",
+        Source::Claude => "claude",
+        Source::Longhaul => "longhaul",
     }
 }

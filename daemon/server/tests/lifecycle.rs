@@ -17,7 +17,7 @@ fn hello(protocol: &Value, capabilities: &Value) -> Value {
 
 #[tokio::test]
 async fn the_handshake_agrees_on_a_revision_or_says_who_is_too_old() {
-    let daemon = Daemon::start();
+    let daemon = Daemon::start().await;
     let mut client = daemon.connect().await;
     let answer =
         client.call("initialize", hello(&json!({ "min": 1, "max": 9 }), &json!(null))).await;
@@ -40,7 +40,7 @@ async fn the_handshake_agrees_on_a_revision_or_says_who_is_too_old() {
 
 #[tokio::test]
 async fn a_connection_may_call_what_it_asked_for_and_ask_again() {
-    let daemon = Daemon::start();
+    let daemon = Daemon::start().await;
     let mut client = daemon.connect().await;
     let answer =
         client.call("initialize", hello(&json!(null), &json!(["event", "telepathy"]))).await;
@@ -56,7 +56,7 @@ async fn a_connection_may_call_what_it_asked_for_and_ask_again() {
 
 #[tokio::test]
 async fn every_method_of_the_protocol_is_known_and_refuses_unknown_params() {
-    let daemon = Daemon::start();
+    let daemon = Daemon::start().await;
     let mut client = daemon.connect().await;
     for info in METHODS {
         let answer = client.call(info.name, json!({ "no_such_field": 1 })).await;
@@ -69,7 +69,7 @@ async fn every_method_of_the_protocol_is_known_and_refuses_unknown_params() {
 
 #[tokio::test]
 async fn status_says_what_runs_and_since_when() {
-    let daemon = Daemon::start();
+    let daemon = Daemon::start().await;
     let mut client = daemon.connect().await;
     daemon.clock.advance_ms(2_500);
     let status = client.call("daemon/status", json!({})).await["result"].take();
@@ -83,7 +83,7 @@ async fn status_says_what_runs_and_since_when() {
 
 #[tokio::test]
 async fn a_shutdown_answers_closes_subscriptions_and_leaves_no_socket() {
-    let daemon = Daemon::start();
+    let daemon = Daemon::start().await;
     let mut subscriber = daemon.connect().await;
     subscriber.call("event/subscribe", json!({})).await;
     daemon.deps.events.publish(EventKind::ThreadUpdated, json!({}));
@@ -102,7 +102,7 @@ async fn a_shutdown_answers_closes_subscriptions_and_leaves_no_socket() {
 
 #[tokio::test]
 async fn events_are_resumed_by_seq_on_a_new_connection() {
-    let daemon = Daemon::start();
+    let daemon = Daemon::start().await;
     let mut client = daemon.connect().await;
     let since = client.call("event/subscribe", json!({})).await["result"]["seq"].clone();
     drop(client);

@@ -131,7 +131,7 @@ async fn a_process_of_another_user_is_closed_without_a_word() {
 
 #[tokio::test]
 async fn subscriptions_are_bounded_and_end_when_told() {
-    let daemon = Daemon::start();
+    let daemon = Daemon::start().await;
     let mut client = daemon.connect().await;
     let mut ids = Vec::new();
     for _ in 0..8 {
@@ -150,7 +150,7 @@ async fn subscriptions_are_bounded_and_end_when_told() {
 
 #[tokio::test]
 async fn a_slow_subscriber_gets_a_gap_instead_of_silence() {
-    let daemon = Daemon::start();
+    let daemon = Daemon::start().await;
     let mut slow = daemon.connect().await;
     let mut quick = daemon.connect().await;
     slow.call("event/subscribe", json!({ "kinds": ["thread_updated"] })).await;

@@ -63,17 +63,17 @@ pub struct Daemon {
 }
 
 impl Daemon {
-    pub fn start() -> Self {
-        Self::with_config("")
+    pub async fn start() -> Self {
+        Self::with_config("").await
     }
 
-    pub fn with_config(text: &str) -> Self {
+    pub async fn with_config(text: &str) -> Self {
         let home = tempfile::tempdir().unwrap();
         let config = config_under(home.path(), text);
         let clock = Clock::manual(1_763_700_000_000);
         let held = listen(&config).unwrap();
         let socket = held.socket.path.clone();
-        let app = App::build(config, clock.clone(), held).unwrap();
+        let app = App::build(config, clock.clone(), held).await.unwrap();
         let deps = app.deps();
         Self { deps, clock, socket, _home: home, task: tokio::spawn(app.run()) }
     }

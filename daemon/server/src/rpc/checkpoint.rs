@@ -17,12 +17,20 @@ pub(super) fn register(table: &mut Table) -> Result<(), TableError> {
     table.on_async::<Apply, _>(apply)
 }
 
-async fn get(services: Arc<Services>, _: CallContext, params: GetParams) -> Result<GetResult, Failure> {
+async fn get(
+    services: Arc<Services>,
+    _: CallContext,
+    params: GetParams,
+) -> Result<GetResult, Failure> {
     let (checkpoint, digest, seq) = services.checkpoint(&params.thread_id, params.as_of).await?;
     Ok(GetResult { checkpoint, seq, digest: digest.to_string() })
 }
 
-async fn view(services: Arc<Services>, _: CallContext, params: ViewParams) -> Result<ViewResult, Failure> {
+async fn view(
+    services: Arc<Services>,
+    _: CallContext,
+    params: ViewParams,
+) -> Result<ViewResult, Failure> {
     let caps = convert::caps(params.caps);
     let view = services.view(&params.thread_id, &caps, params.max_tokens, params.as_of).await?;
     let tokens = longhaul_core::tokens::of_text(&view.text);
@@ -30,7 +38,11 @@ async fn view(services: Arc<Services>, _: CallContext, params: ViewParams) -> Re
 }
 
 /// A refusal is an answer, not an error: the model reads the reason and proposes again.
-async fn apply(services: Arc<Services>, _: CallContext, params: ApplyParams) -> Result<ApplyResult, Failure> {
+async fn apply(
+    services: Arc<Services>,
+    _: CallContext,
+    params: ApplyParams,
+) -> Result<ApplyResult, Failure> {
     let update = convert::update(params.update);
     let applied = services.apply(&params.thread_id, update, params.expected_seq).await?;
     let (rule, reason) = match applied.rejection {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use longhaul_protocol::compaction::{
-    Get, GetParams, GetResult, List, ListParams, ListResult, Run, RunParams, RunResult, Trigger, Undo,
-    UndoParams, UndoResult,
+    Get, GetParams, GetResult, List, ListParams, ListResult, Run, RunParams, RunResult, Trigger,
+    Undo, UndoParams, UndoResult,
 };
 use longhaul_store::CompactionCursor;
 
@@ -21,7 +21,11 @@ pub(super) fn register(table: &mut Table) -> Result<(), TableError> {
     table.on_async::<Undo, _>(undo)
 }
 
-async fn run(services: Arc<Services>, _: CallContext, params: RunParams) -> Result<RunResult, Failure> {
+async fn run(
+    services: Arc<Services>,
+    _: CallContext,
+    params: RunParams,
+) -> Result<RunResult, Failure> {
     let subject = match (params.thread_id, params.items, params.as_of) {
         (Some(thread_id), None, as_of) => Subject::Thread { thread_id, as_of },
         (None, Some(items), None) => Subject::Items(items),
@@ -43,10 +47,15 @@ async fn run(services: Arc<Services>, _: CallContext, params: RunParams) -> Resu
     Ok(convert::run_result(services.compact(request).await?))
 }
 
-async fn list(services: Arc<Services>, _: CallContext, params: ListParams) -> Result<ListResult, Failure> {
+async fn list(
+    services: Arc<Services>,
+    _: CallContext,
+    params: ListParams,
+) -> Result<ListResult, Failure> {
     let after = params.cursor.as_deref().map(cursor_of).transpose()?;
     let limit = convert::page_rows(params.limit);
-    let (rows, next) = services.compactions(params.thread_id.as_deref(), limit, after.as_ref()).await?;
+    let (rows, next) =
+        services.compactions(params.thread_id.as_deref(), limit, after.as_ref()).await?;
     Ok(ListResult {
         compactions: rows.into_iter().map(convert::summary).collect(),
         next_cursor: next.map(|next| format!("{}:{}", next.created_at_ms, next.compaction_id)),
@@ -55,24 +64,39 @@ async fn list(services: Arc<Services>, _: CallContext, params: ListParams) -> Re
 
 fn cursor_of(text: &str) -> Result<CompactionCursor, Failure> {
     let parsed = text.split_once(':').and_then(|(created_at, id)| {
-        Some(CompactionCursor { created_at_ms: created_at.parse().ok()?, compaction_id: id.to_owned() })
+        Some(CompactionCursor {
+            created_at_ms: created_at.parse().ok()?,
+            compaction_id: id.to_owned(),
+        })
     });
     parsed.ok_or_else(|| Failure::invalid("cursor", "the next_cursor of an earlier answer"))
 }
 
-async fn get(services: Arc<Services>, _: CallContext, params: GetParams) -> Result<GetResult, Failure> {
+async fn get(
+    services: Arc<Services>,
+    _: CallContext,
+    params: GetParams,
+) -> Result<GetResult, Failure> {
     let compaction = services.compaction(&params.compaction_id).await?;
     let summary = convert::summary_of(&compaction);
     Ok(GetResult { run: convert::run_result(compaction), summary })
 }
 
-async fn undo(services: Arc<Services>, _: CallContext, params: UndoParams) -> Result<UndoResult, Failure> {
+async fn undo(
+    services: Arc<Services>,
+    _: CallContext,
+    params: UndoParams,
+) -> Result<UndoResult, Failure> {
     let undone = services.undo(&params.compaction_id).await?;
     Ok(UndoResult {
         compaction_id: params.compaction_id,
         undone_at: undone.undone_at_ms,
         history: undone.history,
-        handles: undone.handles.into_iter().map(|(handle, span)| convert::entry(handle, &span)).collect(),
+        handles: undone
+            .handles
+            .into_iter()
+            .map(|(handle, span)| convert::entry(handle, &span))
+            .collect(),
         complete: undone.complete,
     })
 }

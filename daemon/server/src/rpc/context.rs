@@ -16,11 +16,17 @@ pub(super) fn register(table: &mut Table) -> Result<(), TableError> {
     table.on_blocking::<Estimate>(estimate)
 }
 
-fn estimate(_: &Services, _: &CallContext, params: EstimateParams) -> Result<EstimateResult, Failure> {
+fn estimate(
+    _: &Services,
+    _: &CallContext,
+    params: EstimateParams,
+) -> Result<EstimateResult, Failure> {
     match (params.items, params.text) {
-        (None, Some(text)) => {
-            Ok(EstimateResult { tokens: tokens::of_text(&text), bytes: text.len() as u64, by_kind: None })
-        }
+        (None, Some(text)) => Ok(EstimateResult {
+            tokens: tokens::of_text(&text),
+            bytes: text.len() as u64,
+            by_kind: None,
+        }),
         (Some(items), None) => {
             let mut by_kind = BTreeMap::new();
             let mut bytes = 0;

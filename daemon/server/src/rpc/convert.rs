@@ -12,6 +12,7 @@ use longhaul_store::{CompactionRow, FileRow, ThreadRow};
 
 use super::error::Failure;
 use crate::service::compaction::{Compaction, Notice, Rung, Strategy};
+use crate::service::source_name;
 
 /// Rows of a page when the caller names no limit.
 const PAGE_ROWS_DEFAULT: u32 = longhaul_protocol::limit::PAGE_ROWS_DEFAULT;
@@ -21,14 +22,6 @@ const PAGE_ROWS_MAX: u32 = longhaul_protocol::limit::PAGE_ROWS_MAX;
 
 pub(super) fn page_rows(limit: Option<u32>) -> u32 {
     limit.unwrap_or(PAGE_ROWS_DEFAULT).clamp(1, PAGE_ROWS_MAX)
-}
-
-pub(super) fn source_name(source: Source) -> &'static str {
-    match source {
-        Source::Codex => "codex",
-        Source::Claude => "claude",
-        Source::Longhaul => "longhaul",
-    }
 }
 
 pub(super) fn source_of(name: &str) -> Result<Source, Failure> {

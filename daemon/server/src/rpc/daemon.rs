@@ -88,6 +88,7 @@ fn agree(client: RevisionRange) -> Result<u32, Failure> {
 
 fn status(services: &Services, _: &CallContext, _: StatusParams) -> Result<StatusResult, Failure> {
     let deps = &services.deps;
+    let (ingest, sources) = services.ingest_status();
     let count = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
     Ok(StatusResult {
         version: VERSION.to_owned(),
@@ -99,12 +100,12 @@ fn status(services: &Services, _: &CallContext, _: StatusParams) -> Result<Statu
         socket: services.instance.socket.display().to_string(),
         state_dir: deps.config.state_dir.display().to_string(),
         store: services.store_status(),
-        sources: services.source_status(),
-        ingest: services.ingest_status(),
+        sources,
+        ingest,
         connections: count(&deps.counters.connections),
         requests: count(&deps.counters.requests),
         panics: count(&deps.counters.panics),
-        warnings: Vec::new(),
+        warnings: services.warnings(),
     })
 }
 

@@ -4,11 +4,15 @@
 //! `Display`. It is logged, whole and once, where the failure is answered.
 
 use std::error::Error;
+use std::io;
 
 use jsonrpsee::types::ErrorObjectOwned;
 use longhaul_protocol::{ErrorKind, WireError};
-use serde_json::Value;
+use longhaul_store::StoreError;
+use serde_json::{Value, json};
 
+use crate::ingest::{FoldLoadError, SyncError};
+use crate::service::ServiceError;
 use crate::socket::dispatch::CallContext;
 
 /// A request that failed.
@@ -50,6 +54,19 @@ impl Failure {
         Self { cause: Some(cause.into()), ..self }
     }
 
+    /// A parameter that means nothing; `expected` says what would.
+    #[must_use]
+    pub fn invalid(field: &str, expected: &str) -> Self {
+        Self::new(ErrorKind::InvalidParams, format!("params.{field}: {expected}"))
+            .with_detail(json!({ "field": field }))
+    }
+
+    /// No such thread.
+    #[must_use]
+    pub fn thread_not_found(thread: &str) -> Self {
+        Self::new(ErrorKind::ThreadNotFound, format!("no thread {thread:?}"))
+    }
+
     /// The kind that goes out.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
@@ -87,4 +104,79 @@ fn chain(error: &(dyn Error + Send + Sync)) -> String {
         source = cause.source();
     }
     text
+}
+
+impl From<ServiceError> for Failure {
+    fn from(error: ServiceError) -> Self {
+        let message = error.to_string();
+        let failure = |kind| Self::new(kind, message.clone());
+        match error {
+            ServiceError::ThreadNotFound(_) => failure(ErrorKind::ThreadNotFound),
+            ServiceError::CheckpointNotFound(_) => failure(ErrorKind::CheckpointNotFound),
+            ServiceError::HandleNotFound(_) => failure(ErrorKind::HandleNotFound),
+            ServiceError::CompactionNotFound(_) => failure(ErrorKind::CompactionNotFound),
+            ServiceError::SourceChanged { path, .. } => {
+                failure(ErrorKind::SourceChanged).with_detail(json!({ "path": path }))
+            }
+            ServiceError::StaleBase { present, expected } => failure(ErrorKind::StaleBase)
+                .with_detail(json!({ "present": present, "expected": expected })),
+            ServiceError::Invalid { field, reason } => Self::invalid(field, &reason),
+            ServiceError::Handle(_) => Self::invalid("handle", &message),
+            ServiceError::Busy => failure(ErrorKind::StoreBusy),
+            ServiceError::Sync(error) => error.into(),
+            ServiceError::Fold(FoldLoadError::Store(error)) | ServiceError::Store(error) => {
+                error.into()
+            }
+            ServiceError::Fold(error) => failure(ErrorKind::IngestBehind).because(error),
+            ServiceError::File { path, source } => {
+                let kind = match source.kind() {
+                    io::ErrorKind::PermissionDenied => ErrorKind::PermissionDenied,
+                    io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                        ErrorKind::DiskFull
+                    }
+                    _ => ErrorKind::Internal,
+                };
+                Self::new(kind, format!("the file {path} cannot be used")).because(source)
+            }
+            ServiceError::Undecodable { .. } | ServiceError::Task(_) => Self::internal(error),
+        }
+    }
+}
+
+impl From<SyncError> for Failure {
+    fn from(error: SyncError) -> Self {
+        let kind = match &error {
+            SyncError::NotFound(_) => ErrorKind::ThreadNotFound,
+            SyncError::Outside(_) => ErrorKind::PathOutside,
+            SyncError::Deadline => ErrorKind::IngestBehind,
+            SyncError::Failed(_) => ErrorKind::IngestBehind,
+            SyncError::Stopping => ErrorKind::Draining,
+        };
+        Self::new(kind, error.to_string())
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        let (kind, message) = match &error {
+            StoreError::Busy { .. } => (ErrorKind::StoreBusy, "the database is busy"),
+            StoreError::DiskFull { .. } => {
+                (ErrorKind::DiskFull, "no space is left for the database")
+            }
+            StoreError::Corrupt { .. } => (ErrorKind::StoreCorrupt, "the database is damaged"),
+            StoreError::SchemaTooNew { .. } => {
+                (ErrorKind::SchemaTooNew, "the database is of a newer longhauld")
+            }
+            StoreError::Access { .. } => {
+                (ErrorKind::PermissionDenied, "the database cannot be used")
+            }
+            StoreError::Closed { .. } => (ErrorKind::Draining, "the daemon is stopping"),
+            StoreError::Io { .. }
+            | StoreError::Undecodable { .. }
+            | StoreError::Internal { .. } => {
+                return Self::internal(error);
+            }
+        };
+        Self::new(kind, message).because(error)
+    }
 }

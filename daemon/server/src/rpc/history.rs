@@ -15,10 +15,16 @@ pub(super) fn register(table: &mut Table) -> Result<(), TableError> {
     table.on_async::<Expand, _>(expand)
 }
 
-async fn expand(services: Arc<Services>, _: CallContext, params: ExpandParams) -> Result<ExpandResult, Failure> {
+async fn expand(
+    services: Arc<Services>,
+    _: CallContext,
+    params: ExpandParams,
+) -> Result<ExpandResult, Failure> {
     let handle: Handle = params.handle.parse().map_err(ServiceError::Handle)?;
     let from = match params.cursor.as_deref().map(str::parse::<u64>) {
-        Some(Err(_)) => return Err(Failure::invalid("cursor", "the next_cursor of an earlier answer")),
+        Some(Err(_)) => {
+            return Err(Failure::invalid("cursor", "the next_cursor of an earlier answer"));
+        }
         Some(Ok(seq)) => Some(seq),
         None => None,
     };

@@ -20,7 +20,11 @@ pub(super) fn register(table: &mut Table) -> Result<(), TableError> {
     table.on_async::<Sync, _>(sync)
 }
 
-async fn list(services: Arc<Services>, _: CallContext, params: ListParams) -> Result<ListResult, Failure> {
+async fn list(
+    services: Arc<Services>,
+    _: CallContext,
+    params: ListParams,
+) -> Result<ListResult, Failure> {
     let source = params.source.as_deref().map(convert::source_of).transpose()?;
     let filter = ThreadFilter { source, cwd: params.cwd };
     let after = params.cursor.as_deref().map(cursor_of).transpose()?;
@@ -34,19 +38,30 @@ async fn list(services: Arc<Services>, _: CallContext, params: ListParams) -> Re
 
 fn cursor_of(text: &str) -> Result<ThreadCursor, Failure> {
     let parsed = text.split_once(':').and_then(|(updated_at, thread_id)| {
-        Some(ThreadCursor { updated_at_ms: updated_at.parse().ok()?, thread_id: thread_id.to_owned() })
+        Some(ThreadCursor {
+            updated_at_ms: updated_at.parse().ok()?,
+            thread_id: thread_id.to_owned(),
+        })
     });
     parsed.ok_or_else(|| Failure::invalid("cursor", "the next_cursor of an earlier answer"))
 }
 
-async fn get(services: Arc<Services>, _: CallContext, params: GetParams) -> Result<GetResult, Failure> {
+async fn get(
+    services: Arc<Services>,
+    _: CallContext,
+    params: GetParams,
+) -> Result<GetResult, Failure> {
     let (row, files) = services.thread(&params.thread_id).await?;
     let checkpoint_seq = row.file.cursor.next_seq.saturating_sub(1);
     let files = files.into_iter().map(|file| convert::thread_file(file, &row.file)).collect();
     Ok(GetResult { thread: convert::thread_summary(row), files, checkpoint_seq })
 }
 
-async fn sync(services: Arc<Services>, _: CallContext, params: SyncParams) -> Result<SyncResult, Failure> {
+async fn sync(
+    services: Arc<Services>,
+    _: CallContext,
+    params: SyncParams,
+) -> Result<SyncResult, Failure> {
     let timeout = params.timeout_ms.map_or(SYNC_TIMEOUT_DEFAULT, Duration::from_millis);
     let target = target(params.thread_id, params.path)?;
     let synced = services.sync(target, params.min_offset, timeout).await?;

@@ -96,7 +96,8 @@ impl Services {
             };
             let body = serde_json::to_string(&update)
                 .map_err(|source| ServiceError::Undecodable { what: "update", source })?;
-            let row = UpdateRow { update_id: 0, seq, created_at_ms: self.deps.clock.now_ms(), body };
+            let row =
+                UpdateRow { update_id: 0, seq, created_at_ms: self.deps.clock.now_ms(), body };
             if self.store.update_insert(thread_id, snapshot.last_update, &row).await?.is_some() {
                 return Ok(Applied { rejection: None, seq });
             }
@@ -105,13 +106,18 @@ impl Services {
     }
 
     /// Looks up what the update's evidence names.
-    async fn known<'a>(&self, snapshot: &'a Snapshot, update: &Update) -> Result<Host<'a>, ServiceError> {
+    async fn known<'a>(
+        &self,
+        snapshot: &'a Snapshot,
+        update: &Update,
+    ) -> Result<Host<'a>, ServiceError> {
         let evidence = match update {
             Update::Plan { evidence, .. } => evidence.as_ref(),
             Update::Decision { evidence, .. } | Update::Fact { evidence, .. } => Some(evidence),
         };
         let mut host = Host { snapshot, user_message: false, tool_output: false };
-        let Some(evidence) = evidence.filter(|evidence| evidence.source != EvidenceSource::File) else {
+        let Some(evidence) = evidence.filter(|evidence| evidence.source != EvidenceSource::File)
+        else {
             return Ok(host);
         };
         let reference = evidence.reference.trim();
@@ -123,18 +129,23 @@ impl Services {
         for row in self.rows(file, named_seq.unwrap_or(0), named_seq.unwrap_or(u64::MAX)).await? {
             let is_named = named_seq.is_some() || row.call_id.as_deref() == Some(reference);
             host.user_message |= is_named && row.kind == ItemKind::UserMessage;
-            host.tool_output |= is_named && matches!(row.kind, ItemKind::ToolCall | ItemKind::ToolOutput);
+            host.tool_output |=
+                is_named && matches!(row.kind, ItemKind::ToolCall | ItemKind::ToolOutput);
         }
         Ok(host)
     }
 
     /// Binds a fact's dependencies to the content that is on disk now.
     async fn witnessed(&self, snapshot: &Snapshot, update: Update) -> Result<Update, ServiceError> {
-        let Update::Fact { key, value, evidence, mut depends_on } = update else { return Ok(update) };
+        let Update::Fact { key, value, evidence, mut depends_on } = update else {
+            return Ok(update);
+        };
         let cwd = snapshot.fold.checkpoint().cwd.clone().unwrap_or_default();
-        let keys: Vec<String> = depends_on.iter().map(|dep| files::key(&dep.uri, Some(&cwd))).collect();
+        let keys: Vec<String> =
+            depends_on.iter().map(|dep| files::key(&dep.uri, Some(&cwd))).collect();
         let (hashes, looked) = (std::sync::Arc::clone(&self.hashes), keys.clone());
-        let disk = tokio::task::spawn_blocking(move || disk::look(&hashes, &cwd, &looked, &[])).await?;
+        let disk =
+            tokio::task::spawn_blocking(move || disk::look(&hashes, &cwd, &looked, &[])).await?;
         for (dependency, key) in depends_on.iter_mut().zip(&keys) {
             dependency.hash = match disk.get(key).map(|on_disk| &on_disk.now) {
                 Some(Now::Content(hash)) => Some(hash.clone()),

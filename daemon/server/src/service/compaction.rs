@@ -174,7 +174,8 @@ impl Services {
 
 /// The checkpoint rung: from what was gathered to a checked replacement.
 fn make(id: String, request: &Request, gathered: Gathered) -> Compaction {
-    let Gathered { of, thread_id, fold, semantics, disk, spans, kept, mut warnings, redacted, seq } = gathered;
+    let Gathered { of, thread_id, fold, semantics, disk, spans, kept, mut warnings, redacted, seq } =
+        gathered;
     let before = fold.visible().tokens();
     let scene = Scene {
         thread_id: thread_id.as_deref(),
@@ -196,10 +197,15 @@ fn make(id: String, request: &Request, gathered: Gathered) -> Compaction {
         Ok(()) => {}
         Err(Flaw::TooLarge) => warnings.push(Notice::new(
             Flaw::TooLarge.name(),
-            format!("{before} tokens became {after}: the history is too small to gain from compacting"),
+            format!(
+                "{before} tokens became {after}: the history is too small to gain from compacting"
+            ),
         )),
         Err(flaw) => {
-            warnings.push(Notice::new(flaw.name(), "the replacement was made without the request's own item"));
+            warnings.push(Notice::new(
+                flaw.name(),
+                "the replacement was made without the request's own item",
+            ));
         }
     }
     let request_seq = fold.checkpoint().requests.active().map(|active| active.seq);

@@ -58,7 +58,8 @@ pub fn look(cache: &HashCache, cwd: &str, keys: &[String], seen: &[Observation])
     let mut disk = Disk::new();
     for observation in seen {
         let key = files::key(&observation.path, Some(cwd));
-        let on_disk = OnDisk { then: observation.hash.clone(), late: observation.late, now: Now::Unknown };
+        let on_disk =
+            OnDisk { then: observation.hash.clone(), late: observation.late, now: Now::Unknown };
         disk.insert(key, on_disk);
     }
     let Ok(root) = fs::canonicalize(cwd) else { return disk };
@@ -101,7 +102,8 @@ impl HashCache {
         }
         *budget -= meta.len();
         let mut content = Vec::new();
-        let read = File::open(&path).and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_end(&mut content));
+        let read = File::open(&path)
+            .and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_end(&mut content));
         if read.is_err() {
             return Now::Unknown;
         }
@@ -128,10 +130,11 @@ mod tests {
         fs::write(root.join("outside"), "x").unwrap();
         std::os::unix::fs::symlink(root.join("outside"), cwd.join("link")).unwrap();
         let cache = HashCache::default();
-        let keys: Vec<String> = [cwd.join("a"), cwd.join("none"), root.join("outside"), cwd.join("link")]
-            .iter()
-            .map(|path| path.display().to_string())
-            .collect();
+        let keys: Vec<String> =
+            [cwd.join("a"), cwd.join("none"), root.join("outside"), cwd.join("link")]
+                .iter()
+                .map(|path| path.display().to_string())
+                .collect();
         let look = || look(&cache, &cwd.display().to_string(), &keys, &[]);
         let first = look();
         let nows: Vec<&Now> = keys.iter().map(|key| &first[key].now).collect();

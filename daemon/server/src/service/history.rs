@@ -29,7 +29,6 @@ pub struct Expanded {
     pub next_seq: Option<u64>,
 }
 
-
 impl Services {
     /// Gives back the items behind `handle`, from line `from` on, at most `max_bytes` of them (but at
     /// least one).
@@ -59,7 +58,9 @@ impl Services {
         let current = self.store.thread_get(&handle.of).await?.ok_or_else(not_found)?.file;
         let others = self.store.thread_files(&handle.of).await?;
         let mut changed = None;
-        for file in std::iter::once(&current).chain(others.iter().filter(|f| f.path != current.path)) {
+        for file in
+            std::iter::once(&current).chain(others.iter().filter(|f| f.path != current.path))
+        {
             let rows = self.rows(file, handle.first, handle.last).await?;
             match rows.first() {
                 Some(first) if handle.fits(first.digest) => {
@@ -85,7 +86,8 @@ impl Services {
         let heads = self.store.page_heads(file.file_id, file.cursor.generation).await?;
         let mut rows = Vec::new();
         for head in heads.iter().filter(|head| head.last_seq >= first && head.first_seq <= last) {
-            let page = self.store.page(file.file_id, file.cursor.generation, head.first_seq).await?;
+            let page =
+                self.store.page(file.file_id, file.cursor.generation, head.first_seq).await?;
             let page = page.unwrap_or_default();
             rows.extend(page.into_iter().filter(|row| (first..=last).contains(&row.seq)));
         }
@@ -93,7 +95,12 @@ impl Services {
     }
 }
 
-fn read(handle: &str, path: &Path, rows: &[ItemRow], max_bytes: u64) -> Result<Expanded, ServiceError> {
+fn read(
+    handle: &str,
+    path: &Path,
+    rows: &[ItemRow],
+    max_bytes: u64,
+) -> Result<Expanded, ServiceError> {
     let shown = path.display().to_string();
     let changed = || ServiceError::SourceChanged { handle: handle.to_owned(), path: shown.clone() };
     let first = rows.first().ok_or_else(|| ServiceError::HandleNotFound(handle.to_owned()))?;
@@ -102,8 +109,12 @@ fn read(handle: &str, path: &Path, rows: &[ItemRow], max_bytes: u64) -> Result<E
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Err(changed()),
         Err(error) => return Err(ServiceError::file(path, error)),
     };
-    let mut expanded =
-        Expanded { items: Vec::new(), path: shown.clone(), byte_range: (first.offset, first.offset), next_seq: None };
+    let mut expanded = Expanded {
+        items: Vec::new(),
+        path: shown.clone(),
+        byte_range: (first.offset, first.offset),
+        next_seq: None,
+    };
     let mut bytes = 0;
     for row in rows {
         bytes += row.bytes;

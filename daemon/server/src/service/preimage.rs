@@ -34,7 +34,9 @@ pub fn id(unique: &str) -> String {
 /// Whether this names a compaction. Ids become file names: only these characters can.
 pub fn is_id(text: &str) -> bool {
     text.strip_prefix(PREFIX).is_some_and(|rest| {
-        !rest.is_empty() && rest.len() <= 64 && rest.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
+        !rest.is_empty()
+            && rest.len() <= 64
+            && rest.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
     })
 }
 
@@ -48,7 +50,8 @@ pub fn write(folder: &Path, id: &str, lines: &[String]) -> Result<(), ServiceErr
     let written = (|| {
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         prune(folder)?;
-        let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&fresh)?;
+        let mut file =
+            OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&fresh)?;
         for line in lines {
             file.write_all(line.as_bytes())?;
             file.write_all(b"\n")?;
@@ -63,7 +66,10 @@ pub fn write(folder: &Path, id: &str, lines: &[String]) -> Result<(), ServiceErr
 ///
 /// # Errors
 /// There is none, or other lines stand there.
-pub async fn locate(folder: &Path, handle: &Handle) -> Result<(PathBuf, Vec<ItemRow>), ServiceError> {
+pub async fn locate(
+    folder: &Path,
+    handle: &Handle,
+) -> Result<(PathBuf, Vec<ItemRow>), ServiceError> {
     let path = folder.join(format!("{}.jsonl", handle.of));
     let handle = handle.clone();
     tokio::task::spawn_blocking(move || {
@@ -71,8 +77,10 @@ pub async fn locate(folder: &Path, handle: &Handle) -> Result<(PathBuf, Vec<Item
             io::ErrorKind::NotFound => ServiceError::HandleNotFound(handle.to_string()),
             _ => ServiceError::file(&path, error),
         })?;
-        let rows: Vec<ItemRow> =
-            rows.into_iter().filter(|row| (handle.first..=handle.last).contains(&row.seq)).collect();
+        let rows: Vec<ItemRow> = rows
+            .into_iter()
+            .filter(|row| (handle.first..=handle.last).contains(&row.seq))
+            .collect();
         match rows.first() {
             None => Err(ServiceError::HandleNotFound(handle.to_string())),
             Some(first) if handle.fits(first.digest) => Ok((path, rows)),
@@ -139,8 +147,13 @@ mod tests {
         let folder = temp.path().join("preimages");
         write(&folder, "cmp_1", &["{\"a\":1}".into(), "{\"b\":2}".into()]).unwrap();
         let rows = rows(&folder.join("cmp_1.jsonl")).unwrap();
-        assert_eq!(rows.iter().map(|row| (row.offset, row.bytes)).collect::<Vec<_>>(), [(0, 7), (8, 7)]);
-        let mode = |path: &Path| std::os::unix::fs::MetadataExt::mode(&fs::metadata(path).unwrap()) & 0o777;
+        assert_eq!(
+            rows.iter().map(|row| (row.offset, row.bytes)).collect::<Vec<_>>(),
+            [(0, 7), (8, 7)]
+        );
+        let mode = |path: &Path| {
+            std::os::unix::fs::MetadataExt::mode(&fs::metadata(path).unwrap()) & 0o777
+        };
         assert_eq!((mode(&folder), mode(&folder.join("cmp_1.jsonl"))), (0o700, 0o600));
     }
 

@@ -57,7 +57,11 @@ impl Services {
     ///
     /// # Errors
     /// There is no such thread, it holds nothing, or reading failed.
-    pub async fn snapshot(&self, thread_id: &str, as_of: Option<u64>) -> Result<Snapshot, ServiceError> {
+    pub async fn snapshot(
+        &self,
+        thread_id: &str,
+        as_of: Option<u64>,
+    ) -> Result<Snapshot, ServiceError> {
         self.catch_up(thread_id).await?;
         let not_found = || ServiceError::ThreadNotFound(thread_id.to_owned());
         let row = self.store.thread_get(thread_id).await?.ok_or_else(not_found)?;
@@ -80,7 +84,14 @@ impl Services {
             Some(_) => Disk::new(),
             None => self.look(thread_id, &fold, &semantics).await?,
         };
-        Ok(Snapshot { thread_id: row.thread_id, file: row.file, fold, semantics, last_update, disk })
+        Ok(Snapshot {
+            thread_id: row.thread_id,
+            file: row.file,
+            fold,
+            semantics,
+            last_update,
+            disk,
+        })
     }
 
     /// Reads what the agent wrote since. A thread whose file cannot be read right now is answered
@@ -97,7 +108,12 @@ impl Services {
         }
     }
 
-    async fn look(&self, thread_id: &str, fold: &Fold, semantics: &Semantics) -> Result<Disk, ServiceError> {
+    async fn look(
+        &self,
+        thread_id: &str,
+        fold: &Fold,
+        semantics: &Semantics,
+    ) -> Result<Disk, ServiceError> {
         let state = fold.checkpoint();
         let Some(cwd) = state.cwd.clone() else { return Ok(Disk::new()) };
         let seen = self.store.observations(thread_id).await?;

@@ -68,7 +68,9 @@ pub fn target(thread_id: Option<String>, path: Option<String>) -> Result<SyncTar
     match (thread_id, path) {
         (Some(thread_id), None) => Ok(SyncTarget::Thread(thread_id)),
         (None, Some(path)) if path.starts_with('/') => Ok(SyncTarget::Path(PathBuf::from(path))),
-        (None, Some(_)) => Err(ServiceError::Invalid { field: "path", reason: "must be absolute".into() }),
+        (None, Some(_)) => {
+            Err(ServiceError::Invalid { field: "path", reason: "must be absolute".into() })
+        }
         _ => {
             let reason = "give either thread_id or path".to_owned();
             Err(ServiceError::Invalid { field: "thread_id", reason })

@@ -56,12 +56,16 @@ impl Lines {
         let bytes = usize::try_from(row.bytes).map_err(|_| LineError::Changed)?;
         let mut line = vec![0; bytes];
         let read = match &mut self.file {
-            Some(file) => file.seek(SeekFrom::Start(row.offset)).and_then(|_| file.read_exact(&mut line)),
+            Some(file) => {
+                file.seek(SeekFrom::Start(row.offset)).and_then(|_| file.read_exact(&mut line))
+            }
             None => self.skip_to(row.offset).and_then(|()| self.reader.read_exact(&mut line)),
         };
         self.at = row.offset + row.bytes;
         match read {
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Err(LineError::Changed),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                return Err(LineError::Changed);
+            }
             read => read?,
         }
         if Digest128::of(&line) == row.digest { Ok(line) } else { Err(LineError::Changed) }
@@ -144,7 +148,8 @@ mod tests {
 
     #[test]
     fn items_come_back_to_the_byte_from_plain_and_compressed_files() {
-        let first = r#"{"timestamp":"t","type":"response_item","payload":{"type":"message", "b":1,"a":2}}"#;
+        let first =
+            r#"{"timestamp":"t","type":"response_item","payload":{"type":"message", "b":1,"a":2}}"#;
         let second = r#"{"type":"message","role":"user"}"#;
         let content = format!("{first}\n{second}\n");
         let temp = tempfile::tempdir().unwrap();

@@ -38,14 +38,22 @@ pub(super) struct Gathered {
 }
 
 impl Services {
-    pub(super) async fn gather(&self, id: &str, subject: &Subject) -> Result<Gathered, ServiceError> {
+    pub(super) async fn gather(
+        &self,
+        id: &str,
+        subject: &Subject,
+    ) -> Result<Gathered, ServiceError> {
         match subject {
             Subject::Thread { thread_id, as_of } => self.gather_thread(thread_id, *as_of).await,
             Subject::Items(items) => self.gather_items(id, items.clone()).await,
         }
     }
 
-    async fn gather_thread(&self, thread_id: &str, as_of: Option<u64>) -> Result<Gathered, ServiceError> {
+    async fn gather_thread(
+        &self,
+        thread_id: &str,
+        as_of: Option<u64>,
+    ) -> Result<Gathered, ServiceError> {
         let snapshot = self.snapshot(thread_id, as_of).await?;
         let request_seq = snapshot.fold.checkpoint().requests.active().map(|active| active.seq);
         let (spans, request_row) = self.spans(&snapshot, request_seq).await?;
@@ -93,7 +101,8 @@ impl Services {
         let mut spans = Vec::with_capacity(heads.len() + 2 * longhaul_core::item::PAGE_ITEMS);
         let mut request_row = None;
         for (index, head) in heads.iter().enumerate() {
-            let has_request = request_seq.is_some_and(|seq| (head.first_seq..=head.last_seq).contains(&seq));
+            let has_request =
+                request_seq.is_some_and(|seq| (head.first_seq..=head.last_seq).contains(&seq));
             if index < fine_from && !has_request {
                 spans.push(span_of(head));
                 continue;
@@ -110,7 +119,11 @@ impl Services {
     }
 
     /// Given items are nowhere else: stored first, secrets replaced, under the compaction's id.
-    async fn gather_items(&self, id: &str, mut items: Vec<Value>) -> Result<Gathered, ServiceError> {
+    async fn gather_items(
+        &self,
+        id: &str,
+        mut items: Vec<Value>,
+    ) -> Result<Gathered, ServiceError> {
         if items.is_empty() {
             let reason = "there is nothing to compact".to_owned();
             return Err(ServiceError::Invalid { field: "items", reason });

@@ -90,7 +90,8 @@ impl Services {
             spans.into_iter().map(|span| (receipt::handle(&compaction.of, &span), span)).collect();
         let (path, rows) = self.visible_rows(&compaction).await?;
         let shown = compaction.id.clone();
-        let read = tokio::task::spawn_blocking(move || read_history(&shown, &path, &rows)).await??;
+        let read =
+            tokio::task::spawn_blocking(move || read_history(&shown, &path, &rows)).await??;
         let (history, complete) = read.map_or((Vec::new(), false), |history| (history, true));
         let now_ms = self.deps.clock.now_ms();
         let marked = self.store.compaction_mark_undone(id, now_ms).await?;
@@ -98,9 +99,17 @@ impl Services {
     }
 
     /// The transcript and the rows of the history that a compaction replaced: what was visible then.
-    async fn visible_rows(&self, compaction: &Compaction) -> Result<(PathBuf, Vec<ItemRow>), ServiceError> {
+    async fn visible_rows(
+        &self,
+        compaction: &Compaction,
+    ) -> Result<(PathBuf, Vec<ItemRow>), ServiceError> {
         let Some(thread_id) = &compaction.thread_id else {
-            let all = Handle { of: compaction.of.clone(), first: 0, last: u64::MAX, digest: String::new() };
+            let all = Handle {
+                of: compaction.of.clone(),
+                first: 0,
+                last: u64::MAX,
+                digest: String::new(),
+            };
             return preimage::locate(&self.preimages, &all).await;
         };
         let snapshot = self.snapshot(thread_id, Some(compaction.seq)).await?;
@@ -112,7 +121,11 @@ impl Services {
 }
 
 /// Reads the items of a history; `None` when they are more than fit into one answer. Blocking.
-fn read_history(id: &str, path: &Path, rows: &[ItemRow]) -> Result<Option<Vec<Value>>, ServiceError> {
+fn read_history(
+    id: &str,
+    path: &Path,
+    rows: &[ItemRow],
+) -> Result<Option<Vec<Value>>, ServiceError> {
     if rows.iter().map(|row| row.bytes).sum::<u64>() > EXPAND_BYTES_MAX {
         return Ok(None);
     }
@@ -120,9 +133,10 @@ fn read_history(id: &str, path: &Path, rows: &[ItemRow]) -> Result<Option<Vec<Va
     let mut history = Vec::new();
     for row in rows {
         let items = lines.items(row).map_err(|error| match error {
-            LineError::Changed => {
-                ServiceError::SourceChanged { handle: id.to_owned(), path: path.display().to_string() }
-            }
+            LineError::Changed => ServiceError::SourceChanged {
+                handle: id.to_owned(),
+                path: path.display().to_string(),
+            },
             LineError::Io(error) => ServiceError::file(path, error),
         })?;
         history.extend(items.iter().flat_map(|item| visible_items(item)));

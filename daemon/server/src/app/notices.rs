@@ -1,0 +1,49 @@
+//! Ingesting speaks, subscribers hear: its reports as events of the daemon.
+
+use std::path::Path;
+
+use longhaul_protocol::event::EventKind;
+use serde_json::json;
+
+use crate::events::EventHub;
+use crate::ingest::{IngestEvents, IngestWarning, ThreadUpdated, WarningKind};
+
+/// Passes reports on to the event hub.
+pub struct Notices(pub EventHub);
+
+impl IngestEvents for Notices {
+    fn thread_updated(&self, update: &ThreadUpdated) {
+        let data = json!({
+            "thread_id": update.thread_id,
+            "path": update.path,
+            "seq": update.next_seq.saturating_sub(1),
+            "items": update.items,
+            "tokens": update.tokens,
+        });
+        self.0.publish(EventKind::ThreadUpdated, data);
+    }
+
+    fn warning(&self, warning: &IngestWarning) {
+        let kind = name(warning.kind);
+        tracing::warn!(kind, path = warning.path, detail = warning.detail, "ingest");
+        let data =
+            json!({ "path": warning.path, "reason": kind, "detail": warning.detail, "count": 1 });
+        self.0.publish(EventKind::IngestWarning, data);
+    }
+
+    fn store_rebuilt(&self, moved_to: &Path) {
+        tracing::warn!(moved_to = %moved_to.display(), "the damaged database is built again");
+        let data = json!({ "moved_to": moved_to.display().to_string() });
+        self.0.publish(EventKind::StoreRebuilt, data);
+    }
+}
+
+fn name(kind: WarningKind) -> &'static str {
+    match kind {
+        WarningKind::Unreadable => "unreadable",
+        WarningKind::WatchDegraded => "watch_degraded",
+        WarningKind::BaseMissing => "base_missing",
+        WarningKind::StoreRefused => "store_refused",
+        WarningKind::TooManyFiles => "too_many_files",
+    }
+}

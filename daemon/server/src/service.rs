@@ -51,6 +51,8 @@ pub struct Instance {
     pub id: String,
     /// When it started, Unix milliseconds.
     pub started_at: i64,
+    /// Its process.
+    pub pid: u32,
     /// Where clients find it.
     pub socket: PathBuf,
 }
@@ -77,8 +79,12 @@ impl Services {
     /// The services of one daemon that is found at `socket`.
     #[must_use]
     pub fn new(deps: Deps, socket: PathBuf) -> Self {
-        let instance =
-            Instance { id: deps.clock.new_id(), started_at: deps.clock.now_ms(), socket };
+        let instance = Instance {
+            id: deps.clock.new_id(),
+            started_at: deps.clock.now_ms(),
+            pid: std::process::id(),
+            socket,
+        };
         Self { deps, instance, blocking: Arc::new(Semaphore::new(BLOCKING_CALLS_MAX)) }
     }
 
@@ -89,20 +95,10 @@ impl Services {
         StoreStatus { path: path.display().to_string(), schema_version: 0, rebuilt_from: None }
     }
 
-    /// The folders of transcripts, for `daemon/status`.
+    /// The folders of transcripts, for `daemon/status`; none is read yet.
     #[must_use]
     pub fn source_status(&self) -> Vec<SourceStatus> {
-        let config = &self.deps.config;
-        let roots = [("codex", &*config.codex_home), ("claude", &*config.claude_home)];
-        let source = |(source, root): (&str, &PathBuf)| SourceStatus {
-            source: source.to_owned(),
-            root: root.display().to_string(),
-            exists: root.is_dir(),
-            files: 0,
-            threads: 0,
-            bytes: 0,
-        };
-        roots.into_iter().map(source).collect()
+        Vec::new()
     }
 
     /// How far the transcripts are read, for `daemon/status`.

@@ -14,8 +14,11 @@
 
 use std::future::Future;
 use std::io;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
@@ -86,12 +89,17 @@ pub fn listen(config: &Config) -> Result<Held, AppError> {
 }
 
 /// A daemon that is ready to run.
-#[derive(Debug)]
 pub struct App {
     deps: Deps,
     server: Server,
     held: Held,
+    /// Tasks besides the shell's own, started after the socket's.
+    background: Vec<(&'static str, BackgroundTask)>,
+    /// Cancelled when the requests in flight are done: background tasks outlive them.
+    stop: CancellationToken,
 }
+
+type BackgroundTask = BoxFuture<'static, Result<(), TaskFailure>>;
 
 impl App {
     /// Puts the daemon together; nothing runs yet.
@@ -109,7 +117,21 @@ impl App {
             ..Bounds::default()
         };
         let server = Server::new(methods, bounds, deps.counters.clone(), deps.clock.clone());
-        Ok(Self { deps, server, held })
+        Ok(Self { deps, server, held, background: Vec::new(), stop: CancellationToken::new() })
+    }
+
+    /// Adds a task, which has to end when the token it is given is cancelled, and not before.
+    #[must_use]
+    pub fn with_task<F>(
+        mut self,
+        name: &'static str,
+        task: impl FnOnce(CancellationToken) -> F,
+    ) -> Self
+    where
+        F: Future<Output = Result<(), TaskFailure>> + Send + 'static,
+    {
+        self.background.push((name, task(self.stop.clone()).boxed()));
+        self
     }
 
     /// The daemon's handles, for whoever runs it in a process of their own.
@@ -123,18 +145,22 @@ impl App {
     /// # Errors
     /// [`AppError::TaskEnded`] when a task ended by itself; the drain has been made all the same.
     pub async fn run(self) -> Result<(), AppError> {
-        let Self { deps, server, held } = self;
+        let Self { deps, server, held, background, stop } = self;
         let Held { socket: Bound { listener, claim, path }, _state } = held;
-        let background = CancellationToken::new();
         let mut tasks = Tasks::default();
         let accept = socket::accept::serve(listener, Arc::new(server), deps.shutdown.token());
         tasks.spawn("socket", async { accept.await.map_err(TaskFailure::from) });
-        tasks.spawn_until(&background, "signals", watch_signals(deps.shutdown.clone()));
-        tasks.spawn("watchdog", ok(systemd::feed_watchdog(background.clone())));
+        tasks.spawn_until(&stop, "signals", watch_signals(deps.shutdown.clone()));
+        tasks.spawn("watchdog", ok(systemd::feed_watchdog(stop.clone())));
 
+        for (name, task) in background {
+            tasks.spawn(name, task);
+        }
         tracing::info!(socket = %path.display(), pid = std::process::id(), "listening");
         systemd::ready(&format!("listening on {}", path.display()));
         let ended = tokio::select! {
+            // In this order: a task that ends because it was told to is no failure.
+            biased;
             () = deps.shutdown.begun() => None,
             ended = tasks.next() => ended,
         };
@@ -148,7 +174,7 @@ impl App {
         deps.events.close(deps.shutdown.reason());
         let socket_is_done = early.as_ref().is_some_and(|error| error.is_of_task("socket"));
         let failed = if socket_is_done { None } else { tasks.until_ended("socket").await };
-        background.cancel();
+        stop.cancel();
         let failed = tasks.all_ended().await.or(failed);
         drop(claim);
         tracing::info!(reason = deps.shutdown.reason(), "stopped");
@@ -204,8 +230,7 @@ impl Tasks {
     ) {
         self.0.spawn(async move {
             // Caught here, where the name is known.
-            let task = std::panic::AssertUnwindSafe(task);
-            match futures_util::FutureExt::catch_unwind(task).await {
+            match AssertUnwindSafe(task).catch_unwind().await {
                 Ok(result) => (name, result),
                 Err(_) => (name, Err("it panicked".into())),
             }
@@ -265,3 +290,6 @@ async fn ok(task: impl Future<Output = ()>) -> Result<(), TaskFailure> {
     task.await;
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -12,31 +12,27 @@
 //! grace period → background tasks stop → the socket is unlinked → the lock is let go. A crash anywhere leaves
 //! the locks free (the kernel's), a dead socket file (the next start removes it) and a database that recovers.
 
-mod notices;
-
 use std::future::Future;
 use std::io;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use longhaul_store::{Store, StoreError};
-
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use longhaul_store::StoreError;
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::folder::{self, FolderError};
-use crate::ingest::{Ingest, IngestDeps, IngestEvents as _, Limits, Root};
 use crate::lock::{Lock, LockError};
 use crate::rpc::{self, TableError};
-use crate::service::{Base, Deps, Services};
+use crate::service::{Deps, Services};
 use crate::shutdown::watch_signals;
 use crate::socket::bind::{BindError, Bound};
 use crate::socket::{self, Bounds, Server};
 use crate::systemd;
-
-/// The database, in the state folder.
-const DATABASE: &str = "longhaul.db";
 
 /// Why a daemon did not start, or did not end well.
 #[derive(Debug, thiserror::Error)]
@@ -97,13 +93,17 @@ pub fn listen(config: &Config) -> Result<Held, AppError> {
 }
 
 /// A daemon that is ready to run.
-#[derive(Debug)]
 pub struct App {
     deps: Deps,
-    services: Arc<Services>,
     server: Server,
     held: Held,
+    /// Tasks besides the shell's own, started after the socket's.
+    background: Vec<(&'static str, BackgroundTask)>,
+    /// Cancelled when the requests in flight are done: background tasks outlive them.
+    stop: CancellationToken,
 }
+
+type BackgroundTask = BoxFuture<'static, Result<(), TaskFailure>>;
 
 impl App {
     /// Puts the daemon together: opens the database, a damaged one moved aside, and starts reading
@@ -114,22 +114,8 @@ impl App {
     /// [`AppError::Table`], a defect.
     pub async fn build(config: Config, clock: Clock, held: Held) -> Result<Self, AppError> {
         let deps = Deps::new(config, clock);
-        let (store, opened) =
-            Store::open(&deps.config.state_dir.join(DATABASE), deps.clock.now_ms()).await?;
-        let notices = notices::Notices(deps.events.clone());
-        if let Some(moved_to) = &opened.moved_aside {
-            notices.store_rebuilt(moved_to);
-        }
-        let now = deps.clock.clone();
-        let ingest = Ingest::start(IngestDeps {
-            store: store.clone(),
-            roots: Root::codex(&deps.config.codex_home),
-            events: Arc::new(notices),
-            now_ms: Arc::new(move || now.now_ms()),
-            limits: Limits::default(),
-        });
-        let base = Base { store, opened, ingest, socket: held.socket.path.clone() };
-        let services = Arc::new(Services::new(deps.clone(), base));
+        let services = Services::open(deps.clone(), held.socket.path.clone()).await?;
+        let services = Arc::new(services);
         let methods = rpc::table(Arc::clone(&services))?;
         let bounds = Bounds {
             connections_max: *deps.config.connections_max,
@@ -138,7 +124,29 @@ impl App {
             ..Bounds::default()
         };
         let server = Server::new(methods, bounds, deps.counters.clone(), deps.clock.clone());
-        Ok(Self { deps, services, server, held })
+        let app =
+            Self { deps, server, held, background: Vec::new(), stop: CancellationToken::new() };
+        Ok(app.with_task("ingest", |stop| async move {
+            tokio::select! {
+                () = stop.cancelled() => services.stop().await,
+                () = services.reading_ended() => {}
+            }
+            Ok(())
+        }))
+    }
+
+    /// Adds a task, which has to end when the token it is given is cancelled, and not before.
+    #[must_use]
+    pub fn with_task<F>(
+        mut self,
+        name: &'static str,
+        task: impl FnOnce(CancellationToken) -> F,
+    ) -> Self
+    where
+        F: Future<Output = Result<(), TaskFailure>> + Send + 'static,
+    {
+        self.background.push((name, task(self.stop.clone()).boxed()));
+        self
     }
 
     /// The daemon's handles, for whoever runs it in a process of their own.
@@ -152,18 +160,22 @@ impl App {
     /// # Errors
     /// [`AppError::TaskEnded`] when a task ended by itself; the drain has been made all the same.
     pub async fn run(self) -> Result<(), AppError> {
-        let Self { deps, services, server, held } = self;
+        let Self { deps, server, held, background, stop } = self;
         let Held { socket: Bound { listener, claim, path }, _state } = held;
-        let background = CancellationToken::new();
         let mut tasks = Tasks::default();
         let accept = socket::accept::serve(listener, Arc::new(server), deps.shutdown.token());
         tasks.spawn("socket", async { accept.await.map_err(TaskFailure::from) });
-        tasks.spawn_until(&background, "signals", watch_signals(deps.shutdown.clone()));
-        tasks.spawn("watchdog", ok(systemd::feed_watchdog(background.clone())));
+        tasks.spawn_until(&stop, "signals", watch_signals(deps.shutdown.clone()));
+        tasks.spawn("watchdog", ok(systemd::feed_watchdog(stop.clone())));
 
+        for (name, task) in background {
+            tasks.spawn(name, task);
+        }
         tracing::info!(socket = %path.display(), pid = std::process::id(), "listening");
         systemd::ready(&format!("listening on {}", path.display()));
         let ended = tokio::select! {
+            // In this order: a task that ends because it was told to is no failure.
+            biased;
             () = deps.shutdown.begun() => None,
             ended = tasks.next() => ended,
         };
@@ -177,9 +189,8 @@ impl App {
         deps.events.close(deps.shutdown.reason());
         let socket_is_done = early.as_ref().is_some_and(|error| error.is_of_task("socket"));
         let failed = if socket_is_done { None } else { tasks.until_ended("socket").await };
-        background.cancel();
+        stop.cancel();
         let failed = tasks.all_ended().await.or(failed);
-        services.stop().await;
         drop(claim);
         tracing::info!(reason = deps.shutdown.reason(), "stopped");
         early.or(failed).map_or(Ok(()), Err)
@@ -236,8 +247,7 @@ impl Tasks {
     ) {
         self.0.spawn(async move {
             // Caught here, where the name is known.
-            let task = std::panic::AssertUnwindSafe(task);
-            match futures_util::FutureExt::catch_unwind(task).await {
+            match AssertUnwindSafe(task).catch_unwind().await {
                 Ok(result) => (name, result),
                 Err(_) => (name, Err("it panicked".into())),
             }
@@ -297,3 +307,6 @@ async fn ok(task: impl Future<Output = ()>) -> Result<(), TaskFailure> {
     task.await;
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -197,6 +197,7 @@ pub struct Ingest {
     shared: Arc<Shared>,
     requests: mpsc::Sender<Request>,
     cancel: CancellationToken,
+    ended: CancellationToken,
     task: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -220,8 +221,19 @@ impl Ingest {
         let (requests, receiver) = mpsc::channel(REQUESTS_MAX);
         let cancel = CancellationToken::new();
         let worker = Worker::new(Arc::clone(&shared), receiver, cancel.clone());
-        let task = Mutex::new(Some(tokio::spawn(worker.run())));
-        Self { shared, requests, cancel, task }
+        let ended = CancellationToken::new();
+        let guard = ended.clone().drop_guard();
+        let task = tokio::spawn(async move {
+            // Dropped however the worker ends, by a panic too.
+            let _guard = guard;
+            worker.run().await;
+        });
+        Self { shared, requests, cancel, ended, task: Mutex::new(Some(task)) }
+    }
+
+    /// Waits until the worker has ended: after [`Ingest::stop`], or through a defect.
+    pub async fn ended(&self) {
+        self.ended.cancelled().await;
     }
 
     /// Stops after the batch under way and waits for it.

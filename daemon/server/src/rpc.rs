@@ -259,3 +259,6 @@ const _: () = assert!(CAPABILITIES.len() <= 31);
 fn capability_bit(capability: &str) -> u32 {
     CAPABILITIES.iter().position(|known| *known == capability).map_or(0, |at| 1 << at)
 }
+
+#[cfg(test)]
+mod tests;

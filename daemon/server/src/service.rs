@@ -8,6 +8,7 @@ pub mod compaction;
 mod disk;
 mod error;
 pub mod history;
+mod notices;
 mod preimage;
 mod snapshot;
 pub mod threads;
@@ -21,16 +22,17 @@ use longhaul_protocol::daemon::{
     IngestError, IngestState, IngestStatus, SourceStatus, StoreStatus,
 };
 use longhaul_protocol::warning::Warning;
-use longhaul_store::{Opened, Store};
+use longhaul_store::{Opened, Store, StoreError};
 use tokio::sync::Semaphore;
 
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::events::EventHub;
-use crate::ingest::Ingest;
+use crate::ingest::{Ingest, IngestDeps, IngestEvents as _, Limits, Root};
 use crate::shutdown::Shutdown;
 use crate::socket::link::Counters;
 use disk::HashCache;
+use notices::Notices;
 
 pub use error::ServiceError;
 
@@ -70,21 +72,14 @@ pub struct Instance {
     pub id: String,
     /// When it started, Unix milliseconds.
     pub started_at: i64,
+    /// Its process.
+    pub pid: u32,
     /// Where clients find it.
     pub socket: PathBuf,
 }
 
-/// What the services of one daemon stand on.
-pub struct Base {
-    /// The database.
-    pub store: Store,
-    /// How it was found.
-    pub opened: Opened,
-    /// The reading of transcripts.
-    pub ingest: Ingest,
-    /// Where clients find the daemon.
-    pub socket: PathBuf,
-}
+/// The database, in the state folder.
+const DATABASE: &str = "longhaul.db";
 
 /// What method handlers work with.
 pub struct Services {
@@ -115,22 +110,47 @@ impl std::fmt::Debug for Services {
 const BLOCKING_CALLS_MAX: usize = 4;
 
 impl Services {
-    /// The services of one daemon.
-    #[must_use]
-    pub fn new(deps: Deps, base: Base) -> Self {
-        let Base { store, opened, ingest, socket } = base;
-        let instance =
-            Instance { id: deps.clock.new_id(), started_at: deps.clock.now_ms(), socket };
+    /// Opens the database, a damaged one moved aside, and starts reading transcripts in the
+    /// background: the services of the daemon that is found at `socket`.
+    ///
+    /// # Errors
+    /// The database is of a newer version or cannot be opened.
+    pub async fn open(deps: Deps, socket: PathBuf) -> Result<Self, StoreError> {
+        let (store, opened) =
+            Store::open(&deps.config.state_dir.join(DATABASE), deps.clock.now_ms()).await?;
+        let notices = Notices(deps.events.clone());
+        if let Some(moved_to) = &opened.moved_aside {
+            notices.store_rebuilt(moved_to);
+        }
+        let now = deps.clock.clone();
+        let ingest = Ingest::start(IngestDeps {
+            store: store.clone(),
+            roots: Root::codex(&deps.config.codex_home),
+            events: Arc::new(notices),
+            now_ms: Arc::new(move || now.now_ms()),
+            limits: Limits::default(),
+        });
+        let instance = Instance {
+            id: deps.clock.new_id(),
+            started_at: deps.clock.now_ms(),
+            pid: std::process::id(),
+            socket,
+        };
         let preimages = deps.config.state_dir.join("preimages");
         let blocking = Arc::new(Semaphore::new(BLOCKING_CALLS_MAX));
         let hashes = Arc::default();
-        Self { deps, instance, blocking, store, opened, ingest, hashes, preimages }
+        Ok(Self { deps, instance, blocking, store, opened, ingest, hashes, preimages })
     }
 
     /// Ends reading, then closes the database: what was read is stored.
     pub async fn stop(&self) {
         self.ingest.stop().await;
         self.store.close().await;
+    }
+
+    /// Waits until reading has ended, which it does by itself only through a defect.
+    pub async fn reading_ended(&self) {
+        self.ingest.ended().await;
     }
 
     /// The database, for `daemon/status`.

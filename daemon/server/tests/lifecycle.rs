@@ -1,15 +1,14 @@
 //! A whole daemon: handshake, status, start, stop, and the one that comes second.
 
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::Output;
 
 use longhaul_protocol::{METHODS, event::EventKind};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::support::{Client, Daemon, eventually, kind};
+use crate::support::{Client, Daemon, Process, command, kind};
 
 fn hello(protocol: &Value, capabilities: &Value) -> Value {
     json!({ "client": { "name": "test", "version": "1" }, "protocol": protocol, "capabilities": capabilities })
@@ -113,52 +112,6 @@ async fn events_are_resumed_by_seq_on_a_new_connection() {
     assert_eq!((&event["seq"], &event["kind"]), (&json!(missed), &json!("store_rebuilt")));
 }
 
-/// `longhauld` as a process of its own, with everything under a temporary home.
-struct Process {
-    child: Child,
-    socket: PathBuf,
-}
-
-fn command(home: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_longhauld"));
-    command
-        .env_clear()
-        .env("HOME", home)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    command
-}
-
-impl Process {
-    async fn start(home: &Path) -> Self {
-        let child = command(home).spawn().unwrap();
-        let socket = home.join(".local/state/longhaul/run/v1.sock");
-        let mut process = Self { child, socket };
-        eventually("the daemon answers", || {
-            assert!(process.child.try_wait().unwrap().is_none(), "the daemon ended");
-            std::os::unix::net::UnixStream::connect(&process.socket).is_ok()
-        })
-        .await;
-        process
-    }
-
-    fn signal(&self, signal: Signal) {
-        let pid = Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap();
-        kill_process(pid, signal).unwrap();
-    }
-
-    async fn exit_code(mut self) -> Option<i32> {
-        let mut status = None;
-        eventually("the daemon ends", || {
-            status = self.child.try_wait().unwrap();
-            status.is_some()
-        })
-        .await;
-        status.unwrap().code()
-    }
-}
-
 fn home() -> TempDir {
     tempfile::tempdir().unwrap()
 }
@@ -173,7 +126,7 @@ fn refused(output: &Output, code: i32, said: &str) {
 async fn a_second_daemon_is_refused_with_the_pid_of_the_first() {
     let home = home();
     let first = Process::start(home.path()).await;
-    let pid = format!("process {}", first.child.id());
+    let pid = format!("process {}", first.id());
     let second = command(home.path()).output().unwrap();
     refused(&second, 75, &pid);
     refused(&second, 75, "hint: ");

@@ -7,10 +7,11 @@ use longhaul_daemon::descriptors;
 use longhaul_daemon::socket::Bounds;
 use longhaul_protocol::event::EventKind;
 use longhaul_protocol::limit::{EVENT_QUEUE_MAX, EVENT_RING_MAX};
+use rustix::process::Signal;
 use serde_json::{Value, json};
 use tokio::net::UnixStream;
 
-use crate::support::{Client, Daemon, Rig, eventually, kind, soon};
+use crate::support::{Client, Daemon, Process, Rig, eventually, kind, soon};
 
 fn table() -> RpcModule<()> {
     let mut module = RpcModule::new(());
@@ -87,6 +88,29 @@ async fn ten_thousand_open_connections_lock_nobody_out() {
     before.call("echo", json!([])).await;
     spoken(&rig).await;
     assert!(rig.connections() <= 65, "{} connections", rig.connections());
+}
+
+#[tokio::test]
+async fn a_daemon_out_of_descriptors_serves_who_is_in_and_recovers() {
+    let home = tempfile::tempdir().unwrap();
+    // A hard bound: the daemon cannot raise it.
+    let mut command = std::process::Command::new("bash");
+    command.args(["-c", "ulimit -n 40 && exec \"$0\"", env!("CARGO_BIN_EXE_longhauld")]);
+    command.env_clear().env("HOME", home.path()).stderr(std::process::Stdio::null());
+    let daemon = Process::spawn(command, home.path()).await;
+    let mut before = Client::connect(&daemon.socket).await;
+    before.call("daemon/status", json!({})).await;
+    let mut crowd = Vec::new();
+    for _ in 0..80 {
+        crowd.push(Client::connect(&daemon.socket).await);
+    }
+    for _ in 0..50 {
+        before.call("daemon/status", json!({})).await;
+    }
+    drop(crowd);
+    Client::connect(&daemon.socket).await.call("daemon/status", json!({})).await;
+    daemon.signal(Signal::TERM);
+    assert_eq!(daemon.exit_code().await, Some(0));
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 //! own, and a client that says exactly what it is told to.
 
 use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -16,6 +17,7 @@ use longhaul_daemon::service::Deps;
 use longhaul_daemon::socket::bind::Bound;
 use longhaul_daemon::socket::link::Counters;
 use longhaul_daemon::socket::{Bounds, Server, accept};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
@@ -193,6 +195,61 @@ impl Client {
     /// Says that nothing more will be sent, and goes on reading.
     pub async fn stop_sending(&mut self) {
         self.stream.shutdown().await.unwrap();
+    }
+}
+
+/// `longhauld` as a process of its own, with everything under a temporary home.
+pub struct Process {
+    child: Child,
+    pub socket: PathBuf,
+}
+
+pub fn command(home: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_longhauld"));
+    command
+        .env_clear()
+        .env("HOME", home)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command
+}
+
+impl Process {
+    pub async fn start(home: &Path) -> Self {
+        Self::spawn(command(home), home).await
+    }
+
+    /// Starts `command`, which leads to a daemon at `home`.
+    pub async fn spawn(mut command: Command, home: &Path) -> Self {
+        let child = command.spawn().unwrap();
+        let socket = home.join(".local/state/longhaul/run/v1.sock");
+        let mut process = Self { child, socket };
+        eventually("the daemon answers", || {
+            assert!(process.child.try_wait().unwrap().is_none(), "the daemon ended");
+            std::os::unix::net::UnixStream::connect(&process.socket).is_ok()
+        })
+        .await;
+        process
+    }
+
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub fn signal(&self, signal: Signal) {
+        let pid = Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap();
+        kill_process(pid, signal).unwrap();
+    }
+
+    pub async fn exit_code(mut self) -> Option<i32> {
+        let mut status = None;
+        eventually("the daemon ends", || {
+            status = self.child.try_wait().unwrap();
+            status.is_some()
+        })
+        .await;
+        status.unwrap().code()
     }
 }
 

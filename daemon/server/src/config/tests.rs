@@ -65,3 +65,26 @@ fn every_key_of_the_file_is_shown_with_its_origin() {
     assert_eq!(shown, keys);
     assert!(entries.contains(&("server.drain_ms", "7".to_owned(), Origin::File)));
 }
+
+#[test]
+fn the_example_file_holds_every_key_with_its_default() {
+    let example = include_str!("../../config.example.toml");
+    let set = |line: &str| match line.strip_prefix('#') {
+        Some(key) if !key.starts_with(' ') => key.to_owned(),
+        _ => line.to_owned(),
+    };
+    let text = example.lines().map(set).collect::<Vec<_>>().join("\n");
+    let (defaults, example) = (
+        load(&Args::default(), &[], None).unwrap(),
+        load(&Args::default(), &[], Some(&text)).unwrap(),
+    );
+    // The two homes are different temporary folders.
+    let below_home = |value: &str| {
+        value.rsplit_once("/.tmp").map_or(value.to_owned(), |(_, rest)| rest[6..].to_owned())
+    };
+    for ((key, default, _), (_, value, origin)) in
+        defaults.entries().into_iter().zip(example.entries())
+    {
+        assert_eq!((below_home(&value), origin), (below_home(&default), Origin::File), "{key}");
+    }
+}

@@ -57,7 +57,7 @@ fn initialize(
             name: "longhauld".to_owned(),
             version: VERSION.to_owned(),
             instance_id: services.instance.id.clone(),
-            pid: std::process::id(),
+            pid: services.instance.pid,
         },
         capabilities: granted.into_iter().map(str::to_owned).collect(),
         methods,
@@ -93,7 +93,7 @@ fn status(services: &Services, _: &CallContext, _: StatusParams) -> Result<Statu
     Ok(StatusResult {
         version: VERSION.to_owned(),
         protocol: PROTOCOL_REVISION,
-        pid: std::process::id(),
+        pid: services.instance.pid,
         instance_id: services.instance.id.clone(),
         started_at: services.instance.started_at,
         uptime_ms: u64::try_from(deps.clock.elapsed().as_millis()).unwrap_or(u64::MAX),
@@ -117,5 +117,5 @@ fn shutdown(
 ) -> Result<ShutdownResult, Failure> {
     let requests_in_flight = services.deps.counters.in_flight.load(Ordering::Relaxed);
     services.deps.shutdown.begin("daemon/shutdown");
-    Ok(ShutdownResult { pid: std::process::id(), requests_in_flight })
+    Ok(ShutdownResult { pid: services.instance.pid, requests_in_flight })
 }

@@ -148,9 +148,8 @@ impl Accept {
         let (server, draining) = (self.server.clone(), self.draining.clone());
         self.connections.spawn(async move {
             let _open = Gauge::up(&server.counters.connections);
-            let connection =
-                Connection::new(server.dispatcher.clone(), stream, link.clone(), messages);
-            let end = connection.run(draining.cancelled_owned()).await;
+            let connection = Connection::new(server.dispatcher.clone(), link.clone(), messages);
+            let end = connection.run(stream, draining.cancelled_owned()).await;
             tracing::debug!(connection = link.id.0, ?end, "disconnected");
             end
         });

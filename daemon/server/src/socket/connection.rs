@@ -15,8 +15,11 @@
 //! when the drain began are answered `draining`. A crash loses calls in flight; nothing here is durable.
 
 use std::cell::RefCell;
+use std::future::poll_fn;
 use std::io;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Poll, ready};
 use std::time::Duration;
 
 use futures_util::StreamExt;
@@ -25,8 +28,9 @@ use futures_util::stream::FuturesUnordered;
 use longhaul_protocol::frame::{Decoder, Frame};
 use longhaul_protocol::{ErrorKind, WireError};
 use serde_json::value::RawValue;
-use tokio::io::Interest;
+use tokio::io::{AsyncRead, Interest, ReadBuf};
 use tokio::net::UnixStream;
+use tokio::net::unix::ReadHalf;
 use tokio::sync::{Semaphore, mpsc};
 
 use super::dispatch::{Dispatcher, Outcome, Reply, error_reply};
@@ -71,7 +75,6 @@ pub(super) enum End {
 pub(super) struct Connection {
     dispatcher: Arc<Dispatcher>,
     link: Arc<Link>,
-    stream: UnixStream,
     decoder: Decoder,
     /// Whether the decoder holds no complete line.
     starved: bool,
@@ -86,14 +89,12 @@ pub(super) struct Connection {
 impl Connection {
     pub(super) fn new(
         dispatcher: Arc<Dispatcher>,
-        stream: UnixStream,
         link: Arc<Link>,
         messages: mpsc::Receiver<Box<RawValue>>,
     ) -> Self {
         let bounds = dispatcher.bounds;
         Self {
             link,
-            stream,
             messages,
             decoder: Decoder::with_line_bytes_max(bounds.frame_bytes_max),
             starved: true,
@@ -106,24 +107,30 @@ impl Connection {
     }
 
     /// Serves the client until it is done, gone or told to go.
-    pub(super) async fn run(mut self, draining: impl Future<Output = ()>) -> End {
+    pub(super) async fn run(
+        mut self,
+        mut stream: UnixStream,
+        draining: impl Future<Output = ()>,
+    ) -> End {
         let link = self.link.clone();
         // Dropped on every way out, also when the task is aborted: subscriptions end with their connection.
         let closed = link.closed.clone().drop_guard();
-        let end = self.serve(draining).await;
+        let end = self.serve(&mut stream, draining).await;
         drop(closed);
         link.tasks.close();
         link.tasks.wait().await;
         end
     }
 
-    async fn serve(&mut self, draining: impl Future<Output = ()>) -> End {
+    async fn serve(&mut self, stream: &mut UnixStream, draining: impl Future<Output = ()>) -> End {
+        let (mut reader, writer) = stream.split();
+        let stream: &UnixStream = writer.as_ref();
         let evicted = self.link.evicted.clone();
         let mut evicted = std::pin::pin!(evicted.cancelled());
         let mut draining = std::pin::pin!(draining);
         loop {
             let more = self.take_lines();
-            if self.out.write(&self.stream).is_err() {
+            if self.out.write(stream).is_err() {
                 return End::PeerGone;
             }
             if more {
@@ -137,12 +144,15 @@ impl Connection {
             let reads = self.reads();
             let deadline = self.out.deadline(self.dispatcher.bounds.write_timeout);
             tokio::select! {
-                ready = self.stream.readable(), if reads => {
-                    if ready.and_then(|()| self.read()).is_err() {
-                        return End::PeerGone;
+                count = read(&mut reader, &mut self.decoder), if reads => match count {
+                    Ok(0) => self.stop_input(Input::Ended),
+                    Ok(_) => {
+                        self.link.note_spoken();
+                        self.starved = false;
                     }
-                }
-                ready = self.stream.writable(), if !self.out.is_empty() => {
+                    Err(_) => return End::PeerGone,
+                },
+                ready = stream.writable(), if !self.out.is_empty() => {
                     if ready.is_err() {
                         return End::PeerGone;
                     }
@@ -155,10 +165,10 @@ impl Connection {
                 Some(message) = self.messages.recv(), if room => self.out.push(message.get()),
                 () = self.link.tasks.wait(), if self.input != Input::Open && !self.link.tasks.is_empty() => {}
                 () = &mut draining, if self.input != Input::Draining => self.stop_input(Input::Draining),
-                () = &mut evicted => return self.say_evicted(),
+                () = &mut evicted => return self.say_evicted(stream),
                 () = at(deadline), if deadline.is_some() => return End::WriteTimeout,
                 () = tokio::time::sleep(HANGUP_LOOK), if !reads => {
-                    if peer_is_gone(&self.stream).await {
+                    if peer_is_gone(stream).await {
                         return End::PeerGone;
                     }
                 }
@@ -195,25 +205,6 @@ impl Connection {
         }
     }
 
-    /// Reads what is there, at most a chunk.
-    fn read(&mut self) -> io::Result<()> {
-        let count = CHUNK.with_borrow_mut(|chunk| {
-            let count = self.stream.try_read(chunk)?;
-            self.decoder.push(&chunk[..count]);
-            Ok::<_, io::Error>(count)
-        });
-        match count {
-            Ok(0) => self.stop_input(Input::Ended),
-            Ok(_) => {
-                self.link.note_spoken();
-                self.starved = false;
-            }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            Err(error) => return Err(error),
-        }
-        Ok(())
-    }
-
     /// Takes no more input. At the end of file, a last line without a newline counts.
     fn stop_input(&mut self, why: Input) {
         self.link.tasks.close();
@@ -235,14 +226,14 @@ impl Connection {
         self.input != Input::Open && self.starved && quiet && self.link.tasks.is_empty()
     }
 
-    fn say_evicted(&mut self) -> End {
+    fn say_evicted(&mut self, stream: &UnixStream) -> End {
         let error = WireError::new(
             ErrorKind::ServerBusy,
             "this connection said nothing and gave its place to another",
         );
         self.out.push(&error_reply("null", &error));
         // Nobody waits for a client that never spoke to read this.
-        match self.out.write(&self.stream) {
+        match self.out.write(stream) {
             Ok(()) => End::Evicted,
             Err(_) => End::PeerGone,
         }
@@ -263,6 +254,22 @@ fn take(
             dispatcher.refuse_draining(frame).map_or(Outcome::Nothing, Outcome::Ready)
         }
     }
+}
+
+/// Reads what is there, at most a chunk, into the decoder; 0 at the end of the input.
+///
+/// By `poll_read`, which takes a short read as the sign that nothing is left, and so saves the read that
+/// would only say so.
+async fn read(reader: &mut ReadHalf<'_>, decoder: &mut Decoder) -> io::Result<usize> {
+    poll_fn(|context| {
+        CHUNK.with_borrow_mut(|chunk| {
+            let mut chunk = ReadBuf::new(chunk);
+            ready!(Pin::new(&mut *reader).poll_read(context, &mut chunk))?;
+            decoder.push(chunk.filled());
+            Poll::Ready(Ok(chunk.filled().len()))
+        })
+    })
+    .await
 }
 
 /// Whether the peer closed both halves. One that closed its sending half only is still there.

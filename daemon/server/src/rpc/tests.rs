@@ -1,0 +1,108 @@
+use std::path::Path;
+use std::thread::ThreadId;
+
+use longhaul_protocol::context::Estimate;
+use longhaul_protocol::daemon::Status;
+use longhaul_protocol::thread;
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::net::UnixStream;
+
+use super::*;
+use crate::args::Args;
+use crate::clock::Clock;
+use crate::config::{Config, Surroundings};
+use crate::paths::Base;
+use crate::service::Deps;
+use crate::socket::bind::Bound;
+use crate::socket::{Bounds, Server, accept};
+
+async fn empty_table(root: &Path) -> Table {
+    let around =
+        Surroundings { base: Base::under(root), current_dir: root.to_owned(), env: &|_| None };
+    let config = Config::load(&Args::default(), &around).unwrap();
+    let deps = Deps::new(config, Clock::manual(0));
+    crate::folder::make_private(&deps.config.state_dir).unwrap();
+    Table::new(Arc::new(Services::open(deps, root.join("v1.sock")).await.unwrap()))
+}
+
+/// Answers `lines` with a table, as a daemon does.
+async fn answers(root: &Path, table: Table, lines: &[&str]) -> Vec<serde_json::Value> {
+    let Bound { listener, claim, path } = Bound::bind(&root.join("run/v1.sock")).unwrap();
+    let server = Server::new(table.methods, Bounds::default(), Arc::default(), Clock::manual(0));
+    let stop = tokio_util::sync::CancellationToken::new();
+    let serve = tokio::spawn(accept::serve(listener, Arc::new(server), stop.clone()));
+    let mut stream = BufReader::new(UnixStream::connect(path).await.unwrap());
+    let mut answers = Vec::new();
+    for line in lines {
+        stream.write_all(format!("{line}\n").as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        stream.read_line(&mut answer).await.unwrap();
+        answers.push(serde_json::from_str(&answer).unwrap());
+    }
+    stop.cancel();
+    serve.await.unwrap().unwrap();
+    drop(claim);
+    answers
+}
+
+fn call(id: u64, text: &str) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","id":{id},"method":"context/estimate","params":{{"text":"{text}"}}}}"#
+    )
+}
+
+#[tokio::test]
+async fn blocking_work_runs_on_another_thread_and_its_panic_has_the_right_id() {
+    let home = tempfile::tempdir().unwrap();
+    let mut table = empty_table(home.path()).await;
+    let here: ThreadId = std::thread::current().id();
+    table
+        .on_blocking::<Estimate>(move |_, _, params| {
+            assert_ne!(std::thread::current().id(), here);
+            assert_ne!(params.text.as_deref(), Some("panic"));
+            Err(Failure::new(ErrorKind::Disabled, "done"))
+        })
+        .unwrap();
+    let (panic, fine) = (call(7, "panic"), call(8, "fine"));
+    let answers = answers(home.path(), table, &[&panic, &fine]).await;
+    assert_eq!((&answers[0]["id"], &answers[0]["error"]["code"]), (&7.into(), &(-32603).into()));
+    assert_eq!((&answers[1]["id"], &answers[1]["error"]["code"]), (&8.into(), &2008.into()));
+}
+
+#[tokio::test]
+async fn a_cause_stays_inside_and_the_request_id_goes_out() {
+    let home = tempfile::tempdir().unwrap();
+    let mut table = empty_table(home.path()).await;
+    table
+        .on_async::<Estimate, _>(|_, _, _| async { Err(Failure::internal("the secret cause")) })
+        .unwrap();
+    let answers = answers(home.path(), table, &[&call(1, "x")]).await;
+    assert!(!answers[0].to_string().contains("secret"), "{}", answers[0]);
+    assert_eq!(answers[0]["error"]["data"]["kind"], "internal");
+    assert!(answers[0]["error"]["data"]["request_id"].is_string());
+}
+
+#[tokio::test]
+async fn a_table_that_does_not_fit_the_protocol_is_found_at_the_start() {
+    let home = tempfile::tempdir().unwrap();
+    assert!(matches!(
+        empty_table(home.path()).await.finish(),
+        Err(TableError::Missing("daemon/shutdown"))
+    ));
+    let mut table = empty_table(home.path()).await;
+    daemon::register(&mut table).unwrap();
+    assert!(matches!(
+        table.on::<Status>(|_, _, _| unreachable!()),
+        Err(TableError::Twice("daemon/status"))
+    ));
+    struct Stray;
+    impl Method for Stray {
+        const NAME: &'static str = "thread/erase";
+        type Params = thread::ListParams;
+        type Result = thread::ListResult;
+    }
+    assert!(matches!(
+        table.on::<Stray>(|_, _, _| unreachable!()),
+        Err(TableError::Unknown("thread/erase"))
+    ));
+}

@@ -22,11 +22,9 @@ const fn floor_of_peers(modules: &'static [&'static str]) -> Floor {
 
 /// The core, lowest first.
 const CORE: &[Floor] = &[
-    floor_of_peers(&["digest", "text", "tokens", "limits", "time"]),
-    floor(&["redact"]),
-    floor(&["thread"]),
+    floor_of_peers(&["digest", "text", "tokens", "limits", "redact"]),
+    floor_of_peers(&["thread", "item"]),
     floor(&["rollout"]),
-    floor(&["item"]),
     floor(&["checkpoint"]),
     floor(&["fold"]),
     floor(&["compaction"]),

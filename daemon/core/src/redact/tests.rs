@@ -136,6 +136,7 @@ fn named_values_are_caught_in_every_spelling() {
         "+API_KEY=§",
         "HEROKU_API_KEY=§",
         "API key: §",
+        "api.key=§",
         "Secret Access Key: §",
     ] {
         check_caught(template, &generated);
@@ -159,12 +160,16 @@ fn passwords_people_choose_are_caught() {
         "machine api.example.com\n  login me\n  password §\n",
         "db.internal:5432:app:me:§",
         "curl -u me:§ https://example.com",
+        "sshpass -p '§' ssh host",
     ] {
         for password in ["hunter2", "Tr0ub4dor&3x".replace('&', "!").as_str(), "pässwörd9"] {
             check_caught(template, password);
         }
     }
     check_caught("DB_PASSWORD=§", "correcthorse");
+    check_caught("services:\n  db:\n    MYSQL_ROOT_PASSWORD: §\n", "letmein");
+    check_caught("login:\n  password: §\n  user: me", "letmein");
+    check_caught("user=me&password=§&x=1", "letmein");
     check_caught("export DB_PASSWORD=\"§\"", "correct horse battery");
     check_caught("postgres://u:§@h", "p@ss");
 }
@@ -240,6 +245,9 @@ const ORDINARY: &[&str] = &[
     "token: Option<String>,",
     "pub password: &'a str,",
     "password: string;",
+    "  password: hashedPassword\n}",
+    "connect(host, password=letmein)",
+    "{ user, password: letmein }",
     "password: str = Field(...)",
     "let api_key = env::var(\"API_KEY\")?;",
     "api_key = os.environ[\"OPENAI_API_KEY\"]",

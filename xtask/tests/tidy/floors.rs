@@ -32,12 +32,25 @@ const CORE: &[Floor] = &[
 
 /// The shell, lowest first.
 const SERVER: &[Floor] = &[
-    floor_of_peers(&["args", "clock", "config", "folder", "lock", "paths", "systemd", "telemetry"]),
+    floor_of_peers(&[
+        "args",
+        "clock",
+        "config",
+        "descriptors",
+        "folder",
+        "lock",
+        "paths",
+        "runtime",
+        "shutdown",
+        "systemd",
+        "telemetry",
+    ]),
     floor(&["events"]),
+    floor(&["socket"]),
     floor(&["ingest"]),
     floor(&["service"]),
-    floor(&["rpc", "socket"]),
-    floor_of_peers(&["app", "shutdown"]),
+    floor(&["rpc"]),
+    floor(&["app"]),
 ];
 
 #[test]

@@ -164,6 +164,8 @@ impl App {
         tracing::info!(socket = %path.display(), pid = std::process::id(), "listening");
         systemd::ready(&format!("listening on {}", path.display()));
         let ended = tokio::select! {
+            // In this order: a shutdown ends the accept loop, too, and that is no fault of it.
+            biased;
             () = deps.shutdown.begun() => None,
             ended = tasks.next() => ended,
         };

@@ -95,7 +95,11 @@ impl Daemon {
             if done > last {
                 (last, since) = (done, Stopwatch::start());
             }
-            ensure!(since.elapsed() < STANDSTILL, "ingestion stands still: {ingest}\n{}", self.log());
+            ensure!(
+                since.elapsed() < STANDSTILL,
+                "ingestion stands still: {ingest}\n{}",
+                self.log()
+            );
             pause(POLL);
         }
     }

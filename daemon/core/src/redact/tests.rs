@@ -175,6 +175,31 @@ fn passwords_people_choose_are_caught() {
 }
 
 #[test]
+fn passwords_told_in_words_are_caught() {
+    for template in [
+        "비밀번호는 § 입니다",
+        "비밀번호: §",
+        "密码是§。",
+        "密码：§",
+        "パスワードは「§」",
+        "mot de passe : §",
+        "пароль: §",
+    ] {
+        let template = template.replace(['「', '」'], " ");
+        check_caught(&template, "hunter2");
+        check_caught(&template, &noise(20));
+    }
+    for text in [
+        "비밀번호를 8자 이상 입력하세요",
+        "密码不能为空",
+        "암호: ${DB_PW1}",
+        "비밀번호 변경 API v2",
+    ] {
+        assert_eq!(redact(text).text, text);
+    }
+}
+
+#[test]
 fn headers_are_caught() {
     let token = noise(40);
     for template in [

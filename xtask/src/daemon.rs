@@ -11,15 +11,21 @@ use std::time::Duration;
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
 
+use crate::stopwatch::Stopwatch;
 use crate::wire::Wire;
 
 const READY_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long ingestion may make no progress before it is called stuck.
+const STANDSTILL: Duration = Duration::from_secs(60);
+const POLL: Duration = Duration::from_millis(20);
 /// Ticks of process times a second: fixed by the kernel's interface on Linux.
 const TICKS_PER_SECOND: f64 = 100.0;
 
 pub(crate) struct Daemon {
     child: Child,
     folder: tempfile::TempDir,
+    /// Stays open as a service manager's does: the daemon also says when it stops.
+    notify: UnixDatagram,
 }
 
 impl Daemon {
@@ -45,23 +51,26 @@ impl Daemon {
             .stderr(log)
             .spawn()
             .with_context(|| format!("cannot start {}", longhauld.display()))?;
-        let daemon = Self { child, folder };
-        daemon.wait_ready(&notify)?;
+        let daemon = Self { child, folder, notify };
+        daemon.wait_ready()?;
         Ok(daemon)
     }
 
-    fn wait_ready(&self, notify: &UnixDatagram) -> anyhow::Result<()> {
+    fn wait_ready(&self) -> anyhow::Result<()> {
         let mut message = [0; 1024];
         loop {
-            let length = notify.recv(&mut message).with_context(|| {
-                let log = fs::read_to_string(self.folder.path().join("log")).unwrap_or_default();
-                format!("the daemon did not become ready; it said:\n{log}")
+            let length = self.notify.recv(&mut message).with_context(|| {
+                format!("the daemon did not become ready; it said:\n{}", self.log())
             })?;
             let text = String::from_utf8_lossy(&message[..length]);
             if text.lines().any(|line| line == "READY=1") {
                 return Ok(());
             }
         }
+    }
+
+    fn log(&self) -> String {
+        fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
     }
 
     pub(crate) fn socket(&self) -> PathBuf {
@@ -72,9 +81,10 @@ impl Daemon {
         Wire::connect(&self.socket())
     }
 
-    /// Waits until everything found so far is ingested and gives the last status.
+    /// Waits until at least `bytes` are ingested and nothing is left to do; fails when it stands still.
     pub(crate) fn wait_idle(&self, bytes: u64) -> anyhow::Result<Value> {
         let mut wire = self.connect()?;
+        let (mut last, mut since) = (0, Stopwatch::start());
         loop {
             let status = wire.call("daemon/status", &json!({}))?;
             let ingest = &status["ingest"];
@@ -82,7 +92,15 @@ impl Daemon {
             if ingest["state"] == "idle" && done >= bytes {
                 return Ok(status);
             }
-            pause(Duration::from_millis(20));
+            if done > last {
+                (last, since) = (done, Stopwatch::start());
+            }
+            ensure!(
+                since.elapsed() < STANDSTILL,
+                "ingestion stands still: {ingest}\n{}",
+                self.log()
+            );
+            pause(POLL);
         }
     }
 
@@ -126,7 +144,7 @@ impl Daemon {
     pub(crate) fn stop(mut self) -> anyhow::Result<()> {
         self.connect()?.call("daemon/shutdown", &json!({}))?;
         let status = self.child.wait()?;
-        ensure!(status.success(), "the daemon ended with {status}");
+        ensure!(status.success(), "the daemon ended with {status}; it said:\n{}", self.log());
         Ok(())
     }
 }

@@ -11,6 +11,8 @@ mod suite;
 mod up;
 mod wire;
 
+use std::process::ExitCode;
+
 use clap::{Parser, Subcommand};
 
 #[derive(Parser)]
@@ -30,10 +32,17 @@ enum Task {
     Bench(bench::Options),
 }
 
-fn main() -> anyhow::Result<()> {
-    match Args::parse().task {
+fn main() -> ExitCode {
+    let done = match Args::parse().task {
         Task::Up(options) => up::run(&options),
         Task::Test(options) => suite::run(&options),
         Task::Bench(options) => bench::run(&options),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            println!("\nerror: {error:#}");
+            ExitCode::FAILURE
+        }
     }
 }

@@ -100,12 +100,22 @@ fn fmt() -> anyhow::Result<Outcome> {
 }
 
 fn clippy() -> anyhow::Result<Outcome> {
-    cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"])
+    cargo(&[
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--locked",
+        "--keep-going",
+        "--",
+        "-D",
+        "warnings",
+    ])
 }
 
 fn doc() -> anyhow::Result<Outcome> {
     let mut doc = place::cargo()?;
-    doc.args(["doc", "--workspace", "--no-deps", "--locked"]).env("RUSTDOCFLAGS", "-D warnings");
+    doc.args(["doc", "--workspace", "--no-deps", "--locked", "--keep-going"])
+        .env("RUSTDOCFLAGS", "-D warnings");
     process::check(&mut doc)?;
     Ok(Outcome::Passed)
 }

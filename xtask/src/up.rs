@@ -40,6 +40,10 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
         _ => sample_scene()?,
     };
     println!("==> starting the daemon");
+    if scene.is_private {
+        // One of an earlier run would be of an earlier build.
+        drop(longhaul(&scene, &binaries, &["down"]).output());
+    }
     show(&scene, &binaries, &["up"])?;
     show(&scene, &binaries, &["status"])?;
 

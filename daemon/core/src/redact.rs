@@ -5,13 +5,13 @@
 //! One Aho-Corasick automaton over all keywords of all rules reads the text once; text that holds no
 //! keyword costs that one pass and is handed back borrowed. Each keyword belongs to one rule, and a hit
 //! runs that rule *at the hit*, never over the whole text: vendor tokens by an anchored pattern
-//! ([`vendor`]), `name = value` pairs by a small parser that judges the name and the value apart
-//! ([`assignment`], [`name`], [`value`]), URLs, headers and login files in [`connection`], private keys
-//! in [`pem`]. What a rule reads before it says no is bounded, and what it reads before it says yes is
+//! (`vendor`), `name = value` pairs by a small parser that judges the name and the value apart
+//! (`assignment`, `name`, `value`; `phrase` for other languages), URLs, headers and login files in `connection`, private keys
+//! in `pem`. What a rule reads before it says no is bounded, and what it reads before it says yes is
 //! consumed, so the cost is linear in the text, hostile text included.
 //!
 //! A replacement changes the neighbourhood of what follows, so a text with hits is read again until a
-//! pass finds nothing (at most [`PASSES_MAX`]): redacting twice gives what redacting once gives.
+//! pass finds nothing (at most `PASSES_MAX`): redacting twice gives what redacting once gives.
 //!
 //! # What callers owe
 //!
@@ -32,6 +32,7 @@ mod connection;
 mod json;
 mod name;
 mod pem;
+mod phrase;
 mod rule;
 #[cfg(test)]
 mod tests;

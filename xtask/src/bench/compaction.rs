@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
 use serde_json::json;
 
 use super::corpus::{self, Corpus};
@@ -70,6 +70,8 @@ fn time(daemon: &Daemon, transcript: &Path, rounds: usize) -> anyhow::Result<Run
             times.push(watch.elapsed());
         }
     }
+    let last: serde_json::Value = serde_json::from_slice(&answer)?;
+    ensure!(last["error"].is_null(), "compaction/run: {}", last["error"]);
     let tokens_before = first["tokens"]["before"].as_u64().unwrap_or(0);
     Ok(Run { times: Times::of(times), tokens_before })
 }

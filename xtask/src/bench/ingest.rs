@@ -47,7 +47,9 @@ fn measure(
 
     let watch = Stopwatch::start();
     let daemon = Daemon::start(longhauld, home)?;
-    daemon.wait_idle(1)?;
+    // What a compressed file grows to is not known; a plain one must have been read to its end.
+    let is_plain = |path: &PathBuf| path.extension().is_some_and(|end| end == "jsonl");
+    daemon.wait_idle(if files.iter().all(is_plain) { bytes } else { 1 })?;
     let wall = watch.seconds();
     let core = daemon.cpu_seconds()?.max(0.01);
     let (_, peak) = daemon.memory_mib()?;

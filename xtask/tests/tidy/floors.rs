@@ -22,11 +22,9 @@ const fn floor_of_peers(modules: &'static [&'static str]) -> Floor {
 
 /// The core, lowest first.
 const CORE: &[Floor] = &[
-    floor_of_peers(&["digest", "text", "tokens", "limits", "time"]),
-    floor(&["redact"]),
-    floor(&["thread"]),
+    floor_of_peers(&["digest", "text", "tokens", "limits", "redact"]),
+    floor_of_peers(&["thread", "item"]),
     floor(&["rollout"]),
-    floor(&["item"]),
     floor(&["checkpoint"]),
     floor(&["fold"]),
     floor(&["compaction"]),
@@ -34,12 +32,25 @@ const CORE: &[Floor] = &[
 
 /// The shell, lowest first.
 const SERVER: &[Floor] = &[
-    floor_of_peers(&["args", "clock", "config", "folder", "lock", "paths", "systemd", "telemetry"]),
+    floor_of_peers(&[
+        "args",
+        "clock",
+        "config",
+        "descriptors",
+        "folder",
+        "lock",
+        "paths",
+        "runtime",
+        "shutdown",
+        "systemd",
+        "telemetry",
+    ]),
     floor(&["events"]),
+    floor(&["socket"]),
     floor(&["ingest"]),
     floor(&["service"]),
-    floor(&["rpc", "socket"]),
-    floor_of_peers(&["app", "shutdown"]),
+    floor(&["rpc"]),
+    floor(&["app"]),
 ];
 
 #[test]

@@ -8,6 +8,7 @@ mod edges;
 mod floors;
 mod modules;
 mod names;
+mod sample;
 mod sizes;
 mod source;
 

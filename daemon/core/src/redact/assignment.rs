@@ -28,6 +28,7 @@ const STEMS_SHORT: &[&str] = &[
     "pass=",
     "_key",
     "-key",
+    ".key",
     "apikey",
     "accesskey",
     "secretkey",
@@ -101,7 +102,8 @@ fn find(text: &[u8], hit: &Range<usize>, floor: usize) -> Option<Range<usize>> {
         next,
         form: separator.form,
         strength,
-        is_environment: name::is_environment(&text[name]),
+        is_environment: name::is_environment(&text[name.clone()]),
+        starts_line: starts_line(text, name.start),
     };
     if separator.is_xml && next != Some(b'<') {
         return None;
@@ -118,6 +120,12 @@ fn name_around(text: &[u8], hit: &Range<usize>, floor: usize) -> Range<usize> {
     let after = text[hit.start + inside..].iter().take(NAME_BYTES_MAX);
     let end = hit.start + inside + after.take_while(is_name).count();
     start..end
+}
+
+/// Whether nothing but indentation and a list's dash stands between the start of the line and `at`.
+fn starts_line(text: &[u8], at: usize) -> bool {
+    let before = text[..at].iter().rev().take(NAME_BYTES_MAX);
+    before.copied().find(|b| !b" \t-".contains(b)).is_none_or(|b| b == b'\n')
 }
 
 fn separator(text: &[u8], name: &Range<usize>) -> Option<Separator> {

@@ -14,7 +14,8 @@ pub(super) const BEARER: &[&str] = &["Bearer ", "bearer ", "BEARER "];
 pub(super) const COOKIE: &[&str] = &["ookie: ", "OOKIE: "];
 pub(super) const NETRC: &[&str] = &["machine ", "machine\t"];
 pub(super) const PGPASS: &[&str] = &[":5432:"];
-pub(super) const USER_FLAG: &[&str] = &[" -u ", " --user ", " --user=", " --proxy-user "];
+pub(super) const USER_FLAG: &[&str] =
+    &[" -u ", " --user ", " --user=", " --proxy-user ", "sshpass -p"];
 
 /// The most any rule here reads past its keyword, in bytes.
 const WINDOW_BYTES_MAX: usize = 2048;
@@ -41,12 +42,12 @@ pattern!(
 pattern!(COOKIE_VALUE, r#"(?i-u)^ookie: ([A-Za-z0-9_.$-]{1,64}=[^\r\n"'\\]{8,})"#);
 pattern!(
     NETRC_VALUE,
-    r"(?-u)^machine\s+\S{1,256}\s+login\s+\S{1,256}\s+(?:account\s+\S{1,256}\s+)?password\s+(\S{1,512})"
+    r"(?-u)^machine\s+\S{1,256}\s+login\s+\S{1,256}\s+(?:account\s+\S{1,256}\s+)?password\s+([^\s\x22']{1,512})"
 );
 pattern!(PGPASS_VALUE, r"(?-u)^:5432:[^:\s]{1,64}:[^:\s]{1,64}:([^\s:'\x22]{3,256})");
 pattern!(
     USER_FLAG_VALUE,
-    r#"(?-u)^ (?:-u|--user|--proxy-user)[ =]["']?[^\s:"'$]{1,128}:([^\s"'/]{4,256})"#
+    r#"(?-u)^(?: (?:-u|--user|--proxy-user)[ =]["']?[^\s:"'$]{1,128}:|sshpass -p ?["']?)([^\s"'/]{4,256})"#
 );
 
 fn window<'t>(text: &'t [u8], hit: &Range<usize>) -> &'t [u8] {
@@ -139,7 +140,7 @@ pub(super) fn judge_pgpass(text: &[u8], hit: &Range<usize>, _floor: usize) -> Ve
     secret(span.filter(|span| !value::is_reference(&text[span.clone()])))
 }
 
-/// `curl -u user:password`; `docker run -u 1000:1000` is not meant.
+/// `curl -u user:password`, `sshpass -p password`; `docker run -u 1000:1000` is not meant.
 pub(super) fn judge_user_flag(text: &[u8], hit: &Range<usize>, _floor: usize) -> Verdict {
     let span = group(&USER_FLAG_VALUE, text, hit, 1).map(|span| on_borders(text, span));
     secret(span.filter(|span| {

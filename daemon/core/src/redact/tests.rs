@@ -136,6 +136,7 @@ fn named_values_are_caught_in_every_spelling() {
         "+API_KEY=§",
         "HEROKU_API_KEY=§",
         "API key: §",
+        "api.key=§",
         "Secret Access Key: §",
     ] {
         check_caught(template, &generated);
@@ -159,14 +160,43 @@ fn passwords_people_choose_are_caught() {
         "machine api.example.com\n  login me\n  password §\n",
         "db.internal:5432:app:me:§",
         "curl -u me:§ https://example.com",
+        "sshpass -p '§' ssh host",
     ] {
         for password in ["hunter2", "Tr0ub4dor&3x".replace('&', "!").as_str(), "pässwörd9"] {
             check_caught(template, password);
         }
     }
     check_caught("DB_PASSWORD=§", "correcthorse");
+    check_caught("services:\n  db:\n    MYSQL_ROOT_PASSWORD: §\n", "letmein");
+    check_caught("login:\n  password: §\n  user: me", "letmein");
+    check_caught("user=me&password=§&x=1", "letmein");
     check_caught("export DB_PASSWORD=\"§\"", "correct horse battery");
     check_caught("postgres://u:§@h", "p@ss");
+}
+
+#[test]
+fn passwords_told_in_words_are_caught() {
+    for template in [
+        "비밀번호는 § 입니다",
+        "비밀번호: §",
+        "密码是§。",
+        "密码：§",
+        "パスワードは「§」",
+        "mot de passe : §",
+        "пароль: §",
+    ] {
+        let template = template.replace(['「', '」'], " ");
+        check_caught(&template, "hunter2");
+        check_caught(&template, &noise(20));
+    }
+    for text in [
+        "비밀번호를 8자 이상 입력하세요",
+        "密码不能为空",
+        "암호: ${DB_PW1}",
+        "비밀번호 변경 API v2",
+    ] {
+        assert_eq!(redact(text).text, text);
+    }
 }
 
 #[test]
@@ -240,6 +270,9 @@ const ORDINARY: &[&str] = &[
     "token: Option<String>,",
     "pub password: &'a str,",
     "password: string;",
+    "  password: hashedPassword\n}",
+    "connect(host, password=letmein)",
+    "{ user, password: letmein }",
     "password: str = Field(...)",
     "let api_key = env::var(\"API_KEY\")?;",
     "api_key = os.environ[\"OPENAI_API_KEY\"]",

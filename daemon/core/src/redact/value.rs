@@ -27,6 +27,8 @@ pub(super) struct Candidate<'t> {
     pub(super) strength: Strength,
     /// Whether the name is written as environment variables are.
     pub(super) is_environment: bool,
+    /// Whether nothing but indentation stands before the name.
+    pub(super) starts_line: bool,
 }
 
 /// The fewest bytes of a password that stands in quotes or behind a bare `=`.
@@ -125,7 +127,11 @@ fn matches(pattern: &LazyLock<Option<Regex>>, value: &[u8]) -> bool {
 
 /// Judges a value by its looks, its place and what its name says.
 pub(super) fn is_secret(candidate: &Candidate<'_>) -> bool {
-    let Candidate { value, next, form, strength, is_environment } = *candidate;
+    let Candidate { value, next, form, strength, is_environment, .. } = *candidate;
+    // First what costs least and refuses most.
+    if strength == Strength::Token && !is_environment && !is_random(value) {
+        return false;
+    }
     if is_reference(value) || is_placeholder(value) || is_path(value) {
         return false;
     }
@@ -146,7 +152,7 @@ pub(super) fn is_secret(candidate: &Candidate<'_>) -> bool {
         }
         _ if is_code(value, next) => false,
         (Form::Direct, _) if is_environment => true,
-        (_, Strength::Password) => has_digit_or_sign(value),
+        (_, Strength::Password) => has_digit_or_sign(value) || is_bare_word_password(candidate),
         (_, Strength::Token) => is_random(value),
     }
 }
@@ -233,6 +239,20 @@ fn case_turns(value: &[u8]) -> usize {
 
 fn has_digit_or_sign(value: &[u8]) -> bool {
     value.iter().any(|b| b.is_ascii_digit() || b"!@#$%^*+/=~?".contains(b) || *b >= 0x80)
+}
+
+/// Whether a password of lower-case letters stands where a variable would hardly stand: alone on its line,
+/// as in YAML, or behind a bare `=` with no comma or parenthesis after it, as in a query.
+fn is_bare_word_password(candidate: &Candidate<'_>) -> bool {
+    let Candidate { value, next, form, starts_line, .. } = *candidate;
+    let ends_line = next.is_none_or(|b| b"\r\n".contains(&b));
+    let is_setting = match form {
+        Form::Spaced => starts_line && ends_line,
+        Form::Direct => !next.is_some_and(|b| b",)".contains(&b)),
+        Form::Quoted => false,
+    };
+    let is_word = value.iter().all(u8::is_ascii_lowercase);
+    is_setting && is_word && value.len() >= PASSWORD_SPACED_BYTES_MIN
 }
 
 /// Whether a quoted value is a word shown to a person, or the name of a variable.

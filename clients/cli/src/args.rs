@@ -16,19 +16,22 @@ const STYLES: Styles = Styles::styled()
     .usage(AnsiColor::Green.on_default().bold())
     .literal(AnsiColor::Cyan.on_default());
 
+/// The heading of what every command takes.
+const GLOBAL: &str = "Global options";
+
 const AFTER_HELP: &str = "\
 Examples:
   longhaul up                       start the daemon, if it is not running
   longhaul thread list              what it has read
   longhaul compact                  compact the newest thread of this folder
-  longhaul compact --max-tokens 2000 --view-only | pbcopy
+  longhaul compact --max-tokens 2000 --view-only > handoff.md
   longhaul expand HANDLE            the exact items behind a handle of a receipt
   longhaul doctor                   when something does not work
 
-THREAD may be left out (the newest thread of this folder, else the newest of all) or shortened to
+THREAD may be left out (the newest thread of this folder, else the newest of all) or shortened to \
 any beginning that only one thread has. Every command takes --json for scripts.
 
-Exit codes: 0 done, 1 the daemon said no, 64 wrong use, 69 no daemon, 70 internal, 75 try later,
+Exit codes: 0 done, 1 the daemon said no, 64 wrong use, 69 no daemon, 70 internal, 75 try later, \
 78 something a person must change.";
 
 /// Keeps coding agents on course over the long haul.
@@ -40,13 +43,13 @@ Exit codes: 0 done, 1 the daemon said no, 64 wrong use, 69 no daemon, 70 interna
 #[command(name = "longhaul", version, styles = STYLES, after_help = AFTER_HELP)]
 pub(crate) struct Args {
     /// Socket of the daemon [default: $LONGHAUL_SOCKET, else $XDG_RUNTIME_DIR/longhaul/v1.sock]
-    #[arg(long, global = true, value_name = "PATH")]
+    #[arg(long, global = true, value_name = "PATH", help_heading = GLOBAL)]
     pub(crate) socket: Option<PathBuf>,
     /// Print the daemon's answer as one line of JSON
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = GLOBAL)]
     pub(crate) json: bool,
-    /// When to use colours
-    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    /// Use colours: auto (on a terminal, unless NO_COLOR is set), always or never
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_possible_values = true, help_heading = GLOBAL)]
     pub(crate) color: ColorWhen,
     #[command(subcommand)]
     pub(crate) command: Command,

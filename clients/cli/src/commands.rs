@@ -24,16 +24,16 @@ pub(crate) enum Command {
     Up(up::UpArgs),
     Down(down::DownArgs),
     Status(status::StatusArgs),
-    /// The conversations of your agents
+    /// List and show threads, the conversations of your agents
     #[command(subcommand)]
     Thread(thread::ThreadCommand),
     Compact(compact::CompactArgs),
     Expand(expand::ExpandArgs),
     Undo(undo::UndoArgs),
-    /// Compactions that were made
+    /// List and show compactions that were made
     #[command(subcommand)]
     Compaction(compaction::CompactionCommand),
-    /// What is known about a thread
+    /// Show what is known about a thread
     #[command(subcommand)]
     Checkpoint(checkpoint::CheckpointCommand),
     Doctor(doctor::DoctorArgs),

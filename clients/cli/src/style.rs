@@ -46,23 +46,36 @@ impl Style {
     }
 
     pub(crate) fn bold(&self, text: &str) -> String {
-        if self.is_color { text.bold().to_string() } else { text.to_owned() }
+        self.paint(text, |line| line.bold().to_string())
     }
 
     pub(crate) fn dim(&self, text: &str) -> String {
-        if self.is_color { text.dimmed().to_string() } else { text.to_owned() }
+        self.paint(text, |line| line.dimmed().to_string())
     }
 
     pub(crate) fn good(&self, text: &str) -> String {
-        if self.is_color { text.green().to_string() } else { text.to_owned() }
+        self.paint(text, |line| line.green().to_string())
     }
 
     pub(crate) fn warn(&self, text: &str) -> String {
-        if self.is_color { text.yellow().to_string() } else { text.to_owned() }
+        self.paint(text, |line| line.yellow().to_string())
     }
 
     pub(crate) fn bad(&self, text: &str) -> String {
-        if self.is_color { text.red().to_string() } else { text.to_owned() }
+        self.paint(text, |line| line.red().to_string())
+    }
+
+    /// Paints line by line: a colour that runs over the end of a line colours the margin too.
+    fn paint(&self, text: &str, paint: impl Fn(&str) -> String) -> String {
+        if !self.is_color {
+            return text.to_owned();
+        }
+        let painted = |line: &str| match line.strip_suffix('\n') {
+            Some("") => "\n".to_owned(),
+            Some(words) => paint(words) + "\n",
+            None => paint(line),
+        };
+        text.split_inclusive('\n').map(painted).collect()
     }
 
     /// How long ago a moment was.
@@ -150,7 +163,7 @@ pub(crate) mod tests {
     #[test]
     fn colours_come_only_when_asked_for() {
         let style = Style { is_color: true, ..plain() };
-        assert!(style.bad("x").contains('\x1b'));
+        assert_eq!(style.bad("x\n\ny"), "\x1b[31mx\x1b[39m\n\n\x1b[31my\x1b[39m");
         assert_eq!(plain().bad("x"), "x");
     }
 }

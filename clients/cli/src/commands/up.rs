@@ -90,9 +90,9 @@ fn find_program() -> Result<PathBuf, Failure> {
 fn spawn(command: &mut Command, log: &Path) -> Result<Child, Failure> {
     let output = log::open(log)?;
     command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output);
-    // Away from the terminal's own group: Ctrl-C and hang-ups there do not reach the daemon. It must not
-    // hold the folder it was started in either.
-    command.process_group(0).current_dir("/");
+    // Away from the terminal's own group: Ctrl-C and hang-ups there do not reach the daemon. The current
+    // folder stays, because paths in flags and variables may be relative to it.
+    command.process_group(0);
     command.spawn().map_err(|error| {
         let program = Path::new(command.get_program()).display();
         Failure::new(A_PERSON, format!("{program} cannot be started: {error}"))

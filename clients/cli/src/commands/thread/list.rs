@@ -82,3 +82,24 @@ fn row(thread: &ThreadSummary, id_chars: usize, style: &Style) -> Vec<String> {
 fn last_folders(path: &str) -> String {
     path.rsplit('/').find(|name| !name.is_empty()).unwrap_or(path).to_owned()
 }
+
+#[cfg(test)]
+mod tests {
+    use longhaul_protocol::example::{examples, sample};
+
+    use super::*;
+    use crate::style::tests::plain;
+
+    #[test]
+    fn a_long_title_is_cut_so_that_a_thread_stays_on_one_line() {
+        let of_list =
+            examples().unwrap().into_iter().find(|e| e.method.as_deref() == Some("thread/list"));
+        let response = sample(&of_list.unwrap().exchanges[0].response);
+        let mut page: ListResult = serde_json::from_value(response["result"].clone()).unwrap();
+        page.threads[0].title = Some("Rename the parser and every caller of it ".repeat(9));
+        let text = page.text(&plain());
+        assert_eq!(text.lines().count(), 2, "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        assert!(text.contains("01980000-0000"), "the id is whole: {text}");
+    }
+}

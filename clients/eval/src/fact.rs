@@ -2,11 +2,13 @@
 //! the last error. A name without its meaning is no memory; these carry both.
 
 mod bound;
+mod command;
 
 pub use bound::{Words, holds};
 
 use std::collections::{HashMap, HashSet};
 
+use command::{only_looks, segments};
 use regex::Regex;
 
 use crate::entity::{comparable_path, flatten};
@@ -109,22 +111,16 @@ impl Fact {
 /// How many of the newest distinct commands, and of test commands, are asked for.
 const COMMANDS_ASKED: usize = 8;
 
-/// Commands that run tests.
-const TEST_COMMAND: &str = r"(?x)\b(?:
-    pytest | unittest | nosetests | tox | nox | jest | vitest | mocha | rspec | phpunit | ctest |
-    (?:cargo|go|dotnet|mvn|gradle|gradlew|bun|deno|swift|mix|sbt|zig|make|npm|pnpm|yarn|npx)
-    (?:\s+(?:run|-[\w-]+|exec))*\s+(?:nextest|[\w:]*tests?)
-)\b";
-
-/// Commands that only look: their exit status is nothing an agent must remember.
-const LOOKING: [&str; 27] = [
-    "ls", "cat", "sed", "rg", "grep", "find", "head", "tail", "nl", "wc", "pwd", "tree", "stat",
-    "file", "which", "echo", "printf", "sleep", "date", "env", "awk", "jq", "diff", "type", "ps",
-    "true", "fd",
-];
-/// The same, of git.
-const GIT_LOOKING: [&str; 8] =
-    ["status", "diff", "log", "show", "branch", "rev-parse", "ls-files", "remote"];
+/// A part of a command line that runs tests: perhaps variables and runners first.
+const TEST_COMMAND: &str = r"(?x)^
+    (?:\w+=\S*\s+)*
+    (?:(?:(?:uv|poetry|pdm|hatch|pipenv|rye)\s+run|python3?\s+-m|npx|bunx|time|timeout\s+\S+)\s+)*
+    (?:\S*/)?
+    (?:
+        pytest | unittest | nosetests | tox | nox | jest | vitest | mocha | rspec | phpunit | ctest |
+        (?:cargo|go|dotnet|mvn|gradle|gradlew|bun|deno|swift|mix|sbt|zig|make|npm|pnpm|yarn)
+        (?:\s+(?:run|-[\w-]+|exec|workspace\s+\S+))*\s+(?:nextest|[\w:-]*tests?)
+    )(?:\s|:|$)";
 
 /// Reads facts off transcripts.
 #[derive(Debug)]
@@ -155,7 +151,7 @@ impl FactReader {
         facts.extend(last_request(visible));
         self.commands(visible, &outcomes, &mut facts);
         facts.extend(plan(visible));
-        facts.extend(self.last_error(visible));
+        facts.extend(self.last_error(visible, &outcomes));
         facts
     }
 
@@ -175,7 +171,7 @@ impl FactReader {
             if !met.insert(command.clone()) {
                 continue;
             }
-            if self.test_command.is_match(&command) {
+            if segments(&command).iter().any(|part| self.test_command.is_match(part)) {
                 if tests < COMMANDS_ASKED {
                     tests += 1;
                     facts.push(Fact::Test(command, code == 0));
@@ -187,12 +183,25 @@ impl FactReader {
         }
     }
 
-    fn last_error(&self, visible: &[Step]) -> Option<Fact> {
-        let failed = visible.iter().rev().find_map(|step| match &step.kind {
-            StepKind::Output(output) if output.failed() && !output.text.trim().is_empty() => {
-                Some(output)
+    /// The newest failure that the same command has not overcome since.
+    fn last_error(&self, visible: &[Step], outcomes: &Outcomes<'_>) -> Option<Fact> {
+        let commands: HashMap<&str, &str> = visible
+            .iter()
+            .filter_map(call_of)
+            .filter_map(|call| Some((call.call_id.as_str(), call.command.as_deref()?)))
+            .collect();
+        let mut overcome: HashSet<&str> = HashSet::new();
+        let failed = visible.iter().rev().find_map(|step| {
+            let StepKind::Output(output) = &step.kind else { return None };
+            let id = output.call_id.as_str();
+            let command = commands.get(id).copied();
+            if outcomes.get(id).is_some_and(|outcome| !outcome.failed) {
+                overcome.extend(command);
             }
-            _ => None,
+            let is_open = command.is_none_or(|command| !overcome.contains(command));
+            let is_by_tool = !output.text.starts_with("aborted by user");
+            (output.failed() && is_open && is_by_tool && !output.text.trim().is_empty())
+                .then_some(output)
         })?;
         let lines: Vec<String> =
             failed.text.lines().map(flatten).filter(|line| line.len() >= 4).collect();
@@ -226,47 +235,55 @@ fn outcomes(visible: &[Step]) -> Outcomes<'_> {
     outcomes
 }
 
+/// What patches did to one file.
+#[derive(Debug, Default)]
+struct FileHistory {
+    paths: Vec<String>,
+    states: Vec<PatchAction>,
+    /// The file was there before the session: its first patch was no creation.
+    is_old: bool,
+}
+
 /// Replays the patches that were applied. A patch without an output by the cut is not counted.
 fn edited_files(visible: &[Step], outcomes: &Outcomes<'_>, transcript: &Transcript) -> Vec<Fact> {
     let mut order: Vec<String> = Vec::new();
-    let mut files: HashMap<String, (Vec<String>, Vec<PatchAction>)> = HashMap::new();
+    let mut files: HashMap<String, FileHistory> = HashMap::new();
     for call in visible.iter().filter_map(call_of) {
         let applied = outcomes.get(call.call_id.as_str()).is_some_and(|outcome| !outcome.failed);
-        if !applied {
-            continue;
-        }
-        for op in &call.patches {
+        for op in call.patches.iter().filter(|_| applied) {
             let key = comparable_path(&op.path, transcript).to_owned();
-            let (paths, states) = files.entry(key.clone()).or_insert_with(|| {
+            if !files.contains_key(&key) {
                 order.push(key.clone());
-                (Vec::new(), Vec::new())
-            });
-            for form in [op.path.clone(), key] {
-                if !paths.contains(&form) {
-                    paths.push(form);
-                }
             }
-            *states = next_states(states, op.action);
+            files.entry(key.clone()).or_default().patch([op.path.clone(), key], op.action);
         }
     }
     let fact = |key: &String| {
-        let (paths, states) = files.get(key)?.clone();
+        let FileHistory { paths, states, .. } = files.remove(key)?;
         Some(Fact::File { paths, states })
     };
     order.iter().filter_map(fact).collect()
 }
 
-/// What may truthfully be said of a file after one more patch.
-fn next_states(before: &[PatchAction], action: PatchAction) -> Vec<PatchAction> {
-    match action {
-        PatchAction::Edit if before.contains(&PatchAction::Create) => {
-            vec![PatchAction::Create, PatchAction::Edit]
+impl FileHistory {
+    fn patch(&mut self, forms: [String; 2], action: PatchAction) {
+        if self.states.is_empty() {
+            self.is_old = action != PatchAction::Create;
         }
-        // An added file that was there before (an overwrite) may be called edited as well.
-        PatchAction::Create if before.contains(&PatchAction::Edit) => {
-            vec![PatchAction::Create, PatchAction::Edit]
+        for form in forms {
+            if !self.paths.contains(&form) {
+                self.paths.push(form);
+            }
         }
-        action => vec![action],
+        let was_created = self.states.contains(&PatchAction::Create);
+        // Both words are true of a new file that was edited, and of an old one written anew.
+        let is_both = match action {
+            PatchAction::Edit => was_created,
+            PatchAction::Create => self.is_old || !self.states.is_empty(),
+            PatchAction::Delete => false,
+        };
+        self.states =
+            if is_both { vec![PatchAction::Create, PatchAction::Edit] } else { vec![action] };
     }
 }
 
@@ -288,18 +305,6 @@ fn call_of(step: &Step) -> Option<&Call> {
         StepKind::Call(call) => Some(call),
         _ => None,
     }
-}
-
-/// True when every part of a command line only looks.
-fn only_looks(command: &str) -> bool {
-    command.split("&&").flat_map(|part| part.split([';', '|'])).all(|part| {
-        let mut words = part.split_whitespace();
-        match words.next() {
-            Some("cd") | None => true,
-            Some("git") => words.next().is_some_and(|verb| GIT_LOOKING.contains(&verb)),
-            Some(word) => LOOKING.contains(&word),
-        }
-    })
 }
 
 #[cfg(test)]

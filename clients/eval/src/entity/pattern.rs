@@ -26,6 +26,13 @@ const EXTENSIONS: &str = r"(?x)\.(?:
     r|jl|pl|nix|cmake|mk|patch|diff|log|excalidraw|drawio|service|socket|example|sample|plist
 )$";
 
+/// First folders that make `folder/name` a path.
+const FOLDERS: [&str; 24] = [
+    "src", "lib", "libs", "app", "apps", "test", "tests", "docs", "doc", "packages", "crates",
+    "bin", "scripts", "examples", "specs", "spec", "config", "cmd", "internal", "pkg", "public",
+    "tools", "assets", "include",
+];
+
 /// Finds entities by regular expressions.
 #[derive(Debug)]
 pub struct PatternExtractor {
@@ -44,12 +51,13 @@ impl PatternExtractor {
 
     pub(super) fn extract(&self, text: &str, emit: &mut dyn FnMut(EntityKind, &str)) {
         for found in self.alternation.find_iter(text) {
+            let before = text[..found.start()].chars().next_back();
             let text = found.as_str();
             if text.starts_with("http") && text.contains("://") {
                 emit(EntityKind::Url, text.trim_end_matches(['.', ',', ';', ':']));
             } else if text.contains('/') {
-                self.emit_path(text, emit);
-            } else if let Some(kind) = self.classify(text) {
+                self.emit_path(text, before, emit);
+            } else if let Some(kind) = self.classify(text, before) {
                 emit(kind, text);
             } else if text.contains('.') {
                 text.split('.').filter(|part| is_identifier(part)).for_each(|part| {
@@ -59,27 +67,48 @@ impl PatternExtractor {
         }
     }
 
-    fn emit_path(&self, text: &str, emit: &mut dyn FnMut(EntityKind, &str)) {
+    /// Prose is full of slashes: what has no extension must look like folders.
+    fn emit_path(
+        &self,
+        text: &str,
+        before: Option<char>,
+        emit: &mut dyn FnMut(EntityKind, &str),
+    ) {
         let text = text.trim_end_matches(['.', '-']);
+        if is_fragment(before) {
+            return;
+        }
         let names: Vec<&str> = text.split('/').filter(|name| !name.is_empty()).collect();
+        let fits = |name: &&str| name.len() >= 2 && name.bytes().any(|b| b.is_ascii_alphabetic());
+        let is_dots = |name: &&str| name.bytes().all(|b| b == b'.');
         let is_rooted = text.starts_with(['/', '~', '.']);
-        let is_file = self.extension.is_match(text);
-        let has_letters = names.iter().all(|name| name.bytes().any(|b| b.is_ascii_alphabetic()));
-        let is_long = names.iter().all(|name| name.len() >= 2);
-        if is_file || (has_letters && is_long && (is_rooted || names.len() >= 2)) {
+        let is_lower = |name: &&str| !name.bytes().any(|b| b.is_ascii_uppercase());
+        let looks_like_folders = match names.as_slice() {
+            [] | [_] => false,
+            [first, _] => is_rooted || FOLDERS.contains(first) || first.contains(['-', '_', '.']),
+            _ => is_rooted || names.iter().any(is_lower),
+        };
+        let is_file = self.extension.is_match(text) && (names.len() >= 2 || is_rooted);
+        if is_file || (looks_like_folders && names.iter().all(|name| fits(name) || is_dots(name))) {
             emit(EntityKind::Path, text);
         }
     }
 
-    fn classify(&self, text: &str) -> Option<EntityKind> {
+    fn classify(&self, text: &str, before: Option<char>) -> Option<EntityKind> {
         if is_id(text) {
             Some(EntityKind::Id)
         } else if text.contains('.') {
-            self.extension.is_match(text).then_some(EntityKind::Path)
+            (self.extension.is_match(text) && !is_fragment(before)).then_some(EntityKind::Path)
         } else {
             is_identifier(text).then_some(EntityKind::Identifier)
         }
     }
+}
+
+/// True when what stands before makes the match the rest of something else: a glob, a variable,
+/// a template, a closing tag.
+fn is_fragment(before: Option<char>) -> bool {
+    before.is_some_and(|c| "*$}])>%<\\".contains(c))
 }
 
 /// `#12`, `ABC-12`, a UUID, or 7 to 64 hex digits with both letters and digits among them.
@@ -107,7 +136,9 @@ fn is_identifier(text: &str) -> bool {
         return false;
     }
     if word.contains('-') {
-        return word.split('-').count() >= 3 && !word.starts_with('-');
+        let lettered = |part: &&str| part.bytes().any(|b| b.is_ascii_alphabetic());
+        return word.split('-').filter(lettered).count() >= 3
+            && !word.starts_with(|c: char| c == '-' || c.is_ascii_digit());
     }
     let hump = word.as_bytes().windows(2).any(|pair| {
         pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase()

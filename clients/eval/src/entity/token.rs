@@ -9,8 +9,13 @@ fn is_delimiter(c: char) -> bool {
 }
 
 pub(super) fn extract(text: &str, emit: &mut dyn FnMut(EntityKind, &str)) {
+    let mut at = 0;
     for token in text.split(is_delimiter) {
-        if token.len() >= 4 {
+        let before = text[..at].chars().next_back();
+        at += token.len() + text[at + token.len()..].chars().next().map_or(0, char::len_utf8);
+        // The rest of a glob, a variable or a closing tag is no name.
+        let is_rest = before.is_some_and(|c| "*$>})]<%".contains(c)) && token.starts_with(['/', '.']);
+        if token.len() >= 4 && !is_rest {
             judge(token, emit);
         }
     }
@@ -54,16 +59,20 @@ fn judge_part(part: &str, emit: &mut dyn FnMut(EntityKind, &str)) {
 /// At least two named parts, mostly letters, and no part that is a lone letter (`s/a/b/`, `y/n`).
 fn is_path(part: &str, letters: usize) -> bool {
     let names = part.split('/').filter(|name| !name.is_empty());
-    let mut count = 0;
+    let (mut count, mut marks) = (0, 0);
     for name in names {
         count += 1;
+        marks += usize::from(name.contains(['.', '_', '-']));
         let is_dots = name.bytes().all(|b| b == b'.');
         if !is_dots && (name.chars().count() < 2 || !name.chars().any(char::is_alphabetic)) {
             return false;
         }
     }
+    // `either/or` and `A/B/C` are prose; a mark, an anchor or depth makes it a path.
     let is_anchored = part.starts_with(['/', '.', '~']);
-    letters * 2 > part.len() && (count >= 2 || (is_anchored && count == 1))
+    let starts_lower = part.starts_with(|c: char| c.is_lowercase());
+    let is_deep = count >= 3 && starts_lower;
+    letters * 2 > part.len() && count >= 2 && (is_anchored || marks > 0 || is_deep)
 }
 
 /// A lower-case suffix of one to five letters after the last dot, and a stem of letters.
@@ -92,7 +101,8 @@ fn is_code_name(name: &str) -> bool {
         return false;
     }
     if name.contains('-') {
-        return name.split('-').filter(|word| !word.is_empty()).count() >= 3
+        let is_word = |word: &&str| word.chars().any(char::is_alphabetic);
+        return name.split('-').filter(is_word).count() >= 3
             && name.chars().all(|c| c.is_alphanumeric() || c == '-' || c == '_');
     }
     if !name.chars().all(|c| c.is_alphanumeric() || c == '_') {

@@ -136,7 +136,10 @@ impl Call {
         for op in self.patches.clone() {
             self.add_argument(Origin::PatchPath, &op.path);
         }
-        let body: Vec<&str> = text.lines().filter(|line| !line.starts_with("*** ")).collect();
+        // A here-document's own words around the envelope are the shell's, not the patch's.
+        let from = text.find("*** Begin Patch").unwrap_or(0);
+        let envelope = text[from..].lines().take_while(|line| !line.starts_with("*** End Patch"));
+        let body: Vec<&str> = envelope.filter(|line| !line.starts_with("*** ")).collect();
         self.add_argument(Origin::PatchBody, &body.join("\n"));
     }
 

@@ -66,11 +66,8 @@ pub struct Histories {
 impl Histories {
     /// Renders a transcript that was parsed from truncated bytes.
     pub fn new(transcript: &Transcript, extractor: &Extractor) -> Self {
-        let outputs = transcript
-            .steps
-            .iter()
-            .filter(|step| matches!(step.kind, StepKind::Output(_)))
-            .count();
+        let outputs =
+            transcript.steps.iter().filter(|step| matches!(step.kind, StepKind::Output(_))).count();
         let mut this = Self {
             raw: String::new(),
             masked: String::new(),

@@ -89,10 +89,8 @@ pub fn distinct(identities: &[Identity]) -> Vec<usize> {
     let mut prefixes = BTreeSet::new();
     let mut kept = Vec::new();
     for identity in order {
-        let is_known_thread = identity
-            .thread_id
-            .as_ref()
-            .is_some_and(|id| !threads.insert(id.clone()));
+        let is_known_thread =
+            identity.thread_id.as_ref().is_some_and(|id| !threads.insert(id.clone()));
         let is_known_prefix = !prefixes.insert(identity.prefix);
         if !is_known_thread && !is_known_prefix {
             kept.push(identity.number);

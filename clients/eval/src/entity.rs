@@ -28,8 +28,7 @@ pub enum EntityKind {
 
 impl EntityKind {
     /// All kinds, in the order of reports.
-    pub const ALL: [Self; 5] =
-        [Self::Path, Self::Command, Self::Identifier, Self::Id, Self::Url];
+    pub const ALL: [Self; 5] = [Self::Path, Self::Command, Self::Identifier, Self::Id, Self::Url];
 
     /// The word used in tables.
     pub fn name(self) -> &'static str {

@@ -177,13 +177,13 @@ impl Scorer {
         report: &mut ReportBuilder,
     ) {
         report.cut(&question.gold, &question.facts);
-        let histories = options.baselines.then(|| {
-            Histories::new(&Transcript::parse(question.cut.bytes), &self.extractors[0])
-        });
+        let histories = options
+            .baselines
+            .then(|| Histories::new(&Transcript::parse(question.cut.bytes), &self.extractors[0]));
         for &budget in &options.budgets {
             let limit = usize::try_from(budget.saturating_mul(4)).unwrap_or(usize::MAX);
             let text = view(&question.cut, budget).unwrap_or_else(|reason| {
-                report.failed_view(question.cut.session, reason);
+                report.failed_view(question.cut.session, &reason);
                 String::new()
             });
             if text.len() > limit {
@@ -191,13 +191,13 @@ impl Scorer {
             }
             let misses = options.misses.then_some(&mut *report);
             let score = self.score(question, head(&text, limit), budget, misses);
-            report.score(&key(question, VIEW_NAME, budget), score);
+            report.score(&key(question, VIEW_NAME, budget), &score);
             let Some(histories) = &histories else { continue };
             for baseline in Baseline::ALL {
                 let gold = &question.gold[&ExtractorKind::Regex];
                 let text = histories.view(baseline, limit, gold, &question.facts);
                 let score = self.score(question, &text, budget, None);
-                report.score(&key(question, baseline.name(), budget), score);
+                report.score(&key(question, baseline.name(), budget), &score);
             }
         }
     }
@@ -216,7 +216,12 @@ impl Scorer {
                 let is_kept = view.names(&gold.entity);
                 score.name(*extractor, gold, is_kept);
                 if !is_kept && let Some(report) = misses.as_deref_mut() {
-                    report.miss(Miss::name(question.cut, question.place, budget, (*extractor, gold)));
+                    report.miss(Miss::name(
+                        question.cut,
+                        question.place,
+                        budget,
+                        (*extractor, gold),
+                    ));
                 }
             }
         }

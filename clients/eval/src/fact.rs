@@ -207,11 +207,8 @@ impl FactReader {
             failed.text.lines().map(flatten).filter(|line| line.len() >= 4).collect();
         let telling: Vec<String> =
             lines.iter().filter(|line| self.error_line.is_match(line)).cloned().collect();
-        let lines = if telling.is_empty() {
-            lines.into_iter().rev().take(3).collect()
-        } else {
-            telling
-        };
+        let lines =
+            if telling.is_empty() { lines.into_iter().rev().take(3).collect() } else { telling };
         (!lines.is_empty()).then_some(Fact::Error(lines))
     }
 }

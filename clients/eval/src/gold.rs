@@ -81,10 +81,11 @@ impl Index {
                     index.context.push_str(&flatten(text));
                 }
                 StepKind::User { text, .. } | StepKind::Assistant(text) => {
-                    extractor.extract(text, transcript, &mut |entity| index.occurs(entity, number));
+                    index.read(text, number, (transcript, extractor));
                 }
-                StepKind::Output(output) => extractor
-                    .extract(&output.text, transcript, &mut |entity| index.occurs(entity, number)),
+                StepKind::Output(output) => {
+                    index.read(&output.text, number, (transcript, extractor));
+                }
                 StepKind::Call(call) => {
                     index.calls.push(number);
                     let uses = uses_of(&call.arguments, transcript, extractor);
@@ -136,6 +137,11 @@ impl Index {
         gold
     }
 
+    fn read(&mut self, text: &str, step: usize, by: (&Transcript, &Extractor)) {
+        let (transcript, extractor) = by;
+        extractor.extract(text, transcript, &mut |entity| self.occurs(entity, step));
+    }
+
     fn occurs(&mut self, entity: Entity, step: usize) {
         let steps = self.occurrences.entry(entity).or_default();
         if steps.last() != Some(&step) {
@@ -143,7 +149,12 @@ impl Index {
         }
     }
 
-    fn last_seen(&self, entity: &Entity, hidden: usize, transcript: &Transcript) -> Option<LastSeen> {
+    fn last_seen(
+        &self,
+        entity: &Entity,
+        hidden: usize,
+        transcript: &Transcript,
+    ) -> Option<LastSeen> {
         let steps = self.occurrences.get(entity)?;
         let before = &steps[..steps.partition_point(|&step| step < hidden)];
         let last = *before.last()?;
@@ -164,7 +175,8 @@ impl Index {
         between: std::ops::Range<usize>,
         transcript: &Transcript,
     ) -> bool {
-        let observations = || between.clone().filter(|&step| transcript.steps[step].is_observation());
+        let observations =
+            || between.clone().filter(|&step| transcript.steps[step].is_observation());
         let steps = self.occurrences.get(entity).map(Vec::as_slice).unwrap_or_default();
         let from = steps.partition_point(|&step| step < between.start);
         let indexed = steps[from..].iter().take_while(|&&step| step < between.end);
@@ -210,4 +222,3 @@ fn role(kind: &StepKind) -> Role {
         StepKind::Output(_) => Role::Output,
     }
 }
-

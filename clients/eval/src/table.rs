@@ -12,9 +12,8 @@ impl Report {
     /// All views and budgets, then the view in question by kind, distance and fact.
     pub fn table(&self) -> String {
         let mut text = String::new();
-        // Writing to a string cannot fail; the results are dropped on purpose.
-        let _: Result<(), _> = self.write(&mut text);
-        text
+        // Writing to a string cannot fail.
+        self.write(&mut text).map(|()| text).unwrap_or_default()
     }
 
     fn write(&self, out: &mut String) -> std::fmt::Result {
@@ -41,7 +40,16 @@ impl Report {
         writeln!(
             out,
             "\n{:<15} {:>6} {:>6} {:>6} {:>13} {:>9} {:>7} {:>6}  {:>6} {:>7}",
-            "view", "tokens", "score", "FRR", "95 %", "/session", "FRR tok", "BFR", "edited", "request"
+            "view",
+            "tokens",
+            "score",
+            "FRR",
+            "95 %",
+            "/session",
+            "FRR tok",
+            "BFR",
+            "edited",
+            "request"
         )?;
         for measure in self.measures.iter().filter(|m| m.extractor == ExtractorKind::Regex) {
             self.line(out, measure)?;

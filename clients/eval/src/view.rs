@@ -18,7 +18,8 @@ impl View {
         let lines: Vec<String> = text.lines().map(flatten).filter(|l| !l.is_empty()).collect();
         let mut flat = lines.join(" ");
         if flat.contains('\\') {
-            let unescaped = flatten(&flat.replace("\\n", " ").replace("\\\"", "\"").replace("\\\\", "\\"));
+            let unescaped =
+                flatten(&flat.replace("\\n", " ").replace("\\\"", "\"").replace("\\\\", "\\"));
             flat = format!("{flat} {unescaped}");
         }
         Self { lines, flat }

@@ -68,12 +68,7 @@ impl PatternExtractor {
     }
 
     /// Prose is full of slashes: what has no extension must look like folders.
-    fn emit_path(
-        &self,
-        text: &str,
-        before: Option<char>,
-        emit: &mut dyn FnMut(EntityKind, &str),
-    ) {
+    fn emit_path(&self, text: &str, before: Option<char>, emit: &mut dyn FnMut(EntityKind, &str)) {
         let text = text.trim_end_matches(['.', '-']);
         if is_fragment(before) {
             return;
@@ -82,6 +77,8 @@ impl PatternExtractor {
         let fits = |name: &&str| name.len() >= 2 && name.bytes().any(|b| b.is_ascii_alphabetic());
         let is_dots = |name: &&str| name.bytes().all(|b| b == b'.');
         let is_rooted = text.starts_with(['/', '~', '.']);
+        // Short folders are common at the top: `/mnt/d/…`, `/home/u/…`.
+        let is_deep = is_rooted && names.len() >= 3;
         let is_lower = |name: &&str| !name.bytes().any(|b| b.is_ascii_uppercase());
         let looks_like_folders = match names.as_slice() {
             [] | [_] => false,
@@ -89,7 +86,10 @@ impl PatternExtractor {
             _ => is_rooted || names.iter().any(is_lower),
         };
         let is_file = self.extension.is_match(text) && (names.len() >= 2 || is_rooted);
-        if is_file || (looks_like_folders && names.iter().all(|name| fits(name) || is_dots(name))) {
+        if is_file
+            || (looks_like_folders
+                && names.iter().all(|name| is_deep || fits(name) || is_dots(name)))
+        {
             emit(EntityKind::Path, text);
         }
     }
@@ -140,8 +140,9 @@ fn is_identifier(text: &str) -> bool {
         return word.split('-').filter(lettered).count() >= 3
             && !word.starts_with(|c: char| c == '-' || c.is_ascii_digit());
     }
-    let hump = word.as_bytes().windows(2).any(|pair| {
-        pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase()
-    });
+    let hump = word
+        .as_bytes()
+        .windows(2)
+        .any(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase());
     word.contains('_') || hump
 }

@@ -14,7 +14,8 @@ pub(super) fn extract(text: &str, emit: &mut dyn FnMut(EntityKind, &str)) {
         let before = text[..at].chars().next_back();
         at += token.len() + text[at + token.len()..].chars().next().map_or(0, char::len_utf8);
         // The rest of a glob, a variable or a closing tag is no name.
-        let is_rest = before.is_some_and(|c| "*$>})]<%".contains(c)) && token.starts_with(['/', '.']);
+        let is_rest =
+            before.is_some_and(|c| "*$>})]<%".contains(c)) && token.starts_with(['/', '.']);
         if token.len() >= 4 && !is_rest {
             judge(token, emit);
         }
@@ -26,7 +27,8 @@ fn judge(token: &str, emit: &mut dyn FnMut(EntityKind, &str)) {
         emit(EntityKind::Url, token.trim_end_matches(['.', ',', ':', ';']));
         return;
     }
-    let token = token.trim_matches([':', '.', '-', '+', '@']).trim_start_matches("//");
+    let token = token.trim_start_matches([':', '-', '+', '@']).trim_start_matches("//");
+    let token = token.trim_end_matches([':', '.', '-', '+', '@']);
     // `file.rs:12:3` names the file; `key:value` is two tokens.
     for (index, part) in token.split(':').enumerate() {
         let is_position = index > 0 && part.bytes().all(|b| b.is_ascii_digit());
@@ -56,23 +58,21 @@ fn judge_part(part: &str, emit: &mut dyn FnMut(EntityKind, &str)) {
     }
 }
 
-/// At least two named parts, mostly letters, and no part that is a lone letter (`s/a/b/`, `y/n`).
+/// At least two named parts, mostly letters; without an anchor no part is a lone letter
+/// (`s/a/b/`, `y/n`), and a mark or depth must tell it from prose (`either/or`, `A/B/C`).
 fn is_path(part: &str, letters: usize) -> bool {
-    let names = part.split('/').filter(|name| !name.is_empty());
-    let (mut count, mut marks) = (0, 0);
-    for name in names {
+    let is_anchored = part.starts_with(['/', '.', '~']);
+    let (mut count, mut marks, mut blanks) = (0, 0, 0);
+    for name in part.split('/').filter(|name| !name.is_empty()) {
+        let is_dots = name.bytes().all(|b| b == b'.');
+        let is_word = name.chars().count() >= 2 && name.chars().any(char::is_alphabetic);
         count += 1;
         marks += usize::from(name.contains(['.', '_', '-']));
-        let is_dots = name.bytes().all(|b| b == b'.');
-        if !is_dots && (name.chars().count() < 2 || !name.chars().any(char::is_alphabetic)) {
-            return false;
-        }
+        blanks += usize::from(!is_dots && !is_word);
     }
-    // `either/or` and `A/B/C` are prose; a mark, an anchor or depth makes it a path.
-    let is_anchored = part.starts_with(['/', '.', '~']);
-    let starts_lower = part.starts_with(|c: char| c.is_lowercase());
-    let is_deep = count >= 3 && starts_lower;
-    letters * 2 > part.len() && count >= 2 && (is_anchored || marks > 0 || is_deep)
+    let is_deep = count >= 3 && part.starts_with(|c: char| c.is_lowercase());
+    let is_named = blanks == 0 || (is_anchored && count >= 3);
+    is_named && letters * 2 > part.len() && count >= 2 && (is_anchored || marks > 0 || is_deep)
 }
 
 /// A lower-case suffix of one to five letters after the last dot, and a stem of letters.

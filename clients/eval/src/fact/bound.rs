@@ -45,25 +45,31 @@ impl Words {
                 (PatchAction::Delete, Regex::new(r"(?i)\b(?:deleted|removed)\b")?),
             ],
             plans: [
-                (PlanState::Pending, Regex::new(r"(?i)\b(?:pending|todo|open|not started)\b|\[ \]")?),
+                (
+                    PlanState::Pending,
+                    Regex::new(r"(?i)\b(?:pending|todo|open|not started)\b|\[ \]")?,
+                ),
                 (
                     PlanState::InProgress,
-                    Regex::new(r"(?i)\b(?:in[_ -]progress|active|current|doing|now)\b|\[[>~/*-]\]")?,
+                    Regex::new(
+                        r"(?i)\b(?:in[_ -]progress|active|current|doing|now)\b|\[[>~/*-]\]",
+                    )?,
                 ),
                 (PlanState::Completed, Regex::new(r"(?i)\b(?:completed?|done|finished)\b|\[x\]")?),
             ],
             success: Regex::new(r"(?i)\b(?:ok|pass(?:ed|es)?|succeeded|success|green)\b|[✓✔]")?,
             failure: Regex::new(r"(?i)\b(?:fail(?:ed|s|ure)?|error|red|non-?zero)\b|[✗✘]")?,
-            code: Regex::new(r"(?i)\b(?:exit(?:ed)?|code|status|rc)\b[ =:a-z]{0,12}(-?\d+)\b|→ ?(-?\d+)\b")?,
+            code: Regex::new(
+                r"(?i)\b(?:exit(?:ed)?|code|status|rc)\b[ =:a-z]{0,12}(-?\d+)\b|→ ?(-?\d+)\b",
+            )?,
         })
     }
 }
 
 /// True when `view`, made for `budget_tokens`, states the fact.
 pub fn holds(view: &View, fact: &Fact, budget_tokens: u64, words: &Words) -> bool {
-    let status = |command: &str| {
-        beside(view, Subject::Text(command), |side| nearest_status(side, words))
-    };
+    let status =
+        |command: &str| beside(view, Subject::Text(command), |side| nearest_status(side, words));
     match fact {
         Fact::File { paths, states } => paths.iter().any(|path| {
             let said = beside(view, Subject::Path(path), |side| nearest(side, &words.files));
@@ -178,7 +184,8 @@ impl<'a> Side<'a> {
 }
 
 fn nearest<T: Copy>(side: Side<'_>, classes: &[(T, Regex)]) -> Option<T> {
-    let found = classes.iter().filter_map(|(class, pattern)| Some((side.nearest(pattern)?.0, *class)));
+    let found =
+        classes.iter().filter_map(|(class, pattern)| Some((side.nearest(pattern)?.0, *class)));
     found.min_by_key(|(distance, _)| *distance).map(|(_, class)| class)
 }
 

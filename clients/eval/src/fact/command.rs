@@ -45,13 +45,22 @@ pub(super) fn only_looks(command: &str) -> bool {
     segments(command).into_iter().all(|part| {
         let mut words = part.split_whitespace().skip_while(|word| is_assignment(word));
         match words.next() {
-            Some("git") => words
-                .find(|word| !word.starts_with('-'))
-                .is_some_and(|verb| GIT_LOOKING.contains(&verb)),
+            Some("git") => git_verb(words).is_some_and(|verb| GIT_LOOKING.contains(&verb)),
             Some(word) => LOOKING.contains(&word),
             None => true,
         }
     })
+}
+
+/// The first word that is no option; `-C` takes a folder with it.
+fn git_verb<'a>(mut words: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    loop {
+        match words.next()? {
+            "-C" | "-c" => words.next()?,
+            word if word.starts_with('-') => continue,
+            verb => return Some(verb),
+        };
+    }
 }
 
 fn is_assignment(word: &str) -> bool {

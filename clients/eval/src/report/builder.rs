@@ -149,7 +149,7 @@ impl ReportBuilder {
     }
 
     /// A view could not be made.
-    pub fn failed_view(&mut self, session: &str, reason: String) {
+    pub fn failed_view(&mut self, session: &str, reason: &str) {
         self.report.corpus.failed_view_count += 1;
         let reason = format!("{session}: {reason}");
         push_bounded(&mut self.report.corpus.failed_views, reason, REASONS_MAX);
@@ -166,7 +166,7 @@ impl ReportBuilder {
     }
 
     /// Adds one cut under one view and budget.
-    pub fn score(&mut self, key: &ScoreKey<'_>, score: CutScore) {
+    pub fn score(&mut self, key: &ScoreKey<'_>, score: &CutScore) {
         if !self.order.contains(&key.view) {
             self.order.push(key.view);
         }
@@ -174,7 +174,7 @@ impl ReportBuilder {
         let sessions = self.scores.entry((key.view, key.budget_tokens)).or_default();
         let total = sessions.entry(session).or_default();
         total.cuts += 1;
-        total.score.add(&score);
+        total.score.add(score);
     }
 
     /// Makes the totals.
@@ -188,7 +188,8 @@ impl ReportBuilder {
                 self.report.rows.extend(rows(view, *budget, sessions));
             }
         }
-        let sessions: BTreeSet<&SessionKey> = self.scores.values().flat_map(BTreeMap::keys).collect();
+        let sessions: BTreeSet<&SessionKey> =
+            self.scores.values().flat_map(BTreeMap::keys).collect();
         let repositories: BTreeSet<&str> = sessions.iter().map(|key| key.0.as_str()).collect();
         self.report.corpus.scored = sessions.len();
         self.report.corpus.repositories = repositories.len();

@@ -22,7 +22,9 @@ impl Output {
         let call_id = super::string(item, "call_id");
         let (text, exit_code) = match item.get("output") {
             Some(Value::String(text)) => decode(text),
-            Some(Value::Array(_)) => decode(&parts(item.get("output")).collect::<Vec<_>>().join("\n")),
+            Some(Value::Array(_)) => {
+                decode(&parts(item.get("output")).collect::<Vec<_>>().join("\n"))
+            }
             Some(object @ Value::Object(_)) => decode_object(object),
             Some(other) => (other.to_string(), None),
             None => (item.get("tools").map(Value::to_string).unwrap_or_default(), None),
@@ -54,7 +56,8 @@ fn decode(text: &str) -> (String, Option<i64>) {
     {
         return decode_object(&object);
     }
-    let is_framed = ["Exit code: ", "Chunk ID: ", "Wall time: "].iter().any(|s| text.starts_with(s));
+    let is_framed =
+        ["Exit code: ", "Chunk ID: ", "Wall time: "].iter().any(|s| text.starts_with(s));
     if !is_framed {
         return (text.to_owned(), None);
     }

@@ -11,6 +11,7 @@ mod compaction;
 mod completions;
 mod doctor;
 mod down;
+mod eval;
 mod expand;
 mod man;
 mod status;
@@ -37,6 +38,7 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Checkpoint(checkpoint::CheckpointCommand),
     Doctor(doctor::DoctorArgs),
+    Eval(eval::EvalArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
 }
@@ -53,6 +55,7 @@ pub(crate) async fn run(command: Command, session: &Session) -> Result<(), Failu
         Command::Compaction(command) => compaction::run(command, session).await,
         Command::Checkpoint(command) => checkpoint::run(command, session).await,
         Command::Doctor(args) => doctor::run(args, session).await,
+        Command::Eval(args) => eval::run(args, session).await,
         Command::Completions(args) => completions::run(&args, session),
         Command::Man(args) => man::run(&args, session),
     }

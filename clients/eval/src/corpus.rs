@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use serde_json::Value;
+
 use crate::transcript::{StepKind, Transcript};
 
 /// One rollout file.
@@ -41,6 +43,19 @@ impl Corpus for [Session] {
     fn load(&self, number: usize) -> Result<Session, String> {
         self.get(number).cloned().ok_or_else(|| format!("there is no session {number}"))
     }
+}
+
+/// Lines at the start of a file among which its header stands.
+const HEADER_LINES: usize = 20;
+
+/// The repository a rollout belongs to: its remote as the header names it, else its folder.
+pub fn repository_of(bytes: &[u8]) -> Option<String> {
+    bytes.split(|&byte| byte == b'\n').take(HEADER_LINES).find_map(|line| {
+        let line: Value = serde_json::from_slice(line).ok()?;
+        let header = line.get("payload").unwrap_or(&line);
+        let remote = header.get("git").and_then(|git| git.get("repository_url"));
+        remote.or_else(|| header.get("cwd"))?.as_str().map(str::to_owned)
+    })
 }
 
 /// What tells copies apart: checkpoints of one session share the thread id, forks that copied

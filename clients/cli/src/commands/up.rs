@@ -76,7 +76,7 @@ async fn report(client: &Client, log: Option<&Path>, session: &Session) -> Resul
 }
 
 /// Beside this program, as installed together; else on the `PATH`.
-fn find_program() -> Result<PathBuf, Failure> {
+pub(super) fn find_program() -> Result<PathBuf, Failure> {
     let own = std::env::current_exe().and_then(std::fs::canonicalize).ok();
     let beside = own.as_deref().and_then(Path::parent).map(|folder| folder.join(PROGRAM));
     let path = std::env::var_os("PATH").unwrap_or_default();

@@ -3,6 +3,7 @@
 
 mod bench;
 mod daemon;
+mod eval;
 mod place;
 mod process;
 mod sample;
@@ -30,6 +31,8 @@ enum Task {
     Test(suite::Options),
     /// Measures the release daemon over its socket; prints ratios, judges nothing
     Bench(bench::Options),
+    /// Scores what views keep of what the agent needed next, on a folder of rollouts
+    Eval(eval::Options),
 }
 
 fn main() -> ExitCode {
@@ -37,6 +40,7 @@ fn main() -> ExitCode {
         Task::Up(options) => up::run(&options),
         Task::Test(options) => suite::run(&options),
         Task::Bench(options) => bench::run(&options),
+        Task::Eval(options) => eval::run(&options),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -106,9 +106,9 @@ impl ClientError {
     /// Reads the two ends that did not agree out of a refused handshake.
     pub(crate) fn from_handshake(error: Self) -> Self {
         let Self::Refused(wire) = &error else { return error };
-        let update =
-            wire.data.as_ref().and_then(|data| data.detail.as_ref()?.get("update").cloned());
-        match update.and_then(|end| serde_json::from_value(end).ok()) {
+        let detail = wire.data.as_ref().and_then(|data| data.detail.as_ref());
+        let older = detail.and_then(|detail| detail.get("disagreement").cloned());
+        match older.and_then(|end| serde_json::from_value(end).ok()) {
             Some(Disagreement::ClientTooOld) => Self::TooOld(wire.message.clone()),
             Some(Disagreement::DaemonTooOld) => Self::TooNew(wire.message.clone()),
             None => error,

@@ -39,11 +39,11 @@ async fn nobody_there_names_the_socket_and_how_to_start_it() {
 
 #[tokio::test]
 async fn two_ends_without_a_common_revision_say_which_one_is_behind() {
-    let refuse = |update: &'static str| {
+    let refuse = |older: &'static str| {
         examples().on("initialize", move |_| {
             let error =
                 WireError::new(ErrorKind::VersionUnsupported, "revisions 2 to 3 are spoken");
-            Reply::Error(error.with_detail(json!({ "update": update })))
+            Reply::Error(error.with_detail(json!({ "disagreement": older })))
         })
     };
     let newer = Daemon::start(refuse("client_too_old"));

@@ -1,1 +1,43 @@
-//! Placeholder.
+//! What a compacted view keeps of what the agent needed next.
+//!
+//! A session that really happened is cut at some point; a view is made of what came before; the
+//! scorer looks at what the agent then did. No model judges anything: text goes in, numbers come
+//! out, and the same text gives the same numbers.
+//!
+//! Two measures, of which the smaller counts:
+//!
+//! - **FRR@N**, future-reference recall: of the names (paths, whole commands, identifiers, ids,
+//!   URLs) in the arguments of the next 80 tool calls that the agent had met before the cut and
+//!   was not shown again in between, how many are in a view of N tokens.
+//! - **BFR@N**, bound-fact recall: of the facts that hold at the cut (files with their state,
+//!   commands with their exit status, tests with pass or fail, plan steps with their state, the
+//!   last request, the last error), how many the view states *with their meaning*. A heap of
+//!   names scores well on the first measure and badly on this one.
+//!
+//! [`evaluate`] runs it: sessions from a [`Corpus`], views from a closure that is given only the
+//! bytes before the cut.
+
+mod baseline;
+mod corpus;
+mod cut;
+mod entity;
+mod evaluate;
+mod fact;
+mod gold;
+mod random;
+mod report;
+mod table;
+mod tally;
+mod transcript;
+mod view;
+
+pub use baseline::Baseline;
+pub use corpus::{Corpus, Session, repository_of};
+pub use cut::{CUT_PERCENTS, Cut};
+pub use entity::{Entity, EntityKind, ExtractorKind};
+pub use evaluate::{EvalError, GOLD_MIN, Options, VIEW_NAME, ViewMaker, evaluate};
+pub use fact::FactKind;
+pub use gold::{HORIZON_CALLS, Role};
+pub use report::{CorpusSummary, GoldSummary, Measure, Miss, MissedName, Report, SessionRow};
+pub use tally::Tally;
+pub use transcript::{Origin, Transcript};

@@ -20,7 +20,7 @@ const MAY_KNOW: &[(&str, &[&str], &[&str])] = &[
     ("longhaul-client", &["longhaul-protocol"], &[]),
     ("longhaul-cli", &["longhaul-client", "longhaul-protocol", "longhaul-eval"], &[]),
     ("longhaul-eval", &[], &[]),
-    ("xtask", &[], &[]),
+    ("xtask", &["longhaul-core", "longhaul-eval"], &[]),
 ];
 
 #[test]

@@ -1,0 +1,117 @@
+//! The command line: global flags, the list of commands, and the help that teaches both.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::builder::Styles;
+use clap::builder::styling::AnsiColor;
+use clap::error::ErrorKind;
+use clap::{Parser, ValueEnum};
+
+use crate::commands::Command;
+use crate::failure::USAGE;
+
+const STYLES: Styles = Styles::styled()
+    .header(AnsiColor::Green.on_default().bold())
+    .usage(AnsiColor::Green.on_default().bold())
+    .literal(AnsiColor::Cyan.on_default());
+
+/// The heading of what every command takes.
+const GLOBAL: &str = "Global options";
+
+const AFTER_HELP: &str = "\
+Examples:
+  longhaul up                       start the daemon, if it is not running
+  longhaul thread list              what it has read
+  longhaul compact                  compact the newest thread of this folder
+  longhaul compact --max-tokens 2000 --view-only > handoff.md
+  longhaul expand HANDLE            the exact items behind a handle of a receipt
+  longhaul doctor                   when something does not work
+
+THREAD may be left out (the newest thread of this folder, else the newest of all) or shortened to \
+any beginning that only one thread has. Every command takes --json for scripts.
+
+Exit codes: 0 done, 1 the daemon said no, 64 wrong use, 69 no daemon, 70 internal, 75 try later, \
+78 something a person must change.";
+
+/// Keeps coding agents on course over the long haul.
+///
+/// The daemon longhauld reads the transcripts your coding agents write and keeps a checkpoint of every
+/// thread ready. This program asks it: for a compacted view of a thread, for what a compaction left out,
+/// for how it is.
+#[derive(Debug, Parser)]
+#[command(name = "longhaul", version, styles = STYLES, after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    /// Socket of the daemon [default: $LONGHAUL_SOCKET, else $XDG_RUNTIME_DIR/longhaul/v1.sock]
+    #[arg(long, global = true, value_name = "PATH", help_heading = GLOBAL)]
+    pub(crate) socket: Option<PathBuf>,
+    /// Print the daemon's answer as one line of JSON
+    #[arg(long, global = true, help_heading = GLOBAL)]
+    pub(crate) json: bool,
+    /// Use colours: auto (on a terminal, unless NO_COLOR is set), always or never
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_possible_values = true, help_heading = GLOBAL)]
+    pub(crate) color: ColorWhen,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// When to use colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ColorWhen {
+    /// On a terminal, unless `NO_COLOR` is set
+    Auto,
+    /// Also into a pipe or file
+    Always,
+    /// Not at all
+    Never,
+}
+
+/// A command line that is not run: wrong, or a question for help.
+pub(crate) struct Refused(clap::Error);
+
+impl Args {
+    pub(crate) fn from_command_line() -> Result<Self, Refused> {
+        Self::try_parse().map_err(Refused)
+    }
+}
+
+impl Refused {
+    /// Prints it where it belongs and says how the process ends.
+    pub(crate) fn print(&self) -> ExitCode {
+        // A reader that is gone needs no message.
+        self.0.print().unwrap_or_default();
+        match self.0.kind() {
+            ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => ExitCode::SUCCESS,
+            _ => ExitCode::from(USAGE),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_teaches_with_an_example() {
+        fn check(command: &clap::Command, path: &str) {
+            if !command.has_subcommands() {
+                let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+                assert!(
+                    help.contains(&format!("{path} ")) || help.contains(&format!("{path}\n")),
+                    "{path}"
+                );
+            }
+            for inner in command.get_subcommands() {
+                check(inner, &format!("{path} {}", inner.get_name()));
+            }
+        }
+        check(&Args::command(), "longhaul");
+    }
+}

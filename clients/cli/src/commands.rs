@@ -1,0 +1,62 @@
+//! The closed list of commands, one file each. A command calls the daemon and prints a page.
+
+use clap::Subcommand;
+
+use crate::failure::Failure;
+use crate::session::Session;
+
+mod checkpoint;
+mod compact;
+mod compaction;
+mod completions;
+mod doctor;
+mod down;
+mod eval;
+mod expand;
+mod man;
+mod status;
+mod thread;
+mod undo;
+mod up;
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Up(up::UpArgs),
+    Down(down::DownArgs),
+    Status(status::StatusArgs),
+    /// List and show threads, the conversations of your agents
+    #[command(subcommand)]
+    Thread(thread::ThreadCommand),
+    Compact(compact::CompactArgs),
+    Expand(expand::ExpandArgs),
+    Undo(undo::UndoArgs),
+    /// List and show compactions that were made
+    #[command(subcommand)]
+    Compaction(compaction::CompactionCommand),
+    /// Show what is known about a thread
+    #[command(subcommand)]
+    Checkpoint(checkpoint::CheckpointCommand),
+    Doctor(doctor::DoctorArgs),
+    Eval(eval::EvalArgs),
+    Completions(completions::CompletionsArgs),
+    Man(man::ManArgs),
+}
+
+pub(crate) async fn run(command: Command, session: &Session) -> Result<(), Failure> {
+    match command {
+        Command::Up(args) => up::run(args, session).await,
+        Command::Down(args) => down::run(args, session).await,
+        Command::Status(args) => status::run(args, session).await,
+        Command::Thread(command) => thread::run(command, session).await,
+        Command::Compact(args) => compact::run(args, session).await,
+        Command::Expand(args) => expand::run(args, session).await,
+        Command::Undo(args) => undo::run(args, session).await,
+        Command::Compaction(command) => compaction::run(command, session).await,
+        Command::Checkpoint(command) => checkpoint::run(command, session).await,
+        Command::Doctor(args) => doctor::run(args, session).await,
+        Command::Eval(args) => eval::run(args, session).await,
+        Command::Completions(args) => completions::run(&args, session),
+        Command::Man(args) => man::run(&args, session),
+    }
+}

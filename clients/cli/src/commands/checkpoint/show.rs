@@ -1,0 +1,64 @@
+//! `longhaul checkpoint show`.
+
+use clap::Args;
+use longhaul_protocol::checkpoint::{Get, GetParams, GetResult, View, ViewParams, ViewResult};
+
+use crate::failure::Failure;
+use crate::progress::while_waiting;
+use crate::select;
+use crate::session::{Page, Session};
+use crate::style::{Style, count};
+
+/// Show the checkpoint of a thread: what an agent would be told after a compaction
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  longhaul checkpoint show
+  longhaul checkpoint show 0199a213 --max-tokens 500
+  longhaul checkpoint show --as-of 1200       as it was after that line of the transcript
+  longhaul checkpoint show --state | jq .plan")]
+pub(crate) struct ShowArgs {
+    /// The thread, or the beginning of its id
+    thread: Option<String>,
+    /// Tokens the text may have
+    #[arg(long, value_name = "N", conflicts_with = "state")]
+    max_tokens: Option<u64>,
+    /// As it was after the item of this seq
+    #[arg(long, value_name = "SEQ")]
+    as_of: Option<u64>,
+    /// The structured state as JSON instead of its text
+    #[arg(long)]
+    state: bool,
+}
+
+pub(crate) async fn run(args: ShowArgs, session: &Session) -> Result<(), Failure> {
+    let client = session.connect().await?;
+    let thread = select::thread(&client, args.thread.as_deref()).await?;
+    select::catch_up(&client, &thread, session).await;
+    let (thread_id, as_of) = (thread.thread_id, args.as_of);
+    if args.state {
+        let state = client.call::<Get>(GetParams { thread_id, as_of });
+        return session.print(&while_waiting("reading the checkpoint", state).await?);
+    }
+    let params = ViewParams { thread_id, as_of, max_tokens: args.max_tokens, caps: None };
+    let view = while_waiting("reading the checkpoint", client.call::<View>(params)).await?;
+    session.print(&view)?;
+    session.note(&session.style.dim(&format!(
+        "{} tokens, up to line {}",
+        count(view.tokens),
+        count(view.seq)
+    )));
+    Ok(())
+}
+
+impl Page for ViewResult {
+    fn text(&self, _: &Style) -> String {
+        self.text.trim_end().to_owned() + "\n"
+    }
+}
+
+impl Page for GetResult {
+    fn text(&self, _: &Style) -> String {
+        format!("{:#}\n", self.checkpoint)
+    }
+}

@@ -1,0 +1,148 @@
+//! `longhaul compact`: compact a thread and show what came of it.
+
+use clap::{Args, ValueEnum};
+use longhaul_protocol::compaction::{Run, RunParams, RunResult, Strategy, Total};
+use serde::Serialize;
+
+use crate::failure::Failure;
+use crate::progress::while_waiting;
+use crate::select;
+use crate::session::{Page, Session};
+use crate::style::{Style, count, counted, duration, tokens};
+
+/// Compact a thread: a short view to go on from, and a receipt of what was left out
+///
+/// The thread's own transcript is not changed. What was left out stays within reach: every entry of the
+/// receipt has a handle for longhaul expand, and longhaul undo gives the old history back.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  longhaul compact                                 the newest thread of this folder
+  longhaul compact 0199a213 --max-tokens 2000
+  longhaul compact --view-only > handoff.md        only the text
+  longhaul compact --json | jq '.receipt.dropped[0].handle'")]
+pub(crate) struct CompactArgs {
+    /// The thread, or the beginning of its id
+    thread: Option<String>,
+    /// Tokens the view may have; never exceeded
+    #[arg(long, value_name = "N")]
+    max_tokens: Option<u64>,
+    /// How to compact
+    #[arg(long, value_name = "NAME", default_value = "auto")]
+    strategy: StrategyName,
+    /// As the thread was after the item of this seq
+    #[arg(long, value_name = "SEQ")]
+    as_of: Option<u64>,
+    /// Print the view and nothing else
+    #[arg(long)]
+    view_only: bool,
+}
+
+/// How to compact.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum StrategyName {
+    /// The best that is configured
+    Auto,
+    /// From the folded checkpoint: no model, cannot fail
+    Checkpoint,
+    /// A summary written by a model
+    Summary,
+    /// A summary and the checkpoint
+    Hybrid,
+    /// The provider's own compaction
+    Remote,
+}
+
+impl From<StrategyName> for Strategy {
+    fn from(name: StrategyName) -> Self {
+        match name {
+            StrategyName::Auto => Self::Auto,
+            StrategyName::Checkpoint => Self::Checkpoint,
+            StrategyName::Summary => Self::Summary,
+            StrategyName::Hybrid => Self::Hybrid,
+            StrategyName::Remote => Self::Remote,
+        }
+    }
+}
+
+pub(crate) async fn run(args: CompactArgs, session: &Session) -> Result<(), Failure> {
+    let client = session.connect().await?;
+    let thread = select::thread(&client, args.thread.as_deref()).await?;
+    if args.as_of.is_none() {
+        select::catch_up(&client, &thread, session).await;
+    }
+    let params = RunParams {
+        thread_id: Some(thread.thread_id),
+        strategy: Some(args.strategy.into()),
+        max_tokens: args.max_tokens,
+        as_of: args.as_of,
+        ..Default::default()
+    };
+    let result = while_waiting("compacting", client.call::<Run>(params)).await?;
+    session.print(&CompactPage { result, view_only: args.view_only })
+}
+
+#[derive(Serialize)]
+struct CompactPage {
+    #[serde(flatten)]
+    result: RunResult,
+    #[serde(skip)]
+    view_only: bool,
+}
+
+impl Page for CompactPage {
+    fn text(&self, style: &Style) -> String {
+        let view = self.result.view.trim_end().to_owned() + "\n";
+        if self.view_only { view } else { format!("{view}\n{}", summary(&self.result, style)) }
+    }
+}
+
+/// Sizes, the receipt in three lines, and what to do next.
+pub(crate) fn summary(result: &RunResult, style: &Style) -> String {
+    let (before, after) = (result.tokens.before, result.tokens.after);
+    let saved = match before {
+        0 => String::new(),
+        _ => format!(" ({} %)", (u128::from(after) * 100).div_ceil(u128::from(before))),
+    };
+    let took: u64 = result.ladder.iter().map(|rung| rung.duration_ms).sum();
+    let heading = format!(
+        "{} tokens became {}{saved}, {} strategy, {}\n",
+        tokens(before),
+        tokens(after),
+        result.strategy_used.name(),
+        duration(took)
+    );
+    let (receipt, totals) = (&result.receipt, &result.receipt.totals);
+    let rows = [
+        ("kept", totals.kept, receipt.kept.first()),
+        ("shortened", totals.shortened, receipt.shortened.first()),
+        ("dropped", totals.dropped, receipt.dropped.first()),
+    ];
+    let row =
+        |(name, total, first): (&str, Total, Option<&longhaul_protocol::compaction::Entry>)| {
+            let handle = first.map_or_else(|| "-".to_owned(), |entry| entry.handle.clone());
+            vec![name.to_owned(), count(total.items), tokens(total.tokens), handle]
+        };
+    let table = style.table(&["", ">items", ">tokens", "first handle"], rows.map(row).to_vec());
+    [style.bold(&heading), table, remarks(result, style), next_steps(result, style)].concat()
+}
+
+fn remarks(result: &RunResult, style: &Style) -> String {
+    let left = result.ladder.iter().filter_map(|rung| {
+        let reason = rung.reason.as_deref()?;
+        Some(format!("{} left out: {}\n", rung.strategy.name(), reason.replace('_', " ")))
+    });
+    let redacted = match result.receipt.redacted {
+        0 => None,
+        secrets => Some(format!("{} replaced\n", counted(secrets, "secret"))),
+    };
+    let warnings = result.warnings.iter().map(|warning| format!("warning: {}\n", warning.message));
+    left.chain(redacted).chain(warnings).map(|line| style.warn(&line)).collect()
+}
+
+fn next_steps(result: &RunResult, style: &Style) -> String {
+    let expand = result.receipt.dropped.first().map_or_else(String::new, |entry| {
+        format!("bring back: longhaul expand {}\n", entry.handle)
+    });
+    style.dim(&format!("{expand}undo:       longhaul undo {}\n", result.compaction_id))
+}

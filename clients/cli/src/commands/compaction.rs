@@ -1,0 +1,23 @@
+//! `longhaul compaction`: compactions that were made.
+
+use clap::Subcommand;
+
+use crate::failure::Failure;
+use crate::session::Session;
+
+mod list;
+mod show;
+
+/// What to do with compactions.
+#[derive(Debug, Subcommand)]
+pub(crate) enum CompactionCommand {
+    List(list::ListArgs),
+    Show(show::ShowArgs),
+}
+
+pub(crate) async fn run(command: CompactionCommand, session: &Session) -> Result<(), Failure> {
+    match command {
+        CompactionCommand::List(args) => list::run(args, session).await,
+        CompactionCommand::Show(args) => show::run(args, session).await,
+    }
+}

@@ -1,0 +1,26 @@
+//! `longhaul completions`: for shells.
+
+use clap::{Args, CommandFactory};
+use clap_complete::Shell;
+
+use crate::failure::Failure;
+use crate::session::Session;
+
+/// Print completions for a shell
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  longhaul completions bash > ~/.local/share/bash-completion/completions/longhaul
+  longhaul completions zsh > ~/.zfunc/_longhaul
+  longhaul completions fish > ~/.config/fish/completions/longhaul.fish")]
+pub(crate) struct CompletionsArgs {
+    /// Which shell
+    shell: Shell,
+}
+
+pub(crate) fn run(args: &CompletionsArgs, session: &Session) -> Result<(), Failure> {
+    let mut script = Vec::new();
+    let mut command = crate::args::Args::command();
+    clap_complete::generate(args.shell, &mut command, "longhaul", &mut script);
+    session.print_text(&String::from_utf8_lossy(&script))
+}

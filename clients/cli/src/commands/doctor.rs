@@ -1,0 +1,127 @@
+//! `longhaul doctor`: everything a user could have wrong, checked one by one.
+//!
+//! Every check stands for itself: one that fails does not keep the others from being made. Those that need
+//! the daemon are left out when it does not answer.
+
+use clap::Args;
+use longhaul_client::{Client, socket};
+use longhaul_protocol::daemon::{Status, StatusParams, StatusResult};
+use serde::Serialize;
+
+use crate::failure::{A_PERSON, Failure};
+use crate::session::{Page, Session};
+use crate::style::Style;
+
+mod daemon;
+mod host;
+mod place;
+
+/// Check everything that could be wrong, and say what to do about it
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  longhaul doctor
+  longhaul doctor --json | jq '.checks[] | select(.state != \"ok\")'
+
+Exit code 0 when nothing failed (warnings do not count), else 78.")]
+pub(crate) struct DoctorArgs {}
+
+pub(crate) async fn run(_: DoctorArgs, session: &Session) -> Result<(), Failure> {
+    let path = session.socket.clone().or_else(socket::default_socket);
+    let mut checks = place::checks(path.as_deref());
+    let status = match ask(session).await {
+        Ok((status, round_trip_ms)) => {
+            checks.extend(daemon::checks(&status, round_trip_ms, session.style.now_ms));
+            Some(status)
+        }
+        Err(check) => {
+            checks.push(*check);
+            None
+        }
+    };
+    checks.extend(host::checks(status.as_ref(), session.style.now_ms));
+    let page = DoctorPage { checks };
+    session.print(&page)?;
+    match page.count(State::Fail) {
+        0 => Ok(()),
+        1 => Err(Failure::new(A_PERSON, "one check failed")),
+        failed => Err(Failure::new(A_PERSON, format!("{failed} checks failed"))),
+    }
+}
+
+/// The daemon's status and the milliseconds it took, or the check that says why there is none.
+async fn ask(session: &Session) -> Result<(StatusResult, u64), Box<Check>> {
+    let answer = async {
+        let client = Client::connect(session.options()).await?;
+        let begun = tokio::time::Instant::now();
+        let status = client.call::<Status>(StatusParams {}).await?;
+        Ok((status, u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX)))
+    };
+    answer.await.map_err(|error: longhaul_client::ClientError| {
+        Box::new(Check::fail("daemon", error.to_string(), error.hint().unwrap_or_default()))
+    })
+}
+
+/// How a check came out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum State {
+    Ok,
+    Warn,
+    Fail,
+}
+
+/// One thing that was looked at.
+#[derive(Debug, Serialize)]
+struct Check {
+    name: &'static str,
+    state: State,
+    /// What was found.
+    detail: String,
+    /// What to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<String>,
+}
+
+impl Check {
+    fn ok(name: &'static str, detail: impl Into<String>) -> Self {
+        Self { name, state: State::Ok, detail: detail.into(), hint: None }
+    }
+
+    fn warn(name: &'static str, detail: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { name, state: State::Warn, detail: detail.into(), hint: Some(hint.into()) }
+    }
+
+    fn fail(name: &'static str, detail: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { name, state: State::Fail, detail: detail.into(), hint: Some(hint.into()) }
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct DoctorPage {
+    checks: Vec<Check>,
+}
+
+impl DoctorPage {
+    fn count(&self, state: State) -> usize {
+        self.checks.iter().filter(|check| check.state == state).count()
+    }
+}
+
+impl Page for DoctorPage {
+    fn text(&self, style: &Style) -> String {
+        let width = self.checks.iter().map(|check| check.name.len()).max().unwrap_or(0);
+        let line = |check: &Check| {
+            let state = match check.state {
+                State::Ok => style.good("ok  "),
+                State::Warn => style.warn("warn"),
+                State::Fail => style.bad("fail"),
+            };
+            let indent = " ".repeat(width + 8);
+            let hint = check.hint.iter().map(|hint| style.dim(&format!("{indent}{hint}\n")));
+            let found = format!("{state}  {:<width$}  {}\n", check.name, check.detail);
+            found + &hint.collect::<String>()
+        };
+        self.checks.iter().map(line).collect()
+    }
+}

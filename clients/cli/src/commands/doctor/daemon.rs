@@ -1,0 +1,112 @@
+//! What the daemon says of itself: version, database, sources, reading.
+
+use longhaul_protocol::daemon::{IngestState, SourceStatus, StatusResult};
+
+use super::Check;
+use crate::style::{bytes, count, counted};
+
+/// Milliseconds the two clocks may differ, the way of the answer included.
+const CLOCK_SKEW_MS: i64 = 5_000;
+
+pub(super) fn checks(status: &StatusResult, round_trip_ms: u64, now_ms: i64) -> Vec<Check> {
+    let answers = format!("process {} answers in {round_trip_ms} ms", status.pid);
+    let mut checks = vec![
+        Check::ok("daemon", answers),
+        version(status),
+        database(status),
+        reading(status),
+        clocks(status, now_ms),
+    ];
+    match status.sources.is_empty() {
+        true => checks.push(Check::warn(
+            "sources",
+            "no folder of transcripts is configured",
+            "longhauld --check-config shows where it looks",
+        )),
+        false => checks.extend(sources(&status.sources)),
+    }
+    checks
+}
+
+fn version(status: &StatusResult) -> Check {
+    let (daemon, own) = (status.version.as_str(), env!("CARGO_PKG_VERSION"));
+    match daemon == own {
+        true => Check::ok("version", format!("{own} at both ends")),
+        false => Check::warn(
+            "version",
+            format!("the daemon is {daemon}, this program {own}"),
+            "restart the daemon: longhaul down, then longhaul up",
+        ),
+    }
+}
+
+fn database(status: &StatusResult) -> Check {
+    let store = &status.store;
+    match &store.rebuilt_from {
+        None => Check::ok("database", format!("{} (schema {})", store.path, store.schema_version)),
+        Some(damaged) => Check::warn(
+            "database",
+            format!("{} was built again from the transcripts", store.path),
+            format!("the damaged one is {damaged}; delete it when you do not need it"),
+        ),
+    }
+}
+
+/// One line for each source that is there; a machine need not have every program.
+fn sources(sources: &[SourceStatus]) -> Vec<Check> {
+    let describe = |source: &SourceStatus| {
+        let (files, threads) = (counted(source.files, "file"), counted(source.threads, "thread"));
+        let size = bytes(source.bytes);
+        format!("{}: {} ({files}, {threads}, {size})", source.source, source.root)
+    };
+    let present: Vec<Check> = sources
+        .iter()
+        .filter(|source| source.exists)
+        .map(|source| Check::ok("source", describe(source)))
+        .collect();
+    if present.is_empty() {
+        let roots: Vec<&str> = sources.iter().map(|source| source.root.as_str()).collect();
+        let detail = format!("none is there or can be read: {}", roots.join(", "));
+        let hint = "run an agent once, or name its folder: longhauld --codex-home DIR";
+        return vec![Check::warn("source", detail, hint)];
+    }
+    present
+}
+
+fn reading(status: &StatusResult) -> Check {
+    let ingest = &status.ingest;
+    if let Some(error) = ingest.errors.last() {
+        let files = counted(ingest.errors.len() as u64, "file");
+        let detail = format!("{files} cannot be read, last {}", error.path);
+        return Check::warn("reading", detail, error.message.clone());
+    }
+    if status.panics > 0 {
+        let detail = format!("{} requests or tasks met a defect", count(status.panics));
+        return Check::warn("reading", detail, "please report it with the daemon's log");
+    }
+    match ingest.state {
+        IngestState::Idle => {
+            let odd = ingest.malformed + ingest.oversized + ingest.unknown;
+            let odd = if odd > 0 { format!(", {} of them odd", count(odd)) } else { String::new() };
+            Check::ok("reading", format!("up to date, {} lines{odd}", count(ingest.lines)))
+        }
+        IngestState::CatchingUp => {
+            let (done, total) = (bytes(ingest.bytes_done), bytes(ingest.bytes_total));
+            Check::ok("reading", format!("catching up, {done} of {total}"))
+        }
+    }
+}
+
+/// The daemon reads its start once and adds an uptime that does not jump: a difference is a clock that did.
+fn clocks(status: &StatusResult, now_ms: i64) -> Check {
+    let uptime_ms = i64::try_from(status.uptime_ms).unwrap_or(i64::MAX);
+    let difference_ms = now_ms.saturating_sub(status.started_at.saturating_add(uptime_ms));
+    match difference_ms.abs() <= CLOCK_SKEW_MS {
+        true => Check::ok("clock", "has not jumped since the daemon started"),
+        false => Check::warn(
+            "clock",
+            format!("jumped by {} s since the daemon started", difference_ms / 1_000),
+            "times in lists may be off; restart the daemon: longhaul down, then longhaul up",
+        ),
+    }
+}

@@ -1,0 +1,106 @@
+//! The machine: its date, its limits, its service manager.
+
+use std::path::{Path, PathBuf};
+
+use directories::BaseDirs;
+use longhaul_protocol::daemon::StatusResult;
+
+use super::Check;
+use crate::style::count;
+
+/// 2025-01-01: this program is younger, so a present before it is a wrong clock.
+const YOUNGER_THAN_MS: i64 = 1_735_689_600_000;
+/// Folders that are counted at most; enough to tell that a limit is near.
+const FOLDERS_MAX: u64 = 100_000;
+/// The daemon's units, both of which are needed.
+const UNITS: [&str; 2] = ["longhauld.socket", "longhauld.service"];
+
+pub(super) fn checks(status: Option<&StatusResult>, now_ms: i64) -> Vec<Check> {
+    let roots: Vec<&Path> = status
+        .map(|status| status.sources.iter().map(|source| Path::new(&source.root)).collect())
+        .unwrap_or_default();
+    [date(now_ms), watches(&roots), units()].into_iter().flatten().collect()
+}
+
+fn date(now_ms: i64) -> Option<Check> {
+    (now_ms < YOUNGER_THAN_MS).then(|| {
+        Check::fail("date", "the clock shows a date before 2025", "set the clock of the machine")
+    })
+}
+
+/// The kernel's limit on watched folders, against the folders of the sources.
+fn watches(roots: &[&Path]) -> Option<Check> {
+    let limit = std::fs::read_to_string("/proc/sys/fs/inotify/max_user_watches").ok()?;
+    let limit: u64 = limit.trim().parse().ok()?;
+    let mut folders = 0;
+    for root in roots {
+        count_folders(root, &mut folders);
+    }
+    // Others watch too, an editor easily takes half.
+    Some(match folders.saturating_mul(2) > limit {
+        true => Check::warn(
+            "watches",
+            format!("{} folders to watch, the kernel allows {}", count(folders), count(limit)),
+            "sudo sysctl fs.inotify.max_user_watches=524288 (until then changes are found by scanning)",
+        ),
+        false => Check::ok(
+            "watches",
+            format!("{} folders to watch, the kernel allows {}", count(folders), count(limit)),
+        ),
+    })
+}
+
+fn count_folders(folder: &Path, folders: &mut u64) {
+    let Ok(entries) = std::fs::read_dir(folder) else { return };
+    *folders += 1;
+    for entry in entries.map_while(Result::ok) {
+        let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        if is_folder && *folders < FOLDERS_MAX {
+            count_folders(&entry.path(), folders);
+        }
+    }
+}
+
+/// Whether systemd would start the daemon; nothing to say where there is no user manager.
+fn units() -> Option<Check> {
+    let runtime = BaseDirs::new()?.runtime_dir()?.join("systemd");
+    if !runtime.is_dir() {
+        return None;
+    }
+    let missing: Vec<&str> = UNITS.into_iter().filter(|unit| find_unit(unit).is_none()).collect();
+    Some(match missing.is_empty() {
+        true => Check::ok("units", "installed: the first connection starts the daemon"),
+        false => Check::warn(
+            "units",
+            format!("{} not installed: the daemon has to be started by hand", missing.join(", ")),
+            "longhaul up starts it now; systemd/README.md shows how to install the units",
+        ),
+    })
+}
+
+fn find_unit(unit: &str) -> Option<PathBuf> {
+    let own = BaseDirs::new().map(|folders| folders.config_dir().join("systemd/user"));
+    let shared = ["/etc/systemd/user", "/usr/local/lib/systemd/user", "/usr/lib/systemd/user"];
+    let folders = own.into_iter().chain(shared.map(PathBuf::from));
+    folders.map(|folder| folder.join(unit)).find(|path| path.exists())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_before_this_program_existed_is_wrong() {
+        assert!(date(0).is_some());
+        assert!(date(1_763_683_500_000).is_none());
+    }
+
+    #[test]
+    fn folders_are_counted_with_those_inside() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(folder.path().join("2025/11/21")).unwrap();
+        let mut folders = 0;
+        count_folders(folder.path(), &mut folders);
+        assert_eq!(folders, 4);
+    }
+}

@@ -1,0 +1,115 @@
+//! `longhaul eval`: what compaction keeps of one's own sessions.
+//!
+//! A daemon of its own is started with an empty store in a temporary folder. For each session the part
+//! before a cut is put there, where the daemon reads it as it would read any transcript; the view it makes
+//! is scored by `longhaul-eval` against what really came after the cut. The cuts of a session grow one file,
+//! as a live session does. Nothing but the temporary folder is written to, and it is removed at the end.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use clap::Args;
+use longhaul_eval::{Options, Report, evaluate};
+
+use crate::failure::{Failure, INTERNAL, SAID_NO, TRY_LATER, USAGE};
+use crate::session::Session;
+
+mod daemon;
+mod page;
+mod stage;
+mod transcripts;
+
+use daemon::PrivateDaemon;
+use page::EvalPage;
+use stage::Stage;
+use transcripts::Transcripts;
+
+/// Measure what compaction keeps of your own sessions
+///
+/// Each session is cut at 35, 50, 65 and 80 % of its tokens. The daemon makes a view of what came before the
+/// cut, and the view is scored by what the agent did after it. No model judges, nothing leaves this machine,
+/// and your sessions are only read.
+///
+/// FRR, future-reference recall: of the paths, commands, identifiers, ids and URLs that the agent's next 80
+/// tool calls used from memory (known before the cut, not shown again, not in its standing instructions), how
+/// many per cent are in the view.
+///
+/// BFR, bound-fact recall: of the facts that hold at the cut, how many per cent the view states with their
+/// meaning: files with created, edited or deleted; commands with their exit status; tests with pass or fail;
+/// plan steps with their state; the last request word for word; the last error.
+///
+/// The score is the smaller of the two, because a heap of names without meaning is of no use, nor is meaning
+/// that leaves out what is needed next.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The other rows are for comparison: chance (lines drawn at random), raw tail (the end of the history),
+masked outputs (all but the newest 10 tool outputs left out), calls only (no tool outputs), identifier bag
+(nothing but names), oracle (the answers themselves: the most a view of that size can score).
+
+Examples:
+  longhaul eval                                   your 50 newest Codex sessions
+  longhaul eval --budgets 500,1000 ~/work/sessions
+  longhaul eval --json | jq '.rows[] | select(.view == \"longhaul\")'")]
+pub(crate) struct EvalArgs {
+    /// Transcripts, or folders of them [default: the sessions in $CODEX_HOME or ~/.codex]
+    paths: Vec<PathBuf>,
+    /// Tokens the views may have
+    #[arg(long, value_name = "N,N…", value_delimiter = ',', default_value = "1000,2000,4000")]
+    budgets: Vec<u64>,
+    /// How many sessions at most, the newest first
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    sessions: usize,
+    /// In the JSON, list what each view lacks
+    #[arg(long)]
+    misses: bool,
+}
+
+pub(crate) async fn run(args: EvalArgs, session: &Session) -> Result<(), Failure> {
+    if args.budgets.contains(&0) {
+        return Err(Failure::new(USAGE, "a view needs a budget of at least 1 token"));
+    }
+    let stop = Arc::new(AtomicBool::new(false));
+    let transcripts = Transcripts::find(&args.paths, args.sessions, Arc::clone(&stop))?;
+    if transcripts.is_empty() {
+        return Err(Failure::new(SAID_NO, "there is no Codex session to measure")
+            .with_hint("name a folder that holds .jsonl transcripts"));
+    }
+    let daemon = PrivateDaemon::start(session).await?;
+    let stage = Stage::new(&daemon, Arc::clone(&stop));
+    let options = Options { budgets: args.budgets, baselines: true, misses: args.misses };
+    let measured = measure(transcripts, options, stage, &stop).await;
+    daemon.stop().await;
+    session.print(&EvalPage { report: measured? })
+}
+
+/// Scoring computes, so it runs beside the thread that talks to the daemon.
+async fn measure(
+    transcripts: Transcripts,
+    options: Options,
+    mut stage: Stage,
+    stop: &AtomicBool,
+) -> Result<Report, Failure> {
+    let scored = tokio::task::spawn_blocking(move || {
+        let report = evaluate(&transcripts, &options, &mut |cut, budget| stage.view(cut, budget));
+        transcripts.finish();
+        report
+    });
+    let interrupted = async {
+        // Without a handler for the signal there is nothing to wait for.
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    };
+    tokio::select! {
+        report = scored => {
+            let report = report.map_err(|error| Failure::new(INTERNAL, error.to_string()))?;
+            report.map_err(|error| Failure::new(INTERNAL, error.to_string()))
+        }
+        () = interrupted => {
+            // No further session is read and no further view asked for, so the scorer ends soon.
+            stop.store(true, Ordering::Relaxed);
+            Err(Failure::new(TRY_LATER, "interrupted"))
+        }
+    }
+}

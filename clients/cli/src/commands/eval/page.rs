@@ -1,0 +1,138 @@
+//! The report for people: every view at every budget, then what ours keeps, kind by kind.
+
+use longhaul_eval::{
+    Baseline, EntityKind, ExtractorKind, FactKind, Measure, Report, Tally, VIEW_NAME,
+};
+use serde::Serialize;
+
+use crate::session::Page;
+use crate::style::{Style, count, counted};
+
+#[derive(Serialize)]
+pub(super) struct EvalPage {
+    #[serde(flatten)]
+    pub(super) report: Report,
+}
+
+impl Page for EvalPage {
+    fn text(&self, style: &Style) -> String {
+        let report = &self.report;
+        if report.corpus.cuts == 0 {
+            return format!(
+                "{}; none is long enough to measure\n",
+                counted(report.corpus.distinct as u64, "session")
+            );
+        }
+        let legend =
+            "score: the smaller of FRR and BFR, in %; what they are: longhaul eval --help\n";
+        [
+            corpus(report),
+            remarks(report, style),
+            "\n".to_owned(),
+            views(report, style),
+            style.dim(legend),
+            "\n".to_owned(),
+            details(report, style),
+        ]
+        .concat()
+    }
+}
+
+fn corpus(report: &Report) -> String {
+    let corpus = &report.corpus;
+    format!(
+        "{} of {} with enough to remember, from {}; {} cuts, {:.0} names needed after each\n",
+        count(corpus.scored as u64),
+        counted(corpus.distinct as u64, "session"),
+        match corpus.repositories {
+            1 => "1 repository".to_owned(),
+            many => format!("{many} repositories"),
+        },
+        count(corpus.cuts as u64),
+        report.gold.names_per_cut,
+    )
+}
+
+fn remarks(report: &Report, style: &Style) -> String {
+    let corpus = &report.corpus;
+    let mut remarks = String::new();
+    let mut add = |number: usize, what: &str, first: Option<&String>| {
+        if number > 0 {
+            let first = first.map_or_else(String::new, |reason| format!(", first: {reason}"));
+            remarks += &format!("{number} {what}{first}\n");
+        }
+    };
+    add(corpus.failed_view_count, "views could not be made", corpus.failed_views.first());
+    add(corpus.over_budget, "views were larger than their budget", None);
+    add(corpus.unreadable.len(), "files could not be read", corpus.unreadable.first());
+    style.warn(&remarks)
+}
+
+/// Budgets of the report, ascending as asked for.
+fn budgets(report: &Report) -> Vec<u64> {
+    let own = report.measures.iter().filter(|measure| measure.view == VIEW_NAME);
+    let mut budgets: Vec<u64> = own.map(|measure| measure.budget_tokens).collect();
+    budgets.dedup();
+    budgets
+}
+
+fn views(report: &Report, style: &Style) -> String {
+    let budgets = budgets(report);
+    let mut headings = vec!["view".to_owned()];
+    for budget in &budgets {
+        let score = format!(">score@{budget}");
+        headings.extend([score, ">FRR".to_owned(), ">BFR".to_owned()]);
+    }
+    let names = [VIEW_NAME].into_iter().chain(Baseline::ALL.map(Baseline::name));
+    let row = |name: &str| {
+        let mut row = vec![name.to_owned()];
+        for budget in &budgets {
+            let measure = report.measure(name, *budget, ExtractorKind::Regex);
+            let figure = |of: fn(&Measure) -> f64| {
+                measure.map_or_else(|| "-".to_owned(), |measure| format!("{:.1}", of(measure)))
+            };
+            row.extend([figure(|m| m.score), figure(|m| m.frr), figure(|m| m.bfr)]);
+        }
+        row
+    };
+    let headings: Vec<&str> = headings.iter().map(String::as_str).collect();
+    style.table(&headings, names.map(row).collect())
+}
+
+fn details(report: &Report, style: &Style) -> String {
+    let budgets = budgets(report);
+    let own: Vec<&Measure> = budgets
+        .iter()
+        .filter_map(|budget| report.measure(VIEW_NAME, *budget, ExtractorKind::Regex))
+        .collect();
+    let row = |name: &str, tally: &dyn Fn(&Measure) -> Option<Tally>| {
+        let tallies: Vec<Tally> = own.iter().map(|m| tally(m).unwrap_or_default()).collect();
+        let asked = tallies.first().map_or(0, |tally| tally.asked);
+        let mut row = vec![name.to_owned(), count(asked)];
+        row.extend(tallies.into_iter().map(|tally| match tally.percent() {
+            Some(percent) => format!("{percent:.1} %"),
+            None => "-".to_owned(),
+        }));
+        row
+    };
+    let names = EntityKind::ALL
+        .map(|kind| row(kind.name(), &|measure| measure.by_kind.get(&kind).copied()));
+    let facts =
+        FactKind::ALL.map(|kind| row(kind.name(), &|measure| measure.facts.get(&kind).copied()));
+    let mut headings = vec!["longhaul kept".to_owned(), ">asked".to_owned()];
+    headings.extend(budgets.iter().map(|budget| format!(">@{budget}")));
+    let headings: Vec<&str> = headings.iter().map(String::as_str).collect();
+    let rows =
+        names.into_iter().map(named("names: ")).chain(facts.into_iter().map(named("facts: ")));
+    style.table(&headings, rows.collect())
+}
+
+/// Tells what the agent used from what held.
+fn named(prefix: &'static str) -> impl Fn(Vec<String>) -> Vec<String> {
+    move |mut row| {
+        if let Some(name) = row.first_mut() {
+            name.insert_str(0, prefix);
+        }
+        row
+    }
+}

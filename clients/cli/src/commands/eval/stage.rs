@@ -1,0 +1,102 @@
+//! Puts what came before a cut where the private daemon reads it, and asks for the view.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use longhaul_client::Client;
+use longhaul_eval::Cut;
+use longhaul_protocol::checkpoint::{View, ViewParams};
+use longhaul_protocol::thread::{Sync, SyncParams};
+use tokio::runtime::Handle;
+
+use super::daemon::PrivateDaemon;
+
+/// The place of one session at a time.
+pub(super) struct Stage {
+    folder: PathBuf,
+    client: Client,
+    runtime: Handle,
+    stop: Arc<AtomicBool>,
+    placed: Option<Placed>,
+    /// Sessions placed so far: each gets a folder of its own, so that equal file names do not meet.
+    sessions: usize,
+}
+
+/// A session as far as the daemon has it.
+struct Placed {
+    session: String,
+    path: PathBuf,
+    bytes: usize,
+    thread_id: String,
+}
+
+impl Stage {
+    pub(super) fn new(daemon: &PrivateDaemon, stop: Arc<AtomicBool>) -> Self {
+        Self {
+            folder: daemon.sessions_folder(),
+            client: daemon.client(),
+            runtime: Handle::current(),
+            stop,
+            placed: None,
+            sessions: 0,
+        }
+    }
+
+    /// The daemon's view of a cut, within `budget` tokens. Called from outside the runtime's thread.
+    pub(super) fn view(&mut self, cut: &Cut<'_>, budget: u64) -> Result<String, String> {
+        if self.stop.load(Ordering::Relaxed) {
+            return Err("interrupted".to_owned());
+        }
+        let thread_id = self.place(cut)?;
+        let params = ViewParams { thread_id, max_tokens: Some(budget), caps: None, as_of: None };
+        let answer = self.runtime.block_on(self.client.call::<View>(params));
+        answer.map(|view| view.text).map_err(|error| error.to_string())
+    }
+
+    fn place(&mut self, cut: &Cut<'_>) -> Result<String, String> {
+        if let Some(placed) = &self.placed
+            && placed.session == cut.session
+            && placed.bytes == cut.bytes.len()
+        {
+            return Ok(placed.thread_id.clone());
+        }
+        let path = self.write(cut).map_err(|error| format!("writing the transcript: {error}"))?;
+        let params = SyncParams {
+            thread_id: None,
+            path: Some(path.to_string_lossy().into_owned()),
+            min_offset: Some(cut.bytes.len() as u64),
+            timeout_ms: None,
+        };
+        let synced = self.runtime.block_on(self.client.call::<Sync>(params));
+        let thread_id = synced.map_err(|error| error.to_string())?.thread_id;
+        self.placed = Some(Placed {
+            session: cut.session.to_owned(),
+            path,
+            bytes: cut.bytes.len(),
+            thread_id: thread_id.clone(),
+        });
+        Ok(thread_id)
+    }
+
+    /// Appends to the file of the same session, or starts the next one and removes the last.
+    fn write(&mut self, cut: &Cut<'_>) -> std::io::Result<PathBuf> {
+        if let Some(placed) = self.placed.take() {
+            if placed.session == cut.session && placed.bytes <= cut.bytes.len() {
+                let mut file = OpenOptions::new().append(true).open(&placed.path)?;
+                file.write_all(&cut.bytes[placed.bytes..])?;
+                return Ok(placed.path);
+            }
+            fs::remove_file(&placed.path)?;
+        }
+        self.sessions += 1;
+        let folder = self.folder.join(self.sessions.to_string());
+        fs::create_dir_all(&folder)?;
+        let name = cut.session.rsplit('/').next().unwrap_or(cut.session);
+        let path = folder.join(name);
+        fs::write(&path, cut.bytes)?;
+        Ok(path)
+    }
+}

@@ -1,0 +1,74 @@
+//! `longhaul expand`: the exact items behind a handle.
+
+use clap::Args;
+use longhaul_protocol::history::{Expand, ExpandParams, ExpandResult};
+use serde_json::Value;
+
+use crate::failure::Failure;
+use crate::progress::while_waiting;
+use crate::session::{Page, Session};
+use crate::style::Style;
+
+/// Print the exact items behind a handle of a receipt or a view
+///
+/// The items come from the transcript as its program wrote them, secrets included.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  longhaul expand HANDLE
+  longhaul expand HANDLE --json | jq '.items[]'
+  longhaul expand HANDLE --json --max-bytes 4096     one page; next_cursor names the next one")]
+pub(crate) struct ExpandArgs {
+    /// A handle, as a receipt or a view shows it
+    handle: String,
+    /// Bytes of one page
+    #[arg(long, value_name = "N")]
+    max_bytes: Option<u64>,
+    /// Begin at a later page, by its next_cursor
+    #[arg(long, value_name = "CURSOR")]
+    cursor: Option<String>,
+}
+
+pub(crate) async fn run(args: ExpandArgs, session: &Session) -> Result<(), Failure> {
+    let client = session.connect().await?;
+    let mut params =
+        ExpandParams { handle: args.handle, cursor: args.cursor, max_bytes: args.max_bytes };
+    loop {
+        let page = while_waiting("reading", client.call::<Expand>(params.clone())).await?;
+        session.print(&page)?;
+        // A script asks for the next page itself; a person wants to read on.
+        if session.is_json || page.next_cursor.is_none() {
+            return Ok(());
+        }
+        params.cursor = page.next_cursor;
+    }
+}
+
+impl Page for ExpandResult {
+    fn text(&self, style: &Style) -> String {
+        let [from, to] = self.byte_range;
+        let place = format!("{} bytes {from} to {to}\n", style.path(&self.path));
+        let items = self.items.iter().map(|item| {
+            let parsed: Value = serde_json::from_str(item.get()).unwrap_or_default();
+            item_text(&parsed, style) + "\n"
+        });
+        style.dim(&place) + &items.collect::<String>()
+    }
+}
+
+/// A message as its words, anything else as indented JSON.
+fn item_text(item: &Value, style: &Style) -> String {
+    let words = item["content"].as_array().map(|parts| {
+        let texts = parts.iter().filter_map(|part| part["text"].as_str());
+        texts.collect::<Vec<_>>().join("\n")
+    });
+    match (item["role"].as_str(), words) {
+        (Some(role), Some(words)) if !words.is_empty() => {
+            format!("{}\n{}\n", style.bold(role), words.trim_end())
+        }
+        _ => {
+            let kind = item["type"].as_str().unwrap_or("item");
+            format!("{}\n{item:#}\n", style.bold(kind))
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! `longhaul man`: manual pages from the help.
+
+use std::path::PathBuf;
+
+use clap::{Args, CommandFactory};
+
+use crate::failure::Failure;
+use crate::session::Session;
+
+/// Print the manual page, or write one for every command into a folder
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  longhaul man | man -l -
+  longhaul man ~/.local/share/man/man1")]
+pub(crate) struct ManArgs {
+    /// Folder to write the pages into
+    dir: Option<PathBuf>,
+}
+
+pub(crate) fn run(args: &ManArgs, session: &Session) -> Result<(), Failure> {
+    let command = crate::args::Args::command();
+    let Some(dir) = &args.dir else {
+        let mut page = Vec::new();
+        clap_mangen::Man::new(command).render(&mut page)?;
+        return session.print_text(&String::from_utf8_lossy(&page));
+    };
+    std::fs::create_dir_all(dir)?;
+    clap_mangen::generate_to(command, dir)?;
+    session.print_text(&format!("wrote the manual pages to {}\n", dir.display()))
+}

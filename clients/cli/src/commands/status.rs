@@ -1,0 +1,114 @@
+//! `longhaul status`: how the daemon is.
+
+use clap::Args;
+use longhaul_protocol::daemon::{
+    IngestState, IngestStatus, SourceStatus, Status, StatusParams, StatusResult,
+};
+
+use crate::failure::Failure;
+use crate::session::{Page, Session};
+use crate::style::{Style, bytes, count, counted, duration};
+
+/// Say how the daemon is and what it is doing
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  longhaul status
+  longhaul status --json | jq .ingest.state")]
+pub(crate) struct StatusArgs {}
+
+pub(crate) async fn run(_: StatusArgs, session: &Session) -> Result<(), Failure> {
+    let client = session.connect().await?;
+    session.print(&client.call::<Status>(StatusParams {}).await?)
+}
+
+impl Page for StatusResult {
+    fn text(&self, style: &Style) -> String {
+        let heading = format!(
+            "longhauld {} is running, process {}, up {}\n",
+            self.version,
+            self.pid,
+            duration(self.uptime_ms)
+        );
+        let fields = style.fields(&[
+            ("socket", style.path(&self.socket)),
+            (
+                "database",
+                format!("{} (schema {})", style.path(&self.store.path), self.store.schema_version),
+            ),
+            ("reading", reading(&self.ingest, style)),
+            ("lines", lines(&self.ingest)),
+            ("served", served(self)),
+        ]);
+        [style.bold(&heading), fields, sources(&self.sources, style), remarks(self, style)].concat()
+    }
+}
+
+fn reading(ingest: &IngestStatus, style: &Style) -> String {
+    let scanned = ingest.last_scan_at.map(|at| format!(", looked through all {}", style.ago(at)));
+    let state = match ingest.state {
+        IngestState::Idle => "up to date".to_owned(),
+        IngestState::CatchingUp => format!(
+            "{} of {} read, {} waiting",
+            bytes(ingest.bytes_done),
+            bytes(ingest.bytes_total),
+            counted(ingest.queued_files, "file")
+        ),
+    };
+    state + &scanned.unwrap_or_default()
+}
+
+fn lines(ingest: &IngestStatus) -> String {
+    let odd = [
+        (ingest.malformed, "not JSON"),
+        (ingest.oversized, "too long"),
+        (ingest.unknown, "of unknown kinds"),
+    ];
+    let odd = odd.iter().filter(|(lines, _)| *lines > 0);
+    let odd: String = odd.map(|(lines, what)| format!(", {} {what}", count(*lines))).collect();
+    format!("{}{odd}", count(ingest.lines))
+}
+
+fn served(status: &StatusResult) -> String {
+    let panics = match status.panics {
+        0 => String::new(),
+        panics => format!(", {} of them met a defect", count(panics)),
+    };
+    let requests = counted(status.requests, "request");
+    format!("{requests}, {} open{panics}", counted(status.connections, "connection"))
+}
+
+fn sources(sources: &[SourceStatus], style: &Style) -> String {
+    let row = |source: &SourceStatus| {
+        let folder = style.path(&source.root);
+        let folder = if source.exists { folder } else { format!("{folder} (not there)") };
+        vec![
+            source.source.clone(),
+            folder,
+            count(source.files),
+            count(source.threads),
+            bytes(source.bytes),
+        ]
+    };
+    let rows: Vec<_> = sources.iter().map(row).collect();
+    match rows.is_empty() {
+        true => "\nNo folder of transcripts is configured.\n".to_owned(),
+        false => {
+            let headings = ["source", "folder", ">files", ">threads", ">size"];
+            format!("\n{}", style.table(&headings, rows))
+        }
+    }
+}
+
+fn remarks(status: &StatusResult, style: &Style) -> String {
+    let warnings = status.warnings.iter().map(|warning| {
+        let hint = warning.hint.iter().map(|hint| format!(" ({hint})")).collect::<String>();
+        format!("{} {}{hint}\n", style.warn("warning:"), warning.message)
+    });
+    let errors = status.ingest.errors.iter().map(|error| {
+        let (path, ago) = (style.path(&error.path), style.ago(error.at));
+        format!("{} {path}: {}, {ago}\n", style.warn("not read:"), error.message)
+    });
+    let remarks: String = warnings.chain(errors).collect();
+    if remarks.is_empty() { remarks } else { format!("\n{remarks}") }
+}

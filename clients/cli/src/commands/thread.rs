@@ -1,0 +1,23 @@
+//! `longhaul thread`: the conversations of the agents.
+
+use clap::Subcommand;
+
+use crate::failure::Failure;
+use crate::session::Session;
+
+mod list;
+mod show;
+
+/// What to do with threads.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ThreadCommand {
+    List(list::ListArgs),
+    Show(show::ShowArgs),
+}
+
+pub(crate) async fn run(command: ThreadCommand, session: &Session) -> Result<(), Failure> {
+    match command {
+        ThreadCommand::List(args) => list::run(args, session).await,
+        ThreadCommand::Show(args) => show::run(args, session).await,
+    }
+}

@@ -1,0 +1,105 @@
+//! `longhaul thread list`.
+
+use clap::Args;
+use longhaul_protocol::limit::PAGE_ROWS_MAX;
+use longhaul_protocol::thread::{List, ListParams, ListResult, ThreadSummary};
+
+use crate::failure::Failure;
+use crate::select::short_len;
+use crate::session::{Page, Session};
+use crate::style::{Style, bytes, count, tokens};
+
+/// List threads, the newest updated first
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  longhaul thread list
+  longhaul thread list --here -n 5          the newest five of this folder
+  longhaul thread list --source codex --json | jq -r '.threads[].thread_id'")]
+pub(crate) struct ListArgs {
+    /// Only threads of this folder
+    #[arg(long, conflicts_with = "cwd")]
+    here: bool,
+    /// Only threads that work in this folder
+    #[arg(long, value_name = "DIR")]
+    cwd: Option<String>,
+    /// Only threads of this program: codex, claude, longhaul
+    #[arg(long, value_name = "NAME")]
+    source: Option<String>,
+    /// How many
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=i64::from(PAGE_ROWS_MAX)))]
+    limit: u32,
+    /// Continue after an earlier list, by its next_cursor
+    #[arg(long, value_name = "CURSOR")]
+    cursor: Option<String>,
+}
+
+pub(crate) async fn run(args: ListArgs, session: &Session) -> Result<(), Failure> {
+    let client = session.connect().await?;
+    let here = match args.here {
+        true => Some(std::env::current_dir()?.to_string_lossy().into_owned()),
+        false => None,
+    };
+    let params = ListParams {
+        source: args.source,
+        cwd: args.cwd.or(here),
+        limit: Some(args.limit),
+        cursor: args.cursor,
+    };
+    session.print(&client.call::<List>(params).await?)
+}
+
+impl Page for ListResult {
+    fn text(&self, style: &Style) -> String {
+        if self.threads.is_empty() {
+            return "No threads.\n".to_owned();
+        }
+        let ids: Vec<&str> = self.threads.iter().map(|thread| thread.thread_id.as_str()).collect();
+        let id_chars = short_len(&ids);
+        let rows = self.threads.iter().map(|thread| row(thread, id_chars, style)).collect();
+        let headings = ["thread", "updated", "folder", ">items", ">tokens", ">size", "title"];
+        let more = match &self.next_cursor {
+            Some(cursor) => style.dim(&format!("more: longhaul thread list --cursor {cursor}\n")),
+            None => String::new(),
+        };
+        style.table(&headings, rows) + &more
+    }
+}
+
+fn row(thread: &ThreadSummary, id_chars: usize, style: &Style) -> Vec<String> {
+    vec![
+        thread.thread_id.chars().take(id_chars).collect(),
+        style.ago(thread.updated_at),
+        last_folders(thread.cwd.as_deref().unwrap_or("-")),
+        count(thread.items),
+        tokens(thread.tokens),
+        bytes(thread.bytes),
+        thread.title.clone().unwrap_or_default().replace('\n', " "),
+    ]
+}
+
+/// The end of a path: what tells two projects apart.
+fn last_folders(path: &str) -> String {
+    path.rsplit('/').find(|name| !name.is_empty()).unwrap_or(path).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use longhaul_protocol::example::{examples, sample};
+
+    use super::*;
+    use crate::style::tests::plain;
+
+    #[test]
+    fn a_long_title_is_cut_so_that_a_thread_stays_on_one_line() {
+        let of_list =
+            examples().unwrap().into_iter().find(|e| e.method.as_deref() == Some("thread/list"));
+        let response = sample(&of_list.unwrap().exchanges[0].response);
+        let mut page: ListResult = serde_json::from_value(response["result"].clone()).unwrap();
+        page.threads[0].title = Some("Rename the parser and every caller of it ".repeat(9));
+        let text = page.text(&plain());
+        assert_eq!(text.lines().count(), 2, "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        assert!(text.contains("01980000-0000"), "the id is whole: {text}");
+    }
+}

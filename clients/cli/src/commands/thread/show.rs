@@ -1,0 +1,83 @@
+//! `longhaul thread show`.
+
+use clap::Args;
+use longhaul_protocol::thread::{Get, GetParams, GetResult, ThreadFile, ThreadKind, ThreadSummary};
+
+use crate::failure::Failure;
+use crate::select;
+use crate::session::{Page, Session};
+use crate::style::{Style, bytes, count, tokens};
+
+/// Show one thread and its files
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  longhaul thread show              the newest thread of this folder
+  longhaul thread show 0199a213")]
+pub(crate) struct ShowArgs {
+    /// The thread, or the beginning of its id
+    thread: Option<String>,
+}
+
+pub(crate) async fn run(args: ShowArgs, session: &Session) -> Result<(), Failure> {
+    let client = session.connect().await?;
+    let thread = select::thread(&client, args.thread.as_deref()).await?;
+    session.print(&client.call::<Get>(GetParams { thread_id: thread.thread_id }).await?)
+}
+
+impl Page for GetResult {
+    fn text(&self, style: &Style) -> String {
+        let thread = &self.thread;
+        let heading = thread.title.as_deref().unwrap_or("(no request yet)");
+        let mut fields = vec![
+            ("thread", thread.thread_id.clone()),
+            ("source", origin(thread)),
+            ("folder", thread.cwd.as_deref().map_or_else(|| "-".into(), |cwd| style.path(cwd))),
+            ("began", style.ago(thread.created_at)),
+            ("updated", style.ago(thread.updated_at)),
+            ("history", format!("{} items, {} tokens", count(thread.items), tokens(thread.tokens))),
+            ("compacted", format!("{} times by its own program", thread.compactions)),
+            ("transcript", lines(thread)),
+            ("checkpoint", format!("up to line {}", count(self.checkpoint_seq))),
+        ];
+        let optional = [
+            ("model", &thread.model),
+            ("branch", &thread.git_branch),
+            ("sub-agent of", &thread.parent_thread_id),
+            ("forked from", &thread.forked_from),
+        ];
+        let present = optional.into_iter().filter_map(|(name, value)| Some((name, value.clone()?)));
+        fields.extend(present);
+        let files = self.files.iter().map(|file| row(file, style)).collect();
+        let table = style.table(&["file", ">size", ">read", ""], files);
+        format!("{}\n{}\n{table}", style.bold(heading), style.fields(&fields))
+    }
+}
+
+fn origin(thread: &ThreadSummary) -> String {
+    let kind = match thread.kind {
+        ThreadKind::Interactive => "interactive",
+        ThreadKind::Exec => "one request",
+        ThreadKind::Subagent => "sub-agent",
+        ThreadKind::Other => "other",
+    };
+    let version =
+        thread.cli_version.iter().map(|version| format!(" {version}")).collect::<String>();
+    let archived = if thread.archived { ", archived" } else { "" };
+    format!("{}{version}, {kind}{archived}", thread.source)
+}
+
+fn lines(thread: &ThreadSummary) -> String {
+    let odd = thread.malformed + thread.unknown + thread.oversized;
+    let odd = if odd > 0 { format!(", {} of them odd", count(odd)) } else { String::new() };
+    format!("{} lines, {}{odd}", count(thread.lines), bytes(thread.bytes))
+}
+
+fn row(file: &ThreadFile, style: &Style) -> Vec<String> {
+    let percent = match file.bytes {
+        0 => 100,
+        bytes => u128::from(file.offset) * 100 / u128::from(bytes),
+    };
+    let mark = if file.current { "current" } else { "" };
+    vec![style.path(&file.path), bytes(file.bytes), format!("{percent} %"), mark.to_owned()]
+}

@@ -1,0 +1,46 @@
+//! `longhaul undo`: the history as it was before a compaction.
+
+use clap::Args;
+use longhaul_protocol::compaction::{Undo, UndoParams, UndoResult};
+
+use crate::failure::Failure;
+use crate::progress::while_waiting;
+use crate::select;
+use crate::session::{Page, Session};
+use crate::style::{Style, counted, tokens};
+
+/// Take a compaction back: mark it as undone and give the old history
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  longhaul compaction list
+  longhaul undo 0199a213
+  longhaul undo 0199a213 --json | jq .history      the old history itself")]
+pub(crate) struct UndoArgs {
+    /// The compaction, or the beginning of its id
+    compaction: String,
+}
+
+pub(crate) async fn run(args: UndoArgs, session: &Session) -> Result<(), Failure> {
+    let client = session.connect().await?;
+    let compaction_id = select::compaction(&client, &args.compaction).await?;
+    let undo = client.call::<Undo>(UndoParams { compaction_id });
+    session.print(&while_waiting("reading the old history", undo).await?)
+}
+
+impl Page for UndoResult {
+    fn text(&self, style: &Style) -> String {
+        let items = counted(self.history.len() as u64, "item");
+        let heading = format!("undone: {items} of the old history are back\n");
+        let rest = match self.complete {
+            true => String::new(),
+            false => {
+                let cost: u64 = self.handles.iter().map(|entry| entry.tokens).sum();
+                let handles = counted(self.handles.len() as u64, "handle");
+                format!("{} tokens more are behind {handles}\n", tokens(cost))
+            }
+        };
+        let where_to = format!("print it: longhaul undo {} --json\n", self.compaction_id);
+        [style.bold(&heading), rest, style.dim(&where_to)].concat()
+    }
+}

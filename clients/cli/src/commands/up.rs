@@ -1,0 +1,156 @@
+//! `longhaul up`: start the daemon unless it runs.
+//!
+//! The daemon is a process of its own: its own process group, no terminal, output into a log file. It counts
+//! as started when it answers, not when its process is there. Two `up` at the same time start two daemons,
+//! of which one takes the lock; the other ends, and both commands find the one that answers.
+
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use clap::Args;
+use longhaul_client::{Client, ClientError, socket};
+use longhaul_protocol::daemon::{Status, StatusParams, StatusResult};
+use serde::Serialize;
+
+use crate::failure::{A_PERSON, Failure, TRY_LATER};
+use crate::progress::while_waiting;
+use crate::session::{Page, Session};
+use crate::style::Style;
+
+mod log;
+
+/// The daemon's program.
+const PROGRAM: &str = "longhauld";
+/// Seconds until a daemon that does not answer counts as not started.
+const START_SECONDS: u64 = 15;
+/// Milliseconds between two attempts to connect.
+const ATTEMPT_MS: u64 = 20;
+
+/// Start the daemon, unless it runs already
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  longhaul up
+  longhaul up --foreground                        see what it says; ends with Ctrl-C
+  longhaul up -- --codex-home /srv/agents/codex   flags after -- go to the daemon
+
+Its log is longhauld.log in the state folder (~/.local/state/longhaul). With systemd user units
+installed this is not needed: the first connection starts it.")]
+pub(crate) struct UpArgs {
+    /// Stay in the foreground, with the log on the terminal
+    #[arg(long)]
+    foreground: bool,
+    /// Flags for the daemon, see longhauld --help
+    #[arg(last = true, value_name = "FLAGS")]
+    daemon: Vec<OsString>,
+}
+
+pub(crate) async fn run(args: UpArgs, session: &Session) -> Result<(), Failure> {
+    match Client::connect(session.options()).await {
+        Ok(client) => return report(&client, None, session).await,
+        Err(ClientError::NotRunning { .. }) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let mut command = Command::new(find_program()?);
+    command.args(&args.daemon);
+    if let Some(path) = &session.socket {
+        command.arg("--socket").arg(path);
+    }
+    if args.foreground {
+        // Only returns when the program could not be started.
+        return Err(command.exec().into());
+    }
+    let log = log::file()?;
+    let mut daemon = spawn(&mut command, &log)?;
+    let answers = wait_for_answer(&mut daemon, &log, session);
+    let client = while_waiting("waiting for the daemon to answer", answers).await?;
+    report(&client, Some(&log), session).await
+}
+
+async fn report(client: &Client, log: Option<&Path>, session: &Session) -> Result<(), Failure> {
+    let status = client.call::<Status>(StatusParams {}).await?;
+    session.print(&UpPage { is_started: log.is_some(), log: log.map(Path::to_owned), status })
+}
+
+/// Beside this program, as installed together; else on the `PATH`.
+pub(super) fn find_program() -> Result<PathBuf, Failure> {
+    let own = std::env::current_exe().and_then(std::fs::canonicalize).ok();
+    let beside = own.as_deref().and_then(Path::parent).map(|folder| folder.join(PROGRAM));
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let on_path = std::env::split_paths(&path).map(|folder| folder.join(PROGRAM));
+    beside.into_iter().chain(on_path).find(|program| program.is_file()).ok_or_else(|| {
+        Failure::new(A_PERSON, format!("{PROGRAM} is neither beside this program nor on the PATH"))
+            .with_hint("install the daemon, or start it yourself")
+    })
+}
+
+fn spawn(command: &mut Command, log: &Path) -> Result<Child, Failure> {
+    let output = log::open(log)?;
+    command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output);
+    // Away from the terminal's own group: Ctrl-C and hang-ups there do not reach the daemon. The current
+    // folder stays, because paths in flags and variables may be relative to it.
+    command.process_group(0);
+    command.spawn().map_err(|error| {
+        let program = Path::new(command.get_program()).display();
+        Failure::new(A_PERSON, format!("{program} cannot be started: {error}"))
+    })
+}
+
+async fn wait_for_answer(
+    daemon: &mut Child,
+    log: &Path,
+    session: &Session,
+) -> Result<Client, Failure> {
+    let attempts = async {
+        let mut ticks = tokio::time::interval(Duration::from_millis(ATTEMPT_MS));
+        loop {
+            ticks.tick().await;
+            // Looked at first: if it ends now, another daemon may be the one that answers below.
+            let ended = daemon.try_wait()?;
+            match (Client::connect(session.options()).await, ended) {
+                (Ok(client), _) => return Ok(client),
+                (Err(_), Some(status)) => return Err(ended_early(status, log)),
+                (Err(ClientError::NotRunning { .. }), None) => {}
+                (Err(error), None) => return Err(error.into()),
+            }
+        }
+    };
+    let limit = Duration::from_secs(START_SECONDS);
+    tokio::time::timeout(limit, attempts).await.unwrap_or_else(|_| {
+        let place = socket::default_socket().unwrap_or_default();
+        let place = session.socket.as_ref().unwrap_or(&place).display().to_string();
+        let message = format!("the daemon runs but did not answer on {place} in {START_SECONDS} s");
+        Err(Failure::new(TRY_LATER, message).with_hint(format!("its log is {}", log.display())))
+    })
+}
+
+fn ended_early(status: std::process::ExitStatus, log: &Path) -> Failure {
+    let last = log::last_line(log).map_or_else(String::new, |line| format!(": {line}"));
+    Failure::new(A_PERSON, format!("the daemon ended at once ({status}){last}"))
+        .with_hint(format!("its log is {}", log.display()))
+}
+
+#[derive(Serialize)]
+struct UpPage {
+    /// Whether this command started it.
+    #[serde(rename = "started")]
+    is_started: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    log: Option<PathBuf>,
+    status: StatusResult,
+}
+
+impl Page for UpPage {
+    fn text(&self, style: &Style) -> String {
+        let heading = match self.is_started {
+            true => "started",
+            false => "running already",
+        };
+        let log = self.log.as_ref().map(|log| style.path(&log.to_string_lossy()));
+        let log = log.map_or_else(String::new, |log| style.dim(&format!("log: {log}\n")));
+        format!("{}\n{}{log}", style.good(heading), self.status.text(style))
+    }
+}

@@ -1,0 +1,151 @@
+//! How a command fails: a message, at most one hint, and an exit code a script can act on.
+
+use std::io::{self, ErrorKind, Write};
+use std::process::ExitCode;
+
+use longhaul_client::ClientError;
+use longhaul_protocol::{Retry, WireError};
+use serde_json::{Value, json};
+
+use crate::session::Session;
+
+/// The daemon looked and said no.
+pub(crate) const SAID_NO: u8 = 1;
+/// Wrong use: the command has to be changed.
+pub(crate) const USAGE: u8 = 64;
+/// The daemon cannot be reached.
+pub(crate) const UNREACHABLE: u8 = 69;
+/// A defect here, in the daemon or in a model.
+pub(crate) const INTERNAL: u8 = 70;
+/// The same command may work later.
+pub(crate) const TRY_LATER: u8 = 75;
+/// Something a person must change: configuration, disk, versions.
+pub(crate) const A_PERSON: u8 = 78;
+
+/// Why a command did not do what it was asked to.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    message: String,
+    hint: Option<String>,
+    exit: u8,
+    /// The daemon's own words, for `--json`.
+    wire: Option<Box<WireError>>,
+    /// The reader of our output is gone: nothing to say, nothing went wrong.
+    is_broken_pipe: bool,
+}
+
+impl Failure {
+    pub(crate) fn new(exit: u8, message: impl Into<String>) -> Self {
+        let message = message.into();
+        Self { message, hint: None, exit, wire: None, is_broken_pipe: false }
+    }
+
+    pub(crate) fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Prints it to stderr and says how the process ends.
+    pub(crate) fn print(self, session: &Session) -> ExitCode {
+        if self.is_broken_pipe {
+            return ExitCode::SUCCESS;
+        }
+        let text = match session.is_json {
+            true => self.json().to_string() + "\n",
+            false => {
+                let hint = self.hint.iter().map(|hint| format!("hint: {hint}\n"));
+                format!("error: {}\n", self.message) + &hint.collect::<String>()
+            }
+        };
+        // With nobody left to read it the exit code still tells.
+        io::stderr().write_all(text.as_bytes()).unwrap_or_default();
+        ExitCode::from(self.exit)
+    }
+
+    /// `{"error": …}` as on the wire; for what is not from the daemon, a message and a hint.
+    fn json(&self) -> Value {
+        match &self.wire {
+            Some(wire) => json!({ "error": wire, "exit": self.exit }),
+            None => {
+                let error = json!({ "message": self.message, "data": { "hint": self.hint } });
+                json!({ "error": error, "exit": self.exit })
+            }
+        }
+    }
+}
+
+impl From<ClientError> for Failure {
+    fn from(error: ClientError) -> Self {
+        let (message, hint) = (error.to_string(), error.hint());
+        let exit = match &error {
+            ClientError::Refused(wire) => exit_of(wire),
+            ClientError::TooLarge { .. } => USAGE,
+            ClientError::TooOld(_) | ClientError::TooNew(_) => A_PERSON,
+            ClientError::Timeout { .. } => TRY_LATER,
+            ClientError::Unreadable { .. } => INTERNAL,
+            // Not running, unusable, broken, and what a later client may add.
+            _ => UNREACHABLE,
+        };
+        let wire = match error {
+            ClientError::Refused(wire) => Some(wire),
+            _ => None,
+        };
+        Self { message, hint, exit, wire, is_broken_pipe: false }
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        let is_broken_pipe = error.kind() == ErrorKind::BrokenPipe;
+        Self { is_broken_pipe, ..Self::new(INTERNAL, error.to_string()) }
+    }
+}
+
+impl From<serde_json::Error> for Failure {
+    fn from(error: serde_json::Error) -> Self {
+        Self::new(INTERNAL, error.to_string())
+    }
+}
+
+/// The thousands of an error's number say who must act, see the protocol's error table.
+fn exit_of(error: &WireError) -> u8 {
+    match error.code {
+        1000..=1999 | -32700 | -32602..=-32600 | -32008..=-32006 => USAGE,
+        2000..=2999 => SAID_NO,
+        3000..=3999 => TRY_LATER,
+        5000..=5999 => A_PERSON,
+        _ if error.retry() == Retry::Backoff => TRY_LATER,
+        _ => INTERNAL,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use longhaul_protocol::ErrorKind as Kind;
+    use longhaul_protocol::error::ERROR_KINDS;
+
+    use super::*;
+
+    #[test]
+    fn every_kind_of_the_error_table_has_its_exit_code() {
+        for kind in ERROR_KINDS {
+            let expected = match kind.code() {
+                -32603 | 4000..=4999 => INTERNAL,
+                -32009 | 3000..=3999 => TRY_LATER,
+                2000..=2999 => SAID_NO,
+                5000..=5999 => A_PERSON,
+                _ => USAGE,
+            };
+            assert_eq!(exit_of(&WireError::new(*kind, "m")), expected, "{}", kind.name());
+        }
+    }
+
+    #[test]
+    fn a_failure_of_the_daemon_keeps_its_own_words_for_scripts() {
+        let wire = WireError::new(Kind::ThreadNotFound, "no thread t");
+        let failure = Failure::from(ClientError::Refused(Box::new(wire)));
+        let json = failure.json();
+        assert_eq!((&json["error"]["code"], &json["exit"]), (&json!(2001), &json!(1)));
+        assert_eq!(json["error"]["data"]["kind"], "thread_not_found");
+    }
+}

@@ -1,0 +1,129 @@
+//! Which thread or compaction a person means: none named, a beginning of an id, or the whole id.
+
+use longhaul_client::{Client, ClientError};
+use longhaul_protocol::limit::PAGE_ROWS_MAX;
+use longhaul_protocol::thread::{
+    Get, GetParams, List, ListParams, Sync, SyncParams, ThreadSummary,
+};
+use longhaul_protocol::{ErrorKind, compaction};
+
+use crate::failure::{Failure, SAID_NO, USAGE};
+use crate::session::Session;
+
+/// Pages of threads that are searched for the beginning of an id: 10,000 threads.
+const PAGES_MAX: usize = 20;
+/// Candidates that are named when a beginning fits several.
+const CANDIDATES_SHOWN: usize = 5;
+/// Characters of a whole id (a UUID): no search for a longer one.
+const ID_CHARS: usize = 36;
+
+/// The named thread, else the newest of the current folder, else the newest of all.
+pub(crate) async fn thread(client: &Client, named: Option<&str>) -> Result<ThreadSummary, Failure> {
+    let Some(named) = named else { return newest(client).await };
+    match client.call::<Get>(GetParams { thread_id: named.to_owned() }).await {
+        Ok(found) => Ok(found.thread),
+        Err(ClientError::Refused(error))
+            if error.kind() == ErrorKind::ThreadNotFound && named.len() < ID_CHARS =>
+        {
+            let threads = matching_threads(client, named).await?;
+            only(threads, |thread| &thread.thread_id, &format!("thread {named:?}"))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Makes sure that what the thread's program has written up to now is read; late is better than not at all.
+pub(crate) async fn catch_up(client: &Client, thread: &ThreadSummary, session: &Session) {
+    let params = SyncParams { thread_id: Some(thread.thread_id.clone()), ..Default::default() };
+    if let Err(error) = client.call::<Sync>(params).await {
+        session.note(&format!("note: not read up to its end: {error}"));
+    }
+}
+
+/// The whole id of a compaction of which `named` is the beginning.
+pub(crate) async fn compaction(client: &Client, named: &str) -> Result<String, Failure> {
+    if named.len() >= ID_CHARS {
+        return Ok(named.to_owned());
+    }
+    let mut found = Vec::new();
+    let mut cursor = None;
+    for _ in 0..PAGES_MAX {
+        let params = compaction::ListParams { limit: Some(PAGE_ROWS_MAX), cursor, thread_id: None };
+        let page = client.call::<compaction::List>(params).await?;
+        found.extend(page.compactions.into_iter().map(|row| row.compaction_id));
+        cursor = page.next_cursor;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    found.retain(|id| id.starts_with(named));
+    only(found, |id| id, &format!("compaction {named:?}"))
+}
+
+async fn newest(client: &Client) -> Result<ThreadSummary, Failure> {
+    let here =
+        std::env::current_dir().ok().and_then(|path| path.into_os_string().into_string().ok());
+    for cwd in [here, None] {
+        let params = ListParams { cwd, limit: Some(1), ..Default::default() };
+        if let Some(thread) = client.call::<List>(params).await?.threads.into_iter().next() {
+            return Ok(thread);
+        }
+    }
+    Err(Failure::new(SAID_NO, "no thread has been read yet")
+        .with_hint("longhaul doctor shows where the daemon looks"))
+}
+
+async fn matching_threads(client: &Client, beginning: &str) -> Result<Vec<ThreadSummary>, Failure> {
+    let mut found = Vec::new();
+    let mut cursor = None;
+    for _ in 0..PAGES_MAX {
+        let params = ListParams { limit: Some(PAGE_ROWS_MAX), cursor, ..Default::default() };
+        let page = client.call::<List>(params).await?;
+        found.extend(
+            page.threads.into_iter().filter(|thread| thread.thread_id.starts_with(beginning)),
+        );
+        cursor = page.next_cursor;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    Ok(found)
+}
+
+fn only<T>(mut found: Vec<T>, id: impl Fn(&T) -> &str, what: &str) -> Result<T, Failure> {
+    if found.len() > 1 {
+        let shown: Vec<&str> = found.iter().take(CANDIDATES_SHOWN).map(id).collect();
+        let more = if found.len() > CANDIDATES_SHOWN { " …" } else { "" };
+        let failure = Failure::new(USAGE, format!("{what} could be {} of them", found.len()));
+        return Err(failure.with_hint(format!("give more of it: {}{more}", shown.join(", "))));
+    }
+    let missing = || Failure::new(SAID_NO, format!("there is no {what}"));
+    found.pop().ok_or_else(missing).map_err(|failure| {
+        failure.with_hint("longhaul thread list and longhaul compaction list show the ids")
+    })
+}
+
+/// How many characters of these ids tell them apart, with a few to spare for those that are not here.
+pub(crate) fn short_len(ids: &[&str]) -> usize {
+    /// A UUIDv7 begins with its time; 13 characters reach down to the millisecond.
+    const CHARS_MIN: usize = 13;
+    let mut sorted = ids.to_vec();
+    sorted.sort_unstable();
+    let shared = |pair: &[&str]| {
+        pair[0].chars().zip(pair[1].chars()).take_while(|(one, other)| one == other).count()
+    };
+    let longest = sorted.windows(2).map(shared).max().map_or(0, |shared| shared + 1);
+    longest.max(CHARS_MIN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_shortened_only_as_far_as_they_stay_apart() {
+        assert_eq!(short_len(&["01980000-0000-7000", "01990000-0000-7000"]), 13);
+        assert_eq!(short_len(&["01980000-0000-7001", "01980000-0000-7000"]), 18);
+        assert_eq!(short_len(&[]), 13);
+    }
+}

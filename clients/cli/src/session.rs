@@ -1,0 +1,71 @@
+//! What a command works with: the way to the daemon, and the way to the reader.
+
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+
+use longhaul_client::{Client, ConnectOptions};
+use serde::Serialize;
+
+use crate::args::Args;
+use crate::failure::Failure;
+use crate::style::Style;
+
+/// Something a command prints: as JSON by its own shape, for people as a text.
+pub(crate) trait Page: Serialize {
+    /// The text for people, ended by a newline.
+    fn text(&self, style: &Style) -> String;
+}
+
+/// One run of the program.
+#[derive(Debug)]
+pub(crate) struct Session {
+    /// The socket that was named, if one was.
+    pub(crate) socket: Option<PathBuf>,
+    pub(crate) is_json: bool,
+    pub(crate) style: Style,
+}
+
+impl Session {
+    pub(crate) fn new(args: &Args) -> Self {
+        Self {
+            socket: args.socket.clone(),
+            is_json: args.json,
+            style: Style::of_terminal(args.color),
+        }
+    }
+
+    /// How this program introduces itself to the daemon.
+    pub(crate) fn options(&self) -> ConnectOptions {
+        let options = ConnectOptions::new("longhaul-cli", env!("CARGO_PKG_VERSION"));
+        match &self.socket {
+            Some(path) => options.socket(path),
+            None => options,
+        }
+    }
+
+    pub(crate) async fn connect(&self) -> Result<Client, Failure> {
+        Ok(Client::connect(self.options()).await?)
+    }
+
+    /// The result of the command, to stdout.
+    pub(crate) fn print(&self, page: &impl Page) -> Result<(), Failure> {
+        match self.is_json {
+            true => self.print_text(&(serde_json::to_string(page)? + "\n")),
+            false => self.print_text(&page.text(&self.style)),
+        }
+    }
+
+    /// Text as it is, to stdout.
+    pub(crate) fn print_text(&self, text: &str) -> Result<(), Failure> {
+        let mut stdout = io::stdout().lock();
+        stdout.write_all(text.as_bytes())?;
+        Ok(stdout.flush()?)
+    }
+
+    /// A remark beside the result: to stderr, and only for people.
+    pub(crate) fn note(&self, text: &str) {
+        if !self.is_json && io::stderr().is_terminal() {
+            io::stderr().write_all(format!("{text}\n").as_bytes()).unwrap_or_default();
+        }
+    }
+}

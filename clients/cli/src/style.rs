@@ -1,0 +1,169 @@
+//! How results look to people: width, colours, quantities, tables.
+
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+
+use comfy_table::{Cell, CellAlignment, ContentArrangement, Row, Table, presets};
+use directories::BaseDirs;
+use owo_colors::OwoColorize;
+
+use crate::args::ColorWhen;
+use crate::clock;
+
+mod quantity;
+
+pub(crate) use quantity::{bytes, count, counted, duration, tokens};
+
+/// Columns of a page that is not on a terminal: nothing is cut there.
+const WIDTH_WITHOUT_TERMINAL: u16 = 1000;
+
+/// What a page has to know about where it is read.
+#[derive(Debug, Clone)]
+pub(crate) struct Style {
+    pub(crate) is_color: bool,
+    /// Columns.
+    pub(crate) width: u16,
+    /// The present, Unix milliseconds.
+    pub(crate) now_ms: i64,
+    pub(crate) home: Option<PathBuf>,
+}
+
+impl Style {
+    pub(crate) fn of_terminal(color: ColorWhen) -> Self {
+        let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        let is_color = match color {
+            ColorWhen::Always => true,
+            ColorWhen::Never => false,
+            ColorWhen::Auto => std::io::stdout().is_terminal() && !is_set("NO_COLOR") && !is_dumb,
+        };
+        Self {
+            is_color,
+            width: Table::new().width().unwrap_or(WIDTH_WITHOUT_TERMINAL),
+            now_ms: clock::now_ms(),
+            home: BaseDirs::new().map(|folders| folders.home_dir().to_owned()),
+        }
+    }
+
+    pub(crate) fn bold(&self, text: &str) -> String {
+        self.paint(text, |line| line.bold().to_string())
+    }
+
+    pub(crate) fn dim(&self, text: &str) -> String {
+        self.paint(text, |line| line.dimmed().to_string())
+    }
+
+    pub(crate) fn good(&self, text: &str) -> String {
+        self.paint(text, |line| line.green().to_string())
+    }
+
+    pub(crate) fn warn(&self, text: &str) -> String {
+        self.paint(text, |line| line.yellow().to_string())
+    }
+
+    pub(crate) fn bad(&self, text: &str) -> String {
+        self.paint(text, |line| line.red().to_string())
+    }
+
+    /// Paints line by line: a colour that runs over the end of a line colours the margin too.
+    fn paint(&self, text: &str, paint: impl Fn(&str) -> String) -> String {
+        if !self.is_color {
+            return text.to_owned();
+        }
+        let painted = |line: &str| match line.strip_suffix('\n') {
+            Some("") => "\n".to_owned(),
+            Some(words) => paint(words) + "\n",
+            None => paint(line),
+        };
+        text.split_inclusive('\n').map(painted).collect()
+    }
+
+    /// How long ago a moment was.
+    pub(crate) fn ago(&self, at_ms: i64) -> String {
+        match u64::try_from(self.now_ms.saturating_sub(at_ms)) {
+            Ok(0..1_000) => "now".to_owned(),
+            Ok(elapsed_ms) => format!("{} ago", duration(elapsed_ms)),
+            Err(_) => "in the future".to_owned(),
+        }
+    }
+
+    /// A path as people write it.
+    pub(crate) fn path(&self, path: &str) -> String {
+        let below_home =
+            self.home.as_ref().and_then(|home| Path::new(path).strip_prefix(home).ok());
+        match below_home {
+            Some(rest) if rest.as_os_str().is_empty() => "~".to_owned(),
+            Some(rest) => format!("~/{}", rest.display()),
+            None => path.to_owned(),
+        }
+    }
+
+    /// A table that fits the width; one line a row. A heading that starts with `>` aligns its column right.
+    pub(crate) fn table(&self, headings: &[&str], rows: Vec<Vec<String>>) -> String {
+        let mut table = Table::new();
+        table.load_style(presets::NOTHING);
+        table.set_content_arrangement(ContentArrangement::Dynamic).set_width(self.width);
+        table.force_no_tty();
+        table.set_header(headings.iter().map(|heading| heading.trim_start_matches('>')));
+        for row in rows {
+            let mut row = Row::from(row.into_iter().map(Cell::new).collect::<Vec<_>>());
+            row.max_height(1);
+            table.add_row(row);
+        }
+        for (column, heading) in table.column_iter_mut().zip(headings) {
+            column.set_padding((0, 2));
+            if heading.starts_with('>') {
+                column.set_cell_alignment(CellAlignment::Right);
+            }
+        }
+        let mut lines = table.lines().map(|line| line.trim_end().to_owned());
+        let heading = lines.next().map(|heading| self.bold(&heading)).into_iter();
+        heading.chain(lines).map(|line| line + "\n").collect()
+    }
+
+    /// Names and values below each other.
+    pub(crate) fn fields(&self, fields: &[(&str, String)]) -> String {
+        let width = fields.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
+        let line = |(name, value): &(&str, String)| {
+            let padded = format!("{name:<width$}");
+            format!("  {}  {value}\n", self.dim(&padded))
+        };
+        fields.iter().map(line).collect()
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// 80 columns without colour on the day of the examples.
+    pub(crate) fn plain() -> Style {
+        let home = Some("/home/user".into());
+        Style { is_color: false, width: 80, now_ms: 1_763_683_500_000, home }
+    }
+
+    #[test]
+    fn a_table_fits_its_width_and_keeps_a_row_on_a_line() {
+        let rows = vec![vec!["a".repeat(60), "b ".repeat(40), "7".into()]];
+        let table = plain().table(&["name", "title", ">n"], rows);
+        assert_eq!(table.lines().count(), 2, "{table}");
+        assert!(table.lines().all(|line| line.chars().count() <= 80), "{table}");
+    }
+
+    #[test]
+    fn moments_and_paths_read_as_people_say_them() {
+        let style = plain();
+        assert_eq!(style.ago(style.now_ms - 300_000), "5 min ago");
+        assert_eq!(style.ago(style.now_ms), "now");
+        assert_eq!(style.ago(style.now_ms + 60_000), "in the future");
+        assert_eq!(style.path("/home/user/a/b"), "~/a/b");
+        assert_eq!(style.path("/home/user2/a"), "/home/user2/a");
+    }
+
+    #[test]
+    fn colours_come_only_when_asked_for() {
+        let style = Style { is_color: true, ..plain() };
+        assert_eq!(style.bad("x\n\ny"), "\x1b[31mx\x1b[39m\n\n\x1b[31my\x1b[39m");
+        assert_eq!(plain().bad("x"), "x");
+    }
+}

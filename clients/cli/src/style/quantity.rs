@@ -1,0 +1,80 @@
+//! Numbers as people read them.
+
+/// A count with its thousands set apart.
+pub(crate) fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() * 4 / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A count with its noun: one thread, two threads.
+pub(crate) fn counted(number: u64, noun: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {noun}{plural}", count(number))
+}
+
+/// Tokens, to three digits.
+pub(crate) fn tokens(number: u64) -> String {
+    scaled(number, &["", "k", "M", "G", "T"], "")
+}
+
+/// Bytes in decimal units, to three digits.
+pub(crate) fn bytes(number: u64) -> String {
+    scaled(number, &["B", "kB", "MB", "GB", "TB"], " ")
+}
+
+/// A span of time in its largest unit.
+pub(crate) fn duration(milliseconds: u64) -> String {
+    let seconds = milliseconds / 1_000;
+    match seconds {
+        0 => format!("{milliseconds} ms"),
+        1..60 => format!("{seconds} s"),
+        60..3_600 => format!("{} min", seconds / 60),
+        3_600..86_400 => format!("{} h", seconds / 3_600),
+        86_400..63_072_000 => format!("{} d", seconds / 86_400),
+        _ => format!("{} y", seconds / 31_536_000),
+    }
+}
+
+fn scaled(number: u64, units: &[&str], space: &str) -> String {
+    let mut unit = 0;
+    let mut divisor = 1_u64;
+    while number / divisor >= 1_000 && unit + 1 < units.len() {
+        divisor *= 1_000;
+        unit += 1;
+    }
+    let (whole, tenth) = (number / divisor, number % divisor * 10 / divisor);
+    match divisor > 1 && whole < 100 {
+        true => format!("{whole}.{tenth}{space}{}", units[unit]),
+        false => format!("{whole}{space}{}", units[unit]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_read_as_people_write_them() {
+        assert_eq!(
+            [count(0), count(999), count(1_000), count(12_345_678)],
+            ["0", "999", "1,000", "12,345,678"]
+        );
+        assert_eq!([counted(1, "file"), counted(1_200, "file")], ["1 file", "1,200 files"]);
+        assert_eq!([tokens(999), tokens(12_345), tokens(123_456)], ["999", "12.3k", "123k"]);
+        assert_eq!([bytes(512), bytes(1_999), bytes(179_000_000)], ["512 B", "1.9 kB", "179 MB"]);
+        assert_eq!(tokens(u64::MAX), "18446744T");
+    }
+
+    #[test]
+    fn spans_are_given_in_their_largest_unit() {
+        let spans = [7, 59_999, 60_000, 7_200_000, 172_800_000, 70_000_000_000].map(duration);
+        assert_eq!(spans, ["7 ms", "59 s", "1 min", "2 h", "2 d", "2 y"]);
+    }
+}

@@ -1,0 +1,129 @@
+//! Answers of a daemon that has read a few threads; times are relative to now, as people see them.
+
+use longhaul_client::scripted::Script;
+use serde_json::{Value, json};
+
+pub(crate) const THREAD: &str = "0199a213-81c0-7800-8aa1-bbab2a035a53";
+pub(crate) const OTHER: &str = "0199a213-0000-7000-8000-000000000002";
+pub(crate) const COMPACTION: &str = "0199b000-0000-7000-8000-0000000000c1";
+
+/// The examples of the protocol, with readable values where people look.
+pub(crate) fn script() -> Script {
+    Script::from_examples()
+        .unwrap()
+        .result("daemon/status", status())
+        .result("thread/list", json!({ "threads": [thread(), other()], "next_cursor": "c2" }))
+        .on("thread/get", |params| match params["thread_id"].as_str() {
+            Some(THREAD) => longhaul_client::scripted::Reply::Result(json!({
+                "thread": thread(),
+                "files": [
+                    { "path": "/home/user/.codex/sessions/a.jsonl", "bytes": 2_500_000, "offset": 2_500_000, "generation": 0, "current": true },
+                    { "path": "/home/user/.codex/archived_sessions/a.jsonl.zst", "bytes": 2_000_000, "offset": 500_000, "generation": 1, "current": false },
+                ],
+                "checkpoint_seq": 4_321,
+            })),
+            _ => longhaul_client::scripted::Reply::Error(longhaul_protocol::WireError::new(
+                longhaul_protocol::ErrorKind::ThreadNotFound,
+                "no such thread",
+            )),
+        })
+        .result("compaction/run", run_result())
+        .result("compaction/list", json!({ "compactions": [summary()] }))
+        .result("compaction/get", {
+            let mut result = run_result();
+            result["summary"] = summary();
+            result
+        })
+        .result("checkpoint/view", json!({ "text": "[SESSION_CHECKPOINT v1]\n[TASK]\n- Rename the parser.", "tokens": 14, "digest": "d1", "seq": 4_321 }))
+        .result("history/expand", json!({
+            "items": [
+                { "type": "message", "role": "user", "content": [{ "type": "input_text", "text": "Rename the parser." }] },
+                { "type": "function_call_output", "call_id": "call_1", "output": "ok" },
+            ],
+            "path": "/home/user/.codex/sessions/a.jsonl",
+            "byte_range": [100, 900],
+        }))
+        .result("compaction/undo", json!({
+            "compaction_id": COMPACTION, "undone_at": now(), "history": [{}, {}],
+            "handles": [entry("h9", 3, 70_000)], "complete": false,
+        }))
+}
+
+fn status() -> Value {
+    json!({
+        "version": "0.1.0", "protocol": 1, "pid": 4242, "instance_id": "i1",
+        "started_at": now() - 7_300_000, "uptime_ms": 7_300_000,
+        "socket": "/home/user/run/v1.sock", "state_dir": "/home/user/state",
+        "store": { "path": "/home/user/state/longhaul.db", "schema_version": 1 },
+        "sources": [
+            { "source": "codex", "root": "/home/user/.codex", "exists": true, "files": 332, "threads": 300, "bytes": 179_000_000 },
+            { "source": "claude", "root": "/home/user/.claude", "exists": false, "files": 0, "threads": 0, "bytes": 0 },
+        ],
+        "ingest": {
+            "state": "catching_up", "queued_files": 12, "bytes_done": 89_000_000, "bytes_total": 179_000_000,
+            "last_scan_at": now() - 90_000, "lines": 130_301, "malformed": 3, "oversized": 0, "unknown": 17,
+            "errors": [{ "path": "/home/user/.codex/sessions/b.jsonl", "message": "permission denied", "at": now() - 90_000 }],
+        },
+        "connections": 1, "requests": 1_234, "panics": 0,
+        "warnings": [{ "kind": "clock", "message": "the clock jumped", "hint": "set it" }],
+    })
+}
+
+fn thread() -> Value {
+    json!({
+        "thread_id": THREAD, "source": "codex", "path": "/home/user/.codex/sessions/a.jsonl",
+        "cwd": "/home/user/project", "title": "Rename the parser", "created_at": now() - 90_000_000,
+        "updated_at": now() - 330_000, "items": 1_234, "tokens": 123_456, "compactions": 2, "lines": 4_321,
+        "bytes": 2_500_000, "malformed": 1, "unknown": 0, "oversized": 0, "archived": false,
+        "cli_version": "0.169.0", "model": "gpt-5-codex", "git_branch": "main", "kind": "interactive",
+    })
+}
+
+fn other() -> Value {
+    let mut other = thread();
+    other["thread_id"] = json!(OTHER);
+    other["cwd"] = Value::Null;
+    other["title"] = json!("A title\nof two lines");
+    other["updated_at"] = json!(now() - 200_000_000);
+    other
+}
+
+fn run_result() -> Value {
+    let total = |items: u64, tokens: u64| json!({ "items": items, "tokens": tokens });
+    json!({
+        "compaction_id": COMPACTION, "strategy_used": "checkpoint",
+        "ladder": [
+            { "strategy": "summary", "outcome": "skipped", "reason": "not_configured", "duration_ms": 0 },
+            { "strategy": "checkpoint", "outcome": "used", "duration_ms": 4 },
+        ],
+        "history": [{ "type": "message" }],
+        "view": "[SESSION_CHECKPOINT v1]\n[TASK]\n- Rename the parser.\n",
+        "tokens": { "before": 123_456, "after": 1_960 },
+        "receipt": {
+            "kept": [entry("h1", 1, 120)], "shortened": [], "dropped": [entry("h2", 1_200, 120_000), entry("h3", 1, 900)],
+            "totals": { "kept": total(30, 1_100), "shortened": total(0, 0), "dropped": total(1_204, 122_356) },
+            "redacted": 2,
+        },
+        "warnings": [],
+    })
+}
+
+fn summary() -> Value {
+    json!({
+        "compaction_id": COMPACTION, "thread_id": THREAD, "created_at": now() - 330_000,
+        "strategy_used": "checkpoint", "phase": "standalone", "trigger": "manual",
+        "tokens": { "before": 123_456, "after": 1_960 }, "seq": 4_321, "duration_ms": 4,
+        "undone_at": now() - 90_000,
+    })
+}
+
+fn entry(handle: &str, items: u64, tokens: u64) -> Value {
+    let kind = if items > 1 { "span" } else { "tool_output" };
+    json!({ "handle": handle, "kind": kind, "tokens": tokens, "items": items, "seq_first": 7, "seq_last": 6 + items })
+}
+
+#[expect(clippy::disallowed_methods, reason = "the program under test reads the clock too")]
+fn now() -> i64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+    i64::try_from(since.as_millis()).unwrap()
+}

@@ -1,0 +1,88 @@
+use longhaul_client::scripted::Reply;
+use serde_json::{Value, json};
+
+use crate::Desk;
+use crate::answers::{THREAD, script};
+
+#[test]
+fn without_a_name_the_newest_thread_of_this_folder_and_then_of_all_is_meant() {
+    let desk = Desk::new(script().on("thread/list", |params| match params["cwd"].is_string() {
+        true => Reply::Result(json!({ "threads": [] })),
+        false => Reply::Error(longhaul_protocol::WireError::new(
+            longhaul_protocol::ErrorKind::StoreBusy,
+            "busy",
+        )),
+    }));
+    desk.run(&["compact"]);
+    let lists: Vec<Value> = desk
+        .server
+        .requests()
+        .into_iter()
+        .filter(|(method, _)| method == "thread/list")
+        .map(|(_, params)| params)
+        .collect();
+    let here = desk.folder.path().canonicalize().unwrap();
+    assert_eq!(lists, [json!({ "cwd": here, "limit": 1 }), json!({ "limit": 1 })]);
+}
+
+#[test]
+fn the_flags_of_compact_reach_the_daemon_after_it_has_caught_up() {
+    let desk = Desk::new(script());
+    let done = desk.run(&["compact", THREAD, "--max-tokens", "2000", "--strategy", "checkpoint"]);
+    assert_eq!(done.code, 0, "{done:?}");
+    let expected = json!({ "thread_id": THREAD, "strategy": "checkpoint", "max_tokens": 2000 });
+    assert_eq!(desk.last_params("compaction/run"), expected);
+    assert_eq!(desk.last_params("thread/sync"), json!({ "thread_id": THREAD }));
+
+    desk.run(&["compact", THREAD, "--as-of", "7"]);
+    assert_eq!(desk.last_params("compaction/run")["as_of"], 7);
+}
+
+#[test]
+fn the_beginning_of_an_id_is_enough_when_only_one_thread_has_it() {
+    let desk = Desk::new(script().on("thread/list", {
+        // Two pages, to be read through.
+        let page = |id: &str| {
+            let summary = json!({ "thread_id": id, "source": "codex", "path": "p", "cwd": null, "title": null, "created_at": 0, "updated_at": 0, "items": 0, "tokens": 0, "compactions": 0, "lines": 0, "bytes": 0, "malformed": 0, "unknown": 0, "oversized": 0, "archived": false, "kind": "other" });
+            json!({ "threads": [summary], "next_cursor": "c2" })
+        };
+        let first = page("0199a213-0000-7000-8000-000000000002");
+        let mut second = page(THREAD);
+        second.as_object_mut().unwrap().remove("next_cursor");
+        move |params| Reply::Result(if params["cursor"] == "c2" { second.clone() } else { first.clone() })
+    }));
+    let done = desk.run(&["thread", "show", "0199a213-8"]);
+    assert_eq!(done.code, 0, "{done:?}");
+    assert_eq!(desk.last_params("thread/get")["thread_id"], THREAD);
+
+    let done = desk.run(&["thread", "show", "0199a213"]);
+    assert_eq!(done.code, 64, "{done:?}");
+    assert!(done.stderr.contains("hint: give more of it: 0199a213-0000"), "{done:?}");
+
+    let done = desk.run(&["thread", "show", "beef"]);
+    assert_eq!(done.code, 1, "{done:?}");
+}
+
+#[test]
+fn expand_reads_on_for_people_and_page_by_page_for_scripts() {
+    let pages = |params: &Value| {
+        let page = json!({ "items": [{ "type": "x" }], "path": "p", "byte_range": [0, 1] });
+        let mut first = page.clone();
+        first["next_cursor"] = json!("c2");
+        Reply::Result(if params["cursor"] == "c2" { page } else { first })
+    };
+    let desk = Desk::new(script().on("history/expand", pages));
+    assert_eq!(desk.run(&["expand", "h1"]).stdout.matches("bytes 0 to 1").count(), 2);
+    assert_eq!(desk.run(&["expand", "h1", "--json"]).stdout.lines().count(), 1);
+}
+
+#[test]
+fn items_come_out_of_expand_as_they_stand_in_the_transcript() {
+    let raw = r#"{"zeta":1.10,"alpha":12345678901234567890123,"text":"a\/b"}"#;
+    let answer = format!(r#"{{"items":[{raw}],"path":"p","byte_range":[0,1]}}"#);
+    let line = move |_: &Value| {
+        Reply::Lines(vec![format!(r#"{{"jsonrpc":"2.0","id":1,"result":{answer}}}"#)])
+    };
+    let done = Desk::new(script().on("history/expand", line)).run(&["expand", "h1", "--json"]);
+    assert!(done.stdout.contains(raw), "{done:?}");
+}

@@ -1,0 +1,43 @@
+use crate::{program, run};
+
+fn output(args: &[&str]) -> crate::Done {
+    run(program(&std::env::temp_dir()).args(args))
+}
+
+#[test]
+fn help_teaches_with_examples_and_exit_codes() {
+    let done = output(&["--help"]);
+    assert_eq!(done.code, 0);
+    for part in ["Examples:", "longhaul compact", "Exit codes:", "THREAD may be left out"] {
+        assert!(done.stdout.contains(part), "{part}: {}", done.stdout);
+    }
+    for command in ["up", "compact", "expand", "doctor"] {
+        assert!(output(&[command, "--help"]).stdout.contains(&format!("longhaul {command}")));
+    }
+}
+
+#[test]
+fn wrong_use_is_64_and_shows_what_is_right() {
+    for args in [
+        &["compcat"][..],
+        &["expand"],
+        &["thread", "list", "-n", "0"],
+        &["compact", "--strategy", "magic"],
+        &[],
+    ] {
+        let done = output(args);
+        assert_eq!(done.code, 64, "{args:?}: {done:?}");
+        assert_eq!(done.stdout, "");
+    }
+    assert!(output(&["compcat"]).stderr.contains("'compact'"));
+}
+
+#[test]
+fn completions_and_manual_pages_are_made_from_the_same_help() {
+    assert!(output(&["completions", "bash"]).stdout.contains("_longhaul"));
+    assert!(output(&["man"]).stdout.starts_with(".ie"));
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("man1");
+    assert_eq!(output(&["man", dir.to_str().unwrap()]).code, 0);
+    assert!(std::fs::read_to_string(dir.join("longhaul-compact.1")).unwrap().contains("EXTRA"));
+}

@@ -1,0 +1,68 @@
+//! The program against a scripted daemon: what it asks, what it prints, how it exits.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod answers;
+mod ask;
+mod exit;
+mod help;
+mod print;
+mod up;
+
+use std::path::Path;
+use std::process::Command;
+
+use longhaul_client::scripted::{Script, ScriptedServer};
+
+/// A scripted daemon, and the program pointed at it.
+struct Desk {
+    server: ScriptedServer,
+    folder: tempfile::TempDir,
+}
+
+/// What the program left behind.
+#[derive(Debug)]
+struct Done {
+    code: i32,
+    stdout: String,
+    stderr: String,
+}
+
+impl Desk {
+    fn new(script: Script) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let server = ScriptedServer::start(&folder.path().join("v1.sock"), script).unwrap();
+        Self { server, folder }
+    }
+
+    fn run(&self, args: &[&str]) -> Done {
+        run(program(self.folder.path()).arg("--socket").arg(self.server.path()).args(args))
+    }
+
+    /// The params of the last call of a method.
+    fn last_params(&self, method: &str) -> serde_json::Value {
+        let requests = self.server.requests();
+        requests.into_iter().rev().find(|(called, _)| called == method).unwrap().1
+    }
+}
+
+/// The program with nothing of this machine around it, in `folder`.
+fn program(folder: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_longhaul"));
+    surround(&mut command, folder);
+    command
+}
+
+fn surround(command: &mut Command, folder: &Path) {
+    command.env_clear().env("HOME", "/home/user").env("LONGHAUL_STATE_DIR", folder.join("state"));
+    command.current_dir(folder);
+}
+
+fn run(command: &mut Command) -> Done {
+    let output = command.output().unwrap();
+    Done {
+        code: output.status.code().unwrap(),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    }
+}

@@ -1,0 +1,86 @@
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::Desk;
+use crate::answers::{COMPACTION, THREAD, script};
+
+/// Every command that shows something, for people.
+const SHOWN: &[(&str, &[&str])] = &[
+    ("status", &["status"]),
+    ("up", &["up"]),
+    ("down", &["down"]),
+    ("thread_list", &["thread", "list"]),
+    ("thread_show", &["thread", "show", THREAD]),
+    ("compact", &["compact"]),
+    ("compact_view_only", &["compact", "--view-only"]),
+    ("compaction_list", &["compaction", "list"]),
+    ("compaction_show", &["compaction", "show", COMPACTION]),
+    ("checkpoint_show", &["checkpoint", "show"]),
+    ("checkpoint_state", &["checkpoint", "show", "--state"]),
+    ("expand", &["expand", "h2"]),
+    ("undo", &["undo", COMPACTION]),
+];
+
+#[test]
+fn every_command_prints_for_people_what_was_agreed_on() {
+    for (name, args) in SHOWN {
+        // `down` waits for the connection's end.
+        let script = script().on("daemon/shutdown", |_| {
+            longhaul_client::scripted::Reply::ResultThen(
+                serde_json::json!({ "pid": 4242, "requests_in_flight": 0 }),
+                vec!["this is no JSON and ends the connection".into()],
+            )
+        });
+        let done = Desk::new(script).run(args);
+        assert_eq!((done.code, done.stderr.as_str()), (0, ""), "{args:?}: {done:?}");
+        assert_golden(&format!("{name}.txt"), &done.stdout);
+    }
+}
+
+#[test]
+fn json_is_one_line_with_the_answer_of_the_daemon() {
+    for (name, args) in SHOWN.iter().filter(|(name, _)| *name != "down") {
+        let done = Desk::new(script()).run(&[args, &["--json"][..]].concat());
+        assert_eq!((done.code, done.stdout.lines().count()), (0, 1), "{name}: {done:?}");
+        serde_json::from_str::<Value>(&done.stdout).unwrap();
+    }
+    let done = Desk::new(script()).run(&["compact", "--json"]);
+    let result: Value = serde_json::from_str(&done.stdout).unwrap();
+    assert_eq!(result["receipt"]["dropped"][0]["handle"], "h2");
+}
+
+#[test]
+fn colours_come_only_when_asked_for() {
+    let desk = Desk::new(script());
+    assert!(!desk.run(&["status"]).stdout.contains('\x1b'));
+    assert!(desk.run(&["status", "--color", "always"]).stdout.contains('\x1b'));
+}
+
+#[test]
+fn doctor_names_what_is_wrong_and_what_to_do() {
+    let desk = Desk::new(script());
+    let done = desk.run(&["doctor", "--json"]);
+    let page: Value = serde_json::from_str(&done.stdout).unwrap();
+    let state = |name: &str| {
+        let checks = page["checks"].as_array().unwrap();
+        checks.iter().find(|check| check["name"] == name).unwrap()["state"].clone()
+    };
+    // The scripted socket was made without a umask of ours.
+    assert_eq!((state("socket"), done.code), (Value::from("fail"), 78), "{done:?}");
+    assert_eq!(
+        (state("daemon"), state("reading"), state("clock")),
+        ("ok".into(), "warn".into(), "ok".into())
+    );
+    let text = desk.run(&["doctor"]).stdout;
+    assert!(text.contains("chmod 600"), "{text}");
+}
+
+fn assert_golden(name: &str, shown: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(&path, shown).unwrap();
+    }
+    let committed = std::fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(shown, committed, "{name}: UPDATE_GOLDEN=1 writes it, then read it");
+}

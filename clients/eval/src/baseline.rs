@@ -1,0 +1,204 @@
+//! Views that need no thought, made in the same run: the floor and the ceiling of every figure.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::corpus::Fnv;
+use crate::entity::Extractor;
+use crate::fact::Fact;
+use crate::gold::Gold;
+use crate::random::Random;
+use crate::transcript::{StepKind, Transcript};
+
+/// The views that are scored beside the one in question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Baseline {
+    /// The end of the history as it is.
+    RawTail,
+    /// The end of the history with all but the newest outputs left out.
+    Masked,
+    /// The end of the messages and calls, without outputs.
+    CallsOnly,
+    /// Nothing but names, newest first: what a view built to please FRR would be.
+    IdentifierBag,
+    /// Lines of the history drawn at random.
+    Chance,
+    /// The gold itself, as far as it fits: what the budget allows at best.
+    Oracle,
+}
+
+impl Baseline {
+    /// All of them, floors first.
+    pub const ALL: [Self; 6] = [
+        Self::Chance,
+        Self::RawTail,
+        Self::Masked,
+        Self::CallsOnly,
+        Self::IdentifierBag,
+        Self::Oracle,
+    ];
+
+    /// The words used in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::RawTail => "raw tail",
+            Self::Masked => "masked outputs",
+            Self::CallsOnly => "calls only",
+            Self::IdentifierBag => "identifier bag",
+            Self::Chance => "chance",
+            Self::Oracle => "oracle",
+        }
+    }
+}
+
+/// Outputs that the masked view keeps.
+const MASKED_OUTPUTS_KEPT: usize = 10;
+
+/// The history before a cut, rendered once for all budgets.
+#[derive(Debug)]
+pub struct Histories {
+    raw: String,
+    masked: String,
+    calls: String,
+    bag: String,
+    seed: u64,
+}
+
+impl Histories {
+    /// Renders a transcript that was parsed from truncated bytes.
+    pub fn new(transcript: &Transcript, extractor: &Extractor) -> Self {
+        let outputs =
+            transcript.steps.iter().filter(|step| matches!(step.kind, StepKind::Output(_))).count();
+        let mut this = Self {
+            raw: String::new(),
+            masked: String::new(),
+            calls: String::new(),
+            bag: bag(transcript, extractor),
+            seed: 0,
+        };
+        let mut output_number = 0;
+        for step in &transcript.steps {
+            let (text, is_output) = match &step.kind {
+                StepKind::Context(_) => continue,
+                StepKind::User { text, .. } => (format!("user: {text}\n"), false),
+                StepKind::Assistant(text) => (format!("assistant: {text}\n"), false),
+                StepKind::Call(call) => {
+                    let values: Vec<&str> =
+                        call.arguments.iter().map(|value| value.text.as_str()).collect();
+                    (format!("{}: {}\n", call.name, values.join(" ")), false)
+                }
+                StepKind::Output(output) => {
+                    let code = output.exit_code.map(|c| format!("exit {c}\n")).unwrap_or_default();
+                    (format!("output: {code}{}\n", output.text), true)
+                }
+            };
+            output_number += usize::from(is_output);
+            let is_masked = is_output && output_number + MASKED_OUTPUTS_KEPT <= outputs;
+            this.raw.push_str(&text);
+            this.masked.push_str(if is_masked { "output: left out\n" } else { &text });
+            if !is_output {
+                this.calls.push_str(&text);
+            }
+        }
+        let mut hash = Fnv::default();
+        hash.write(this.raw.as_bytes());
+        this.seed = hash.0;
+        this
+    }
+
+    /// The text of a baseline within `bytes`.
+    pub fn view(&self, baseline: Baseline, bytes: usize, gold: &[Gold], facts: &[Fact]) -> String {
+        match baseline {
+            Baseline::RawTail => tail(&self.raw, bytes).to_owned(),
+            Baseline::Masked => tail(&self.masked, bytes).to_owned(),
+            Baseline::CallsOnly => tail(&self.calls, bytes).to_owned(),
+            Baseline::IdentifierBag => head(&self.bag, bytes).to_owned(),
+            Baseline::Chance => self.chance(bytes),
+            Baseline::Oracle => oracle(bytes, gold, facts),
+        }
+    }
+
+    fn chance(&self, bytes: usize) -> String {
+        let lines: Vec<&str> = self.raw.lines().collect();
+        let mut random = Random::new(self.seed);
+        let mut text = String::new();
+        // Bounded: a history of empty lines must not keep the draw going for ever.
+        for _ in 0..bytes {
+            if text.len() >= bytes || lines.is_empty() {
+                break;
+            }
+            text.push_str(lines[random.index(lines.len())]);
+            text.push('\n');
+        }
+        head(&text, bytes).to_owned()
+    }
+}
+
+/// Every name, newest first, each once.
+fn bag(transcript: &Transcript, extractor: &Extractor) -> String {
+    let mut last: HashMap<String, usize> = HashMap::new();
+    for (number, step) in transcript.steps.iter().enumerate() {
+        let mut note = |text: &str| {
+            extractor.extract(text, transcript, &mut |entity| {
+                last.insert(entity.text, number);
+            });
+        };
+        match &step.kind {
+            StepKind::Context(_) => {}
+            StepKind::User { text, .. } | StepKind::Assistant(text) => note(text),
+            StepKind::Output(output) => note(&output.text),
+            StepKind::Call(call) => call.arguments.iter().for_each(|value| note(&value.text)),
+        }
+    }
+    let mut names: Vec<(String, usize)> = last.into_iter().collect();
+    names.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    names.into_iter().map(|(name, _)| name).collect::<Vec<_>>().join("\n")
+}
+
+/// Facts first (they must be complete), then gold, shortest first: the most that fits.
+fn oracle(bytes: usize, gold: &[Gold], facts: &[Fact]) -> String {
+    let mut text = String::new();
+    let mut add = |line: &str| {
+        if text.len() + line.len() < bytes {
+            text.push_str(line);
+            text.push('\n');
+        }
+    };
+    for fact in facts {
+        add(&match fact {
+            // The same shortening the scorer accepts.
+            Fact::Request(request) if request.len() > bytes / 4 => shorten(request),
+            other => other.sentence(),
+        });
+    }
+    let mut names: Vec<&str> = gold.iter().map(|gold| gold.entity.text.as_str()).collect();
+    names.sort_unstable_by_key(|name| (name.len(), *name));
+    names.dedup();
+    let mut met = HashSet::new();
+    names.into_iter().filter(|name| met.insert(*name)).for_each(add);
+    text
+}
+
+fn shorten(request: &str) -> String {
+    let chars: Vec<char> = request.chars().collect();
+    let head: String = chars.iter().take(200).collect();
+    let tail: String = chars[chars.len().saturating_sub(100)..].iter().collect();
+    format!("{head} … {tail}")
+}
+
+/// The last `bytes` bytes at a character boundary.
+fn tail(text: &str, bytes: usize) -> &str {
+    let mut at = text.len().saturating_sub(bytes);
+    while !text.is_char_boundary(at) {
+        at += 1;
+    }
+    &text[at..]
+}
+
+/// The first `bytes` bytes at a character boundary.
+pub(crate) fn head(text: &str, bytes: usize) -> &str {
+    let mut at = bytes.min(text.len());
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    &text[..at]
+}

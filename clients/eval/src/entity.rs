@@ -1,0 +1,158 @@
+//! The things an agent refers to by name: paths, commands, identifiers, ids, URLs.
+//!
+//! Two extractors that share no pattern find them, so that a view cannot be tuned to one of them
+//! without the other showing it. What they share is the kinds and how a path is made comparable.
+
+mod pattern;
+mod token;
+
+pub use pattern::PatternExtractor;
+
+use crate::transcript::Transcript;
+
+/// What an entity is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EntityKind {
+    /// A file or folder.
+    Path,
+    /// A whole shell command of one line.
+    Command,
+    /// A name in code with an inner mark: `snake_case`, `camelCase`, `PascalCase`.
+    Identifier,
+    /// A hash, a UUID, an issue or session number.
+    Id,
+    /// A URL.
+    Url,
+}
+
+impl EntityKind {
+    /// All kinds, in the order of reports.
+    pub const ALL: [Self; 5] = [Self::Path, Self::Command, Self::Identifier, Self::Id, Self::Url];
+
+    /// The word used in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Path => "path",
+            Self::Command => "command",
+            Self::Identifier => "identifier",
+            Self::Id => "id",
+            Self::Url => "url",
+        }
+    }
+}
+
+/// One thing referred to by name. Ordered, so that every report is the same in every run.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
+pub struct Entity {
+    /// What it is.
+    pub kind: EntityKind,
+    /// Its comparable text: a path without the working directory, a command with single spaces.
+    pub text: String,
+}
+
+/// Which of the two extractors found the entities.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ExtractorKind {
+    /// One alternation of regular expressions.
+    Regex,
+    /// Splitting at delimiters and judging each token by its characters.
+    Tokeniser,
+}
+
+impl ExtractorKind {
+    /// Both, the reference first.
+    pub const ALL: [Self; 2] = [Self::Regex, Self::Tokeniser];
+
+    /// The word used in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Regex => "regex",
+            Self::Tokeniser => "tokeniser",
+        }
+    }
+}
+
+/// Finds entities in text, by either method.
+#[derive(Debug)]
+pub struct Extractor {
+    kind: ExtractorKind,
+    pattern: PatternExtractor,
+}
+
+impl Extractor {
+    /// Prepares an extractor.
+    ///
+    /// # Errors
+    /// A pattern does not compile: a defect of this crate that its tests rule out.
+    pub fn new(kind: ExtractorKind) -> Result<Self, regex::Error> {
+        Ok(Self { kind, pattern: PatternExtractor::new()? })
+    }
+
+    /// Which method this is.
+    pub fn kind(&self) -> ExtractorKind {
+        self.kind
+    }
+
+    /// Calls `found` for each path, identifier, id and URL in `text`, duplicates included.
+    /// Commands are not in here: a command is an argument as a whole, see [`command_entity`].
+    pub fn extract(&self, text: &str, transcript: &Transcript, found: &mut dyn FnMut(Entity)) {
+        let mut emit = |kind: EntityKind, text: &str| {
+            let text = match kind {
+                EntityKind::Path => comparable_path(text, transcript),
+                _ => text,
+            };
+            if text.len() >= 3 && text.len() <= ENTITY_BYTES_MAX {
+                found(Entity { kind, text: text.to_owned() });
+            }
+        };
+        match self.kind {
+            ExtractorKind::Regex => self.pattern.extract(text, &mut emit),
+            ExtractorKind::Tokeniser => token::extract(text, &mut emit),
+        }
+    }
+}
+
+/// Longer than this is data, not a name (bytes).
+const ENTITY_BYTES_MAX: usize = 240;
+
+/// Bounds of a command that counts as one entity (bytes of its flattened text). Shorter ones
+/// (`ls`, `git diff`) need no memory; longer ones are scripts.
+const COMMAND_BYTES: std::ops::RangeInclusive<usize> = 10..=400;
+
+/// The entity for a whole command, when it is of one line and of a fair length.
+pub fn command_entity(command: &str) -> Option<Entity> {
+    let command = command.trim();
+    if command.contains('\n') {
+        return None;
+    }
+    let text = flatten(command);
+    COMMAND_BYTES.contains(&text.len()).then_some(Entity { kind: EntityKind::Command, text })
+}
+
+/// A path without a leading working directory and `./`, and without a trailing slash.
+pub fn comparable_path<'a>(path: &'a str, transcript: &Transcript) -> &'a str {
+    let mut path = path;
+    for cwd in &transcript.cwds {
+        if let Some(rest) = path.strip_prefix(cwd.as_str())
+            && let Some(rest) = rest.strip_prefix('/')
+            && !rest.is_empty()
+        {
+            path = rest;
+            break;
+        }
+    }
+    while let Some(rest) = path.strip_prefix("./") {
+        path = rest;
+    }
+    path.trim_end_matches('/')
+}
+
+/// The text with each run of whitespace as one space.
+pub fn flatten(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests;

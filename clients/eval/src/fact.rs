@@ -1,0 +1,308 @@
+//! Facts that hold at a cut: what became of files, commands, tests, plan steps, the request and
+//! the last error. A name without its meaning is no memory; these carry both.
+
+mod bound;
+mod command;
+
+pub use bound::{Words, holds};
+
+use std::collections::{HashMap, HashSet};
+
+use command::{only_looks, segments};
+use regex::Regex;
+
+use crate::entity::{comparable_path, flatten};
+use crate::transcript::{Call, PatchAction, PlanState, Step, StepKind, Transcript};
+
+/// The classes of bound facts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FactKind {
+    /// A file that a patch created, edited or deleted, with that state.
+    EditedFile,
+    /// The newest request of a person, verbatim.
+    LastRequest,
+    /// A recent command that does something, with its exit status.
+    Command,
+    /// A test command with pass or fail.
+    Test,
+    /// A step of the current plan with its state.
+    PlanStep,
+    /// The message of the newest failure.
+    LastError,
+}
+
+impl FactKind {
+    /// All classes, those that must be complete at 1,000 tokens first.
+    pub const ALL: [Self; 6] = [
+        Self::EditedFile,
+        Self::LastRequest,
+        Self::Command,
+        Self::Test,
+        Self::PlanStep,
+        Self::LastError,
+    ];
+
+    /// The words used in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::EditedFile => "edited file",
+            Self::LastRequest => "last request",
+            Self::Command => "command",
+            Self::Test => "test",
+            Self::PlanStep => "plan step",
+            Self::LastError => "last error",
+        }
+    }
+}
+
+/// A subject with what must be said of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fact {
+    /// A path and the states that are true of it.
+    File {
+        /// The path as the agent wrote it, and without the working directory.
+        paths: Vec<String>,
+        /// True states: a file both created and edited may be called either.
+        states: Vec<PatchAction>,
+    },
+    /// The request, flattened.
+    Request(String),
+    /// A command, flattened, and its exit code.
+    Command(String, i64),
+    /// A test command, flattened, and whether it passed.
+    Test(String, bool),
+    /// A plan step, flattened, and its state.
+    Plan(String, PlanState),
+    /// Lines, any of which tells the error.
+    Error(Vec<String>),
+}
+
+impl Fact {
+    /// The class.
+    pub fn kind(&self) -> FactKind {
+        match self {
+            Self::File { .. } => FactKind::EditedFile,
+            Self::Request(_) => FactKind::LastRequest,
+            Self::Command(..) => FactKind::Command,
+            Self::Test(..) => FactKind::Test,
+            Self::Plan(..) => FactKind::PlanStep,
+            Self::Error(_) => FactKind::LastError,
+        }
+    }
+
+    /// The fact as one line of plain words: what the oracle says, and what a list of misses shows.
+    pub fn sentence(&self) -> String {
+        match self {
+            Self::File { paths, states } => {
+                let path = paths.last().map_or("", String::as_str);
+                format!("{path} {}", states.first().map_or("", |state| bound::state_word(*state)))
+            }
+            Self::Request(text) => text.clone(),
+            Self::Command(command, code) => format!("{command} exit {code}"),
+            Self::Test(command, true) => format!("{command} passed"),
+            Self::Test(command, false) => format!("{command} failed"),
+            Self::Plan(text, state) => format!("{text} {}", bound::plan_word(*state)),
+            Self::Error(lines) => lines.first().cloned().unwrap_or_default(),
+        }
+    }
+}
+
+/// How many of the newest distinct commands, and of test commands, are asked for.
+const COMMANDS_ASKED: usize = 8;
+
+/// A part of a command line that runs tests: perhaps variables and runners first.
+const TEST_COMMAND: &str = r"(?x)^
+    (?:\w+=\S*\s+)*
+    (?:(?:(?:uv|poetry|pdm|hatch|pipenv|rye)\s+run|python3?\s+-m|npx|bunx|time|timeout\s+\S+)\s+)*
+    (?:\S*/)?
+    (?:
+        pytest | unittest | nosetests | tox | nox | jest | vitest | mocha | rspec | phpunit | ctest |
+        (?:cargo|go|dotnet|mvn|gradle|gradlew|bun|deno|swift|mix|sbt|zig|make|npm|pnpm|yarn)
+        (?:\s+(?:run|-[\w-]+|exec|workspace\s+\S+))*\s+(?:nextest|[\w:-]*tests?)
+    )(?:\s|:|$)";
+
+/// Reads facts off transcripts.
+#[derive(Debug)]
+pub struct FactReader {
+    test_command: Regex,
+    error_line: Regex,
+}
+
+impl FactReader {
+    /// Compiles the patterns.
+    ///
+    /// # Errors
+    /// A pattern does not compile: a defect of this crate that its tests rule out.
+    pub fn new() -> Result<Self, regex::Error> {
+        Ok(Self {
+            test_command: Regex::new(TEST_COMMAND)?,
+            error_line: Regex::new(
+                r"(?i)\b(?:error|failed|failure|exception|panicked|traceback|fatal|denied|not found|no such|cannot|invalid)\b|Error:",
+            )?,
+        })
+    }
+
+    /// The facts that hold after the steps before `first_hidden`.
+    pub fn read(&self, transcript: &Transcript, first_hidden: usize) -> Vec<Fact> {
+        let visible = &transcript.steps[..first_hidden];
+        let outcomes = outcomes(visible);
+        let mut facts = edited_files(visible, &outcomes, transcript);
+        facts.extend(last_request(visible));
+        self.commands(visible, &outcomes, &mut facts);
+        facts.extend(plan(visible));
+        facts.extend(self.last_error(visible, &outcomes));
+        facts
+    }
+
+    /// The newest outcome of each distinct command, newest first, bounded.
+    fn commands(&self, visible: &[Step], outcomes: &Outcomes<'_>, facts: &mut Vec<Fact>) {
+        let mut met = HashSet::new();
+        let (mut commands, mut tests) = (0, 0);
+        for call in visible.iter().rev().filter_map(call_of) {
+            let Some(command) = call.command.as_deref().filter(|c| !c.contains('\n')) else {
+                continue;
+            };
+            let Some(code) = outcomes.get(call.call_id.as_str()).and_then(|outcome| outcome.code)
+            else {
+                continue;
+            };
+            let command = flatten(command);
+            if !met.insert(command.clone()) {
+                continue;
+            }
+            if segments(&command).iter().any(|part| self.test_command.is_match(part)) {
+                if tests < COMMANDS_ASKED {
+                    tests += 1;
+                    facts.push(Fact::Test(command, code == 0));
+                }
+            } else if commands < COMMANDS_ASKED && !only_looks(&command) {
+                commands += 1;
+                facts.push(Fact::Command(command, code));
+            }
+        }
+    }
+
+    /// The newest failure that the same command has not overcome since.
+    fn last_error(&self, visible: &[Step], outcomes: &Outcomes<'_>) -> Option<Fact> {
+        let commands: HashMap<&str, &str> = visible
+            .iter()
+            .filter_map(call_of)
+            .filter_map(|call| Some((call.call_id.as_str(), call.command.as_deref()?)))
+            .collect();
+        let mut overcome: HashSet<&str> = HashSet::new();
+        let failed = visible.iter().rev().find_map(|step| {
+            let StepKind::Output(output) = &step.kind else { return None };
+            let id = output.call_id.as_str();
+            let command = commands.get(id).copied();
+            if outcomes.get(id).is_some_and(|outcome| !outcome.failed) {
+                overcome.extend(command);
+            }
+            let is_open = command.is_none_or(|command| !overcome.contains(command));
+            let is_by_tool = !output.text.starts_with("aborted by user");
+            (output.failed() && is_open && is_by_tool && !output.text.trim().is_empty())
+                .then_some(output)
+        })?;
+        let lines: Vec<String> =
+            failed.text.lines().map(flatten).filter(|line| line.len() >= 4).collect();
+        let telling: Vec<String> =
+            lines.iter().filter(|line| self.error_line.is_match(line)).cloned().collect();
+        let lines =
+            if telling.is_empty() { lines.into_iter().rev().take(3).collect() } else { telling };
+        (!lines.is_empty()).then_some(Fact::Error(lines))
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Outcome {
+    code: Option<i64>,
+    failed: bool,
+}
+
+type Outcomes<'a> = HashMap<&'a str, Outcome>;
+
+fn outcomes(visible: &[Step]) -> Outcomes<'_> {
+    let mut outcomes = HashMap::new();
+    for step in visible {
+        if let StepKind::Output(output) = &step.kind {
+            let outcome = Outcome { code: output.exit_code, failed: output.failed() };
+            outcomes.insert(output.call_id.as_str(), outcome);
+        }
+    }
+    outcomes
+}
+
+/// What patches did to one file.
+#[derive(Debug, Default)]
+struct FileHistory {
+    paths: Vec<String>,
+    states: Vec<PatchAction>,
+    /// The file was there before the session: its first patch was no creation.
+    is_old: bool,
+}
+
+/// Replays the patches that were applied. A patch without an output by the cut is not counted.
+fn edited_files(visible: &[Step], outcomes: &Outcomes<'_>, transcript: &Transcript) -> Vec<Fact> {
+    let mut order: Vec<String> = Vec::new();
+    let mut files: HashMap<String, FileHistory> = HashMap::new();
+    for call in visible.iter().filter_map(call_of) {
+        let applied = outcomes.get(call.call_id.as_str()).is_some_and(|outcome| !outcome.failed);
+        for op in call.patches.iter().filter(|_| applied) {
+            let key = comparable_path(&op.path, transcript).to_owned();
+            if !files.contains_key(&key) {
+                order.push(key.clone());
+            }
+            files.entry(key.clone()).or_default().patch([op.path.clone(), key], op.action);
+        }
+    }
+    let fact = |key: &String| {
+        let FileHistory { paths, states, .. } = files.remove(key)?;
+        Some(Fact::File { paths, states })
+    };
+    order.iter().filter_map(fact).collect()
+}
+
+impl FileHistory {
+    fn patch(&mut self, forms: [String; 2], action: PatchAction) {
+        if self.states.is_empty() {
+            self.is_old = action != PatchAction::Create;
+        }
+        for form in forms {
+            if !self.paths.contains(&form) {
+                self.paths.push(form);
+            }
+        }
+        let was_created = self.states.contains(&PatchAction::Create);
+        // Both words are true of a new file that was edited, and of an old one written anew.
+        let is_both = match action {
+            PatchAction::Edit => was_created,
+            PatchAction::Create => self.is_old || !self.states.is_empty(),
+            PatchAction::Delete => false,
+        };
+        self.states =
+            if is_both { vec![PatchAction::Create, PatchAction::Edit] } else { vec![action] };
+    }
+}
+
+fn last_request(visible: &[Step]) -> Option<Fact> {
+    visible.iter().rev().find_map(|step| match &step.kind {
+        StepKind::User { text, request: true } => Some(Fact::Request(flatten(text))),
+        _ => None,
+    })
+}
+
+fn plan(visible: &[Step]) -> Vec<Fact> {
+    let newest = visible.iter().rev().filter_map(call_of).find_map(|call| call.plan.as_ref());
+    let fact = |step: &crate::transcript::PlanStep| Fact::Plan(flatten(&step.text), step.state);
+    newest.map(|steps| steps.iter().map(fact).collect()).unwrap_or_default()
+}
+
+fn call_of(step: &Step) -> Option<&Call> {
+    match &step.kind {
+        StepKind::Call(call) => Some(call),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

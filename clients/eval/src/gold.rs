@@ -1,0 +1,224 @@
+//! What the agent provably needed from memory: names it used after a cut that it had met before
+//! it, that nobody injects for it, and that nothing showed it again in between.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::cut::CutPlace;
+use crate::entity::{Entity, Extractor, command_entity, flatten};
+use crate::transcript::{Argument, Origin, StepKind, Transcript};
+use crate::view::text_names;
+
+/// How many tool calls after the cut count (calls).
+/// Source: facts on peers (e1), 2026.
+pub const HORIZON_CALLS: usize = 80;
+
+/// One name the agent needed.
+#[derive(Debug, Clone)]
+pub struct Gold {
+    /// The name.
+    pub entity: Entity,
+    /// The role it played at its first use.
+    pub origin: Origin,
+    /// First use, in calls after the cut: 1 is the very next call, at most [`HORIZON_CALLS`].
+    pub distance: usize,
+    /// Where it last occurred before the cut.
+    pub last_seen: LastSeen,
+}
+
+/// Where a name last occurred before a cut.
+#[derive(Debug, Clone, Copy)]
+pub struct LastSeen {
+    /// In what kind of text.
+    pub role: Role,
+    /// How many tool calls lay between it and the cut.
+    pub calls_ago: usize,
+    /// In how many steps before the cut it occurred.
+    pub times: usize,
+    /// True when the agent itself had used it in an argument before the cut.
+    pub used_before: bool,
+}
+
+/// Whose text a step is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// A person's, or a notice in the user's role.
+    User,
+    /// The agent's prose.
+    Assistant,
+    /// The agent's tool arguments.
+    Call,
+    /// A tool's output.
+    Output,
+}
+
+/// Where each name occurs in one transcript, by one extractor.
+#[derive(Debug)]
+pub struct Index {
+    /// Ascending step numbers by name.
+    occurrences: HashMap<Entity, Vec<usize>>,
+    /// The names in each call's arguments, in order, with their role.
+    uses: HashMap<usize, Vec<(Entity, Origin)>>,
+    /// Step numbers of the calls.
+    calls: Vec<usize>,
+    /// All injected text and the working directories, flattened.
+    context: String,
+}
+
+impl Index {
+    /// Reads a transcript once.
+    pub fn new(transcript: &Transcript, extractor: &Extractor) -> Self {
+        let mut index = Self {
+            occurrences: HashMap::new(),
+            uses: HashMap::new(),
+            calls: Vec::new(),
+            context: flatten(&transcript.cwds.join(" ")),
+        };
+        for (number, step) in transcript.steps.iter().enumerate() {
+            match &step.kind {
+                StepKind::Context(text) => {
+                    index.context.push(' ');
+                    index.context.push_str(&flatten(text));
+                }
+                StepKind::User { text, .. } | StepKind::Assistant(text) => {
+                    index.read(text, number, (transcript, extractor));
+                }
+                StepKind::Output(output) => {
+                    index.read(&output.text, number, (transcript, extractor));
+                }
+                StepKind::Call(call) => {
+                    index.calls.push(number);
+                    let uses = uses_of(&call.arguments, transcript, extractor);
+                    for (entity, _) in &uses {
+                        index.occurs(entity.clone(), number);
+                    }
+                    index.uses.insert(number, uses);
+                }
+            }
+        }
+        index
+    }
+
+    /// Every name of the transcript: for the list of names that every session has.
+    pub fn entities(&self) -> impl Iterator<Item = &Entity> {
+        self.occurrences.keys()
+    }
+
+    /// The gold of a cut, in order of first use.
+    pub fn gold(
+        &self,
+        transcript: &Transcript,
+        place: CutPlace,
+        stop: &HashSet<Entity>,
+    ) -> Vec<Gold> {
+        let hidden = place.first_hidden;
+        let next_call = self.calls.partition_point(|&call| call < hidden);
+        let window = self.calls[next_call..].iter().take(HORIZON_CALLS).copied();
+        let mut met: HashSet<&Entity> = HashSet::new();
+        let mut gold = Vec::new();
+        for (number, call) in window.enumerate() {
+            for (entity, origin) in self.uses.get(&call).map(Vec::as_slice).unwrap_or_default() {
+                if !met.insert(entity) || stop.contains(entity) {
+                    continue;
+                }
+                let Some(last_seen) = self.last_seen(entity, hidden, transcript) else { continue };
+                let is_free = text_names(&self.context, entity)
+                    || self.is_observed(entity, hidden..call, transcript);
+                if !is_free {
+                    gold.push(Gold {
+                        entity: entity.clone(),
+                        origin: *origin,
+                        distance: number + 1,
+                        last_seen,
+                    });
+                }
+            }
+        }
+        gold
+    }
+
+    fn read(&mut self, text: &str, step: usize, by: (&Transcript, &Extractor)) {
+        let (transcript, extractor) = by;
+        extractor.extract(text, transcript, &mut |entity| self.occurs(entity, step));
+    }
+
+    fn occurs(&mut self, entity: Entity, step: usize) {
+        let steps = self.occurrences.entry(entity).or_default();
+        if steps.last() != Some(&step) {
+            steps.push(step);
+        }
+    }
+
+    fn last_seen(
+        &self,
+        entity: &Entity,
+        hidden: usize,
+        transcript: &Transcript,
+    ) -> Option<LastSeen> {
+        let steps = self.occurrences.get(entity)?;
+        let before = &steps[..steps.partition_point(|&step| step < hidden)];
+        let last = *before.last()?;
+        let calls_between = self.calls.partition_point(|&call| call < hidden)
+            - self.calls.partition_point(|&call| call <= last);
+        Some(LastSeen {
+            role: role(&transcript.steps[last].kind),
+            calls_ago: calls_between,
+            times: before.len(),
+            used_before: before.iter().any(|step| self.uses.contains_key(step)),
+        })
+    }
+
+    /// First by the index, which is cheap; what is left by its text, which is thorough.
+    fn is_observed(
+        &self,
+        entity: &Entity,
+        between: std::ops::Range<usize>,
+        transcript: &Transcript,
+    ) -> bool {
+        let observations =
+            || between.clone().filter(|&step| transcript.steps[step].is_observation());
+        let steps = self.occurrences.get(entity).map(Vec::as_slice).unwrap_or_default();
+        let from = steps.partition_point(|&step| step < between.start);
+        let indexed = steps[from..].iter().take_while(|&&step| step < between.end);
+        if indexed.into_iter().any(|&step| transcript.steps[step].is_observation()) {
+            return true;
+        }
+        observations().any(|step| match &transcript.steps[step].kind {
+            StepKind::User { text, .. } => text_names(text, entity),
+            StepKind::Output(output) => text_names(&output.text, entity),
+            _ => false,
+        })
+    }
+}
+
+fn uses_of(
+    arguments: &[Argument],
+    transcript: &Transcript,
+    extractor: &Extractor,
+) -> Vec<(Entity, Origin)> {
+    let mut uses: Vec<(Entity, Origin)> = Vec::new();
+    let mut met = HashSet::new();
+    for argument in arguments {
+        let mut add = |entity: Entity| {
+            if met.insert(entity.clone()) {
+                uses.push((entity, argument.origin));
+            }
+        };
+        if argument.origin == Origin::Command
+            && let Some(command) = command_entity(&argument.text)
+        {
+            add(command);
+        }
+        extractor.extract(&argument.text, transcript, &mut add);
+    }
+    uses
+}
+
+fn role(kind: &StepKind) -> Role {
+    match kind {
+        StepKind::Context(_) | StepKind::User { .. } => Role::User,
+        StepKind::Assistant(_) => Role::Assistant,
+        StepKind::Call(_) => Role::Call,
+        StepKind::Output(_) => Role::Output,
+    }
+}

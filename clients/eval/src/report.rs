@@ -1,0 +1,219 @@
+//! What a run found: totals with intervals, rows per session, and on request every miss.
+
+mod builder;
+
+pub use builder::{CutScore, ReportBuilder, ScoreKey};
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::cut::{Cut, CutPlace};
+use crate::entity::{EntityKind, ExtractorKind};
+use crate::fact::{Fact, FactKind};
+use crate::gold::{Gold, Role};
+use crate::tally::Tally;
+use crate::transcript::Origin;
+
+/// The result of a run. Everything in it has a fixed order, so two runs give the same bytes.
+#[derive(Debug, Default, Serialize)]
+pub struct Report {
+    /// What was read.
+    pub corpus: CorpusSummary,
+    /// What was asked for, without regard to any view.
+    pub gold: GoldSummary,
+    /// One entry per view, budget and extractor.
+    pub measures: Vec<Measure>,
+    /// One entry per view, budget and session (reference extractor).
+    pub rows: Vec<SessionRow>,
+    /// What the view in question lacks; empty unless asked for.
+    pub misses: Vec<Miss>,
+}
+
+/// What was read.
+#[derive(Debug, Default, Serialize)]
+pub struct CorpusSummary {
+    /// Sessions that could be read.
+    pub sessions: usize,
+    /// Of these, distinct ones.
+    pub distinct: usize,
+    /// Of these, ones with at least one cut that counts.
+    pub scored: usize,
+    /// Repositories of the scored ones.
+    pub repositories: usize,
+    /// Cuts that count.
+    pub cuts: usize,
+    /// Cuts with too little to remember.
+    pub cuts_skipped: usize,
+    /// Sessions that could not be read, with the reason, at most 20.
+    pub unreadable: Vec<String>,
+    /// Views that could not be made, with the reason, at most 20.
+    pub failed_views: Vec<String>,
+    /// How many views could not be made.
+    pub failed_view_count: usize,
+    /// How many views were larger than their budget; they are cut to it before scoring.
+    pub over_budget: usize,
+    /// Names left out because too many sessions hold them, at most 200.
+    pub stop_entities: Vec<String>,
+}
+
+/// What was asked for.
+#[derive(Debug, Default, Serialize)]
+pub struct GoldSummary {
+    /// Names by kind (reference extractor).
+    pub by_kind: BTreeMap<EntityKind, u64>,
+    /// Names by the argument they were first used in.
+    pub by_origin: BTreeMap<Origin, u64>,
+    /// Names by where they last occurred before the cut.
+    pub by_last_seen: BTreeMap<Role, u64>,
+    /// Facts by class.
+    pub facts: BTreeMap<FactKind, u64>,
+    /// Mean names per cut.
+    pub names_per_cut: f64,
+}
+
+/// One view at one budget, as one extractor sees it.
+#[derive(Debug, Serialize)]
+pub struct Measure {
+    /// The view's name.
+    pub view: String,
+    /// Budget (tokens, bytes / 4).
+    pub budget_tokens: u64,
+    /// The extractor of the names.
+    pub extractor: ExtractorKind,
+    /// Future-reference recall (percent): all names of all cuts as one heap.
+    pub frr: f64,
+    /// The same as a mean over sessions.
+    pub frr_per_session: f64,
+    /// 95 % interval of `frr` by bootstrap over repositories.
+    pub frr_interval: (f64, f64),
+    /// Bound-fact recall (percent).
+    pub bfr: f64,
+    /// The same as a mean over sessions.
+    pub bfr_per_session: f64,
+    /// The smaller of `frr` and `bfr`: names without meaning do not pay.
+    pub score: f64,
+    /// Names by kind.
+    pub by_kind: BTreeMap<EntityKind, Tally>,
+    /// Names by first use: "1-10", "11-40", "41-80" calls after the cut.
+    pub by_distance: BTreeMap<&'static str, Tally>,
+    /// Names by the argument they were first used in.
+    pub by_origin: BTreeMap<Origin, Tally>,
+    /// Facts by class.
+    pub facts: BTreeMap<FactKind, Tally>,
+}
+
+/// One session under one view.
+#[derive(Debug, Serialize)]
+pub struct SessionRow {
+    /// The session's name.
+    pub session: String,
+    /// Its repository.
+    pub repository: String,
+    /// The view's name.
+    pub view: String,
+    /// Budget (tokens).
+    pub budget_tokens: u64,
+    /// Cuts that count.
+    pub cuts: u64,
+    /// Names.
+    pub frr: Tally,
+    /// Facts.
+    pub bfr: Tally,
+}
+
+/// One thing the view in question lacks.
+#[derive(Debug, Serialize)]
+pub struct Miss {
+    /// The session's name.
+    pub session: String,
+    /// The cut: percent and byte offset.
+    pub percent: u8,
+    /// Where the file was cut (bytes).
+    pub offset: usize,
+    /// Budget (tokens).
+    pub budget_tokens: u64,
+    /// "path", "command" … for a name, "edited file" … for a fact.
+    pub what: &'static str,
+    /// The name or the fact in words.
+    pub text: String,
+    /// For a name: who found it, where it was used, and how far from the cut.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<MissedName>,
+}
+
+/// The particulars of a missed name.
+#[derive(Debug, Serialize)]
+pub struct MissedName {
+    /// The extractor.
+    pub extractor: ExtractorKind,
+    /// Argument of its first use.
+    pub origin: Origin,
+    /// First use, in calls after the cut.
+    pub distance: usize,
+    /// Text of its last occurrence before the cut.
+    pub last_seen: Role,
+    /// Calls between that and the cut.
+    pub calls_ago: usize,
+    /// Steps before the cut that held it.
+    pub times: usize,
+    /// The agent had used it in an argument before.
+    pub used_before: bool,
+}
+
+impl Miss {
+    /// A name that is not in the view.
+    pub fn name(
+        cut: Cut<'_>,
+        place: CutPlace,
+        budget_tokens: u64,
+        (extractor, gold): (ExtractorKind, &Gold),
+    ) -> Self {
+        Self {
+            session: cut.session.to_owned(),
+            percent: place.percent,
+            offset: place.offset,
+            budget_tokens,
+            what: gold.entity.kind.name(),
+            text: gold.entity.text.clone(),
+            name: Some(MissedName {
+                extractor,
+                origin: gold.origin,
+                distance: gold.distance,
+                last_seen: gold.last_seen.role,
+                calls_ago: gold.last_seen.calls_ago,
+                times: gold.last_seen.times,
+                used_before: gold.last_seen.used_before,
+            }),
+        }
+    }
+
+    /// A fact that the view does not state.
+    pub fn fact(cut: Cut<'_>, place: CutPlace, budget_tokens: u64, fact: &Fact) -> Self {
+        Self {
+            session: cut.session.to_owned(),
+            percent: place.percent,
+            offset: place.offset,
+            budget_tokens,
+            what: fact.kind().name(),
+            text: fact.sentence(),
+            name: None,
+        }
+    }
+}
+
+impl Report {
+    /// The measure of a view at a budget by an extractor.
+    pub fn measure(
+        &self,
+        view: &str,
+        budget_tokens: u64,
+        extractor: ExtractorKind,
+    ) -> Option<&Measure> {
+        self.measures.iter().find(|measure| {
+            measure.view == view
+                && measure.budget_tokens == budget_tokens
+                && measure.extractor == extractor
+        })
+    }
+}

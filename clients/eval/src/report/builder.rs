@@ -1,0 +1,293 @@
+//! Collects scores cut by cut and makes the totals.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use super::{Measure, Miss, Report, SessionRow};
+use crate::entity::{Entity, EntityKind, ExtractorKind};
+use crate::evaluate::Options;
+use crate::fact::{Fact, FactKind};
+use crate::gold::Gold;
+use crate::random::Random;
+use crate::tally::{Tally, mean};
+use crate::transcript::Origin;
+
+/// Lists in the report are for people: this many entries, then only the count goes on.
+const REASONS_MAX: usize = 20;
+const STOP_ENTITIES_MAX: usize = 200;
+const MISSES_MAX: usize = 200_000;
+
+/// Draws of the bootstrap.
+const BOOTSTRAP_DRAWS: usize = 1000;
+
+/// What one view kept of one cut.
+#[derive(Debug, Default, Clone)]
+pub struct CutScore {
+    names: BTreeMap<(ExtractorKind, EntityKind, &'static str, Origin), Tally>,
+    facts: BTreeMap<FactKind, Tally>,
+}
+
+impl CutScore {
+    /// Notes one name.
+    pub fn name(&mut self, extractor: ExtractorKind, gold: &Gold, is_kept: bool) {
+        let key = (extractor, gold.entity.kind, bucket(gold.distance), gold.origin);
+        self.names.entry(key).or_default().note(is_kept);
+    }
+
+    /// Notes one fact.
+    pub fn fact(&mut self, kind: FactKind, is_kept: bool) {
+        self.facts.entry(kind).or_default().note(is_kept);
+    }
+
+    fn add(&mut self, other: &Self) {
+        for (key, tally) in &other.names {
+            self.names.entry(*key).or_default().add(*tally);
+        }
+        for (key, tally) in &other.facts {
+            self.facts.entry(*key).or_default().add(*tally);
+        }
+    }
+
+    fn frr(&self, extractor: ExtractorKind) -> Tally {
+        sum(self.names.iter().filter(|(key, _)| key.0 == extractor).map(|(_, tally)| *tally))
+    }
+
+    fn bfr(&self) -> Tally {
+        sum(self.facts.values().copied())
+    }
+
+    fn names_by<K: Ord>(
+        &self,
+        extractor: ExtractorKind,
+        key: impl Fn(EntityKind, &'static str, Origin) -> K,
+    ) -> BTreeMap<K, Tally> {
+        let mut by: BTreeMap<K, Tally> = BTreeMap::new();
+        for ((found_by, kind, bucket, origin), tally) in &self.names {
+            if *found_by == extractor {
+                by.entry(key(*kind, bucket, *origin)).or_default().add(*tally);
+            }
+        }
+        by
+    }
+}
+
+/// Which score a cut adds to.
+#[derive(Debug, Clone, Copy)]
+pub struct ScoreKey<'a> {
+    /// The session's name.
+    pub session: &'a str,
+    /// Its repository.
+    pub repository: &'a str,
+    /// The view's name.
+    pub view: &'static str,
+    /// Budget (tokens).
+    pub budget_tokens: u64,
+}
+
+#[derive(Debug, Default)]
+struct SessionScore {
+    cuts: u64,
+    score: CutScore,
+}
+
+/// Repository, then session.
+type SessionKey = (String, String);
+
+/// A report in the making.
+#[derive(Debug, Default)]
+pub struct ReportBuilder {
+    report: Report,
+    /// Views in the order of their first score.
+    order: Vec<&'static str>,
+    scores: BTreeMap<(&'static str, u64), BTreeMap<SessionKey, SessionScore>>,
+}
+
+impl ReportBuilder {
+    /// Starts a report.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A session could not be read.
+    pub fn unreadable(&mut self, reason: String) {
+        push_bounded(&mut self.report.corpus.unreadable, reason, REASONS_MAX);
+    }
+
+    /// How many sessions there are, and how many distinct ones.
+    pub fn distinct(&mut self, sessions: usize, distinct: usize) {
+        self.report.corpus.sessions = sessions;
+        self.report.corpus.distinct = distinct;
+    }
+
+    /// The names that are left out (of the reference extractor).
+    pub fn stop_entities(&mut self, stop: &HashMap<ExtractorKind, HashSet<Entity>>) {
+        let mut names: Vec<String> = stop
+            .get(&ExtractorKind::Regex)
+            .map(|names| names.iter().map(|name| name.text.clone()).collect())
+            .unwrap_or_default();
+        names.sort_unstable();
+        names.truncate(STOP_ENTITIES_MAX);
+        self.report.corpus.stop_entities = names;
+    }
+
+    /// A cut had too little to remember.
+    pub fn skipped_cut(&mut self) {
+        self.report.corpus.cuts_skipped += 1;
+    }
+
+    /// A cut counts.
+    pub fn cut(&mut self, gold: &BTreeMap<ExtractorKind, Vec<Gold>>, facts: &[Fact]) {
+        self.report.corpus.cuts += 1;
+        let summary = &mut self.report.gold;
+        for gold in gold.get(&ExtractorKind::Regex).into_iter().flatten() {
+            *summary.by_kind.entry(gold.entity.kind).or_default() += 1;
+            *summary.by_origin.entry(gold.origin).or_default() += 1;
+            *summary.by_last_seen.entry(gold.last_seen.role).or_default() += 1;
+        }
+        for fact in facts {
+            *summary.facts.entry(fact.kind()).or_default() += 1;
+        }
+    }
+
+    /// A view could not be made.
+    pub fn failed_view(&mut self, session: &str, reason: &str) {
+        self.report.corpus.failed_view_count += 1;
+        let reason = format!("{session}: {reason}");
+        push_bounded(&mut self.report.corpus.failed_views, reason, REASONS_MAX);
+    }
+
+    /// A view was larger than its budget.
+    pub fn over_budget(&mut self) {
+        self.report.corpus.over_budget += 1;
+    }
+
+    /// The view in question lacks something.
+    pub fn miss(&mut self, miss: Miss) {
+        push_bounded(&mut self.report.misses, miss, MISSES_MAX);
+    }
+
+    /// Adds one cut under one view and budget.
+    pub fn score(&mut self, key: &ScoreKey<'_>, score: &CutScore) {
+        if !self.order.contains(&key.view) {
+            self.order.push(key.view);
+        }
+        let session = (key.repository.to_owned(), key.session.to_owned());
+        let sessions = self.scores.entry((key.view, key.budget_tokens)).or_default();
+        let total = sessions.entry(session).or_default();
+        total.cuts += 1;
+        total.score.add(score);
+    }
+
+    /// Makes the totals.
+    pub fn finish(mut self, options: &Options) -> Report {
+        for view in &self.order {
+            for budget in &options.budgets {
+                let Some(sessions) = self.scores.get(&(*view, *budget)) else { continue };
+                for extractor in ExtractorKind::ALL {
+                    self.report.measures.push(measure(view, *budget, extractor, sessions));
+                }
+                self.report.rows.extend(rows(view, *budget, sessions));
+            }
+        }
+        let sessions: BTreeSet<&SessionKey> =
+            self.scores.values().flat_map(BTreeMap::keys).collect();
+        let repositories: BTreeSet<&str> = sessions.iter().map(|key| key.0.as_str()).collect();
+        self.report.corpus.scored = sessions.len();
+        self.report.corpus.repositories = repositories.len();
+        let names: u64 = self.report.gold.by_kind.values().sum();
+        let cuts = self.report.corpus.cuts.max(1) as u64;
+        self.report.gold.names_per_cut = crate::tally::to_f64(names) / crate::tally::to_f64(cuts);
+        self.report
+    }
+}
+
+fn measure(
+    view: &str,
+    budget_tokens: u64,
+    extractor: ExtractorKind,
+    sessions: &BTreeMap<SessionKey, SessionScore>,
+) -> Measure {
+    let mut total = CutScore::default();
+    let mut by_repository: BTreeMap<&str, Tally> = BTreeMap::new();
+    let (mut frr_rows, mut bfr_rows) = (Vec::new(), Vec::new());
+    for ((repository, _), session) in sessions {
+        total.add(&session.score);
+        let frr = session.score.frr(extractor);
+        by_repository.entry(repository).or_default().add(frr);
+        frr_rows.extend(frr.percent());
+        bfr_rows.extend(session.score.bfr().percent());
+    }
+    let frr = total.frr(extractor).percent().unwrap_or(0.0);
+    let bfr = total.bfr().percent().unwrap_or(0.0);
+    let repositories: Vec<Tally> = by_repository.into_values().collect();
+    Measure {
+        view: view.to_owned(),
+        budget_tokens,
+        extractor,
+        frr,
+        frr_per_session: mean(&frr_rows).unwrap_or(0.0),
+        frr_interval: interval(&repositories),
+        bfr,
+        bfr_per_session: mean(&bfr_rows).unwrap_or(0.0),
+        score: frr.min(bfr),
+        by_kind: total.names_by(extractor, |kind, _, _| kind),
+        by_distance: total.names_by(extractor, |_, bucket, _| bucket),
+        by_origin: total.names_by(extractor, |_, _, origin| origin),
+        facts: total.facts,
+    }
+}
+
+fn rows<'a>(
+    view: &'a str,
+    budget_tokens: u64,
+    sessions: &'a BTreeMap<SessionKey, SessionScore>,
+) -> impl Iterator<Item = SessionRow> + 'a {
+    sessions.iter().map(move |((repository, session), score)| SessionRow {
+        session: session.clone(),
+        repository: repository.clone(),
+        view: view.to_owned(),
+        budget_tokens,
+        cuts: score.cuts,
+        frr: score.score.frr(ExtractorKind::Regex),
+        bfr: score.score.bfr(),
+    })
+}
+
+/// The middle 95 % of the recall of repositories drawn with replacement: sessions of one
+/// repository resemble each other, so they must be drawn together.
+fn interval(repositories: &[Tally]) -> (f64, f64) {
+    let mut random = Random::new(0x1009_4a01);
+    let mut draws: Vec<f64> = (0..BOOTSTRAP_DRAWS)
+        .filter_map(|_| {
+            let mut total = Tally::default();
+            for _ in repositories {
+                total.add(repositories[random.index(repositories.len())]);
+            }
+            total.percent()
+        })
+        .collect();
+    draws.sort_unstable_by(f64::total_cmp);
+    let at = |per_mille: usize| {
+        draws.get((draws.len() * per_mille / 1000).min(draws.len().saturating_sub(1))).copied()
+    };
+    (at(25).unwrap_or(0.0), at(975).unwrap_or(0.0))
+}
+
+fn bucket(distance: usize) -> &'static str {
+    match distance {
+        ..=10 => "1-10",
+        11..=40 => "11-40",
+        _ => "41-80",
+    }
+}
+
+fn sum(tallies: impl Iterator<Item = Tally>) -> Tally {
+    let mut total = Tally::default();
+    tallies.for_each(|tally| total.add(tally));
+    total
+}
+
+fn push_bounded<T>(list: &mut Vec<T>, entry: T, max: usize) {
+    if list.len() < max {
+        list.push(entry);
+    }
+}

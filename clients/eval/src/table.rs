@@ -1,0 +1,121 @@
+//! The report as plain text of at most 100 columns, for terminals and for notes.
+
+use std::fmt::Write as _;
+
+use crate::entity::{EntityKind, ExtractorKind};
+use crate::evaluate::VIEW_NAME;
+use crate::fact::FactKind;
+use crate::report::{Measure, Report};
+use crate::tally::Tally;
+
+impl Report {
+    /// All views and budgets, then the view in question by kind, distance and fact.
+    pub fn table(&self) -> String {
+        let mut text = String::new();
+        // Writing to a string cannot fail.
+        self.write(&mut text).map(|()| text).unwrap_or_default()
+    }
+
+    fn write(&self, out: &mut String) -> std::fmt::Result {
+        let corpus = &self.corpus;
+        writeln!(
+            out,
+            "{} sessions, {} distinct, {} scored in {} repositories; {} cuts, {:.1} names a cut",
+            corpus.sessions,
+            corpus.distinct,
+            corpus.scored,
+            corpus.repositories,
+            corpus.cuts,
+            self.gold.names_per_cut
+        )?;
+        if corpus.failed_view_count + corpus.over_budget + corpus.unreadable.len() > 0 {
+            writeln!(
+                out,
+                "{} views failed, {} over budget, {} files unreadable",
+                corpus.failed_view_count,
+                corpus.over_budget,
+                corpus.unreadable.len()
+            )?;
+        }
+        writeln!(
+            out,
+            "\n{:<15} {:>6} {:>6} {:>6} {:>13} {:>9} {:>7} {:>6}  {:>6} {:>7}",
+            "view",
+            "tokens",
+            "score",
+            "FRR",
+            "95 %",
+            "/session",
+            "FRR tok",
+            "BFR",
+            "edited",
+            "request"
+        )?;
+        for measure in self.measures.iter().filter(|m| m.extractor == ExtractorKind::Regex) {
+            self.line(out, measure)?;
+        }
+        self.details(out)
+    }
+
+    fn line(&self, out: &mut String, measure: &Measure) -> std::fmt::Result {
+        let second = self.measure(&measure.view, measure.budget_tokens, ExtractorKind::Tokeniser);
+        let fact = |kind| percent(measure.facts.get(&kind).copied().unwrap_or_default());
+        writeln!(
+            out,
+            "{:<15} {:>6} {:>6.1} {:>6.1} {:>6.1}-{:<6.1} {:>9.1} {:>7.1} {:>6.1}  {:>6} {:>7}",
+            measure.view,
+            measure.budget_tokens,
+            measure.score,
+            measure.frr,
+            measure.frr_interval.0,
+            measure.frr_interval.1,
+            measure.frr_per_session,
+            second.map_or(0.0, |second| second.frr),
+            measure.bfr,
+            fact(FactKind::EditedFile),
+            fact(FactKind::LastRequest),
+        )
+    }
+
+    fn details(&self, out: &mut String) -> std::fmt::Result {
+        let own: Vec<&Measure> = self
+            .measures
+            .iter()
+            .filter(|m| m.view == VIEW_NAME && m.extractor == ExtractorKind::Regex)
+            .collect();
+        write!(out, "\n{:<22} {:>7}", format!("{VIEW_NAME}, in detail"), "asked")?;
+        for measure in &own {
+            write!(out, " {:>8}", measure.budget_tokens)?;
+        }
+        writeln!(out)?;
+        for kind in EntityKind::ALL {
+            row(out, kind.name(), &own, |m| m.by_kind.get(&kind).copied())?;
+        }
+        for bucket in ["1-10", "11-40", "41-80"] {
+            let name = format!("used {bucket} calls on");
+            row(out, &name, &own, |m| m.by_distance.get(bucket).copied())?;
+        }
+        for kind in FactKind::ALL {
+            row(out, kind.name(), &own, |m| m.facts.get(&kind).copied())?;
+        }
+        Ok(())
+    }
+}
+
+fn row(
+    out: &mut String,
+    name: &str,
+    measures: &[&Measure],
+    tally: impl Fn(&Measure) -> Option<Tally>,
+) -> std::fmt::Result {
+    let tallies: Vec<Tally> = measures.iter().map(|m| tally(m).unwrap_or_default()).collect();
+    write!(out, "{name:<22} {:>7}", tallies.first().map_or(0, |tally| tally.asked))?;
+    for tally in tallies {
+        write!(out, " {:>8}", percent(tally))?;
+    }
+    writeln!(out)
+}
+
+fn percent(tally: Tally) -> String {
+    tally.percent().map_or_else(|| "-".to_owned(), |percent| format!("{percent:.1}"))
+}

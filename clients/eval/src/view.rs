@@ -1,0 +1,86 @@
+//! A view as the scorer reads it: is this name in it, and what is said beside it.
+
+use crate::entity::{Entity, EntityKind, flatten};
+
+/// A view's text, prepared for look-ups.
+#[derive(Debug)]
+pub struct View {
+    /// Lines with single spaces: predicates are looked for on the line of their subject.
+    lines: Vec<String>,
+    /// All of it with single spaces: requests and commands may be wrapped over lines.
+    flat: String,
+}
+
+impl View {
+    /// Prepares a view. Text behind backslash escapes (a view that prints commands as JSON
+    /// strings) counts as said.
+    pub fn new(text: &str) -> Self {
+        let lines: Vec<String> = text.lines().map(flatten).filter(|l| !l.is_empty()).collect();
+        let mut flat = lines.join(" ");
+        if flat.contains('\\') {
+            let unescaped =
+                flatten(&flat.replace("\\n", " ").replace("\\\"", "\"").replace("\\\\", "\\"));
+            flat = format!("{flat} {unescaped}");
+        }
+        Self { lines, flat }
+    }
+
+    /// True when the entity is named, as a word of its own and not as part of a longer one.
+    pub fn names(&self, entity: &Entity) -> bool {
+        match entity.kind {
+            EntityKind::Command => self.flat.contains(&entity.text),
+            EntityKind::Path => find_name(&self.flat, &entity.text, true).is_some(),
+            _ => find_name(&self.flat, &entity.text, false).is_some(),
+        }
+    }
+
+    /// True when the flattened text stands in the view.
+    pub fn says(&self, text: &str) -> bool {
+        self.flat.contains(&flatten(text))
+    }
+
+    /// The lines, each with single spaces.
+    pub fn lines(&self) -> &[String] {
+        &self.lines
+    }
+}
+
+/// True when `text` names `entity` in the sense of [`View::names`].
+pub fn text_names(text: &str, entity: &Entity) -> bool {
+    match entity.kind {
+        EntityKind::Command => text.contains(&entity.text),
+        kind => find_name(text, &entity.text, kind == EntityKind::Path).is_some(),
+    }
+}
+
+/// The first place where `name` stands, see [`find_names`].
+pub fn find_name(text: &str, name: &str, is_path: bool) -> Option<usize> {
+    find_names(text, name, is_path).next()
+}
+
+/// Every place where `name` stands as a word of its own. A path may follow a slash (the view
+/// may hold the absolute form), and may be followed by one (the view names something below it).
+pub fn find_names<'a>(
+    text: &'a str,
+    name: &'a str,
+    is_path: bool,
+) -> impl Iterator<Item = usize> + 'a {
+    let places = text.match_indices(name).map(|(at, _)| at);
+    places.filter(move |&at| {
+        if name.is_empty() {
+            return false;
+        }
+        let before = text[..at].chars().next_back();
+        let mut after = text[at + name.len()..].chars();
+        let next = after.next();
+        let in_word = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
+        if in_word(before) || in_word(next) {
+            return false;
+        }
+        let joins_path = is_path
+            && (before == Some('-')
+                || next == Some('-')
+                || (next == Some('.') && in_word(after.next())));
+        !joins_path
+    })
+}

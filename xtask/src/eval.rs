@@ -1,0 +1,150 @@
+//! `cargo xtask eval`: scores the views that `longhaul-core` makes, straight from files.
+//!
+//! The daemon is not involved: a fold is fed with the bytes before the cut, and the view is
+//! rendered from it. `longhaul eval` measures the same through the daemon.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, ensure};
+use longhaul_core::checkpoint::semantic::Semantics;
+use longhaul_core::checkpoint::staleness::Disk;
+use longhaul_core::checkpoint::view::{Scene, ViewCaps, render};
+use longhaul_core::fold::{Fold, Place, Source};
+use longhaul_eval::{Corpus, Cut, Options as Measures, Session, evaluate};
+
+/// What to measure.
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// Folder of rollouts; each folder below it counts as one repository
+    #[arg(env = "LONGHAUL_CORPUS", default_value = "../shared/data/codex/public")]
+    folder: PathBuf,
+    /// Budgets of the views, in tokens
+    #[arg(long, value_delimiter = ',', default_value = "1000,2000,4000")]
+    budgets: Vec<u64>,
+    /// Writes the whole report, rows per session included
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Lists in the report what each view lacks
+    #[arg(long, requires = "json")]
+    misses: bool,
+    /// Leaves the baselines out
+    #[arg(long)]
+    no_baselines: bool,
+    /// Only sessions whose path holds this text
+    #[arg(long, value_name = "TEXT")]
+    only: Option<String>,
+    /// Writes each view to this folder
+    #[arg(long, value_name = "FOLDER")]
+    views: Option<PathBuf>,
+}
+
+pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
+    let files = Files::find(&options.folder, options.only.as_deref())?;
+    ensure!(!files.paths.is_empty(), "no .jsonl file under {}", options.folder.display());
+    if let Some(folder) = &options.views {
+        fs::create_dir_all(folder)?;
+    }
+    let measures = Measures {
+        budgets: options.budgets.clone(),
+        baselines: !options.no_baselines,
+        misses: options.misses,
+    };
+    // One fold serves all budgets of a cut.
+    let mut last: Option<(String, usize, Fold)> = None;
+    let report = evaluate(&files, &measures, &mut |cut, budget| {
+        let fold = match last.take() {
+            Some((session, bytes, fold)) if session == cut.session && bytes == cut.bytes.len() => {
+                fold
+            }
+            _ => fold(cut.bytes),
+        };
+        let text = view(&fold, budget);
+        if let Some(folder) = &options.views {
+            save_view(folder, cut, budget, &text).map_err(|error| format!("{error:#}"))?;
+        }
+        last = Some((cut.session.to_owned(), cut.bytes.len(), fold));
+        Ok(text)
+    })?;
+    println!("{}", report.table());
+    if let Some(path) = &options.json {
+        fs::write(path, serde_json::to_vec_pretty(&report)?)
+            .with_context(|| format!("writing {}", path.display()))?;
+    }
+    Ok(())
+}
+
+fn fold(bytes: &[u8]) -> Fold {
+    let mut fold = Fold::new(Source::Codex);
+    let mut offset = 0;
+    for (number, line) in bytes.split_inclusive(|&byte| byte == b'\n').enumerate() {
+        let whole = line.strip_suffix(b"\n").unwrap_or(line);
+        let place = Place { line: number as u64, offset, bytes: whole.len() as u64 };
+        fold.line(place, whole);
+        offset += line.len() as u64;
+    }
+    fold
+}
+
+fn view(fold: &Fold, budget_tokens: u64) -> String {
+    let scene = Scene {
+        thread_id: fold.head().thread_id.as_deref(),
+        state: fold.checkpoint(),
+        semantics: &Semantics::default(),
+        disk: &Disk::default(),
+    };
+    render(&scene, &ViewCaps::default(), budget_tokens)
+}
+
+fn save_view(folder: &Path, cut: &Cut<'_>, budget: u64, text: &str) -> anyhow::Result<()> {
+    let name = cut.session.replace('/', "__");
+    let path = folder.join(format!("{name}.{}.{budget}.txt", cut.percent));
+    fs::write(&path, text).with_context(|| format!("writing {}", path.display()))
+}
+
+/// The rollouts below a folder, loaded one at a time.
+struct Files {
+    folder: PathBuf,
+    paths: Vec<PathBuf>,
+}
+
+impl Files {
+    fn find(folder: &Path, only: Option<&str>) -> anyhow::Result<Self> {
+        let mut paths = Vec::new();
+        let mut folders = vec![folder.to_owned()];
+        while let Some(folder) = folders.pop() {
+            let entries = fs::read_dir(&folder)
+                .with_context(|| format!("reading the folder {}", folder.display()))?;
+            for entry in entries {
+                let path = entry?.path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else if path.extension().is_some_and(|extension| extension == "jsonl") {
+                    paths.push(path);
+                }
+            }
+        }
+        paths.retain(|path| only.is_none_or(|text| path.to_string_lossy().contains(text)));
+        paths.sort();
+        Ok(Self { folder: folder.to_owned(), paths })
+    }
+}
+
+impl Corpus for Files {
+    fn len(&self) -> usize {
+        self.paths.len()
+    }
+
+    fn load(&self, number: usize) -> Result<Session, String> {
+        let path = self.paths.get(number).ok_or("there is no such file")?;
+        let below = path.strip_prefix(&self.folder).unwrap_or(path);
+        let mut names = below.components();
+        let first = names.next().map(|name| name.as_os_str().to_string_lossy().into_owned());
+        let bytes = fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
+        Ok(Session {
+            name: below.to_string_lossy().into_owned(),
+            repository: first.unwrap_or_default(),
+            bytes,
+        })
+    }
+}

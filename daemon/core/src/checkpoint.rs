@@ -53,6 +53,8 @@ pub struct Checkpoint {
     pub notes: VecDeque<Note>,
     /// Paths and identifiers in play.
     pub terms: Terms,
+    /// Calls made so far: the clock that names age by.
+    pub calls: u64,
     /// Compactions the agent made so far.
     pub compactions: u64,
 }

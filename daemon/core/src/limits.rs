@@ -31,8 +31,8 @@ pub const FILES: usize = 320;
 /// Bytes of a path; a longer one is not taken for a path.
 pub const PATH_BYTES: usize = 240;
 
-/// Identifiers kept for the whole thread.
-pub const TERMS: usize = 640;
+/// Bytes of all names in play, as saved: about two thousand of them.
+pub const TERMS_BYTES: usize = 128 * 1_024;
 
 /// Bytes of an identifier.
 pub const TERM_BYTES: usize = 80;

@@ -13,7 +13,7 @@ use super::commands::CommandOutcome;
 use super::files::{FileState, FileTouch};
 use super::plan::Plan;
 use super::requests::Outcome;
-use super::terms::{Anchor, Voice};
+use super::terms::{Anchor, Spot, Voice};
 use crate::digest::ContentHash;
 use crate::fold::Touch;
 use crate::limits;
@@ -67,7 +67,7 @@ struct TurnStart {
 }
 
 /// Bytes of a tool's output searched for names.
-const OUTPUT_BYTES: usize = 24 * 1_024;
+const OUTPUT_BYTES: usize = 256 * 1_024;
 
 /// Bytes of a message searched for names.
 const TALK_BYTES: usize = 8 * 1_024;
@@ -110,7 +110,7 @@ impl Reducer {
         state.requests.push(at.seq, &redacted.text, request.len() as u64, self.spoken);
         self.spoken = false;
         let head = text::prefix(&redacted.text, TALK_BYTES);
-        state.terms.note(head, &Anchor::Talk, Voice::Used, at.seq);
+        note(state, head, &Anchor::Talk, Voice::Used);
         true
     }
 
@@ -123,15 +123,16 @@ impl Reducer {
         let window = text::prefix(message, TALK_BYTES);
         let redacted = redact(window);
         state.push_note(at.seq, &redacted.text);
-        state.terms.note(&redacted.text, &Anchor::Talk, Voice::Used, at.seq);
+        note(state, &redacted.text, &Anchor::Talk, Voice::Used);
     }
 
     /// A call is made.
     pub fn call(&mut self, state: &mut Checkpoint, at: At, call: &Call<'_>) {
         state.requests.reopen();
+        state.calls += 1;
         let (what, kind) = match tool::interpret(call) {
             Action::Shell { script, workdir } => self.shell(state, at, &script, workdir.as_deref()),
-            Action::Patch(ops) => self.patch(state, at, ops),
+            Action::Patch(ops) => self.patch(state, ops),
             Action::Plan(steps) => {
                 state.plan.replace(at.seq, steps);
                 return self.settle(&call.call_id);
@@ -146,7 +147,7 @@ impl Reducer {
                 let shown =
                     format!("{tool} {}", text::cut(&redacted.text, limits::COMMAND_BYTES / 2));
                 state.commands.run(at.seq, &shown, false);
-                state.terms.note(&redacted.text, &Anchor::Command(at.seq), Voice::Used, at.seq);
+                note(state, &redacted.text, &Anchor::Command(at.seq), Voice::Used);
                 (shown, PendingKind::Other)
             }
         };
@@ -186,16 +187,12 @@ impl Reducer {
             PendingKind::Patch { ops } if !outcome.is_failure() => self.apply(state, at, ops),
             PendingKind::Patch { .. } => {}
             PendingKind::Shell { reads } => {
-                let anchor = reads.map_or(Anchor::Command(pending.seq), Anchor::File);
-                state.terms.note(&printed.text, &anchor, Voice::Printed, at.seq);
+                let anchor =
+                    reads.map_or(Anchor::Command(pending.seq), |key| Anchor::File(key.into()));
+                note(state, &printed.text, &anchor, Voice::Printed);
             }
             PendingKind::Other => {
-                state.terms.note(
-                    &printed.text,
-                    &Anchor::Command(pending.seq),
-                    Voice::Printed,
-                    at.seq,
-                );
+                note(state, &printed.text, &Anchor::Command(pending.seq), Voice::Printed);
             }
         }
     }
@@ -300,22 +297,23 @@ impl Reducer {
         }
         state.commands.run(at.seq, &redacted.text, is_look);
         let only = if reads.len() == 1 { reads.pop() } else { None };
-        let anchor = only.clone().map_or(Anchor::Command(at.seq), Anchor::File);
-        state.terms.note(&redacted.text, &anchor, Voice::Used, at.seq);
+        let anchor =
+            only.as_deref().map_or(Anchor::Command(at.seq), |key| Anchor::File(key.into()));
+        note(state, &redacted.text, &anchor, Voice::Used);
         let what =
             text::cut(&text::one_line(&redacted.text), limits::COMMAND_BYTES / 2).into_owned();
         (what, PendingKind::Shell { reads: only })
     }
 
-    fn patch(&mut self, state: &mut Checkpoint, at: At, ops: Vec<FileOp>) -> (String, PendingKind) {
+    fn patch(&mut self, state: &mut Checkpoint, ops: Vec<FileOp>) -> (String, PendingKind) {
         let what = match ops.first() {
             Some(first) => format!("apply_patch {}", first.path),
             None => "apply_patch".to_owned(),
         };
         let mut changes = Vec::with_capacity(ops.len());
         for op in ops {
-            let anchor = Anchor::File(super::files::key(&op.path, state.cwd.as_deref()));
-            state.terms.note(&redact(&op.changed).text, &anchor, Voice::Used, at.seq);
+            let anchor = Anchor::File(super::files::key(&op.path, state.cwd.as_deref()).into());
+            note(state, &redact(&op.changed).text, &anchor, Voice::Used);
             changes.push(change_of(op));
         }
         (what, PendingKind::Patch { ops: changes })
@@ -361,6 +359,12 @@ impl Reducer {
         }
         self.settled.push_back(call_id.to_owned());
     }
+}
+
+/// Notes the terms of a redacted text.
+fn note(state: &mut Checkpoint, text: &str, anchor: &Anchor, voice: Voice) {
+    let spot = Spot { anchor, voice, tick: state.calls, cwd: state.cwd.as_deref() };
+    state.terms.note(text, spot);
 }
 
 fn change_of(op: FileOp) -> (String, FileState, Option<ContentHash>) {

@@ -7,38 +7,36 @@
 
 mod extract;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::limits;
 
 pub use extract::{Found, find};
 
-/// Terms by text.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+/// Terms by text. Saved by anchor and in the order of texts, whatever the order in memory.
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Terms {
-    map: BTreeMap<String, Term>,
+    map: HashMap<Box<str>, Term>,
+    /// What the map would take when saved; see [`cost`].
+    bytes: usize,
 }
 
 /// One name in play.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Term {
     /// What it looks like.
-    #[serde(rename = "k")]
     pub kind: TermKind,
     /// What it was last seen with.
-    #[serde(rename = "a")]
     pub anchor: Anchor,
-    /// Lines in which the model or the person wrote it.
-    #[serde(rename = "u")]
+    /// Calls and messages in which the model or the person wrote it.
     pub uses: u32,
-    /// Lines in which a tool printed it.
-    #[serde(rename = "n")]
+    /// Calls whose output held it.
     pub sights: u32,
-    /// Last line that holds it.
-    #[serde(rename = "s")]
-    pub seq: u64,
+    /// Calls made when it was last seen.
+    pub tick: u64,
 }
 
 /// What a term looks like.
@@ -50,7 +48,7 @@ pub enum TermKind {
     /// An identifier of code or configuration.
     #[serde(rename = "n")]
     Name,
-    /// A hash, UUID or URL.
+    /// A hash, UUID, URL or ticket.
     #[serde(rename = "i")]
     Id,
 }
@@ -59,14 +57,22 @@ pub enum TermKind {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Anchor {
     /// In this file (its key).
-    #[serde(rename = "f")]
-    File(String),
+    #[serde(rename = "f", serialize_with = "text", deserialize_with = "shared")]
+    File(Arc<str>),
     /// In the command at this seq, or in its output.
     #[serde(rename = "c")]
     Command(u64),
     /// In words of the person or the model.
     #[serde(rename = "t")]
     Talk,
+}
+
+fn text<S: Serializer>(key: &Arc<str>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(key)
+}
+
+fn shared<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<str>, D::Error> {
+    String::deserialize(deserializer).map(Into::into)
 }
 
 /// Who wrote the text a term stands in.
@@ -78,54 +84,78 @@ pub enum Voice {
     Printed,
 }
 
-/// Lines after which a term counts half, in [`Term::score`].
-const HALF_LIFE_LINES: u64 = 60;
+/// Where a text stands.
+#[derive(Debug, Clone, Copy)]
+pub struct Spot<'a> {
+    /// What its terms belong to.
+    pub anchor: &'a Anchor,
+    /// Who wrote it.
+    pub voice: Voice,
+    /// Calls made so far.
+    pub tick: u64,
+    /// Folder that paths are shown from.
+    pub cwd: Option<&'a str>,
+}
+
+/// Calls after which a term counts half, in [`Term::score`].
+const HALF_LIFE_CALLS: u64 = 12;
 
 impl Term {
-    /// How likely the term is needed next, seen from line `now`: use before sight, lately before
+    /// How likely the term is needed next, seen from call `now`: use before sight, lately before
     /// long ago. Integers, so that every machine agrees.
     pub fn score(&self, now: u64) -> u64 {
         let weight = 2 + 4 * u64::from(self.uses.min(5)) + u64::from(self.sights.min(6));
-        weight * 1_000_000 / (HALF_LIFE_LINES + now.saturating_sub(self.seq))
+        weight * 1_000_000 / (HALF_LIFE_CALLS + now.saturating_sub(self.tick))
+    }
+
+    fn count(&mut self, voice: Voice) {
+        let counter = match voice {
+            Voice::Used => &mut self.uses,
+            Voice::Printed => &mut self.sights,
+        };
+        *counter = counter.saturating_add(1);
     }
 }
 
 impl Terms {
     /// Notes every term of `text`, which must be redacted.
-    pub fn note(&mut self, text: &str, anchor: &Anchor, voice: Voice, seq: u64) {
-        find(text, voice == Voice::Used, &mut |found| self.insert(found, anchor, voice, seq));
-        if self.map.len() > limits::TERMS * 2 {
-            self.evict(seq);
+    pub fn note(&mut self, text: &str, spot: Spot<'_>) {
+        find(text, spot.voice == Voice::Used, &mut |found| self.insert(found, spot));
+        if self.bytes > limits::TERMS_BYTES {
+            self.evict(spot.tick);
         }
     }
 
-    fn insert(&mut self, found: Found<'_>, anchor: &Anchor, voice: Voice, seq: u64) {
-        let count = |term: &mut Term| match voice {
-            Voice::Used => term.uses = term.uses.saturating_add(1),
-            Voice::Printed => term.sights = term.sights.saturating_add(1),
+    fn insert(&mut self, found: Found<'_>, spot: Spot<'_>) {
+        let text = match (found.kind, spot.cwd) {
+            (TermKind::Path, Some(cwd)) => below(found.text, cwd).unwrap_or(found.text),
+            _ => found.text,
         };
-        if let Some(term) = self.map.get_mut(found.text) {
-            if term.seq != seq || (voice == Voice::Used && term.uses == 0) {
-                count(term);
+        if let Some(term) = self.map.get_mut(text) {
+            if term.tick != spot.tick || (spot.voice == Voice::Used && term.uses == 0) {
+                term.count(spot.voice);
             }
-            term.seq = seq;
+            term.tick = spot.tick;
             // A file tells more about a name than the command that happened to print it.
-            if !matches!(
-                (&term.anchor, anchor),
+            let keeps_file = matches!(
+                (&term.anchor, spot.anchor),
                 (Anchor::File(_), Anchor::Command(_) | Anchor::Talk)
-            ) {
-                term.anchor.clone_from(anchor);
+            );
+            if !keeps_file {
+                term.anchor.clone_from(spot.anchor);
             }
             return;
         }
-        let mut term = Term { kind: found.kind, anchor: anchor.clone(), uses: 0, sights: 0, seq };
-        count(&mut term);
-        self.map.insert(found.text.to_owned(), term);
+        let anchor = spot.anchor.clone();
+        let mut term = Term { kind: found.kind, anchor, uses: 0, sights: 0, tick: spot.tick };
+        term.count(spot.voice);
+        self.bytes += cost(text);
+        self.map.insert(text.into(), term);
     }
 
-    /// Text and term of all, in the order of texts.
+    /// Text and term of all, in no order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Term)> {
-        self.map.iter().map(|(text, term)| (text.as_str(), term))
+        self.map.iter().map(|(text, term)| (&**text, term))
     }
 
     /// The term with this text.
@@ -133,23 +163,70 @@ impl Terms {
         self.map.get(text)
     }
 
-    /// All by score as of `now`, best first, ties by text.
-    pub fn ranked(&self, now: u64) -> Vec<(&str, &Term)> {
-        let mut terms: Vec<_> = self.iter().collect();
-        terms.sort_by(|(text_a, a), (text_b, b)| {
-            b.score(now).cmp(&a.score(now)).then(text_a.cmp(text_b))
-        });
-        terms
-    }
-
     /// Keeps the best. In batches: the sort is shared by as many insertions.
     fn evict(&mut self, now: u64) {
-        let mut ranked: Vec<(u64, String)> =
-            self.iter().map(|(text, term)| (term.score(now), text.to_owned())).collect();
-        ranked.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
-        for (_, text) in &ranked[limits::TERMS..] {
-            self.map.remove(text);
+        let mut ranked: Vec<(u64, &str)> =
+            self.iter().map(|(text, term)| (term.score(now), text)).collect();
+        ranked.sort_unstable_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(b.1)));
+        let mut bytes = 0;
+        let fits = |(_, text): &&(u64, &str)| {
+            bytes += cost(text);
+            bytes <= limits::TERMS_BYTES * 3 / 4
+        };
+        let kept = ranked.iter().take_while(fits).count();
+        let gone: Vec<Box<str>> = ranked[kept..].iter().map(|(_, text)| (*text).into()).collect();
+        for text in gone {
+            self.bytes -= cost(&text);
+            self.map.remove(&text);
         }
+    }
+}
+
+/// Bytes that a saved term takes besides its text, about.
+const ROW_BYTES: usize = 24;
+
+fn cost(text: &str) -> usize {
+    text.len() + ROW_BYTES
+}
+
+/// The path as seen from `cwd`, when it is below it.
+fn below<'a>(path: &'a str, cwd: &str) -> Option<&'a str> {
+    path.strip_prefix(cwd)?.strip_prefix('/').filter(|rest| !rest.is_empty())
+}
+
+/// Terms of one anchor, as saved.
+#[derive(Serialize, Deserialize)]
+struct Group<T>(Anchor, Vec<Row<T>>);
+
+/// Text, kind, uses, sights, tick.
+#[derive(Serialize, Deserialize)]
+struct Row<T>(T, TermKind, u32, u32, u64);
+
+impl Serialize for Terms {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut groups: BTreeMap<&Anchor, Vec<Row<&str>>> = BTreeMap::new();
+        for (text, term) in self.iter() {
+            let row = Row(text, term.kind, term.uses, term.sights, term.tick);
+            groups.entry(&term.anchor).or_default().push(row);
+        }
+        serializer.collect_seq(groups.into_iter().map(|(anchor, mut rows)| {
+            rows.sort_unstable_by(|a, b| a.0.cmp(b.0));
+            Group(anchor.clone(), rows)
+        }))
+    }
+}
+
+impl<'de> Deserialize<'de> for Terms {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut terms = Self::default();
+        for Group(anchor, rows) in Vec::<Group<Box<str>>>::deserialize(deserializer)? {
+            for Row(text, kind, uses, sights, tick) in rows {
+                terms.bytes += cost(&text);
+                let term = Term { kind, anchor: anchor.clone(), uses, sights, tick };
+                terms.map.insert(text, term);
+            }
+        }
+        Ok(terms)
     }
 }
 
@@ -157,27 +234,51 @@ impl Terms {
 mod tests {
     use super::*;
 
+    fn note(terms: &mut Terms, text: &str, anchor: &Anchor, voice: Voice, tick: u64) {
+        terms.note(text, Spot { anchor, voice, tick, cwd: Some("/w") });
+    }
+
     #[test]
     fn used_and_recent_terms_survive() {
         let mut terms = Terms::default();
-        terms.note("grep parse_header", &Anchor::Talk, Voice::Used, 0);
-        for seq in 1..300 {
-            let printed: String = (0..20).map(|n| format!("seen_name_{seq}_{n} ")).collect();
-            terms.note(&printed, &Anchor::Command(seq), Voice::Printed, seq);
-            terms.note("grep parse_header", &Anchor::Talk, Voice::Used, seq);
+        for tick in 0..600 {
+            let printed: String = (0..20).map(|n| format!("seen_name_{tick}_{n} ")).collect();
+            note(&mut terms, &printed, &Anchor::Command(tick), Voice::Printed, tick);
+            note(&mut terms, "grep parse_header", &Anchor::Talk, Voice::Used, tick);
         }
         assert!(terms.get("parse_header").is_some());
-        assert!(terms.get("seen_name_299_3").is_some());
+        assert!(terms.get("seen_name_599_3").is_some());
         assert!(terms.get("seen_name_1_3").is_none());
-        assert!(terms.iter().count() <= 2 * limits::TERMS);
+        assert!(terms.bytes <= limits::TERMS_BYTES);
     }
 
     #[test]
     fn a_file_holds_on_to_its_names() {
         let mut terms = Terms::default();
-        terms.note("fn parse_header()", &Anchor::File("/w/a.rs".into()), Voice::Printed, 1);
-        terms.note("parse_header failed", &Anchor::Command(2), Voice::Printed, 2);
+        let file = Anchor::File("/w/a.rs".into());
+        note(&mut terms, "fn parse_header()", &file, Voice::Printed, 1);
+        note(&mut terms, "parse_header failed", &Anchor::Command(2), Voice::Printed, 2);
         let term = terms.get("parse_header").cloned();
-        assert_eq!(term.map(|t| (t.anchor, t.sights)), Some((Anchor::File("/w/a.rs".into()), 2)));
+        assert_eq!(term.map(|t| (t.anchor, t.sights)), Some((file, 2)));
+    }
+
+    #[test]
+    fn a_path_has_one_name() {
+        let mut terms = Terms::default();
+        note(&mut terms, "/w/src/a.rs src/a.rs", &Anchor::Talk, Voice::Used, 1);
+        assert_eq!(terms.iter().map(|(text, _)| text).collect::<Vec<_>>(), ["src/a.rs"]);
+    }
+
+    #[test]
+    fn saved_terms_come_back() {
+        let mut terms = Terms::default();
+        for tick in 0..50 {
+            let anchor = Anchor::File(format!("/w/{}.rs", tick % 7).into());
+            note(&mut terms, &format!("name_{tick} src/x{tick}.rs"), &anchor, Voice::Used, tick);
+        }
+        let saved = serde_json::to_string(&terms).unwrap();
+        let loaded: Terms = serde_json::from_str(&saved).unwrap();
+        assert_eq!(loaded, terms);
+        assert_eq!(serde_json::to_string(&loaded).unwrap(), saved);
     }
 }

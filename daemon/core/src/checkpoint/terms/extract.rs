@@ -16,7 +16,7 @@ pub struct Found<'a> {
 const NAME_BYTES_MIN: usize = 5;
 
 /// Shows each term of `text` to `visit`, in order, repeats included. `hyphens` also takes
-/// `kebab-case` for a name: right in commands, wrong in prose that a tool printed.
+/// `two-words` for a name: right in commands, wrong in prose that a tool printed.
 pub fn find<'a>(text: &'a str, hyphens: bool, visit: &mut dyn FnMut(Found<'a>)) {
     let bytes = text.as_bytes();
     let mut at = 0;
@@ -28,6 +28,10 @@ pub fn find<'a>(text: &'a str, hyphens: bool, visit: &mut dyn FnMut(Found<'a>)) 
         if bytes[at] == b'\\' {
             // Text inside text: the letter of an escape belongs to no word.
             at += if bytes.get(at + 1).is_some_and(|b| b"nrt".contains(b)) { 2 } else { 1 };
+            continue;
+        }
+        if bytes[at] == b'#' {
+            at += issue(&text[at..], visit);
             continue;
         }
         if !is_chunk(bytes[at]) {
@@ -46,6 +50,16 @@ fn escape_sequence(bytes: &[u8]) -> usize {
     body.map_or(1, |length| length + 2)
 }
 
+/// Shows `#123` and returns its length; of anything else the length of the mark alone.
+fn issue<'a>(text: &'a str, visit: &mut dyn FnMut(Found<'a>)) -> usize {
+    let digits = text.bytes().skip(1).take_while(u8::is_ascii_digit).count();
+    let ends = text.as_bytes().get(digits + 1).is_none_or(|b| !is_chunk(*b) || b".:".contains(b));
+    if (2..=7).contains(&digits) && ends {
+        visit(Found { text: &text[..=digits], kind: TermKind::Id });
+    }
+    digits + 1
+}
+
 /// Bytes that can stand inside a path, URL or identifier. All are ASCII, so chunks are cut between
 /// characters.
 fn is_chunk(byte: u8) -> bool {
@@ -58,8 +72,8 @@ fn is_chunk(byte: u8) -> bool {
 
 fn chunk<'a>(chunk: &'a str, hyphens: bool, visit: &mut dyn FnMut(Found<'a>)) {
     let chunk = chunk.strip_prefix("./").unwrap_or(chunk);
-    let chunk = chunk.trim_matches(|c| matches!(c, ':' | '-' | '@' | '+' | '?' | '&' | '%'));
-    let chunk = chunk.trim_end_matches(['.', ':', ',']);
+    let chunk = chunk.trim_matches(|c| matches!(c, ':' | '-' | '+' | '?' | '&' | '%'));
+    let chunk = chunk.trim_end_matches(['.', ':', '@']);
     if chunk.len() < NAME_BYTES_MIN - 1 {
         return;
     }
@@ -69,7 +83,7 @@ fn chunk<'a>(chunk: &'a str, hyphens: bool, visit: &mut dyn FnMut(Found<'a>)) {
         }
         return;
     }
-    if is_hash(chunk) || is_uuid(chunk) {
+    if is_hash(chunk) || is_uuid(chunk) || is_ticket(chunk) {
         return visit(Found { text: chunk, kind: TermKind::Id });
     }
     let place = without_line(chunk);
@@ -84,7 +98,7 @@ fn chunk<'a>(chunk: &'a str, hyphens: bool, visit: &mut dyn FnMut(Found<'a>)) {
         visit(Found { text: place, kind: TermKind::Path });
         return;
     }
-    if hyphens && is_kebab(place) {
+    if is_kebab(place, if hyphens { 2 } else { 3 }) {
         visit(Found { text: place, kind: TermKind::Name });
     }
     for name in chunk.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')) {
@@ -109,7 +123,9 @@ fn without_line(chunk: &str) -> &str {
 /// A chunk with a slash, when it is more likely a path than prose such as `and/or`.
 fn as_path(chunk: &str) -> Option<&str> {
     let chunk = chunk.strip_prefix("a/").or_else(|| chunk.strip_prefix("b/")).unwrap_or(chunk);
-    let deep = chunk.trim_end_matches('/').matches('/').count() > 1;
+    let names = chunk.trim_end_matches('/');
+    let deep = names.matches('/').count() > 1;
+    let first = names.split('/').next().unwrap_or_default();
     let letters = chunk.bytes().filter(u8::is_ascii_alphabetic).count();
     let ok = chunk.len() <= PATH_BYTES
         && chunk.len() >= NAME_BYTES_MIN
@@ -119,9 +135,16 @@ fn as_path(chunk: &str) -> Option<&str> {
         && (deep
             || has_file_extension(chunk)
             || !chunk.starts_with('/') && chunk.contains(['_', '-'])
+            || FOLDERS.contains(&first)
             || chunk.ends_with('/'));
-    ok.then_some(chunk)
+    ok.then_some(names)
 }
+
+/// First folders of a project that make `folder/name` a path and not prose.
+const FOLDERS: [&str; 20] = [
+    "src", "lib", "app", "apps", "test", "tests", "docs", "doc", "packages", "crates", "bin",
+    "scripts", "examples", "config", "cmd", "internal", "pkg", "tools", "specs", "origin",
+];
 
 /// A dot and one to five letters or digits, the first a letter: `.rs`, `.mp3`, not `.12`.
 fn has_file_extension(chunk: &str) -> bool {
@@ -167,20 +190,30 @@ fn is_name(word: &str) -> bool {
     joined || humps > 0
 }
 
-/// `two-words` or more, each starting with a letter.
-fn is_kebab(word: &str) -> bool {
-    word.len() >= 6
-        && word.len() <= TERM_BYTES
+/// Words joined by hyphens, at least so many of them, the first beginning with a letter.
+fn is_kebab(word: &str, words: usize) -> bool {
+    let is_lettered = |part: &&str| part.bytes().any(|b| b.is_ascii_alphabetic());
+    (6..=TERM_BYTES).contains(&word.len())
+        && word.starts_with(|c: char| c.is_ascii_alphabetic())
         && word.contains('-')
-        && !word.contains(['.', ':', '/', '+', '%', '&', '?', '@', '~'])
-        && word
-            .split('-')
-            .all(|part| part.len() > 1 && part.starts_with(|c: char| c.is_ascii_alphabetic()))
+        && word.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
+        && word.split('-').all(|part| !part.is_empty())
+        && word.split('-').filter(is_lettered).count() >= words
+}
+
+/// `ABC-123`: an issue, a requirement.
+fn is_ticket(chunk: &str) -> bool {
+    chunk.split_once('-').is_some_and(|(project, number)| {
+        (2..=10).contains(&project.len())
+            && (1..=6).contains(&number.len())
+            && project.bytes().all(|b| b.is_ascii_uppercase())
+            && number.bytes().all(|b| b.is_ascii_digit())
+    })
 }
 
 /// A commit hash, whole or abbreviated: hex with at least two digits and two letters.
 fn is_hash(chunk: &str) -> bool {
-    (matches!(chunk.len(), 7..=12) || chunk.len() == 40)
+    matches!(chunk.len(), 7..=12 | 40 | 64)
         && chunk.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
         && chunk.bytes().filter(u8::is_ascii_digit).count() >= 2
         && chunk.bytes().filter(u8::is_ascii_lowercase).count() >= 2
@@ -217,6 +250,8 @@ mod tests {
         check("npm run build-all", &["build-all"]);
         check(r#"{\"a\":\"\nEVALUATION_RUN ./x/y.js\"}"#, &["EVALUATION_RUN", "x/y.js"]);
         check("https {/branch} {/key_id}", &[]);
+        check("fixes #950 (SC-001) in apps/admin", &["#950", "SC-001", "apps/admin"]);
+        check("use @scope/some-package; gpt-4o-mini", &["@scope/some-package", "gpt-4o-mini"]);
     }
 
     #[test]
@@ -228,7 +263,7 @@ mod tests {
     #[test]
     fn prose_with_hyphens_counts_only_where_asked() {
         let mut found = Vec::new();
-        find("a well-known long-running job", false, &mut |term| found.push(term.text));
+        find("a well-known long-running job, #1, #fff", false, &mut |term| found.push(term.text));
         assert!(found.is_empty());
     }
 

@@ -95,7 +95,7 @@ async fn undo(
         handles: undone
             .handles
             .into_iter()
-            .map(|(handle, span)| convert::entry(handle, &span))
+            .map(|(handle, span)| convert::entry(&handle, &span))
             .collect(),
         complete: undone.complete,
     })

@@ -191,7 +191,7 @@ pub(super) fn run_result(compaction: Compaction) -> wire::RunResult {
         wire::Total { items, tokens }
     };
     let entries = |spans: Vec<Span>| {
-        spans.into_iter().map(|span| entry(receipt::handle(&of, &span), &span)).collect()
+        spans.into_iter().map(|span| entry(&receipt::handle(&of, &span), &span)).collect()
     };
     let made = compaction.receipt;
     wire::RunResult {
@@ -216,7 +216,7 @@ pub(super) fn run_result(compaction: Compaction) -> wire::RunResult {
     }
 }
 
-pub(super) fn entry(handle: Handle, span: &Span) -> wire::Entry {
+pub(super) fn entry(handle: &Handle, span: &Span) -> wire::Entry {
     wire::Entry {
         handle: handle.to_string(),
         kind: match span.kind {

@@ -126,7 +126,7 @@ fn prune(folder: &Path) -> io::Result<()> {
         let meta = entry.metadata()?;
         files.push((meta.modified()?, entry.path(), meta.len()));
     }
-    files.sort_by(|a, b| b.0.cmp(&a.0));
+    files.sort_by_key(|file| std::cmp::Reverse(file.0));
     let mut bytes = 0;
     for (index, (_, path, size)) in files.into_iter().enumerate() {
         bytes += size;

@@ -38,7 +38,8 @@ async fn assert_rebuilt(temp: &Temp, what: &str) {
 
 #[tokio::test]
 async fn a_damaged_file_is_moved_aside_and_an_empty_one_made() {
-    let cases: [(&str, fn(&Path)); 4] = [
+    type Damage = fn(&Path);
+    let cases: [(&str, Damage); 4] = [
         ("header", |path| overwrite(path, 0, b"this is no database, not at all")),
         ("middle", |path| {
             let bytes = fs::metadata(path).unwrap().len();

@@ -1,5 +1,5 @@
 //! The one integration test binary of the store.
-#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod commit;
 mod crash;

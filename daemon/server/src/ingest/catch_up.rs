@@ -76,7 +76,7 @@ pub(crate) fn catch_up(reading: &Reading<'_>, job: &Job) -> io::Result<Outcome> 
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Outcome::Gone),
         other => other?,
     };
-    let known = known(reading, job);
+    let (moved_from, known) = known(reading, job);
     let verdict = match &known {
         Some(_) if job.restart => Verdict::Anew,
         Some(known) => judge(&transcript, known, reading.limits.line_bytes_max)?,
@@ -84,7 +84,7 @@ pub(crate) fn catch_up(reading: &Reading<'_>, job: &Job) -> io::Result<Outcome> 
     };
     let generation = known.as_ref().map_or(0, |known| known.cursor.generation);
     // What seemed to be a moved file but is another one does not inherit its row.
-    let moved_from = job.moved_from.clone().filter(|_| verdict != Verdict::Anew);
+    let moved_from = moved_from.filter(|_| verdict != Verdict::Anew);
     let is_moved = moved_from.is_some();
     let job = Job { moved_from, ..job.clone() };
     match (verdict, known) {
@@ -102,9 +102,15 @@ pub(crate) fn catch_up(reading: &Reading<'_>, job: &Job) -> io::Result<Outcome> 
     Ok(pass.run(reading)?.unwrap_or(Outcome::Stopped))
 }
 
-fn known(reading: &Reading<'_>, job: &Job) -> Option<Known> {
-    let path = job.moved_from.as_ref().unwrap_or(&job.path);
-    reading.catalogue.lock().get(path)?.known.clone()
+/// What is known of the file, under the path it moved from or else under its own: a job may be older
+/// than the pass that took note of the move.
+fn known(reading: &Reading<'_>, job: &Job) -> (Option<String>, Option<Known>) {
+    let entries = reading.catalogue.lock();
+    let known = |path: &String| entries.get(path)?.known.clone();
+    match job.moved_from.as_ref().and_then(|old| Some((old.clone(), known(old)?))) {
+        Some((old, there)) => (Some(old), Some(there)),
+        None => (None, known(&job.path)),
+    }
 }
 
 /// What follows a batch.

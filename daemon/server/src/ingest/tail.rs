@@ -151,19 +151,19 @@ impl<R: Read> Lines<R> {
         let offset = self.offset;
         let mut digest = DigestStream::default();
         let mut bytes = 0_u64;
-        let waiting = &self.buffer[self.start..self.end];
         self.head.clear();
-        self.head.extend_from_slice(&waiting[..waiting.len().min(OVERSIZED_HEAD_BYTES)]);
         loop {
             let waiting = &self.buffer[self.start..self.end];
-            if let Some(at) = memchr::memchr(b'\n', waiting) {
-                digest.update(&waiting[..at]);
-                bytes += at as u64;
-                self.start += at + 1;
-                break;
-            }
+            let newline = memchr::memchr(b'\n', waiting);
+            let waiting = &waiting[..newline.unwrap_or(waiting.len())];
+            let room = OVERSIZED_HEAD_BYTES - self.head.len();
+            self.head.extend_from_slice(&waiting[..waiting.len().min(room)]);
             digest.update(waiting);
             bytes += waiting.len() as u64;
+            if newline.is_some() {
+                self.start += waiting.len() + 1;
+                break;
+            }
             (self.start, self.end) = (0, 0);
             if self.fill()? == 0 {
                 return Ok(Found::End { offset, rest: &[] });

@@ -140,7 +140,9 @@ impl Worker {
                 let job = match self.look(path).await {
                     Look::Known(job) => Some(job),
                     Look::New(path) => {
-                        self.scan().await;
+                        if !self.scanned.iter().any(|job| job.path == path) {
+                            self.scan().await;
+                        }
                         self.promote(&path)
                     }
                     Look::Nothing => None,
@@ -170,8 +172,12 @@ impl Worker {
             match self.look(path).await {
                 Look::Known(job) if self.hinted.contains(&job) => {}
                 Look::Known(job) => self.hinted.push_back(job),
-                // New, gone or moved: which of them, a listing tells.
-                Look::New(_) | Look::Nothing => self.next_scan = self.next_scan.min(Instant::now()),
+                Look::New(path) => match self.promote(&path) {
+                    Some(job) => self.hinted.push_back(job),
+                    None => self.next_scan = self.next_scan.min(Instant::now()),
+                },
+                // Gone or moved: which of them, a listing tells.
+                Look::Nothing => self.next_scan = self.next_scan.min(Instant::now()),
             }
         }
     }
@@ -183,7 +189,8 @@ impl Worker {
         let Ok(Ok(Some(file))) = looked else {
             return Look::Nothing;
         };
-        if self.shared.catalogue.lock().get(&file.path).is_none() {
+        let entry = self.shared.catalogue.lock().get(&file.path).map(|entry| entry.known.is_some());
+        if entry != Some(true) {
             return Look::New(file.path);
         }
         self.shared.catalogue.list_one(&file);

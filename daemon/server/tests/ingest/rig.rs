@@ -103,7 +103,8 @@ impl Rig {
             fs::remove_file(self.folder.path().join(format!("scratch.db{suffix}"))).ok();
         }
         let roots = Root::codex(&self.folder.path().join("home"));
-        let (store, ingest, _) = start(&database, roots, Limits::default()).await;
+        let whole = Limits { line_bytes_max: limits().line_bytes_max, ..Limits::default() };
+        let (store, ingest, _) = start(&database, roots, whole).await;
         ingest.settle(WAIT).await.unwrap();
         ingest.stop().await;
         let (ours, scratch) = (state(&self.store).await, state(&store).await);
@@ -147,7 +148,7 @@ pub struct State {
     path: String,
     cursor: Cursor,
     thread_id: Option<String>,
-    fold: Vec<u8>,
+    fold: String,
     items: Vec<ItemRow>,
     is_current: bool,
 }
@@ -170,7 +171,7 @@ pub async fn state(store: &Store) -> Vec<State> {
             path: row.path,
             cursor: Cursor { generation: 0, ..cursor },
             thread_id: row.thread_id,
-            fold,
+            fold: String::from_utf8(fold).unwrap(),
             is_current,
         });
     }

@@ -19,6 +19,7 @@ use crate::{limits, redact, text, tokens};
 
 pub use visible::Visible;
 
+pub use crate::checkpoint::files::Touch;
 pub use crate::thread::{HistoryBase, Source, ThreadHead, ThreadKind};
 
 /// Where a line stands.
@@ -30,19 +31,6 @@ pub struct Place {
     pub offset: u64,
     /// Bytes without the newline.
     pub bytes: u64,
-}
-
-/// A file that lines read or changed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Touch {
-    /// Path as the agent wrote it.
-    pub path: String,
-    /// Line that touched it.
-    pub seq: u64,
-    /// When, Unix milliseconds; 0 unknown.
-    pub at_ms: i64,
-    /// Folder a relative path starts from.
-    pub cwd: Option<String>,
 }
 
 /// A saved fold cannot be taken up: the caller folds the file from its start.

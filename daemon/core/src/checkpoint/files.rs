@@ -76,6 +76,19 @@ impl FileState {
     }
 }
 
+/// A file that lines read or changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Touch {
+    /// Path as the agent wrote it.
+    pub path: String,
+    /// Line that touched it.
+    pub seq: u64,
+    /// When, Unix milliseconds; 0 unknown.
+    pub at_ms: i64,
+    /// Folder a relative path starts from.
+    pub cwd: Option<String>,
+}
+
 /// One touch of a file.
 #[derive(Debug, Clone)]
 pub struct FileTouch<'a> {

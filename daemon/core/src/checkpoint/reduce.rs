@@ -10,12 +10,11 @@ use serde::{Deserialize, Serialize};
 
 use super::Checkpoint;
 use super::commands::CommandOutcome;
-use super::files::{FileState, FileTouch};
+use super::files::{FileState, FileTouch, Touch};
 use super::plan::Plan;
 use super::requests::Outcome;
 use super::terms::{Anchor, Spot, Voice};
 use crate::digest::ContentHash;
-use crate::fold::Touch;
 use crate::limits;
 use crate::redact::redact;
 use crate::rollout::patch::{FileOp, Op};

@@ -87,7 +87,7 @@ async fn a_table_that_does_not_fit_the_protocol_is_found_at_the_start() {
     let home = tempfile::tempdir().unwrap();
     assert!(matches!(
         empty_table(home.path()).await.finish(),
-        Err(TableError::Missing("daemon/shutdown"))
+        Err(TableError::Missing("checkpoint/apply"))
     ));
     let mut table = empty_table(home.path()).await;
     daemon::register(&mut table).unwrap();

@@ -1,9 +1,9 @@
 //! Checks a proposed update, and gives it the form in which it is kept.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::policy::behaviour;
-use super::{Evidence, EvidenceSource, Update};
+use super::{Evidence, EvidenceSource, Update, UpdateStep};
 use crate::{limits, redact, text};
 
 /// What the host knows about an update's references.
@@ -70,37 +70,7 @@ const KEY_CHARS: usize = 80;
 /// The first rule it breaks. Nothing is kept then.
 pub fn validate(update: Update, known: &dyn Known) -> Result<Update, Rejection> {
     match update {
-        Update::Plan { steps, done, evidence } => {
-            if let Some(evidence) = &evidence {
-                check_evidence(evidence, known)?;
-            }
-            if steps.len() > limits::PLAN_STEPS {
-                let reason =
-                    format!("{} steps; at most {} are kept", steps.len(), limits::PLAN_STEPS);
-                return Err(Rejection { rule: Rule::TooMany, reason });
-            }
-            let mut ids = BTreeSet::new();
-            for step in &steps {
-                check_text("step", &step.text)?;
-                if step.id.trim().is_empty() || !ids.insert(step.id.as_str()) {
-                    let reason = format!("step id {:?} is empty or given twice", step.id);
-                    return Err(Rejection { rule: Rule::Steps, reason });
-                }
-            }
-            if let Some(stray) = done.keys().find(|id| !ids.contains(id.as_str())) {
-                let reason = format!("done names {stray:?}, which is no step");
-                return Err(Rejection { rule: Rule::Steps, reason });
-            }
-            let done = done.into_iter().map(|(id, is_done)| (key(&id), is_done)).collect();
-            let steps = steps
-                .into_iter()
-                .map(|s| super::UpdateStep {
-                    id: key(&s.id),
-                    text: kept(&s.text, limits::STEP_CHARS),
-                })
-                .collect();
-            Ok(Update::Plan { steps, done, evidence })
-        }
+        Update::Plan { steps, done, evidence } => validate_plan(steps, done, evidence, known),
         Update::Decision { decision_id, topic, decision, rationale, supersedes, evidence } => {
             check_text("decision_id", &decision_id)?;
             check_text("decision", &decision)?;
@@ -143,6 +113,39 @@ pub fn validate(update: Update, known: &dyn Known) -> Result<Update, Rejection> 
             Ok(Update::Fact { key: key(&name), value, evidence, depends_on })
         }
     }
+}
+
+fn validate_plan(
+    steps: Vec<UpdateStep>,
+    done: BTreeMap<String, bool>,
+    evidence: Option<Evidence>,
+    known: &dyn Known,
+) -> Result<Update, Rejection> {
+    if let Some(evidence) = &evidence {
+        check_evidence(evidence, known)?;
+    }
+    if steps.len() > limits::PLAN_STEPS {
+        let reason = format!("{} steps; at most {} are kept", steps.len(), limits::PLAN_STEPS);
+        return Err(Rejection { rule: Rule::TooMany, reason });
+    }
+    let mut ids = BTreeSet::new();
+    for step in &steps {
+        check_text("step", &step.text)?;
+        if step.id.trim().is_empty() || !ids.insert(step.id.as_str()) {
+            let reason = format!("step id {:?} is empty or given twice", step.id);
+            return Err(Rejection { rule: Rule::Steps, reason });
+        }
+    }
+    if let Some(stray) = done.keys().find(|id| !ids.contains(id.as_str())) {
+        let reason = format!("done names {stray:?}, which is no step");
+        return Err(Rejection { rule: Rule::Steps, reason });
+    }
+    let done = done.into_iter().map(|(id, is_done)| (key(&id), is_done)).collect();
+    let steps = steps
+        .into_iter()
+        .map(|s| UpdateStep { id: key(&s.id), text: kept(&s.text, limits::STEP_CHARS) })
+        .collect();
+    Ok(Update::Plan { steps, done, evidence })
 }
 
 fn check_text(field: &str, value: &str) -> Result<(), Rejection> {

@@ -61,7 +61,10 @@ fn ranked<'a>(scene: &Scene<'a>) -> Vec<Candidate<'a>> {
     let mut all: Vec<(u64, &str, Candidate<'a>)> =
         files.map(|(key, file)| (file_score(file, now), key, Candidate::File(key, file))).collect();
     let terms = scene.state.terms.iter();
-    all.extend(terms.map(|(text, term)| (term.score(scene.state.calls), text, Candidate::Term(text, term))));
+    all.extend(
+        terms
+            .map(|(text, term)| (term.score(scene.state.calls), text, Candidate::Term(text, term))),
+    );
     all.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(b.1)));
     all.into_iter().map(|(_, _, candidate)| candidate).collect()
 }

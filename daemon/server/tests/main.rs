@@ -2,8 +2,13 @@
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
 
+mod checkpoint;
+mod compaction;
+mod examples;
 mod lifecycle;
 mod limits;
+mod rollout;
+mod secrets;
 mod socket_traps;
 mod support;
 mod systemd;

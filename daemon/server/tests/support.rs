@@ -60,7 +60,7 @@ pub struct Daemon {
     pub deps: Deps,
     pub clock: Clock,
     pub socket: PathBuf,
-    _home: TempDir,
+    home: TempDir,
     task: JoinHandle<Result<(), AppError>>,
 }
 
@@ -70,14 +70,25 @@ impl Daemon {
     }
 
     pub async fn with_config(text: &str) -> Self {
-        let home = tempfile::tempdir().unwrap();
+        Self::over(tempfile::tempdir().unwrap(), text).await
+    }
+
+    /// A daemon of the user whose folders lie under `home`; the Codex home is `home/.codex`.
+    pub async fn over(home: TempDir, text: &str) -> Self {
         let config = config_under(home.path(), text);
         let clock = Clock::manual(1_763_700_000_000);
         let held = listen(&config).unwrap();
         let socket = held.socket.path.clone();
         let app = App::build(config, clock.clone(), held).await.unwrap();
         let deps = app.deps();
-        Self { deps, clock, socket, _home: home, task: tokio::spawn(app.run()) }
+        Self { deps, clock, socket, home, task: tokio::spawn(app.run()) }
+    }
+
+    /// Stops it and gives back its user's folders.
+    pub async fn stopped(self) -> TempDir {
+        self.deps.shutdown.begin("a test");
+        soon("the daemon's end", self.task).await.unwrap().unwrap();
+        self.home
     }
 
     pub async fn connect(&self) -> Client {

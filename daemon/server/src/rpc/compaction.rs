@@ -53,7 +53,7 @@ async fn list(
     params: ListParams,
 ) -> Result<ListResult, Failure> {
     let after = params.cursor.as_deref().map(cursor_of).transpose()?;
-    let limit = convert::page_rows(params.limit);
+    let limit = convert::page_rows(params.limit)?;
     let (rows, next) =
         services.compactions(params.thread_id.as_deref(), limit, after.as_ref()).await?;
     Ok(ListResult {

@@ -61,6 +61,13 @@ impl Failure {
             .with_detail(json!({ "field": field }))
     }
 
+    /// A number over its bound.
+    #[must_use]
+    pub fn over(limit: &str, max: u32, given: u32) -> Self {
+        Self::new(ErrorKind::LimitExceeded, format!("{given} is over {limit}, which is {max}"))
+            .with_detail(json!({ "limit": limit, "max": max, "given": given }))
+    }
+
     /// No such thread.
     #[must_use]
     pub fn thread_not_found(thread: &str) -> Self {

@@ -1,0 +1,86 @@
+//! Writes transcripts as Codex does, in the envelope of today.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+/// A transcript in the making.
+pub struct Rollout {
+    thread_id: String,
+    lines: Vec<String>,
+    calls: u32,
+}
+
+impl Rollout {
+    /// A thread in the folder `cwd`.
+    pub fn new(thread_id: &str, cwd: &Path) -> Self {
+        let mut rollout = Self { thread_id: thread_id.to_owned(), lines: Vec::new(), calls: 0 };
+        let meta = json!({
+            "id": thread_id, "timestamp": "2026-03-02T09:14:07.000Z", "cwd": cwd, "originator": "codex_cli_rs",
+            "cli_version": "0.130.0", "source": "cli", "git": { "branch": "main" },
+        });
+        rollout.line("session_meta", &meta);
+        rollout
+    }
+
+    pub fn line(&mut self, kind: &str, payload: &Value) -> &mut Self {
+        let second = self.lines.len() % 60;
+        let line = json!({
+            "timestamp": format!("2026-03-02T09:15:{second:02}.000Z"), "type": kind, "payload": payload,
+        });
+        self.lines.push(line.to_string());
+        self
+    }
+
+    pub fn message(&mut self, role: &str, text: &str) -> &mut Self {
+        let kind = if role == "assistant" { "output_text" } else { "input_text" };
+        let content = json!([{ "type": kind, "text": text }]);
+        self.line("response_item", &json!({ "type": "message", "role": role, "content": content }))
+    }
+
+    /// Runs a command; returns the id of its call.
+    pub fn command(&mut self, script: &str, exit_code: i32, printed: &str) -> String {
+        let arguments = json!({ "cmd": script }).to_string();
+        let output = format!(
+            "Chunk ID: 1\nWall time: 0.1 seconds\nProcess exited with code {exit_code}\nOutput:\n{printed}"
+        );
+        self.call("function_call", "exec_command", ("arguments", &arguments), &output)
+    }
+
+    pub fn patch(&mut self, patch: &str) -> String {
+        self.call(
+            "custom_tool_call",
+            "apply_patch",
+            ("input", patch),
+            "Exit code: 0\nOutput:\nSuccess.",
+        )
+    }
+
+    fn call(&mut self, kind: &str, name: &str, argument: (&str, &str), output: &str) -> String {
+        self.calls += 1;
+        let call_id = format!("call_{}", self.calls);
+        self.line(
+            "response_item",
+            &json!({ "type": kind, "name": name, argument.0: argument.1, "call_id": call_id }),
+        );
+        let answer =
+            json!({ "type": format!("{kind}_output"), "call_id": call_id, "output": output });
+        self.line("response_item", &answer);
+        call_id
+    }
+
+    /// Seq of the last line.
+    pub fn seq(&self) -> u64 {
+        self.lines.len() as u64 - 1
+    }
+
+    /// Writes it where Codex would, under the user's folder.
+    pub fn write(&self, home: &Path) -> PathBuf {
+        let folder = home.join(".codex/sessions/2026/03/02");
+        fs::create_dir_all(&folder).unwrap();
+        let path = folder.join(format!("rollout-2026-03-02T09-14-07-{}.jsonl", self.thread_id));
+        fs::write(&path, self.lines.join("\n") + "\n").unwrap();
+        path
+    }
+}

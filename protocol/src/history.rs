@@ -9,7 +9,7 @@ use crate::Method;
 /// `history/expand`: the exact items behind a handle of a receipt or a view.
 ///
 /// # Errors
-/// `handle_not_found`; `source_changed` when the transcript no longer holds these bytes, which are then not
+/// `thread_not_found` and `handle_not_found`; `source_changed` when the transcript no longer holds these bytes, which are then not
 /// answered at all.
 #[derive(Debug, Clone, Copy)]
 pub struct Expand;

@@ -52,7 +52,7 @@ pub const EVENT_RING_MAX: usize = 4096;
 /// # Source
 /// Chosen: two screens of a terminal.
 pub const PAGE_ROWS_DEFAULT: u32 = 50;
-/// Rows of one page at most; a larger `limit` is answered `limit_exceeded`.
+/// Rows of one page at most; a larger `limit` is lowered to it.
 ///
 /// # Source
 /// Chosen: 500 thread summaries are about 300 KiB, well under a frame.

@@ -168,7 +168,7 @@ pub struct ThreadFile {
 /// a line, or knows that one was written, and now asks about it.
 ///
 /// # Errors
-/// `ingest_behind` when `timeout_ms` runs out; its detail carries the present `offset` and `seq`.
+/// `ingest_behind` when `timeout_ms` runs out: reading goes on, `thread/get` says how far it is.
 /// `path_outside` for a path under no source.
 #[derive(Debug, Clone, Copy)]
 pub struct Sync;

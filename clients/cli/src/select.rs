@@ -14,8 +14,10 @@ use crate::session::Session;
 const PAGES_MAX: usize = 20;
 /// Candidates that are named when a beginning fits several.
 const CANDIDATES_SHOWN: usize = 5;
-/// Characters of a whole id (a UUID): no search for a longer one.
+/// Characters of a whole id of a thread (a UUID): no search for a longer one.
 const ID_CHARS: usize = 36;
+/// Characters of a whole id of a compaction (`cmp_` and a UUID).
+const COMPACTION_ID_CHARS: usize = 40;
 
 /// The named thread, else the newest of the current folder, else the newest of all.
 pub(crate) async fn thread(client: &Client, named: Option<&str>) -> Result<ThreadSummary, Failure> {
@@ -42,7 +44,7 @@ pub(crate) async fn catch_up(client: &Client, thread: &ThreadSummary, session: &
 
 /// The whole id of a compaction of which `named` is the beginning.
 pub(crate) async fn compaction(client: &Client, named: &str) -> Result<String, Failure> {
-    if named.len() >= ID_CHARS {
+    if named.len() >= COMPACTION_ID_CHARS {
         return Ok(named.to_owned());
     }
     let mut found = Vec::new();
@@ -113,7 +115,8 @@ pub(crate) fn short_len(ids: &[&str]) -> usize {
         pair[0].chars().zip(pair[1].chars()).take_while(|(one, other)| one == other).count()
     };
     let longest = sorted.windows(2).map(shared).max().map_or(0, |shared| shared + 1);
-    longest.max(CHARS_MIN)
+    let prefix = sorted.first().and_then(|id| id.find('_')).map_or(0, |at| at + 1);
+    longest.max(prefix + CHARS_MIN)
 }
 
 #[cfg(test)]
@@ -124,6 +127,7 @@ mod tests {
     fn ids_are_shortened_only_as_far_as_they_stay_apart() {
         assert_eq!(short_len(&["01980000-0000-7000", "01990000-0000-7000"]), 13);
         assert_eq!(short_len(&["01980000-0000-7001", "01980000-0000-7000"]), 18);
+        assert_eq!(short_len(&["cmp_01980000-0000-7000"]), 17);
         assert_eq!(short_len(&[]), 13);
     }
 }

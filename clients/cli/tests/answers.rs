@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 pub(crate) const THREAD: &str = "0199a213-81c0-7800-8aa1-bbab2a035a53";
 pub(crate) const OTHER: &str = "0199a213-0000-7000-8000-000000000002";
-pub(crate) const COMPACTION: &str = "0199b000-0000-7000-8000-0000000000c1";
+pub(crate) const COMPACTION: &str = "cmp_0199b000-0000-7000-8000-0000000000c1";
 
 /// The examples of the protocol, with readable values where people look.
 pub(crate) fn script() -> Script {

@@ -28,7 +28,7 @@ fn every_command_prints_for_people_what_was_agreed_on() {
         // `down` waits for the connection's end.
         let script = script().on("daemon/shutdown", |_| {
             longhaul_client::scripted::Reply::ResultThen(
-                serde_json::json!({ "pid": 4242, "requests_in_flight": 0 }),
+                serde_json::json!({ "pid": 0, "requests_in_flight": 0 }),
                 vec!["this is no JSON and ends the connection".into()],
             )
         });

@@ -1,4 +1,3 @@
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
@@ -7,10 +6,12 @@ use crate::{run, surround};
 /// The program in a folder of its own, beside a `longhauld` that is a shell script.
 fn beside_daemon(folder: &Path, script: &str) -> Command {
     let own = folder.join("longhaul");
-    std::fs::copy(env!("CARGO_BIN_EXE_longhaul"), &own).unwrap();
-    let daemon = folder.join("longhauld");
-    std::fs::write(&daemon, format!("#!/bin/sh\n{script}\n")).unwrap();
-    std::fs::set_permissions(&daemon, std::fs::Permissions::from_mode(0o755)).unwrap();
+    // Written by a shell: a file this process has open for writing could not be run while another test forks.
+    let write =
+        r#"cp "$0" longhaul && printf '#!/bin/sh\n%s\n' "$1" > longhauld && chmod +x longhauld"#;
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", write, env!("CARGO_BIN_EXE_longhaul"), script]).current_dir(folder);
+    assert!(shell.status().unwrap().success());
     let mut command = Command::new(own);
     surround(&mut command, folder);
     command
@@ -34,4 +35,13 @@ fn flags_for_the_daemon_and_the_socket_reach_it() {
     let up = ["up", "--foreground", "--socket", "/x/v1.sock", "--", "--codex-home", "/srv/codex"];
     let done = run(program.args(up));
     assert_eq!(done.stdout, "--codex-home /srv/codex --socket /x/v1.sock\n", "{done:?}");
+}
+
+#[test]
+fn a_daemon_that_says_later_is_started_again() {
+    let folder = tempfile::tempdir().unwrap();
+    // The first start finds the lock held, the second one another trouble.
+    let script = "test -e held && { echo longhauld: no memory; exit 70; }; touch held; exit 75";
+    let done = run(beside_daemon(folder.path(), script).arg("up"));
+    assert!(done.stderr.contains("(exit status: 70): no memory"), "{done:?}");
 }

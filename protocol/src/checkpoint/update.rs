@@ -13,7 +13,8 @@ use crate::Method;
 /// host records hashes; an update that carries rules of behaviour is refused.
 ///
 /// # Errors
-/// `thread_not_found`; `stale_base` when `expected_seq` is not the present seq.
+/// `thread_not_found`; `stale_base` when `expected_seq` is not the present seq; its detail is
+/// `{expected, present}`.
 #[derive(Debug, Clone, Copy)]
 pub struct Apply;
 

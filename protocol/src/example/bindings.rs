@@ -96,6 +96,7 @@ fn sample_of(name: &str) -> Value {
         "$TIME" | "$UNDONE_AT" => json!(1_763_683_200_000_i64),
         "$BOOL" => json!(true),
         "$LIST" => json!([]),
+        "$OBJECT" => json!({}),
         "$ITEM" => json!({
             "type": "message",
             "role": "user",
@@ -112,7 +113,7 @@ fn sample_of(name: &str) -> Value {
 
 /// Whether an answer may differ from one place to the next: all but the names that are bound.
 fn is_bound(name: &str) -> bool {
-    !matches!(name, ANY | "$NUMBER" | "$TIME" | "$BOOL" | "$LIST" | "$ITEM" | "$STRING")
+    !matches!(name, ANY | "$NUMBER" | "$TIME" | "$BOOL" | "$LIST" | "$OBJECT" | "$ITEM" | "$STRING")
 }
 
 fn placeholder(value: &Value) -> Option<&str> {

@@ -15,6 +15,9 @@ use crate::style::Style;
 /// Seconds the daemon has to finish what is in flight.
 const DRAIN_SECONDS: u64 = 30;
 
+/// Milliseconds between two looks at a process that is ending.
+const TICK_MS: u64 = 10;
+
 /// Stop the daemon, after it has finished what is in flight
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -33,12 +36,25 @@ pub(crate) async fn run(_: DownArgs, session: &Session) -> Result<(), Failure> {
         Err(error) => return Err(error.into()),
     };
     let ending = client.call::<Shutdown>(ShutdownParams {}).await?;
-    let drained = tokio::time::timeout(Duration::from_secs(DRAIN_SECONDS), client.closed());
+    let drained =
+        tokio::time::timeout(Duration::from_secs(DRAIN_SECONDS), gone(&client, ending.pid));
     if while_waiting("waiting for the daemon to finish", drained).await.is_err() {
         let message = format!("process {} is still finishing its requests", ending.pid);
         return Err(Failure::new(TRY_LATER, message));
     }
     session.print(&DownPage { pid: Some(ending.pid) })
+}
+
+/// The connection ends before the process does, which lets go of its lock last; only then may another start.
+async fn gone(client: &Client, pid: u32) {
+    client.closed().await;
+    let Some(pid) = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw) else {
+        return;
+    };
+    let mut ticks = tokio::time::interval(Duration::from_millis(TICK_MS));
+    while rustix::process::test_kill_process(pid).is_ok() {
+        ticks.tick().await;
+    }
 }
 
 #[derive(Serialize)]

@@ -48,6 +48,7 @@ fn reading(ingest: &IngestStatus, style: &Style) -> String {
     let scanned = ingest.last_scan_at.map(|at| format!(", looked through all {}", style.ago(at)));
     let state = match ingest.state {
         IngestState::Idle => "up to date".to_owned(),
+        IngestState::CatchingUp if ingest.bytes_total == 0 => "looking for transcripts".to_owned(),
         IngestState::CatchingUp => format!(
             "{} of {} read, {} waiting",
             bytes(ingest.bytes_done),

@@ -1,33 +1,28 @@
 //! `longhaul up`: start the daemon unless it runs.
 //!
 //! The daemon is a process of its own: its own process group, no terminal, output into a log file. It counts
-//! as started when it answers, not when its process is there. Two `up` at the same time start two daemons,
-//! of which one takes the lock; the other ends, and both commands find the one that answers.
+//! as started when it answers, not when its process is there.
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::process::Command;
 
 use clap::Args;
-use longhaul_client::{Client, ClientError, socket};
+use longhaul_client::{Client, ClientError};
 use longhaul_protocol::daemon::{Status, StatusParams, StatusResult};
 use serde::Serialize;
 
-use crate::failure::{A_PERSON, Failure, TRY_LATER};
+use crate::failure::{A_PERSON, Failure};
 use crate::progress::while_waiting;
 use crate::session::{Page, Session};
 use crate::style::Style;
 
 mod log;
+mod start;
 
 /// The daemon's program.
 const PROGRAM: &str = "longhauld";
-/// Seconds until a daemon that does not answer counts as not started.
-const START_SECONDS: u64 = 15;
-/// Milliseconds between two attempts to connect.
-const ATTEMPT_MS: u64 = 20;
 
 /// Start the daemon, unless it runs already
 #[derive(Debug, Args)]
@@ -64,8 +59,7 @@ pub(crate) async fn run(args: UpArgs, session: &Session) -> Result<(), Failure> 
         return Err(command.exec().into());
     }
     let log = log::file()?;
-    let mut daemon = spawn(&mut command, &log)?;
-    let answers = wait_for_answer(&mut daemon, &log, session);
+    let answers = start::start(&mut command, &log, session);
     let client = while_waiting("waiting for the daemon to answer", answers).await?;
     report(&client, Some(&log), session).await
 }
@@ -85,52 +79,6 @@ pub(super) fn find_program() -> Result<PathBuf, Failure> {
         Failure::new(A_PERSON, format!("{PROGRAM} is neither beside this program nor on the PATH"))
             .with_hint("install the daemon, or start it yourself")
     })
-}
-
-fn spawn(command: &mut Command, log: &Path) -> Result<Child, Failure> {
-    let output = log::open(log)?;
-    command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output);
-    // Away from the terminal's own group: Ctrl-C and hang-ups there do not reach the daemon. The current
-    // folder stays, because paths in flags and variables may be relative to it.
-    command.process_group(0);
-    command.spawn().map_err(|error| {
-        let program = Path::new(command.get_program()).display();
-        Failure::new(A_PERSON, format!("{program} cannot be started: {error}"))
-    })
-}
-
-async fn wait_for_answer(
-    daemon: &mut Child,
-    log: &Path,
-    session: &Session,
-) -> Result<Client, Failure> {
-    let attempts = async {
-        let mut ticks = tokio::time::interval(Duration::from_millis(ATTEMPT_MS));
-        loop {
-            ticks.tick().await;
-            // Looked at first: if it ends now, another daemon may be the one that answers below.
-            let ended = daemon.try_wait()?;
-            match (Client::connect(session.options()).await, ended) {
-                (Ok(client), _) => return Ok(client),
-                (Err(_), Some(status)) => return Err(ended_early(status, log)),
-                (Err(ClientError::NotRunning { .. }), None) => {}
-                (Err(error), None) => return Err(error.into()),
-            }
-        }
-    };
-    let limit = Duration::from_secs(START_SECONDS);
-    tokio::time::timeout(limit, attempts).await.unwrap_or_else(|_| {
-        let place = socket::default_socket().unwrap_or_default();
-        let place = session.socket.as_ref().unwrap_or(&place).display().to_string();
-        let message = format!("the daemon runs but did not answer on {place} in {START_SECONDS} s");
-        Err(Failure::new(TRY_LATER, message).with_hint(format!("its log is {}", log.display())))
-    })
-}
-
-fn ended_early(status: std::process::ExitStatus, log: &Path) -> Failure {
-    let last = log::last_line(log).map_or_else(String::new, |line| format!(": {line}"));
-    Failure::new(A_PERSON, format!("the daemon ended at once ({status}){last}"))
-        .with_hint(format!("its log is {}", log.display()))
 }
 
 #[derive(Serialize)]

@@ -11,7 +11,9 @@ use crate::failure::{A_PERSON, Failure};
 
 /// Bytes after which the next start begins a new file.
 const LOG_BYTES_MAX: u64 = 4 * 1024 * 1024;
-/// Bytes at its end that are searched for the last line.
+/// How a complaint of the daemon begins.
+const COMPLAINT: &str = "longhauld: ";
+/// Bytes at its end that are searched for the last words.
 const TAIL_BYTES: u64 = 4 * 1024;
 
 /// The log file; its folder is made if it is not there.
@@ -33,15 +35,25 @@ pub(super) fn open(path: &Path) -> io::Result<File> {
     OpenOptions::new().create(true).append(true).mode(0o600).open(path)
 }
 
-/// What the daemon said last.
-pub(super) fn last_line(path: &Path) -> Option<String> {
+/// Its length in bytes; 0 when there is none.
+pub(super) fn length(path: &Path) -> u64 {
+    std::fs::metadata(path).map_or(0, |file| file.len())
+}
+
+/// Why the daemon ended, in its own words: its last complaint after the first `said_before` bytes, else the
+/// last line there.
+pub(super) fn last_words(path: &Path, said_before: u64) -> Option<String> {
     let mut file = File::open(path).ok()?;
     let length = file.metadata().ok()?.len();
-    file.seek(SeekFrom::Start(length.saturating_sub(TAIL_BYTES))).ok()?;
+    // A shorter file is a new one.
+    let begin = if said_before > length { 0 } else { said_before };
+    file.seek(SeekFrom::Start(begin.max(length.saturating_sub(TAIL_BYTES)))).ok()?;
     let mut tail = Vec::new();
     file.take(TAIL_BYTES).read_to_end(&mut tail).ok()?;
     let tail = String::from_utf8_lossy(&tail);
-    tail.lines().rev().find(|line| !line.trim().is_empty()).map(str::to_owned)
+    let complaint = tail.lines().rev().find_map(|line| line.strip_prefix(COMPLAINT));
+    let last = || tail.lines().rev().find(|line| !line.trim().is_empty());
+    complaint.or_else(last).map(str::to_owned)
 }
 
 #[cfg(test)]
@@ -51,13 +63,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_large_log_makes_room_and_the_last_line_is_found() {
+    fn a_large_log_makes_room_and_the_last_words_are_found() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("longhauld.log");
         open(&path).unwrap().write_all(&vec![b'x'; 5 * 1024 * 1024]).unwrap();
-        open(&path).unwrap().write_all(b"first\nlast words\n\n").unwrap();
-        assert_eq!(last_line(&path).as_deref(), Some("last words"));
+        open(&path).unwrap().write_all(b"before\n").unwrap();
+        let said_before = length(&path);
+        assert_eq!(last_words(&path, said_before), None);
+        open(&path).unwrap().write_all(b"last line\n\n").unwrap();
+        assert_eq!(last_words(&path, said_before).as_deref(), Some("last line"));
+        open(&path).unwrap().write_all(b"longhauld: the disk is full\nhint: h\n").unwrap();
+        assert_eq!(last_words(&path, said_before).as_deref(), Some("the disk is full"));
         assert!(folder.path().join("longhauld.log.old").exists());
-        assert_eq!(last_line(Path::new("/no/such/file")), None);
+        assert_eq!(last_words(Path::new("/no/such/file"), 0), None);
     }
 }

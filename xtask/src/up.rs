@@ -45,10 +45,10 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
         drop(longhaul(&scene, &binaries, &["down"]).output());
     }
     show(&scene, &binaries, &["up"])?;
-    show(&scene, &binaries, &["status"])?;
 
     println!("\n==> the newest thread: {}", scene.transcript.display());
     let thread = catch_up(&scene, &binaries)?;
+    show(&scene, &binaries, &["status"])?;
     show(&scene, &binaries, &["thread", "list", "--limit", "5"])?;
 
     println!("\n==> its history, compacted to at most {} tokens", options.max_tokens);

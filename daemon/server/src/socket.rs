@@ -22,11 +22,10 @@ pub mod bind;
 mod connection;
 pub mod dispatch;
 mod envelope;
-pub mod link;
 mod outgoing;
 
+use crate::link::Counters;
 use dispatch::Dispatcher;
-use link::Counters;
 
 /// What clients can make grow, and how far.
 #[derive(Debug, Clone, Copy)]

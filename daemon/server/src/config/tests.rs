@@ -15,7 +15,7 @@ fn load(
     }
     let env: HashMap<_, _> = env.iter().copied().collect();
     let get = |name: &'static str| env.get(name).map(OsString::from);
-    Config::load(args, &Surroundings { base, current_dir: "/work/dir".into(), env: &get })
+    Config::load(args, &Surroundings { base, current_dir: "/srv/dir".into(), env: &get })
 }
 
 #[test]
@@ -25,7 +25,7 @@ fn flags_win_over_environment_over_file_over_defaults() {
     let args = Args { state_dir: Some("flag/state".into()), ..Args::default() };
 
     let config = load(&args, &env, Some(file)).unwrap();
-    assert_eq!(config.state_dir.value, Path::new("/work/dir/flag/state"));
+    assert_eq!(config.state_dir.value, Path::new("/srv/dir/flag/state"));
     assert_eq!(config.state_dir.origin, Origin::Flag("--state-dir"));
     assert!(config.socket.ends_with(".config/longhaul/rel.sock"), "{}", config.socket.display());
     assert!(config.codex_home.ends_with("c"), "an empty variable is unset");

@@ -12,7 +12,7 @@ use super::error::Failure;
 use super::{Table, TableError, convert};
 use crate::service::Services;
 use crate::service::compaction::{Request, Subject};
-use crate::socket::dispatch::CallContext;
+use crate::link::CallContext;
 
 pub(super) fn register(table: &mut Table) -> Result<(), TableError> {
     table.on_async::<Run, _>(run)?;

@@ -12,8 +12,8 @@ use longhaul_store::StoreError;
 use serde_json::{Value, json};
 
 use crate::ingest::{FoldLoadError, SyncError};
+use crate::link::CallContext;
 use crate::service::ServiceError;
-use crate::socket::dispatch::CallContext;
 
 /// A request that failed.
 #[derive(Debug)]

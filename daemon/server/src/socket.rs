@@ -15,6 +15,7 @@ use jsonrpsee::Methods;
 use longhaul_protocol::limit;
 
 use crate::clock::Clock;
+use crate::link::Counters;
 
 pub mod accept;
 mod batch;
@@ -24,7 +25,6 @@ pub mod dispatch;
 mod envelope;
 mod outgoing;
 
-use crate::link::Counters;
 use dispatch::Dispatcher;
 
 /// What clients can make grow, and how far.

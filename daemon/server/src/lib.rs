@@ -7,7 +7,7 @@
 //! | use-cases | [`service`] what methods work with |
 //! | reading | [`ingest`] transcripts into the store |
 //! | hub | [`events`] what happened, for whoever wants to know |
-//! | ground | [`clock`] [`config`] [`paths`] [`args`] [`telemetry`] [`systemd`] [`shutdown`] [`lock`] [`folder`] [`descriptors`] [`runtime`] |
+//! | ground | [`clock`] [`config`] [`paths`] [`args`] [`telemetry`] [`systemd`] [`shutdown`] [`link`] [`lock`] [`folder`] [`descriptors`] [`runtime`] |
 //!
 //! A module uses only floors below its own. Time and randomness are read in `clock` alone, the environment in `main.rs` and the
 //! ground floor alone.
@@ -20,6 +20,7 @@ pub mod descriptors;
 pub mod events;
 pub mod folder;
 pub mod ingest;
+pub mod link;
 pub mod lock;
 pub mod paths;
 pub mod rpc;

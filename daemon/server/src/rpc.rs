@@ -15,8 +15,8 @@ use longhaul_protocol::method::{self, CAPABILITIES};
 use longhaul_protocol::{ErrorKind, METHODS, Method};
 use serde::{Serialize, Serializer};
 
+use crate::link::CallContext;
 use crate::service::Services;
-use crate::socket::dispatch::CallContext;
 
 mod checkpoint;
 mod compaction;

@@ -29,8 +29,8 @@ use crate::clock::Clock;
 use crate::config::Config;
 use crate::events::EventHub;
 use crate::ingest::{Ingest, IngestDeps, IngestEvents as _, Limits, Root};
+use crate::link::Counters;
 use crate::shutdown::Shutdown;
-use crate::socket::link::Counters;
 use disk::HashCache;
 use notices::Notices;
 

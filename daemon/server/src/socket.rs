@@ -15,6 +15,7 @@ use jsonrpsee::Methods;
 use longhaul_protocol::limit;
 
 use crate::clock::Clock;
+use crate::link::Counters;
 
 pub mod accept;
 mod batch;
@@ -22,11 +23,9 @@ pub mod bind;
 mod connection;
 pub mod dispatch;
 mod envelope;
-pub mod link;
 mod outgoing;
 
 use dispatch::Dispatcher;
-use link::Counters;
 
 /// What clients can make grow, and how far.
 #[derive(Debug, Clone, Copy)]

@@ -38,6 +38,7 @@ const SERVER: &[Floor] = &[
         "config",
         "descriptors",
         "folder",
+        "link",
         "lock",
         "paths",
         "runtime",
@@ -49,7 +50,7 @@ const SERVER: &[Floor] = &[
     floor(&["socket"]),
     floor(&["ingest"]),
     floor(&["service"]),
-    floor(&["rpc"]),
+    floor(&["rpc", "socket"]),
     floor(&["app"]),
 ];
 

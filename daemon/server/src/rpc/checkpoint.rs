@@ -9,7 +9,7 @@ use longhaul_protocol::checkpoint::{
 use super::error::Failure;
 use super::{Table, TableError, convert};
 use crate::service::Services;
-use crate::socket::dispatch::CallContext;
+use crate::link::CallContext;
 
 pub(super) fn register(table: &mut Table) -> Result<(), TableError> {
     table.on_async::<Get, _>(get)?;

@@ -12,7 +12,7 @@ use super::error::Failure;
 use super::{Table, TableError, convert};
 use crate::service::Services;
 use crate::service::compaction::{Request, Subject};
-use crate::socket::dispatch::CallContext;
+use crate::link::CallContext;
 
 pub(super) fn register(table: &mut Table) -> Result<(), TableError> {
     table.on_async::<Run, _>(run)?;
@@ -53,7 +53,7 @@ async fn list(
     params: ListParams,
 ) -> Result<ListResult, Failure> {
     let after = params.cursor.as_deref().map(cursor_of).transpose()?;
-    let limit = convert::page_rows(params.limit)?;
+    let limit = convert::page_rows(params.limit);
     let (rows, next) =
         services.compactions(params.thread_id.as_deref(), limit, after.as_ref()).await?;
     Ok(ListResult {

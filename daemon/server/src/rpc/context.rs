@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::error::Failure;
 use super::{Table, TableError};
 use crate::service::Services;
-use crate::socket::dispatch::CallContext;
+use crate::link::CallContext;
 
 pub(super) fn register(table: &mut Table) -> Result<(), TableError> {
     table.on_blocking::<Estimate>(estimate)

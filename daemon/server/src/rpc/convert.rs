@@ -20,12 +20,9 @@ const PAGE_ROWS_DEFAULT: u32 = longhaul_protocol::limit::PAGE_ROWS_DEFAULT;
 /// Most rows of a page.
 const PAGE_ROWS_MAX: u32 = longhaul_protocol::limit::PAGE_ROWS_MAX;
 
-pub(super) fn page_rows(limit: Option<u32>) -> Result<u32, Failure> {
-    match limit.unwrap_or(PAGE_ROWS_DEFAULT) {
-        0 => Err(Failure::invalid("limit", "at least 1")),
-        given if given > PAGE_ROWS_MAX => Err(Failure::over("page_rows_max", PAGE_ROWS_MAX, given)),
-        given => Ok(given),
-    }
+/// A limit over the bound is lowered to it: the cursor tells that there is more.
+pub(super) fn page_rows(limit: Option<u32>) -> u32 {
+    limit.unwrap_or(PAGE_ROWS_DEFAULT).clamp(1, PAGE_ROWS_MAX)
 }
 
 pub(super) fn source_of(name: &str) -> Result<Source, Failure> {

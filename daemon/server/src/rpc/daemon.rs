@@ -14,8 +14,8 @@ use serde_json::json;
 
 use super::error::Failure;
 use super::{HANDSHAKE, Table, TableError, capability_bit};
+use crate::link::CallContext;
 use crate::service::Services;
-use crate::socket::dispatch::CallContext;
 
 /// Bytes of a client's name and of its version; they are kept and logged.
 const CLIENT_NAME_BYTES_MAX: usize = 128;

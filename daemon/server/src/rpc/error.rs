@@ -12,8 +12,8 @@ use longhaul_store::StoreError;
 use serde_json::{Value, json};
 
 use crate::ingest::{FoldLoadError, SyncError};
+use crate::link::CallContext;
 use crate::service::ServiceError;
-use crate::socket::dispatch::CallContext;
 
 /// A request that failed.
 #[derive(Debug)]
@@ -59,13 +59,6 @@ impl Failure {
     pub fn invalid(field: &str, expected: &str) -> Self {
         Self::new(ErrorKind::InvalidParams, format!("params.{field}: {expected}"))
             .with_detail(json!({ "field": field }))
-    }
-
-    /// A number over its bound.
-    #[must_use]
-    pub fn over(limit: &str, max: u32, given: u32) -> Self {
-        Self::new(ErrorKind::LimitExceeded, format!("{given} is over {limit}, which is {max}"))
-            .with_detail(json!({ "limit": limit, "max": max, "given": given }))
     }
 
     /// No such thread.

@@ -21,7 +21,7 @@ use serde_json::value::to_raw_value;
 
 use super::{Entry, Table, TableError, no_context};
 use crate::events::{Event, Subscriber};
-use crate::socket::dispatch::CallContext;
+use crate::link::CallContext;
 
 pub(super) fn register(table: &mut Table) -> Result<(), TableError> {
     let entry = Arc::new(table.entry::<Subscribe>()?);

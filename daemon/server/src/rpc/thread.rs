@@ -12,7 +12,7 @@ use super::error::Failure;
 use super::{Table, TableError, convert};
 use crate::service::Services;
 use crate::service::threads::{SYNC_TIMEOUT_DEFAULT, target};
-use crate::socket::dispatch::CallContext;
+use crate::link::CallContext;
 
 pub(super) fn register(table: &mut Table) -> Result<(), TableError> {
     table.on_async::<List, _>(list)?;
@@ -28,7 +28,7 @@ async fn list(
     let source = params.source.as_deref().map(convert::source_of).transpose()?;
     let filter = ThreadFilter { source, cwd: params.cwd };
     let after = params.cursor.as_deref().map(cursor_of).transpose()?;
-    let limit = convert::page_rows(params.limit)?;
+    let limit = convert::page_rows(params.limit);
     let (threads, next) = services.threads(&filter, limit, after.as_ref()).await?;
     Ok(ListResult {
         threads: threads.into_iter().map(convert::thread_summary).collect(),

@@ -27,7 +27,7 @@ use tokio_util::sync::CancellationToken;
 use super::Server;
 use super::connection::{Connection, End};
 use super::dispatch::error_reply;
-use super::link::{Gauge, Link};
+use crate::link::{Gauge, Link};
 
 /// How long a connection may say nothing before its place can be taken.
 ///

@@ -18,7 +18,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::dispatch::{Dispatcher, Outcome, Place, Reply, error_reply};
 use super::envelope;
-use super::link::Link;
+use crate::link::Link;
 
 /// Takes a line that begins with `[`.
 pub(super) fn start(

@@ -34,8 +34,8 @@ use tokio::net::unix::ReadHalf;
 use tokio::sync::{Semaphore, mpsc};
 
 use super::dispatch::{Dispatcher, Outcome, Reply, error_reply};
-use super::link::Link;
 use super::outgoing::Outgoing;
+use crate::link::Link;
 
 /// Bytes of one read.
 const CHUNK_BYTES: usize = 64 * 1024;

@@ -23,7 +23,7 @@ use tokio::sync::Semaphore;
 use super::Bounds;
 use super::batch;
 use super::envelope::{self, Call, Envelope};
-use super::link::{Counters, Gauge, Link};
+use crate::link::{CallContext, Counters, Gauge, Link, request_id};
 
 /// An answer as it goes onto the wire, without its newline.
 pub type Reply = Box<str>;
@@ -36,23 +36,6 @@ pub enum Outcome {
     Ready(Reply),
     /// The answer to come; dropping it gives the work up.
     Pending(BoxFuture<'static, Option<Reply>>),
-}
-
-/// A call in its surroundings, found by handlers in jsonrpsee's [`Extensions`].
-#[derive(Debug, Clone)]
-pub struct CallContext {
-    /// The connection it came on.
-    pub link: Arc<Link>,
-    /// Its number since the start of the daemon; names it in the log.
-    pub number: u64,
-}
-
-impl CallContext {
-    /// The name of the request in the log and in `error.data.request_id`.
-    #[must_use]
-    pub fn request_id(&self) -> String {
-        format!("{}-{}", std::process::id(), self.number)
-    }
 }
 
 /// The method table and what is needed to walk it; one for all connections.
@@ -239,7 +222,7 @@ impl Finish {
         tracing::error!(method = self.name, request = self.number, "request panicked");
         let mut error = WireError::new(ErrorKind::Internal, "a defect of the daemon");
         if let Some(data) = &mut error.data {
-            data.request_id = Some(format!("{}-{}", std::process::id(), self.number));
+            data.request_id = Some(request_id(self.number));
         }
         self.error(&error)
     }

@@ -1,8 +1,11 @@
-//! What the daemon knows about one connection, shared by its task, its requests and its subscriptions.
+//! What the daemon knows about one connection and its calls.
+//!
+//! The socket makes a [`Link`] for a connection and a [`CallContext`] for a call; handlers find them in
+//! jsonrpsee's `Extensions`. So the socket and the method table share this and stay strangers otherwise.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jsonrpsee::{BoundedSubscriptions, ConnectionId, MethodSink};
@@ -24,8 +27,8 @@ pub struct Link {
     pub evicted: CancellationToken,
     /// Subscriptions that are fed; awaited before the connection ends.
     pub tasks: TaskTracker,
-    pub(super) sink: MethodSink,
-    pub(super) permits: BoundedSubscriptions,
+    pub(crate) sink: MethodSink,
+    pub(crate) permits: BoundedSubscriptions,
     /// Whether it ever sent a message.
     spoken: AtomicBool,
     /// Abilities it holds, as bits; what each stands for is the method table's affair.
@@ -34,7 +37,7 @@ pub struct Link {
 }
 
 impl Link {
-    pub(super) fn new(
+    pub(crate) fn new(
         id: ConnectionId,
         pid: Option<i32>,
         since: Duration,
@@ -62,7 +65,7 @@ impl Link {
         self.spoken.load(Ordering::Relaxed)
     }
 
-    pub(super) fn note_spoken(&self) {
+    pub(crate) fn note_spoken(&self) {
         self.spoken.store(true, Ordering::Relaxed);
     }
 
@@ -99,6 +102,28 @@ impl Link {
     }
 }
 
+/// A call in its surroundings.
+#[derive(Debug, Clone)]
+pub struct CallContext {
+    /// The connection it came on.
+    pub link: Arc<Link>,
+    /// Its number since the start of the daemon; names it in the log.
+    pub number: u64,
+}
+
+impl CallContext {
+    /// The name of the request in the log and in `error.data.request_id`.
+    #[must_use]
+    pub fn request_id(&self) -> String {
+        request_id(self.number)
+    }
+}
+
+/// The name of a request: the process makes it one of a journal that holds several daemons.
+pub(crate) fn request_id(number: u64) -> String {
+    format!("{}-{number}", std::process::id())
+}
+
 /// Counts since the start, for `daemon/status`.
 #[derive(Debug, Default)]
 pub struct Counters {
@@ -116,10 +141,10 @@ pub struct Counters {
 
 /// Counts one up while it lives.
 #[derive(Debug)]
-pub(super) struct Gauge<'a>(&'a AtomicU64);
+pub(crate) struct Gauge<'a>(&'a AtomicU64);
 
 impl<'a> Gauge<'a> {
-    pub(super) fn up(counter: &'a AtomicU64) -> Self {
+    pub(crate) fn up(counter: &'a AtomicU64) -> Self {
         counter.fetch_add(1, Ordering::Relaxed);
         Self(counter)
     }

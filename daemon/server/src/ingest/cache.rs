@@ -45,6 +45,11 @@ impl Folds {
         (Some(fold), epoch)
     }
 
+    /// Whether the fold of a thread is kept.
+    pub(crate) fn holds(&self, thread_id: &str) -> bool {
+        self.lock().kept.iter().any(|kept| kept.thread_id == thread_id)
+    }
+
     /// Keeps a fold that was loaded in `epoch`; a later commit makes it stale, then it is not kept.
     pub(crate) fn keep(&self, thread_id: &str, file_id: FileId, fold: &Arc<Fold>, epoch: u64) {
         let mut inner = self.lock();

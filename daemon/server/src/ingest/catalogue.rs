@@ -154,12 +154,13 @@ impl Catalogue {
         found
     }
 
-    /// A number that changes when the files of `thread_id` do; 0 when there are none.
-    pub(crate) fn state_of_thread(&self, thread_id: &str) -> u64 {
+    /// A number that changes when the files of `thread_id` other than `except` do; 0 when there are
+    /// none. A revert continues its own thread, and its own growth brings no base.
+    pub(crate) fn state_of_thread(&self, thread_id: &str, except: &str) -> u64 {
         let entries = self.lock();
         entries
             .iter()
-            .filter(|(path, entry)| belongs(path, entry, thread_id))
+            .filter(|(path, entry)| *path != except && belongs(path, entry, thread_id))
             .filter_map(|(path, entry)| Some((path, entry.listed?)))
             .map(|(path, stat)| xxhash_rust::xxh3::xxh3_64_with_seed(path.as_bytes(), stat.size))
             .fold(0, u64::wrapping_add)

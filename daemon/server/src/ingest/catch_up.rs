@@ -13,6 +13,7 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
 use super::Limits;
+use super::cache::Folds;
 use super::catalogue::{Catalogue, Known};
 use super::folding::{Folding, is_whole_object, thread_of_name};
 use super::identity::{self, Verdict, judge};
@@ -62,6 +63,7 @@ pub(crate) struct Reading<'a> {
     pub(crate) runtime: &'a Handle,
     pub(crate) catalogue: &'a Catalogue,
     pub(crate) limits: &'a Limits,
+    pub(crate) folds: &'a Folds,
     pub(crate) now_ms: &'a (dyn Fn() -> i64 + Send + Sync),
     pub(crate) stop: &'a AtomicBool,
     pub(crate) out: &'a mpsc::Sender<super::commit::Parcel>,
@@ -288,6 +290,10 @@ impl<'a> Pass<'a> {
         let thread_id = (head.lines > 0).then(|| {
             head.thread_id.clone().unwrap_or_else(|| thread_of_name(self.job.path.as_ref()))
         });
+        let saved = fold.save();
+        // Whoever waits for this thread is served from memory; others need not pay for it.
+        let is_wanted = is_last && thread_id.as_ref().is_some_and(|id| reading.folds.holds(id));
+        let fold = is_wanted.then(|| fold.clone());
         let commit = FileCommit {
             source: self.job.source,
             path: self.job.path.clone(),
@@ -298,11 +304,10 @@ impl<'a> Pass<'a> {
             base: self.folding.base,
             thread_id,
             head,
-            fold: fold.save(),
+            fold: saved,
             pages: self.pages.take(),
             observations,
         };
-        let fold = is_last.then(|| fold.clone());
         self.handed_over = self.cursor.offset;
         let parcel = super::commit::Parcel::Batch(Box::new(Batched { commit, bytes, fold }));
         Ok(reading.out.blocking_send(parcel).is_ok())

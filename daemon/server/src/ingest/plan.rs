@@ -90,7 +90,7 @@ fn bases_to_retry(catalogue: &Catalogue) -> Vec<String> {
         .collect();
     let mut retries = Vec::new();
     for (path, thread, tried) in waiting {
-        let state = catalogue.state_of_thread(&thread);
+        let state = catalogue.state_of_thread(&thread, &path);
         if state == tried {
             continue;
         }

@@ -416,6 +416,7 @@ fn read_slice(
         runtime,
         catalogue: &shared.catalogue,
         limits: &shared.limits,
+        folds: &shared.folds,
         now_ms: &*shared.now_ms,
         stop: &shared.stop,
         out,

@@ -47,7 +47,6 @@ const SERVER: &[Floor] = &[
         "telemetry",
     ]),
     floor(&["events"]),
-    floor(&["socket"]),
     floor(&["ingest"]),
     floor(&["service"]),
     floor(&["rpc", "socket"]),

@@ -8,8 +8,8 @@ use longhaul_protocol::checkpoint::{
 
 use super::error::Failure;
 use super::{Table, TableError, convert};
-use crate::service::Services;
 use crate::link::CallContext;
+use crate::service::Services;
 
 pub(super) fn register(table: &mut Table) -> Result<(), TableError> {
     table.on_async::<Get, _>(get)?;

@@ -10,9 +10,9 @@ use longhaul_store::CompactionCursor;
 
 use super::error::Failure;
 use super::{Table, TableError, convert};
+use crate::link::CallContext;
 use crate::service::Services;
 use crate::service::compaction::{Request, Subject};
-use crate::link::CallContext;
 
 pub(super) fn register(table: &mut Table) -> Result<(), TableError> {
     table.on_async::<Run, _>(run)?;

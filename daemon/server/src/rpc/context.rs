@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use super::error::Failure;
 use super::{Table, TableError};
-use crate::service::Services;
 use crate::link::CallContext;
+use crate::service::Services;
 
 pub(super) fn register(table: &mut Table) -> Result<(), TableError> {
     table.on_blocking::<Estimate>(estimate)

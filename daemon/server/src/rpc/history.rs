@@ -7,9 +7,9 @@ use longhaul_protocol::history::{Expand, ExpandParams, ExpandResult};
 
 use super::error::Failure;
 use super::{Table, TableError};
+use crate::link::CallContext;
 use crate::service::history::{EXPAND_BYTES_DEFAULT, EXPAND_BYTES_MAX};
 use crate::service::{ServiceError, Services};
-use crate::link::CallContext;
 
 pub(super) fn register(table: &mut Table) -> Result<(), TableError> {
     table.on_async::<Expand, _>(expand)

@@ -10,9 +10,9 @@ use longhaul_store::{ThreadCursor, ThreadFilter};
 
 use super::error::Failure;
 use super::{Table, TableError, convert};
+use crate::link::CallContext;
 use crate::service::Services;
 use crate::service::threads::{SYNC_TIMEOUT_DEFAULT, target};
-use crate::link::CallContext;
 
 pub(super) fn register(table: &mut Table) -> Result<(), TableError> {
     table.on_async::<List, _>(list)?;

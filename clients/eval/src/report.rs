@@ -87,7 +87,7 @@ pub struct Measure {
     pub frr_per_session: f64,
     /// 95 % interval of `frr` by bootstrap over repositories.
     pub frr_interval: (f64, f64),
-    /// Bound-fact recall (percent).
+    /// Bound-fact recall (percent); 100 where no fact was asked for.
     pub bfr: f64,
     /// The same as a mean over sessions.
     pub bfr_per_session: f64,

@@ -16,6 +16,9 @@ const REASONS_MAX: usize = 20;
 const STOP_ENTITIES_MAX: usize = 200;
 const MISSES_MAX: usize = 200_000;
 
+/// Recall where nothing was asked (percent): nothing was lost.
+const NOTHING_ASKED: f64 = 100.0;
+
 /// Draws of the bootstrap.
 const BOOTSTRAP_DRAWS: usize = 1000;
 
@@ -209,18 +212,18 @@ fn measure(
         frr_rows.extend(frr.percent());
         bfr_rows.extend(session.score.bfr().percent());
     }
-    let frr = total.frr(extractor).percent().unwrap_or(0.0);
-    let bfr = total.bfr().percent().unwrap_or(0.0);
+    let frr = total.frr(extractor).percent().unwrap_or(NOTHING_ASKED);
+    let bfr = total.bfr().percent().unwrap_or(NOTHING_ASKED);
     let repositories: Vec<Tally> = by_repository.into_values().collect();
     Measure {
         view: view.to_owned(),
         budget_tokens,
         extractor,
         frr,
-        frr_per_session: mean(&frr_rows).unwrap_or(0.0),
+        frr_per_session: mean(&frr_rows).unwrap_or(NOTHING_ASKED),
         frr_interval: interval(&repositories),
         bfr,
-        bfr_per_session: mean(&bfr_rows).unwrap_or(0.0),
+        bfr_per_session: mean(&bfr_rows).unwrap_or(NOTHING_ASKED),
         score: frr.min(bfr),
         by_kind: total.names_by(extractor, |kind, _, _| kind),
         by_distance: total.names_by(extractor, |_, bucket, _| bucket),

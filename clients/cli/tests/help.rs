@@ -11,7 +11,7 @@ fn help_teaches_with_examples_and_exit_codes() {
     for part in ["Examples:", "longhaul compact", "Exit codes:", "THREAD may be left out"] {
         assert!(done.stdout.contains(part), "{part}: {}", done.stdout);
     }
-    for command in ["up", "compact", "expand", "doctor"] {
+    for command in ["up", "compact", "expand", "doctor", "eval"] {
         assert!(output(&[command, "--help"]).stdout.contains(&format!("longhaul {command}")));
     }
 }
@@ -40,4 +40,17 @@ fn completions_and_manual_pages_are_made_from_the_same_help() {
     let dir = folder.path().join("man1");
     assert_eq!(output(&["man", dir.to_str().unwrap()]).code, 0);
     assert!(std::fs::read_to_string(dir.join("longhaul-compact.1")).unwrap().contains("EXTRA"));
+}
+
+#[test]
+fn eval_explains_its_measures_and_refuses_what_it_cannot_measure() {
+    let help = output(&["eval", "--help"]).stdout;
+    for part in ["FRR", "BFR", "oracle", "No model judges"] {
+        assert!(help.contains(part), "{part}: {help}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let empty = folder.path().to_str().unwrap();
+    assert_eq!(output(&["eval", empty]).code, 1, "no session there");
+    assert_eq!(output(&["eval", "/nowhere/at/all"]).code, 64);
+    assert_eq!(output(&["eval", "--budgets", "0", empty]).code, 64);
 }

@@ -8,6 +8,7 @@ mod token;
 
 pub use pattern::PatternExtractor;
 
+use crate::corpus::Fnv;
 use crate::transcript::Transcript;
 
 /// What an entity is.
@@ -51,6 +52,16 @@ pub struct Entity {
     pub text: String,
 }
 
+impl Entity {
+    /// A number that stands for the entity in sets over many sessions, equal in every run.
+    pub fn fingerprint(&self) -> u64 {
+        let mut hash = Fnv::default();
+        hash.write(self.kind.name().as_bytes());
+        hash.write(self.text.as_bytes());
+        hash.0
+    }
+}
+
 /// Which of the two extractors found the entities.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -88,11 +99,6 @@ impl Extractor {
     /// A pattern does not compile: a defect of this crate that its tests rule out.
     pub fn new(kind: ExtractorKind) -> Result<Self, regex::Error> {
         Ok(Self { kind, pattern: PatternExtractor::new()? })
-    }
-
-    /// Which method this is.
-    pub fn kind(&self) -> ExtractorKind {
-        self.kind
     }
 
     /// Calls `found` for each path, identifier, id and URL in `text`, duplicates included.

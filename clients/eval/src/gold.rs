@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use crate::cut::CutPlace;
 use crate::entity::{Entity, Extractor, command_entity, flatten};
+use crate::evaluate::StopList;
 use crate::transcript::{Argument, Origin, StepKind, Transcript};
 use crate::view::text_names;
 
@@ -105,12 +106,7 @@ impl Index {
     }
 
     /// The gold of a cut, in order of first use.
-    pub fn gold(
-        &self,
-        transcript: &Transcript,
-        place: CutPlace,
-        stop: &HashSet<Entity>,
-    ) -> Vec<Gold> {
+    pub fn gold(&self, transcript: &Transcript, place: CutPlace, stop: &StopList) -> Vec<Gold> {
         let hidden = place.first_hidden;
         let next_call = self.calls.partition_point(|&call| call < hidden);
         let window = self.calls[next_call..].iter().take(HORIZON_CALLS).copied();
@@ -118,7 +114,7 @@ impl Index {
         let mut gold = Vec::new();
         for (number, call) in window.enumerate() {
             for (entity, origin) in self.uses.get(&call).map(Vec::as_slice).unwrap_or_default() {
-                if !met.insert(entity) || stop.contains(entity) {
+                if !met.insert(entity) || stop.holds(entity) {
                     continue;
                 }
                 let Some(last_seen) = self.last_seen(entity, hidden, transcript) else { continue };

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::cut::{Cut, CutPlace};
+use crate::cut::Cut;
 use crate::entity::{EntityKind, ExtractorKind};
 use crate::fact::{Fact, FactKind};
 use crate::gold::{Gold, Role};
@@ -87,7 +87,7 @@ pub struct Measure {
     pub frr_per_session: f64,
     /// 95 % interval of `frr` by bootstrap over repositories.
     pub frr_interval: (f64, f64),
-    /// Bound-fact recall (percent).
+    /// Bound-fact recall (percent); 100 where no fact was asked for.
     pub bfr: f64,
     /// The same as a mean over sessions.
     pub bfr_per_session: f64,
@@ -127,7 +127,7 @@ pub struct SessionRow {
 pub struct Miss {
     /// The session's name.
     pub session: String,
-    /// The cut: percent and byte offset.
+    /// Share of the session's tokens before the cut (percent).
     pub percent: u8,
     /// Where the file was cut (bytes).
     pub offset: usize,
@@ -163,40 +163,33 @@ pub struct MissedName {
 
 impl Miss {
     /// A name that is not in the view.
-    pub fn name(
-        cut: Cut<'_>,
-        place: CutPlace,
-        budget_tokens: u64,
-        (extractor, gold): (ExtractorKind, &Gold),
-    ) -> Self {
-        Self {
-            session: cut.session.to_owned(),
-            percent: place.percent,
-            offset: place.offset,
-            budget_tokens,
-            what: gold.entity.kind.name(),
-            text: gold.entity.text.clone(),
-            name: Some(MissedName {
-                extractor,
-                origin: gold.origin,
-                distance: gold.distance,
-                last_seen: gold.last_seen.role,
-                calls_ago: gold.last_seen.calls_ago,
-                times: gold.last_seen.times,
-                used_before: gold.last_seen.used_before,
-            }),
-        }
+    pub fn name(cut: &Cut<'_>, budget_tokens: u64, extractor: ExtractorKind, gold: &Gold) -> Self {
+        let name = MissedName {
+            extractor,
+            origin: gold.origin,
+            distance: gold.distance,
+            last_seen: gold.last_seen.role,
+            calls_ago: gold.last_seen.calls_ago,
+            times: gold.last_seen.times,
+            used_before: gold.last_seen.used_before,
+        };
+        let (what, text) = (gold.entity.kind.name(), gold.entity.text.clone());
+        Self { name: Some(name), ..Self::new(cut, budget_tokens, what, text) }
     }
 
     /// A fact that the view does not state.
-    pub fn fact(cut: Cut<'_>, place: CutPlace, budget_tokens: u64, fact: &Fact) -> Self {
+    pub fn fact(cut: &Cut<'_>, budget_tokens: u64, fact: &Fact) -> Self {
+        Self::new(cut, budget_tokens, fact.kind().name(), fact.sentence())
+    }
+
+    fn new(cut: &Cut<'_>, budget_tokens: u64, what: &'static str, text: String) -> Self {
         Self {
             session: cut.session.to_owned(),
-            percent: place.percent,
-            offset: place.offset,
+            percent: cut.percent,
+            offset: cut.bytes.len(),
             budget_tokens,
-            what: fact.kind().name(),
-            text: fact.sentence(),
+            what,
+            text,
             name: None,
         }
     }

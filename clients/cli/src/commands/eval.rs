@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Args;
-use longhaul_eval::{Options, Report, evaluate};
+use longhaul_eval::{Options, Report, VIEW_NAME, evaluate};
 
 use crate::failure::{Failure, INTERNAL, SAID_NO, TRY_LATER, USAGE};
 use crate::session::Session;
@@ -80,7 +80,22 @@ pub(crate) async fn run(args: EvalArgs, session: &Session) -> Result<(), Failure
     let options = Options { budgets: args.budgets, baselines: true, misses: args.misses };
     let measured = measure(transcripts, options, stage, &stop).await;
     daemon.stop().await;
-    session.print(&EvalPage { report: measured? })
+    let report = measured?;
+    refuse_empty(&report)?;
+    session.print(&EvalPage { report })
+}
+
+/// A table of noughts would look like a bad score; it is a defect.
+fn refuse_empty(report: &Report) -> Result<(), Failure> {
+    let corpus = &report.corpus;
+    let asked: u64 =
+        report.rows.iter().filter(|row| row.view == VIEW_NAME).map(|row| row.cuts).sum();
+    match corpus.failed_views.first() {
+        Some(reason) if corpus.failed_view_count as u64 == asked => {
+            Err(Failure::new(SAID_NO, format!("the daemon made no view at all; {reason}")))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Scoring computes, so it runs beside the thread that talks to the daemon.

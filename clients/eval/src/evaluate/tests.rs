@@ -1,4 +1,5 @@
 use super::*;
+use crate::corpus::Session;
 use crate::fact::FactKind;
 use crate::tally::Tally;
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
 //! Collects scores cut by cut and makes the totals.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Measure, Miss, Report, SessionRow};
 use crate::entity::{Entity, EntityKind, ExtractorKind};
@@ -15,6 +15,9 @@ use crate::transcript::Origin;
 const REASONS_MAX: usize = 20;
 const STOP_ENTITIES_MAX: usize = 200;
 const MISSES_MAX: usize = 200_000;
+
+/// Recall where nothing was asked (percent): nothing was lost.
+const NOTHING_ASKED: f64 = 100.0;
 
 /// Draws of the bootstrap.
 const BOOTSTRAP_DRAWS: usize = 1000;
@@ -98,15 +101,11 @@ pub struct ReportBuilder {
     report: Report,
     /// Views in the order of their first score.
     order: Vec<&'static str>,
+    stop_names: BTreeSet<String>,
     scores: BTreeMap<(&'static str, u64), BTreeMap<SessionKey, SessionScore>>,
 }
 
 impl ReportBuilder {
-    /// Starts a report.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     /// A session could not be read.
     pub fn unreadable(&mut self, reason: String) {
         push_bounded(&mut self.report.corpus.unreadable, reason, REASONS_MAX);
@@ -118,15 +117,9 @@ impl ReportBuilder {
         self.report.corpus.distinct = distinct;
     }
 
-    /// The names that are left out (of the reference extractor).
-    pub fn stop_entities(&mut self, stop: &HashMap<ExtractorKind, HashSet<Entity>>) {
-        let mut names: Vec<String> = stop
-            .get(&ExtractorKind::Regex)
-            .map(|names| names.iter().map(|name| name.text.clone()).collect())
-            .unwrap_or_default();
-        names.sort_unstable();
-        names.truncate(STOP_ENTITIES_MAX);
-        self.report.corpus.stop_entities = names;
+    /// Names of a session that are left out (of the reference extractor).
+    pub fn stop_names<'a>(&mut self, names: impl Iterator<Item = &'a Entity>) {
+        self.stop_names.extend(names.map(|name| name.text.clone()));
     }
 
     /// A cut had too little to remember.
@@ -135,10 +128,10 @@ impl ReportBuilder {
     }
 
     /// A cut counts.
-    pub fn cut(&mut self, gold: &BTreeMap<ExtractorKind, Vec<Gold>>, facts: &[Fact]) {
+    pub fn cut(&mut self, gold: &[Gold], facts: &[Fact]) {
         self.report.corpus.cuts += 1;
         let summary = &mut self.report.gold;
-        for gold in gold.get(&ExtractorKind::Regex).into_iter().flatten() {
+        for gold in gold {
             *summary.by_kind.entry(gold.entity.kind).or_default() += 1;
             *summary.by_origin.entry(gold.origin).or_default() += 1;
             *summary.by_last_seen.entry(gold.last_seen.role).or_default() += 1;
@@ -160,9 +153,10 @@ impl ReportBuilder {
         self.report.corpus.over_budget += 1;
     }
 
-    /// The view in question lacks something.
-    pub fn miss(&mut self, miss: Miss) {
-        push_bounded(&mut self.report.misses, miss, MISSES_MAX);
+    /// The view in question lacks these.
+    pub fn misses(&mut self, misses: Vec<Miss>) {
+        let room = MISSES_MAX.saturating_sub(self.report.misses.len());
+        self.report.misses.extend(misses.into_iter().take(room));
     }
 
     /// Adds one cut under one view and budget.
@@ -191,6 +185,8 @@ impl ReportBuilder {
         let sessions: BTreeSet<&SessionKey> =
             self.scores.values().flat_map(BTreeMap::keys).collect();
         let repositories: BTreeSet<&str> = sessions.iter().map(|key| key.0.as_str()).collect();
+        let stop_names = self.stop_names.into_iter().take(STOP_ENTITIES_MAX);
+        self.report.corpus.stop_entities = stop_names.collect();
         self.report.corpus.scored = sessions.len();
         self.report.corpus.repositories = repositories.len();
         let names: u64 = self.report.gold.by_kind.values().sum();
@@ -216,18 +212,18 @@ fn measure(
         frr_rows.extend(frr.percent());
         bfr_rows.extend(session.score.bfr().percent());
     }
-    let frr = total.frr(extractor).percent().unwrap_or(0.0);
-    let bfr = total.bfr().percent().unwrap_or(0.0);
+    let frr = total.frr(extractor).percent().unwrap_or(NOTHING_ASKED);
+    let bfr = total.bfr().percent().unwrap_or(NOTHING_ASKED);
     let repositories: Vec<Tally> = by_repository.into_values().collect();
     Measure {
         view: view.to_owned(),
         budget_tokens,
         extractor,
         frr,
-        frr_per_session: mean(&frr_rows).unwrap_or(0.0),
+        frr_per_session: mean(&frr_rows).unwrap_or(NOTHING_ASKED),
         frr_interval: interval(&repositories),
         bfr,
-        bfr_per_session: mean(&bfr_rows).unwrap_or(0.0),
+        bfr_per_session: mean(&bfr_rows).unwrap_or(NOTHING_ASKED),
         score: frr.min(bfr),
         by_kind: total.names_by(extractor, |kind, _, _| kind),
         by_distance: total.names_by(extractor, |_, bucket, _| bucket),

@@ -4,6 +4,7 @@
 //! program is killed outright, the daemon stays until it is killed too; it touches nothing of the user's.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -46,9 +47,12 @@ impl Drop for Process {
 impl PrivateDaemon {
     /// Starts it and waits until it answers.
     pub(super) async fn start(session: &Session) -> Result<Self, Failure> {
-        let folder = tempfile::Builder::new().prefix("longhaul-eval-").tempdir()?;
+        // Parts of transcripts go in here: nobody else may look.
+        let private = fs::Permissions::from_mode(0o700);
+        let mut place = tempfile::Builder::new();
+        let folder = place.prefix("longhaul-eval-").permissions(private).tempdir()?;
         let at = |name: &str| folder.path().join(name);
-        for name in ["codex/sessions", "claude", "state"] {
+        for name in ["codex/sessions", "claude"] {
             fs::create_dir_all(at(name))?;
         }
         // The user's own configuration is not for this one.

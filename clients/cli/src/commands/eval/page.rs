@@ -23,8 +23,7 @@ impl Page for EvalPage {
                 counted(report.corpus.distinct as u64, "session")
             );
         }
-        let legend =
-            "score: the smaller of FRR and BFR, in %; what they are: longhaul eval --help\n";
+        let legend = "@N: score of a view of N tokens, the smaller of FRR and BFR, all in %\n";
         [
             corpus(report),
             remarks(report, style),
@@ -40,15 +39,16 @@ impl Page for EvalPage {
 
 fn corpus(report: &Report) -> String {
     let corpus = &report.corpus;
+    let repositories = match corpus.repositories {
+        1 => "1 repository".to_owned(),
+        many => format!("{many} repositories"),
+    };
+    let rest = if corpus.scored < corpus.distinct { "; the others are too short" } else { "" };
     format!(
-        "{} of {} with enough to remember, from {}; {} cuts, {:.0} names needed after each\n",
+        "measured {} of {} in {repositories}{rest}\n{}, {:.0} names needed after each\n",
         count(corpus.scored as u64),
         counted(corpus.distinct as u64, "session"),
-        match corpus.repositories {
-            1 => "1 repository".to_owned(),
-            many => format!("{many} repositories"),
-        },
-        count(corpus.cuts as u64),
+        counted(corpus.cuts as u64, "cut"),
         report.gold.names_per_cut,
     )
 }
@@ -80,8 +80,7 @@ fn views(report: &Report, style: &Style) -> String {
     let budgets = budgets(report);
     let mut headings = vec!["view".to_owned()];
     for budget in &budgets {
-        let score = format!(">score@{budget}");
-        headings.extend([score, ">FRR".to_owned(), ">BFR".to_owned()]);
+        headings.extend([format!(">@{budget}"), ">FRR".to_owned(), ">BFR".to_owned()]);
     }
     let names = [VIEW_NAME].into_iter().chain(Baseline::ALL.map(Baseline::name));
     let row = |name: &str| {
@@ -134,5 +133,55 @@ fn named(prefix: &'static str) -> impl Fn(Vec<String>) -> Vec<String> {
             name.insert_str(0, prefix);
         }
         row
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use longhaul_eval::{Options, Session, evaluate};
+
+    use super::*;
+    use crate::style::tests::plain;
+
+    /// A session whose second half uses what its first half listed.
+    fn session() -> Session {
+        let mut text = String::from(r#"{"type":"session_meta","payload":{"id":"t1","cwd":"/w"}}"#);
+        let mut call = |id: usize, cmd: &str, output: &str| {
+            text += &format!(
+                "\n{}\n{}",
+                serde_json::json!({"type": "response_item", "payload": {"type": "function_call",
+                    "name": "exec_command", "call_id": id.to_string(),
+                    "arguments": serde_json::json!({"cmd": cmd}).to_string()}}),
+                serde_json::json!({"type": "response_item", "payload": {
+                    "type": "function_call_output", "call_id": id.to_string(), "output": output}}),
+            );
+        };
+        let files: Vec<String> = (0..8).map(|n| format!("src/part_{n}.rs")).collect();
+        call(0, "rg --files", &files.join("\n"));
+        for (n, file) in files.iter().enumerate() {
+            call(n + 1, &format!("rg main {file}"), "nothing");
+        }
+        text.push('\n');
+        Session { name: "s".into(), repository: "r".into(), bytes: text.into_bytes() }
+    }
+
+    fn page(sessions: &[Session]) -> EvalPage {
+        let options = Options { budgets: vec![1000, 2000, 4000], baselines: true, misses: false };
+        EvalPage { report: evaluate(sessions, &options, &mut |_, _| Ok(String::new())).unwrap() }
+    }
+
+    #[test]
+    fn the_report_fits_a_terminal() {
+        let text = page(&[session()]).text(&plain());
+        assert!(text.starts_with("measured 1 of 1 session in 1 repository"));
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        for part in ["oracle", "identifier bag", "names: path", "facts: last request"] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+    }
+
+    #[test]
+    fn nothing_to_measure_is_said_so() {
+        assert_eq!(page(&[]).text(&plain()), "0 sessions; none is long enough to measure\n");
     }
 }

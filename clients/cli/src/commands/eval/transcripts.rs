@@ -112,3 +112,31 @@ fn progress_bar(steps: u64) -> ProgressBar {
     let style = ProgressStyle::with_template(template);
     ProgressBar::new(steps).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn the_newest_transcripts_come_first_and_other_files_not_at_all() {
+        let folder = tempfile::tempdir().unwrap();
+        let day = folder.path().join("2026/01/01");
+        fs::create_dir_all(&day).unwrap();
+        for (age, name) in [(30, "old.jsonl"), (10, "new.jsonl"), (20, "mid.jsonl"), (1, "a.txt")] {
+            let file = fs::File::create(day.join(name)).unwrap();
+            let at = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000 - age);
+            file.set_modified(at).unwrap();
+        }
+        let stop = Arc::new(AtomicBool::new(false));
+        let named = [folder.path().to_owned()];
+        let found = Transcripts::find(&named, 2, Arc::clone(&stop)).unwrap();
+        let name = |number| found.load(number).map(|session| session.name);
+        assert!(name(0).unwrap().ends_with("new.jsonl"));
+        assert!(name(1).unwrap().ends_with("mid.jsonl"));
+        assert_eq!(found.len(), 2);
+        stop.store(true, Ordering::Relaxed);
+        assert_eq!(name(0), Err("interrupted".to_owned()));
+    }
+}

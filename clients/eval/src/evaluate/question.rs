@@ -1,0 +1,46 @@
+//! One cut with everything that is asked about it.
+
+use crate::cut::Cut;
+use crate::entity::ExtractorKind;
+use crate::fact::{Fact, Words, holds};
+use crate::gold::Gold;
+use crate::report::{CutScore, Miss, ScoreKey};
+use crate::view::View;
+
+pub(super) struct Question<'a> {
+    pub(super) repository: &'a str,
+    pub(super) cut: Cut<'a>,
+    /// By extractor, in the order of [`ExtractorKind::ALL`].
+    pub(super) gold: [Vec<Gold>; 2],
+    pub(super) facts: Vec<Fact>,
+}
+
+impl Question<'_> {
+    /// What a view kept, and what it lacks.
+    pub(super) fn score(&self, text: &str, budget: u64, words: &Words) -> (CutScore, Vec<Miss>) {
+        let view = View::new(text);
+        let mut score = CutScore::default();
+        let mut misses = Vec::new();
+        for (extractor, gold) in ExtractorKind::ALL.into_iter().zip(&self.gold) {
+            for gold in gold {
+                let is_kept = view.names(&gold.entity);
+                score.name(extractor, gold, is_kept);
+                if !is_kept {
+                    misses.push(Miss::name(&self.cut, budget, extractor, gold));
+                }
+            }
+        }
+        for fact in &self.facts {
+            let is_kept = holds(&view, fact, budget, words);
+            score.fact(fact.kind(), is_kept);
+            if !is_kept {
+                misses.push(Miss::fact(&self.cut, budget, fact));
+            }
+        }
+        (score, misses)
+    }
+
+    pub(super) fn key(&self, view: &'static str, budget_tokens: u64) -> ScoreKey<'_> {
+        ScoreKey { session: self.cut.session, repository: self.repository, view, budget_tokens }
+    }
+}

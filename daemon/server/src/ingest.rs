@@ -360,6 +360,17 @@ impl Ingest {
         sent.map_err(|_| SyncError::Stopping)
     }
 
+    /// Answers damage that a reader of the store met: the database is moved aside and filled again.
+    ///
+    /// # Errors
+    /// The store cannot be begun anew.
+    pub async fn recover(&self) -> Result<(), StoreError> {
+        if self.shared.recover().await? {
+            self.shared.hints.hint_all();
+        }
+        Ok(())
+    }
+
     /// How far ingesting is.
     pub fn progress(&self) -> Progress {
         self.shared.progress.snapshot(&self.shared.roots, &self.shared.catalogue)

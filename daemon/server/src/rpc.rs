@@ -130,6 +130,9 @@ impl Table {
                     Ok(params) => handler(entry.services.clone(), context.clone(), params).await,
                     Err(failure) => Err(failure),
                 };
+                if matches!(&result, Err(failure) if failure.kind() == ErrorKind::StoreCorrupt) {
+                    entry.services.repair().await;
+                }
                 entry.respond(id, result, response_max, context)
             }
             .boxed()

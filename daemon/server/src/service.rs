@@ -148,6 +148,13 @@ impl Services {
         self.store.close().await;
     }
 
+    /// Answers damage that a request met; the transcripts are read again.
+    pub async fn repair(&self) {
+        if let Err(error) = self.ingest.recover().await {
+            tracing::error!(%error, "the damaged database cannot be begun anew");
+        }
+    }
+
     /// Waits until reading has ended, which it does by itself only through a defect.
     pub async fn reading_ended(&self) {
         self.ingest.ended().await;

@@ -2,7 +2,9 @@
 //! cost one comparison, and the phone book by which a fork finds what it continues.
 
 use std::collections::HashMap;
+use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use longhaul_core::fold::{Fold, Source, ThreadHead};
@@ -57,11 +59,48 @@ pub struct Counts {
 /// The files, shared by the worker and the threads that read for it. Held for a lookup, never across
 /// a read or an await.
 #[derive(Debug, Default)]
-pub(crate) struct Catalogue(Mutex<HashMap<String, Entry>>);
+pub(crate) struct Catalogue {
+    entries: Mutex<HashMap<String, Entry>>,
+    revision: AtomicU64,
+}
+
+/// The files, held. Changing anything raises the catalogue's revision.
+pub(crate) struct Entries<'a> {
+    held: MutexGuard<'a, HashMap<String, Entry>>,
+    revision: &'a AtomicU64,
+}
+
+impl Deref for Entries<'_> {
+    type Target = HashMap<String, Entry>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.held
+    }
+}
+
+impl DerefMut for Entries<'_> {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        self.revision.fetch_add(1, Ordering::Relaxed);
+        &mut self.held
+    }
+}
 
 impl Catalogue {
-    pub(crate) fn lock(&self) -> MutexGuard<'_, HashMap<String, Entry>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn lock(&self) -> Entries<'_> {
+        let held = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        Entries { held, revision: &self.revision }
+    }
+
+    /// Rises with every change: what was derived under an equal revision still holds.
+    pub(crate) fn revision(&self) -> u64 {
+        self.revision.load(Ordering::Relaxed)
+    }
+
+    /// The saved fold of a file cannot be taken up: the next listing has it read from its start.
+    pub(crate) fn distrust(&self, path: &str) {
+        if let Some(known) = self.lock().get_mut(path).and_then(|entry| entry.known.as_mut()) {
+            known.is_readable = false;
+        }
     }
 
     /// Fills it with what the store knows.

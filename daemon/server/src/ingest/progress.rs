@@ -70,6 +70,17 @@ pub(crate) struct Counters {
     pub(crate) is_watch_degraded: AtomicBool,
     pub(crate) folders: Mutex<Vec<(String, String)>>,
     pub(crate) stalled: Mutex<Option<String>>,
+    totals: Mutex<Option<(u64, Totals)>>,
+}
+
+/// What the catalogue adds up to; kept for as long as its revision holds, since status is asked often
+/// and there may be ten thousand files.
+#[derive(Debug, Clone, Default)]
+struct Totals {
+    counts: Counts,
+    bases_missing: u64,
+    errors: Vec<(String, String)>,
+    sources: Vec<SourceProgress>,
 }
 
 impl Counters {
@@ -87,35 +98,55 @@ impl Counters {
         *self.folders.lock().unwrap_or_else(PoisonError::into_inner) = folders;
     }
 
-    /// A snapshot; costs a walk over the catalogue.
+    /// A snapshot.
     pub(crate) fn snapshot(&self, roots: &[Root], catalogue: &Catalogue) -> Progress {
         let number = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let bytes_done = number(&self.bytes_done);
-        let mut progress = Progress {
+        let totals = self.totals(roots, catalogue);
+        let mut errors = self.folders.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        errors.extend(totals.errors);
+        errors.truncate(ERRORS_MAX);
+        Progress {
             is_catching_up: self.is_catching_up.load(Ordering::Relaxed),
             queued_files: number(&self.queued_files),
             bytes_done,
             bytes_total: bytes_done + number(&self.queued_bytes),
             last_scan_at_ms: self.last_scan_at_ms.load(Ordering::Relaxed),
+            counts: totals.counts,
             passed_over: number(&self.passed_over),
-            is_watch_degraded: self.is_watch_degraded.load(Ordering::Relaxed),
-            errors: self.folders.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            bases_missing: totals.bases_missing,
+            errors,
             stalled: self.stalled.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            is_watch_degraded: self.is_watch_degraded.load(Ordering::Relaxed),
+            sources: totals.sources,
+        }
+    }
+
+    fn totals(&self, roots: &[Root], catalogue: &Catalogue) -> Totals {
+        let mut kept = self.totals.lock().unwrap_or_else(PoisonError::into_inner);
+        let revision = catalogue.revision();
+        if let Some((of, totals)) = kept.as_ref()
+            && *of == revision
+        {
+            return totals.clone();
+        }
+        let mut totals = Totals {
             sources: roots.iter().map(|root| source(root, catalogue)).collect(),
-            ..Progress::default()
+            ..Totals::default()
         };
         for (path, entry) in catalogue.lock().iter() {
             if let Some(known) = &entry.known {
-                progress.counts.add(known.counts);
-                progress.bases_missing += u64::from(known.is_missing_base());
+                totals.counts.add(known.counts);
+                totals.bases_missing += u64::from(known.is_missing_base());
             }
             if let Some((_, error)) = &entry.failed {
-                progress.errors.push((path.clone(), error.clone()));
+                totals.errors.push((path.clone(), error.clone()));
             }
         }
-        progress.errors.sort();
-        progress.errors.truncate(ERRORS_MAX);
-        progress
+        totals.errors.sort();
+        totals.errors.truncate(ERRORS_MAX);
+        *kept = Some((revision, totals.clone()));
+        totals
     }
 }
 

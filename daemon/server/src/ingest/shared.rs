@@ -46,7 +46,14 @@ impl Shared {
         let Some((_, blob)) = self.store.fold_blob(thread.file.file_id).await? else {
             return Ok(None);
         };
-        let fold = Arc::new(Fold::load(&blob)?);
+        let fold = match Fold::load(&blob) {
+            Ok(fold) => Arc::new(fold),
+            Err(error) => {
+                self.catalogue.distrust(&thread.file.path);
+                self.hints.hint_all();
+                return Err(error.into());
+            }
+        };
         self.folds.keep(thread_id, thread.file.file_id, &fold, epoch);
         Ok(Some(fold))
     }

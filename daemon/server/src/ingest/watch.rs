@@ -66,7 +66,8 @@ impl Hints {
         self.call();
     }
 
-    fn hint_all(&self) {
+    /// Asks for everything to be looked at.
+    pub(crate) fn hint_all(&self) {
         self.scan.store(true, Ordering::Relaxed);
         self.call();
     }

@@ -43,7 +43,11 @@ fn corpus(report: &Report) -> String {
         1 => "1 repository".to_owned(),
         many => format!("{many} repositories"),
     };
-    let rest = if corpus.scored < corpus.distinct { "; the others are too short" } else { "" };
+    let rest = if corpus.scored < corpus.distinct {
+        "; the others have too little to remember"
+    } else {
+        ""
+    };
     format!(
         "measured {} of {} in {repositories}{rest}\n{}, {:.0} names needed after each\n",
         count(corpus.scored as u64),

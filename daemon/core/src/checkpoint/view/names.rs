@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use super::super::files::{File, FileState};
-use super::super::terms::{Anchor, Term, TermKind, Voice};
+use super::super::terms::{Anchor, Term, TermKind};
 use super::draft::{Draft, Line, Place, Section};
 use super::{Scene, ViewCaps, lines};
 
@@ -167,29 +167,18 @@ fn file_gain(file: &File, age: u64) -> u64 {
     base * 8 / (8 + age)
 }
 
-/// Chance that a name is needed next, in millionths.
+/// Chance that a name is needed next, in millionths. Names of a new file are needed more: the work
+/// is there, and nothing else names them.
 fn term_gain(scene: &Scene<'_>, term: &Term) -> u64 {
-    let age = scene.state.calls.saturating_sub(term.tick);
-    let voice = if term.uses > 0 { Voice::Used } else { Voice::Printed };
-    let base = match voice {
-        Voice::Used => {
-            60_000
-                + 30_000 * u64::from(term.uses.saturating_sub(1).min(4))
-                + 10_000 * u64::from(term.sights.min(4))
+    let gain = term.gain(scene.state.calls);
+    match &term.anchor {
+        Anchor::File(key)
+            if scene.state.files.get(key).map(|file| file.state) == Some(FileState::Created) =>
+        {
+            gain * 2
         }
-        Voice::Printed => 25_000 * u64::from(term.sights.clamp(1, 4)),
-    };
-    let percent = match (&term.anchor, voice) {
-        (Anchor::File(key), _) => match scene.state.files.get(key).map(|file| file.state) {
-            Some(FileState::Created) => 200,
-            Some(_) => 100,
-            None => 120,
-        },
-        (Anchor::Command(_), Voice::Used) => 70,
-        (Anchor::Command(_), Voice::Printed) => 35,
-        (Anchor::Talk, _) => 50,
-    };
-    base * percent / 100 * 12 / (12 + age)
+        _ => gain,
+    }
 }
 
 /// Says where names are from when their place has no line of its own.

@@ -20,7 +20,9 @@ pub use extract::{Found, find};
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Terms {
     map: HashMap<Box<str>, Term>,
-    /// What the map would take when saved; see [`cost`].
+    /// Terms of each file.
+    files: HashMap<Arc<str>, u32>,
+    /// What all this takes when saved, about.
     bytes: usize,
 }
 
@@ -151,8 +153,10 @@ impl Terms {
                 (&term.anchor, spot.anchor),
                 (Anchor::File(_), Anchor::Command(_) | Anchor::Talk)
             );
-            if !keeps_file {
-                term.anchor.clone_from(spot.anchor);
+            if !keeps_file && term.anchor != *spot.anchor {
+                let before = std::mem::replace(&mut term.anchor, spot.anchor.clone());
+                self.detach(&before);
+                self.attach(spot.anchor);
             }
             return;
         }
@@ -160,7 +164,29 @@ impl Terms {
         let uses = u32::from(spot.voice == Voice::Used);
         let term = Term { kind: found.kind, anchor, uses, hits: 1, tick: spot.tick };
         self.bytes += cost(text);
+        self.attach(&term.anchor);
         self.map.insert(text.into(), term);
+    }
+
+    fn attach(&mut self, anchor: &Anchor) {
+        let Anchor::File(key) = anchor else { return };
+        match self.files.get_mut(key) {
+            Some(terms) => *terms += 1,
+            None => {
+                self.bytes += cost(key);
+                self.files.insert(Arc::clone(key), 1);
+            }
+        }
+    }
+
+    fn detach(&mut self, anchor: &Anchor) {
+        let Anchor::File(key) = anchor else { return };
+        let Some(terms) = self.files.get_mut(key) else { return };
+        *terms -= 1;
+        if *terms == 0 {
+            self.bytes -= cost(key);
+            self.files.remove(key);
+        }
     }
 
     /// Text and term of all, in no order.
@@ -173,27 +199,25 @@ impl Terms {
         self.map.get(text)
     }
 
-    /// Keeps the best. In batches: the sort is shared by as many insertions.
+    /// Forgets the worst. In batches: the sort is shared by as many insertions.
     fn evict(&mut self, now: u64) {
-        let mut ranked: Vec<(u64, &str)> =
-            self.iter().map(|(text, term)| (term.gain(now), text)).collect();
-        ranked.sort_unstable_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(b.1)));
-        let mut bytes = 0;
-        let fits = |(_, text): &&(u64, &str)| {
-            bytes += cost(text);
-            bytes <= limits::TERMS_BYTES * 3 / 4
-        };
-        let kept = ranked.iter().take_while(fits).count();
-        let gone: Vec<Box<str>> = ranked[kept..].iter().map(|(_, text)| (*text).into()).collect();
-        for text in gone {
-            self.bytes -= cost(&text);
-            self.map.remove(&text);
+        let mut ranked: Vec<(u64, Box<str>)> =
+            self.map.iter().map(|(text, term)| (term.gain(now), text.clone())).collect();
+        ranked.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| b.1.cmp(&a.1)));
+        for (_, text) in ranked {
+            if self.bytes <= limits::TERMS_BYTES * 3 / 4 {
+                break;
+            }
+            if let Some(term) = self.map.remove(&text) {
+                self.bytes -= cost(&text);
+                self.detach(&term.anchor);
+            }
         }
     }
 }
 
 /// Bytes that a saved term takes besides its text, about.
-const ROW_BYTES: usize = 24;
+const ROW_BYTES: usize = 28;
 
 fn cost(text: &str) -> usize {
     text.len() + ROW_BYTES
@@ -233,6 +257,7 @@ impl<'de> Deserialize<'de> for Terms {
             for Row(text, kind, uses, hits, tick) in rows {
                 terms.bytes += cost(&text);
                 let term = Term { kind, anchor: anchor.clone(), uses, hits, tick };
+                terms.attach(&anchor);
                 terms.map.insert(text, term);
             }
         }

@@ -87,6 +87,10 @@ fn number_after(text: &str, label: &str) -> Option<i64> {
 /// vitest, go, mocha, dotnet, node. `None` when no summary is recognised.
 pub fn test_counts(text: &str) -> Option<TestCounts> {
     let tail = crate::text::suffix(text, 16 * 1_024);
+    let words = ["passed", "failed", "Passed", "Failed", "PASSED", "FAILED"];
+    if !words.iter().any(|word| memchr::memmem::find(tail.as_bytes(), word.as_bytes()).is_some()) {
+        return None;
+    }
     let mut total: Option<TestCounts> = None;
     for line in tail.lines() {
         let lower = line.trim().to_ascii_lowercase();

@@ -50,38 +50,45 @@ pub(super) fn fill(draft: &mut Draft, scene: &Scene<'_>, caps: &ViewCaps) {
         offer(index, group, &mut offers);
     }
     // Stable: groups come in the order of their places.
-    offers.sort_by(|a, b| b.density.cmp(&a.density));
+    offers.sort_by_key(|offer| std::cmp::Reverse(offer.density));
     let mut misses = 0;
     let mut artifacts = draft.lines(Section::Recent).len();
     for offer in offers {
         let group = &mut groups[offer.group];
-        let names = &group.names[offer.first..offer.first + offer.names];
-        if let Some(line) = group.line.as_ref().filter(|_| offer.first == 0) {
-            if artifacts >= caps.max_recent_artifacts {
+        if group.line.is_some() {
+            let has_room = artifacts < caps.max_recent_artifacts;
+            if !has_room || offer.first > 0 || !open(draft, group, offer.names) {
+                misses += usize::from(has_room);
                 continue;
             }
-            let is_only_source = group.gain == 0;
-            if line.text.len() + 1 <= draft.room()
-                && !(is_only_source && names.iter().all(|name| draft.holds(name.text)))
-                && draft.push(Section::Recent, line.clone())
-            {
-                artifacts += 1;
-                group.line = None;
-            } else {
-                misses += 1;
-            }
+            artifacts += 1;
         }
-        if group.line.is_none() {
-            for name in names {
-                if !draft.holds(name.text) && !draft.name(&group.place, name.text) {
-                    misses += 1;
-                }
-            }
+        for name in &group.names[offer.first..offer.first + offer.names] {
+            let missed = !draft.holds(name.text) && !draft.name(&group.place, name.text);
+            misses += usize::from(missed);
         }
         if misses > MISSES_MAX || draft.room() < 8 {
             break;
         }
     }
+}
+
+/// Adds a group's line. One that only says where names are from enters with a name that is new, or
+/// not at all.
+fn open(draft: &mut Draft, group: &mut Group<'_>, names: usize) -> bool {
+    let Some(line) = group.line.clone() else { return true };
+    if group.gain == 0 {
+        let new = group.names[..names].iter().find(|name| !draft.holds(name.text));
+        let Some(new) = new else { return false };
+        if line.text.len() + new.text.len() + 4 > draft.room() {
+            return false;
+        }
+    }
+    let is_open = draft.push(Section::Recent, line);
+    if is_open {
+        group.line = None;
+    }
+    is_open
 }
 
 impl Name<'_> {

@@ -199,7 +199,10 @@ impl Reducer {
         let printed = redact(&window);
         if outcome.is_failure() {
             let lines = output::failure_lines(&printed.text, 3).join("\n");
-            state.push_failure(at.seq, &pending.what, &lines);
+            // A search that found nothing also ends with a status that is not zero.
+            if !lines.is_empty() {
+                state.push_failure(at.seq, &pending.what, &lines);
+            }
         } else if outcome == CommandOutcome::Exit(0) {
             state.resolve_failure(&pending.what);
         }

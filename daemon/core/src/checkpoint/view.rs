@@ -91,7 +91,7 @@ pub fn render(scene: &Scene<'_>, caps: &ViewCaps, max_tokens: u64) -> String {
     let task = share(36).max(TASK_BYTES_MIN).min(draft.room());
     let request = task.saturating_sub(Section::TITLE_BYTES);
     draft.pack(Section::Task, task, lines::task(scene, request, share(26)));
-    draft.pack(Section::Changed, share(55), lines::changed(scene, share(40)));
+    draft.pack(Section::Changed, share(55), lines::changed(scene, share(12)));
     draft.pack(Section::Plan, share(14), lines::plan(scene, caps));
     draft.pack(Section::FactsSuspect, share(6), lines::facts_suspect(scene, caps));
     draft.pack(Section::FactsValid, share(8), lines::facts_valid(scene, caps));

@@ -25,7 +25,11 @@ pub fn find<'a>(text: &'a str, hyphens: bool, visit: &mut dyn FnMut(Found<'a>)) 
             let (length, shape) = measure(&bytes[at..]);
             // Nearly all of a text is plain words: they are told apart while they are measured.
             if shape.is_telling() {
-                chunk(&text[at..at + length], hyphens, visit);
+                let word = &text[at..at + length];
+                match shape.classes & (SLASH | MARK) {
+                    0 => plain(word, visit),
+                    _ => chunk(word, hyphens, visit),
+                }
             }
             at += length;
             continue;
@@ -123,6 +127,15 @@ const fn classes() -> [u8; 256] {
 
 fn is_chunk(byte: u8) -> bool {
     CLASSES[usize::from(byte)] != 0
+}
+
+/// A chunk of letters, digits and underscores.
+fn plain<'a>(word: &'a str, visit: &mut dyn FnMut(Found<'a>)) {
+    if is_name(word) {
+        visit(Found { text: word, kind: TermKind::Name });
+    } else if is_hash(word) {
+        visit(Found { text: word, kind: TermKind::Id });
+    }
 }
 
 fn chunk<'a>(chunk: &'a str, hyphens: bool, visit: &mut dyn FnMut(Found<'a>)) {

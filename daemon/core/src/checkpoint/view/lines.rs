@@ -60,27 +60,21 @@ pub(super) fn earlier(scene: &Scene<'_>) -> Vec<Line> {
     lines
 }
 
-/// Files that were changed, newest first. When there are so many that their lines would take more
-/// than `bytes`, each says only what became of it.
+/// Files that were changed, newest first. When their lines would take more than `bytes`, counts and
+/// hashes are left out; what became of each is not.
 pub(super) fn changed(scene: &Scene<'_>, bytes: usize) -> Vec<Line> {
     let all = scene.state.files.newest();
-    let changed = all.into_iter().filter(|(_, file)| file.state.is_change()).enumerate();
-    let line = |age: usize, key: &str, text: String| {
-        Line::at(age as u64, Place::File(key.to_owned()), text)
+    let changed = all.into_iter().filter(|(_, file)| file.state.is_change());
+    let lines = |words: fn(&Scene<'_>, &str, &File) -> String| -> Vec<Line> {
+        let line = |(age, (key, file)): (usize, (&str, &File))| {
+            let text = format!("- {} ({})", shown_path(scene, key, file), words(scene, key, file));
+            Line::at(age as u64, Place::File(key.to_owned()), text)
+        };
+        changed.clone().enumerate().map(line).collect()
     };
-    let full = changed.clone().map(|(age, (key, file))| {
-        let words = file_words(scene, key, file);
-        line(age, key, format!("- {} ({words})", shown_path(scene, key, file)))
-    });
-    let full: Vec<Line> = full.collect();
-    if full.iter().map(|line| line.text.len() + 1).sum::<usize>() <= bytes {
-        return full;
-    }
-    let short = changed.map(|(age, (key, file))| {
-        let state = file.state.word();
-        line(age, key, format!("- {} {state}", shown_path(scene, key, file)))
-    });
-    short.collect()
+    let full = lines(file_words);
+    let is_short = full.iter().map(|line| line.text.len() + 1).sum::<usize>() <= bytes;
+    if is_short { full } else { lines(brief_words) }
 }
 
 /// State, count, hash and standing of a file.
@@ -92,13 +86,20 @@ pub(super) fn file_words(scene: &Scene<'_>, key: &str, file: &File) -> String {
     if let Some(hash) = &file.hash {
         words.push_str(&format!(", hash={}", hash.short()));
     }
+    words + standing_words(scene, key, file)
+}
+
+fn brief_words(scene: &Scene<'_>, key: &str, file: &File) -> String {
+    file.state.word().to_owned() + standing_words(scene, key, file)
+}
+
+fn standing_words(scene: &Scene<'_>, key: &str, file: &File) -> &'static str {
     let expected = file.state != super::super::files::FileState::Deleted;
     match staleness::standing(file.hash.as_ref(), expected, scene.disk.get(key)) {
-        Standing::Changed => words.push_str(", changed on disk since"),
-        Standing::Gone => words.push_str(", gone from disk"),
-        Standing::Unchanged | Standing::Unverified => {}
+        Standing::Changed => ", changed on disk since",
+        Standing::Gone => ", gone from disk",
+        Standing::Unchanged | Standing::Unverified => "",
     }
-    words
 }
 
 /// Plan steps in order; open ones rank before done ones, the last done first.

@@ -82,6 +82,11 @@ pub struct Note {
 }
 
 impl Checkpoint {
+    /// Calls made since line `seq`, about: lines per call differ between formats, hardly within one.
+    pub fn calls_since(&self, seq: u64) -> u64 {
+        self.seq.saturating_sub(seq).saturating_mul(self.calls) / (self.seq + 1)
+    }
+
     /// Keeps a failure; one of the same command replaces the earlier.
     pub fn push_failure(&mut self, seq: u64, what: &str, text: &str) {
         self.errors.retain(|failure| failure.what != what);

@@ -194,9 +194,11 @@ impl Fold {
             Body::Meta(meta) => self.meta(meta),
             Body::Settings { cwd, model } => {
                 if let Some(cwd) = cwd {
-                    state.cwd = Some(cwd.clone());
+                    state.cwd = folder(Some(cwd));
                 }
-                self.head.model = model.clone().or(self.head.model.take());
+                if let Some(model) = model {
+                    self.head.model = Some(text::prefix(model, limits::NAME_BYTES).to_owned());
+                }
             }
             Body::Item(item, tokens) => return self.item(place, at, item, *tokens),
             Body::Compacted(compacted) => return Some(self.compacted(place, compacted)),
@@ -245,7 +247,7 @@ impl Fold {
             name.as_deref().map(|name| text::cut(name, limits::NAME_BYTES).into_owned())
         };
         self.head.thread_id = short(&meta.id);
-        self.head.cwd.clone_from(&meta.cwd);
+        self.head.cwd = folder(meta.cwd.as_deref());
         self.head.kind = meta.kind;
         self.head.originator = short(&meta.originator);
         self.head.cli_version = short(&meta.cli_version);
@@ -253,8 +255,8 @@ impl Fold {
         self.head.forked_from = short(&meta.forked_from);
         self.head.history_base.clone_from(&meta.history_base);
         self.head.git_branch = short(&meta.git_branch);
-        if meta.cwd.is_some() {
-            self.checkpoint.cwd.clone_from(&meta.cwd);
+        if self.head.cwd.is_some() {
+            self.checkpoint.cwd.clone_from(&self.head.cwd);
         }
     }
 
@@ -311,6 +313,7 @@ impl Fold {
         {
             self.checkpoint.notes.pop_back();
         }
+        self.reducer.summary(&mut self.checkpoint, &compacted.message);
         self.visible.compact(
             place.line,
             compacted.replacement,
@@ -334,8 +337,8 @@ impl Row<'_> {
     fn index(self, place: Place, tokens: u64) -> ItemRow {
         let window = text::prefix(self.words, limits::EXCERPT_WINDOW_BYTES);
         let redacted = redact::redact(window);
-        let excerpt =
-            text::cut(&text::one_line(&redacted.text), limits::EXCERPT_BYTES).into_owned();
+        let head = text::prefix(&redacted.text, limits::EXCERPT_BYTES * 4);
+        let excerpt = text::cut(&text::one_line(head), limits::EXCERPT_BYTES).into_owned();
         ItemRow {
             seq: place.line,
             offset: place.offset,
@@ -347,6 +350,12 @@ impl Row<'_> {
             call_id: self.call_id.map(|id| text::cut(id, limits::NAME_BYTES).into_owned()),
         }
     }
+}
+
+/// A working folder worth keeping.
+fn folder(path: Option<&str>) -> Option<String> {
+    let path = path.filter(|path| path.len() <= limits::PATH_BYTES)?;
+    Some(redact::redact(path).text.into_owned())
 }
 
 fn title(request: &str) -> String {

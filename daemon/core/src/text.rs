@@ -55,8 +55,12 @@ pub fn cut_middle(text: &str, bytes: usize) -> Cow<'_, str> {
 /// Folds every run of white space and control characters into one space.
 pub fn one_line(text: &str) -> Cow<'_, str> {
     let text = text.trim();
-    let clean = |c: char| !c.is_control() && (c == ' ' || !c.is_whitespace());
-    if text.chars().all(clean) && !text.contains("  ") {
+    let is_clean = if text.is_ascii() {
+        text.bytes().all(|b| (b' '..=b'~').contains(&b))
+    } else {
+        text.chars().all(|c| !c.is_control() && (c == ' ' || !c.is_whitespace()))
+    };
+    if is_clean && !text.contains("  ") {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len());

@@ -122,6 +122,7 @@ impl Files {
     /// Notes a touch; returns the file's key.
     pub fn touch(&mut self, touch: FileTouch<'_>) -> String {
         let key = key(touch.path, touch.cwd);
+        let is_new = !self.map.contains_key(&key);
         let file = self.map.entry(key.clone()).or_insert_with(|| File {
             path: String::new(),
             state: FileState::Named,
@@ -143,7 +144,8 @@ impl Files {
             file.hash = touch.hash.or(file.hash.take());
             file.state = file.state.max(touch.state);
         }
-        if self.map.len() > limits::FILES + limits::FILES / 4 {
+        let is_full = self.map.len() > limits::FILES + limits::FILES / 4;
+        if is_full || is_new && self.bytes() > limits::FILES_BYTES {
             self.evict();
         }
         key
@@ -187,10 +189,25 @@ impl Files {
             })
             .collect();
         ranked.sort();
-        for (_, _, key) in ranked.iter().take(self.map.len() - limits::FILES) {
-            self.map.remove(key);
+        let mut bytes = self.bytes();
+        for (_, _, key) in &ranked {
+            if self.map.len() <= limits::FILES && bytes <= limits::FILES_BYTES * 3 / 4 {
+                break;
+            }
+            if let Some(file) = self.map.remove(key) {
+                bytes -= cost(key, &file);
+            }
         }
     }
+
+    fn bytes(&self) -> usize {
+        self.map.iter().map(|(key, file)| cost(key, file)).sum()
+    }
+}
+
+/// Bytes that a saved file takes, about.
+fn cost(key: &str, file: &File) -> usize {
+    key.len() + file.path.len() + 96
 }
 
 /// What a file is after a change: new stays new, and one removed and made again is edited.

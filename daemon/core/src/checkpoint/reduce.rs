@@ -62,7 +62,8 @@ enum PendingKind {
 /// What a rollback restores.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct TurnStart {
-    plan: Plan,
+    /// Only of the newest turns: few are taken back, and each plan is a copy.
+    plan: Option<Plan>,
 }
 
 /// Bytes of a tool's output searched for names.
@@ -103,7 +104,10 @@ impl Reducer {
         if self.turns.len() >= limits::ROLLBACK_TURNS {
             self.turns.pop_front();
         }
-        self.turns.push_back(TurnStart { plan: state.plan.clone() });
+        self.turns.push_back(TurnStart { plan: Some(state.plan.clone()) });
+        if let Some(old) = self.turns.iter_mut().rev().nth(limits::ROLLBACK_PLANS) {
+            old.plan = None;
+        }
         let window = text::cut_middle(request, limits::REQUEST_BYTES);
         let redacted = redact(&window);
         state.requests.push(at.seq, &redacted.text, request.len() as u64, self.spoken);
@@ -125,6 +129,12 @@ impl Reducer {
         note(state, &redacted.text, &Anchor::Talk, Voice::Used);
     }
 
+    /// The summary of a compaction: what it names, the model wrote.
+    pub fn summary(&mut self, state: &mut Checkpoint, message: &str) {
+        let redacted = redact(text::prefix(message, TALK_BYTES));
+        note(state, &redacted.text, &Anchor::Talk, Voice::Used);
+    }
+
     /// A call is made.
     pub fn call(&mut self, state: &mut Checkpoint, at: At, call: &Call<'_>) {
         state.requests.reopen();
@@ -143,22 +153,34 @@ impl Reducer {
             Action::Other { tool, values } => {
                 let line = text::one_line(&values).into_owned();
                 let redacted = redact(text::prefix(&line, limits::COMMAND_BYTES * 2));
-                let shown =
-                    format!("{tool} {}", text::cut(&redacted.text, limits::COMMAND_BYTES / 2));
+                let shown = format!(
+                    "{} {}",
+                    short_id(&tool),
+                    text::cut(&redacted.text, limits::COMMAND_BYTES / 2)
+                );
                 state.commands.run(at.seq, &shown, false);
                 note(state, &redacted.text, &Anchor::Command(at.seq), Voice::Used);
                 (shown, PendingKind::Other)
             }
         };
-        if self.pending.len() >= limits::PENDING_CALLS {
+        let call_id = short_id(&call.call_id).to_owned();
+        let what = redact(text::prefix(&what, limits::COMMAND_BYTES / 2)).text.into_owned();
+        self.pending.push_back(Pending { call_id, seq: at.seq, what, kind });
+        let files = |pending: &Pending| match &pending.kind {
+            PendingKind::Patch { ops } => ops.len(),
+            PendingKind::Shell { .. } | PendingKind::Other => 0,
+        };
+        while self.pending.len() > limits::PENDING_CALLS
+            || self.pending.len() > 1
+                && self.pending.iter().map(files).sum::<usize>() > limits::PENDING_FILES
+        {
             self.pending.pop_front();
         }
-        let call_id = call.call_id.to_string();
-        self.pending.push_back(Pending { call_id, seq: at.seq, what, kind });
     }
 
     /// A call is answered.
     pub fn answer(&mut self, state: &mut Checkpoint, at: At, call_id: &str, raw: &str) {
+        let call_id = short_id(call_id);
         let Some(index) = self.pending.iter().rposition(|pending| pending.call_id == call_id)
         else {
             return;
@@ -176,7 +198,10 @@ impl Reducer {
         let printed = redact(&window);
         if outcome.is_failure() {
             let lines = output::failure_lines(&printed.text, 3).join("\n");
-            state.push_failure(at.seq, &pending.what, &lines);
+            // A search that found nothing also ends with a status that is not zero.
+            if !lines.is_empty() {
+                state.push_failure(at.seq, &pending.what, &lines);
+            }
         } else if outcome == CommandOutcome::Exit(0) {
             state.resolve_failure(&pending.what);
         }
@@ -205,6 +230,7 @@ impl Reducer {
         report: (bool, Vec<FileOp>),
     ) {
         let (success, changes) = report;
+        let call_id = short_id(call_id);
         if self.settled.iter().any(|settled| settled == call_id) {
             return;
         }
@@ -232,6 +258,7 @@ impl Reducer {
         call_id: &str,
         done: (&str, Option<i64>),
     ) {
+        let call_id = short_id(call_id);
         let is_known = self.settled.iter().any(|settled| settled == call_id)
             || self.pending.iter().any(|pending| pending.call_id == call_id);
         if is_known {
@@ -258,8 +285,8 @@ impl Reducer {
         let turns = usize::try_from(turns).unwrap_or(usize::MAX);
         state.requests.roll_back(turns);
         for _ in 0..turns.min(self.turns.len()) {
-            if let Some(start) = self.turns.pop_back() {
-                state.plan = start.plan;
+            if let Some(TurnStart { plan: Some(plan) }) = self.turns.pop_back() {
+                state.plan = plan;
             }
         }
         self.spoken = true;
@@ -311,7 +338,8 @@ impl Reducer {
         };
         let mut changes = Vec::with_capacity(ops.len());
         for op in ops {
-            let anchor = Anchor::File(super::files::key(&op.path, state.cwd.as_deref()).into());
+            let path = redact(text::prefix(&op.path, limits::PATH_BYTES)).text;
+            let anchor = Anchor::File(super::files::key(&path, state.cwd.as_deref()).into());
             note(state, &redact(&op.changed).text, &anchor, Voice::Used);
             changes.push(change_of(op));
         }
@@ -338,12 +366,14 @@ impl Reducer {
             (Some(folder), _) => Some(folder.to_owned()),
             (None, base) => base.map(str::to_owned),
         };
+        let cwd = cwd.filter(|cwd| cwd.len() <= limits::PATH_BYTES);
+        let path = redact(text::prefix(touch.path, limits::PATH_BYTES)).text;
         if self.touched.len() < limits::TOUCHES && touch.state >= FileState::Read {
-            let path = touch.path.to_owned();
+            let path = path.clone().into_owned();
             self.touched.push(Touch { path, seq: at.seq, at_ms: at.ms, cwd: cwd.clone() });
         }
         state.files.touch(FileTouch {
-            path: touch.path,
+            path: &path,
             cwd: cwd.as_deref(),
             state: touch.state,
             seq: at.seq,
@@ -356,8 +386,13 @@ impl Reducer {
         if self.settled.len() >= limits::PENDING_CALLS {
             self.settled.pop_front();
         }
-        self.settled.push_back(call_id.to_owned());
+        self.settled.push_back(short_id(call_id).to_owned());
     }
+}
+
+/// Ids are short; one that is not is told apart by its beginning.
+fn short_id(call_id: &str) -> &str {
+    text::prefix(call_id, limits::NAME_BYTES)
 }
 
 /// Notes the terms of a redacted text.

@@ -20,7 +20,9 @@ pub use extract::{Found, find};
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Terms {
     map: HashMap<Box<str>, Term>,
-    /// What the map would take when saved; see [`cost`].
+    /// Terms of each file.
+    files: HashMap<Arc<str>, u32>,
+    /// What all this takes when saved, about.
     bytes: usize,
 }
 
@@ -33,8 +35,8 @@ pub struct Term {
     pub anchor: Anchor,
     /// Calls and messages in which the model or the person wrote it.
     pub uses: u32,
-    /// Calls whose output held it.
-    pub sights: u32,
+    /// Times it stood in any text: a search that names a file often is about that file.
+    pub hits: u32,
     /// Calls made when it was last seen.
     pub tick: u64,
 }
@@ -97,23 +99,32 @@ pub struct Spot<'a> {
     pub cwd: Option<&'a str>,
 }
 
-/// Calls after which a term counts half, in [`Term::score`].
+/// Calls after which a term counts half, in [`Term::gain`].
 const HALF_LIFE_CALLS: u64 = 12;
 
 impl Term {
-    /// How likely the term is needed next, seen from call `now`: use before sight, lately before
-    /// long ago. Integers, so that every machine agrees.
-    pub fn score(&self, now: u64) -> u64 {
-        let weight = 2 + 4 * u64::from(self.uses.min(5)) + u64::from(self.sights.min(6));
-        weight * 1_000_000 / (HALF_LIFE_CALLS + now.saturating_sub(self.tick))
-    }
-
-    fn count(&mut self, voice: Voice) {
-        let counter = match voice {
-            Voice::Used => &mut self.uses,
-            Voice::Printed => &mut self.sights,
+    /// Chance that the term is needed next, seen from call `now`, in millionths. The weights follow
+    /// what agents went on to use in published sessions: names they wrote themselves before names
+    /// they saw, names of a file before names in a command's output, paths that someone spoke of,
+    /// and all the more what stood there often. Integers, so that every machine agrees.
+    pub fn gain(&self, now: u64) -> u64 {
+        let hits = |most: u32| u64::from(self.hits.min(most));
+        let weight = match (self.uses > 0, self.kind, &self.anchor) {
+            (true, TermKind::Path, Anchor::Command(_)) => 40 + 10 * hits(8),
+            (true, TermKind::Path, _) => 170,
+            (true, TermKind::Name, Anchor::File(_)) => 50 * hits(8),
+            (true, TermKind::Name, Anchor::Command(_)) => 40 * hits(8),
+            (true, TermKind::Name, Anchor::Talk) => 6 * hits(4),
+            (true, TermKind::Id, Anchor::File(_)) => 20 * hits(8),
+            (true, TermKind::Id, _) => 10 * hits(4),
+            (false, TermKind::Path, Anchor::File(_)) => 20 * hits(6),
+            (false, TermKind::Path, _) => 8 * hits(32),
+            (false, TermKind::Name, Anchor::File(_)) => 30 + 12 * hits(12),
+            (false, TermKind::Name, _) => 12 + 2 * hits(16),
+            (false, TermKind::Id, Anchor::File(_)) => 12,
+            (false, TermKind::Id, _) => 4,
         };
-        *counter = counter.saturating_add(1);
+        weight * 1_000 * HALF_LIFE_CALLS / (HALF_LIFE_CALLS + now.saturating_sub(self.tick))
     }
 }
 
@@ -132,25 +143,50 @@ impl Terms {
             _ => found.text,
         };
         if let Some(term) = self.map.get_mut(text) {
-            if term.tick != spot.tick || (spot.voice == Voice::Used && term.uses == 0) {
-                term.count(spot.voice);
+            if spot.voice == Voice::Used && (term.tick != spot.tick || term.uses == 0) {
+                term.uses = term.uses.saturating_add(1);
             }
+            term.hits = term.hits.saturating_add(1);
             term.tick = spot.tick;
             // A file tells more about a name than the command that happened to print it.
             let keeps_file = matches!(
                 (&term.anchor, spot.anchor),
                 (Anchor::File(_), Anchor::Command(_) | Anchor::Talk)
             );
-            if !keeps_file {
-                term.anchor.clone_from(spot.anchor);
+            if !keeps_file && term.anchor != *spot.anchor {
+                let before = std::mem::replace(&mut term.anchor, spot.anchor.clone());
+                self.detach(&before);
+                self.attach(spot.anchor);
             }
             return;
         }
         let anchor = spot.anchor.clone();
-        let mut term = Term { kind: found.kind, anchor, uses: 0, sights: 0, tick: spot.tick };
-        term.count(spot.voice);
+        let uses = u32::from(spot.voice == Voice::Used);
+        let term = Term { kind: found.kind, anchor, uses, hits: 1, tick: spot.tick };
         self.bytes += cost(text);
+        self.attach(&term.anchor);
         self.map.insert(text.into(), term);
+    }
+
+    fn attach(&mut self, anchor: &Anchor) {
+        let Anchor::File(key) = anchor else { return };
+        match self.files.get_mut(key) {
+            Some(terms) => *terms += 1,
+            None => {
+                self.bytes += cost(key);
+                self.files.insert(Arc::clone(key), 1);
+            }
+        }
+    }
+
+    fn detach(&mut self, anchor: &Anchor) {
+        let Anchor::File(key) = anchor else { return };
+        let Some(terms) = self.files.get_mut(key) else { return };
+        *terms -= 1;
+        if *terms == 0 {
+            self.bytes -= cost(key);
+            self.files.remove(key);
+        }
     }
 
     /// Text and term of all, in no order.
@@ -163,27 +199,25 @@ impl Terms {
         self.map.get(text)
     }
 
-    /// Keeps the best. In batches: the sort is shared by as many insertions.
+    /// Forgets the worst. In batches: the sort is shared by as many insertions.
     fn evict(&mut self, now: u64) {
-        let mut ranked: Vec<(u64, &str)> =
-            self.iter().map(|(text, term)| (term.score(now), text)).collect();
-        ranked.sort_unstable_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(b.1)));
-        let mut bytes = 0;
-        let fits = |(_, text): &&(u64, &str)| {
-            bytes += cost(text);
-            bytes <= limits::TERMS_BYTES * 3 / 4
-        };
-        let kept = ranked.iter().take_while(fits).count();
-        let gone: Vec<Box<str>> = ranked[kept..].iter().map(|(_, text)| (*text).into()).collect();
-        for text in gone {
-            self.bytes -= cost(&text);
-            self.map.remove(&text);
+        let mut ranked: Vec<(u64, Box<str>)> =
+            self.map.iter().map(|(text, term)| (term.gain(now), text.clone())).collect();
+        ranked.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| b.1.cmp(&a.1)));
+        for (_, text) in ranked {
+            if self.bytes <= limits::TERMS_BYTES * 3 / 4 {
+                break;
+            }
+            if let Some(term) = self.map.remove(&text) {
+                self.bytes -= cost(&text);
+                self.detach(&term.anchor);
+            }
         }
     }
 }
 
 /// Bytes that a saved term takes besides its text, about.
-const ROW_BYTES: usize = 24;
+const ROW_BYTES: usize = 28;
 
 fn cost(text: &str) -> usize {
     text.len() + ROW_BYTES
@@ -198,7 +232,7 @@ fn below<'a>(path: &'a str, cwd: &str) -> Option<&'a str> {
 #[derive(Serialize, Deserialize)]
 struct Group<T>(Anchor, Vec<Row<T>>);
 
-/// Text, kind, uses, sights, tick.
+/// Text, kind, uses, hits, tick.
 #[derive(Serialize, Deserialize)]
 struct Row<T>(T, TermKind, u32, u32, u64);
 
@@ -206,7 +240,7 @@ impl Serialize for Terms {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut groups: BTreeMap<&Anchor, Vec<Row<&str>>> = BTreeMap::new();
         for (text, term) in self.iter() {
-            let row = Row(text, term.kind, term.uses, term.sights, term.tick);
+            let row = Row(text, term.kind, term.uses, term.hits, term.tick);
             groups.entry(&term.anchor).or_default().push(row);
         }
         serializer.collect_seq(groups.into_iter().map(|(anchor, mut rows)| {
@@ -220,9 +254,10 @@ impl<'de> Deserialize<'de> for Terms {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut terms = Self::default();
         for Group(anchor, rows) in Vec::<Group<Box<str>>>::deserialize(deserializer)? {
-            for Row(text, kind, uses, sights, tick) in rows {
+            for Row(text, kind, uses, hits, tick) in rows {
                 terms.bytes += cost(&text);
-                let term = Term { kind, anchor: anchor.clone(), uses, sights, tick };
+                let term = Term { kind, anchor: anchor.clone(), uses, hits, tick };
+                terms.attach(&anchor);
                 terms.map.insert(text, term);
             }
         }
@@ -259,7 +294,7 @@ mod tests {
         note(&mut terms, "fn parse_header()", &file, Voice::Printed, 1);
         note(&mut terms, "parse_header failed", &Anchor::Command(2), Voice::Printed, 2);
         let term = terms.get("parse_header").cloned();
-        assert_eq!(term.map(|t| (t.anchor, t.sights)), Some((file, 2)));
+        assert_eq!(term.map(|t| (t.anchor, t.hits)), Some((file, 2)));
     }
 
     #[test]

@@ -89,14 +89,16 @@ pub fn render(scene: &Scene<'_>, caps: &ViewCaps, max_tokens: u64) -> String {
     }
     let share = |percent: usize| budget.saturating_mul(percent) / 100;
     let task = share(36).max(TASK_BYTES_MIN).min(draft.room());
-    draft.pack(Section::Task, task, lines::task(scene, task.saturating_sub(Section::TITLE_BYTES)));
-    draft.pack(Section::Changed, share(40), lines::changed(scene));
+    let request = task.saturating_sub(Section::TITLE_BYTES);
+    draft.pack(Section::Task, task, lines::task(scene, request, share(26)));
+    draft.pack(Section::Changed, share(55), lines::changed(scene, share(12)));
     draft.pack(Section::Plan, share(14), lines::plan(scene, caps));
     draft.pack(Section::FactsSuspect, share(6), lines::facts_suspect(scene, caps));
     draft.pack(Section::FactsValid, share(8), lines::facts_valid(scene, caps));
     draft.pack(Section::Decisions, share(8), lines::decisions(scene, caps));
-    draft.pack(Section::Errors, share(8), lines::errors(scene));
-    draft.pack(Section::Recent, share(20), lines::commands(scene, caps));
+    draft.pack(Section::Errors, share(8), lines::errors(scene, (budget / 16).min(560)));
+    let command_bytes = (budget / 40).clamp(88, limits::COMMAND_BYTES / 2);
+    draft.pack(Section::Recent, share(20), lines::commands(scene, caps, command_bytes));
     draft.pack(Section::Earlier, share(6), lines::earlier(scene));
     draft.pack(Section::Words, share(6), lines::words(scene));
     names::fill(&mut draft, scene, caps);

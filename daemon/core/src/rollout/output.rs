@@ -87,6 +87,10 @@ fn number_after(text: &str, label: &str) -> Option<i64> {
 /// vitest, go, mocha, dotnet, node. `None` when no summary is recognised.
 pub fn test_counts(text: &str) -> Option<TestCounts> {
     let tail = crate::text::suffix(text, 16 * 1_024);
+    let words = ["passed", "failed", "Passed", "Failed", "PASSED", "FAILED"];
+    if !words.iter().any(|word| memchr::memmem::find(tail.as_bytes(), word.as_bytes()).is_some()) {
+        return None;
+    }
     let mut total: Option<TestCounts> = None;
     for line in tail.lines() {
         let lower = line.trim().to_ascii_lowercase();
@@ -138,21 +142,36 @@ const ERROR_MARKS: [&str; 14] = [
     "✗",
 ];
 
+/// Marks of lines in which a program itself says that it failed: code that merely speaks of errors,
+/// as a search prints it, has none of them.
+const STRONG_MARKS: [&str; 10] = [
+    "no such file",
+    "command not found",
+    "permission denied",
+    "cannot access",
+    "can't ",
+    "panicked at",
+    "traceback (",
+    "fatal:",
+    "error: ",
+    "error[",
+];
+
 /// The lines of a failed command's output that best say what failed, in order: those with an error
 /// word, else the last ones. At most `lines` lines.
 pub fn failure_lines(text: &str, lines: usize) -> Vec<&str> {
     let tail = crate::text::suffix(text, 8 * 1_024);
     let candidates: Vec<&str> =
         tail.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    let marked: Vec<&str> = candidates
-        .iter()
-        .copied()
-        .filter(|line| {
+    let with = |marks: &[&str]| -> Vec<&str> {
+        let is_marked = |line: &&str| {
             let lower = crate::text::prefix(line, 300).to_ascii_lowercase();
-            ERROR_MARKS.iter().any(|mark| lower.contains(mark))
-        })
-        .take(lines)
-        .collect();
+            marks.iter().any(|mark| lower.contains(mark))
+        };
+        candidates.iter().copied().filter(is_marked).take(lines).collect()
+    };
+    let strong = with(&STRONG_MARKS);
+    let marked = if strong.is_empty() { with(&ERROR_MARKS) } else { strong };
     if marked.is_empty() {
         candidates[candidates.len().saturating_sub(lines)..].to_vec()
     } else {

@@ -12,7 +12,7 @@ pub struct FileOp {
     pub path: String,
     /// What becomes of it.
     pub op: Op,
-    /// Its changed lines and those around them, at most [`CHANGED_BYTES`].
+    /// Its changed lines and those around them, at most 16 KiB.
     pub changed: String,
 }
 

@@ -20,34 +20,64 @@ const NAME_BYTES_MIN: usize = 5;
 pub fn find<'a>(text: &'a str, hyphens: bool, visit: &mut dyn FnMut(Found<'a>)) {
     let bytes = text.as_bytes();
     let mut at = 0;
-    while at < bytes.len() {
-        if bytes[at] == 0x1b {
-            at += escape_sequence(&bytes[at..]);
+    while let Some(&byte) = bytes.get(at) {
+        if is_chunk(byte) {
+            let (length, shape) = measure(&bytes[at..]);
+            // Nearly all of a text is plain words: they are told apart while they are measured.
+            if shape.is_telling() {
+                let word = &text[at..at + length];
+                match shape.classes & (SLASH | MARK) {
+                    0 => plain(word, visit),
+                    _ => chunk(word, hyphens, visit),
+                }
+            }
+            at += length;
             continue;
         }
-        if bytes[at] == b'\\' {
+        at += match byte {
+            b'#' => issue(&text[at..], visit),
+            0x1b => escape_sequence(&bytes[at..]),
             // Text inside text: the letter of an escape belongs to no word.
-            at += if bytes.get(at + 1).is_some_and(|b| b"nrt".contains(b)) { 2 } else { 1 };
-            continue;
-        }
-        if bytes[at] == b'#' {
-            at += issue(&text[at..], visit);
-            continue;
-        }
-        if !is_chunk(bytes[at]) {
-            at += 1;
-            continue;
-        }
-        let length = bytes[at..].iter().position(|b| !is_chunk(*b)).unwrap_or(bytes.len() - at);
-        chunk(&text[at..at + length], hyphens, visit);
-        at += length;
+            b'\\' if bytes.get(at + 1).is_some_and(|b| b"nrt".contains(b)) => 2,
+            _ => 1,
+        };
     }
 }
 
-/// Length of a terminal escape sequence.
-fn escape_sequence(bytes: &[u8]) -> usize {
-    let body = bytes.iter().skip(1).take(16).position(|b| b.is_ascii_alphabetic());
-    body.map_or(1, |length| length + 2)
+/// The classes of a chunk's bytes, and whether it has a hump: a small letter before a capital.
+#[derive(Default)]
+struct Shape {
+    classes: u8,
+    hump: bool,
+}
+
+impl Shape {
+    /// Whether a chunk can be more than a plain word or number.
+    fn is_telling(&self) -> bool {
+        let has_letters = self.classes & (LOWER | UPPER) != 0;
+        has_letters && (self.hump || self.classes & (UNDERSCORE | SLASH | MARK | DIGIT) != 0)
+    }
+}
+
+/// Length and shape of the chunk that `bytes` begins with. A full stop, colon or question mark at
+/// its end is left out.
+fn measure(bytes: &[u8]) -> (usize, Shape) {
+    let mut shape = Shape::default();
+    let mut before = 0;
+    for (at, byte) in bytes.iter().enumerate() {
+        let class = CLASSES[usize::from(*byte)];
+        let ends = class == 0
+            || (matches!(byte, b'.' | b':' | b'?')
+                && at > 0
+                && bytes.get(at + 1).is_none_or(|next| !is_chunk(*next)));
+        if ends {
+            return (at, shape);
+        }
+        shape.classes |= class;
+        shape.hump |= before == LOWER && class == UPPER;
+        before = class;
+    }
+    (bytes.len(), shape)
 }
 
 /// Shows `#123` and returns its length; of anything else the length of the mark alone.
@@ -60,14 +90,52 @@ fn issue<'a>(text: &'a str, visit: &mut dyn FnMut(Found<'a>)) -> usize {
     digits + 1
 }
 
-/// Bytes that can stand inside a path, URL or identifier. All are ASCII, so chunks are cut between
-/// characters.
+/// Length of a terminal escape sequence.
+fn escape_sequence(bytes: &[u8]) -> usize {
+    let body = bytes.iter().skip(1).take(16).position(|b| b.is_ascii_alphabetic());
+    body.map_or(1, |length| length + 2)
+}
+
+const LOWER: u8 = 1;
+const UPPER: u8 = 2;
+const DIGIT: u8 = 4;
+const UNDERSCORE: u8 = 8;
+const SLASH: u8 = 16;
+const MARK: u8 = 32;
+
+/// Class of each byte that can stand inside a path, URL or identifier, 0 for the others. All of them
+/// are ASCII, so chunks are cut between characters.
+const CLASSES: [u8; 256] = classes();
+
+const fn classes() -> [u8; 256] {
+    let mut classes = [0; 256];
+    let mut byte = 0_u8;
+    while byte < 128 {
+        classes[byte as usize] = match byte {
+            b'a'..=b'z' => LOWER,
+            b'A'..=b'Z' => UPPER,
+            b'0'..=b'9' => DIGIT,
+            b'_' => UNDERSCORE,
+            b'/' => SLASH,
+            b'.' | b'-' | b'@' | b'~' | b':' | b'+' | b'%' | b'?' | b'&' => MARK,
+            _ => 0,
+        };
+        byte += 1;
+    }
+    classes
+}
+
 fn is_chunk(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric()
-        || matches!(
-            byte,
-            b'_' | b'/' | b'.' | b'-' | b'@' | b'~' | b':' | b'+' | b'%' | b'?' | b'&'
-        )
+    CLASSES[usize::from(byte)] != 0
+}
+
+/// A chunk of letters, digits and underscores.
+fn plain<'a>(word: &'a str, visit: &mut dyn FnMut(Found<'a>)) {
+    if is_name(word) {
+        visit(Found { text: word, kind: TermKind::Name });
+    } else if is_hash(word) {
+        visit(Found { text: word, kind: TermKind::Id });
+    }
 }
 
 fn chunk<'a>(chunk: &'a str, hyphens: bool, visit: &mut dyn FnMut(Found<'a>)) {
@@ -93,8 +161,7 @@ fn chunk<'a>(chunk: &'a str, hyphens: bool, visit: &mut dyn FnMut(Found<'a>)) {
         }
         return;
     }
-    if crate::rollout::shell::is_path(place) && place.len() >= NAME_BYTES_MIN && is_file_name(place)
-    {
+    if place.len() >= NAME_BYTES_MIN && place.len() <= PATH_BYTES && is_file_name(place) {
         visit(Found { text: place, kind: TermKind::Path });
         return;
     }
@@ -157,18 +224,79 @@ fn has_file_extension(chunk: &str) -> bool {
     })
 }
 
-/// Extensions of files that stand alone, without a folder: `self.len` must not pass for one.
-const EXTENSIONS: [&str; 66] = [
-    "rs", "py", "ts", "tsx", "js", "jsx", "mjs", "cjs", "json", "jsonl", "toml", "yaml", "yml",
-    "md", "mdx", "txt", "lock", "sh", "bash", "zsh", "ps1", "bat", "go", "java", "kt", "kts",
-    "swift", "c", "h", "cc", "cpp", "hpp", "cs", "csproj", "sln", "fs", "vb", "rb", "php", "lua",
-    "zig", "ex", "exs", "erl", "hs", "ml", "scala", "sql", "html", "css", "scss", "vue", "svelte",
-    "xml", "ini", "cfg", "conf", "env", "csv", "tsv", "log", "ipynb", "proto", "graphql", "tf",
-    "png",
-];
-
+/// A file that stands alone, without a folder. Only known extensions: `self.len` must not pass for
+/// one.
 fn is_file_name(word: &str) -> bool {
-    word.rsplit_once('.').is_some_and(|(_, extension)| EXTENSIONS.contains(&extension))
+    let Some((stem, extension)) = word.rsplit_once('.') else { return false };
+    let is_known = matches!(
+        extension,
+        "rs" | "py"
+            | "ts"
+            | "tsx"
+            | "js"
+            | "jsx"
+            | "mjs"
+            | "cjs"
+            | "json"
+            | "jsonl"
+            | "toml"
+            | "yaml"
+            | "yml"
+            | "md"
+            | "mdx"
+            | "txt"
+            | "lock"
+            | "sh"
+            | "bash"
+            | "zsh"
+            | "ps1"
+            | "bat"
+            | "go"
+            | "java"
+            | "kt"
+            | "kts"
+            | "swift"
+            | "c"
+            | "h"
+            | "cc"
+            | "cpp"
+            | "hpp"
+            | "cs"
+            | "csproj"
+            | "sln"
+            | "fs"
+            | "vb"
+            | "rb"
+            | "php"
+            | "lua"
+            | "zig"
+            | "ex"
+            | "exs"
+            | "erl"
+            | "hs"
+            | "ml"
+            | "scala"
+            | "sql"
+            | "html"
+            | "css"
+            | "scss"
+            | "vue"
+            | "svelte"
+            | "xml"
+            | "ini"
+            | "cfg"
+            | "conf"
+            | "env"
+            | "csv"
+            | "tsv"
+            | "log"
+            | "ipynb"
+            | "proto"
+            | "graphql"
+            | "tf"
+            | "png"
+    );
+    is_known && !stem.is_empty() && !stem.contains([':', '?', '&', '%'])
 }
 
 /// snake_case, camelCase, PascalCase of two words, CONSTANT_CASE; no plain word.

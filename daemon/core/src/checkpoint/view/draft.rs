@@ -123,27 +123,29 @@ impl Draft {
         self.lines(section).len() > before
     }
 
-    /// Adds a name to the line of its place; `None` when there is no such line, `Some(false)` when
-    /// it does not fit.
-    pub(super) fn name(&mut self, place: &Place, name: &str) -> Option<bool> {
+    /// Adds a name to the line of its place; false when there is no such line or it does not fit.
+    pub(super) fn name(&mut self, place: &Place, name: &str) -> bool {
         let room = self.room();
         let mut lines = self.sections.iter_mut().flat_map(|(_, lines)| lines.iter_mut());
-        let line = lines.find(|line| line.place.as_ref() == Some(place))?;
+        let Some(line) = lines.find(|line| line.place.as_ref() == Some(place)) else {
+            return false;
+        };
         let separator = if line.names == 0 { ": " } else { ", " };
         let cost = separator.len() + name.len();
         if cost > room {
-            return Some(false);
+            return false;
         }
         line.text.push_str(separator);
         line.text.push_str(name);
         line.names += 1;
         self.used += cost;
-        Some(true)
+        true
     }
 
-    /// Whether the text already holds these words.
-    pub(super) fn holds(&self, words: &str) -> bool {
-        self.sections.iter().flat_map(|(_, lines)| lines).any(|line| line.text.contains(words))
+    /// Whether the text already holds this name, not only as part of a longer one.
+    pub(super) fn holds(&self, name: &str) -> bool {
+        let lines = self.sections.iter().flat_map(|(_, lines)| lines);
+        lines.map(|line| line.text.as_str()).any(|text| holds(text, name))
     }
 
     /// Whether a place has a line.
@@ -183,4 +185,12 @@ impl Draft {
 
 fn title(section: Section) -> &'static str {
     SECTIONS.iter().find(|(s, _)| *s == section).map_or("", |(_, title)| title)
+}
+
+fn holds(text: &str, name: &str) -> bool {
+    let is_word = |b: Option<&u8>| b.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_');
+    memchr::memmem::find_iter(text.as_bytes(), name).any(|at| {
+        let before = at.checked_sub(1).and_then(|at| text.as_bytes().get(at));
+        !is_word(before) && !is_word(text.as_bytes().get(at + name.len()))
+    })
 }

@@ -11,6 +11,9 @@ use super::{HEADER, Scene, ViewCaps};
 use crate::limits;
 use crate::text::{cut, cut_chars, cut_middle, one_line};
 
+/// Bytes of a command shown only to say where names are from.
+const SOURCE_BYTES: usize = 28;
+
 /// The header, most telling form first.
 pub(super) fn header(scene: &Scene<'_>) -> Vec<String> {
     let mut forms = Vec::new();
@@ -25,8 +28,9 @@ pub(super) fn header(scene: &Scene<'_>) -> Vec<String> {
     forms
 }
 
-/// The request being worked on, verbatim up to `bytes`.
-pub(super) fn task(scene: &Scene<'_>, bytes: usize) -> Vec<Line> {
+/// The request being worked on: verbatim up to `bytes`, a longer one without its middle in
+/// `cut_bytes`.
+pub(super) fn task(scene: &Scene<'_>, bytes: usize, cut_bytes: usize) -> Vec<Line> {
     let Some(active) = scene.state.requests.active() else { return Vec::new() };
     let mark = match active.outcome {
         Outcome::Open => "",
@@ -34,8 +38,10 @@ pub(super) fn task(scene: &Scene<'_>, bytes: usize) -> Vec<Line> {
         Outcome::Interrupted => "(interrupted by the user) ",
     };
     let mark = if mark.len() * 3 > bytes { "" } else { mark };
-    let room = bytes.saturating_sub(mark.len() + 2);
-    let text = cut_middle(&active.text, room);
+    let fixed = mark.len() + "- ".len();
+    let is_whole = active.text.len() + fixed <= bytes;
+    let room = if is_whole { bytes } else { bytes.min(cut_bytes) };
+    let text = cut_middle(&active.text, room.saturating_sub(fixed));
     vec![Line::new(0, format!("- {mark}{text}"))]
 }
 
@@ -54,17 +60,21 @@ pub(super) fn earlier(scene: &Scene<'_>) -> Vec<Line> {
     lines
 }
 
-/// Files that were changed, newest first.
-pub(super) fn changed(scene: &Scene<'_>) -> Vec<Line> {
-    let changed = scene.state.files.newest().into_iter().filter(|(_, file)| file.state.is_change());
-    changed
-        .enumerate()
-        .map(|(age, (key, file))| {
-            let text =
-                format!("- {} ({})", shown_path(scene, key, file), file_words(scene, key, file));
+/// Files that were changed, newest first. When their lines would take more than `bytes`, counts and
+/// hashes are left out; what became of each is not.
+pub(super) fn changed(scene: &Scene<'_>, bytes: usize) -> Vec<Line> {
+    let all = scene.state.files.newest();
+    let changed = all.into_iter().filter(|(_, file)| file.state.is_change());
+    let lines = |words: fn(&Scene<'_>, &str, &File) -> String| -> Vec<Line> {
+        let line = |(age, (key, file)): (usize, (&str, &File))| {
+            let text = format!("- {} ({})", shown_path(scene, key, file), words(scene, key, file));
             Line::at(age as u64, Place::File(key.to_owned()), text)
-        })
-        .collect()
+        };
+        changed.clone().enumerate().map(line).collect()
+    };
+    let full = lines(file_words);
+    let is_short = full.iter().map(|line| line.text.len() + 1).sum::<usize>() <= bytes;
+    if is_short { full } else { lines(brief_words) }
 }
 
 /// State, count, hash and standing of a file.
@@ -76,13 +86,20 @@ pub(super) fn file_words(scene: &Scene<'_>, key: &str, file: &File) -> String {
     if let Some(hash) = &file.hash {
         words.push_str(&format!(", hash={}", hash.short()));
     }
+    words + standing_words(scene, key, file)
+}
+
+fn brief_words(scene: &Scene<'_>, key: &str, file: &File) -> String {
+    file.state.word().to_owned() + standing_words(scene, key, file)
+}
+
+fn standing_words(scene: &Scene<'_>, key: &str, file: &File) -> &'static str {
     let expected = file.state != super::super::files::FileState::Deleted;
     match staleness::standing(file.hash.as_ref(), expected, scene.disk.get(key)) {
-        Standing::Changed => words.push_str(", changed on disk since"),
-        Standing::Gone => words.push_str(", gone from disk"),
-        Standing::Unchanged | Standing::Unverified => {}
+        Standing::Changed => ", changed on disk since",
+        Standing::Gone => ", gone from disk",
+        Standing::Unchanged | Standing::Unverified => "",
     }
-    words
 }
 
 /// Plan steps in order; open ones rank before done ones, the last done first.
@@ -195,30 +212,32 @@ fn evidence_words(evidence: &Evidence) -> String {
     format!("{}:{}", evidence.source.word(), cut(&evidence.reference, 80))
 }
 
-/// What failed, newest ranked first; what succeeded since only if nothing else did.
-pub(super) fn errors(scene: &Scene<'_>) -> Vec<Line> {
+/// What failed, newest ranked first, `bytes` at most each; what succeeded since only if nothing else
+/// did.
+pub(super) fn errors(scene: &Scene<'_>, bytes: usize) -> Vec<Line> {
     let failures = scene.state.errors.iter().rev();
     let mut lines: Vec<Line> = failures
         .enumerate()
         .filter(|(age, failure)| !failure.resolved || *age == 0)
         .map(|(age, failure)| {
             let fixed = if failure.resolved { " (has worked since)" } else { "" };
-            let what = cut(&failure.what, 160);
-            Line::new(age as u64, format!("- {what}{fixed}: {}", one_line(&failure.text)))
+            let what = cut(&failure.what, bytes / 3);
+            let text = format!("- {what}{fixed}: {}", one_line(&failure.text));
+            Line::new(age as u64, cut(&text, bytes).into_owned())
         })
         .collect();
     lines.reverse();
     lines
 }
 
-/// Commands that did something, by how likely they run again.
-pub(super) fn commands(scene: &Scene<'_>, caps: &ViewCaps) -> Vec<Line> {
+/// Commands that did something, by how likely they run again, /// cut to `bytes` each.
+pub(super) fn commands(scene: &Scene<'_>, caps: &ViewCaps, bytes: usize) -> Vec<Line> {
     let doing = scene.state.commands.newest().filter(|command| !command.is_look);
     doing
         .take(caps.max_recent_artifacts)
         .map(|command| {
             let rank = u64::MAX - command_score(command, scene.state.seq);
-            Line::at(rank, Place::Command(command.seq), command_line(scene, command))
+            Line::at(rank, Place::Command(command.seq), command_line(scene, command, bytes))
         })
         .collect()
 }
@@ -229,17 +248,42 @@ pub(super) fn command_score(command: &Command, now: u64) -> u64 {
     weight * 1_000_000 / (60 + now.saturating_sub(command.seq))
 }
 
-/// Files whose written path another file shares: only their whole path tells them apart.
+/// The path as seen from the thread's folder, which the header names.
 pub(super) fn shown_path<'a>(scene: &Scene<'a>, key: &'a str, file: &'a File) -> &'a str {
     let cwd = scene.state.cwd.as_deref();
-    let is_ambiguous =
+    let is_elsewhere =
         !file.path.starts_with('/') && super::super::files::key(&file.path, cwd) != key;
-    if is_ambiguous { key } else { &file.path }
+    below_cwd(scene, if is_elsewhere { key } else { &file.path })
+}
+
+/// A path without the thread's folder, when it is below it.
+pub(super) fn below_cwd<'a>(scene: &Scene<'a>, path: &'a str) -> &'a str {
+    let cwd = scene.state.cwd.as_deref();
+    let rest = cwd.and_then(|cwd| path.strip_prefix(cwd)?.strip_prefix('/'));
+    rest.filter(|rest| !rest.is_empty()).unwrap_or(path)
+}
+
+/// A file that was not changed.
+pub(super) fn file_line(scene: &Scene<'_>, key: &str, file: &File) -> Line {
+    let text =
+        format!("- file: {} ({})", shown_path(scene, key, file), file_words(scene, key, file));
+    Line::at(0, Place::File(key.to_owned()), text)
+}
+
+/// Says where names are from when the command itself has no line.
+pub(super) fn source_of(scene: &Scene<'_>, seq: u64) -> String {
+    match scene.state.commands.newest().find(|command| command.seq == seq) {
+        Some(command) => {
+            let line = one_line(script_head(scene, &command.text));
+            format!("- from `{}`", cut(&line, SOURCE_BYTES))
+        }
+        None => format!("- from #{seq}"),
+    }
 }
 
 /// A command and how it ended. Entering the thread's own folder first is left out, and so is the
 /// body of a heredoc: the file it wrote has a line of its own.
-pub(super) fn command_line(scene: &Scene<'_>, command: &Command) -> String {
+pub(super) fn command_line(scene: &Scene<'_>, command: &Command, bytes: usize) -> String {
     let mut words = command.outcome.words();
     if let Some(tests) = command.tests {
         words.push_str(&format!(", {} passed {} failed", tests.passed, tests.failed));
@@ -248,7 +292,7 @@ pub(super) fn command_line(scene: &Scene<'_>, command: &Command) -> String {
         words.push_str(&format!(", {}x", command.runs));
     }
     let line = one_line(script_head(scene, &command.text));
-    let line = cut(&line, limits::COMMAND_BYTES / 2);
+    let line = cut(&line, bytes);
     match words.trim_start_matches(", ") {
         "" => format!("- cmd: {line}"),
         words => format!("- cmd: {line} ({words})"),

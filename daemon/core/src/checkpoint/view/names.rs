@@ -1,127 +1,202 @@
 //! Fills what is left of a view with files and names in play, best first.
+//!
+//! Each candidate has a *gain*, the chance that the agent needs it next, and a cost in bytes. Names
+//! stand on the line of their file or command, so a line and its best names are offered together,
+//! as many of them as make the offer best; the other names follow one by one. Offers are taken by
+//! gain per byte until the budget is used.
+
+use std::collections::{BTreeMap, HashSet};
 
 use super::super::files::{File, FileState};
 use super::super::terms::{Anchor, Term, TermKind};
 use super::draft::{Draft, Line, Place, Section};
 use super::{Scene, ViewCaps, lines};
-use crate::text::{cut, one_line};
 
-/// A file or a name that may be added.
-enum Candidate<'a> {
-    File(&'a str, &'a File),
-    Term(&'a str, &'a Term),
+/// Offers that may not fit before filling ends: the rest are worse, and small ones still fit.
+const MISSES_MAX: usize = 48;
+
+/// Bytes between names on a line.
+const SEPARATOR_BYTES: usize = 2;
+
+/// A line that does not stand yet, and names for it.
+struct Group<'a> {
+    place: Place,
+    /// `None` when the draft has it.
+    line: Option<Line>,
+    /// Chance that the line itself is needed, in millionths.
+    gain: u64,
+    names: Vec<Name<'a>>,
 }
 
-/// Candidates that may not fit before filling ends: the rest are worse, and small ones still fit.
-const MISSES_MAX: usize = 24;
+struct Name<'a> {
+    text: &'a str,
+    gain: u64,
+}
 
-/// Bytes of a command shown only to say where names are from.
-const SOURCE_BYTES: usize = 28;
+/// The next thing that may be added: a group's line with its first `names`, or one name more.
+struct Offer {
+    density: u64,
+    group: usize,
+    first: usize,
+    names: usize,
+}
 
 /// Adds files and names until the budget is used.
 pub(super) fn fill(draft: &mut Draft, scene: &Scene<'_>, caps: &ViewCaps) {
+    let mut groups = groups(draft, scene);
+    let mut offers = Vec::new();
+    for (index, group) in groups.iter_mut().enumerate() {
+        group.names.sort_by(|a, b| b.density().cmp(&a.density()).then_with(|| a.text.cmp(b.text)));
+        offer(index, group, &mut offers);
+    }
+    // Stable: groups come in the order of their places.
+    offers.sort_by_key(|offer| std::cmp::Reverse(offer.density));
     let mut misses = 0;
     let mut artifacts = draft.lines(Section::Recent).len();
-    for candidate in ranked(scene) {
-        let added = match candidate {
-            Candidate::File(key, file) => {
-                let place = Place::File(key.to_owned());
-                if draft.has(&place) || artifacts >= caps.max_recent_artifacts {
-                    continue;
-                }
-                let added = draft.push(Section::Recent, file_line(scene, key, file));
-                artifacts += usize::from(added);
-                added
+    for offer in offers {
+        let group = &mut groups[offer.group];
+        if group.line.is_some() {
+            let has_room = artifacts < caps.max_recent_artifacts;
+            if !has_room || offer.first > 0 || !open(draft, group, offer.names) {
+                misses += usize::from(has_room);
+                continue;
             }
-            Candidate::Term(text, term) => {
-                if draft.holds(text) || is_known_file(scene, text, term) {
-                    continue;
-                }
-                term_added(draft, scene, text, term)
-            }
-        };
-        if !added {
-            misses += 1;
-            if misses > MISSES_MAX || draft.room() < 8 {
-                break;
-            }
+            artifacts += 1;
+        }
+        for name in &group.names[offer.first..offer.first + offer.names] {
+            let missed = !draft.holds(name.text) && !draft.name(&group.place, name.text);
+            misses += usize::from(missed);
+        }
+        if misses > MISSES_MAX || draft.room() < 8 {
+            break;
         }
     }
 }
 
-/// Whether a path is one of the files that compete for a line of their own.
-fn is_known_file(scene: &Scene<'_>, text: &str, term: &Term) -> bool {
-    term.kind == TermKind::Path
-        && scene.state.files.find(text, scene.state.cwd.as_deref()).is_some()
+/// Adds a group's line. One that only says where names are from enters with a name that is new, or
+/// not at all.
+fn open(draft: &mut Draft, group: &mut Group<'_>, names: usize) -> bool {
+    let Some(line) = group.line.clone() else { return true };
+    if group.gain == 0 {
+        let new = group.names[..names].iter().find(|name| !draft.holds(name.text));
+        let Some(new) = new else { return false };
+        if line.text.len() + new.text.len() + 4 > draft.room() {
+            return false;
+        }
+    }
+    let is_open = draft.push(Section::Recent, line);
+    if is_open {
+        group.line = None;
+    }
+    is_open
 }
 
-fn ranked<'a>(scene: &Scene<'a>) -> Vec<Candidate<'a>> {
-    let now = scene.state.seq;
-    let files = scene.state.files.iter().filter(|(_, file)| !file.state.is_change());
-    let mut all: Vec<(u64, &str, Candidate<'a>)> =
-        files.map(|(key, file)| (file_score(file, now), key, Candidate::File(key, file))).collect();
-    let terms = scene.state.terms.iter();
-    all.extend(
-        terms
-            .map(|(text, term)| (term.score(scene.state.calls), text, Candidate::Term(text, term))),
-    );
-    all.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(b.1)));
-    all.into_iter().map(|(_, _, candidate)| candidate).collect()
+impl Name<'_> {
+    fn density(&self) -> u64 {
+        self.gain * 16 / (self.text.len() + SEPARATOR_BYTES) as u64
+    }
 }
 
-fn file_score(file: &File, now: u64) -> u64 {
-    let weight = match file.state {
-        FileState::Named => 4,
-        FileState::Searched => 6,
-        _ => 10 + 3 * u64::from(file.reads.min(5)),
-    };
-    weight * 1_000_000 / (60 + now.saturating_sub(file.seq))
+/// Offers of one group. A line is offered with as many names as make the offer densest.
+fn offer(index: usize, group: &Group<'_>, offers: &mut Vec<Offer>) {
+    let mut first = 0;
+    if let Some(line) = &group.line {
+        let (mut gain, mut cost) = (group.gain, line.text.len() as u64 + 1);
+        let mut best = Offer { density: gain * 16 / cost, group: index, first: 0, names: 0 };
+        for (count, name) in group.names.iter().enumerate() {
+            gain += name.gain;
+            cost += (name.text.len() + SEPARATOR_BYTES) as u64;
+            let density = gain * 16 / cost;
+            if density > best.density {
+                best.density = density;
+                best.names = count + 1;
+            }
+        }
+        first = best.names;
+        offers.push(best);
+    }
+    for (at, name) in group.names.iter().enumerate().skip(first) {
+        offers.push(Offer { density: name.density(), group: index, first: at, names: 1 });
+    }
 }
 
-fn file_line(scene: &Scene<'_>, key: &str, file: &File) -> Line {
-    let text = format!(
-        "- file: {} ({})",
-        lines::shown_path(scene, key, file),
-        lines::file_words(scene, key, file)
-    );
-    Line::at(0, Place::File(key.to_owned()), text)
+/// Every file that has no line, and every name by its place.
+fn groups<'a>(draft: &Draft, scene: &Scene<'a>) -> Vec<Group<'a>> {
+    let mut by_place: BTreeMap<Place, Group<'a>> = BTreeMap::new();
+    let mut paths = HashSet::new();
+    for (key, file) in scene.state.files.iter() {
+        paths.insert(lines::shown_path(scene, key, file));
+        if !file.state.is_change() {
+            let place = Place::File(key.to_owned());
+            let gain = file_gain(file, scene.state.calls_since(file.seq));
+            let line = Some(lines::file_line(scene, key, file));
+            by_place.insert(place.clone(), Group { place, line, gain, names: Vec::new() });
+        }
+    }
+    for (text, term) in scene.state.terms.iter() {
+        if term.kind == TermKind::Path && paths.contains(text) {
+            continue;
+        }
+        let place = place_of(&term.anchor);
+        let group = by_place.entry(place.clone()).or_insert_with(|| {
+            let line = (!draft.has(&place)).then(|| source_line(scene, &place));
+            Group { place, line, gain: 0, names: Vec::new() }
+        });
+        group.names.push(Name { text, gain: term_gain(scene, term) });
+    }
+    for group in by_place.values_mut() {
+        let crowd = group.names.len() as u64;
+        for name in &mut group.names {
+            name.gain = name.gain * CROWD / (CROWD + crowd);
+        }
+    }
+    by_place.into_values().collect()
 }
 
-fn term_added(draft: &mut Draft, scene: &Scene<'_>, text: &str, term: &Term) -> bool {
-    let place = match &term.anchor {
+fn place_of(anchor: &Anchor) -> Place {
+    match anchor {
         Anchor::File(key) => Place::File(key.to_string()),
         Anchor::Command(seq) => Place::Command(*seq),
         Anchor::Talk => Place::Talk,
-    };
-    if let Some(added) = draft.name(&place, text) {
-        return added;
     }
-    let line = match &place {
-        Place::File(key) => match scene.state.files.get(key) {
-            Some(file) => file_line(scene, key, file),
-            None => Line::at(0, place.clone(), format!("- file: {key}")),
-        },
-        Place::Command(seq) => source_line(scene, *seq),
-        Place::Talk => Line::at(0, Place::Talk, "- mentioned".to_owned()),
-    };
-    if line.text.contains(text) {
-        return draft.push(Section::Recent, line);
-    }
-    // The line alone would say nothing: it enters only if the name fits too.
-    line.text.len() + text.len() + 4 <= draft.room()
-        && draft.push(Section::Recent, line)
-        && draft.name(&place, text).unwrap_or(false)
 }
 
-/// Says where names are from when the command itself has no line.
-fn source_line(scene: &Scene<'_>, seq: u64) -> Line {
-    let command = scene.state.commands.newest().find(|command| command.seq == seq);
-    let text = match command {
-        Some(command) => format!(
-            "- from `{}`",
-            cut(&one_line(lines::script_head(scene, &command.text)), SOURCE_BYTES)
-        ),
-        None => format!("- from #{seq}"),
+/// Names at one place that halve the chance of each.
+const CROWD: u64 = 64;
+
+/// Chance that a file is needed next, in millionths.
+fn file_gain(file: &File, age: u64) -> u64 {
+    let base = match file.state {
+        FileState::Named => 120_000,
+        FileState::Searched => 50_000,
+        _ => 250_000 + 60_000 * u64::from(file.reads.saturating_sub(1).min(4)),
     };
-    Line::at(0, Place::Command(seq), text)
+    base * 8 / (8 + age)
+}
+
+/// Chance that a name is needed next, in millionths. Names of a new file are needed more: the work
+/// is there, and nothing else names them.
+fn term_gain(scene: &Scene<'_>, term: &Term) -> u64 {
+    let gain = term.gain(scene.state.calls);
+    match &term.anchor {
+        Anchor::File(key)
+            if scene.state.files.get(key).map(|file| file.state) == Some(FileState::Created) =>
+        {
+            gain * 2
+        }
+        _ => gain,
+    }
+}
+
+/// Says where names are from when their place has no line of its own.
+fn source_line(scene: &Scene<'_>, place: &Place) -> Line {
+    let text = match place {
+        Place::File(key) => match scene.state.files.get(key) {
+            Some(file) => return lines::file_line(scene, key, file),
+            None => format!("- file: {}", lines::below_cwd(scene, key)),
+        },
+        Place::Command(seq) => lines::source_of(scene, *seq),
+        Place::Talk => "- mentioned".to_owned(),
+    };
+    Line::at(0, place.clone(), text)
 }

@@ -67,30 +67,6 @@ fn view(state: &Checkpoint, max_tokens: u64) -> String {
 }
 
 #[test]
-fn a_small_session_reads_like_this() {
-    let expected = "\
-[SESSION_CHECKPOINT v1]
-cwd=/w
-[PLAN]
-- [x] Read (id=1)
-- [ ] Fix types (id=2, in progress)
-[CHANGED_FILES]
-- src/fetch.rs (edited): fetch_retry, FetchResult, fetch_once
-- tests/retry.rs (created, hash=d3c1e1ee0c5d)
-[RECENT_ARTIFACTS]
-- cmd: cargo test (exit 101, 3 passed 1 failed)
-[ERRORS]
-- cargo test: error[E0308]: mismatched types test result: FAILED. 3 passed; 1 failed
-[TASK]
-- Add a retry to the fetcher.
-Keep the API stable.
-";
-    let text = view(&session(), 1_000);
-    let hash = crate::digest::ContentHash::of(b"mod x;\n");
-    assert_eq!(text, expected.replace("d3c1e1ee0c5d", hash.short()));
-}
-
-#[test]
 fn the_budget_holds_at_every_size() {
     let mut state = session();
     let mut reducer = Reducer::default();

@@ -1,0 +1,44 @@
+//! Real transcripts, when a folder of them is named by `LONGHAUL_CORPUS`.
+
+use std::path::{Path, PathBuf};
+
+use longhaul_core::checkpoint::view::ViewCaps;
+use longhaul_core::fold::{Fold, Source};
+use longhaul_core::tokens;
+
+use crate::session::{push, view};
+
+fn transcripts(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            transcripts(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "jsonl") {
+            found.push(path);
+        }
+    }
+}
+
+#[test]
+fn real_transcripts_fold_the_same_in_parts() {
+    let Some(folder) = std::env::var_os("LONGHAUL_CORPUS") else { return };
+    let mut files = Vec::new();
+    transcripts(Path::new(&folder), &mut files);
+    for file in files {
+        let bytes = std::fs::read(&file).unwrap();
+        let (mut whole, mut parts) = (Fold::new(Source::Codex), Fold::new(Source::Codex));
+        for (at, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
+            push(&mut whole, line);
+            push(&mut parts, line);
+            if at % 37 == 11 {
+                parts = Fold::load(&parts.save()).unwrap();
+            }
+        }
+        assert!(whole.save() == parts.save(), "{}", file.display());
+        assert!(whole.save().len() <= 256 * 1_024, "{}", file.display());
+        for budget in [100, 1_000, 4_000] {
+            let text = view(&whole, &ViewCaps::default(), budget);
+            assert!(tokens::of_text(&text) <= budget, "{}", file.display());
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! The view of one session, to the byte. `UPDATE_GOLDEN=1` writes what is rendered now.
+
+use longhaul_core::checkpoint::view::ViewCaps;
+
+use crate::session::{everything, fold, view};
+
+fn check(name: &str, text: &str) {
+    let path = format!("{}/tests/golden/{name}.txt", env!("CARGO_MANIFEST_DIR"));
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(&path, text).unwrap();
+    }
+    assert_eq!(text, std::fs::read_to_string(&path).unwrap_or_default(), "{path}");
+}
+
+#[test]
+fn views_read_like_this() {
+    let fold = fold(&everything());
+    check("view_1000", &view(&fold, &ViewCaps::default(), 1_000));
+    check("view_150", &view(&fold, &ViewCaps::default(), 150));
+}
+
+#[test]
+fn caps_bound_their_lists() {
+    let fold = fold(&everything());
+    let caps = ViewCaps {
+        max_open_plan_steps: 1,
+        max_done_plan_steps: 0,
+        max_recent_artifacts: 1,
+        max_value_chars: 8,
+        ..ViewCaps::default()
+    };
+    let text = view(&fold, &caps, 4_000);
+    check("view_capped", &text);
+    let section = text.split("[RECENT_ARTIFACTS]\n").nth(1).unwrap();
+    let artifacts = section.lines().take_while(|line| line.starts_with("- ")).count();
+    assert_eq!(artifacts, 1);
+}

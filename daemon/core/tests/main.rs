@@ -1,0 +1,9 @@
+//! The one integration test binary of the core: what must hold for any transcript.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod bounds;
+mod corpus;
+mod golden;
+mod properties;
+mod secrets;
+mod session;

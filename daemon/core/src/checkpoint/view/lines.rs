@@ -11,6 +11,9 @@ use super::{HEADER, Scene, ViewCaps};
 use crate::limits;
 use crate::text::{cut, cut_chars, cut_middle, one_line};
 
+/// Bytes of an error's line from which it carries a handle: that of a view of 2,000 tokens.
+const HANDLE_BYTES_MIN: usize = 500;
+
 /// Bytes of a command shown only to say where names are from.
 const SOURCE_BYTES: usize = 28;
 
@@ -222,7 +225,12 @@ pub(super) fn errors(scene: &Scene<'_>, bytes: usize) -> Vec<Line> {
         .map(|(age, failure)| {
             let fixed = if failure.resolved { " (has worked since)" } else { "" };
             let what = cut(&failure.what, bytes / 3);
-            let text = format!("- {what}{fixed}: {}", one_line(&failure.text));
+            // The thread stands in the header: `<thread>#<seq>` gives all that was printed.
+            let handle = match bytes {
+                HANDLE_BYTES_MIN.. => format!(" #{}", failure.seq),
+                _ => String::new(),
+            };
+            let text = format!("- {what}{handle}{fixed}: {}", one_line(&failure.text));
             Line::new(age as u64, cut(&text, bytes).into_owned())
         })
         .collect();

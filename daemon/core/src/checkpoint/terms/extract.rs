@@ -224,79 +224,22 @@ fn has_file_extension(chunk: &str) -> bool {
     })
 }
 
-/// A file that stands alone, without a folder. Only known extensions: `self.len` must not pass for
+/// Extensions of files that stand alone, without a folder, in order: `self.len` must not pass for
 /// one.
+const EXTENSIONS: [&str; 66] = [
+    "bash", "bat", "c", "cc", "cfg", "cjs", "conf", "cpp", "cs", "csproj", "css", "csv", "env",
+    "erl", "ex", "exs", "fs", "go", "graphql", "h", "hpp", "hs", "html", "ini", "ipynb", "java",
+    "js", "json", "jsonl", "jsx", "kt", "kts", "lock", "log", "lua", "md", "mdx", "mjs", "ml",
+    "php", "png", "proto", "ps1", "py", "rb", "rs", "scala", "scss", "sh", "sln", "sql", "svelte",
+    "swift", "tf", "toml", "ts", "tsv", "tsx", "txt", "vb", "vue", "xml", "yaml", "yml", "zig",
+    "zsh",
+];
+
 fn is_file_name(word: &str) -> bool {
     let Some((stem, extension)) = word.rsplit_once('.') else { return false };
-    let is_known = matches!(
-        extension,
-        "rs" | "py"
-            | "ts"
-            | "tsx"
-            | "js"
-            | "jsx"
-            | "mjs"
-            | "cjs"
-            | "json"
-            | "jsonl"
-            | "toml"
-            | "yaml"
-            | "yml"
-            | "md"
-            | "mdx"
-            | "txt"
-            | "lock"
-            | "sh"
-            | "bash"
-            | "zsh"
-            | "ps1"
-            | "bat"
-            | "go"
-            | "java"
-            | "kt"
-            | "kts"
-            | "swift"
-            | "c"
-            | "h"
-            | "cc"
-            | "cpp"
-            | "hpp"
-            | "cs"
-            | "csproj"
-            | "sln"
-            | "fs"
-            | "vb"
-            | "rb"
-            | "php"
-            | "lua"
-            | "zig"
-            | "ex"
-            | "exs"
-            | "erl"
-            | "hs"
-            | "ml"
-            | "scala"
-            | "sql"
-            | "html"
-            | "css"
-            | "scss"
-            | "vue"
-            | "svelte"
-            | "xml"
-            | "ini"
-            | "cfg"
-            | "conf"
-            | "env"
-            | "csv"
-            | "tsv"
-            | "log"
-            | "ipynb"
-            | "proto"
-            | "graphql"
-            | "tf"
-            | "png"
-    );
-    is_known && !stem.is_empty() && !stem.contains([':', '?', '&', '%'])
+    !stem.is_empty()
+        && EXTENSIONS.binary_search(&extension).is_ok()
+        && !stem.contains([':', '?', '&', '%'])
 }
 
 /// snake_case, camelCase, PascalCase of two words, CONSTANT_CASE; no plain word.

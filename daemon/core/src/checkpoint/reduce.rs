@@ -67,7 +67,7 @@ struct TurnStart {
 }
 
 /// Bytes of a tool's output searched for names.
-const OUTPUT_BYTES: usize = 256 * 1_024;
+const OUTPUT_BYTES: usize = 24 * 1_024;
 
 /// Bytes of a message searched for names.
 const TALK_BYTES: usize = 8 * 1_024;

@@ -262,11 +262,11 @@ impl Fold {
 
     fn item(&mut self, place: Place, at: At, item: &Item<'_>, tokens: u64) -> Option<ItemRow> {
         let state = &mut self.checkpoint;
-        let mut row = Row { kind: ItemKind::Other, words: "", call_id: None };
+        let mut row = Row::new(ItemKind::Other, "");
         match item {
             Item::Message { role: Role::User, text, .. } => {
                 let begins_turn = self.reducer.user(state, at, text);
-                row = Row { kind: ItemKind::Context, words: text, call_id: None };
+                row = Row::new(ItemKind::Context, text);
                 if begins_turn {
                     row.kind = ItemKind::UserMessage;
                     self.visible.begin_turn(place.line, tokens);
@@ -277,23 +277,23 @@ impl Fold {
             }
             Item::Message { role: Role::Assistant, text, .. } => {
                 self.reducer.assistant(state, at, text);
-                row = Row { kind: ItemKind::AssistantMessage, words: text, call_id: None };
+                row = Row::new(ItemKind::AssistantMessage, text);
             }
             Item::Message { role: Role::Developer, text, .. } => {
-                row = Row { kind: ItemKind::Context, words: text, call_id: None };
+                row = Row::new(ItemKind::Context, text);
             }
             Item::Reasoning { .. } => row.kind = ItemKind::Reasoning,
             Item::Call(call) => {
-                self.reducer.call(state, at, call);
-                row = Row {
-                    kind: ItemKind::ToolCall,
-                    words: &call.arguments,
-                    call_id: Some(&call.call_id),
-                };
+                let shown = self.reducer.call(state, at, call);
+                row = Row::new(ItemKind::ToolCall, &call.arguments);
+                row.call_id = Some(&call.call_id);
+                row.shown = shown;
             }
             Item::Output { call_id, text, .. } => {
-                self.reducer.answer(state, at, call_id, text);
-                row = Row { kind: ItemKind::ToolOutput, words: text, call_id: Some(call_id) };
+                let shown = self.reducer.answer(state, at, call_id, text);
+                row = Row::new(ItemKind::ToolOutput, text);
+                row.call_id = Some(call_id);
+                row.shown = shown;
             }
             Item::Opaque { .. } => row.kind = ItemKind::Compaction,
             Item::Other { text } => row.words = text,
@@ -320,7 +320,7 @@ impl Fold {
             tokens::of_text(&compacted.message),
         );
         self.head.tokens = self.visible.tokens();
-        let row = Row { kind: ItemKind::Compaction, words: &compacted.message, call_id: None };
+        let row = Row::new(ItemKind::Compaction, &compacted.message);
         row.index(place, tokens::of_bytes(place.bytes))
     }
 }
@@ -330,15 +330,23 @@ struct Row<'a> {
     kind: ItemKind,
     words: &'a str,
     call_id: Option<&'a str>,
+    /// The beginning of the words where the reducer has redacted it already.
+    shown: Option<String>,
 }
 
-impl Row<'_> {
+impl<'a> Row<'a> {
+    fn new(kind: ItemKind, words: &'a str) -> Self {
+        Self { kind, words, call_id: None, shown: None }
+    }
+
     /// The digest is set once for the whole line.
     fn index(self, place: Place, tokens: u64) -> ItemRow {
-        let window = text::prefix(self.words, limits::EXCERPT_WINDOW_BYTES);
-        let redacted = redact::redact(window);
-        let head = text::prefix(&redacted.text, limits::EXCERPT_BYTES * 4);
-        let excerpt = text::cut(&text::one_line(head), limits::EXCERPT_BYTES).into_owned();
+        let head = self.shown.unwrap_or_else(|| {
+            let window = text::prefix(self.words, limits::EXCERPT_WINDOW_BYTES);
+            let redacted = redact::redact(window);
+            text::prefix(&redacted.text, limits::EXCERPT_BYTES * 4).to_owned()
+        });
+        let excerpt = text::cut(&text::one_line(&head), limits::EXCERPT_BYTES).into_owned();
         ItemRow {
             seq: place.line,
             offset: place.offset,

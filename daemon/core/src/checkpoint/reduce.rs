@@ -135,8 +135,8 @@ impl Reducer {
         note(state, &redacted.text, &Anchor::Talk, Voice::Used);
     }
 
-    /// A call is made.
-    pub fn call(&mut self, state: &mut Checkpoint, at: At, call: &Call<'_>) {
+    /// A call is made. Returns what it is, in redacted words, where it has any.
+    pub fn call(&mut self, state: &mut Checkpoint, at: At, call: &Call<'_>) -> Option<String> {
         state.requests.reopen();
         state.calls += 1;
         let (what, kind) = match tool::interpret(call) {
@@ -144,7 +144,8 @@ impl Reducer {
             Action::Patch(ops) => self.patch(state, ops),
             Action::Plan(steps) => {
                 state.plan.replace(at.seq, steps);
-                return self.settle(&call.call_id);
+                self.settle(&call.call_id);
+                return None;
             }
             Action::View { path } => {
                 self.touch(state, at, Touching::of(&path, FileState::Read));
@@ -165,6 +166,7 @@ impl Reducer {
         };
         let call_id = short_id(&call.call_id).to_owned();
         let what = redact(text::prefix(&what, limits::COMMAND_BYTES / 2)).text.into_owned();
+        let shown = what.clone();
         self.pending.push_back(Pending { call_id, seq: at.seq, what, kind });
         let files = |pending: &Pending| match &pending.kind {
             PendingKind::Patch { ops } => ops.len(),
@@ -176,16 +178,21 @@ impl Reducer {
         {
             self.pending.pop_front();
         }
+        Some(shown)
     }
 
-    /// A call is answered.
-    pub fn answer(&mut self, state: &mut Checkpoint, at: At, call_id: &str, raw: &str) {
+    /// A call is answered. Returns the redacted beginning of what was printed; `None` for an answer
+    /// to a call that nobody made or that was made too long ago.
+    pub fn answer(
+        &mut self,
+        state: &mut Checkpoint,
+        at: At,
+        call_id: &str,
+        raw: &str,
+    ) -> Option<String> {
         let call_id = short_id(call_id);
-        let Some(index) = self.pending.iter().rposition(|pending| pending.call_id == call_id)
-        else {
-            return;
-        };
-        let Some(pending) = self.pending.remove(index) else { return };
+        let index = self.pending.iter().rposition(|pending| pending.call_id == call_id)?;
+        let pending = self.pending.remove(index)?;
         self.settle(call_id);
         let answer = output::read(raw);
         let outcome = match (answer.refused, answer.running, answer.exit_code) {
@@ -219,6 +226,7 @@ impl Reducer {
                 note(state, &printed.text, &Anchor::Command(pending.seq), Voice::Printed);
             }
         }
+        Some(text::prefix(&printed.text, limits::EXCERPT_BYTES * 4).to_owned())
     }
 
     /// The harness reports changed files: those of a pending call, or of code no call shows.

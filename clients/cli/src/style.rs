@@ -80,10 +80,13 @@ impl Style {
 
     /// How long ago a moment was.
     pub(crate) fn ago(&self, at_ms: i64) -> String {
-        match u64::try_from(self.now_ms.saturating_sub(at_ms)) {
-            Ok(0..1_000) => "now".to_owned(),
-            Ok(elapsed_ms) => format!("{} ago", duration(elapsed_ms)),
-            Err(_) => "in the future".to_owned(),
+        // The daemon may have looked at the clock a moment after this program did.
+        match self.now_ms.saturating_sub(at_ms) {
+            -2_000..1_000 => "now".to_owned(),
+            elapsed_ms => match u64::try_from(elapsed_ms) {
+                Ok(elapsed_ms) => format!("{} ago", duration(elapsed_ms)),
+                Err(_) => "in the future".to_owned(),
+            },
         }
     }
 
@@ -156,6 +159,7 @@ pub(crate) mod tests {
         assert_eq!(style.ago(style.now_ms - 300_000), "5 min ago");
         assert_eq!(style.ago(style.now_ms), "now");
         assert_eq!(style.ago(style.now_ms + 60_000), "in the future");
+        assert_eq!(style.ago(style.now_ms + 500), "now");
         assert_eq!(style.path("/home/user/a/b"), "~/a/b");
         assert_eq!(style.path("/home/user2/a"), "/home/user2/a");
     }

@@ -93,7 +93,7 @@ pub fn uses(command: &Command) -> Vec<(Use, String)> {
             () if is_move && last => Use::Written,
             () if is_move => Use::Removed,
             () if matches!(program, "cp" | "install") && !last => Use::Read,
-            () if matches!(program, "echo" | "printf") => continue,
+            () if matches!(program, "echo" | "printf") || is_revision(program, path) => continue,
             () => kind,
         };
         uses.push((kind, (*path).to_owned()));
@@ -110,7 +110,8 @@ pub fn is_path(word: &str) -> bool {
         && word.len() <= crate::limits::PATH_BYTES
         && !word.starts_with('-')
         && !word.contains("://")
-        && !word.starts_with('$')
+        && !word.starts_with(['$', '='])
+        && !word.starts_with("/dev/")
         && word.chars().all(plain)
         && (is_nested(word) || has_extension(word))
 }
@@ -126,8 +127,19 @@ fn operands<'a>(program: &str, arguments: &[&'a str]) -> Vec<&'a str> {
     operands
 }
 
+/// Whether a redirection names a file: not a device, another stream, or a variable whose value only
+/// the shell knew.
 fn is_file(path: &str) -> bool {
-    !path.starts_with("/dev/") && !path.starts_with('&') && path.len() <= crate::limits::PATH_BYTES
+    !path.starts_with("/dev/")
+        && !path.starts_with(['&', '$'])
+        && path.len() <= crate::limits::PATH_BYTES
+}
+
+/// Whether a word with a slash is a branch or a revision of git rather than a place on disk.
+fn is_revision(program: &str, word: &str) -> bool {
+    program == "git"
+        && (word.contains("..")
+            || ["origin/", "upstream/", "refs/"].iter().any(|p| word.starts_with(p)))
 }
 
 fn is_nested(word: &str) -> bool {

@@ -28,6 +28,7 @@ fn reads_searches_and_writes_are_told_apart() {
 fn data_is_not_taken_for_paths() {
     expect("git commit -m 'touch src/a.rs and b/c.rs too'", &[]);
     expect("echo src/a.rs", &[]);
+    expect("git log origin/main..HEAD && cat x > \"$BODY\" 2>/dev/null", &[]);
     expect(
         "cat <<'EOF' > out.txt\nrm -rf /important/dir\nEOF\nls docs/",
         &[(Use::Written, "out.txt"), (Use::Searched, "docs/")],

@@ -20,7 +20,7 @@ use super::Checkpoint;
 use super::semantic::Semantics;
 use super::staleness::Disk;
 use crate::{limits, tokens};
-use draft::{Draft, Section};
+use draft::{Draft, Line, Section};
 
 pub use lines::dependency_holds;
 
@@ -91,7 +91,7 @@ pub fn render(scene: &Scene<'_>, caps: &ViewCaps, max_tokens: u64) -> String {
     let task = share(36).max(TASK_BYTES_MIN).min(draft.room());
     let request = task.saturating_sub(Section::TITLE_BYTES);
     draft.pack(Section::Task, task, lines::task(scene, request, share(26)));
-    draft.pack(Section::Changed, share(55), lines::changed(scene, share(12)));
+    pack_changed(&mut draft, lines::changed(scene, share(12)), (share(55), share(80)));
     draft.pack(Section::Plan, share(14), lines::plan(scene, caps));
     draft.pack(Section::FactsSuspect, share(6), lines::facts_suspect(scene, caps));
     draft.pack(Section::FactsValid, share(8), lines::facts_valid(scene, caps));
@@ -103,6 +103,25 @@ pub fn render(scene: &Scene<'_>, caps: &ViewCaps, max_tokens: u64) -> String {
     draft.pack(Section::Words, share(6), lines::words(scene));
     names::fill(&mut draft, scene, caps);
     draft.render()
+}
+
+/// Packs the changed files within the first share, or within the second when the first is too small
+/// for all: nothing else in a view is missed as much. Files that still do not fit are counted.
+fn pack_changed(draft: &mut Draft, mut lines: Vec<Line>, shares: (usize, usize)) {
+    let needed: usize = lines.iter().map(|line| line.text.len() + 1).sum();
+    let title = "[CHANGED_FILES]\n".len();
+    let share = if needed + title <= shares.0 { shares.0 } else { shares.1 }.min(draft.room());
+    if needed + title > share {
+        let (total, mut left) = (lines.len(), share.saturating_sub(title + lines::MORE_BYTES));
+        lines.retain(|line| {
+            let fits = line.text.len() < left;
+            left = left.saturating_sub(if fits { line.text.len() + 1 } else { left });
+            fits
+        });
+        let more = total - lines.len();
+        lines.push(lines::more_changed(more));
+    }
+    draft.pack(Section::Changed, share, lines);
 }
 
 #[cfg(test)]

@@ -80,6 +80,14 @@ pub(super) fn changed(scene: &Scene<'_>, bytes: usize) -> Vec<Line> {
     if is_short { full } else { lines(brief_words) }
 }
 
+/// Bytes that the line of [`more_changed`] takes at most.
+pub(super) const MORE_BYTES: usize = 64;
+
+/// Stands for changed files that have no room.
+pub(super) fn more_changed(files: usize) -> Line {
+    Line::new(0, format!("- {files} more changed before these; checkpoint/get lists them"))
+}
+
 /// State, count, hash and standing of a file.
 pub(super) fn file_words(scene: &Scene<'_>, key: &str, file: &File) -> String {
     let mut words = file.state.word().to_owned();

@@ -77,3 +77,30 @@ fn the_budget_holds_at_every_size() {
         assert!(max_tokens < 40 || text.contains("[TASK]"), "{max_tokens}: {text}");
     }
 }
+
+#[test]
+fn changed_files_without_room_are_counted() {
+    let mut state = session();
+    let mut reducer = Reducer::default();
+    for n in 0..200 {
+        let patch = format!(
+            "*** Begin Patch\n*** Update File: src/part_{n}/module_{n}.rs\n@@\n+x\n*** End Patch"
+        );
+        call(
+            &mut state,
+            &mut reducer,
+            20 + 2 * n,
+            ("apply_patch", &patch),
+            "Exit code: 0\nOutput:\nSuccess.",
+        );
+    }
+    let text = view(&state, 1_000);
+    let (changed, _) = text.split_once("[RECENT_ARTIFACTS]").unwrap();
+    let is_listed = |line: &&str| line.contains("(edited") || line.contains("(created");
+    let listed = changed.lines().filter(is_listed).count();
+    let more = text.lines().find_map(|line| line.strip_prefix("- ")?.split_once(" more changed"));
+    let more: usize = more.unwrap().0.parse().unwrap();
+    assert_eq!(listed + more, 202, "{text}");
+    assert!(listed > 60, "{listed}");
+    assert!(view(&state, 10_000).lines().filter(|line| line.contains("(edited")).count() >= 200);
+}

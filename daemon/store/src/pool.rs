@@ -24,6 +24,14 @@ const READERS: u32 = 2;
 /// what the cache would add beyond that is the kernel's anyway.
 const CACHE_KIB: u32 = 1_024;
 
+/// Pages of the log (4 KiB each) before it is written into the database. That write waits for the
+/// disk, and whoever commits then waits with it: rarer, it does not show in the 99th percentile of a
+/// compaction.
+///
+/// # Source
+/// Measured: at SQLite's own 1,000 pages one of some fifty recorded compactions waited 10–20 ms.
+const WAL_PAGES_PER_CHECKPOINT: u32 = 6_000;
+
 /// Bytes the write-ahead log keeps on disk between checkpoints.
 const WAL_BYTES_KEPT: u32 = 4 << 20;
 
@@ -97,6 +105,7 @@ fn settings(path: &Path) -> SqliteConnectOptions {
         .busy_timeout(Duration::from_millis(BUSY_TIMEOUT_MS))
         .pragma("cache_size", format!("-{CACHE_KIB}"))
         .pragma("mmap_size", "0")
+        .pragma("wal_autocheckpoint", WAL_PAGES_PER_CHECKPOINT.to_string())
         .pragma("journal_size_limit", WAL_BYTES_KEPT.to_string())
         .statement_cache_capacity(32)
 }

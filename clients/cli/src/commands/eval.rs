@@ -49,7 +49,7 @@ masked outputs (all but the newest 10 tool outputs left out), calls only (no too
 
 Examples:
   longhaul eval                                   your 50 newest Codex sessions
-  longhaul eval --budgets 500,1000 ~/work/sessions
+  longhaul eval --budgets 500,1000 ~/old-sessions
   longhaul eval --json | jq '.rows[] | select(.view == \"longhaul\")'")]
 pub(crate) struct EvalArgs {
     /// Transcripts, or folders of them [default: the sessions in $CODEX_HOME or ~/.codex]

@@ -57,24 +57,39 @@ pub(super) fn payload<'a>(scanned: &Scanned<'_>, line: &'a str) -> Option<&'a st
 pub(super) fn is_passed(scanned: &Scanned<'_>, line: &[u8]) -> bool {
     line.ends_with(b"}")
         && match scanned.kind {
-            "event_msg" => matches!(
-                scanned.payload_kind,
-                "token_count"
-                    | "agent_message"
-                    | "agent_reasoning"
-                    | "agent_reasoning_raw_content"
-                    | "user_message"
-                    | "context_compacted"
-                    | "task_started"
-                    | "turn_started"
-                    | "mcp_tool_call_end"
-                    | "web_search_end"
-                    | "view_image_tool_call"
-                    | "thread_settings_applied"
-            ),
+            "event_msg" => is_passed_event(scanned.payload_kind),
             "token_usage_record" | "world_state" | "retained_context" => true,
             _ => false,
         }
+}
+
+/// Whether events of this kind hold nothing, whatever their payload.
+pub(super) fn is_passed_event(kind: &str) -> bool {
+    matches!(
+        kind,
+        "token_count"
+            | "agent_message"
+            | "agent_reasoning"
+            | "agent_reasoning_raw_content"
+            | "user_message"
+            | "context_compacted"
+            | "task_started"
+            | "turn_started"
+            | "mcp_tool_call_end"
+            | "web_search_end"
+            | "view_image_tool_call"
+            | "image_generation_end"
+            | "thread_settings_applied"
+            | "entered_review_mode"
+            | "exited_review_mode"
+            | "error"
+            | "collab_waiting_end"
+            | "collab_agent_spawn_end"
+            | "collab_agent_interaction_end"
+            | "guardian_assessment"
+            | "thread_goal_updated"
+            | "sub_agent_activity"
+    )
 }
 
 /// Takes an unescaped string up to its closing quote.

@@ -57,7 +57,9 @@ pub fn write(folder: &Path, id: &str, lines: &[String]) -> Result<(), ServiceErr
             file.write_all(b"\n")?;
         }
         file.sync_data()?;
-        fs::rename(&fresh, &path)
+        fs::rename(&fresh, &path)?;
+        // The record that names the file may reach the disk before the file's name does.
+        fs::File::open(folder)?.sync_all()
     })();
     written.map_err(|error: io::Error| ServiceError::file(&path, error))
 }
@@ -123,7 +125,8 @@ fn prune(folder: &Path) -> io::Result<()> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
-        let meta = entry.metadata()?;
+        // Another compaction may finish or prune at the same time.
+        let Some(meta) = unless_gone(entry.metadata())? else { continue };
         files.push((meta.modified()?, entry.path(), meta.len()));
     }
     files.sort_by_key(|file| std::cmp::Reverse(file.0));
@@ -131,10 +134,17 @@ fn prune(folder: &Path) -> io::Result<()> {
     for (index, (_, path, size)) in files.into_iter().enumerate() {
         bytes += size;
         if index + 1 >= FILES_MAX || bytes > BYTES_MAX {
-            fs::remove_file(path)?;
+            unless_gone(fs::remove_file(path))?;
         }
     }
     Ok(())
+}
+
+fn unless_gone<T>(result: io::Result<T>) -> io::Result<Option<T>> {
+    match result {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        result => result.map(Some),
+    }
 }
 
 #[cfg(test)]
@@ -155,6 +165,22 @@ mod tests {
             std::os::unix::fs::MetadataExt::mode(&fs::metadata(path).unwrap()) & 0o777
         };
         assert_eq!((mode(&folder), mode(&folder.join("cmp_1.jsonl"))), (0o700, 0o600));
+    }
+
+    #[test]
+    fn histories_stored_at_the_same_time_do_not_hinder_each_other() {
+        let temp = tempfile::tempdir().unwrap();
+        let folder = &temp.path().join("preimages");
+        std::thread::scope(|scope| {
+            for writer in 0..8 {
+                scope.spawn(move || {
+                    for n in 0..40 {
+                        write(folder, &format!("cmp_{writer}-{n}"), &["{}".into()]).unwrap();
+                    }
+                });
+            }
+        });
+        assert_eq!(fs::read_dir(folder).unwrap().count(), 320);
     }
 
     #[test]

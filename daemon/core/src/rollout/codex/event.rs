@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::super::patch::{FileOp, Op};
-use super::super::{Body, shell};
+use super::super::{Body, scan, shell};
 use super::Text;
 
 #[derive(Deserialize)]
@@ -60,28 +60,7 @@ pub(super) fn read(payload: &str) -> Option<Body<'_>> {
         }
         "exec_command_end" => command_done(call_id, event.command.as_ref(), event.exit_code),
         "item_completed" => event.item.map_or(Body::Passed, completed),
-        "token_count"
-        | "agent_message"
-        | "agent_reasoning"
-        | "agent_reasoning_raw_content"
-        | "user_message"
-        | "context_compacted"
-        | "task_started"
-        | "turn_started"
-        | "mcp_tool_call_end"
-        | "web_search_end"
-        | "view_image_tool_call"
-        | "image_generation_end"
-        | "thread_settings_applied"
-        | "entered_review_mode"
-        | "exited_review_mode"
-        | "error"
-        | "collab_waiting_end"
-        | "collab_agent_spawn_end"
-        | "collab_agent_interaction_end"
-        | "guardian_assessment"
-        | "thread_goal_updated"
-        | "sub_agent_activity" => Body::Passed,
+        kind if scan::is_passed_event(kind) => Body::Passed,
         _ => Body::Unknown,
     })
 }

@@ -17,6 +17,7 @@ pub mod digest;
 pub mod fold;
 pub mod item;
 pub mod limits;
+pub mod model;
 pub mod redact;
 pub mod rollout;
 pub mod text;

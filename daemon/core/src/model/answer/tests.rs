@@ -1,0 +1,192 @@
+use serde_json::json;
+
+use super::super::turns::tests::raw;
+use super::super::{Ask, Schema};
+use super::*;
+
+const ASK: Ask<'_> = Ask {
+    model: "m",
+    instructions: "be brief",
+    input: &[],
+    schema: None,
+    effort: None,
+    max_output_tokens: 100,
+};
+
+fn stream(events: &[Value]) -> Vec<u8> {
+    let mut out = Vec::new();
+    for event in events {
+        out.extend(format!("event: x\ndata: {event}\n\n").into_bytes());
+    }
+    out
+}
+
+fn read(wire: Wire, bytes: &[u8]) -> Result<Answer, Fault> {
+    let mut reader = AnswerReader::new(wire);
+    for piece in bytes.chunks(7) {
+        if reader.push(piece) {
+            break;
+        }
+    }
+    reader.finish()
+}
+
+fn responses_events() -> Vec<Value> {
+    vec![
+        json!({"type":"response.created","response":{"id":"r"}}),
+        json!({"type":"response.output_text.delta","delta":"he"}),
+        json!({"type":"response.output_item.done","item":{"type":"message","role":"assistant","content":[{"type":"output_text","text":"hello"}]}}),
+        json!({"type":"response.completed","response":{"id":"r","usage":{"input_tokens":9,"input_tokens_details":{"cached_tokens":4},"output_tokens":2}}}),
+    ]
+}
+
+fn chat_events() -> Vec<Value> {
+    vec![
+        json!({"choices":[{"delta":{"role":"assistant","content":"hel"}}]}),
+        json!({"choices":[{"delta":{"content":"lo"},"finish_reason":null}]}),
+        json!({"choices":[{"delta":{},"finish_reason":"stop"}]}),
+        json!({"choices":[],"usage":{"prompt_tokens":9,"prompt_tokens_details":{"cached_tokens":4},"completion_tokens":2}}),
+    ]
+}
+
+fn messages_events() -> Vec<Value> {
+    vec![
+        json!({"type":"message_start","message":{"usage":{"input_tokens":5,"cache_read_input_tokens":4,"output_tokens":1}}}),
+        json!({"type":"content_block_delta","delta":{"type":"text_delta","text":"hello"}}),
+        json!({"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":2}}),
+        json!({"type":"message_stop"}),
+    ]
+}
+
+fn all() -> [(Wire, Vec<Value>); 3] {
+    [
+        (Wire::Responses, responses_events()),
+        (Wire::Chat, chat_events()),
+        (Wire::Messages, messages_events()),
+    ]
+}
+
+#[test]
+fn each_form_gives_words_and_cost() {
+    for (wire, events) in all() {
+        let answer = read(wire, &stream(&events)).unwrap();
+        assert_eq!(answer.text, "hello", "{wire:?}");
+        assert_eq!(answer.usage, Usage { input: 9, cached_input: 4, output: 2 }, "{wire:?}");
+    }
+}
+
+#[test]
+fn a_stream_cut_after_any_event_is_told_from_a_whole_one() {
+    for (wire, events) in all() {
+        // In the Chat form the answer is whole with its reason to finish; the cost may be missing.
+        let needed = events.iter().position(|event| match wire {
+            Wire::Chat => event["choices"][0]["finish_reason"].is_string(),
+            _ => event["type"] == "response.completed" || event["type"] == "message_stop",
+        });
+        for kept in 0..events.len() {
+            let result = read(wire, &stream(&events[..kept]));
+            let kind = result.map(|_| ()).map_err(|fault| fault.kind);
+            let whole = needed.is_some_and(|needed| kept > needed);
+            let expected = if whole { Ok(()) } else { Err(FaultKind::StreamCut) };
+            assert_eq!(kind, expected, "{wire:?} after {kept} events");
+        }
+    }
+}
+
+#[test]
+fn failures_inside_a_stream_are_named() {
+    let check = |wire, event: Value, kind| {
+        assert_eq!(
+            read(wire, &stream(std::slice::from_ref(&event))).unwrap_err().kind,
+            kind,
+            "{event}"
+        );
+    };
+    check(
+        Wire::Responses,
+        json!({"type":"response.failed","response":{"status":"failed","error":{"code":"context_length_exceeded","message":"too long"}}}),
+        FaultKind::ContextOverflow,
+    );
+    check(
+        Wire::Responses,
+        json!({"type":"response.incomplete","response":{"status":"incomplete","incomplete_details":{"reason":"max_output_tokens"}}}),
+        FaultKind::Incomplete,
+    );
+    check(
+        Wire::Responses,
+        json!({"type":"error","code":"rate_limit_exceeded","message":"slow down"}),
+        FaultKind::RateLimited,
+    );
+    check(Wire::Chat, json!({"error":{"message":"boom"}}), FaultKind::Unavailable);
+    check(
+        Wire::Chat,
+        json!({"choices":[{"delta":{"content":"x"},"finish_reason":"length"}]}),
+        FaultKind::Incomplete,
+    );
+    check(
+        Wire::Messages,
+        json!({"type":"error","error":{"type":"overloaded_error","message":"busy"}}),
+        FaultKind::Unavailable,
+    );
+    assert_eq!(read(Wire::Chat, b"data: {\"choi\n\n").unwrap_err().kind, FaultKind::Unreadable);
+    assert_eq!(read(Wire::Chat, b"").unwrap_err().kind, FaultKind::StreamCut);
+}
+
+#[test]
+fn an_answer_in_one_piece_reads_the_same() {
+    let bodies = [
+        (
+            Wire::Responses,
+            json!({"status":"completed","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"hello"}]}],"usage":{"input_tokens":9,"output_tokens":2}}),
+        ),
+        (
+            Wire::Chat,
+            json!({"choices":[{"message":{"content":"hello"},"finish_reason":"stop"}],"usage":{"prompt_tokens":9,"completion_tokens":2}}),
+        ),
+        (
+            Wire::Messages,
+            json!({"content":[{"type":"text","text":"hello"}],"stop_reason":"end_turn","usage":{"input_tokens":9,"output_tokens":2}}),
+        ),
+    ];
+    for (wire, body) in bodies {
+        let answer = AnswerReader::whole(wire, body.to_string().as_bytes()).unwrap();
+        assert_eq!((answer.text.as_str(), answer.usage.total()), ("hello", 11), "{wire:?}");
+        let fault = AnswerReader::whole(wire, b"[]").unwrap_err();
+        assert!(matches!(fault.kind, FaultKind::Unreadable | FaultKind::StreamCut), "{wire:?}");
+    }
+}
+
+#[test]
+fn requests_have_the_form_of_their_provider() {
+    let items = raw(&[
+        json!({"type":"message","role":"user","content":[{"type":"input_text","text":"go"}]}),
+    ]);
+    let schema = Schema { name: "out".into(), schema: json!({"type":"object"}) };
+    let ask = Ask { input: &items, schema: Some(&schema), effort: Some("low"), ..ASK };
+    let body = |wire: Wire| serde_json::from_slice::<Value>(&wire.body(&ask)).unwrap();
+    let responses = body(Wire::Responses);
+    assert_eq!(responses["input"][0]["content"][0]["text"], "go");
+    assert_eq!(responses["store"], false);
+    assert_eq!(responses["text"]["format"]["name"], "out");
+    assert_eq!(responses["reasoning"]["effort"], "low");
+    let chat = body(Wire::Chat);
+    assert_eq!(chat["messages"][0], json!({"role":"system","content":"be brief"}));
+    assert_eq!(chat["messages"][1], json!({"role":"user","content":"go"}));
+    assert_eq!(chat["response_format"]["json_schema"]["strict"], true);
+    let messages = body(Wire::Messages);
+    assert_eq!(messages["system"], "be brief");
+    assert_eq!(messages["tool_choice"]["name"], "out");
+}
+
+#[test]
+fn items_pass_through_byte_for_byte() {
+    let odd = r#"{ "type":"message",  "role":"user","content":[{"text":"\u0041 1.0e5","type":"input_text"}], "z":1.50 }"#;
+    let items = vec![RawValue::from_string(odd.to_owned()).unwrap()];
+    let sent = Wire::Responses.body(&Ask { input: &items, ..ASK });
+    assert!(String::from_utf8(sent).unwrap().contains(odd));
+    let event = format!(
+        "data: {{\"type\":\"response.output_item.done\",\"item\":{odd}}}\n\ndata: {{\"type\":\"response.completed\",\"response\":{{}}}}\n\n"
+    );
+    let answer = read(Wire::Responses, event.as_bytes()).unwrap();
+    assert_eq!(answer.items[0].get(), odd);
+}

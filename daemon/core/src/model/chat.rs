@@ -1,0 +1,81 @@
+//! Chat Completions, as OpenAI, Ollama, LM Studio, vLLM and llama.cpp speak it.
+
+use serde_json::{Value, json};
+
+use super::answer::{Step, Usage, count};
+use super::turns::{self, Speaker};
+use super::{Ask, Fault, FaultKind};
+
+pub(super) fn body(ask: &Ask<'_>) -> Vec<u8> {
+    let mut messages = Vec::new();
+    if !ask.instructions.is_empty() {
+        messages.push(json!({ "role": "system", "content": ask.instructions }));
+    }
+    for turn in turns::of(ask.input) {
+        let role = if turn.speaker == Speaker::User { "user" } else { "assistant" };
+        messages.push(json!({ "role": role, "content": turn.text }));
+    }
+    let mut body = json!({
+        "model": ask.model,
+        "messages": messages,
+        "stream": true,
+        "stream_options": { "include_usage": true },
+        "max_tokens": ask.max_output_tokens,
+    });
+    if let Some(schema) = ask.schema {
+        body["response_format"] = json!({ "type": "json_schema", "json_schema": {
+            "name": schema.name, "schema": schema.schema, "strict": true,
+        } });
+    }
+    if let Some(effort) = ask.effort {
+        body["reasoning_effort"] = json!(effort);
+    }
+    body.to_string().into_bytes()
+}
+
+pub(super) fn event(event: &Value, show: &mut dyn FnMut(Step)) {
+    if event.get("error").is_some_and(|error| !error.is_null()) {
+        show(Step::Failed(Fault::of_error(&event["error"])));
+        return;
+    }
+    choice(event, "delta", show);
+    show(Step::Cost(usage(&event["usage"])));
+}
+
+/// An answer in one piece.
+pub(super) fn whole(body: &Value, show: &mut dyn FnMut(Step)) {
+    show(Step::Cost(usage(&body["usage"])));
+    choice(body, "message", show);
+    if body.pointer("/choices/0").is_some() {
+        show(Step::Done);
+    } else {
+        show(Step::Failed(Fault::new(FaultKind::Unreadable, "the answer holds no choice")));
+    }
+}
+
+/// The first choice. Its end is not the stream's: the cost comes after it, then `[DONE]`. A server
+/// that ends the stream without `[DONE]` has said all the same that the answer is whole.
+fn choice(event: &Value, part: &str, show: &mut dyn FnMut(Step)) {
+    let choice = &event["choices"][0];
+    if let Some(words) = choice[part]["content"].as_str() {
+        show(Step::Words(words.to_owned()));
+    }
+    match choice["finish_reason"].as_str() {
+        Some("length") => {
+            show(Step::Failed(Fault::new(FaultKind::Incomplete, "the answer reached its bound")));
+        }
+        Some("content_filter") => {
+            show(Step::Failed(Fault::new(FaultKind::Incomplete, "the answer was filtered")));
+        }
+        Some(_) => show(Step::Whole),
+        None => {}
+    }
+}
+
+fn usage(usage: &Value) -> Usage {
+    Usage {
+        input: count(usage, "/prompt_tokens"),
+        cached_input: count(usage, "/prompt_tokens_details/cached_tokens"),
+        output: count(usage, "/completion_tokens"),
+    }
+}

@@ -1,0 +1,269 @@
+//! Why a model did not answer, and what that means for the next try.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Kinds of failure. Their names are stable: they stand in a compaction's ladder and in job errors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FaultKind {
+    /// Nobody answers at the address.
+    Unreachable,
+    /// The stream ended before the answer did.
+    StreamCut,
+    /// No answer in the time allowed.
+    Timeout,
+    /// Too many requests or tokens a minute.
+    RateLimited,
+    /// The account has no money or quota left.
+    QuotaExceeded,
+    /// The input is larger than the model's window.
+    ContextOverflow,
+    /// The key is missing, wrong or not allowed this.
+    Unauthorized,
+    /// The provider has no such endpoint or model.
+    NotFound,
+    /// The provider is overloaded or broken (5xx).
+    Unavailable,
+    /// The provider refused the request for what is in it.
+    Refused,
+    /// The answer cannot be read.
+    Unreadable,
+    /// The answer is over the bound.
+    AnswerTooLarge,
+    /// The answer stopped at its bound of tokens or was filtered.
+    Incomplete,
+    /// The caller took the request back.
+    Cancelled,
+    /// A budget of the configuration is spent.
+    BudgetSpent,
+}
+
+impl FaultKind {
+    /// Stable name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Unreachable => "unreachable",
+            Self::StreamCut => "stream_cut",
+            Self::Timeout => "timeout",
+            Self::RateLimited => "rate_limited",
+            Self::QuotaExceeded => "quota_exceeded",
+            Self::ContextOverflow => "context_overflow",
+            Self::Unauthorized => "unauthorized",
+            Self::NotFound => "not_found",
+            Self::Unavailable => "unavailable",
+            Self::Refused => "refused",
+            Self::Unreadable => "unreadable",
+            Self::AnswerTooLarge => "answer_too_large",
+            Self::Incomplete => "incomplete",
+            Self::Cancelled => "cancelled",
+            Self::BudgetSpent => "budget_spent",
+        }
+    }
+
+    /// Whether the same request may succeed a little later.
+    #[must_use]
+    pub fn is_transient(self) -> bool {
+        matches!(self, Self::Unreachable | Self::StreamCut | Self::RateLimited | Self::Unavailable)
+    }
+}
+
+/// A failure: its kind, the provider's words (bounded), and when it may be tried again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fault {
+    /// What kind.
+    pub kind: FaultKind,
+    /// In words, at most [`DETAIL_BYTES`]; never a key, never text of a history.
+    pub detail: String,
+    /// Milliseconds the provider asks to be left alone.
+    pub retry_after_ms: Option<u64>,
+}
+
+/// Bytes of a fault's words.
+pub const DETAIL_BYTES: usize = 300;
+
+impl Fault {
+    /// A failure in words.
+    #[must_use]
+    pub fn new(kind: FaultKind, detail: &str) -> Self {
+        let clean = crate::redact::redact(detail).text;
+        let line = crate::text::one_line(&clean);
+        let detail = crate::text::cut(&line, DETAIL_BYTES).into_owned();
+        Self { kind, detail, retry_after_ms: None }
+    }
+
+    /// The failure an HTTP answer tells: by its status, and where that is not enough by the error's
+    /// code and words. `retry_after` is the header's value, in seconds.
+    ///
+    /// # Source
+    /// Codes of the three providers' error tables; overflow is also told by words, since servers of
+    /// the Chat form have no common code for it.
+    #[must_use]
+    pub fn of_status(status: u16, retry_after: Option<&str>, body: &[u8]) -> Self {
+        let error = serde_json::from_slice::<Value>(body).unwrap_or_default();
+        let (code, words) = said(&error);
+        let words = words.unwrap_or("the provider gave no reason");
+        let kind = kind_of(status, code.unwrap_or_default(), words);
+        let mut fault = Self::new(kind, &format!("HTTP {status}: {words}"));
+        fault.retry_after_ms = retry_after.and_then(seconds_to_ms);
+        fault
+    }
+
+    /// The failure that an error object inside a stream tells.
+    #[must_use]
+    pub fn of_error(error: &Value) -> Self {
+        let (code, words) = said(error);
+        let code = code.unwrap_or_default();
+        let words = words.unwrap_or("the provider gave no reason");
+        let kind = kind_of(status_of(code), code, words);
+        Self::new(kind, words)
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.kind.name(), self.detail)
+    }
+}
+
+impl std::error::Error for Fault {}
+
+/// Code and words of an error, wherever a provider puts them.
+fn said(error: &Value) -> (Option<&str>, Option<&str>) {
+    let inner = error.get("error").unwrap_or(error);
+    let text = |key: &str| inner.get(key).and_then(Value::as_str);
+    let code = text("code").or_else(|| text("type"));
+    (code, text("message").or_else(|| inner.as_str()))
+}
+
+/// The HTTP status that fits the code of an error inside a stream.
+fn status_of(code: &str) -> u16 {
+    match code {
+        "rate_limit_exceeded" | "rate_limit_error" => 429,
+        "authentication_error" | "permission_error" | "invalid_api_key" => 401,
+        "not_found_error" | "model_not_found" => 404,
+        "invalid_request_error" | "invalid_prompt" => 400,
+        _ => 500,
+    }
+}
+
+fn kind_of(status: u16, code: &str, words: &str) -> FaultKind {
+    if is_overflow(code, words) && status != 429 {
+        return FaultKind::ContextOverflow;
+    }
+    match status {
+        429 if code == "insufficient_quota" => FaultKind::QuotaExceeded,
+        402 => FaultKind::QuotaExceeded,
+        429 => FaultKind::RateLimited,
+        401 | 403 => FaultKind::Unauthorized,
+        404 | 405 => FaultKind::NotFound,
+        413 => FaultKind::ContextOverflow,
+        408 | 425 | 500.. => FaultKind::Unavailable,
+        _ => FaultKind::Refused,
+    }
+}
+
+fn is_overflow(code: &str, words: &str) -> bool {
+    const CODES: [&str; 3] =
+        ["context_length_exceeded", "context_window_exceeded", "exceed_context_size_error"];
+    const WORDS: [&str; 6] = [
+        "context length",
+        "context window",
+        "maximum context",
+        "prompt is too long",
+        "input is too long",
+        "exceeds the available context",
+    ];
+    let words = words.to_ascii_lowercase();
+    CODES.contains(&code) || WORDS.iter().any(|phrase| words.contains(phrase))
+}
+
+/// Milliseconds of a `Retry-After` in seconds; a date counts as unsaid.
+fn seconds_to_ms(text: &str) -> Option<u64> {
+    let seconds: f64 = text.trim().parse().ok()?;
+    let bounded = seconds.clamp(0.0, 86_400.0) * 1_000.0;
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bounded above")]
+    (seconds.is_finite()).then_some(bounded as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_are_told_apart_by_status_code_and_words() {
+        let check = |status, body: &str, kind| {
+            let fault = Fault::of_status(status, None, body.as_bytes());
+            assert_eq!(fault.kind, kind, "{status} {body}");
+        };
+        check(
+            429,
+            r#"{"error":{"code":"rate_limit_exceeded","message":"slow"}}"#,
+            FaultKind::RateLimited,
+        );
+        check(
+            429,
+            r#"{"error":{"code":"insufficient_quota","message":"pay"}}"#,
+            FaultKind::QuotaExceeded,
+        );
+        check(
+            429,
+            r#"{"error":{"message":"tokens per min, context length"}}"#,
+            FaultKind::RateLimited,
+        );
+        check(
+            400,
+            r#"{"error":{"code":"context_length_exceeded","message":"no"}}"#,
+            FaultKind::ContextOverflow,
+        );
+        check(
+            400,
+            r#"{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 9 > 5"}}"#,
+            FaultKind::ContextOverflow,
+        );
+        check(
+            400,
+            r#"{"error":"the request exceeds the available context size"}"#,
+            FaultKind::ContextOverflow,
+        );
+        check(400, r#"{"error":{"message":"bad field"}}"#, FaultKind::Refused);
+        check(401, "", FaultKind::Unauthorized);
+        check(404, "<html>", FaultKind::NotFound);
+        check(413, "", FaultKind::ContextOverflow);
+        check(500, "oops", FaultKind::Unavailable);
+        check(
+            529,
+            r#"{"type":"error","error":{"type":"overloaded_error"}}"#,
+            FaultKind::Unavailable,
+        );
+    }
+
+    #[test]
+    fn a_provider_says_how_long_to_wait() {
+        for (header, expected) in [
+            ("2", Some(2_000)),
+            ("0.5", Some(500)),
+            ("1e99", Some(86_400_000)),
+            ("soon", None),
+            ("NaN", None),
+        ] {
+            assert_eq!(
+                Fault::of_status(429, Some(header), b"").retry_after_ms,
+                expected,
+                "{header}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_key_that_a_provider_repeats_is_not_kept() {
+        let words = "Incorrect API key provided: sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD";
+        let fault =
+            Fault::of_error(&serde_json::json!({"code": "invalid_api_key", "message": words}));
+        assert_eq!(fault.kind, FaultKind::Unauthorized);
+        assert!(!fault.detail.contains("abcdefghij"), "{}", fault.detail);
+    }
+}

@@ -1,0 +1,93 @@
+//! Anthropic's Messages API.
+
+use serde_json::{Value, json};
+
+use super::answer::{Step, Usage, count};
+use super::turns::{self, Speaker};
+use super::{Ask, Fault, FaultKind};
+
+pub(super) fn body(ask: &Ask<'_>) -> Vec<u8> {
+    let messages: Vec<Value> = turns::of(ask.input)
+        .into_iter()
+        .map(|turn| {
+            let role = if turn.speaker == Speaker::User { "user" } else { "assistant" };
+            json!({ "role": role, "content": turn.text })
+        })
+        .collect();
+    let mut body = json!({
+        "model": ask.model,
+        "messages": messages,
+        "stream": true,
+        "max_tokens": ask.max_output_tokens,
+    });
+    if !ask.instructions.is_empty() {
+        body["system"] = json!(ask.instructions);
+    }
+    // A tool that must be called is the form of structured output that every version of the API has.
+    if let Some(schema) = ask.schema {
+        body["tools"] = json!([{ "name": schema.name, "input_schema": schema.schema }]);
+        body["tool_choice"] = json!({ "type": "tool", "name": schema.name });
+    }
+    body.to_string().into_bytes()
+}
+
+pub(super) fn event(event: &Value, show: &mut dyn FnMut(Step)) {
+    match event["type"].as_str().unwrap_or_default() {
+        "message_start" => show(Step::Cost(usage(&event["message"]["usage"]))),
+        "content_block_delta" => {
+            let delta = &event["delta"];
+            let words = delta["text"].as_str().or_else(|| delta["partial_json"].as_str());
+            show(Step::Words(words.unwrap_or_default().to_owned()));
+        }
+        "message_delta" => {
+            show(Step::Cost(usage(&event["usage"])));
+            stopped(event["delta"]["stop_reason"].as_str(), show);
+        }
+        "message_stop" => show(Step::Done),
+        "error" => show(Step::Failed(Fault::of_error(&event["error"]))),
+        _ => {}
+    }
+}
+
+/// An answer in one piece.
+pub(super) fn whole(body: &Value, show: &mut dyn FnMut(Step)) {
+    show(Step::Cost(usage(&body["usage"])));
+    for block in body["content"].as_array().into_iter().flatten() {
+        match block["type"].as_str() {
+            Some("text") => show(Step::Words(block["text"].as_str().unwrap_or_default().into())),
+            Some("tool_use") => show(Step::Words(block["input"].to_string())),
+            _ => {}
+        }
+    }
+    stopped(body["stop_reason"].as_str(), show);
+    if body["content"].is_array() {
+        show(Step::Done);
+    } else {
+        show(Step::Failed(Fault::new(FaultKind::Unreadable, "the answer holds no content")));
+    }
+}
+
+fn stopped(reason: Option<&str>, show: &mut dyn FnMut(Step)) {
+    match reason {
+        Some("max_tokens") => {
+            show(Step::Failed(Fault::new(FaultKind::Incomplete, "the answer reached its bound")));
+        }
+        Some("refusal") => {
+            show(Step::Failed(Fault::new(FaultKind::Refused, "the model refused")));
+        }
+        Some("model_context_window_exceeded") => {
+            show(Step::Failed(Fault::new(FaultKind::ContextOverflow, "the window is full")));
+        }
+        _ => {}
+    }
+}
+
+fn usage(usage: &Value) -> Usage {
+    let cached = count(usage, "/cache_read_input_tokens");
+    let written = count(usage, "/cache_creation_input_tokens");
+    Usage {
+        input: count(usage, "/input_tokens") + cached + written,
+        cached_input: cached,
+        output: count(usage, "/output_tokens"),
+    }
+}

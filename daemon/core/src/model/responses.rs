@@ -1,0 +1,121 @@
+//! OpenAI's Responses API.
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::answer::{Step, Usage, count};
+use super::{Ask, Fault, FaultKind};
+
+#[derive(Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    instructions: &'a str,
+    input: &'a [Box<RawValue>],
+    stream: bool,
+    /// Nothing of the user's is to stay with the provider longer than the answer takes.
+    store: bool,
+    max_output_tokens: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<Value>,
+}
+
+pub(super) fn body(ask: &Ask<'_>) -> Vec<u8> {
+    let format = ask.schema.map(|schema| {
+        json!({ "format": {
+            "type": "json_schema", "name": schema.name, "schema": schema.schema, "strict": true,
+        } })
+    });
+    let body = Body {
+        model: ask.model,
+        instructions: ask.instructions,
+        input: ask.input,
+        stream: true,
+        store: false,
+        max_output_tokens: ask.max_output_tokens,
+        reasoning: ask.effort.map(|effort| json!({ "effort": effort })),
+        text: format,
+    };
+    serde_json::to_vec(&body).unwrap_or_default()
+}
+
+/// One event; `data` is its text, out of which items are taken byte for byte.
+pub(super) fn event(event: &Value, data: &[u8], show: &mut dyn FnMut(Step)) {
+    #[derive(serde::Deserialize)]
+    struct Done {
+        item: Box<RawValue>,
+    }
+    match event["type"].as_str().unwrap_or_default() {
+        "response.output_text.delta" => {
+            show(Step::Words(event["delta"].as_str().unwrap_or_default().to_owned()));
+        }
+        "response.output_item.done" => {
+            if let Ok(done) = serde_json::from_slice::<Done>(data) {
+                show(Step::Item(done.item));
+            }
+        }
+        "response.completed" | "response.incomplete" | "response.failed" => {
+            end(&event["response"], show);
+        }
+        "error" => show(Step::Failed(Fault::of_error(event))),
+        _ => {}
+    }
+}
+
+/// An answer in one piece.
+pub(super) fn whole(body: &Value, show: &mut dyn FnMut(Step)) {
+    for item in body["output"].as_array().into_iter().flatten() {
+        if let Ok(item) = serde_json::value::to_raw_value(item) {
+            show(Step::Item(item));
+        }
+    }
+    if body["output"].is_array() || body["status"].is_string() {
+        end(body, show);
+    } else {
+        show(Step::Failed(Fault::new(FaultKind::Unreadable, "the answer holds no output")));
+    }
+}
+
+/// The state of a response that has ended. The compaction endpoint names none: its answer is whole
+/// when it is there.
+fn end(response: &Value, show: &mut dyn FnMut(Step)) {
+    show(Step::Cost(usage(&response["usage"])));
+    match response["status"].as_str() {
+        Some("failed") => show(Step::Failed(Fault::of_error(&response["error"]))),
+        Some("incomplete") => {
+            let reason = response.pointer("/incomplete_details/reason").and_then(Value::as_str);
+            show(Step::Failed(Fault::new(FaultKind::Incomplete, reason.unwrap_or("incomplete"))));
+        }
+        _ if response.get("error").is_some_and(|error| !error.is_null()) => {
+            show(Step::Failed(Fault::of_error(&response["error"])));
+        }
+        _ => show(Step::Done),
+    }
+}
+
+fn usage(usage: &Value) -> Usage {
+    Usage {
+        input: count(usage, "/input_tokens"),
+        cached_input: count(usage, "/input_tokens_details/cached_tokens"),
+        output: count(usage, "/output_tokens"),
+    }
+}
+
+/// The words of the assistant messages among `items`; `None` when there is none.
+pub(super) fn text_of(items: &[Box<RawValue>]) -> Option<String> {
+    let mut text: Option<String> = None;
+    for item in items {
+        let Ok(item) = serde_json::from_str::<Value>(item.get()) else { continue };
+        if item["type"] != "message" || item["role"] != "assistant" {
+            continue;
+        }
+        let parts = item["content"].as_array().into_iter().flatten();
+        for words in parts.filter_map(|part| part["text"].as_str()) {
+            text.get_or_insert_default().push_str(words);
+        }
+    }
+    text
+}

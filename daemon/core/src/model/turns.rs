@@ -1,0 +1,121 @@
+//! A history told as plain turns, for providers that do not take Responses items.
+//!
+//! Calls and outputs become text: both other forms refuse a call of a tool that the request does not
+//! offer, and a request for a summary offers none.
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+/// Who speaks in a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Speaker {
+    /// The person, the harness, or a tool.
+    User,
+    /// The model.
+    Assistant,
+}
+
+/// Words of one speaker in a row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Turn {
+    /// Who.
+    pub speaker: Speaker,
+    /// What.
+    pub text: String,
+}
+
+/// Tells a history as turns that alternate and begin with the user, as every provider accepts them.
+/// Reasoning and opaque items are left out: no other provider can read them.
+#[must_use]
+pub fn of(items: &[Box<RawValue>]) -> Vec<Turn> {
+    let mut turns: Vec<Turn> = Vec::new();
+    for item in items {
+        let Ok(item) = serde_json::from_str::<Value>(item.get()) else { continue };
+        let Some((speaker, text)) = told(&item) else { continue };
+        if text.is_empty() {
+            continue;
+        }
+        match turns.last_mut() {
+            Some(last) if last.speaker == speaker => {
+                last.text.push_str("\n\n");
+                last.text.push_str(&text);
+            }
+            None if speaker == Speaker::Assistant => {
+                let text_before = "(the beginning of this conversation is not shown)".to_owned();
+                turns.push(Turn { speaker: Speaker::User, text: text_before });
+                turns.push(Turn { speaker, text });
+            }
+            _ => turns.push(Turn { speaker, text }),
+        }
+    }
+    turns
+}
+
+fn told(item: &Value) -> Option<(Speaker, String)> {
+    let text = |key: &str| item.get(key).and_then(Value::as_str).unwrap_or_default();
+    match text("type") {
+        "" | "message" => {
+            let assistant = text("role") == "assistant";
+            let speaker = if assistant { Speaker::Assistant } else { Speaker::User };
+            Some((speaker, content(item.get("content")?)))
+        }
+        "function_call" | "custom_tool_call" => {
+            let input = if text("input").is_empty() { text("arguments") } else { text("input") };
+            Some((Speaker::Assistant, format!("[called {}] {input}", text("name"))))
+        }
+        "local_shell_call" => {
+            let command = item.pointer("/action/command").map(Value::to_string);
+            Some((Speaker::Assistant, format!("[called shell] {}", command.unwrap_or_default())))
+        }
+        "function_call_output" | "custom_tool_call_output" => {
+            Some((Speaker::User, format!("[output] {}", content(item.get("output")?))))
+        }
+        "web_search_call" => {
+            let query = item.pointer("/action/query").and_then(Value::as_str).unwrap_or_default();
+            Some((Speaker::Assistant, format!("[searched the web] {query}")))
+        }
+        _ => None,
+    }
+}
+
+/// The words of a string or of an array of parts; an image is only named.
+fn content(content: &Value) -> String {
+    let part = |part: &Value| match part.get("type").and_then(Value::as_str) {
+        Some("input_image" | "image") => Some("[image]".to_owned()),
+        _ => part.get("text").and_then(Value::as_str).map(str::to_owned),
+    };
+    match content {
+        Value::String(words) => words.clone(),
+        Value::Array(parts) => parts.iter().filter_map(part).collect::<Vec<_>>().join("\n"),
+        Value::Object(fields) => match fields.get("content") {
+            Some(Value::String(words)) => words.clone(),
+            _ => content.to_string(),
+        },
+        _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    pub(in crate::model) fn raw(items: &[Value]) -> Vec<Box<RawValue>> {
+        items.iter().map(|item| serde_json::value::to_raw_value(item).unwrap()).collect()
+    }
+
+    #[test]
+    fn turns_alternate_and_begin_with_the_user() {
+        let items = raw(&[
+            serde_json::json!({"type":"message","role":"assistant","content":[{"type":"output_text","text":"hello"}]}),
+            serde_json::json!({"type":"reasoning","encrypted_content":"x"}),
+            serde_json::json!({"type":"function_call","name":"exec","arguments":"{\"cmd\":\"ls\"}","call_id":"c"}),
+            serde_json::json!({"type":"function_call_output","call_id":"c","output":"a.rs"}),
+            serde_json::json!({"type":"message","role":"user","content":[{"type":"input_text","text":"go"},{"type":"input_image","image_url":"data:…"}]}),
+        ]);
+        let turns = of(&items);
+        let speakers: Vec<_> = turns.iter().map(|turn| turn.speaker).collect();
+        assert_eq!(speakers, [Speaker::User, Speaker::Assistant, Speaker::User]);
+        assert_eq!(turns[1].text, "hello\n\n[called exec] {\"cmd\":\"ls\"}");
+        assert_eq!(turns[2].text, "[output] a.rs\n\ngo\n[image]");
+    }
+}

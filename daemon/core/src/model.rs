@@ -11,6 +11,7 @@
 pub mod answer;
 pub mod ask;
 pub mod backoff;
+pub mod budget;
 mod chat;
 pub mod fault;
 mod messages;

@@ -12,15 +12,17 @@ use crate::pool::Pools;
 const APPLICATION_ID: u32 = 0x6c68_4442;
 
 /// Version reached when all migrations are applied.
-pub const SCHEMA_VERSION: u32 = 1;
+pub const SCHEMA_VERSION: u32 = 2;
 
 struct Migration {
     version: u32,
     sql: &'static str,
 }
 
-const MIGRATIONS: &[Migration] =
-    &[Migration { version: SCHEMA_VERSION, sql: include_str!("../migrations/0001_init.sql") }];
+const MIGRATIONS: &[Migration] = &[
+    Migration { version: 1, sql: include_str!("../migrations/0001_init.sql") },
+    Migration { version: 2, sql: include_str!("../migrations/0002_model.sql") },
+];
 
 /// Brings the database to [`SCHEMA_VERSION`]; returns the version it had.
 ///

@@ -1,0 +1,146 @@
+//! What models cost, and their answers by what was asked.
+
+use crate::error::StoreError;
+use crate::row::{get, unsigned};
+use crate::store::Store;
+
+/// Answers kept; the oldest go first. They only have to outlive the job that asked.
+pub const ANSWERS_MAX: u32 = 64;
+
+/// Days of usage kept.
+pub const USAGE_DAYS_MAX: i64 = 400;
+
+/// What was spent on one purpose with one model in one UTC day. As an argument it is what is added.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct UsageRow {
+    /// Days since 1970.
+    pub day: i64,
+    /// Name of the provider in the configuration.
+    pub provider: String,
+    /// Model.
+    pub model: String,
+    /// What for: `compaction`, `extract` …
+    pub purpose: String,
+    /// Requests sent, failed ones included.
+    pub requests: u64,
+    /// Of these, those that failed.
+    pub failures: u64,
+    /// Tokens of input, cached ones included.
+    pub input: u64,
+    /// Of these, those read from the provider's cache.
+    pub cached_input: u64,
+    /// Tokens of answers.
+    pub output: u64,
+}
+
+impl Store {
+    /// Adds to what was spent, and forgets days older than [`USAGE_DAYS_MAX`].
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub async fn usage_add(&self, added: &UsageRow) -> Result<(), StoreError> {
+        let pools = self.pools();
+        let sorted = |error| pools.sorted(error);
+        let mut transaction = pools.begin().await?;
+        sqlx::query(
+            "INSERT INTO model_usage (day, provider, model, purpose, requests, failures, input, \
+             cached_input, output) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) \
+             ON CONFLICT DO UPDATE SET requests = requests + ?5, failures = failures + ?6, \
+             input = input + ?7, cached_input = cached_input + ?8, output = output + ?9",
+        )
+        .bind(added.day)
+        .bind(added.provider.as_str())
+        .bind(added.model.as_str())
+        .bind(added.purpose.as_str())
+        .bind(added.requests.cast_signed())
+        .bind(added.failures.cast_signed())
+        .bind(added.input.cast_signed())
+        .bind(added.cached_input.cast_signed())
+        .bind(added.output.cast_signed())
+        .execute(&mut *transaction)
+        .await
+        .map_err(sorted)?;
+        sqlx::query("DELETE FROM model_usage WHERE day < ?1")
+            .bind(added.day - USAGE_DAYS_MAX)
+            .execute(&mut *transaction)
+            .await
+            .map_err(sorted)?;
+        transaction.commit().await.map_err(sorted)
+    }
+
+    /// What was spent from `first_day` on, by day, provider, model and purpose.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub async fn usage_since(&self, first_day: i64) -> Result<Vec<UsageRow>, StoreError> {
+        let pools = self.pools();
+        sqlx::query(
+            "SELECT * FROM model_usage WHERE day >= ?1 ORDER BY day, provider, model, purpose",
+        )
+        .bind(first_day)
+        .try_map(|row| {
+            Ok(UsageRow {
+                day: get(&row, "day")?,
+                provider: get(&row, "provider")?,
+                model: get(&row, "model")?,
+                purpose: get(&row, "purpose")?,
+                requests: unsigned(&row, "requests")?,
+                failures: unsigned(&row, "failures")?,
+                input: unsigned(&row, "input")?,
+                cached_input: unsigned(&row, "cached_input")?,
+                output: unsigned(&row, "output")?,
+            })
+        })
+        .fetch_all(pools.reader())
+        .await
+        .map_err(|error| pools.sorted(error))
+    }
+
+    /// The answer that was given to the request of this digest.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub async fn answer_get(&self, digest: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        let pools = self.pools();
+        let row: Option<(Vec<u8>,)> =
+            sqlx::query_as("SELECT body FROM model_answer WHERE digest = ?1")
+                .bind(digest)
+                .fetch_optional(pools.reader())
+                .await
+                .map_err(|error| pools.sorted(error))?;
+        Ok(row.map(|(body,)| body))
+    }
+
+    /// Keeps an answer, the oldest beyond [`ANSWERS_MAX`] forgotten.
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub async fn answer_put(
+        &self,
+        digest: &str,
+        created_at_ms: i64,
+        body: &[u8],
+    ) -> Result<(), StoreError> {
+        let pools = self.pools();
+        let sorted = |error| pools.sorted(error);
+        let mut transaction = pools.begin().await?;
+        sqlx::query(
+            "INSERT OR REPLACE INTO model_answer (digest, created_at_ms, body) VALUES (?1, ?2, ?3)",
+        )
+        .bind(digest)
+        .bind(created_at_ms)
+        .bind(body)
+        .execute(&mut *transaction)
+        .await
+        .map_err(sorted)?;
+        sqlx::query(
+            "DELETE FROM model_answer WHERE digest NOT IN (SELECT digest FROM model_answer \
+             ORDER BY created_at_ms DESC, digest LIMIT ?1)",
+        )
+        .bind(ANSWERS_MAX)
+        .execute(&mut *transaction)
+        .await
+        .map_err(sorted)?;
+        transaction.commit().await.map_err(sorted)
+    }
+}

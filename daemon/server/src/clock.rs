@@ -85,6 +85,20 @@ impl Clock {
         uuid.to_string()
     }
 
+    /// A number of 0..1 by chance, to spread what would else happen at once; 0.5 on a manual clock.
+    #[must_use]
+    pub fn chance(&self) -> f64 {
+        match &self.0 {
+            Source::System { .. } => {
+                // The last four bytes of a version 7 UUID are random.
+                let bytes = Uuid::now_v7().into_bytes();
+                let number = u32::from_be_bytes([bytes[12], bytes[13], bytes[14], bytes[15]]);
+                f64::from(number) / (f64::from(u32::MAX) + 1.0)
+            }
+            Source::Manual(_) => 0.5,
+        }
+    }
+
     /// Moves a manual clock by `ms` milliseconds; the system clock is not moved.
     pub fn advance_ms(&self, ms: i64) {
         if let Source::Manual(manual) = &self.0 {

@@ -22,6 +22,7 @@ pub mod folder;
 pub mod ingest;
 pub mod link;
 pub mod lock;
+pub mod model;
 pub mod paths;
 pub mod rpc;
 pub mod runtime;

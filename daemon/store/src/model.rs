@@ -1,7 +1,7 @@
 //! What models cost, and their answers by what was asked.
 
 use crate::error::StoreError;
-use crate::row::{get, unsigned};
+use crate::row::get;
 use crate::store::Store;
 
 /// Answers kept; the oldest go first. They only have to outlive the job that asked.
@@ -10,7 +10,8 @@ pub const ANSWERS_MAX: u32 = 64;
 /// Days of usage kept.
 pub const USAGE_DAYS_MAX: i64 = 400;
 
-/// What was spent on one purpose with one model in one UTC day. As an argument it is what is added.
+/// What was spent on one purpose with one model in one UTC day. As an argument it is what is added,
+/// less than nothing to correct what was added before.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct UsageRow {
     /// Days since 1970.
@@ -22,15 +23,15 @@ pub struct UsageRow {
     /// What for: `compaction`, `extract` …
     pub purpose: String,
     /// Requests sent, failed ones included.
-    pub requests: u64,
+    pub requests: i64,
     /// Of these, those that failed.
-    pub failures: u64,
+    pub failures: i64,
     /// Tokens of input, cached ones included.
-    pub input: u64,
+    pub input: i64,
     /// Of these, those read from the provider's cache.
-    pub cached_input: u64,
+    pub cached_input: i64,
     /// Tokens of answers.
-    pub output: u64,
+    pub output: i64,
 }
 
 impl Store {
@@ -52,11 +53,11 @@ impl Store {
         .bind(added.provider.as_str())
         .bind(added.model.as_str())
         .bind(added.purpose.as_str())
-        .bind(added.requests.cast_signed())
-        .bind(added.failures.cast_signed())
-        .bind(added.input.cast_signed())
-        .bind(added.cached_input.cast_signed())
-        .bind(added.output.cast_signed())
+        .bind(added.requests)
+        .bind(added.failures)
+        .bind(added.input)
+        .bind(added.cached_input)
+        .bind(added.output)
         .execute(&mut *transaction)
         .await
         .map_err(sorted)?;
@@ -84,11 +85,11 @@ impl Store {
                 provider: get(&row, "provider")?,
                 model: get(&row, "model")?,
                 purpose: get(&row, "purpose")?,
-                requests: unsigned(&row, "requests")?,
-                failures: unsigned(&row, "failures")?,
-                input: unsigned(&row, "input")?,
-                cached_input: unsigned(&row, "cached_input")?,
-                output: unsigned(&row, "output")?,
+                requests: get(&row, "requests")?,
+                failures: get(&row, "failures")?,
+                input: get(&row, "input")?,
+                cached_input: get(&row, "cached_input")?,
+                output: get(&row, "output")?,
             })
         })
         .fetch_all(pools.reader())

@@ -4,7 +4,7 @@ use longhaul_store::{ANSWERS_MAX, USAGE_DAYS_MAX, UsageRow};
 
 use crate::sample::Temp;
 
-fn spent(day: i64, purpose: &str, requests: u64) -> UsageRow {
+fn spent(day: i64, purpose: &str, requests: i64) -> UsageRow {
     UsageRow {
         day,
         provider: "local".to_owned(),

@@ -47,7 +47,7 @@ const SERVER: &[Floor] = &[
         "systemd",
         "telemetry",
     ]),
-    floor(&["events"]),
+    floor_of_peers(&["events", "model"]),
     floor(&["ingest"]),
     floor(&["service"]),
     floor(&["rpc", "socket"]),

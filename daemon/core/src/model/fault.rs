@@ -64,6 +64,20 @@ impl FaultKind {
         }
     }
 
+    /// Whether the provider has read the input, and bills it although the request failed.
+    #[must_use]
+    pub fn is_billed(self) -> bool {
+        matches!(
+            self,
+            Self::StreamCut
+                | Self::Timeout
+                | Self::Unreadable
+                | Self::AnswerTooLarge
+                | Self::Incomplete
+                | Self::Cancelled
+        )
+    }
+
     /// Whether the same request may succeed a little later.
     #[must_use]
     pub fn is_transient(self) -> bool {

@@ -1,0 +1,263 @@
+//! Asking language models: the only place that opens a network connection, and only when a provider
+//! is configured.
+//!
+//! # Theory of operation
+//! *Owns* the HTTP client, the providers by name, and the ledger of what was spent.
+//!
+//! *Steps of one request.* Look for the answer that an earlier run was given to the same request; check
+//! the budgets; write the request into the ledger as if its whole input were billed; send it, read the
+//! answer as it streams; correct the ledger by what the provider says; keep the answer. A failure that
+//! may pass is tried again within the caller's deadline, each try checked and counted on its own.
+//!
+//! *A crash* before the ledger's entry: nothing was sent. After it: the entry stands, too high at
+//! worst. After the answer was kept: the next run gets it for nothing.
+//!
+//! *Cancelling* drops the response, which closes the connection: no provider goes on writing for
+//! nobody. Keys are read when they are needed, and are in no log, error or ledger.
+
+mod command;
+mod http;
+mod ledger;
+mod provider;
+
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use longhaul_core::digest::Digest128;
+use longhaul_core::model::budget::{Budget, Spent};
+use longhaul_core::model::{Answer, Ask, Fault, FaultKind, backoff};
+use longhaul_core::tokens;
+use longhaul_store::Store;
+use tokio_util::sync::CancellationToken;
+
+use crate::clock::Clock;
+
+pub use ledger::Purpose;
+pub use provider::{KeySource, Kind, Provider, Remote, Timeouts};
+
+use ledger::Ledger;
+
+/// Everything configured about models.
+#[derive(Debug, Clone, Default)]
+pub struct ModelSettings {
+    /// Providers by name.
+    pub providers: BTreeMap<String, Provider>,
+    /// The model that is asked when nobody names one; `None`: no model is ever asked.
+    pub default: Option<ModelChoice>,
+    /// Bounds of what is spent.
+    pub budget: Budget,
+}
+
+/// A model of a provider.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelChoice {
+    /// Name of the provider in the configuration.
+    pub provider: String,
+    /// The model, as the provider calls it.
+    pub model: String,
+    /// Its context window in tokens.
+    pub context_window: u64,
+    /// How hard it is to think.
+    pub effort: Option<String>,
+    /// Tokens of an answer, at most.
+    pub max_output_tokens: u64,
+}
+
+/// Asks models.
+#[derive(Debug)]
+pub struct Models {
+    settings: ModelSettings,
+    client: OnceLock<reqwest::Client>,
+    ledger: Ledger,
+    clock: Clock,
+}
+
+/// One request: what is asked of whom, for what, and how long it may take.
+#[derive(Debug, Clone, Copy)]
+pub struct Call<'a> {
+    /// Name of the provider.
+    pub provider: &'a str,
+    /// What is asked.
+    pub ask: Ask<'a>,
+    /// What for.
+    pub purpose: Purpose,
+    /// Spent by the same job so far.
+    pub job: Spent,
+    /// Time for all tries together.
+    pub deadline: Duration,
+    /// Takes the request back.
+    pub cancel: &'a CancellationToken,
+}
+
+/// An answer and what the request cost, tries that failed included.
+#[derive(Debug, Clone)]
+pub struct Answered {
+    /// The answer.
+    pub answer: Answer,
+    /// What was spent; nothing for an answer that was kept from before.
+    pub spent: Spent,
+    /// Tries, 0 for an answer that was kept from before.
+    pub tries: u32,
+}
+
+/// A request that failed, and what it cost all the same.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{fault}")]
+pub struct Failed {
+    /// Why.
+    pub fault: Fault,
+    /// What was spent.
+    pub spent: Spent,
+}
+
+/// A call with all that its tries share.
+#[derive(Clone, Copy)]
+struct Request<'a> {
+    provider: &'a Provider,
+    call: &'a Call<'a>,
+    body: &'a [u8],
+    progress: &'a (dyn Fn(&str) + Sync),
+}
+
+impl Models {
+    /// A client over `settings` that keeps its accounts in `store`.
+    #[must_use]
+    pub fn new(settings: ModelSettings, store: Store, clock: Clock) -> Self {
+        let ledger = Ledger::new(store, clock.clone(), settings.budget);
+        Self { settings, client: OnceLock::new(), ledger, clock }
+    }
+
+    /// What is configured.
+    #[must_use]
+    pub fn settings(&self) -> &ModelSettings {
+        &self.settings
+    }
+
+    /// What was spent today, all purposes together.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub async fn spent_today(&self) -> Result<Spent, longhaul_store::StoreError> {
+        self.ledger.today().await
+    }
+
+    /// Asks, telling `progress` the words of the answer as they come.
+    ///
+    /// # Errors
+    /// [`Failed`] after the last try, with [`FaultKind::NotFound`] for a provider that is not configured.
+    pub async fn ask(
+        &self,
+        call: Call<'_>,
+        progress: &(dyn Fn(&str) + Sync),
+    ) -> Result<Answered, Failed> {
+        let mut spent = Spent::default();
+        let failed = |fault, spent| Failed { fault, spent };
+        let Some(provider) = self.settings.providers.get(call.provider) else {
+            let fault = Fault::new(FaultKind::NotFound, "no such provider is configured");
+            return Err(failed(fault, spent));
+        };
+        let body = provider.body(&call.ask);
+        let request = Request { provider, call: &call, body: &body, progress };
+        let digest = digest_of(call.provider, &body);
+        if let Some(answer) = self.ledger.kept_answer(&digest).await {
+            return Ok(Answered { answer, spent, tries: 0 });
+        }
+        let started = self.clock.elapsed();
+        let mut tries = 0;
+        loop {
+            let elapsed = self.clock.elapsed().saturating_sub(started);
+            let left = call.deadline.saturating_sub(elapsed);
+            let job = add(call.job, spent);
+            tries += 1;
+            let result = self.attempt(request, left, job).await;
+            let (cost, result) = match result {
+                Ok((answer, cost)) => (cost, Ok(answer)),
+                Err((fault, cost)) => (cost, Err(fault)),
+            };
+            spent = add(spent, cost);
+            let fault = match result {
+                Ok(answer) => {
+                    self.ledger.keep_answer(&digest, &answer).await;
+                    return Ok(Answered { answer, spent, tries });
+                }
+                Err(fault) => fault,
+            };
+            let elapsed = self.clock.elapsed().saturating_sub(started);
+            let left = call.deadline.saturating_sub(elapsed);
+            let left_ms = u64::try_from(left.as_millis()).unwrap_or(u64::MAX);
+            let wait_ms = backoff::wait_ms(&fault, tries, left_ms, self.clock.chance());
+            let Some(wait_ms) = wait_ms else { return Err(failed(fault, spent)) };
+            tracing::info!(provider = call.provider, %fault, wait_ms, "a model is asked again");
+            tokio::select! {
+                () = call.cancel.cancelled() => return Err(failed(cancelled(), spent)),
+                () = tokio::time::sleep(Duration::from_millis(wait_ms)) => {}
+            }
+        }
+    }
+
+    /// One try, with what it cost either way.
+    async fn attempt(
+        &self,
+        request: Request<'_>,
+        left: Duration,
+        job: Spent,
+    ) -> Result<(Answer, Spent), (Fault, Spent)> {
+        let Request { provider, call, body, progress } = request;
+        let input = tokens::of_bytes(body.len() as u64);
+        let entry =
+            self.ledger.open(call, job, input).await.map_err(|fault| (fault, Spent::default()))?;
+        let send = async {
+            match &provider.kind {
+                Kind::Http(wire) => {
+                    let client = self.client()?;
+                    http::attempt(client, provider, *wire, body.to_vec(), progress).await
+                }
+                Kind::Command(argv) => command::attempt(argv, body).await,
+            }
+        };
+        let result = tokio::select! {
+            biased;
+            () = call.cancel.cancelled() => Err(cancelled()),
+            result = tokio::time::timeout(left, send) => result.unwrap_or_else(|_| {
+                Err(Fault::new(FaultKind::Timeout, "no whole answer before the deadline"))
+            }),
+        };
+        let cost = self.ledger.close(&entry, &result).await;
+        match result {
+            Ok(answer) => Ok((answer, cost)),
+            Err(fault) => Err((fault, cost)),
+        }
+    }
+
+    /// The HTTP client, made when it is first needed: most users have none.
+    fn client(&self) -> Result<&reqwest::Client, Fault> {
+        if let Some(client) = self.client.get() {
+            return Ok(client);
+        }
+        let client = http::client()?;
+        Ok(self.client.get_or_init(|| client))
+    }
+}
+
+fn cancelled() -> Fault {
+    Fault::new(FaultKind::Cancelled, "the request was taken back")
+}
+
+fn add(a: Spent, b: Spent) -> Spent {
+    Spent {
+        requests: a.requests.saturating_add(b.requests),
+        tokens: a.tokens.saturating_add(b.tokens),
+    }
+}
+
+fn digest_of(provider: &str, body: &[u8]) -> String {
+    let mut all = Vec::with_capacity(provider.len() + 1 + body.len());
+    all.extend_from_slice(provider.as_bytes());
+    all.push(0);
+    all.extend_from_slice(body);
+    Digest128::of(&all).to_string()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,161 @@
+//! One try over HTTP.
+
+use longhaul_core::model::answer::ANSWER_BYTES_MAX;
+use longhaul_core::model::{Answer, AnswerReader, Fault, FaultKind, Wire};
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use reqwest::{Client, RequestBuilder, Response};
+
+use super::provider::Provider;
+
+/// Bytes of an error's body that are read.
+const ERROR_BYTES_MAX: usize = 64 * 1_024;
+
+/// The version of the Messages API that is spoken.
+const MESSAGES_VERSION: &str = "2023-06-01";
+
+/// A client: no redirects, since a key must not follow one to another host, and few idle
+/// connections, since requests are rare.
+pub(super) fn client() -> Result<Client, Fault> {
+    // A second call finds the first one's choice in force, which is the same.
+    let _already_chosen = rustls::crypto::ring::default_provider().install_default();
+    Client::builder()
+        .redirect(reqwest::redirect::Policy::none())
+        .pool_max_idle_per_host(1)
+        .pool_idle_timeout(std::time::Duration::from_secs(15))
+        .user_agent(concat!("longhaul/", env!("CARGO_PKG_VERSION")))
+        .build()
+        .map_err(|error| Fault::new(FaultKind::Unreachable, &chain(&error)))
+}
+
+/// Sends a request and reads its answer.
+pub(super) async fn attempt(
+    client: &Client,
+    provider: &Provider,
+    wire: Wire,
+    body: Vec<u8>,
+    progress: &(dyn Fn(&str) + Sync),
+) -> Result<Answer, Fault> {
+    let mut response = send(client, provider, wire.path(), wire, body).await?;
+    if !is_stream(&response) {
+        let body = read(&mut response, provider, ANSWER_BYTES_MAX).await?;
+        return AnswerReader::whole(wire, &body);
+    }
+    let mut reader = AnswerReader::new(wire);
+    while let Some(bytes) = next(&mut response, provider).await? {
+        let ended = reader.push(&bytes);
+        progress(reader.words());
+        if ended {
+            break;
+        }
+    }
+    reader.finish()
+}
+
+/// Sends a request; an answer that is no success is a fault.
+pub(super) async fn send(
+    client: &Client,
+    provider: &Provider,
+    path: &str,
+    wire: Wire,
+    body: Vec<u8>,
+) -> Result<Response, Fault> {
+    let url = format!("{}/{path}", provider.base_url.trim_end_matches('/'));
+    let request = client
+        .post(url)
+        .header(CONTENT_TYPE, "application/json")
+        .header(ACCEPT, "text/event-stream, application/json")
+        .body(body);
+    let request = authorized(request, provider, wire).await?;
+    let sent = tokio::time::timeout(provider.timeouts.idle, request.send()).await;
+    let silent = || Fault::new(FaultKind::Timeout, "the provider sends nothing");
+    let mut response = sent.map_err(|_| silent())?.map_err(|error| of_transport(&error))?;
+    let status = response.status();
+    if status.is_success() {
+        return Ok(response);
+    }
+    let retry_after = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
+    let retry_after = retry_after.map(str::to_owned);
+    let body = read(&mut response, provider, ERROR_BYTES_MAX).await.unwrap_or_default();
+    Err(Fault::of_status(status.as_u16(), retry_after.as_deref(), &body))
+}
+
+async fn authorized(
+    mut request: RequestBuilder,
+    provider: &Provider,
+    wire: Wire,
+) -> Result<RequestBuilder, Fault> {
+    if let Some(key) = provider.key().await? {
+        let (name, text) = match wire {
+            Wire::Messages => ("x-api-key", key),
+            Wire::Responses | Wire::Chat => (AUTHORIZATION.as_str(), format!("Bearer {key}")),
+        };
+        let mut value = HeaderValue::from_str(&text).map_err(|_| {
+            Fault::new(FaultKind::Unauthorized, "the key holds characters no header may have")
+        })?;
+        value.set_sensitive(true);
+        request = request.header(name, value);
+    }
+    if wire == Wire::Messages {
+        request = request.header("anthropic-version", MESSAGES_VERSION);
+    }
+    for (name, value) in &provider.headers {
+        request = request.header(name, value);
+    }
+    Ok(request)
+}
+
+/// Reads a body of at most `most` bytes.
+pub(super) async fn read(
+    response: &mut Response,
+    provider: &Provider,
+    most: usize,
+) -> Result<Vec<u8>, Fault> {
+    let mut body = Vec::new();
+    while let Some(bytes) = next(response, provider).await? {
+        if body.len() + bytes.len() > most {
+            return Err(Fault::new(FaultKind::AnswerTooLarge, "the answer is over the bound"));
+        }
+        body.extend_from_slice(&bytes);
+    }
+    Ok(body)
+}
+
+/// The next piece of a body, `None` at its end.
+async fn next(
+    response: &mut Response,
+    provider: &Provider,
+) -> Result<Option<impl AsRef<[u8]> + std::ops::Deref<Target = [u8]> + use<>>, Fault> {
+    match tokio::time::timeout(provider.timeouts.idle, response.chunk()).await {
+        Ok(Ok(piece)) => Ok(piece),
+        Ok(Err(error)) => Err(Fault::new(FaultKind::StreamCut, &chain(&error))),
+        Err(_) => Err(Fault::new(FaultKind::Timeout, "the provider stopped sending")),
+    }
+}
+
+fn is_stream(response: &Response) -> bool {
+    let kind = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    kind.is_some_and(|kind| kind.starts_with("text/event-stream"))
+}
+
+fn of_transport(error: &reqwest::Error) -> Fault {
+    let kind = if error.is_connect() || error.is_timeout() {
+        FaultKind::Unreachable
+    } else if error.is_builder() {
+        FaultKind::Refused
+    } else {
+        FaultKind::StreamCut
+    };
+    Fault::new(kind, &chain(error))
+}
+
+/// An error and its causes; without the URL, which may hold a key.
+fn chain(error: &reqwest::Error) -> String {
+    let mut words = String::from("HTTP");
+    let mut cause = std::error::Error::source(error);
+    while let Some(error) = cause {
+        words.push_str(": ");
+        words.push_str(&error.to_string());
+        cause = error.source();
+    }
+    words
+}

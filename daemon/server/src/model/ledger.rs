@@ -1,0 +1,150 @@
+//! What was spent: checked before a request is sent, written before, corrected after.
+
+use longhaul_core::model::budget::{self, Budget, Spent};
+use longhaul_core::model::{Answer, Fault, FaultKind, Usage};
+use longhaul_core::tokens;
+use longhaul_store::{Store, StoreError, UsageRow};
+use serde::{Deserialize, Serialize};
+
+use super::Call;
+use crate::clock::Clock;
+
+/// What a request is for; the ledger keeps them apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Purpose {
+    /// A summary, or a provider's own compaction.
+    Compaction,
+    /// Memory out of one thread.
+    Extraction,
+    /// Memory over all threads.
+    Consolidation,
+    /// A judgment of the policy.
+    Judgment,
+}
+
+impl Purpose {
+    /// Name in the ledger.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Compaction => "compaction",
+            Self::Extraction => "extraction",
+            Self::Consolidation => "consolidation",
+            Self::Judgment => "judgment",
+        }
+    }
+}
+
+/// The accounts.
+#[derive(Debug)]
+pub(super) struct Ledger {
+    store: Store,
+    clock: Clock,
+    budget: Budget,
+    /// One request at a time is checked and written, or two could take the same last place.
+    opening: tokio::sync::Mutex<()>,
+}
+
+/// A request that is under way.
+#[derive(Debug)]
+pub(super) struct Entry {
+    row: UsageRow,
+    input: u64,
+}
+
+/// An answer as it is kept.
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    text: String,
+    items: Vec<Box<serde_json::value::RawValue>>,
+}
+
+impl Ledger {
+    pub(super) fn new(store: Store, clock: Clock, budget: Budget) -> Self {
+        Self { store, clock, budget, opening: tokio::sync::Mutex::default() }
+    }
+
+    /// What was spent today.
+    pub(super) async fn today(&self) -> Result<Spent, StoreError> {
+        let day = budget::day_of(self.clock.now_ms());
+        let rows = self.store.usage_since(day).await?;
+        Ok(rows.iter().fold(Spent::default(), |sum, row| Spent {
+            requests: sum.requests.saturating_add_signed(row.requests),
+            tokens: sum.tokens.saturating_add_signed(row.input.saturating_add(row.output)),
+        }))
+    }
+
+    /// Checks the budgets and writes the request down, its whole input as spent. When the accounts
+    /// cannot be read or written nothing is sent: no bill without a record.
+    pub(super) async fn open(
+        &self,
+        call: &Call<'_>,
+        job: Spent,
+        input: u64,
+    ) -> Result<Entry, Fault> {
+        let unkept = |error: StoreError| {
+            Fault::new(FaultKind::BudgetSpent, &format!("the accounts cannot be kept: {error}"))
+        };
+        let _one_at_a_time = self.opening.lock().await;
+        let now_ms = self.clock.now_ms();
+        let today = self.today().await.map_err(unkept)?;
+        budget::check(&self.budget, (today, job), input, now_ms)?;
+        let row = UsageRow {
+            day: budget::day_of(now_ms),
+            provider: call.provider.to_owned(),
+            model: call.ask.model.to_owned(),
+            purpose: call.purpose.name().to_owned(),
+            requests: 1,
+            input: input.cast_signed(),
+            ..UsageRow::default()
+        };
+        self.store.usage_add(&row).await.map_err(unkept)?;
+        Ok(Entry { row, input })
+    }
+
+    /// Corrects an entry by what came of the request, and returns what it cost. Where the provider says
+    /// nothing the estimate stays, unless it has surely not read the input.
+    pub(super) async fn close(&self, entry: &Entry, result: &Result<Answer, Fault>) -> Spent {
+        let (input, cached_input, output) = match result {
+            Ok(answer) => {
+                let Usage { input, cached_input, output } = answer.usage;
+                let said = |count: u64, estimate: u64| if count > 0 { count } else { estimate };
+                (
+                    said(input, entry.input),
+                    cached_input,
+                    said(output, tokens::of_text(&answer.text)),
+                )
+            }
+            Err(fault) => (if fault.kind.is_billed() { entry.input } else { 0 }, 0, 0),
+        };
+        let correction = UsageRow {
+            requests: 0,
+            failures: i64::from(result.is_err()),
+            input: input.cast_signed() - entry.input.cast_signed(),
+            cached_input: cached_input.cast_signed(),
+            output: output.cast_signed(),
+            ..entry.row.clone()
+        };
+        if let Err(error) = self.store.usage_add(&correction).await {
+            tracing::warn!(%error, "what a request cost could not be noted");
+        }
+        Spent { requests: 1, tokens: input.saturating_add(output) }
+    }
+
+    /// The answer an earlier run was given. One that cannot be read is none.
+    pub(super) async fn kept_answer(&self, digest: &str) -> Option<Answer> {
+        let body = self.store.answer_get(digest).await.ok()??;
+        let kept: Kept = serde_json::from_slice(&body).ok()?;
+        Some(Answer { text: kept.text, items: kept.items, usage: Usage::default() })
+    }
+
+    /// Keeps an answer; without it the next run pays again, which is no failure of this one.
+    pub(super) async fn keep_answer(&self, digest: &str, answer: &Answer) {
+        let kept = Kept { text: answer.text.clone(), items: answer.items.clone() };
+        let Ok(body) = serde_json::to_vec(&kept) else { return };
+        let now_ms = self.clock.now_ms();
+        if let Err(error) = self.store.answer_put(digest, now_ms, &body).await {
+            tracing::warn!(%error, "an answer could not be kept");
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Who is asked, and how they are reached.
+
+use std::time::Duration;
+
+use longhaul_core::model::{Ask, Fault, FaultKind, Wire};
+use tokio::process::Command;
+
+/// A provider of models.
+#[derive(Debug, Clone)]
+pub struct Provider {
+    /// How it is spoken to.
+    pub kind: Kind,
+    /// Where, for HTTP: the URL that `responses`, `chat/completions` or `messages` is added to.
+    pub base_url: String,
+    /// Where its key is.
+    pub key: KeySource,
+    /// Further headers.
+    pub headers: Vec<(String, String)>,
+    /// How long it is waited for.
+    pub timeouts: Timeouts,
+    /// Whether it can compact a history itself.
+    pub remote: Remote,
+}
+
+/// How a provider is spoken to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Kind {
+    /// Over HTTP, in one of the known forms.
+    Http(Wire),
+    /// A program with its arguments: the request (in the Responses form) on its standard input, the
+    /// words of the answer on its standard output, status 0.
+    Command(Vec<String>),
+}
+
+/// Where a key is. It is never in the configuration itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum KeySource {
+    /// Nowhere: a local server needs none.
+    None,
+    /// In this environment variable of the daemon.
+    Environment(String),
+    /// This program prints it.
+    Command(Vec<String>),
+}
+
+/// How long a provider is waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timeouts {
+    /// Until the connection stands.
+    pub connect: Duration,
+    /// Between two pieces of an answer. Models that think long send nothing meanwhile.
+    pub idle: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self { connect: Duration::from_secs(10), idle: Duration::from_secs(120) }
+    }
+}
+
+/// Whether and how a provider compacts a history itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Remote {
+    /// It does not.
+    #[default]
+    No,
+    /// By `POST …/responses/compact`.
+    Unary,
+    /// By an ordinary streamed request that ends in a trigger item.
+    Streamed,
+}
+
+/// How long a program may take to print a key.
+const KEY_COMMAND: Duration = Duration::from_secs(20);
+
+impl Provider {
+    /// The body of a request.
+    pub(super) fn body(&self, ask: &Ask<'_>) -> Vec<u8> {
+        match &self.kind {
+            Kind::Http(wire) => wire.body(ask),
+            Kind::Command(_) => Wire::Responses.body(ask),
+        }
+    }
+
+    /// The key, `None` where none is needed.
+    pub(super) async fn key(&self) -> Result<Option<String>, Fault> {
+        let missing = |detail: &str| Fault::new(FaultKind::Unauthorized, detail);
+        match &self.key {
+            KeySource::None => Ok(None),
+            KeySource::Environment(name) => match std::env::var(name) {
+                Ok(key) if !key.trim().is_empty() => Ok(Some(key.trim().to_owned())),
+                _ => Err(missing(&format!("the environment variable {name} holds no key"))),
+            },
+            KeySource::Command(argv) => {
+                let Some((program, arguments)) = argv.split_first() else {
+                    return Err(missing("key_command is empty"));
+                };
+                let mut command = Command::new(program);
+                command.args(arguments).stdin(std::process::Stdio::null()).kill_on_drop(true);
+                let output = tokio::time::timeout(KEY_COMMAND, command.output()).await;
+                let failed = || missing(&format!("key_command `{program}` gave no key"));
+                let output = output.map_err(|_| failed())?.map_err(|_| failed())?;
+                let key = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+                let gave_one = output.status.success() && !key.is_empty();
+                if gave_one { Ok(Some(key)) } else { Err(failed()) }
+            }
+        }
+    }
+}

@@ -5,7 +5,11 @@
 
 pub mod assemble;
 pub mod handle;
+pub mod ladder;
 pub mod receipt;
+pub mod remote;
+pub mod summary;
+pub mod told;
 pub mod worth;
 
 use serde::{Deserialize, Serialize};

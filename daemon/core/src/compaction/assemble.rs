@@ -46,9 +46,14 @@ pub fn replacement(parts: Parts<'_>, phase: Phase) -> Vec<Value> {
 
 /// Readies a user message for the replacement: secrets out, and its text cut in the middle where it
 /// is over [`REQUEST_TOKENS_MAX`]. Other parts, such as images, stay as they are.
-pub fn keep_request(mut item: Value) -> KeptRequest {
+pub fn keep_request(item: Value) -> KeptRequest {
+    keep_request_within(item, REQUEST_TOKENS_MAX)
+}
+
+/// As [`keep_request`], within `max_tokens`.
+pub fn keep_request_within(mut item: Value, max_tokens: u64) -> KeptRequest {
     let (mut cut, mut redacted) = (false, 0);
-    let mut room = tokens::bytes_of(REQUEST_TOKENS_MAX);
+    let mut room = tokens::bytes_of(max_tokens);
     let parts = item.get_mut("content").and_then(Value::as_array_mut);
     for part in parts.into_iter().flatten() {
         let Some(Value::String(words)) = part.get_mut("text") else { continue };

@@ -14,7 +14,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Body, Entry, scan};
+use super::{Body, Entry, Item, scan};
 
 pub use item::estimate;
 
@@ -120,6 +120,15 @@ fn enveloped<'a>(kind: &str, payload: &'a str) -> Option<Body<'a>> {
         | "retained_context"
         | "security_risk_score"
         | "inter_agent_communication_metadata" => Some(Body::Passed),
+        _ => None,
+    }
+}
+
+/// Reads one history item given as JSON, with its estimated tokens; `None` for a kind that is not
+/// known.
+pub fn read_item(item: &str) -> Option<(Item<'_>, u64)> {
+    match item::read(item)? {
+        Body::Item(item, tokens) => Some((item, tokens)),
         _ => None,
     }
 }

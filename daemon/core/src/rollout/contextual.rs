@@ -5,7 +5,7 @@
 
 /// Openings of messages that a harness writes in the person's name
 /// (`facts/rollout-formats.md` §5, prefixes seen in 332 public sessions).
-const OPENINGS: [&str; 19] = [
+const OPENINGS: [&str; 21] = [
     "<environment_context>",
     "# AGENTS.md instructions",
     "<user_instructions>",
@@ -24,8 +24,22 @@ const OPENINGS: [&str; 19] = [
     "<recommended_plugins>",
     "Warning: ",
     "[SESSION_CHECKPOINT v1]",
+    "The conversation so far was compacted.",
+    SUMMARY_OPENING,
     "Another language model started to solve this problem",
 ];
+
+/// First words of the message that carries a summary of ours (`templates/compaction/summary_prefix.md`).
+pub const SUMMARY_OPENING: &str = "[HANDOFF_SUMMARY v1]";
+
+/// Whether a user message carries the summary of an earlier compaction, ours or Codex's.
+pub fn is_summary(text: &str) -> bool {
+    const OF_CODEX: &str = "Another language model started to solve this problem";
+    let text = text.trim_start();
+    [SUMMARY_OPENING, "[SESSION_CHECKPOINT v1]", "The conversation so far was compacted.", OF_CODEX]
+        .iter()
+        .any(|opening| text.starts_with(opening))
+}
 
 /// Marks the request inside a message that an editor wrapped in context.
 const EDITOR_REQUEST: &str = "## My request for Codex:";

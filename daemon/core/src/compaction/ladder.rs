@@ -1,0 +1,146 @@
+//! The ladder: which rungs are tried, in which order, and how long each may take.
+
+use serde::{Deserialize, Serialize};
+
+/// How a history is compacted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Strategy {
+    /// The highest rung that is configured.
+    Auto,
+    /// The provider's own compaction.
+    Remote,
+    /// Summary and view.
+    Hybrid,
+    /// The model's summary.
+    Summary,
+    /// The view.
+    Checkpoint,
+}
+
+impl Strategy {
+    /// Stable name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Remote => "remote",
+            Self::Hybrid => "hybrid",
+            Self::Summary => "summary",
+            Self::Checkpoint => "checkpoint",
+        }
+    }
+
+    /// Whether a model is asked.
+    #[must_use]
+    pub fn asks(self) -> bool {
+        !matches!(self, Self::Checkpoint | Self::Auto)
+    }
+}
+
+/// What is configured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Offer {
+    /// A model can be asked.
+    pub model: bool,
+    /// Its provider compacts by itself.
+    pub remote: bool,
+}
+
+/// Why a rung is passed by without being tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Skip {
+    /// No model, or not one that can do this.
+    NotConfigured,
+    /// The caller's deadline leaves no time for it.
+    NoTime,
+    /// Nothing was said that a summary could tell.
+    NothingToSummarise,
+}
+
+impl Skip {
+    /// Stable name, as a rung's reason.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::NotConfigured => "not_configured",
+            Self::NoTime => "no_time",
+            Self::NothingToSummarise => "nothing_to_summarise",
+        }
+    }
+}
+
+/// The rungs for what is wanted, highest first; the last one is always the checkpoint.
+#[must_use]
+pub fn rungs(wanted: Strategy, offer: Offer) -> Vec<(Strategy, Option<Skip>)> {
+    let if_ = |configured: bool| (!configured).then_some(Skip::NotConfigured);
+    let mut rungs = match wanted {
+        Strategy::Checkpoint => vec![],
+        Strategy::Auto => {
+            let all = [(Strategy::Remote, offer.remote), (Strategy::Hybrid, offer.model)];
+            all.into_iter().filter(|rung| rung.1).map(|rung| (rung.0, None)).collect()
+        }
+        Strategy::Remote => {
+            let mut rungs = vec![(Strategy::Remote, if_(offer.remote))];
+            rungs.extend(offer.model.then_some((Strategy::Hybrid, None)));
+            rungs
+        }
+        Strategy::Hybrid | Strategy::Summary => vec![(wanted, if_(offer.model))],
+    };
+    rungs.push((Strategy::Checkpoint, None));
+    rungs
+}
+
+/// Milliseconds a compaction with a model may take when the caller names no deadline.
+pub const DEADLINE_MS: u64 = 120_000;
+
+/// Milliseconds kept for the checkpoint rung, which must always fit.
+const RESERVE_MS: u64 = 250;
+
+/// Milliseconds under which a model is not asked.
+const USEFUL_MS: u64 = 500;
+
+/// Milliseconds the next rung may take, when `left_ms` are left for it and `below` further rungs that
+/// ask a model; `None` when that is too little to ask at all.
+#[must_use]
+pub fn rung_ms(left_ms: u64, below: u64) -> Option<u64> {
+    let share = left_ms.saturating_sub(RESERVE_MS) / (below + 1);
+    (share >= USEFUL_MS).then_some(share)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_ladder_ends_on_the_checkpoint() {
+        use Strategy::{Auto, Checkpoint, Hybrid, Remote, Summary};
+        let none = Offer::default();
+        let model = Offer { model: true, remote: false };
+        let both = Offer { model: true, remote: true };
+        let skipped = Some(Skip::NotConfigured);
+        for (wanted, offer, expected) in [
+            (Auto, none, vec![]),
+            (Auto, model, vec![(Hybrid, None)]),
+            (Auto, both, vec![(Remote, None), (Hybrid, None)]),
+            (Remote, none, vec![(Remote, skipped)]),
+            (Remote, model, vec![(Remote, skipped), (Hybrid, None)]),
+            (Summary, none, vec![(Summary, skipped)]),
+            (Summary, both, vec![(Summary, None)]),
+            (Checkpoint, both, vec![]),
+        ] {
+            let mut ladder = rungs(wanted, offer);
+            assert_eq!(ladder.pop(), Some((Checkpoint, None)));
+            assert_eq!(ladder, expected, "{wanted:?} {offer:?}");
+        }
+    }
+
+    #[test]
+    fn a_deadline_is_shared_and_leaves_room_for_the_checkpoint() {
+        assert_eq!(rung_ms(120_250, 1), Some(60_000));
+        assert_eq!(rung_ms(60_250, 0), Some(60_000));
+        assert_eq!(rung_ms(749, 0), None);
+        assert_eq!(rung_ms(0, 0), None);
+    }
+}

@@ -1,0 +1,184 @@
+//! The remote rung: a provider's own compaction, and what of its answer is taken.
+//!
+//! # Source
+//! `facts/codex-compaction.md` §3. What differs: an answer without exactly one compaction item is a typed
+//! reason to take the next rung, not the end of the turn; and our own checkpoint is kept beside the
+//! opaque item, since only its provider can read that.
+
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::told::{Class, Told, tell};
+use crate::model::{Fault, FaultKind};
+
+/// Tokens of messages kept beside the compaction item, the newest first (§3.2).
+pub const MESSAGES_TOKENS_MAX: u64 = 64_000;
+
+/// The item that asks for a compaction at the end of an ordinary request.
+#[must_use]
+pub fn trigger() -> Box<RawValue> {
+    RawValue::from_string(r#"{"type":"compaction_trigger"}"#.to_owned()).unwrap_or_default()
+}
+
+/// Takes from the newest end what the provider cannot need, until the input is within `most` tokens:
+/// outputs of tools are replaced by a note, their call ids kept, so that pairs stay whole.
+///
+/// Unlike upstream it goes past items that cannot be made smaller instead of stopping there.
+#[must_use]
+pub fn trimmed(told: &[Told<'_>], most: u64) -> Vec<Box<RawValue>> {
+    let mut over = told.iter().map(|told| told.tokens).sum::<u64>().saturating_sub(most);
+    let mut items: Vec<Box<RawValue>> = told.iter().map(|told| told.raw.to_owned()).collect();
+    for (index, told) in told.iter().enumerate().rev() {
+        if over == 0 {
+            break;
+        }
+        if told.class != Class::Output || told.tokens < NOTE_TOKENS {
+            continue;
+        }
+        let Ok(mut item) = serde_json::from_str::<Value>(told.raw.get()) else { continue };
+        item["output"] = json!(NOTE);
+        if let Ok(raw) = serde_json::value::to_raw_value(&item) {
+            over = over.saturating_sub(told.tokens.saturating_sub(NOTE_TOKENS));
+            items[index] = raw;
+        }
+    }
+    items
+}
+
+/// Stands for an output that was left out of a request.
+const NOTE: &str = "(left out: the history is larger than the model's window)";
+
+/// Tokens of an output that is only [`NOTE`], about.
+const NOTE_TOKENS: u64 = 40;
+
+/// The history a provider's answer becomes.
+///
+/// Of a unary answer (`sent` empty) the messages are the provider's; of a streamed one they are those
+/// that were sent. Kept are the person's requests, earlier summaries and the model's words; the harness's
+/// context is dropped, it is rebuilt fresh.
+///
+/// # Errors
+/// [`FaultKind::Unreadable`] unless there is exactly one compaction item and it holds something.
+pub fn accepted(
+    answer: &[Box<RawValue>],
+    sent: Option<&[Box<RawValue>]>,
+) -> Result<Vec<Value>, Fault> {
+    let told = tell(answer);
+    let opaque: Vec<&Told<'_>> = told.iter().filter(|told| told.class == Class::Opaque).collect();
+    let [compaction] = opaque.as_slice() else {
+        let (found, all) = (opaque.len(), answer.len());
+        let detail = format!("expected one compaction item, got {found} among {all} items");
+        return Err(Fault::new(FaultKind::Unreadable, &detail));
+    };
+    let value = |raw: &RawValue| serde_json::from_str::<Value>(raw.get()).unwrap_or_default();
+    let last = value(compaction.raw);
+    if last["encrypted_content"].as_str().is_none_or(str::is_empty) {
+        return Err(Fault::new(FaultKind::Unreadable, "the compaction item holds nothing"));
+    }
+    let of_sent = sent.map(tell);
+    let messages = of_sent.as_deref().unwrap_or(&told);
+    let mut room = MESSAGES_TOKENS_MAX;
+    let mut items: Vec<Value> = messages
+        .iter()
+        .rev()
+        .filter(|told| is_kept(told.class, sent.is_some()))
+        .take_while(|told| {
+            let fits = told.tokens <= room;
+            room = room.saturating_sub(told.tokens.max(1));
+            fits
+        })
+        .map(|told| value(told.raw))
+        .collect();
+    items.reverse();
+    items.push(last);
+    Ok(items)
+}
+
+fn is_kept(class: Class, streamed: bool) -> bool {
+    match class {
+        Class::Request | Class::Summary => true,
+        Class::Assistant => !streamed,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::assemble::message;
+    use super::*;
+
+    fn raw(items: &[Value]) -> Vec<Box<RawValue>> {
+        items.iter().map(|item| serde_json::value::to_raw_value(item).unwrap()).collect()
+    }
+
+    fn opaque(content: &str) -> Value {
+        json!({"type":"compaction","encrypted_content":content})
+    }
+
+    #[test]
+    fn exactly_one_compaction_item_is_required_and_other_items_are_ignored() {
+        let sent = raw(&[message("user", "go"), message("developer", "rules")]);
+        let check = |answer: &[Value]| {
+            accepted(&raw(answer), Some(&sent)).map(|items| items.len()).map_err(|f| f.detail)
+        };
+        assert_eq!(check(&[opaque("abc")]), Ok(2));
+        assert_eq!(check(&[message("assistant", "hm"), opaque("abc")]), Ok(2));
+        let none = "expected one compaction item, got 0 among 0 items";
+        assert_eq!(check(&[]), Err(none.to_owned()));
+        let two = "expected one compaction item, got 2 among 2 items";
+        assert_eq!(check(&[opaque("a"), opaque("b")]), Err(two.to_owned()));
+        assert_eq!(check(&[opaque("")]), Err("the compaction item holds nothing".to_owned()));
+    }
+
+    #[test]
+    fn a_unary_answer_loses_the_harness_context_and_keeps_words_and_summaries() {
+        let answer = raw(&[
+            message("developer", "old rules"),
+            message("user", "<environment_context>\nold"),
+            message("user", "<turn_aborted>\nx"),
+            message("user", "go"),
+            message("user", "[HANDOFF_SUMMARY v1]\nolder"),
+            message("assistant", "done"),
+            json!({"type":"function_call","name":"x","arguments":"{}","call_id":"c"}),
+            opaque("abc"),
+        ]);
+        let items = accepted(&answer, None).unwrap();
+        let words: Vec<_> = items
+            .iter()
+            .map(|item| item.pointer("/content/0/text").and_then(Value::as_str))
+            .collect();
+        let summary = "[HANDOFF_SUMMARY v1]\nolder";
+        assert_eq!(words, [Some("go"), Some(summary), Some("done"), None]);
+        assert_eq!(items[3], opaque("abc"));
+    }
+
+    #[test]
+    fn messages_are_kept_newest_first_within_their_bound() {
+        let long = message("user", &"word ".repeat(30_000));
+        let sent = raw(&[message("user", "oldest"), long.clone(), long, message("user", "newest")]);
+        let items = accepted(&raw(&[opaque("abc")]), Some(&sent)).unwrap();
+        assert_eq!(items.len(), 3, "one long, the newest, the compaction");
+        assert_eq!(items[1]["content"][0]["text"], "newest");
+    }
+
+    #[test]
+    fn trimming_goes_past_what_cannot_be_trimmed_and_keeps_pairs() {
+        let call =
+            |id: &str| json!({"type":"function_call","name":"x","arguments":"{}","call_id":id});
+        let output = |id: &str| json!({"type":"function_call_output","call_id":id,"output":"x".repeat(40_000)});
+        let items = raw(&[
+            message("user", "go"),
+            call("a"),
+            output("a"),
+            call("b"),
+            output("b"),
+            message("user", "on"),
+        ]);
+        let told = tell(&items);
+        let fits = trimmed(&told, 12_000);
+        assert_eq!(fits.len(), items.len());
+        assert_eq!(fits[2].get(), items[2].get(), "the older output still fits");
+        assert!(fits[4].get().contains("left out") && fits[4].get().contains("\"b\""));
+        assert!(trimmed(&told, 100).iter().all(|item| item.get().len() < 300));
+    }
+}

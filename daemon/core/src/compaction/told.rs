@@ -1,0 +1,99 @@
+//! What the items of a history are to a compaction.
+
+use std::borrow::Cow;
+
+use serde_json::value::RawValue;
+
+use crate::rollout::{Item, Role, codex, contextual};
+
+/// An item, what it is, and what it costs.
+#[derive(Debug, Clone)]
+pub struct Told<'a> {
+    /// The item as it came.
+    pub raw: &'a RawValue,
+    /// What it is.
+    pub class: Class,
+    /// Pairs a call with its output.
+    pub call_id: Option<String>,
+    /// The words of a message.
+    pub text: Cow<'a, str>,
+    /// Estimated tokens.
+    pub tokens: u64,
+}
+
+/// What an item is to a compaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Class {
+    /// Words of the person.
+    Request,
+    /// The summary or view of an earlier compaction.
+    Summary,
+    /// Context the harness writes and rebuilds: environment, instructions, permissions.
+    Context,
+    /// The instructions of a model that was switched to: sent once, so it must not be lost.
+    ModelSwitch,
+    /// Words of the model.
+    Assistant,
+    /// What the model thought; unreadable to any other.
+    Reasoning,
+    /// A call of a tool, with its output in itself where there is no call id.
+    Call,
+    /// What a tool answered.
+    Output,
+    /// A provider's own compaction: only it can read it.
+    Opaque,
+    /// A snapshot of files for undoing, never shown to a model.
+    Ghost,
+    /// A kind that is not known.
+    Unknown,
+}
+
+impl Class {
+    /// Whether the model made it.
+    #[must_use]
+    pub fn is_of_model(self) -> bool {
+        matches!(self, Self::Assistant | Self::Reasoning | Self::Call | Self::Opaque)
+    }
+}
+
+/// Opens the message that carries the instructions of a model that was switched to
+/// (`facts/codex-compaction.md` §4.5).
+const MODEL_SWITCH: &str = "<model_switch>";
+
+/// Tells what each item is.
+#[must_use]
+pub fn tell(items: &[Box<RawValue>]) -> Vec<Told<'_>> {
+    items.iter().map(|raw| told(raw)).collect()
+}
+
+fn told(raw: &RawValue) -> Told<'_> {
+    let Some((item, tokens)) = codex::read_item(raw.get()) else {
+        let tokens = codex::estimate(raw.get());
+        return Told { raw, class: Class::Unknown, call_id: None, text: Cow::Borrowed(""), tokens };
+    };
+    let some = |id: Cow<'_, str>| (!id.is_empty()).then(|| id.into_owned());
+    let (class, call_id, text) = match item {
+        Item::Message { role, text, images } => {
+            (class_of(role, &text, images.count > 0), None, text)
+        }
+        Item::Reasoning { .. } => (Class::Reasoning, None, Cow::Borrowed("")),
+        Item::Call(call) => (Class::Call, some(call.call_id), Cow::Borrowed("")),
+        Item::Output { call_id, .. } => (Class::Output, some(call_id), Cow::Borrowed("")),
+        Item::Opaque { .. } => (Class::Opaque, None, Cow::Borrowed("")),
+        Item::Other { .. } => (Class::Call, None, Cow::Borrowed("")),
+        Item::Invisible => (Class::Ghost, None, Cow::Borrowed("")),
+    };
+    Told { raw, class, call_id, text, tokens }
+}
+
+fn class_of(role: Role, text: &str, has_image: bool) -> Class {
+    match role {
+        Role::Assistant => Class::Assistant,
+        Role::Developer if text.contains(MODEL_SWITCH) => Class::ModelSwitch,
+        Role::Developer => Class::Context,
+        Role::User if contextual::is_summary(text) => Class::Summary,
+        Role::User if contextual::request(text).is_some() => Class::Request,
+        Role::User if text.trim().is_empty() && has_image => Class::Request,
+        Role::User => Class::Context,
+    }
+}

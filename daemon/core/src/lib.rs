@@ -16,6 +16,7 @@ pub mod compaction;
 pub mod digest;
 pub mod fold;
 pub mod item;
+pub mod job;
 pub mod limits;
 pub mod model;
 pub mod redact;

@@ -24,7 +24,7 @@ const fn floor_of_peers(modules: &'static [&'static str]) -> Floor {
 const CORE: &[Floor] = &[
     floor_of_peers(&["digest", "text", "tokens", "limits", "redact"]),
     floor_of_peers(&["thread", "item"]),
-    floor(&["model"]),
+    floor_of_peers(&["job", "model"]),
     floor(&["rollout"]),
     floor(&["checkpoint"]),
     floor(&["fold"]),

@@ -1,0 +1,183 @@
+//! The job table's one state machine: background work that survives crashes, runs once, and can say
+//! why it does not run.
+//!
+//! # Theory of operation
+//! A [`Job`] is a row per key. *wanted* rises with every request for it, *done* is set to the value of
+//! *wanted* that a finished run had seen: whatever is asked during a run is still owed after it. A run
+//! is owned by its *epoch*, which rises with every claim, and a nonce: whoever finishes must show both,
+//! so a run that was taken over can neither publish nor change the row. The attempt is counted when it
+//! is claimed, so a job that kills its worker ends in [`State::Dead`] and not in a circle.
+//!
+//! Every decision is a function of the row, the moment and the rules; it returns the row as it must be
+//! stored, or why not. The store reads, decides and writes inside one write transaction.
+//!
+//! *Time*: decisions compare the boot clock, which counts sleep and never jumps. The wall clock is kept
+//! for people and for moments of another boot, and a span it shows beyond its rule's bound counts as
+//! over: a clock that was wrong for a minute must not stop a queue for a year.
+//!
+//! # Source
+//! `facts/codex-memory.md` §10, "Rules for a correct lease table".
+
+mod claim;
+mod moment;
+mod request;
+mod rules;
+mod settle;
+mod why;
+
+use serde::{Deserialize, Serialize};
+
+pub use claim::{Claim, Load, Token, claim, next, renew, rescue};
+pub use moment::{Moment, span_ms};
+pub use request::{Request, cancel, request, retry};
+pub use rules::{Rules, RulesError};
+pub use settle::{Failure, FailureKind, Lost, fail, finish};
+pub use why::{Why, why};
+
+/// What a job does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// Memory out of one thread.
+    Extract,
+    /// Memory over all threads.
+    Consolidate,
+    /// A compaction that a client does not wait for.
+    Compact,
+    /// Forgetting what is over its retention.
+    Prune,
+    /// Building an index anew.
+    Reindex,
+}
+
+impl Kind {
+    /// Every kind.
+    pub const ALL: [Self; 5] =
+        [Self::Extract, Self::Consolidate, Self::Compact, Self::Prune, Self::Reindex];
+
+    /// Stable name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Extract => "extract",
+            Self::Consolidate => "consolidate",
+            Self::Compact => "compact",
+            Self::Prune => "prune",
+            Self::Reindex => "reindex",
+        }
+    }
+}
+
+/// Names a job: there is one row a key.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct JobKey {
+    /// What it does.
+    pub kind: Kind,
+    /// To what: a thread id, a project, or empty where there is one of its kind.
+    pub subject: String,
+}
+
+/// Where a job stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// Owed, and may run when there is room.
+    Queued,
+    /// Claimed.
+    Running,
+    /// Nothing is owed.
+    Done,
+    /// Failed in a way that may pass; runs again at `not_before`.
+    Failed,
+    /// Its attempts are spent, or it can never succeed; a new input or a person wakes it.
+    Dead,
+    /// Cannot succeed until the configuration changes, such as a missing key.
+    Parked,
+}
+
+impl State {
+    /// Stable name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Running => "running",
+            Self::Done => "done",
+            Self::Failed => "failed",
+            Self::Dead => "dead",
+            Self::Parked => "parked",
+        }
+    }
+}
+
+/// A job.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Job {
+    /// Its name.
+    pub key: JobKey,
+    /// Where it stands.
+    pub state: State,
+    /// Rises with every claim; never falls.
+    pub epoch: u64,
+    /// Claims since it last succeeded or was woken, those given back not counted.
+    pub attempts: u32,
+    /// Rises with every request.
+    pub wanted: u64,
+    /// Value of `wanted` that the last success had seen.
+    pub done: u64,
+    /// Digest of what it works on; another one wakes a dead job.
+    pub input: String,
+    /// Runs before others, higher first.
+    pub priority: i32,
+    /// Passes by waits after a success, such as for a deletion.
+    pub urgent: bool,
+    /// Who runs it; only while running.
+    pub lease: Option<Lease>,
+    /// Not claimed before; only when queued or failed.
+    pub not_before: Option<Moment>,
+    /// The last failure, kept until the next success.
+    pub failure: Option<Failure>,
+    /// When it was asked for first.
+    pub created_at: Moment,
+    /// When this row last changed.
+    pub updated_at: Moment,
+    /// When it last succeeded.
+    pub finished_at: Option<Moment>,
+}
+
+/// A claim on a job, as the row keeps it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lease {
+    /// Who: the daemon's instance, or an external worker's name.
+    pub holder: String,
+    /// Tells two claims of one epoch apart, should a row be restored from a copy.
+    pub nonce: String,
+    /// Value of `wanted` the run works for.
+    pub wanted: u64,
+    /// When it was claimed.
+    pub since: Moment,
+    /// When it was last renewed, or claimed.
+    pub renewed: Moment,
+    /// Milliseconds it holds after that.
+    pub lease_ms: u64,
+}
+
+impl Lease {
+    /// Whether the lease still holds: it was made in this boot, and its time has not run out.
+    #[must_use]
+    pub fn is_live(&self, now: &Moment) -> bool {
+        self.renewed.boot == now.boot
+            && now.boot_ms.saturating_sub(self.renewed.boot_ms) < self.lease_ms
+    }
+}
+
+impl Job {
+    /// Whether something is owed.
+    #[must_use]
+    pub fn is_owed(&self) -> bool {
+        self.wanted > self.done
+    }
+}
+
+#[cfg(test)]
+mod tests;

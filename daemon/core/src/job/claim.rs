@@ -1,0 +1,118 @@
+//! Taking a job, keeping it, and taking over what somebody left.
+
+use serde::{Deserialize, Serialize};
+
+use super::why::{Why, why};
+use super::{Failure, FailureKind, Job, Lease, Moment, Rules, State};
+
+/// Shows that a run owns its job.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Token {
+    /// Epoch of the claim.
+    pub epoch: u64,
+    /// Its nonce.
+    pub nonce: String,
+}
+
+/// A claim, for whoever runs the job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claim {
+    /// Shows it.
+    pub token: Token,
+    /// Milliseconds of the boot clock at which the run must have stopped, unless the claim is renewed.
+    pub stop_at_boot_ms: u64,
+}
+
+/// What else runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Load {
+    /// Jobs of the same kind.
+    pub of_kind: u32,
+}
+
+/// Claims a job for `holder`. `now` is read before the row is written, so that the holder's view of the
+/// lease ends before anybody else's.
+///
+/// # Errors
+/// Why it does not run.
+pub fn claim(
+    mut job: Job,
+    load: Load,
+    rules: &Rules,
+    (holder, nonce): (&str, &str),
+    now: &Moment,
+) -> Result<(Job, Claim), Why> {
+    match why(&job, load, rules, now) {
+        Why::Due => {}
+        reason => return Err(reason),
+    }
+    job.epoch = job.epoch.saturating_add(1);
+    job.attempts = job.attempts.saturating_add(1);
+    job.state = State::Running;
+    job.not_before = None;
+    job.lease = Some(Lease {
+        holder: holder.to_owned(),
+        nonce: nonce.to_owned(),
+        wanted: job.wanted,
+        since: now.clone(),
+        renewed: now.clone(),
+        lease_ms: rules.lease_ms,
+    });
+    job.updated_at = now.clone();
+    let token = Token { epoch: job.epoch, nonce: nonce.to_owned() };
+    Ok((job, Claim { token, stop_at_boot_ms: stop_at(rules, now) }))
+}
+
+/// Renews a claim. One whose time is up is lost, even when nobody has taken it over.
+///
+/// # Errors
+/// [`super::Lost`]: stop, and publish nothing.
+pub fn renew(
+    mut job: Job,
+    token: &Token,
+    rules: &Rules,
+    now: &Moment,
+) -> Result<(Job, Claim), super::Lost> {
+    let lease = super::settle::owned(&job, token, now)?;
+    let lease = Lease { renewed: now.clone(), lease_ms: rules.lease_ms, ..lease.clone() };
+    job.lease = Some(lease);
+    job.updated_at = now.clone();
+    Ok((job, Claim { token: token.clone(), stop_at_boot_ms: stop_at(rules, now) }))
+}
+
+fn stop_at(rules: &Rules, now: &Moment) -> u64 {
+    now.boot_ms.saturating_add(rules.lease_ms.saturating_sub(rules.margin_ms))
+}
+
+/// Takes a job from a holder that is gone: its lease ran out, it ran in another boot, or it is known to
+/// be dead (`is_dead`). The attempt it took stays counted. `None` when there is nothing to take.
+#[must_use]
+pub fn rescue(mut job: Job, rules: &Rules, is_dead: bool, now: &Moment) -> Option<Job> {
+    if job.state != State::Running {
+        return None;
+    }
+    if !is_dead && job.lease.as_ref().is_some_and(|lease| lease.is_live(now)) {
+        return None;
+    }
+    let holder = job.lease.take().map_or_else(|| "nobody".to_owned(), |lease| lease.holder);
+    let detail = format!("{holder} left it unfinished");
+    let failure = Failure { kind: FailureKind::Abandoned, detail, retry_after_ms: None };
+    job.state = if job.attempts >= rules.attempts_max { State::Dead } else { State::Queued };
+    job.failure = Some(failure);
+    job.updated_at = now.clone();
+    Some(job)
+}
+
+/// The job to claim next among `jobs`: one that is due, urgent ones first, then by priority, then the
+/// one that has waited longest.
+#[must_use]
+pub fn next<'a>(
+    jobs: impl IntoIterator<Item = &'a Job>,
+    load: Load,
+    rules: &Rules,
+    now: &Moment,
+) -> Option<&'a Job> {
+    jobs.into_iter().filter(|job| why(job, load, rules, now) == Why::Due).min_by_key(|job| {
+        (!job.urgent, std::cmp::Reverse(job.priority), job.updated_at.wall_ms, job.key.clone())
+    })
+}

@@ -1,0 +1,99 @@
+//! What a kind of job may take.
+
+use serde::{Deserialize, Serialize};
+
+/// Rules of one kind of job.
+///
+/// # Source
+/// Requirement document 000: lease 3,600 s, heartbeat 90 s, retry after 3,600 s, 8 extractions in
+/// parallel and one consolidation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rules {
+    /// Milliseconds a claim holds without being renewed.
+    pub lease_ms: u64,
+    /// Milliseconds between two renewals; at most a third of the lease.
+    pub heartbeat_ms: u64,
+    /// Milliseconds before the end of its lease at which a run stops by itself, so that it has stopped
+    /// when another begins.
+    pub margin_ms: u64,
+    /// Milliseconds of the first wait after a failure; doubled for each further one.
+    pub retry_ms: u64,
+    /// Longest wait after a failure.
+    pub retry_ms_max: u64,
+    /// Milliseconds after a success before it runs again, unless it is urgent.
+    pub cooldown_ms: u64,
+    /// Attempts before it is dead.
+    pub attempts_max: u32,
+    /// Jobs of this kind that run at the same time.
+    pub running_max: u32,
+}
+
+/// Why rules are refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum RulesError {
+    /// A renewal that is late once would lose the lease.
+    #[error("the heartbeat must be at most a third of the lease")]
+    HeartbeatTooSlow,
+    /// A run would stop before its first renewal.
+    #[error("the margin must leave room for two heartbeats")]
+    MarginTooWide,
+    /// Nothing would ever run.
+    #[error("attempts and running must be at least 1")]
+    Nothing,
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self {
+            lease_ms: 3_600_000,
+            heartbeat_ms: 90_000,
+            margin_ms: 60_000,
+            retry_ms: 3_600_000,
+            retry_ms_max: 24 * 3_600_000,
+            cooldown_ms: 0,
+            attempts_max: 5,
+            running_max: 1,
+        }
+    }
+}
+
+impl Rules {
+    /// Checks that the rules can work.
+    ///
+    /// # Errors
+    /// The first rule that cannot.
+    pub fn checked(self) -> Result<Self, RulesError> {
+        if self.heartbeat_ms == 0 || self.heartbeat_ms > self.lease_ms / 3 {
+            return Err(RulesError::HeartbeatTooSlow);
+        }
+        if self.margin_ms.saturating_add(2 * self.heartbeat_ms) > self.lease_ms {
+            return Err(RulesError::MarginTooWide);
+        }
+        if self.attempts_max == 0 || self.running_max == 0 {
+            return Err(RulesError::Nothing);
+        }
+        Ok(self)
+    }
+
+    /// Milliseconds to wait after the failure of attempt `attempts`: doubled each time, spread over the
+    /// upper half by `chance` in 0..1, never over the bound, never less than a provider asks.
+    #[must_use]
+    pub fn backoff_ms(&self, attempts: u32, retry_after_ms: Option<u64>, chance: f64) -> u64 {
+        let doubled = self.retry_ms.saturating_mul(1 << attempts.saturating_sub(1).min(20));
+        let most = doubled.min(self.retry_ms_max);
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            clippy::cast_precision_loss,
+            reason = "at most half of retry_ms_max"
+        )]
+        let spread = (most as f64 / 2.0 * chance.clamp(0.0, 1.0)) as u64;
+        (most / 2 + spread).max(retry_after_ms.unwrap_or(0)).min(self.wait_ms_max())
+    }
+
+    /// The longest wait any rule makes: a longer one is a clock that was wrong.
+    #[must_use]
+    pub fn wait_ms_max(&self) -> u64 {
+        self.retry_ms_max.max(self.cooldown_ms).max(24 * 3_600_000)
+    }
+}

@@ -3,10 +3,11 @@
 //! Everything else takes `now_ms` as a parameter or asks a [`Clock`] it was given, so that a test can
 //! stand still, jump and replay. Timers (how long to wait) are tokio's, which tests pause instead.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use longhaul_core::job::Moment;
 use uuid::{Builder, NoContext, Timestamp, Uuid};
 
 /// A handle on time; clones read the same time.
@@ -85,6 +86,14 @@ impl Clock {
         uuid.to_string()
     }
 
+    /// This moment on both clocks, for what must outlive a jump of the wall clock and a restart. Where the
+    /// machine does not tell its boot, this process counts as one.
+    #[must_use]
+    pub fn moment(&self) -> Moment {
+        let boot_ms = u64::try_from(self.boot_elapsed().as_millis()).unwrap_or(u64::MAX);
+        Moment { wall_ms: self.now_ms(), boot: self.boot_id(), boot_ms }
+    }
+
     /// A number of 0..1 by chance, to spread what would else happen at once; 0.5 on a manual clock.
     #[must_use]
     pub fn chance(&self) -> f64 {
@@ -96,6 +105,36 @@ impl Clock {
                 f64::from(number) / (f64::from(u32::MAX) + 1.0)
             }
             Source::Manual(_) => 0.5,
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    fn boot_elapsed(&self) -> Duration {
+        match &self.0 {
+            Source::System { .. } => {
+                let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+                let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+                Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap_or(0))
+            }
+            Source::Manual(_) => self.elapsed(),
+        }
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn boot_elapsed(&self) -> Duration {
+        self.elapsed()
+    }
+
+    fn boot_id(&self) -> String {
+        static BOOT: OnceLock<String> = OnceLock::new();
+        match &self.0 {
+            Source::System { .. } => BOOT
+                .get_or_init(|| {
+                    let told = std::fs::read_to_string("/proc/sys/kernel/random/boot_id");
+                    told.map_or_else(|_| self.new_id(), |id| id.trim().to_owned())
+                })
+                .clone(),
+            Source::Manual(_) => "manual".to_owned(),
         }
     }
 

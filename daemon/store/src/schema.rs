@@ -12,7 +12,7 @@ use crate::pool::Pools;
 const APPLICATION_ID: u32 = 0x6c68_4442;
 
 /// Version reached when all migrations are applied.
-pub const SCHEMA_VERSION: u32 = 2;
+pub const SCHEMA_VERSION: u32 = 3;
 
 struct Migration {
     version: u32,
@@ -22,6 +22,7 @@ struct Migration {
 const MIGRATIONS: &[Migration] = &[
     Migration { version: 1, sql: include_str!("../migrations/0001_init.sql") },
     Migration { version: 2, sql: include_str!("../migrations/0002_model.sql") },
+    Migration { version: 3, sql: include_str!("../migrations/0003_job.sql") },
 ];
 
 /// Brings the database to [`SCHEMA_VERSION`]; returns the version it had.

@@ -4,6 +4,7 @@
 mod commit;
 mod crash;
 mod damage;
+mod job;
 mod lists;
 mod model;
 mod sample;

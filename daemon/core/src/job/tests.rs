@@ -124,7 +124,7 @@ fn what_is_asked_during_a_run_is_owed_after_it() {
     assert_eq!(job.state, State::Running);
     let job = finish(job, &token, &RULES, &at(2)).unwrap();
     assert_eq!((job.state, job.wanted, job.done), (State::Queued, 2, 1));
-    let again = request(Some(job.clone()), ask("b"), &at(3));
+    let again = request(Some(job), ask("b"), &at(3));
     assert_eq!(again.wanted, 2, "the same input is owed once");
 }
 
@@ -175,7 +175,7 @@ fn rules_that_cannot_work_are_refused() {
 }
 
 /// What may happen, in any order.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 enum Event {
     Ask {
         subject: usize,

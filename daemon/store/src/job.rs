@@ -1,0 +1,225 @@
+//! Background jobs and what happened to them.
+//!
+//! The rules are the core's. A caller gives a function from what is stored to what is to be stored; it
+//! is run inside the write transaction, so that nothing can change between its decision and the write.
+
+use longhaul_core::job::{Job, JobKey, Kind, State};
+use sqlx::{Row as _, SqliteConnection};
+
+use crate::error::StoreError;
+use crate::row::{get, unsigned};
+use crate::store::Store;
+
+/// Events kept for one job; the oldest go first.
+pub const EVENTS_PER_JOB_MAX: u32 = 32;
+
+/// Jobs looked at to find the next one of a kind.
+///
+/// # Source
+/// The scan limit of requirement document 000.
+pub const SCAN_MAX: u32 = 5_000;
+
+/// Something that happened to a job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobEvent {
+    /// When, Unix milliseconds.
+    pub at_ms: i64,
+    /// Epoch of the job then.
+    pub epoch: u64,
+    /// State it came into.
+    pub state: String,
+    /// In words; may be empty.
+    pub detail: String,
+}
+
+/// Jobs to list.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct JobFilter {
+    /// Of this kind.
+    pub kind: Option<Kind>,
+    /// In this state.
+    pub state: Option<State>,
+}
+
+impl Store {
+    /// Decides on one job: `decide` sees it, or `None` where there is none, and returns how it is to be
+    /// stored, or `None` to leave it, with an answer for the caller.
+    ///
+    /// # Errors
+    /// Those of writing. Nothing is stored then.
+    pub async fn job_decide<T: Send>(
+        &self,
+        key: &JobKey,
+        decide: impl FnOnce(Option<Job>) -> (Option<Job>, T) + Send,
+    ) -> Result<T, StoreError> {
+        let pools = self.pools();
+        let sorted = |error| pools.sorted(error);
+        let mut transaction = pools.begin().await?;
+        let found = read(&mut transaction, key).await.map_err(sorted)?;
+        let (changed, answer) = decide(found.clone());
+        if let Some(job) = changed {
+            write(&mut transaction, &job, found.as_ref()).await.map_err(sorted)?;
+            transaction.commit().await.map_err(sorted)?;
+        }
+        Ok(answer)
+    }
+
+    /// Decides on the jobs of a kind together, those that are neither done nor dead, at most
+    /// [`SCAN_MAX`]: `decide` returns those that are to be stored, and an answer.
+    ///
+    /// # Errors
+    /// Those of writing. Nothing is stored then.
+    pub async fn jobs_decide<T: Send>(
+        &self,
+        kind: Kind,
+        decide: impl FnOnce(&[Job]) -> (Vec<Job>, T) + Send,
+    ) -> Result<T, StoreError> {
+        let pools = self.pools();
+        let sorted = |error| pools.sorted(error);
+        let mut transaction = pools.begin().await?;
+        let rows = sqlx::query(
+            "SELECT body FROM job WHERE kind = ?1 AND state IN ('running', 'queued', 'failed') \
+             ORDER BY state = 'running' DESC, priority DESC, updated_ms LIMIT ?2",
+        )
+        .bind(kind.name())
+        .bind(SCAN_MAX)
+        .fetch_all(&mut *transaction)
+        .await
+        .map_err(sorted)?;
+        let jobs: Vec<Job> = rows.iter().filter_map(decoded).collect();
+        let (changed, answer) = decide(&jobs);
+        let changes = !changed.is_empty();
+        for job in changed {
+            let before = jobs.iter().find(|before| before.key == job.key);
+            write(&mut transaction, &job, before).await.map_err(sorted)?;
+        }
+        if changes {
+            transaction.commit().await.map_err(sorted)?;
+        }
+        Ok(answer)
+    }
+
+    /// One job.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub async fn job_get(&self, key: &JobKey) -> Result<Option<Job>, StoreError> {
+        let pools = self.pools();
+        let mut connection = pools.reader().acquire().await.map_err(|error| pools.sorted(error))?;
+        read(&mut connection, key).await.map_err(|error| pools.sorted(error))
+    }
+
+    /// Jobs that were changed last first, at most `limit`.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub async fn job_list(&self, filter: &JobFilter, limit: u32) -> Result<Vec<Job>, StoreError> {
+        let pools = self.pools();
+        let rows = sqlx::query(
+            "SELECT body FROM job WHERE (?1 IS NULL OR kind = ?1) AND (?2 IS NULL OR state = ?2) \
+             ORDER BY updated_ms DESC, kind, subject LIMIT ?3",
+        )
+        .bind(filter.kind.map(Kind::name))
+        .bind(filter.state.map(State::name))
+        .bind(limit)
+        .fetch_all(pools.reader())
+        .await
+        .map_err(|error| pools.sorted(error))?;
+        Ok(rows.iter().filter_map(decoded).collect())
+    }
+
+    /// What happened to a job, oldest first, at most [`EVENTS_PER_JOB_MAX`].
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub async fn job_events(&self, key: &JobKey) -> Result<Vec<JobEvent>, StoreError> {
+        let pools = self.pools();
+        sqlx::query(
+            "SELECT at_ms, epoch, state, detail FROM job_event WHERE kind = ?1 AND subject = ?2 \
+             ORDER BY event_id",
+        )
+        .bind(key.kind.name())
+        .bind(key.subject.as_str())
+        .try_map(|row| {
+            Ok(JobEvent {
+                at_ms: get(&row, "at_ms")?,
+                epoch: unsigned(&row, "epoch")?,
+                state: get(&row, "state")?,
+                detail: get(&row, "detail")?,
+            })
+        })
+        .fetch_all(pools.reader())
+        .await
+        .map_err(|error| pools.sorted(error))
+    }
+}
+
+async fn read(connection: &mut SqliteConnection, key: &JobKey) -> Result<Option<Job>, sqlx::Error> {
+    let row = sqlx::query("SELECT body FROM job WHERE kind = ?1 AND subject = ?2")
+        .bind(key.kind.name())
+        .bind(key.subject.as_str())
+        .fetch_optional(connection)
+        .await?;
+    Ok(row.as_ref().and_then(decoded))
+}
+
+/// A job that cannot be read counts as none: it is asked for again, under a new epoch of its own.
+fn decoded(row: &sqlx::sqlite::SqliteRow) -> Option<Job> {
+    let body: String = row.try_get("body").ok()?;
+    serde_json::from_str(&body)
+        .inspect_err(|error| tracing::warn!(%error, "a job cannot be read and is begun anew"))
+        .ok()
+}
+
+/// Stores a job, and an event where its state or epoch is another one than before.
+async fn write(
+    connection: &mut SqliteConnection,
+    job: &Job,
+    before: Option<&Job>,
+) -> Result<(), sqlx::Error> {
+    let body = serde_json::to_string(job).map_err(|error| sqlx::Error::Encode(error.into()))?;
+    sqlx::query(
+        "INSERT OR REPLACE INTO job (kind, subject, state, priority, updated_ms, body) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    )
+    .bind(job.key.kind.name())
+    .bind(job.key.subject.as_str())
+    .bind(job.state.name())
+    .bind(job.priority)
+    .bind(job.updated_at.wall_ms)
+    .bind(body)
+    .execute(&mut *connection)
+    .await?;
+    let is_event =
+        before.is_none_or(|before| (before.state, before.epoch) != (job.state, job.epoch));
+    if !is_event {
+        return Ok(());
+    }
+    let detail = match (&job.lease, &job.failure) {
+        (Some(lease), _) => lease.holder.as_str(),
+        (None, Some(failure)) => failure.detail.as_str(),
+        (None, None) => "",
+    };
+    sqlx::query(
+        "INSERT INTO job_event (kind, subject, at_ms, epoch, state, detail) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    )
+    .bind(job.key.kind.name())
+    .bind(job.key.subject.as_str())
+    .bind(job.updated_at.wall_ms)
+    .bind(job.epoch.cast_signed())
+    .bind(job.state.name())
+    .bind(detail)
+    .execute(&mut *connection)
+    .await?;
+    sqlx::query(
+        "DELETE FROM job_event WHERE event_id IN (SELECT event_id FROM job_event \
+         WHERE kind = ?1 AND subject = ?2 ORDER BY event_id DESC LIMIT -1 OFFSET ?3)",
+    )
+    .bind(job.key.kind.name())
+    .bind(job.key.subject.as_str())
+    .bind(EVENTS_PER_JOB_MAX)
+    .execute(&mut *connection)
+    .await?;
+    Ok(())
+}

@@ -1,0 +1,99 @@
+//! Jobs: decided and stored in one step, whoever else decides at the same time.
+
+use std::sync::Arc;
+
+use longhaul_core::job::{self, JobKey, Kind, Load, Moment, Request, Rules, State};
+use longhaul_store::{EVENTS_PER_JOB_MAX, JobFilter, Store};
+
+use crate::sample::Temp;
+
+fn at(ms: u64) -> Moment {
+    Moment { wall_ms: ms.cast_signed(), boot: "b".to_owned(), boot_ms: ms }
+}
+
+fn key(subject: &str) -> JobKey {
+    JobKey { kind: Kind::Extract, subject: subject.to_owned() }
+}
+
+async fn ask(store: &Store, subject: &str, input: &str) {
+    let request =
+        Request { key: key(subject), input: input.to_owned(), priority: 0, urgent: false };
+    let asked = move |found| (Some(job::request(found, request, &at(1))), ());
+    store.job_decide(&key(subject), asked).await.unwrap();
+}
+
+/// Claims the next job and returns its subject and token.
+async fn claim(store: &Store, rules: &Rules, nonce: &str) -> Option<(String, job::Token)> {
+    let decide = |jobs: &[job::Job]| {
+        let running = jobs.iter().filter(|job| job.state == State::Running).count();
+        let load = Load { of_kind: u32::try_from(running).unwrap() };
+        let Some(next) = job::next(jobs, load, rules, &at(2)) else { return (vec![], None) };
+        let claimed = job::claim(next.clone(), load, rules, ("w", nonce), &at(2)).unwrap();
+        (vec![claimed.0], Some((next.key.subject.clone(), claimed.1.token)))
+    };
+    store.jobs_decide(Kind::Extract, decide).await.unwrap()
+}
+
+#[tokio::test]
+async fn two_daemons_that_race_never_claim_the_same_job() {
+    let temp = Temp::new();
+    let (store, _) = temp.open().await;
+    let (other, _) = temp.open().await;
+    for n in 0..40 {
+        ask(&store, &format!("t{n:02}"), "i").await;
+    }
+    let rules = Rules { running_max: 8, ..Rules::default() };
+    let mut workers = Vec::new();
+    for worker in 0..6 {
+        let store = if worker % 2 == 0 { store.clone() } else { other.clone() };
+        workers.push(tokio::spawn(async move {
+            let mut done = Vec::new();
+            while let Some((subject, token)) = claim(&store, &rules, &format!("w{worker}")).await {
+                let finish = |found: Option<job::Job>| {
+                    let finished = job::finish(found.unwrap(), &token, &rules, &at(3));
+                    (finished.ok(), ())
+                };
+                store.job_decide(&key(&subject), finish).await.unwrap();
+                done.push(subject);
+            }
+            done
+        }));
+    }
+    let mut done = Vec::new();
+    for worker in workers {
+        done.extend(worker.await.unwrap());
+    }
+    done.sort();
+    let all: Vec<String> = (0..40).map(|n| format!("t{n:02}")).collect();
+    assert_eq!(done, all, "each once");
+    let filter = JobFilter { state: Some(State::Done), ..JobFilter::default() };
+    assert_eq!(other.job_list(&filter, 100).await.unwrap().len(), 40);
+}
+
+#[tokio::test]
+async fn what_happened_is_kept_and_bounded() {
+    let temp = Temp::new();
+    let (store, _) = temp.open().await;
+    ask(&store, "t", "i").await;
+    claim(&store, &Rules::default(), "n").await.unwrap();
+    let events = store.job_events(&key("t")).await.unwrap();
+    let told: Vec<_> = events.iter().map(|e| (e.state.as_str(), e.detail.as_str())).collect();
+    assert_eq!(told, [("queued", ""), ("running", "w")]);
+    for _ in 0..EVENTS_PER_JOB_MAX {
+        let cancel = |found: Option<job::Job>| (found.map(|job| job::cancel(job, &at(9))), ());
+        store.job_decide(&key("t"), cancel).await.unwrap();
+        let retry = |found: Option<job::Job>| (found.map(|job| job::retry(job, &at(9))), ());
+        store.job_decide(&key("t"), retry).await.unwrap();
+    }
+    assert_eq!(store.job_events(&key("t")).await.unwrap().len(), EVENTS_PER_JOB_MAX as usize);
+}
+
+#[tokio::test]
+async fn a_decision_to_leave_a_job_alone_stores_nothing() {
+    let temp = Temp::new();
+    let (store, _) = temp.open().await;
+    let store = Arc::new(store);
+    let answer = store.job_decide(&key("t"), |found| (None, found.is_none())).await.unwrap();
+    assert!(answer);
+    assert_eq!(store.job_get(&key("t")).await.unwrap(), None);
+}

@@ -12,9 +12,11 @@ use std::time::Duration;
 use longhaul_protocol::limit::CONNECTIONS_MAX;
 
 use crate::args::Args;
+use crate::model::ModelSettings;
 use crate::paths::Base;
 
 pub mod file;
+pub mod model;
 
 use file::File;
 
@@ -84,6 +86,10 @@ pub struct Config {
     pub drain: Setting<Duration>,
     /// Threads of the async runtime.
     pub worker_threads: Setting<usize>,
+    /// Models that may be asked; none by default.
+    pub models: ModelSettings,
+    /// What may be spent on them.
+    pub budget: model::BudgetSettings,
 }
 
 /// Why a configuration was refused; the daemon exits with 78 (`EX_CONFIG`).
@@ -110,6 +116,14 @@ pub enum ConfigError {
         reason: String,
         /// The key that was probably meant.
         hint: Option<&'static str>,
+    },
+    /// A value cannot be meant.
+    #[error("{key}: {reason}")]
+    Invalid {
+        /// The key.
+        key: String,
+        /// What is wrong with its value.
+        reason: String,
     },
     /// A value is out of its bounds.
     #[error("{key} = {given} is out of bounds: {min} to {max}")]
@@ -210,6 +224,8 @@ impl Config {
             write_timeout: WRITE_TIMEOUT_MS.of(server.write_timeout_ms)?.map(Duration::from_millis),
             drain: DRAIN_MS.of(server.drain_ms)?.map(Duration::from_millis),
             worker_threads: WORKER_THREADS.of(server.worker_threads)?.map(to_count),
+            models: model::settings(file.model, file.providers)?,
+            budget: model::budget(&file.budget)?,
             file: path,
             state_dir,
         })
@@ -238,6 +254,10 @@ impl Config {
             entry("server.write_timeout_ms", &self.write_timeout, ms),
             entry("server.drain_ms", &self.drain, ms),
             entry("server.worker_threads", &self.worker_threads, ToString::to_string),
+            entry("budget.requests_per_day", &self.budget.requests_per_day, ToString::to_string),
+            entry("budget.tokens_per_day", &self.budget.tokens_per_day, ToString::to_string),
+            entry("budget.requests_per_job", &self.budget.requests_per_job, ToString::to_string),
+            entry("budget.tokens_per_job", &self.budget.tokens_per_job, ToString::to_string),
         ]
     }
 }

@@ -45,8 +45,6 @@ pub struct ModelSettings {
     pub providers: BTreeMap<String, Provider>,
     /// The model that is asked when nobody names one; `None`: no model is ever asked.
     pub default: Option<ModelChoice>,
-    /// Bounds of what is spent.
-    pub budget: Budget,
 }
 
 /// A model of a provider.
@@ -123,8 +121,8 @@ struct Request<'a> {
 impl Models {
     /// A client over `settings` that keeps its accounts in `store`.
     #[must_use]
-    pub fn new(settings: ModelSettings, store: Store, clock: Clock) -> Self {
-        let ledger = Ledger::new(store, clock.clone(), settings.budget);
+    pub fn new(settings: ModelSettings, budget: Budget, store: Store, clock: Clock) -> Self {
+        let ledger = Ledger::new(store, clock.clone(), budget);
         Self { settings, client: OnceLock::new(), ledger, clock }
     }
 

@@ -3,11 +3,13 @@
 //! Every key may be left out; a key that is not here is refused, with the nearest one that is as the
 //! hint: a misspelt key that is passed over in silence is worse than none.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::Deserialize;
 
 use super::ConfigError;
+use super::model::{BudgetTable, Model, ProviderTable};
 
 /// `config.toml`, as written by a person.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -27,6 +29,12 @@ pub struct File {
     pub ingest: Ingest,
     /// The socket server.
     pub server: Server,
+    /// The model that is asked for summaries and memory.
+    pub model: Option<Model>,
+    /// Who can be asked, by name.
+    pub providers: BTreeMap<String, ProviderTable>,
+    /// What may be spent.
+    pub budget: BudgetTable,
 }
 
 /// `[codex]`, `[claude]`: one agent whose transcripts are read.
@@ -75,6 +83,30 @@ pub const KEYS: &[&str] = &[
     "server.write_timeout_ms",
     "server.drain_ms",
     "server.worker_threads",
+    "budget",
+    "budget.requests_per_day",
+    "budget.tokens_per_day",
+    "budget.requests_per_job",
+    "budget.tokens_per_job",
+];
+
+/// Keys of tables that are not there by default, for hints and for the same test.
+pub const OPTIONAL_KEYS: &[&str] = &[
+    "model",
+    "model.provider",
+    "model.name",
+    "model.context_window",
+    "model.effort",
+    "model.max_output_tokens",
+    "providers",
+    "providers.NAME.kind",
+    "providers.NAME.base_url",
+    "providers.NAME.key_env",
+    "providers.NAME.key_command",
+    "providers.NAME.command",
+    "providers.NAME.headers",
+    "providers.NAME.idle_timeout_ms",
+    "providers.NAME.remote_compaction",
 ];
 
 /// Similarity from which another key counts as what was meant, from 0 to 1.
@@ -110,7 +142,8 @@ fn nearest_key(key: &str) -> Option<&'static str> {
         let last = known.rsplit('.').next().unwrap_or(known);
         strsim::jaro_winkler(key, last).max(strsim::jaro_winkler(key, known))
     };
-    let nearest = KEYS.iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)))?;
+    let keys = KEYS.iter().chain(OPTIONAL_KEYS);
+    let nearest = keys.max_by(|a, b| likeness(a).total_cmp(&likeness(b)))?;
     (likeness(nearest) >= MEANT).then_some(nearest)
 }
 

@@ -60,7 +60,7 @@ fn every_key_of_the_file_is_shown_with_its_origin() {
     let config = load(&Args::default(), &[], Some("[server]\ndrain_ms = 7\n")).unwrap();
     let entries = config.entries();
     let shown: Vec<_> = entries.iter().map(|(key, ..)| *key).collect();
-    let sections = ["codex", "claude", "ingest", "server"];
+    let sections = ["codex", "claude", "ingest", "server", "budget"];
     let keys: Vec<_> = file::KEYS.iter().copied().filter(|key| !sections.contains(key)).collect();
     assert_eq!(shown, keys);
     assert!(entries.contains(&("server.drain_ms", "7".to_owned(), Origin::File)));
@@ -78,6 +78,10 @@ fn the_example_file_holds_every_key_with_its_default() {
         load(&Args::default(), &[], None).unwrap(),
         load(&Args::default(), &[], Some(&text)).unwrap(),
     );
+    for key in file::OPTIONAL_KEYS {
+        let last = key.rsplit('.').next().unwrap();
+        assert!(text.contains(last), "{key}");
+    }
     // The two homes are different temporary folders.
     let below_home = |value: &str| {
         value.rsplit_once("/.tmp").map_or(value.to_owned(), |(_, rest)| rest[6..].to_owned())

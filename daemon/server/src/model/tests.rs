@@ -108,12 +108,9 @@ async fn rig(kind: Kind, base_url: &str, budget: Budget) -> Rig {
         timeouts: Timeouts::default(),
         remote: Remote::No,
     };
-    let settings = ModelSettings {
-        providers: BTreeMap::from([("p".to_owned(), provider)]),
-        default: None,
-        budget,
-    };
-    let models = Models::new(settings, store.clone(), Clock::system());
+    let settings =
+        ModelSettings { providers: BTreeMap::from([("p".to_owned(), provider)]), default: None };
+    let models = Models::new(settings, budget, store.clone(), Clock::system());
     Rig { models, store, _folder: folder }
 }
 

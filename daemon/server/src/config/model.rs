@@ -1,0 +1,320 @@
+//! `[model]`, `[providers.NAME]` and `[budget]`: which models may be asked, and at what cost.
+//!
+//! Without `[model]` no model is ever asked. A key stands in none of the tables: only the name of an
+//! environment variable, or a program that prints it.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use longhaul_core::model::Wire;
+use longhaul_core::model::budget::Budget;
+use serde::Deserialize;
+
+use super::{ConfigError, Number, Setting};
+use crate::model::{KeySource, Kind, ModelChoice, ModelSettings, Provider, Remote, Timeouts};
+
+/// `[model]`: the model that is asked for summaries and memory.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Model {
+    /// Name of a `[providers.NAME]`.
+    pub provider: String,
+    /// The model, as its provider calls it.
+    pub name: String,
+    /// Tokens of its context window.
+    pub context_window: Option<u64>,
+    /// How hard it is to think, as its provider calls it.
+    pub effort: Option<String>,
+    /// Tokens of an answer, at most.
+    pub max_output_tokens: Option<u64>,
+}
+
+/// `[providers.NAME]`.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProviderTable {
+    /// How it is spoken to.
+    pub kind: KindName,
+    /// The URL that `responses`, `chat/completions` or `messages` is added to.
+    pub base_url: Option<String>,
+    /// Environment variable of the daemon that holds the key.
+    pub key_env: Option<String>,
+    /// Program that prints the key.
+    pub key_command: Option<Vec<String>>,
+    /// Program that answers, for `kind = "command"`.
+    pub command: Option<Vec<String>>,
+    /// Further headers.
+    #[serde(default)]
+    pub headers: BTreeMap<String, String>,
+    /// Milliseconds until the provider is given up as silent.
+    pub idle_timeout_ms: Option<u64>,
+    /// Whether the provider compacts histories itself.
+    #[serde(default)]
+    pub remote_compaction: RemoteName,
+}
+
+/// Values of `kind`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KindName {
+    /// OpenAI's Responses API.
+    Responses,
+    /// Chat Completions: Ollama, LM Studio, vLLM, llama.cpp, and OpenAI too.
+    Chat,
+    /// Anthropic's Messages API.
+    Messages,
+    /// A program.
+    Command,
+}
+
+/// Values of `remote_compaction`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RemoteName {
+    /// It does not.
+    #[default]
+    No,
+    /// By `POST …/responses/compact`.
+    Unary,
+    /// By a streamed request that ends in a trigger item.
+    Streamed,
+}
+
+/// `[budget]`: 0 for no bound.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct BudgetTable {
+    /// Requests of one UTC day.
+    pub requests_per_day: Option<u64>,
+    /// Tokens of one UTC day, input and answers.
+    pub tokens_per_day: Option<u64>,
+    /// Requests of one job.
+    pub requests_per_job: Option<u64>,
+    /// Tokens of one job.
+    pub tokens_per_job: Option<u64>,
+}
+
+/// Window of a model for which none is said: small enough for every local server in use.
+const WINDOW_DEFAULT: u64 = 32_000;
+
+/// Tokens of an answer when nobody says; a summary is far below.
+const OUTPUT_DEFAULT: u64 = 8_000;
+
+/// What may be spent, 0 for no bound.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BudgetSettings {
+    /// Requests of one UTC day.
+    pub requests_per_day: Setting<u64>,
+    /// Tokens of one UTC day, input and answers.
+    pub tokens_per_day: Setting<u64>,
+    /// Requests of one job.
+    pub requests_per_job: Setting<u64>,
+    /// Tokens of one job.
+    pub tokens_per_job: Setting<u64>,
+}
+
+/// A bound of the budget: a day of hard work stays below its default, a loop does not.
+const fn bound(key: &'static str, default: u64) -> Number {
+    Number { key, default, min: 0, max: u64::MAX }
+}
+
+const REQUESTS_PER_DAY: Number = bound("budget.requests_per_day", 500);
+const TOKENS_PER_DAY: Number = bound("budget.tokens_per_day", 10_000_000);
+const REQUESTS_PER_JOB: Number = bound("budget.requests_per_job", 16);
+const TOKENS_PER_JOB: Number = bound("budget.tokens_per_job", 2_000_000);
+
+/// Reads `[budget]`.
+///
+/// # Errors
+/// None today: every number is within its bounds.
+pub(super) fn budget(table: &BudgetTable) -> Result<BudgetSettings, ConfigError> {
+    Ok(BudgetSettings {
+        requests_per_day: REQUESTS_PER_DAY.of(table.requests_per_day)?,
+        tokens_per_day: TOKENS_PER_DAY.of(table.tokens_per_day)?,
+        requests_per_job: REQUESTS_PER_JOB.of(table.requests_per_job)?,
+        tokens_per_job: TOKENS_PER_JOB.of(table.tokens_per_job)?,
+    })
+}
+
+impl BudgetSettings {
+    /// The bounds in force.
+    #[must_use]
+    pub fn bounds(&self) -> Budget {
+        let bound = |setting: &Setting<u64>| (setting.value > 0).then_some(setting.value);
+        Budget {
+            requests_per_day: bound(&self.requests_per_day),
+            tokens_per_day: bound(&self.tokens_per_day),
+            requests_per_job: bound(&self.requests_per_job),
+            tokens_per_job: bound(&self.tokens_per_job),
+        }
+    }
+}
+
+/// Puts the tables together.
+///
+/// # Errors
+/// [`ConfigError::Invalid`]: a provider that is not there, a value that cannot be meant.
+pub fn settings(
+    model: Option<Model>,
+    tables: BTreeMap<String, ProviderTable>,
+) -> Result<ModelSettings, ConfigError> {
+    let mut providers = BTreeMap::new();
+    for (name, table) in tables {
+        let provider = provider(&name, table)?;
+        providers.insert(name, provider);
+    }
+    let default = match model {
+        None => None,
+        Some(model) if !providers.contains_key(&model.provider) => {
+            let known = providers.keys().cloned().collect::<Vec<_>>().join(", ");
+            let reason = format!(
+                "`{}` is no provider; there are: {}",
+                model.provider,
+                if known.is_empty() { "none".to_owned() } else { known }
+            );
+            return Err(ConfigError::Invalid { key: "model.provider".to_owned(), reason });
+        }
+        Some(model) => Some(ModelChoice {
+            provider: model.provider,
+            model: model.name,
+            context_window: model.context_window.unwrap_or(WINDOW_DEFAULT),
+            effort: model.effort,
+            max_output_tokens: model.max_output_tokens.unwrap_or(OUTPUT_DEFAULT),
+        }),
+    };
+    Ok(ModelSettings { providers, default })
+}
+
+fn provider(name: &str, table: ProviderTable) -> Result<Provider, ConfigError> {
+    let invalid = |key: &str, reason: &str| ConfigError::Invalid {
+        key: format!("providers.{name}.{key}"),
+        reason: reason.to_owned(),
+    };
+    let kind = match (table.kind, table.command) {
+        (KindName::Command, Some(argv)) if !argv.is_empty() => Kind::Command(argv),
+        (KindName::Command, _) => return Err(invalid("command", "name the program to run")),
+        (_, Some(_)) => return Err(invalid("command", "belongs to kind = \"command\" only")),
+        (KindName::Responses, None) => Kind::Http(Wire::Responses),
+        (KindName::Chat, None) => Kind::Http(Wire::Chat),
+        (KindName::Messages, None) => Kind::Http(Wire::Messages),
+    };
+    let key = match (table.key_env, table.key_command) {
+        (Some(_), Some(_)) => {
+            return Err(invalid("key_env", "give either key_env or key_command"));
+        }
+        (Some(variable), None) => KeySource::Environment(variable),
+        (None, Some(argv)) => KeySource::Command(argv),
+        (None, None) => KeySource::None,
+    };
+    let base_url = table.base_url.unwrap_or_default();
+    if matches!(kind, Kind::Http(_)) {
+        check_url(&base_url, key != KeySource::None).map_err(|why| invalid("base_url", why))?;
+    }
+    let remote = match (table.remote_compaction, &kind) {
+        (RemoteName::No, _) => Remote::No,
+        (RemoteName::Unary, Kind::Http(Wire::Responses)) => Remote::Unary,
+        (RemoteName::Streamed, Kind::Http(Wire::Responses)) => Remote::Streamed,
+        _ => return Err(invalid("remote_compaction", "only kind = \"responses\" has it")),
+    };
+    let mut timeouts = Timeouts::default();
+    if let Some(ms) = table.idle_timeout_ms {
+        timeouts.idle = Duration::from_millis(ms.clamp(100, 3_600_000));
+    }
+    Ok(Provider {
+        kind,
+        base_url,
+        key,
+        headers: table.headers.into_iter().collect(),
+        timeouts,
+        remote,
+    })
+}
+
+/// A key goes over an encrypted connection, or to this machine.
+fn check_url(url: &str, has_key: bool) -> Result<(), &'static str> {
+    if url.starts_with("https://") {
+        return Ok(());
+    }
+    let Some(rest) = url.strip_prefix("http://") else {
+        return Err("must begin with https:// or http://");
+    };
+    let host = rest.split('/').next().unwrap_or_default();
+    let local = ["127.", "localhost", "[::1]"].iter().any(|prefix| host.starts_with(prefix));
+    if has_key && !local {
+        return Err("a key must not go over plain http:// to another machine");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::file::File;
+    use super::*;
+
+    fn read(text: &str) -> Result<ModelSettings, String> {
+        let file = File::parse(text).map_err(|error| error.to_string())?;
+        settings(file.model, file.providers).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn without_tables_no_model_is_asked() {
+        let settings = read("").unwrap();
+        assert!(settings.default.is_none() && settings.providers.is_empty());
+    }
+
+    #[test]
+    fn a_model_is_chosen_from_its_provider() {
+        let settings = read(
+            "[model]\nprovider = \"local\"\nname = \"qwen\"\n\
+             [providers.local]\nkind = \"chat\"\nbase_url = \"http://127.0.0.1:8080/v1\"\n\
+             [providers.open]\nkind = \"responses\"\nbase_url = \"https://api.openai.com/v1\"\n\
+             key_env = \"OPENAI_API_KEY\"\nremote_compaction = \"streamed\"\n",
+        )
+        .unwrap();
+        let choice = settings.default.unwrap();
+        assert_eq!((choice.model.as_str(), choice.context_window), ("qwen", WINDOW_DEFAULT));
+        assert_eq!(settings.providers["open"].remote, Remote::Streamed);
+    }
+
+    #[test]
+    fn a_bound_of_zero_is_none() {
+        let table = BudgetTable {
+            requests_per_day: Some(0),
+            tokens_per_job: Some(7),
+            ..Default::default()
+        };
+        let bounds = budget(&table).unwrap().bounds();
+        assert_eq!((bounds.requests_per_day, bounds.tokens_per_job), (None, Some(7)));
+        assert_eq!(bounds.tokens_per_day, Some(TOKENS_PER_DAY.default));
+    }
+
+    #[test]
+    fn what_cannot_be_meant_is_refused_by_its_key() {
+        let provider = |body: &str| format!("[providers.p]\n{body}");
+        for (text, expected) in [
+            (
+                "[model]\nprovider = \"x\"\nname = \"m\"".to_owned(),
+                "model.provider: `x` is no provider",
+            ),
+            (
+                provider("kind = \"chat\"\nbase_url = \"ftp://x\""),
+                "providers.p.base_url: must begin",
+            ),
+            (
+                provider("kind = \"chat\"\nbase_url = \"http://example.org\"\nkey_env = \"K\""),
+                "providers.p.base_url: a key must not",
+            ),
+            (provider("kind = \"command\""), "providers.p.command: name the program"),
+            (
+                provider(
+                    "kind = \"chat\"\nbase_url = \"http://localhost\"\nremote_compaction = \"unary\"",
+                ),
+                "providers.p.remote_compaction: only",
+            ),
+            (provider("kind = \"chat\"\nkey = \"sk-123\""), "line 3: unknown field `key`"),
+        ] {
+            let error = read(&text).unwrap_err();
+            assert!(error.starts_with(expected), "{text}: {error}");
+        }
+    }
+}

@@ -20,6 +20,7 @@ pub mod descriptors;
 pub mod events;
 pub mod folder;
 pub mod ingest;
+pub mod jobs;
 pub mod link;
 pub mod lock;
 pub mod model;

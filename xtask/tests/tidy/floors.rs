@@ -47,7 +47,7 @@ const SERVER: &[Floor] = &[
         "systemd",
         "telemetry",
     ]),
-    floor_of_peers(&["events", "model"]),
+    floor_of_peers(&["events", "jobs", "model"]),
     floor(&["ingest"]),
     floor(&["service"]),
     floor(&["rpc", "socket"]),

@@ -1,0 +1,280 @@
+//! Background jobs: the table, and whoever works through it.
+//!
+//! # Theory of operation
+//! *Owns* nothing but a handle on the store: every decision is the core's, taken inside the store's write
+//! transaction. [`Jobs`] asks, claims, renews and settles; [`runner`] works through one kind in this
+//! process; workers outside call the same functions over the socket.
+//!
+//! *Liveness.* A holder inside this daemon is `daemon:<instance>`. Only one daemon can have the state
+//! folder (its lock is the kernel's, gone with the process), so at the start every claim of another
+//! instance is known to be dead and taken back at once; leases only matter for workers outside and for
+//! work that hangs.
+//!
+//! *A crash* between claim and settling leaves a running row, which the next start takes back with its
+//! attempt counted. Settling shows the epoch, so a run that was taken over changes nothing.
+
+pub mod runner;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use longhaul_core::job::{
+    self, Claim, Failure, Job, JobKey, Kind, Load, Lost, Request, Rules, State, Token, Why,
+};
+use longhaul_store::{JobFilter, Store, StoreError};
+use tokio::sync::watch;
+
+use crate::clock::Clock;
+
+/// The job table; clones are the same table.
+#[derive(Debug, Clone)]
+pub struct Jobs {
+    store: Store,
+    clock: Clock,
+    instance: Arc<str>,
+    rules: Arc<BTreeMap<Kind, Rules>>,
+    /// Wakes runners; its value is not read.
+    changed: watch::Sender<()>,
+}
+
+/// Why a call on a job failed.
+#[derive(Debug, thiserror::Error)]
+pub enum JobError {
+    /// There is no such job.
+    #[error("no job {0:?}")]
+    NotFound(JobKey),
+    /// The caller does not own it any more.
+    #[error(transparent)]
+    Lost(#[from] Lost),
+    /// The store.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// A job that was claimed.
+#[derive(Debug, Clone)]
+pub struct Claimed {
+    /// The job as it stands.
+    pub job: Job,
+    /// The claim.
+    pub claim: Claim,
+}
+
+/// Opens the name of a holder inside a daemon.
+const DAEMON: &str = "daemon:";
+
+impl Jobs {
+    /// The table in `store`, for the daemon `instance`; kinds without `rules` have the default ones.
+    #[must_use]
+    pub fn new(store: Store, clock: Clock, instance: &str, rules: BTreeMap<Kind, Rules>) -> Self {
+        let (changed, _) = watch::channel(());
+        Self { store, clock, instance: instance.into(), rules: Arc::new(rules), changed }
+    }
+
+    /// Name of this daemon as a holder.
+    #[must_use]
+    pub fn holder(&self) -> String {
+        format!("{DAEMON}{}", self.instance)
+    }
+
+    /// Takes back what daemons before this one left, and what outlived its lease. Returns how many.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn rescue(&self) -> Result<usize, JobError> {
+        let mut taken = 0;
+        for kind in Kind::ALL {
+            let (rules, now, own) = (self.rules(kind), self.clock.moment(), self.holder());
+            let decide = move |jobs: &[Job]| {
+                let is_dead = |job: &Job| {
+                    let holder = job.lease.as_ref().map(|lease| lease.holder.as_str());
+                    holder.is_some_and(|holder| holder.starts_with(DAEMON) && holder != own)
+                };
+                let rescued: Vec<Job> = jobs
+                    .iter()
+                    .filter_map(|job| job::rescue(job.clone(), &rules, is_dead(job), &now))
+                    .collect();
+                let count = rescued.len();
+                (rescued, count)
+            };
+            taken += self.store.jobs_decide(kind, decide).await?;
+        }
+        if taken > 0 {
+            self.wake();
+        }
+        Ok(taken)
+    }
+
+    /// Asks for a job.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn request(&self, request: Request) -> Result<Job, JobError> {
+        let (key, now) = (request.key.clone(), self.clock.moment());
+        let decide = move |found| {
+            let job = job::request(found, request, &now);
+            (Some(job.clone()), job)
+        };
+        let job = self.store.job_decide(&key, decide).await?;
+        self.wake();
+        Ok(job)
+    }
+
+    /// Claims the next job of `kind` for `holder`; `None` when none may run.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn claim(&self, kind: Kind, holder: &str) -> Result<Option<Claimed>, JobError> {
+        let rules = self.rules(kind);
+        let (nonce, now, holder) = (self.clock.new_id(), self.clock.moment(), holder.to_owned());
+        let decide = move |jobs: &[Job]| {
+            // What outlived its lease is taken back in the same step: nothing else has to look for it.
+            let rescued: Vec<Job> = jobs
+                .iter()
+                .filter_map(|job| job::rescue(job.clone(), &rules, false, &now))
+                .collect();
+            let all = || {
+                let kept = jobs.iter().filter(|job| !rescued.iter().any(|r| r.key == job.key));
+                kept.chain(&rescued)
+            };
+            let load = load(all());
+            let claimed = job::next(all(), load, &rules, &now).and_then(|job| {
+                job::claim(job.clone(), load, &rules, (&holder, &nonce), &now).ok()
+            });
+            let mut changed = rescued.clone();
+            let answer = claimed.map(|(job, claim)| {
+                changed.retain(|rescued| rescued.key != job.key);
+                changed.push(job.clone());
+                Claimed { job, claim }
+            });
+            (changed, answer)
+        };
+        Ok(self.store.jobs_decide(kind, decide).await?)
+    }
+
+    /// Renews a claim.
+    ///
+    /// # Errors
+    /// [`Lost`]; no such job; those of the store.
+    pub async fn renew(&self, key: &JobKey, token: &Token) -> Result<Claim, JobError> {
+        let (rules, now, token) = (self.rules(key.kind), self.clock.moment(), token.clone());
+        self.decide(key, move |job| job::renew(job, &token, &rules, &now)).await
+    }
+
+    /// Settles a claim as done.
+    ///
+    /// # Errors
+    /// [`Lost`]; no such job; those of the store.
+    pub async fn finish(&self, key: &JobKey, token: &Token) -> Result<Job, JobError> {
+        let (rules, now, token) = (self.rules(key.kind), self.clock.moment(), token.clone());
+        let finish = move |job| {
+            let job = job::finish(job, &token, &rules, &now)?;
+            Ok((job.clone(), job))
+        };
+        self.decide(key, finish).await
+    }
+
+    /// Settles a claim as failed.
+    ///
+    /// # Errors
+    /// [`Lost`]; no such job; those of the store.
+    pub async fn fail(
+        &self,
+        key: &JobKey,
+        token: &Token,
+        failure: Failure,
+    ) -> Result<Job, JobError> {
+        let (rules, now, token) = (self.rules(key.kind), self.clock.moment(), token.clone());
+        let chance = self.clock.chance();
+        let fail = move |job| {
+            let job = job::fail(job, &token, failure, (&rules, chance), &now)?;
+            Ok((job.clone(), job))
+        };
+        self.decide(key, fail).await
+    }
+
+    /// Wakes a job.
+    ///
+    /// # Errors
+    /// No such job; those of the store.
+    pub async fn retry(&self, key: &JobKey) -> Result<Job, JobError> {
+        let now = self.clock.moment();
+        self.change(key, move |job| job::retry(job, &now)).await
+    }
+
+    /// Takes a job back.
+    ///
+    /// # Errors
+    /// No such job; those of the store.
+    pub async fn cancel(&self, key: &JobKey) -> Result<Job, JobError> {
+        let now = self.clock.moment();
+        self.change(key, move |job| job::cancel(job, &now)).await
+    }
+
+    /// A job and why it does not run, or that it may.
+    ///
+    /// # Errors
+    /// No such job; those of the store.
+    pub async fn why(&self, key: &JobKey) -> Result<(Job, Why), JobError> {
+        let job = self.store.job_get(key).await?;
+        let job = job.ok_or_else(|| JobError::NotFound(key.clone()))?;
+        let running = JobFilter { kind: Some(key.kind), state: Some(State::Running) };
+        let rules = self.rules(key.kind);
+        let running = self.store.job_list(&running, rules.running_max.saturating_add(1)).await?;
+        let why = job::why(&job, load(running.iter()), &rules, &self.clock.moment());
+        Ok((job, why))
+    }
+
+    /// Jobs that were changed last first.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn list(&self, filter: &JobFilter, limit: u32) -> Result<Vec<Job>, JobError> {
+        Ok(self.store.job_list(filter, limit).await?)
+    }
+
+    /// Rules of a kind.
+    #[must_use]
+    pub fn rules(&self, kind: Kind) -> Rules {
+        self.rules.get(&kind).copied().unwrap_or_default()
+    }
+
+    fn wake(&self) {
+        self.changed.send_replace(());
+    }
+
+    /// Changes a job that is there.
+    async fn change(
+        &self,
+        key: &JobKey,
+        change: impl FnOnce(Job) -> Job + Send,
+    ) -> Result<Job, JobError> {
+        let changed = self
+            .decide(key, move |job| {
+                let job = change(job);
+                Ok((job.clone(), job))
+            })
+            .await?;
+        self.wake();
+        Ok(changed)
+    }
+
+    async fn decide<T: Send>(
+        &self,
+        key: &JobKey,
+        decide: impl FnOnce(Job) -> Result<(Job, T), Lost> + Send,
+    ) -> Result<T, JobError> {
+        let decide = |found: Option<Job>| match found.map(decide) {
+            None => (None, None),
+            Some(Ok((job, answer))) => (Some(job), Some(Ok(answer))),
+            Some(Err(lost)) => (None, Some(Err(lost))),
+        };
+        let answer = self.store.job_decide(key, decide).await?;
+        Ok(answer.ok_or_else(|| JobError::NotFound(key.clone()))??)
+    }
+}
+
+fn load<'a>(jobs: impl IntoIterator<Item = &'a Job>) -> Load {
+    let running = jobs.into_iter().filter(|job| job.state == State::Running).count();
+    Load { of_kind: u32::try_from(running).unwrap_or(u32::MAX) }
+}

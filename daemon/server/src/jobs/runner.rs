@@ -1,0 +1,127 @@
+//! Works through the jobs of one kind in this process.
+//!
+//! # Theory of operation
+//! One task waits for a job to be asked for, or for the time at which one that waits is due, and claims
+//! as many as may run. Each runs in a task of its own beside a heartbeat; the heartbeat stops the work
+//! when the claim is lost, or when it could not be renewed in time: it stops before anybody else may
+//! begin. Work that is dropped must leave nothing half done outside its own staging.
+//!
+//! When the daemon stops, work is dropped and its claim given back with the attempt.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use longhaul_core::job::{Failure, FailureKind, Job, JobKey, Kind, Token};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use super::{Claimed, JobError, Jobs};
+
+/// What does the work of one kind.
+pub trait Work: Send + Sync + 'static {
+    /// The kind it does.
+    const KIND: Kind;
+
+    /// Does one job. Its token guards whatever it publishes. Dropping the future gives the work up.
+    fn run(&self, job: Job, token: Token) -> impl Future<Output = Result<(), Failure>> + Send;
+}
+
+/// Longest time without a look at the table: moments of other boots and leases of workers outside run
+/// out without anybody saying so.
+const LOOK: Duration = Duration::from_secs(60);
+
+/// Runs until `stop`; then gives back what is under way.
+pub async fn run<W: Work>(jobs: Jobs, work: Arc<W>, stop: CancellationToken) {
+    let mut changed = jobs.changed.subscribe();
+    let mut tasks = JoinSet::new();
+    loop {
+        changed.mark_unchanged();
+        loop {
+            match jobs.claim(W::KIND, &jobs.holder()).await {
+                Ok(Some(claimed)) => {
+                    let (jobs, work, stop) = (jobs.clone(), Arc::clone(&work), stop.clone());
+                    tasks.spawn(async move { one(&jobs, &*work, claimed, &stop).await });
+                }
+                Ok(None) => break,
+                Err(error) => {
+                    tracing::warn!(kind = W::KIND.name(), %error, "no job could be claimed");
+                    break;
+                }
+            }
+        }
+        let look = jobs.next_due(W::KIND).await.unwrap_or(LOOK).min(LOOK);
+        tokio::select! {
+            () = stop.cancelled() => break,
+            _ = changed.changed() => {}
+            Some(_) = tasks.join_next() => {}
+            () = tokio::time::sleep(look) => {}
+        }
+    }
+    while tasks.join_next().await.is_some() {}
+}
+
+async fn one<W: Work>(jobs: &Jobs, work: &W, claimed: Claimed, stop: &CancellationToken) {
+    let Claimed { job, claim } = claimed;
+    let (key, token) = (job.key.clone(), claim.token.clone());
+    let result = tokio::select! {
+        biased;
+        () = stop.cancelled() => Err(Failure {
+            kind: FailureKind::Interrupted,
+            detail: "the daemon stopped".to_owned(),
+            retry_after_ms: None,
+        }),
+        error = heartbeat(jobs, &key, &token, claim.stop_at_boot_ms) => {
+            tracing::warn!(job = ?key, %error, "work is stopped: its claim is lost");
+            return;
+        }
+        result = work.run(job, token.clone()) => result,
+    };
+    let settled = match result {
+        Ok(()) => jobs.finish(&key, &token).await,
+        Err(failure) => jobs.fail(&key, &token, failure).await,
+    };
+    if let Err(error) = settled {
+        tracing::warn!(job = ?key, %error, "what came of a job could not be noted");
+    }
+    jobs.wake();
+}
+
+/// Renews until it cannot: the claim is lost, or the time it may be used is over.
+async fn heartbeat(jobs: &Jobs, key: &JobKey, token: &Token, mut stop_at_boot_ms: u64) -> JobError {
+    let every = Duration::from_millis(jobs.rules(key.kind).heartbeat_ms);
+    loop {
+        let now_ms = jobs.clock.moment().boot_ms;
+        let left = Duration::from_millis(stop_at_boot_ms.saturating_sub(now_ms));
+        tokio::time::sleep(every.min(left)).await;
+        match jobs.renew(key, token).await {
+            Ok(claim) => stop_at_boot_ms = claim.stop_at_boot_ms,
+            // A database that is busy for a moment is no reason to throw paid work away.
+            Err(JobError::Store(error)) if jobs.clock.moment().boot_ms < stop_at_boot_ms => {
+                tracing::info!(job = ?key, %error, "a claim is renewed at the next beat");
+            }
+            Err(error) => return error,
+        }
+    }
+}
+
+impl Jobs {
+    /// Time until the first job of `kind` that waits is due; `None` when none waits.
+    async fn next_due(&self, kind: Kind) -> Option<Duration> {
+        let (rules, now) = (self.rules(kind), self.clock.moment());
+        let decide = move |jobs: &[Job]| {
+            let load = super::load(jobs);
+            let waits = jobs.iter().filter_map(|job| {
+                match longhaul_core::job::why(job, load, &rules, &now) {
+                    longhaul_core::job::Why::Waiting { wait_ms } => Some(wait_ms),
+                    _ => None,
+                }
+            });
+            (Vec::new(), waits.min())
+        };
+        self.store.jobs_decide(kind, decide).await.ok().flatten().map(Duration::from_millis)
+    }
+}
+
+#[cfg(test)]
+mod tests;

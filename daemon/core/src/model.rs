@@ -22,7 +22,7 @@ pub mod turns;
 use serde::{Deserialize, Serialize};
 
 pub use answer::{Answer, AnswerReader, Usage};
-pub use ask::{Ask, Schema};
+pub use ask::{Ask, Endpoint, Schema};
 pub use fault::{Fault, FaultKind};
 
 /// The forms in which providers are spoken to.
@@ -40,11 +40,12 @@ pub enum Wire {
 impl Wire {
     /// Path of the request below the provider's base URL.
     #[must_use]
-    pub fn path(self) -> &'static str {
-        match self {
-            Self::Responses => "responses",
-            Self::Chat => "chat/completions",
-            Self::Messages => "messages",
+    pub fn path(self, endpoint: Endpoint) -> &'static str {
+        match (self, endpoint) {
+            (Self::Responses, Endpoint::Answer) => "responses",
+            (Self::Responses, Endpoint::Compact) => "responses/compact",
+            (Self::Chat, _) => "chat/completions",
+            (Self::Messages, _) => "messages",
         }
     }
 

@@ -62,6 +62,26 @@ pub struct ModelChoice {
     pub max_output_tokens: u64,
 }
 
+impl ModelChoice {
+    /// A model of which nothing else is known.
+    #[must_use]
+    pub fn plain(provider: &str, model: &str) -> Self {
+        Self {
+            provider: provider.to_owned(),
+            model: model.to_owned(),
+            context_window: WINDOW_DEFAULT,
+            effort: None,
+            max_output_tokens: OUTPUT_DEFAULT,
+        }
+    }
+}
+
+/// Window of a model for which none is said: small enough for every local server in use.
+pub const WINDOW_DEFAULT: u64 = 32_000;
+
+/// Tokens of an answer when nobody says; a summary is far below.
+pub const OUTPUT_DEFAULT: u64 = 8_000;
+
 /// Asks models.
 #[derive(Debug)]
 pub struct Models {
@@ -209,7 +229,8 @@ impl Models {
             match &provider.kind {
                 Kind::Http(wire) => {
                     let client = self.client()?;
-                    http::attempt(client, provider, *wire, body.to_vec(), progress).await
+                    let form = (*wire, call.ask.endpoint);
+                    http::attempt(client, provider, form, body.to_vec(), progress).await
                 }
                 Kind::Command(argv) => command::attempt(argv, body).await,
             }

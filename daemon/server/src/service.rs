@@ -30,6 +30,7 @@ use crate::config::Config;
 use crate::events::EventHub;
 use crate::ingest::{Ingest, IngestDeps, IngestEvents as _, Limits, Root};
 use crate::link::Counters;
+use crate::model::Models;
 use crate::shutdown::Shutdown;
 use disk::HashCache;
 use notices::Notices;
@@ -94,6 +95,7 @@ pub struct Services {
     ingest: Ingest,
     hashes: Arc<HashCache>,
     preimages: PathBuf,
+    models: Models,
 }
 
 impl std::fmt::Debug for Services {
@@ -139,7 +141,9 @@ impl Services {
         let preimages = deps.config.state_dir.join("preimages");
         let blocking = Arc::new(Semaphore::new(BLOCKING_CALLS_MAX));
         let hashes = Arc::default();
-        Ok(Self { deps, instance, blocking, store, opened, ingest, hashes, preimages })
+        let (settings, budget) = (deps.config.models.clone(), deps.config.budget.bounds());
+        let models = Models::new(settings, budget, store.clone(), deps.clock.clone());
+        Ok(Self { deps, instance, blocking, store, opened, ingest, hashes, preimages, models })
     }
 
     /// Ends reading, then closes the database: what was read is stored.

@@ -5,8 +5,10 @@
 mod checkpoint;
 mod compaction;
 mod examples;
+mod ladder;
 mod lifecycle;
 mod limits;
+mod provider;
 mod rollout;
 mod secrets;
 mod socket_traps;

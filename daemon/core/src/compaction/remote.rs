@@ -8,6 +8,7 @@
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use super::summary::clean;
 use super::told::{Class, Told, tell};
 use crate::model::{Fault, FaultKind};
 
@@ -20,14 +21,16 @@ pub fn trigger() -> Box<RawValue> {
     RawValue::from_string(r#"{"type":"compaction_trigger"}"#.to_owned()).unwrap_or_default()
 }
 
-/// Takes from the newest end what the provider cannot need, until the input is within `most` tokens:
+/// The items to send, secrets replaced, and how many there were. From the newest end is taken what the
+/// provider cannot need, until the input is within `most` tokens:
 /// outputs of tools are replaced by a note, their call ids kept, so that pairs stay whole.
 ///
 /// Unlike upstream it goes past items that cannot be made smaller instead of stopping there.
 #[must_use]
-pub fn trimmed(told: &[Told<'_>], most: u64) -> Vec<Box<RawValue>> {
+pub fn trimmed(told: &[Told<'_>], most: u64) -> (Vec<Box<RawValue>>, u64) {
     let mut over = told.iter().map(|told| told.tokens).sum::<u64>().saturating_sub(most);
-    let mut items: Vec<Box<RawValue>> = told.iter().map(|told| told.raw.to_owned()).collect();
+    let cleaned = told.iter().map(|told| clean(told.raw));
+    let (mut items, hits): (Vec<_>, Vec<u64>) = cleaned.unzip();
     for (index, told) in told.iter().enumerate().rev() {
         if over == 0 {
             break;
@@ -42,7 +45,7 @@ pub fn trimmed(told: &[Told<'_>], most: u64) -> Vec<Box<RawValue>> {
             items[index] = raw;
         }
     }
-    items
+    (items, hits.iter().sum())
 }
 
 /// Stands for an output that was left out of a request.
@@ -175,10 +178,10 @@ mod tests {
             message("user", "on"),
         ]);
         let told = tell(&items);
-        let fits = trimmed(&told, 12_000);
+        let (fits, _) = trimmed(&told, 12_000);
         assert_eq!(fits.len(), items.len());
         assert_eq!(fits[2].get(), items[2].get(), "the older output still fits");
         assert!(fits[4].get().contains("left out") && fits[4].get().contains("\"b\""));
-        assert!(trimmed(&told, 100).iter().all(|item| item.get().len() < 300));
+        assert!(trimmed(&told, 100).0.iter().all(|item| item.get().len() < 300));
     }
 }

@@ -74,15 +74,22 @@ pub fn input(body: &[Told<'_>], prompt: &str) -> (Vec<Box<RawValue>>, u64) {
         if matches!(told.class, Class::Reasoning | Class::Opaque | Class::Unknown) {
             continue;
         }
-        let mut value = serde_json::from_str::<Value>(told.raw.get()).unwrap_or_default();
-        let hits = u64::from(redact_value(&mut value));
+        let (item, hits) = clean(told.raw);
         redacted += hits;
-        let clean = if hits > 0 { serde_json::value::to_raw_value(&value).ok() } else { None };
-        items.push(clean.unwrap_or_else(|| told.raw.to_owned()));
+        items.push(item);
     }
     let prompt = super::assemble::message("user", prompt);
     items.extend(serde_json::value::to_raw_value(&prompt).ok());
     (items, redacted)
+}
+
+/// An item with its secrets replaced, and how many there were; without any it is the same bytes.
+#[must_use]
+pub fn clean(item: &RawValue) -> (Box<RawValue>, u64) {
+    let mut value = serde_json::from_str::<Value>(item.get()).unwrap_or_default();
+    let hits = u64::from(redact_value(&mut value));
+    let clean = if hits > 0 { serde_json::value::to_raw_value(&value).ok() } else { None };
+    (clean.unwrap_or_else(|| item.to_owned()), hits)
 }
 
 #[cfg(test)]

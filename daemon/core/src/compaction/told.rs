@@ -9,6 +9,8 @@ use crate::rollout::{Item, Role, codex, contextual};
 /// An item, what it is, and what it costs.
 #[derive(Debug, Clone)]
 pub struct Told<'a> {
+    /// Its place among the items.
+    pub at: usize,
     /// The item as it came.
     pub raw: &'a RawValue,
     /// What it is.
@@ -63,13 +65,20 @@ const MODEL_SWITCH: &str = "<model_switch>";
 /// Tells what each item is.
 #[must_use]
 pub fn tell(items: &[Box<RawValue>]) -> Vec<Told<'_>> {
-    items.iter().map(|raw| told(raw)).collect()
+    items.iter().enumerate().map(|(at, raw)| told(at, raw)).collect()
 }
 
-fn told(raw: &RawValue) -> Told<'_> {
+fn told(at: usize, raw: &RawValue) -> Told<'_> {
     let Some((item, tokens)) = codex::read_item(raw.get()) else {
         let tokens = codex::estimate(raw.get());
-        return Told { raw, class: Class::Unknown, call_id: None, text: Cow::Borrowed(""), tokens };
+        return Told {
+            at,
+            raw,
+            class: Class::Unknown,
+            call_id: None,
+            text: Cow::Borrowed(""),
+            tokens,
+        };
     };
     let some = |id: Cow<'_, str>| (!id.is_empty()).then(|| id.into_owned());
     let (class, call_id, text) = match item {
@@ -83,7 +92,7 @@ fn told(raw: &RawValue) -> Told<'_> {
         Item::Other { .. } => (Class::Call, None, Cow::Borrowed("")),
         Item::Invisible => (Class::Ghost, None, Cow::Borrowed("")),
     };
-    Told { raw, class, call_id, text, tokens }
+    Told { at, raw, class, call_id, text, tokens }
 }
 
 fn class_of(role: Role, text: &str, has_image: bool) -> Class {

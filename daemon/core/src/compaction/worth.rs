@@ -2,8 +2,6 @@
 
 use serde_json::Value;
 
-use crate::rollout::contextual;
-
 /// A replacement must be at least this much smaller, in percent of the history before.
 pub const GAIN_PERCENT_MIN: u64 = 10;
 
@@ -12,7 +10,7 @@ pub const GAIN_PERCENT_MIN: u64 = 10;
 pub enum Flaw {
     /// It holds nothing.
     Empty,
-    /// It does not end with the request being worked on.
+    /// It does not hold the request being worked on.
     RequestMissing,
     /// A call without its output, or the other way round.
     PairBroken,
@@ -32,20 +30,20 @@ impl Flaw {
     }
 }
 
-/// Checks a replacement against the history it stands for.
+/// Checks a replacement against the history it stands for; `request` is the item of the request being
+/// worked on, as it is to be kept.
 ///
 /// # Errors
 /// The first flaw. [`Flaw::TooLarge`] harms nobody: the history was small already.
-pub fn check(items: &[Value], has_request: bool, (before, after): (u64, u64)) -> Result<(), Flaw> {
+pub fn check(
+    items: &[Value],
+    request: Option<&Value>,
+    (before, after): (u64, u64),
+) -> Result<(), Flaw> {
     if items.is_empty() {
         return Err(Flaw::Empty);
     }
-    let last_is_request = items.last().is_some_and(|item| {
-        let words = item.pointer("/content/0/text").and_then(Value::as_str).unwrap_or_default();
-        item["role"] == "user"
-            && (contextual::request(words).is_some() || item["content"].is_array())
-    });
-    if has_request && !last_is_request {
+    if request.is_some_and(|request| !items.iter().any(|item| says(item) == says(request))) {
         return Err(Flaw::RequestMissing);
     }
     if !pairs_match(items) {
@@ -55,6 +53,11 @@ pub fn check(items: &[Value], has_request: bool, (before, after): (u64, u64)) ->
         return Err(Flaw::TooLarge);
     }
     Ok(())
+}
+
+/// What a message says, in the parts that a model reads.
+fn says(item: &Value) -> Option<&Value> {
+    item.get("content").filter(|_| item["role"] == "user")
 }
 
 fn pairs_match(items: &[Value]) -> bool {
@@ -79,6 +82,7 @@ mod tests {
     #[test]
     fn flaws_are_named() {
         let request = message("user", "fix it");
+        let wanted = request.clone();
         let call = json!({"type": "function_call", "call_id": "c"});
         let output = json!({"type": "function_call_output", "call_id": "c"});
         let assistant = message("assistant", "done");
@@ -90,7 +94,7 @@ mod tests {
             (vec![request.clone()], (100, 91), Err(Flaw::TooLarge)),
             (vec![request], (100, 90), Ok(())),
         ] {
-            assert_eq!(check(&items, true, sizes), expected, "{items:?}");
+            assert_eq!(check(&items, Some(&wanted), sizes), expected, "{items:?}");
         }
     }
 }

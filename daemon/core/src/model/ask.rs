@@ -18,6 +18,18 @@ pub struct Ask<'a> {
     pub effort: Option<&'a str>,
     /// Tokens of the answer, at most.
     pub max_output_tokens: u64,
+    /// What is wanted of the provider.
+    pub endpoint: Endpoint,
+}
+
+/// What is wanted of a provider.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Endpoint {
+    /// An answer, streamed.
+    #[default]
+    Answer,
+    /// Its own compaction of the input, in one piece; only [`super::Wire::Responses`] has it.
+    Compact,
 }
 
 /// The shape of a structured answer.

@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::answer::{Step, Usage, count};
-use super::{Ask, Fault, FaultKind};
+use super::{Ask, Endpoint, Fault, FaultKind};
 
 #[derive(Serialize)]
 struct Body<'a> {
@@ -13,10 +13,13 @@ struct Body<'a> {
     #[serde(skip_serializing_if = "str::is_empty")]
     instructions: &'a str,
     input: &'a [Box<RawValue>],
-    stream: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stream: Option<bool>,
     /// Nothing of the user's is to stay with the provider longer than the answer takes.
-    store: bool,
-    max_output_tokens: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    store: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_output_tokens: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -29,13 +32,14 @@ pub(super) fn body(ask: &Ask<'_>) -> Vec<u8> {
             "type": "json_schema", "name": schema.name, "schema": schema.schema, "strict": true,
         } })
     });
+    let answers = ask.endpoint == Endpoint::Answer;
     let body = Body {
         model: ask.model,
         instructions: ask.instructions,
         input: ask.input,
-        stream: true,
-        store: false,
-        max_output_tokens: ask.max_output_tokens,
+        stream: answers.then_some(true),
+        store: answers.then_some(false),
+        max_output_tokens: answers.then_some(ask.max_output_tokens),
         reasoning: ask.effort.map(|effort| json!({ "effort": effort })),
         text: format,
     };

@@ -12,6 +12,7 @@ use serde::Deserialize;
 
 use super::{ConfigError, Number, Setting};
 use crate::model::{KeySource, Kind, ModelChoice, ModelSettings, Provider, Remote, Timeouts};
+use crate::model::{OUTPUT_DEFAULT, WINDOW_DEFAULT};
 
 /// `[model]`: the model that is asked for summaries and memory.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -93,12 +94,6 @@ pub struct BudgetTable {
     /// Tokens of one job.
     pub tokens_per_job: Option<u64>,
 }
-
-/// Window of a model for which none is said: small enough for every local server in use.
-const WINDOW_DEFAULT: u64 = 32_000;
-
-/// Tokens of an answer when nobody says; a summary is far below.
-const OUTPUT_DEFAULT: u64 = 8_000;
 
 /// What may be spent, 0 for no bound.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! One try over HTTP.
 
 use longhaul_core::model::answer::ANSWER_BYTES_MAX;
-use longhaul_core::model::{Answer, AnswerReader, Fault, FaultKind, Wire};
+use longhaul_core::model::{Answer, AnswerReader, Endpoint, Fault, FaultKind, Wire};
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use reqwest::{Client, RequestBuilder, Response};
 
@@ -31,11 +31,11 @@ pub(super) fn client() -> Result<Client, Fault> {
 pub(super) async fn attempt(
     client: &Client,
     provider: &Provider,
-    wire: Wire,
+    (wire, endpoint): (Wire, Endpoint),
     body: Vec<u8>,
     progress: &(dyn Fn(&str) + Sync),
 ) -> Result<Answer, Fault> {
-    let mut response = send(client, provider, wire.path(), wire, body).await?;
+    let mut response = send(client, provider, wire.path(endpoint), wire, body).await?;
     if !is_stream(&response) {
         let body = read(&mut response, provider, ANSWER_BYTES_MAX).await?;
         return AnswerReader::whole(wire, &body);

@@ -129,6 +129,7 @@ async fn ask(
         schema: None,
         effort: None,
         max_output_tokens: 50,
+        endpoint: longhaul_core::model::Endpoint::Answer,
     };
     let call = Call {
         provider: "p",

@@ -12,7 +12,7 @@ use super::error::Failure;
 use super::{Table, TableError, convert};
 use crate::link::CallContext;
 use crate::service::Services;
-use crate::service::compaction::{Request, Subject};
+use crate::service::compaction::{Request, Subject, WantedModel};
 
 pub(super) fn register(table: &mut Table) -> Result<(), TableError> {
     table.on_async::<Run, _>(run)?;
@@ -43,6 +43,10 @@ async fn run(
         trigger: trigger.to_owned(),
         max_tokens: params.max_tokens,
         initial_context: params.initial_context.unwrap_or_default(),
+        model: params
+            .model
+            .and_then(|model| Some(WantedModel { provider: model.provider?, name: model.name })),
+        deadline_ms: params.deadline_ms,
     };
     Ok(convert::run_result(services.compact(request).await?))
 }

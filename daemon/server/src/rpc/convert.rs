@@ -2,6 +2,7 @@
 
 use longhaul_core::checkpoint::semantic;
 use longhaul_core::checkpoint::view::ViewCaps;
+use longhaul_core::compaction::ladder::Strategy;
 use longhaul_core::compaction::receipt::{self, Span};
 use longhaul_core::compaction::{Phase, handle::Handle};
 use longhaul_core::thread::{Source, ThreadKind};
@@ -11,7 +12,7 @@ use longhaul_protocol::{compaction as wire, thread};
 use longhaul_store::{CompactionRow, FileRow, ThreadRow};
 
 use super::error::Failure;
-use crate::service::compaction::{Compaction, Notice, Rung, Strategy};
+use crate::service::compaction::{Compaction, Notice, Rung};
 use crate::service::source_name;
 
 /// Rows of a page when the caller names no limit.
@@ -235,9 +236,10 @@ pub(super) fn entry(handle: &Handle, span: &Span) -> wire::Entry {
 }
 
 fn rung(rung: Rung) -> wire::Rung {
-    let outcome = match rung.left_because {
-        None => wire::RungOutcome::Used,
-        Some(_) => wire::RungOutcome::Skipped,
+    let outcome = match (&rung.left_because, rung.tried) {
+        (None, _) => wire::RungOutcome::Used,
+        (Some(_), true) => wire::RungOutcome::Failed,
+        (Some(_), false) => wire::RungOutcome::Skipped,
     };
     wire::Rung {
         strategy: strategy_out(rung.strategy),

@@ -2,28 +2,37 @@
 //!
 //! # Theory of operation
 //! *Steps.* Gather what is known (the checkpoint was folded while the transcript was read, so this
-//! costs no more for a long thread), make the view, put the replacement together, check it, record
-//! it, answer. No model is asked; the only lines read are those of the request being worked on.
+//! costs no more for a long thread), go down the ladder of strategies until one has made a replacement
+//! that holds, record it, answer. Without a model the only lines read are those of the request being
+//! worked on.
 //!
 //! *A crash* before the record: nothing happened, the caller asks again. After it: `compaction/get`
 //! has the answer. The transcript is never written; given items are stored first, so that no record
 //! names items that are not there.
 
+mod ask;
+mod climb;
 mod gather;
 mod log;
+mod original;
 
 use longhaul_core::checkpoint::view::{self, Scene, ViewCaps};
 use longhaul_core::compaction::assemble::{self, KeptRequest, Parts};
+use longhaul_core::compaction::ladder::Strategy;
 use longhaul_core::compaction::receipt::{Fate, Receipt, Span};
 use longhaul_core::compaction::worth::{self, Flaw};
 use longhaul_core::compaction::{Phase, default_view_tokens};
+use longhaul_core::model::budget::Spent;
 use longhaul_protocol::event::EventKind;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 
 use super::{ServiceError, Services, preimage};
+use climb::{Climbed, Made};
 use gather::Gathered;
 
+pub use climb::Watch;
 pub use log::Undone;
 
 /// Stands above the view and says what it is.
@@ -58,22 +67,19 @@ pub struct Request {
     pub max_tokens: Option<u64>,
     /// Context that the harness always rebuilds.
     pub initial_context: Vec<Value>,
+    /// The model to ask instead of the configured one.
+    pub model: Option<WantedModel>,
+    /// Milliseconds the caller waits.
+    pub deadline_ms: Option<u64>,
 }
 
-/// Rungs of the ladder, highest first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Strategy {
-    /// The highest rung that is configured.
-    Auto,
-    /// The provider's own compaction.
-    Remote,
-    /// Summary and view.
-    Hybrid,
-    /// The model's summary.
-    Summary,
-    /// The view.
-    Checkpoint,
+/// A model that a caller names.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WantedModel {
+    /// Its provider, as configured.
+    pub provider: String,
+    /// Its name.
+    pub name: String,
 }
 
 /// A compaction that was made; stored as it is.
@@ -113,6 +119,9 @@ pub struct Compaction {
     pub duration_ms: u64,
     /// When it was undone.
     pub undone_at_ms: Option<i64>,
+    /// What models cost.
+    #[serde(default)]
+    pub spent: Spent,
 }
 
 /// One rung of the ladder.
@@ -120,10 +129,27 @@ pub struct Compaction {
 pub struct Rung {
     /// Which.
     pub strategy: Strategy,
-    /// Why it was left; `None` for the one that was used.
+    /// Whether it was tried.
+    #[serde(default)]
+    pub tried: bool,
+    /// Why it was left, a stable name; `None` for the one that was used.
     pub left_because: Option<String>,
     /// How long it took.
     pub duration_ms: u64,
+}
+
+impl Rung {
+    fn used(strategy: Strategy, duration_ms: u64) -> Self {
+        Self { strategy, tried: true, left_because: None, duration_ms }
+    }
+
+    fn failed(strategy: Strategy, reason: String, duration_ms: u64) -> Self {
+        Self { strategy, tried: true, left_because: Some(reason), duration_ms }
+    }
+
+    fn skipped(strategy: Strategy, reason: &str) -> Self {
+        Self { strategy, tried: false, left_because: Some(reason.to_owned()), duration_ms: 0 }
+    }
 }
 
 /// Something a person should know although nothing failed.
@@ -147,17 +173,35 @@ impl Services {
     /// # Errors
     /// There is no such thread, it holds nothing, or the record could not be stored.
     pub async fn compact(&self, request: Request) -> Result<Compaction, ServiceError> {
+        let watch = Watch { cancel: &CancellationToken::new(), progress: &|_, _| {} };
+        self.compact_watched(self.new_compaction_id(), request, &watch).await
+    }
+
+    /// The id of a compaction that is to be made.
+    #[must_use]
+    pub fn new_compaction_id(&self) -> String {
+        preimage::id(&self.deps.clock.new_id())
+    }
+
+    /// Compacts under a given id, telling how far it is.
+    ///
+    /// # Errors
+    /// As [`compact`](Self::compact).
+    pub async fn compact_watched(
+        &self,
+        id: String,
+        request: Request,
+        watch: &Watch<'_>,
+    ) -> Result<Compaction, ServiceError> {
         let started = self.deps.clock.elapsed();
-        let id = preimage::id(&self.deps.clock.new_id());
         let gathered = self.gather(&id, &request.subject).await?;
-        let elapsed_ms = || {
-            let since = self.deps.clock.elapsed().saturating_sub(started);
-            u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-        };
-        let mut compaction = make(id, &request, gathered);
+        let Climbed { made, ladder, spent } = self.climb(&request, &gathered, watch).await?;
+        let (spans, gathered) = self.all_spans(gathered, made.fates.keys().copied()).await?;
+        let mut compaction = account(id, &request, gathered, made, spans);
         compaction.created_at_ms = self.deps.clock.now_ms();
-        compaction.duration_ms = elapsed_ms();
-        compaction.ladder = ladder(request.strategy, compaction.duration_ms);
+        compaction.duration_ms = self.ms_since(started);
+        compaction.ladder = ladder;
+        compaction.spent = spent;
         self.record(&compaction).await?;
         self.deps.events.publish(
             EventKind::CompactionCompleted,
@@ -172,17 +216,12 @@ impl Services {
     }
 }
 
-/// The checkpoint rung: from what was gathered to a checked replacement.
-fn make(id: String, request: &Request, gathered: Gathered) -> Compaction {
-    let Gathered { of, thread_id, fold, semantics, disk, spans, kept, mut warnings, redacted, seq } =
-        gathered;
+/// The checkpoint rung: the view and the request, out of what was gathered.
+fn checkpoint(request: &Request, gathered: &Gathered) -> Made {
+    let Gathered { thread_id, fold, semantics, disk, kept, .. } = gathered;
+    let scene =
+        Scene { thread_id: thread_id.as_deref(), state: fold.checkpoint(), semantics, disk };
     let before = fold.visible().tokens();
-    let scene = Scene {
-        thread_id: thread_id.as_deref(),
-        state: fold.checkpoint(),
-        semantics: &semantics,
-        disk: &disk,
-    };
     let max_tokens = request.max_tokens.unwrap_or_else(|| default_view_tokens(before));
     let view = view::render(&scene, &ViewCaps::default(), max_tokens);
     let parts = Parts {
@@ -192,8 +231,25 @@ fn make(id: String, request: &Request, gathered: Gathered) -> Compaction {
         initial_context: &request.initial_context,
     };
     let history = assemble::replacement(parts, request.phase);
-    let after = assemble::estimate(&history);
-    match worth::check(&history, kept.is_some(), (before, after)) {
+    let request_seq = fold.checkpoint().requests.active().map(|active| active.seq);
+    let fates = kept.as_ref().and_then(|kept| Some((request_seq?, fate_of(kept))));
+    let redacted = kept.as_ref().map_or(0, |kept| u64::from(kept.redacted));
+    let fates = fates.into_iter().collect();
+    Made { strategy: Strategy::Checkpoint, history, view, fates, redacted }
+}
+
+/// The whole compaction: sizes, receipt, and what a person should know.
+fn account(
+    id: String,
+    request: &Request,
+    gathered: Gathered,
+    made: Made,
+    spans: Vec<Span>,
+) -> Compaction {
+    let Gathered { of, thread_id, fold, kept, mut warnings, redacted, seq, .. } = gathered;
+    let (before, after) = (fold.visible().tokens(), assemble::estimate(&made.history));
+    let request_item = kept.as_ref().map(|kept| &kept.item);
+    match worth::check(&made.history, request_item, (before, after)) {
         Ok(()) => {}
         Err(Flaw::TooLarge) => warnings.push(Notice::new(
             Flaw::TooLarge.name(),
@@ -208,24 +264,27 @@ fn make(id: String, request: &Request, gathered: Gathered) -> Compaction {
             ));
         }
     }
-    let request_seq = fold.checkpoint().requests.active().map(|active| active.seq);
-    let fate = kept.as_ref().map_or(Fate::Kept, fate_of);
+    if made.strategy.asks() && fold.head().compactions > 0 {
+        warnings.push(Notice::new(
+            "accuracy",
+            "this thread was summarised more than once; what matters most is better begun in a new one",
+        ));
+    }
     let receipt = Receipt::of(spans, |span| {
-        let is_request = span.items == 1 && Some(span.first) == request_seq;
-        (is_request && kept.is_some()).then_some(fate)
+        let fate = made.fates.get(&span.first).copied();
+        fate.filter(|_| span.items == 1)
     });
-    let redacted = redacted + kept.as_ref().map_or(0, |kept| u64::from(kept.redacted));
     Compaction {
         id,
         of,
         thread_id,
-        strategy_used: Strategy::Checkpoint,
+        strategy_used: made.strategy,
         ladder: Vec::new(),
-        history,
-        view,
+        history: made.history,
+        view: made.view,
         tokens: (before, after),
         receipt,
-        redacted,
+        redacted: redacted + made.redacted,
         warnings,
         phase: request.phase,
         trigger: request.trigger.clone(),
@@ -233,26 +292,10 @@ fn make(id: String, request: &Request, gathered: Gathered) -> Compaction {
         seq,
         duration_ms: 0,
         undone_at_ms: None,
+        spent: Spent::default(),
     }
 }
 
 fn fate_of(kept: &KeptRequest) -> Fate {
     if kept.cut || kept.redacted > 0 { Fate::Shortened } else { Fate::Kept }
-}
-
-/// The rungs above the one that was used, and why each was passed by.
-fn ladder(wanted: Strategy, duration_ms: u64) -> Vec<Rung> {
-    let passed_by: &[Strategy] = match wanted {
-        Strategy::Auto | Strategy::Checkpoint => &[],
-        Strategy::Remote => &[Strategy::Remote],
-        Strategy::Hybrid => &[Strategy::Hybrid],
-        Strategy::Summary => &[Strategy::Summary],
-    };
-    let left = |strategy: &Strategy| Rung {
-        strategy: *strategy,
-        left_because: Some("no model provider is configured".to_owned()),
-        duration_ms: 0,
-    };
-    let used = Rung { strategy: Strategy::Checkpoint, left_because: None, duration_ms };
-    passed_by.iter().map(left).chain([used]).collect()
 }

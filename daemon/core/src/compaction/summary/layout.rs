@@ -37,7 +37,7 @@ pub struct Layout<'a> {
 pub struct Replaced {
     /// The items.
     pub items: Vec<Value>,
-    /// Indexes, among the requests of the history in order, of those kept whole.
+    /// Places in the history of the requests kept whole.
     pub kept: Vec<usize>,
     /// Of those kept cut or with a secret taken out.
     pub shortened: Vec<usize>,
@@ -55,8 +55,8 @@ pub fn replacement(layout: Layout<'_>) -> Replaced {
     let mut out =
         Replaced { items: Vec::new(), kept: Vec::new(), shortened: Vec::new(), redacted: 0 };
     // What nobody answered is owed whole: it takes its room first.
-    let (late, room) = keep_newest(&unanswered, answered.len(), USER_TOKENS_MAX, &mut out);
-    let (early, _) = keep_newest(&answered, 0, room, &mut out);
+    let (late, room) = keep_newest(&unanswered, USER_TOKENS_MAX, &mut out);
+    let (early, _) = keep_newest(&answered, room, &mut out);
     out.items.extend(early);
     let switch = split.model_switch.and_then(|raw| serde_json::from_str(raw.get()).ok());
     let context = switch.into_iter().chain(initial_context.iter().cloned());
@@ -81,15 +81,10 @@ pub fn replacement(layout: Layout<'_>) -> Replaced {
 }
 
 /// The newest of `requests` within `room` tokens, in order, the oldest of them cut in its middle; and
-/// the room that is left. `first` is the number of the first one.
-fn keep_newest(
-    requests: &[&Told<'_>],
-    first: usize,
-    mut room: u64,
-    out: &mut Replaced,
-) -> (Vec<Value>, u64) {
+/// the room that is left.
+fn keep_newest(requests: &[&Told<'_>], mut room: u64, out: &mut Replaced) -> (Vec<Value>, u64) {
     let mut items = Vec::new();
-    for (index, told) in requests.iter().enumerate().rev() {
+    for told in requests.iter().rev() {
         if room == 0 {
             break;
         }
@@ -99,7 +94,7 @@ fn keep_newest(
         room = room.saturating_sub(cost);
         out.redacted += u64::from(kept.redacted);
         let whole = !kept.cut && kept.redacted == 0;
-        if whole { &mut out.kept } else { &mut out.shortened }.push(first + index);
+        if whole { &mut out.kept } else { &mut out.shortened }.push(told.at);
         items.push(kept.item);
         if kept.cut {
             room = 0;

@@ -51,7 +51,7 @@ fn session() -> Vec<Value> {
 fn manual_keeps_requests_then_the_summary_and_no_old_context() {
     let out = replaced(&session(), Phase::Standalone);
     assert_eq!(words(&out.items), ["first", "second", "SUMMARY"]);
-    assert_eq!((out.kept, out.shortened), (vec![0, 1], vec![]));
+    assert_eq!((out.kept, out.shortened), (vec![2, 4], vec![]), "places of the requests");
 }
 
 #[test]

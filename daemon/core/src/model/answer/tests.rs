@@ -1,7 +1,7 @@
 use serde_json::json;
 
 use super::super::turns::tests::raw;
-use super::super::{Ask, Schema};
+use super::super::{Ask, Endpoint, Schema};
 use super::*;
 
 const ASK: Ask<'_> = Ask {
@@ -11,6 +11,7 @@ const ASK: Ask<'_> = Ask {
     schema: None,
     effort: None,
     max_output_tokens: 100,
+    endpoint: Endpoint::Answer,
 };
 
 fn stream(events: &[Value]) -> Vec<u8> {
@@ -189,4 +190,17 @@ fn items_pass_through_byte_for_byte() {
     );
     let answer = read(Wire::Responses, event.as_bytes()).unwrap();
     assert_eq!(answer.items[0].get(), odd);
+}
+
+#[test]
+fn a_compaction_is_asked_for_and_answered_in_one_piece() {
+    let sent = Wire::Responses.body(&Ask { endpoint: Endpoint::Compact, ..ASK });
+    assert_eq!(
+        serde_json::from_slice::<Value>(&sent).unwrap(),
+        json!({"model":"m","instructions":"be brief","input":[]})
+    );
+    assert_eq!(Wire::Responses.path(Endpoint::Compact), "responses/compact");
+    let body = json!({"output":[{"type":"compaction","encrypted_content":"abc"}]}).to_string();
+    let answer = AnswerReader::whole(Wire::Responses, body.as_bytes()).unwrap();
+    assert_eq!(answer.items.len(), 1);
 }

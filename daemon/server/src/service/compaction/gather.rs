@@ -1,7 +1,7 @@
 //! What a compaction is made of: for a thread from the index and one line of its transcript, for
 //! given items by folding them here and now.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -14,6 +14,7 @@ use longhaul_core::redact::redact_value;
 use longhaul_store::PageHead;
 use serde_json::Value;
 
+use super::original::Original;
 use super::{Notice, Span, Subject};
 use crate::service::snapshot::Snapshot;
 use crate::service::transcript::Lines;
@@ -29,8 +30,10 @@ pub(super) struct Gathered {
     pub fold: Arc<Fold>,
     pub semantics: Semantics,
     pub disk: Disk,
-    /// Every item once, in order.
-    pub spans: Vec<Span>,
+    /// Where the items are.
+    pub original: Original,
+    /// Line and end of the request, for the account.
+    pub request_seq: Option<u64>,
     pub kept: Option<KeptRequest>,
     pub warnings: Vec<Notice>,
     pub redacted: u64,
@@ -56,9 +59,12 @@ impl Services {
     ) -> Result<Gathered, ServiceError> {
         let snapshot = self.snapshot(thread_id, as_of).await?;
         let request_seq = snapshot.fold.checkpoint().requests.active().map(|active| active.seq);
-        let (spans, request_row) = self.spans(&snapshot, request_seq).await?;
         let mut warnings = Vec::new();
-        let kept = match request_row {
+        let rows = match request_seq {
+            Some(seq) => self.rows(&snapshot.file, seq, seq).await?,
+            None => Vec::new(),
+        };
+        let kept = match rows.into_iter().next() {
             Some(row) => read_request(PathBuf::from(&snapshot.file.path), row).await?,
             None => None,
         };
@@ -71,14 +77,15 @@ impl Services {
             Some(assemble::keep_request(assemble::message("user", &active.text)))
         });
         let seq = snapshot.seq();
-        let Snapshot { thread_id, fold, semantics, disk, .. } = snapshot;
+        let Snapshot { thread_id, fold, semantics, disk, file, .. } = snapshot;
         Ok(Gathered {
             of: thread_id.clone(),
             thread_id: Some(thread_id),
             fold,
             semantics,
             disk,
-            spans,
+            original: Original::Transcript(Box::new(file)),
+            request_seq,
             kept,
             warnings,
             redacted: 0,
@@ -86,36 +93,38 @@ impl Services {
         })
     }
 
-    /// Every item of the thread's transcript up to what the snapshot knows: the newest and those
-    /// around the request alone, the others by the page. Also the request's row.
-    async fn spans(
+    /// Every item of the history up to what was gathered, in order: the newest alone, and those of the
+    /// pages that hold a line of `alone`; the others by the page.
+    pub(super) async fn all_spans(
         &self,
-        snapshot: &Snapshot,
-        request_seq: Option<u64>,
-    ) -> Result<(Vec<Span>, Option<ItemRow>), ServiceError> {
-        let (file, generation) = (snapshot.file.file_id, snapshot.file.cursor.generation);
-        let end = snapshot.fold.next_seq();
-        let mut heads = self.store.page_heads(file, generation).await?;
+        gathered: Gathered,
+        alone: impl Iterator<Item = u64>,
+    ) -> Result<(Vec<Span>, Gathered), ServiceError> {
+        let file = match &gathered.original {
+            Original::Given(items) => {
+                let spans = given_spans(items);
+                return Ok((spans, gathered));
+            }
+            Original::Transcript(file) => file,
+        };
+        let alone: BTreeSet<u64> = alone.chain(gathered.request_seq).collect();
+        let (file_id, generation) = (file.file_id, file.cursor.generation);
+        let end = gathered.fold.next_seq();
+        let mut heads = self.store.page_heads(file_id, generation).await?;
         heads.retain(|head| head.first_seq < end);
         let fine_from = heads.len().saturating_sub(FINE_PAGES);
         let mut spans = Vec::with_capacity(heads.len() + 2 * longhaul_core::item::PAGE_ITEMS);
-        let mut request_row = None;
         for (index, head) in heads.iter().enumerate() {
-            let has_request =
-                request_seq.is_some_and(|seq| (head.first_seq..=head.last_seq).contains(&seq));
-            if index < fine_from && !has_request {
+            let is_fine = alone.range(head.first_seq..=head.last_seq).next().is_some();
+            if index < fine_from && !is_fine {
                 spans.push(span_of(head));
                 continue;
             }
-            let rows = self.store.page(file, generation, head.first_seq).await?.unwrap_or_default();
-            for row in rows.into_iter().filter(|row| row.seq < end) {
-                spans.push(Span::from(&row));
-                if Some(row.seq) == request_seq {
-                    request_row = Some(row);
-                }
-            }
+            let rows = self.store.page(file_id, generation, head.first_seq).await?;
+            let rows = rows.unwrap_or_default();
+            spans.extend(rows.iter().filter(|row| row.seq < end).map(Span::from));
         }
-        Ok((spans, request_row))
+        Ok((spans, gathered))
     }
 
     /// Given items are nowhere else: stored first, secrets replaced, under the compaction's id.
@@ -134,16 +143,7 @@ impl Services {
             let redacted = items.iter_mut().map(|item| u64::from(redact_value(item))).sum();
             let lines: Vec<String> = items.iter().map(Value::to_string).collect();
             preimage::write(&folder, &id, &lines)?;
-            let mut fold = Fold::new(Source::Longhaul);
-            let mut rows = BTreeMap::new();
-            let mut offset = 0;
-            for (line, seq) in lines.iter().zip(0..) {
-                let bytes = line.len() as u64;
-                if let Some(row) = fold.line(Place { line: seq, offset, bytes }, line.as_bytes()) {
-                    rows.insert(seq, Span::from(&row));
-                }
-                offset += bytes + 1;
-            }
+            let fold = fold_of(&lines, |_| {});
             let active = fold.checkpoint().requests.active().map(|active| active.seq);
             let request = active.and_then(|seq| items.get(usize::try_from(seq).ok()?).cloned());
             let seq = fold.next_seq().saturating_sub(1);
@@ -153,8 +153,9 @@ impl Services {
                 fold: Arc::new(fold),
                 semantics: Semantics::default(),
                 disk: Disk::new(),
-                spans: rows.into_values().collect(),
                 kept: request.map(assemble::keep_request),
+                original: Original::Given(items),
+                request_seq: active,
                 warnings: Vec::new(),
                 redacted,
                 seq,
@@ -162,6 +163,26 @@ impl Services {
         })
         .await?
     }
+}
+
+/// Folds given items as the lines they are stored as, and shows each item's row.
+fn fold_of(lines: &[String], mut row: impl FnMut(ItemRow)) -> Fold {
+    let mut fold = Fold::new(Source::Longhaul);
+    let mut offset = 0;
+    for (line, seq) in lines.iter().zip(0..) {
+        let bytes = line.len() as u64;
+        let place = Place { line: seq, offset, bytes };
+        fold.line(place, line.as_bytes()).into_iter().for_each(&mut row);
+        offset += bytes + 1;
+    }
+    fold
+}
+
+fn given_spans(items: &[Value]) -> Vec<Span> {
+    let lines: Vec<String> = items.iter().map(Value::to_string).collect();
+    let mut spans = Vec::new();
+    fold_of(&lines, |row| spans.push(Span::from(&row)));
+    spans
 }
 
 fn span_of(head: &PageHead) -> Span {

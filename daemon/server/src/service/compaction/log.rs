@@ -34,7 +34,7 @@ impl Services {
             compaction_id: compaction.id.clone(),
             thread_id: compaction.thread_id.clone(),
             created_at_ms: compaction.created_at_ms,
-            strategy_used: "checkpoint".to_owned(),
+            strategy_used: compaction.strategy_used.name().to_owned(),
             phase: compaction.phase.name().to_owned(),
             trigger: compaction.trigger.clone(),
             tokens_before: compaction.tokens.0,

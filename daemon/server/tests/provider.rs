@@ -1,0 +1,124 @@
+//! A model provider on loopback that answers as its script says.
+
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+
+/// One answer.
+#[derive(Debug, Clone)]
+pub enum Answer {
+    /// A stream of these events.
+    Events(Vec<Value>),
+    /// A status line with a JSON body.
+    Status(&'static str, Value),
+    /// Bytes as they are.
+    Raw(String),
+    /// Nothing until the client closes.
+    Hang,
+}
+
+impl Answer {
+    /// A whole streamed answer of the Responses form.
+    pub fn says(words: &str) -> Self {
+        let item = json!({ "type": "message", "role": "assistant",
+            "content": [{ "type": "output_text", "text": words }] });
+        Self::items(&[item])
+    }
+
+    pub fn items(items: &[Value]) -> Self {
+        let mut events: Vec<Value> = items
+            .iter()
+            .map(|item| json!({ "type": "response.output_item.done", "item": item }))
+            .collect();
+        let usage = json!({ "input_tokens": 100, "output_tokens": 10 });
+        events.push(json!({ "type": "response.completed", "response": { "usage": usage } }));
+        Self::Events(events)
+    }
+
+    pub fn overflow() -> Self {
+        let error = json!({ "code": "context_length_exceeded", "message": "too long" });
+        Self::Status("400 Bad Request", json!({ "error": error }))
+    }
+}
+
+/// The provider; the last answer of the script is given again and again.
+pub struct Provider {
+    pub base_url: String,
+    requests: Arc<Mutex<Vec<(String, Value)>>>,
+}
+
+impl Provider {
+    pub async fn start(script: Vec<Answer>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let base_url = format!("http://{}/v1", listener.local_addr().unwrap());
+        let requests: Arc<Mutex<Vec<(String, Value)>>> = Arc::default();
+        let log = Arc::clone(&requests);
+        tokio::spawn(async move {
+            let mut number = 0;
+            while let Ok((socket, _)) = listener.accept().await {
+                let answer = script[number.min(script.len() - 1)].clone();
+                number += 1;
+                tokio::spawn(serve(socket, answer, Arc::clone(&log)));
+            }
+        });
+        Self { base_url, requests }
+    }
+
+    /// Configuration that asks this provider.
+    pub fn config(&self, more: &str) -> String {
+        format!(
+            "[model]\nprovider = \"p\"\nname = \"m\"\ncontext_window = 100000\n\
+             [providers.p]\nkind = \"responses\"\nbase_url = \"{}\"\n{more}\n",
+            self.base_url
+        )
+    }
+
+    /// Path and body of each request so far.
+    pub fn requests(&self) -> Vec<(String, Value)> {
+        self.requests.lock().unwrap().clone()
+    }
+}
+
+async fn serve(mut socket: TcpStream, answer: Answer, log: Arc<Mutex<Vec<(String, Value)>>>) {
+    let mut request = Vec::new();
+    let mut buffer = vec![0; 65_536];
+    let (path, body) = loop {
+        let read = socket.read(&mut buffer).await.unwrap_or(0);
+        if read == 0 {
+            return;
+        }
+        request.extend_from_slice(&buffer[..read]);
+        if let Some(whole) = parse(&request) {
+            break whole;
+        }
+    };
+    log.lock().unwrap().push((path, body));
+    let bytes = match answer {
+        Answer::Events(events) => {
+            let events: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
+            let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n";
+            format!("{head}connection: close\r\n\r\n{events}")
+        }
+        Answer::Status(status, body) => {
+            let body = body.to_string();
+            let head = format!("HTTP/1.1 {status}\r\ncontent-type: application/json\r\n");
+            format!("{head}content-length: {}\r\nconnection: close\r\n\r\n{body}", body.len())
+        }
+        Answer::Raw(bytes) => bytes,
+        Answer::Hang => {
+            while socket.read(&mut buffer).await.is_ok_and(|read| read > 0) {}
+            return;
+        }
+    };
+    let _closed_early = socket.write_all(bytes.as_bytes()).await;
+    let _closed_early = socket.shutdown().await;
+}
+
+fn parse(request: &[u8]) -> Option<(String, Value)> {
+    let text = std::str::from_utf8(request).ok()?;
+    let (head, body) = text.split_once("\r\n\r\n")?;
+    let path = head.split(' ').nth(1)?.to_owned();
+    Some((path, serde_json::from_str(body).ok()?))
+}

@@ -120,7 +120,10 @@ impl FromStr for Digest128 {
 
 impl Serialize for Digest128 {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+        // One stands in every index row: written without the machinery of formatting.
+        let mut hex = String::with_capacity(32);
+        self.0.to_be_bytes().iter().for_each(|byte| push_hex(&mut hex, *byte));
+        serializer.serialize_str(&hex)
     }
 }
 

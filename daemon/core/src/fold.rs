@@ -346,7 +346,7 @@ impl<'a> Row<'a> {
             let redacted = redact::redact(window);
             text::prefix(&redacted.text, limits::EXCERPT_BYTES * 4).to_owned()
         });
-        let excerpt = text::cut(&text::one_line(&head), limits::EXCERPT_BYTES).into_owned();
+        let excerpt = text::one_line_cut(&head, limits::EXCERPT_BYTES);
         ItemRow {
             seq: place.line,
             offset: place.offset,

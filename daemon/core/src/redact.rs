@@ -2,8 +2,8 @@
 //!
 //! # Theory of operation
 //!
-//! One Aho-Corasick automaton over all keywords of all rules reads the text once; text that holds no
-//! keyword costs that one pass and is handed back borrowed. Each keyword belongs to one rule, and a hit
+//! One search for all keywords of all rules reads the text once (`keywords`); text that holds no keyword
+//! costs that one pass and is handed back borrowed. Each keyword belongs to one rule, and a hit
 //! runs that rule *at the hit*, never over the whole text: vendor tokens by an anchored pattern
 //! (`vendor`), `name = value` pairs by a small parser that judges the name and the value apart
 //! (`assignment`, `name`, `value`; `phrase` for other languages), URLs, headers and login files in `connection`, private keys
@@ -30,6 +30,7 @@
 mod assignment;
 mod connection;
 mod json;
+mod keywords;
 mod name;
 mod pem;
 mod phrase;

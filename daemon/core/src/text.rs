@@ -64,8 +64,7 @@ pub fn one_line(text: &str) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len());
-    let words = text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|w| !w.is_empty());
-    for word in words {
+    for word in words(text) {
         if !out.is_empty() {
             out.push(' ');
         }
@@ -74,8 +73,40 @@ pub fn one_line(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
+/// `cut(&one_line(text), bytes)`, reading no more of the text than is shown.
+pub fn one_line_cut(text: &str, bytes: usize) -> String {
+    let mut out = String::with_capacity(bytes + 8);
+    for word in words(text) {
+        if out.len() > bytes {
+            break;
+        }
+        if !out.is_empty() {
+            out.push(' ');
+        }
+        // More than fits is as good as all: either way it is cut.
+        out.push_str(prefix(word, bytes + 4));
+    }
+    match cut(&out, bytes) {
+        Cow::Owned(cut) => cut,
+        Cow::Borrowed(all) => {
+            let length = all.len();
+            out.truncate(length);
+            out
+        }
+    }
+}
+
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    // Told by two comparisons where it is one of the visible ASCII characters.
+    let is_visible = |c: char| ('!'..='~').contains(&c);
+    let is_blank = move |c: char| !is_visible(c) && (c.is_whitespace() || c.is_control());
+    text.split(is_blank).filter(|word| !word.is_empty())
+}
+
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -102,5 +133,16 @@ mod tests {
     fn one_line_folds_white_space() {
         assert_eq!(one_line(" a\n\n b\tc\u{0} "), "a b c");
         assert!(matches!(one_line("plain words"), Cow::Borrowed("plain words")));
+    }
+
+    proptest! {
+        #[test]
+        fn a_line_cut_early_is_the_line_cut_late(
+            text in "([a-zäé😀\\u{0}]{0,9}[ \n\t\u{a0}]{0,3}){0,12}",
+            bytes in 0..40_usize,
+        ) {
+            let line = one_line(&text);
+            prop_assert_eq!(one_line_cut(&text, bytes), cut(&line, bytes));
+        }
     }
 }

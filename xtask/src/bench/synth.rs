@@ -55,11 +55,13 @@ impl Session {
         let seconds = self.ordinal / 4;
         let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
         let day = seconds / 86_400 % 28 + 1;
-        let line = json!({
-            "timestamp": format!("2026-01-{day:02}T{hour:02}:{minute:02}:{second:02}.000Z"),
-            "ordinal": self.ordinal, "type": kind, "payload": payload,
-        })
-        .to_string();
+        // In the order in which Codex writes them; a JSON object of ours would be sorted by key.
+        let line = format!(
+            "{{\"timestamp\":\"2026-01-{day:02}T{hour:02}:{minute:02}:{second:02}.000Z\",\
+             \"ordinal\":{},\"type\":\"{kind}\",\"payload\":{}}}",
+            self.ordinal,
+            type_first(payload)
+        );
         self.ordinal += 1;
         self.bytes += line.len() as u64 + 1;
         if kind == "response_item" {
@@ -134,6 +136,15 @@ impl Session {
             "response_item",
             &json!({"type": "custom_tool_call_output", "call_id": id, "output": output}),
         )
+    }
+}
+
+/// A payload with its type before its other fields.
+fn type_first(payload: &Value) -> String {
+    let mut fields = payload.clone();
+    match fields.as_object_mut().and_then(|fields| fields.remove("type")) {
+        Some(kind) => format!("{{\"type\":{kind},{}", &fields.to_string()[1..]),
+        None => payload.to_string(),
     }
 }
 

@@ -1,10 +1,9 @@
-//! The rule table: which keyword starts which rule, and the one automaton that finds them all.
+//! The rule table: which keyword starts which rule.
 
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use aho_corasick::{AhoCorasick, AhoCorasickKind, Input, MatchKind};
-
+use super::keywords::Keywords;
 use super::vendor::{Pattern, VENDORS};
 use super::{assignment, connection, pem, phrase};
 
@@ -39,17 +38,13 @@ impl Rule {
 pub(super) static RULES: LazyLock<Rules> = LazyLock::new(Rules::compile);
 
 pub(super) struct Rules {
-    /// `None` only if the table itself were unusable, which a test excludes.
-    automaton: Option<AhoCorasick>,
-    /// The rule of each keyword, by the automaton's pattern number.
-    owners: Vec<usize>,
+    keywords: Keywords,
     rules: Vec<Rule>,
 }
 
 impl Rules {
     fn compile() -> Self {
-        let mut keywords: Vec<String> = Vec::new();
-        let mut owners = Vec::new();
+        let mut keywords = Vec::new();
         let mut rules = Vec::new();
         let vendors = VENDORS.iter().filter_map(|vendor| {
             let pattern = Pattern::compile(vendor)?;
@@ -70,29 +65,21 @@ impl Rules {
             (connection::owned(pem::PUTTY), Rule::Shape(pem::judge_putty)),
         ];
         for (words, rule) in vendors.chain(shapes) {
-            owners.extend(std::iter::repeat_n(rules.len(), words.len()));
-            keywords.extend(words);
+            keywords.extend(words.into_iter().map(|word| (word, rules.len())));
             rules.push(rule);
         }
-        let automaton = AhoCorasick::builder()
-            .match_kind(MatchKind::LeftmostLongest)
-            .kind(Some(AhoCorasickKind::DFA))
-            .build(&keywords)
-            .ok();
-        Self { automaton, owners, rules }
+        Self { keywords: Keywords::new(keywords), rules }
     }
 
     /// Finds the next keyword at or after `at`.
     pub(super) fn next_hit(&self, text: &[u8], at: usize) -> Option<(Range<usize>, &Rule)> {
-        let input = Input::new(text).range(at.min(text.len())..);
-        let hit = self.automaton.as_ref()?.find(input)?;
-        let owner = *self.owners.get(hit.pattern().as_usize())?;
-        Some((hit.range(), self.rules.get(owner)?))
+        let (hit, owner) = self.keywords.find(text, at)?;
+        Some((hit, self.rules.get(owner)?))
     }
 
     #[cfg(test)]
     pub(super) fn is_complete(&self) -> bool {
         let shapes = self.rules.iter().filter(|r| matches!(r, Rule::Shape(_))).count();
-        self.automaton.is_some() && self.rules.len() - shapes == VENDORS.len()
+        self.rules.len() - shapes == VENDORS.len()
     }
 }

@@ -59,7 +59,7 @@ pub(super) const VENDORS: &[Vendor] = &[
     token(&["sig="], r"sig=([A-Za-z0-9%+/]{32,}={0,2})"),
     Vendor {
         keywords: &["Q~"],
-        continuations: "",
+        continuations: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_~.-",
         pattern: r"Q~[A-Za-z0-9_~.-]{31,34}",
         lead: Some(Lead { is_member: u8::is_ascii_alphanumeric, bytes_min: 4, bytes_max: 4 }),
         check: Check::Varied,

@@ -8,6 +8,7 @@
 mod event;
 mod item;
 mod meta;
+mod time;
 
 use std::borrow::Cow;
 
@@ -15,6 +16,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{Body, Entry, Item, scan};
+use time::time;
 
 pub use item::estimate;
 
@@ -62,6 +64,10 @@ pub fn read(line: &[u8], visit: &mut dyn FnMut(Entry<'_>)) {
                 scan::payload(&scanned, text).and_then(|p| enveloped(scanned.kind, p))
         {
             return visit(Entry { at_ms: time(scanned.timestamp), body });
+        }
+        // One object in another order, as nearly always, is read in one pass.
+        if let Ok(envelope) = serde_json::from_str::<Envelope<'_>>(text) {
+            return visit(entry(&envelope, text));
         }
         if read_objects(text, visit) {
             return;
@@ -131,11 +137,6 @@ pub fn read_item(item: &str) -> Option<(Item<'_>, u64)> {
         Body::Item(item, tokens) => Some((item, tokens)),
         _ => None,
     }
-}
-
-/// Unix milliseconds of an RFC 3339 time.
-fn time(text: &str) -> Option<i64> {
-    text.parse::<jiff::Timestamp>().ok().map(jiff::Timestamp::as_millisecond)
 }
 
 /// Makes a line with bytes that are not UTF-8, or with halves of surrogate pairs, readable: both

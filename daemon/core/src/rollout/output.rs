@@ -1,5 +1,8 @@
 //! What a tool answered: text, exit status, the tests it counted, the line that says what failed.
 
+use std::sync::LazyLock;
+
+use regex::bytes::Regex;
 use serde::Deserialize;
 
 /// A tool's answer, unwrapped from the three envelopes of `facts/rollout-formats.md` §5.
@@ -65,10 +68,8 @@ pub fn read(output: &str) -> Answer<'_> {
     let exit_code = number_after(head, "Exit code: ")
         .or_else(|| number_after(head, "Process exited with code "));
     let is_wrapped = ["Exit code:", "Chunk ID:", "Wall time:"].iter().any(|w| head.starts_with(w));
-    let text = match output.split_once("Output:\n") {
-        Some((_, text)) if is_wrapped => text,
-        _ => output,
-    };
+    let wrapped = if is_wrapped { output.split_once("Output:\n") } else { None };
+    let text = wrapped.map_or(output, |(_, text)| text);
     Answer {
         exit_code: if is_wrapped { exit_code } else { None },
         refused: REFUSALS.iter().any(|opening| output.starts_with(opening)),
@@ -83,12 +84,15 @@ fn number_after(text: &str, label: &str) -> Option<i64> {
     rest[..end].parse().ok()
 }
 
+/// What every summary holds: a text without is told at the speed of a substring search.
+static RESULT: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new("(?-u)passed|failed|Passed|Failed|PASSED|FAILED").ok());
+
 /// Counts of the last summary a test runner printed: cargo and libtest, nextest, pytest, jest and
 /// vitest, go, mocha, dotnet, node. `None` when no summary is recognised.
 pub fn test_counts(text: &str) -> Option<TestCounts> {
     let tail = crate::text::suffix(text, 16 * 1_024);
-    let words = ["passed", "failed", "Passed", "Failed", "PASSED", "FAILED"];
-    if !words.iter().any(|word| memchr::memmem::find(tail.as_bytes(), word.as_bytes()).is_some()) {
+    if !RESULT.as_ref()?.is_match(tail.as_bytes()) {
         return None;
     }
     let mut total: Option<TestCounts> = None;

@@ -47,7 +47,10 @@ pub(super) fn scan(line: &[u8]) -> Option<Scanned<'_>> {
 pub(super) fn payload<'a>(scanned: &Scanned<'_>, line: &'a str) -> Option<&'a str> {
     let rest = line.get(scanned.payload_at..)?;
     let tail_at = rest.ceil_char_boundary(rest.len().saturating_sub(METADATA_WINDOW_BYTES));
-    match rest[tail_at..].rfind(METADATA_KEY) {
+    // Nearly always the only braces are the last two bytes.
+    let tail = &rest[tail_at..];
+    let is_metadata = |at: &usize| tail[*at..].starts_with(METADATA_KEY);
+    match memchr::memrchr_iter(b'}', tail.as_bytes()).find(is_metadata) {
         Some(at) => Some(&rest[..=tail_at + at]),
         None => rest.strip_suffix('}'),
     }

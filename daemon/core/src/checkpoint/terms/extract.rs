@@ -1,5 +1,8 @@
 //! Finds terms in text: one pass over its bytes, no regular expression.
 
+#[cfg(test)]
+mod plainly;
+
 use super::TermKind;
 use crate::limits::{PATH_BYTES, TERM_BYTES};
 
@@ -17,67 +20,64 @@ const NAME_BYTES_MIN: usize = 5;
 
 /// Shows each term of `text` to `visit`, in order, repeats included. `hyphens` also takes
 /// `two-words` for a name: right in commands, wrong in prose that a tool printed.
+///
+/// Most of a text are small letters and blanks, and words of small letters alone are no terms. So the
+/// search runs to the next byte that is neither, and only the word around that one is measured.
 pub fn find<'a>(text: &'a str, hyphens: bool, visit: &mut dyn FnMut(Found<'a>)) {
     let bytes = text.as_bytes();
     let mut at = 0;
-    while let Some(&byte) = bytes.get(at) {
-        if is_chunk(byte) {
-            let (length, shape) = measure(&bytes[at..]);
-            // Nearly all of a text is plain words: they are told apart while they are measured.
-            if shape.is_telling() {
-                let word = &text[at..at + length];
-                match shape.classes & (SLASH | MARK) {
-                    0 => plain(word, visit),
-                    _ => chunk(word, hyphens, visit),
+    while let Some(skipped) = bytes[at..].iter().position(|b| STOPS[usize::from(*b)]) {
+        let stop = at + skipped;
+        at = stop
+            + match bytes[stop] {
+                b'#' => issue(&text[stop..], visit),
+                0x1b => escape_sequence(&bytes[stop..]),
+                // Text inside text: the letter of an escape belongs to no word.
+                b'\\' if bytes.get(stop + 1).is_some_and(|b| b"nrt".contains(b)) => 2,
+                b'\\' => 1,
+                _ => {
+                    let is_outside = |b: &u8| !b.is_ascii_lowercase();
+                    let start = bytes[at..stop].iter().rposition(is_outside);
+                    let start = start.map_or(at, |blank| at + blank + 1);
+                    start + word(&text[start..], hyphens, visit) - stop
                 }
-            }
-            at += length;
-            continue;
+            };
+        at = at.min(bytes.len());
+    }
+}
+
+/// Shows the terms of the chunk that `text` begins with, and returns its length.
+fn word<'a>(text: &'a str, hyphens: bool, visit: &mut dyn FnMut(Found<'a>)) -> usize {
+    let (length, mut classes) = measure(text.as_bytes(), ANY);
+    let mut word = &text[..length];
+    // A mark at the end belongs to the sentence.
+    if classes & (COLON | MARK) != 0
+        && length > 1
+        && let Some(bare) = word.strip_suffix(['.', ':', '?'])
+    {
+        (word, classes) = (bare, measure(bare.as_bytes(), ANY).1);
+    }
+    // Capitals and numbers stop the search too, and most are no terms.
+    if classes & (LOWER | UPPER) != 0 {
+        match classes & (SLASH | HYPHEN | COLON | MARK) {
+            0 => plain(word, classes, visit),
+            _ => chunk(word, classes, hyphens, visit),
         }
-        at += match byte {
-            b'#' => issue(&text[at..], visit),
-            0x1b => escape_sequence(&bytes[at..]),
-            // Text inside text: the letter of an escape belongs to no word.
-            b'\\' if bytes.get(at + 1).is_some_and(|b| b"nrt".contains(b)) => 2,
-            _ => 1,
-        };
     }
+    length
 }
 
-/// The classes of a chunk's bytes, and whether it has a hump: a small letter before a capital.
-#[derive(Default)]
-struct Shape {
-    classes: u8,
-    hump: bool,
-}
-
-impl Shape {
-    /// Whether a chunk can be more than a plain word or number.
-    fn is_telling(&self) -> bool {
-        let has_letters = self.classes & (LOWER | UPPER) != 0;
-        has_letters && (self.hump || self.classes & (UNDERSCORE | SLASH | MARK | DIGIT) != 0)
-    }
-}
-
-/// Length and shape of the chunk that `bytes` begins with. A full stop, colon or question mark at
-/// its end is left out.
-fn measure(bytes: &[u8]) -> (usize, Shape) {
-    let mut shape = Shape::default();
-    let mut before = 0;
+/// Length of the run of bytes of `members`' classes that `bytes` begins with, and the classes in it.
+fn measure(bytes: &[u8], members: u8) -> (usize, u8) {
+    let mut classes = 0;
     for (at, byte) in bytes.iter().enumerate() {
         let class = CLASSES[usize::from(*byte)];
-        let ends = class == 0
-            || (matches!(byte, b'.' | b':' | b'?')
-                && at > 0
-                && bytes.get(at + 1).is_none_or(|next| !is_chunk(*next)));
-        if ends {
-            return (at, shape);
+        if class & members == 0 {
+            return (at, classes);
         }
-        shape.classes |= class;
-        shape.hump |= before == LOWER && class == UPPER;
-        before = class;
+        classes |= class;
     }
-    (bytes.len(), shape)
+    (bytes.len(), classes)
 }
 
 /// Shows `#123` and returns its length; of anything else the length of the mark alone.
@@ -101,7 +101,10 @@ const UPPER: u8 = 2;
 const DIGIT: u8 = 4;
 const UNDERSCORE: u8 = 8;
 const SLASH: u8 = 16;
-const MARK: u8 = 32;
+const HYPHEN: u8 = 32;
+const COLON: u8 = 64;
+const MARK: u8 = 128;
+const ANY: u8 = 255;
 
 /// Class of each byte that can stand inside a path, URL or identifier, 0 for the others. All of them
 /// are ASCII, so chunks are cut between characters.
@@ -117,7 +120,9 @@ const fn classes() -> [u8; 256] {
             b'0'..=b'9' => DIGIT,
             b'_' => UNDERSCORE,
             b'/' => SLASH,
-            b'.' | b'-' | b'@' | b'~' | b':' | b'+' | b'%' | b'?' | b'&' => MARK,
+            b'-' => HYPHEN,
+            b':' => COLON,
+            b'.' | b'@' | b'~' | b'+' | b'%' | b'?' | b'&' => MARK,
             _ => 0,
         };
         byte += 1;
@@ -125,53 +130,82 @@ const fn classes() -> [u8; 256] {
     classes
 }
 
+/// Bytes at which the search for words stops: those of a chunk that are no small letters, and those
+/// that mean something outside of chunks.
+const STOPS: [bool; 256] = {
+    let mut stops = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        stops[byte] = CLASSES[byte] & !LOWER != 0;
+        byte += 1;
+    }
+    stops[b'#' as usize] = true;
+    stops[b'\\' as usize] = true;
+    stops[0x1b] = true;
+    stops
+};
+
 fn is_chunk(byte: u8) -> bool {
     CLASSES[usize::from(byte)] != 0
 }
 
 /// A chunk of letters, digits and underscores.
-fn plain<'a>(word: &'a str, visit: &mut dyn FnMut(Found<'a>)) {
-    if is_name(word) {
+fn plain<'a>(word: &'a str, classes: u8, visit: &mut dyn FnMut(Found<'a>)) {
+    if is_name(word, classes) {
         visit(Found { text: word, kind: TermKind::Name });
-    } else if is_hash(word) {
+    } else if classes == LOWER | DIGIT && is_hash(word) {
         visit(Found { text: word, kind: TermKind::Id });
     }
 }
 
-fn chunk<'a>(chunk: &'a str, hyphens: bool, visit: &mut dyn FnMut(Found<'a>)) {
+/// A chunk with marks. `classes` are those of all its bytes: what they rule out is not looked for.
+fn chunk<'a>(chunk: &'a str, classes: u8, hyphens: bool, visit: &mut dyn FnMut(Found<'a>)) {
+    let holds = |class: u8| classes & class != 0;
     let chunk = chunk.strip_prefix("./").unwrap_or(chunk);
     let chunk = chunk.trim_matches(|c| matches!(c, ':' | '-' | '+' | '?' | '&' | '%'));
     let chunk = chunk.trim_end_matches(['.', ':', '@']);
     if chunk.len() < NAME_BYTES_MIN - 1 {
         return;
     }
-    if chunk.contains("://") {
+    if holds(SLASH) && holds(COLON) && chunk.contains("://") {
         if chunk.len() <= PATH_BYTES && chunk.len() > 10 {
             visit(Found { text: chunk, kind: TermKind::Id });
         }
         return;
     }
-    if is_hash(chunk) || is_uuid(chunk) || is_ticket(chunk) {
+    if is_hash(chunk) || holds(HYPHEN) && (is_uuid(chunk) || is_ticket(chunk)) {
         return visit(Found { text: chunk, kind: TermKind::Id });
     }
-    let place = without_line(chunk);
-    if place.contains('/') {
+    let place = if holds(COLON) { without_line(chunk) } else { chunk };
+    if holds(SLASH) && place.contains('/') {
         if let Some(path) = as_path(place) {
             visit(Found { text: path, kind: TermKind::Path });
         }
         return;
     }
-    if place.len() >= NAME_BYTES_MIN && place.len() <= PATH_BYTES && is_file_name(place) {
+    if holds(MARK) && (NAME_BYTES_MIN..=PATH_BYTES).contains(&place.len()) && is_file_name(place) {
         visit(Found { text: place, kind: TermKind::Path });
         return;
     }
-    if is_kebab(place, if hyphens { 2 } else { 3 }) {
+    if holds(HYPHEN) && is_kebab(place, if hyphens { 2 } else { 3 }) {
         visit(Found { text: place, kind: TermKind::Name });
     }
-    for name in chunk.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')) {
-        if is_name(name) {
+    if may_hold_name(classes) {
+        names(chunk, visit);
+    }
+}
+
+/// Shows the names that stand in a chunk, which marks part.
+fn names<'a>(chunk: &'a str, visit: &mut dyn FnMut(Found<'a>)) {
+    let mut from = 0;
+    while from < chunk.len() {
+        let members = LOWER | UPPER | DIGIT | UNDERSCORE;
+        let (length, classes) = measure(&chunk.as_bytes()[from..], members);
+        let name = &chunk[from..from + length];
+        if is_name(name, classes) {
             visit(Found { text: name, kind: TermKind::Name });
         }
+        from += length + 1;
     }
 }
 
@@ -190,21 +224,31 @@ fn without_line(chunk: &str) -> &str {
 /// A chunk with a slash, when it is more likely a path than prose such as `and/or`.
 fn as_path(chunk: &str) -> Option<&str> {
     let chunk = chunk.strip_prefix("a/").or_else(|| chunk.strip_prefix("b/")).unwrap_or(chunk);
-    let names = chunk.trim_end_matches('/');
-    let deep = names.matches('/').count() > 1;
-    let first = names.split('/').next().unwrap_or_default();
-    let letters = chunk.bytes().filter(u8::is_ascii_alphabetic).count();
-    let ok = chunk.len() <= PATH_BYTES
-        && chunk.len() >= NAME_BYTES_MIN
-        && letters * 3 >= chunk.len()
-        && !chunk.contains([':', '?', '&', '%'])
-        && !chunk.contains("//")
+    if !(NAME_BYTES_MIN..=PATH_BYTES).contains(&chunk.len()) {
+        return None;
+    }
+    let (mut letters, mut slashes, mut before) = (0, 0, 0);
+    let mut is_joined = false;
+    for byte in chunk.bytes() {
+        match byte {
+            b':' | b'?' | b'&' | b'%' => return None,
+            b'/' if before == b'/' => return None,
+            b'/' => slashes += 1,
+            b'_' | b'-' => is_joined = true,
+            _ => letters += usize::from(byte.is_ascii_alphabetic()),
+        }
+        before = byte;
+    }
+    let names = chunk.strip_suffix('/').unwrap_or(chunk);
+    let is_folder = names.len() < chunk.len();
+    let deep = slashes - usize::from(is_folder) > 1;
+    let is_path = letters * 3 >= chunk.len()
         && (deep
+            || is_folder
+            || is_joined && !chunk.starts_with('/')
             || has_file_extension(chunk)
-            || !chunk.starts_with('/') && chunk.contains(['_', '-'])
-            || FOLDERS.contains(&first)
-            || chunk.ends_with('/'));
-    ok.then_some(names)
+            || names.split('/').next().is_some_and(|first| FOLDERS.contains(&first)));
+    is_path.then_some(names)
 }
 
 /// First folders of a project that make `folder/name` a path and not prose.
@@ -235,30 +279,67 @@ const EXTENSIONS: [&str; 66] = [
     "zsh",
 ];
 
+/// The same as numbers, in the same order: a search compares words of the machine, not texts.
+const EXTENSION_NUMBERS: [u64; EXTENSIONS.len()] = {
+    let mut numbers = [0; EXTENSIONS.len()];
+    let mut at = 0;
+    while at < numbers.len() {
+        numbers[at] = number_of(EXTENSIONS[at].as_bytes());
+        at += 1;
+    }
+    numbers
+};
+
+/// Bytes of the longest one.
+const EXTENSION_BYTES_MAX: usize = {
+    let (mut longest, mut at) = (0, 0);
+    while at < EXTENSIONS.len() {
+        assert!(EXTENSIONS[at].len() <= 8, "it must fit into a number");
+        if EXTENSIONS[at].len() > longest {
+            longest = EXTENSIONS[at].len();
+        }
+        at += 1;
+    }
+    longest
+};
+
+/// The first eight bytes, the first one on top: numbers are ordered as their texts are.
+const fn number_of(text: &[u8]) -> u64 {
+    let (mut number, mut at) = (0, 0);
+    while at < 8 {
+        number = number << 8 | if at < text.len() { text[at] as u64 } else { 0 };
+        at += 1;
+    }
+    number
+}
+
 fn is_file_name(word: &str) -> bool {
     let Some((stem, extension)) = word.rsplit_once('.') else { return false };
     !stem.is_empty()
-        && EXTENSIONS.binary_search(&extension).is_ok()
+        && extension.len() <= EXTENSION_BYTES_MAX
+        && EXTENSION_NUMBERS.binary_search(&number_of(extension.as_bytes())).is_ok()
         && !stem.contains([':', '?', '&', '%'])
 }
 
-/// snake_case, camelCase, PascalCase of two words, CONSTANT_CASE; no plain word.
-fn is_name(word: &str) -> bool {
-    if word.len() < NAME_BYTES_MIN
-        || word.len() > TERM_BYTES
-        || word.starts_with(|c: char| c.is_ascii_digit())
+/// snake_case, camelCase, PascalCase of two words, CONSTANT_CASE; no plain word. `classes` are those
+/// of the word's bytes.
+fn is_name(word: &str, classes: u8) -> bool {
+    if !may_hold_name(classes)
+        || !(NAME_BYTES_MIN..=TERM_BYTES).contains(&word.len())
+        || word.as_bytes()[0].is_ascii_digit()
     {
         return false;
     }
-    let inner = word.trim_matches('_');
-    let bytes = inner.as_bytes();
-    let humps = bytes
-        .windows(2)
-        .filter(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase())
-        .count();
-    let joined =
-        inner.contains('_') && bytes.iter().filter(|b| b.is_ascii_alphabetic()).count() >= 4;
-    joined || humps > 0
+    let is_hump = |pair: &[u8]| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase();
+    let letters = || word.bytes().filter(u8::is_ascii_alphabetic).count();
+    let is_joined = || word.trim_matches('_').contains('_') && letters() >= 4;
+    classes & UPPER != 0 && word.as_bytes().windows(2).any(is_hump)
+        || classes & UNDERSCORE != 0 && is_joined()
+}
+
+/// Whether a word of these classes can be a name, or have one in it.
+fn may_hold_name(classes: u8) -> bool {
+    classes & UNDERSCORE != 0 || classes & (LOWER | UPPER) == LOWER | UPPER
 }
 
 /// Words joined by hyphens, at least so many of them, the first beginning with a letter.

@@ -180,3 +180,25 @@ async fn bad_requests_are_named() {
         assert_eq!(kind(&answer), expected, "{method} {params}: {answer}");
     }
 }
+
+#[tokio::test]
+async fn a_session_of_the_first_command_line_is_compacted_and_expanded() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = home.path().join(".codex/sessions");
+    fs::create_dir_all(&folder).unwrap();
+    let said = |text: &str| json!({ "type": "message", "role": "user", "content": [{ "type": "input_text", "text": text }] });
+    let session = json!({ "timestamp": "2025-04-20T08:00:00Z", "id": THREAD, "instructions": "" });
+    let items = [said("Write a parser."), said("Now test it.")];
+    let document = json!({ "session": session, "items": items });
+    let path = folder.join(format!("rollout-2025-04-20-{THREAD}.json"));
+    fs::write(path, serde_json::to_string_pretty(&document).unwrap()).unwrap();
+    let daemon = Daemon::over(home, "").await;
+    let mut client = daemon.connect().await;
+    client.call("thread/sync", json!({ "thread_id": THREAD })).await;
+    let list = client.call("thread/list", json!({})).await["result"].take();
+    assert_eq!(list["threads"][0]["items"], 2, "{list}");
+    let result = run(&mut client, json!({ "thread_id": THREAD })).await;
+    let handle = &result["receipt"]["dropped"][0]["handle"];
+    let answer = client.call("history/expand", json!({ "handle": handle })).await;
+    assert_eq!(answer["result"]["items"], json!([items[0]]), "{answer}");
+}

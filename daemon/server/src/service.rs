@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use longhaul_core::thread::Source;
 use longhaul_protocol::daemon::{
-    IngestError, IngestState, IngestStatus, SourceStatus, StoreStatus,
+    IngestError, IngestState, IngestStatus, SalvageStatus, SourceStatus, StoreStatus,
 };
 use longhaul_protocol::warning::Warning;
 use longhaul_store::{Opened, Store, StoreError};
@@ -163,11 +163,17 @@ impl Services {
     /// The database, for `daemon/status`.
     #[must_use]
     pub fn store_status(&self) -> StoreStatus {
-        let moved = self.opened.moved_aside.as_ref();
+        let rebuilt = self.store.rebuilt();
+        let salvaged = rebuilt.as_ref().and_then(|rebuilt| rebuilt.salvaged.as_ref());
         StoreStatus {
             path: self.store.path().display().to_string(),
             schema_version: self.opened.schema_version,
-            rebuilt_from: moved.map(|path| path.display().to_string()),
+            salvaged: salvaged.map(|salvaged| SalvageStatus {
+                updates: salvaged.updates,
+                compactions: salvaged.compactions,
+                complete: salvaged.complete,
+            }),
+            rebuilt_from: rebuilt.map(|rebuilt| rebuilt.moved_to.display().to_string()),
         }
     }
 

@@ -5,4 +5,5 @@ mod commit;
 mod crash;
 mod damage;
 mod lists;
+mod salvage;
 mod sample;

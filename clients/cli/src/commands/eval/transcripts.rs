@@ -138,7 +138,7 @@ fn codex_folders() -> Vec<PathBuf> {
 }
 
 fn progress_bar(steps: u64) -> ProgressBar {
-    if !std::io::stderr().is_terminal() {
+    if !io::stderr().is_terminal() {
         return ProgressBar::hidden();
     }
     let template = "measuring {bar:30} {pos}/{len} {elapsed}";
@@ -165,7 +165,7 @@ mod tests {
             (1, "a.txt"),
         ];
         for (age, name) in files {
-            let file = fs::File::create(day.join(name)).unwrap();
+            let file = File::create(day.join(name)).unwrap();
             let at = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000 - age);
             file.set_modified(at).unwrap();
         }

@@ -63,7 +63,7 @@ impl Store {
     pub async fn recover(&self, now_ms: i64) -> Result<Option<PathBuf>, StoreError> {
         let _turn = self.recovering.lock().await;
         let old = self.pools();
-        match open::check(&old).await {
+        match self.check().await {
             Ok(()) => return Ok(None),
             Err(StoreError::Corrupt { .. }) => {}
             Err(error) => return Err(error),
@@ -86,6 +86,15 @@ impl Store {
     /// Closes all connections and folds the write-ahead log into the file.
     pub async fn close(&self) {
         self.pools().close().await;
+    }
+
+    /// Reads every page of the file, through a connection of its own: those in use may still hold pages
+    /// as they were before they were damaged.
+    async fn check(&self) -> Result<(), StoreError> {
+        let fresh = Pools::open(&self.path).await?;
+        let verdict = open::check(&fresh).await;
+        fresh.close().await;
+        verdict
     }
 
     pub(crate) fn pools(&self) -> Pools {

@@ -9,13 +9,15 @@ mod disk;
 mod error;
 pub mod history;
 mod notices;
-mod preimage;
+pub mod preimage;
+pub mod retention;
 mod snapshot;
 pub mod threads;
 mod transcript;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use longhaul_core::thread::Source;
 use longhaul_protocol::daemon::{
@@ -23,7 +25,7 @@ use longhaul_protocol::daemon::{
 };
 use longhaul_protocol::warning::Warning;
 use longhaul_store::{Opened, Store, StoreError};
-use tokio::sync::Semaphore;
+use tokio::sync::{Notify, Semaphore};
 
 use crate::clock::Clock;
 use crate::config::Config;
@@ -94,6 +96,8 @@ pub struct Services {
     ingest: Ingest,
     hashes: Arc<HashCache>,
     preimages: PathBuf,
+    compactions_made: AtomicU64,
+    prune_due: Notify,
 }
 
 impl std::fmt::Debug for Services {
@@ -128,7 +132,7 @@ impl Services {
             roots: Root::codex(&deps.config.codex_home),
             events: Arc::new(notices),
             now_ms: Arc::new(move || now.now_ms()),
-            limits: Limits::default(),
+            limits: Limits { scan_period: *deps.config.scan_interval, ..Limits::default() },
         });
         let instance = Instance {
             id: deps.clock.new_id(),
@@ -139,7 +143,18 @@ impl Services {
         let preimages = deps.config.state_dir.join("preimages");
         let blocking = Arc::new(Semaphore::new(BLOCKING_CALLS_MAX));
         let hashes = Arc::default();
-        Ok(Self { deps, instance, blocking, store, opened, ingest, hashes, preimages })
+        Ok(Self {
+            deps,
+            instance,
+            blocking,
+            store,
+            opened,
+            ingest,
+            hashes,
+            preimages,
+            compactions_made: AtomicU64::new(0),
+            prune_due: Notify::new(),
+        })
     }
 
     /// Ends reading, then closes the database: what was read is stored.

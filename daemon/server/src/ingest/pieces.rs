@@ -9,7 +9,7 @@ use super::zst::{Text, Transcript};
 /// What a transcript is read through.
 pub(crate) enum Pieces<'a> {
     Lines(Lines<Text<'a>>),
-    Items(Items<Text<'a>>),
+    Items(Box<Items<Text<'a>>>),
 }
 
 impl<'a> Pieces<'a> {
@@ -24,7 +24,7 @@ impl<'a> Pieces<'a> {
     ) -> io::Result<Self> {
         let text = transcript.text_from(offset)?;
         Ok(match transcript.is_document {
-            true => Self::Items(Items::new(text, bytes_max)),
+            true => Self::Items(Box::new(Items::new(text, bytes_max))),
             false => Self::Lines(Lines::new(text, offset, bytes_max)),
         })
     }

@@ -8,7 +8,9 @@ use crate::{Method, RevisionRange};
 
 mod status;
 
-pub use status::{IngestError, IngestState, IngestStatus, SourceStatus, StatusResult, StoreStatus};
+pub use status::{
+    IngestError, IngestState, IngestStatus, SalvageStatus, SourceStatus, StatusResult, StoreStatus,
+};
 
 /// `initialize`: agrees on a revision and on capabilities. Optional: a connection that skips it speaks the
 /// oldest revision of the major and holds the baseline capabilities.

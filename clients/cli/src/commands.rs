@@ -14,6 +14,7 @@ mod down;
 mod eval;
 mod expand;
 mod man;
+mod slice;
 mod status;
 mod thread;
 mod undo;

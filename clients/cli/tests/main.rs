@@ -4,6 +4,7 @@
 
 mod answers;
 mod ask;
+mod eval;
 mod exit;
 mod help;
 mod print;

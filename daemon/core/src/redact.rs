@@ -29,6 +29,7 @@
 
 mod assignment;
 mod connection;
+mod flag;
 mod json;
 mod keywords;
 mod name;

@@ -126,6 +126,8 @@ impl App {
         let server = Server::new(methods, bounds, deps.counters.clone(), deps.clock.clone());
         let app =
             Self { deps, server, held, background: Vec::new(), stop: CancellationToken::new() };
+        let pruned = Arc::clone(&services);
+        let app = app.with_task("retention", |stop| keep_pruned(pruned, stop));
         Ok(app.with_task("ingest", |stop| async move {
             tokio::select! {
                 () = stop.cancelled() => services.stop().await,
@@ -301,6 +303,23 @@ fn joined(
 
 fn failure(name: &'static str, result: Result<(), TaskFailure>) -> Option<AppError> {
     result.err().map(|source| AppError::TaskEnded { name, source: Some(source) })
+}
+
+/// Removes old compactions now and whenever it is due again. Dropped in the middle it is as after a crash:
+/// the next pass goes on.
+async fn keep_pruned(services: Arc<Services>, stop: CancellationToken) -> Result<(), TaskFailure> {
+    let passes = async {
+        loop {
+            if let Err(error) = services.prune().await {
+                tracing::warn!(%error, "old compactions could not be removed");
+            }
+            services.prune_is_due().await;
+        }
+    };
+    tokio::select! {
+        () = stop.cancelled() => Ok(()),
+        () = passes => Ok(()),
+    }
 }
 
 async fn ok(task: impl Future<Output = ()>) -> Result<(), TaskFailure> {

@@ -78,6 +78,10 @@ pub struct Config {
     pub claude_home: Setting<PathBuf>,
     /// Time between two full scans of the sources.
     pub scan_interval: Setting<Duration>,
+    /// Days a compaction is kept.
+    pub keep_days: Setting<u64>,
+    /// Compactions kept of one thread.
+    pub keep_per_thread: Setting<u64>,
     /// Connections open at the same time.
     pub connections_max: Setting<usize>,
     /// How long a client may leave an answer unread.
@@ -220,6 +224,8 @@ impl Config {
             scan_interval: SCAN_INTERVAL_S
                 .of(file.ingest.scan_interval_s)?
                 .map(Duration::from_secs),
+            keep_days: KEEP_DAYS.of(file.compaction.keep_days)?,
+            keep_per_thread: KEEP_PER_THREAD.of(file.compaction.keep_per_thread)?,
             connections_max: CONNECTIONS.of(server.connections_max)?.map(to_count),
             write_timeout: WRITE_TIMEOUT_MS.of(server.write_timeout_ms)?.map(Duration::from_millis),
             drain: DRAIN_MS.of(server.drain_ms)?.map(Duration::from_millis),
@@ -250,6 +256,8 @@ impl Config {
             entry("codex.home", &self.codex_home, path),
             entry("claude.home", &self.claude_home, path),
             entry("ingest.scan_interval_s", &self.scan_interval, |time| time.as_secs().to_string()),
+            entry("compaction.keep_days", &self.keep_days, ToString::to_string),
+            entry("compaction.keep_per_thread", &self.keep_per_thread, ToString::to_string),
             entry("server.connections_max", &self.connections_max, ToString::to_string),
             entry("server.write_timeout_ms", &self.write_timeout, ms),
             entry("server.drain_ms", &self.drain, ms),
@@ -272,6 +280,9 @@ struct Number {
 
 const SCAN_INTERVAL_S: Number =
     Number { key: "ingest.scan_interval_s", default: 60, min: 1, max: 86_400 };
+const KEEP_DAYS: Number = Number { key: "compaction.keep_days", default: 90, min: 1, max: 36_500 };
+const KEEP_PER_THREAD: Number =
+    Number { key: "compaction.keep_per_thread", default: 200, min: 1, max: 100_000 };
 const CONNECTIONS: Number =
     Number { key: "server.connections_max", default: CONNECTIONS_MAX as u64, min: 1, max: 65_536 };
 const WRITE_TIMEOUT_MS: Number =

@@ -12,7 +12,8 @@
 //! 2. `plan` compares the listing with the `catalogue`: same device, inode, size and time means no
 //!    byte is read. The newest come first; a file that a client waits for ([`Ingest::sync`]) before all.
 //! 3. `catch_up` opens the file and lets `identity` judge whether what was read still stands. If not, a
-//!    new *generation* starts from nothing. `tail` gives complete lines; `folding` folds them, on top of
+//!    new *generation* starts from nothing. `tail` gives complete lines, `document` the items of a
+//!    transcript that is one JSON document; `folding` folds them, on top of
 //!    another transcript where the file continues one (`lineage`); `pages` collects the index rows.
 //! 4. Every few MiB a batch goes to `commit`: rows, fold, cursor and what the host saw of touched files
 //!    (`observe`), in one transaction.
@@ -35,12 +36,14 @@ mod cache;
 mod catalogue;
 mod catch_up;
 mod commit;
+mod document;
 mod events;
 mod folding;
 mod identity;
 mod lineage;
 mod observe;
 mod pages;
+mod pieces;
 mod plan;
 mod progress;
 mod scan;

@@ -22,6 +22,7 @@ mod checkpoint;
 mod compaction;
 mod context;
 mod convert;
+mod cursor;
 mod daemon;
 pub mod error;
 mod event;

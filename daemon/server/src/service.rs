@@ -9,21 +9,23 @@ mod disk;
 mod error;
 pub mod history;
 mod notices;
-mod preimage;
+pub mod preimage;
+pub mod retention;
 mod snapshot;
 pub mod threads;
 mod transcript;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use longhaul_core::thread::Source;
 use longhaul_protocol::daemon::{
-    IngestError, IngestState, IngestStatus, SourceStatus, StoreStatus,
+    IngestError, IngestState, IngestStatus, SalvageStatus, SourceStatus, StoreStatus,
 };
 use longhaul_protocol::warning::Warning;
 use longhaul_store::{Opened, Store, StoreError};
-use tokio::sync::Semaphore;
+use tokio::sync::{Notify, Semaphore};
 
 use crate::clock::Clock;
 use crate::config::Config;
@@ -96,6 +98,8 @@ pub struct Services {
     hashes: Arc<HashCache>,
     preimages: PathBuf,
     models: Models,
+    compactions_made: AtomicU64,
+    prune_due: Notify,
 }
 
 impl std::fmt::Debug for Services {
@@ -130,7 +134,7 @@ impl Services {
             roots: Root::codex(&deps.config.codex_home),
             events: Arc::new(notices),
             now_ms: Arc::new(move || now.now_ms()),
-            limits: Limits::default(),
+            limits: Limits { scan_period: *deps.config.scan_interval, ..Limits::default() },
         });
         let instance = Instance {
             id: deps.clock.new_id(),
@@ -143,7 +147,19 @@ impl Services {
         let hashes = Arc::default();
         let (settings, budget) = (deps.config.models.clone(), deps.config.budget.bounds());
         let models = Models::new(settings, budget, store.clone(), deps.clock.clone());
-        Ok(Self { deps, instance, blocking, store, opened, ingest, hashes, preimages, models })
+        Ok(Self {
+            deps,
+            instance,
+            blocking,
+            store,
+            opened,
+            ingest,
+            hashes,
+            preimages,
+            models,
+            compactions_made: AtomicU64::new(0),
+            prune_due: Notify::new(),
+        })
     }
 
     /// Ends reading, then closes the database: what was read is stored.
@@ -167,11 +183,17 @@ impl Services {
     /// The database, for `daemon/status`.
     #[must_use]
     pub fn store_status(&self) -> StoreStatus {
-        let moved = self.opened.moved_aside.as_ref();
+        let rebuilt = self.store.rebuilt();
+        let salvaged = rebuilt.as_ref().and_then(|rebuilt| rebuilt.salvaged.as_ref());
         StoreStatus {
             path: self.store.path().display().to_string(),
             schema_version: self.opened.schema_version,
-            rebuilt_from: moved.map(|path| path.display().to_string()),
+            salvaged: salvaged.map(|salvaged| SalvageStatus {
+                updates: salvaged.updates,
+                compactions: salvaged.compactions,
+                complete: salvaged.complete,
+            }),
+            rebuilt_from: rebuilt.map(|rebuilt| rebuilt.moved_to.display().to_string()),
         }
     }
 

@@ -1,11 +1,13 @@
 //! Compacting threads and given items, giving back what was dropped, taking it back.
 
 use std::fs;
+use std::io::Write as _;
+use std::path::Path;
 
 use serde_json::{Value, json};
 
 use crate::rollout::Rollout;
-use crate::support::{Client, Daemon, kind};
+use crate::support::{Client, Daemon, kind, soon};
 
 const THREAD: &str = "019cadd3-0000-7000-8000-000000000001";
 
@@ -179,4 +181,107 @@ async fn bad_requests_are_named() {
         let answer = client.call(method, params.clone()).await;
         assert_eq!(kind(&answer), expected, "{method} {params}: {answer}");
     }
+}
+
+#[tokio::test]
+async fn a_session_of_the_first_command_line_is_compacted_and_expanded() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = home.path().join(".codex/sessions");
+    fs::create_dir_all(&folder).unwrap();
+    let said = |text: &str| json!({ "type": "message", "role": "user", "content": [{ "type": "input_text", "text": text }] });
+    let session = json!({ "timestamp": "2025-04-20T08:00:00Z", "id": THREAD, "instructions": "" });
+    let items = [said("Write a parser."), said("Now test it.")];
+    let document = json!({ "session": session, "items": items });
+    let path = folder.join(format!("rollout-2025-04-20-{THREAD}.json"));
+    fs::write(path, serde_json::to_string_pretty(&document).unwrap()).unwrap();
+    let daemon = Daemon::over(home, "").await;
+    let mut client = daemon.connect().await;
+    client.call("thread/sync", json!({ "thread_id": THREAD })).await;
+    let list = client.call("thread/list", json!({})).await["result"].take();
+    assert_eq!(list["threads"][0]["items"], 2, "{list}");
+    let result = run(&mut client, json!({ "thread_id": THREAD })).await;
+    let handle = &result["receipt"]["dropped"][0]["handle"];
+    let answer = client.call("history/expand", json!({ "handle": handle })).await;
+    assert_eq!(answer["result"]["items"], json!([items[0]]), "{answer}");
+}
+
+#[tokio::test]
+async fn old_compactions_go_with_their_histories_and_say_so() {
+    const NINETY_DAYS_MS: i64 = 90 * 86_400_000;
+    let home = tempfile::tempdir().unwrap();
+    let mut rollout = Rollout::new(THREAD, home.path());
+    rollout.message("user", "Make the fetcher retry.").message("assistant", "It does.");
+    rollout.write(home.path());
+    let daemon = Daemon::over(home, "[compaction]\nkeep_per_thread = 3\n").await;
+    let mut client = daemon.connect().await;
+    client.call("thread/sync", json!({ "thread_id": THREAD })).await;
+    let item = json!({ "type": "message", "role": "user", "content": [{ "type": "input_text", "text": "Go." }] });
+    let given = run(&mut client, json!({ "items": [item, item] })).await;
+    let (id, handle) = (&given["compaction_id"], &given["receipt"]["dropped"][0]["handle"]);
+    let history =
+        daemon.deps.config.state_dir.join(format!("preimages/{}.jsonl", id.as_str().unwrap()));
+    assert!(history.exists());
+    daemon.clock.advance_ms(NINETY_DAYS_MS + 1);
+    let mut last = Value::Null;
+    // The last of these wakes the pass.
+    for _ in 0..31 {
+        last = run(&mut client, json!({ "thread_id": THREAD })).await["compaction_id"].take();
+    }
+    let mut list = Value::Null;
+    let pruned = async {
+        while history.exists() || list.as_array().is_none_or(|list| list.len() > 3) {
+            list = client.call("compaction/list", json!({})).await["result"]["compactions"].take();
+        }
+    };
+    soon("the pass", pruned).await;
+    assert_eq!(list[0]["compaction_id"], last, "the newest are kept");
+    let undo = client.call("compaction/undo", json!({ "compaction_id": id })).await;
+    assert_eq!(kind(&undo), "compaction_not_found");
+    let expand = client.call("history/expand", json!({ "handle": handle })).await;
+    assert_eq!(kind(&expand), "handle_not_found");
+    for answer in [undo, expand] {
+        let hint = answer["error"]["data"]["hint"].as_str().unwrap();
+        assert!(hint.contains("compaction.keep_days"), "{answer}");
+    }
+}
+
+/// Overwrites the pages of a database that hold `needle`.
+fn damage(database: &Path, needle: &[u8]) -> usize {
+    let mut bytes = fs::read(database).unwrap();
+    let holds = |page: &&mut [u8]| page.windows(needle.len()).any(|window| window == needle);
+    let damaged = bytes.chunks_mut(4_096).skip(1).filter(holds).map(|page| page.fill(0xa5)).count();
+    let mut file = fs::OpenOptions::new().write(true).open(database).unwrap();
+    file.write_all(&bytes).unwrap();
+    damaged
+}
+
+#[tokio::test]
+async fn damage_that_a_request_meets_is_repaired_and_the_thread_served_again() {
+    let (daemon, mut client, _) = session(300).await;
+    let made = run(&mut client, json!({ "thread_id": THREAD })).await;
+    let handle = made["receipt"]["dropped"][0]["handle"].clone();
+    // Closed and opened again, so that the rows stand in the file and in nobody's memory.
+    let daemon = Daemon::over(daemon.stopped().await, "").await;
+    let database = daemon.deps.config.state_dir.join("longhaul.db");
+    assert!(damage(&database, b"\"k\":\"tool_") > 0);
+    let mut client = daemon.connect().await;
+    let expand = json!({ "handle": handle });
+    let answer = client.call("history/expand", expand.clone()).await;
+    assert_eq!(kind(&answer), "store_corrupt", "{answer}");
+    let served = async {
+        loop {
+            let answer = client.call("history/expand", expand.clone()).await;
+            if answer["error"].is_null() {
+                return answer;
+            }
+        }
+    };
+    let answer = soon("the thread", served).await;
+    assert!(!answer["result"]["items"].as_array().unwrap().is_empty());
+    let store = client.call("daemon/status", json!({})).await["result"]["store"].take();
+    assert!(store["rebuilt_from"].as_str().unwrap().contains("longhaul.db.corrupt-"), "{store}");
+    assert_eq!(store["salvaged"], json!({ "updates": 0, "compactions": 1, "complete": true }));
+    let got =
+        client.call("compaction/get", json!({ "compaction_id": made["compaction_id"] })).await;
+    assert_eq!(got["result"]["view"], made["view"]);
 }

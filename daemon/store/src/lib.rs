@@ -21,8 +21,9 @@
 //! first batch of it deletes the pages of all others in the same transaction.
 //!
 //! *Damage.* At the start, and when a call reports [`StoreError::Corrupt`] and the owner calls
-//! [`Store::recover`], the file is moved aside with its log and an empty one made; ingesting then
-//! fills it from the transcripts. A newer schema is refused and left untouched. A full disk is
+//! [`Store::recover`], the file is moved aside with its log and an empty one made, which takes over
+//! what can still be read of updates and compactions (`salvage`); ingesting then fills it from the
+//! transcripts. A newer schema is refused and left untouched. A full disk is
 //! [`StoreError::DiskFull`], with nothing of the call stored.
 //!
 //! *Does not*: choose what to read, keep time (`now_ms` is a parameter), or know the wire.
@@ -40,7 +41,9 @@ mod observation;
 mod open;
 mod page;
 mod pool;
+mod retention;
 mod row;
+mod salvage;
 mod schema;
 mod store;
 mod thread;
@@ -57,7 +60,9 @@ pub use observation::{OBSERVATIONS_PER_THREAD_MAX, Observation};
 pub use open::Opened;
 pub use page::{ItemPage, PageHead};
 pub use pool::BUSY_TIMEOUT_MS;
+pub use retention::Keep;
+pub use salvage::Salvaged;
 pub use schema::SCHEMA_VERSION;
-pub use store::Store;
+pub use store::{Rebuilt, Store};
 pub use thread::{ThreadCursor, ThreadFilter, ThreadRow};
 pub use update::{UPDATES_PER_THREAD_MAX, UpdateRow};

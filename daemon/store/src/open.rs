@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::StoreError;
 use crate::pool::Pools;
+use crate::salvage::{Salvaged, salvage};
 use crate::schema::{self, SCHEMA_VERSION};
 
 /// Largest file that is checked page by page at every start. SQLite checks about 1 GB a second, so
@@ -19,6 +20,8 @@ pub struct Opened {
     pub created: bool,
     /// Where a damaged database was moved to.
     pub moved_aside: Option<PathBuf>,
+    /// What was taken over from a damaged database, in this start.
+    pub salvaged: Option<Salvaged>,
     /// Version of the schema now.
     pub schema_version: u32,
 }
@@ -29,25 +32,24 @@ pub(crate) async fn open(path: &Path, now_ms: i64) -> Result<(Pools, Opened), St
         Err(StoreError::Corrupt { detail, .. }) => {
             tracing::warn!(path = %path.display(), detail, "database is corrupt, moving it aside");
             let moved = move_aside(path, now_ms)?;
-            let (pools, _) = try_open(path).await?;
-            let opened =
-                Opened { created: true, moved_aside: Some(moved), schema_version: SCHEMA_VERSION };
-            Ok((pools, opened))
+            let (pools, opened) = try_open(path).await?;
+            Ok((pools, Opened { moved_aside: Some(moved), ..opened }))
         }
-        Err(error) => Err(error),
-        Ok((pools, created)) => {
-            let opened = Opened { created, moved_aside: None, schema_version: SCHEMA_VERSION };
-            Ok((pools, opened))
-        }
+        other => other,
     }
 }
 
-async fn try_open(path: &Path) -> Result<(Pools, bool), StoreError> {
+async fn try_open(path: &Path) -> Result<(Pools, Opened), StoreError> {
     let bytes = std::fs::metadata(path).map(|meta| meta.len()).unwrap_or(0);
     let pools = Pools::open(path).await?;
     let found = prepare(&pools, bytes).await;
     match found {
-        Ok(found) => Ok((pools, found == 0)),
+        Ok((found, salvaged)) => {
+            let created = found == 0;
+            let opened =
+                Opened { created, moved_aside: None, salvaged, schema_version: SCHEMA_VERSION };
+            Ok((pools, opened))
+        }
         Err(error) => {
             pools.close().await;
             Err(error)
@@ -55,12 +57,12 @@ async fn try_open(path: &Path) -> Result<(Pools, bool), StoreError> {
     }
 }
 
-async fn prepare(pools: &Pools, bytes: u64) -> Result<u32, StoreError> {
+async fn prepare(pools: &Pools, bytes: u64) -> Result<(u32, Option<Salvaged>), StoreError> {
     let found = schema::migrate(pools).await?;
     if found > 0 && bytes <= CHECK_BYTES_MAX {
         check(pools).await?;
     }
-    Ok(found)
+    Ok((found, salvage(pools).await?))
 }
 
 /// Reads every page; `Corrupt` with the first fault found.

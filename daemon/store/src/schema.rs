@@ -7,6 +7,7 @@ use sqlx::{Connection as _, Executor as _};
 
 use crate::error::StoreError;
 use crate::pool::Pools;
+use crate::salvage::MARK_PENDING;
 
 /// Marks the file as ours (`application_id`): "lhDB".
 const APPLICATION_ID: u32 = 0x6c68_4442;
@@ -58,8 +59,9 @@ async fn apply(pools: &Pools, migration: &Migration) -> Result<(), StoreError> {
         return Ok(());
     }
     transaction.execute(sqlx::raw_sql(migration.sql)).await.map_err(sorted)?;
+    let mark = if now == 0 { MARK_PENDING } else { "" };
     let stamp = format!(
-        "PRAGMA user_version = {}; PRAGMA application_id = {APPLICATION_ID};",
+        "{mark} PRAGMA user_version = {}; PRAGMA application_id = {APPLICATION_ID};",
         migration.version
     );
     transaction.execute(sqlx::raw_sql(sqlx::AssertSqlSafe(stamp))).await.map_err(sorted)?;

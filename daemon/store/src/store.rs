@@ -6,6 +6,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use crate::error::StoreError;
 use crate::open::{self, Opened};
 use crate::pool::Pools;
+use crate::salvage::Salvaged;
 
 /// The database. Cheap to clone; all clones share the connections.
 #[derive(Debug, Clone)]
@@ -15,6 +16,16 @@ pub struct Store {
     // across an await.
     pools: Arc<RwLock<Pools>>,
     recovering: Arc<tokio::sync::Mutex<()>>,
+    rebuilt: Arc<RwLock<Option<Rebuilt>>>,
+}
+
+/// A damaged database was replaced.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rebuilt {
+    /// Where it went.
+    pub moved_to: PathBuf,
+    /// What was taken over from it.
+    pub salvaged: Option<Salvaged>,
 }
 
 impl Store {
@@ -31,6 +42,7 @@ impl Store {
             path: path.into(),
             pools: Arc::new(RwLock::new(pools)),
             recovering: Arc::default(),
+            rebuilt: Arc::new(RwLock::new(rebuilt(opened.moved_aside.as_ref(), &opened))),
         };
         Ok((store, opened))
     }
@@ -51,16 +63,24 @@ impl Store {
     pub async fn recover(&self, now_ms: i64) -> Result<Option<PathBuf>, StoreError> {
         let _turn = self.recovering.lock().await;
         let old = self.pools();
-        match open::check(&old).await {
+        match self.check().await {
             Ok(()) => return Ok(None),
             Err(StoreError::Corrupt { .. }) => {}
             Err(error) => return Err(error),
         }
         old.close().await;
         let moved = open::move_aside(&self.path, now_ms)?;
-        let (pools, _) = open::open(&self.path, now_ms).await?;
+        let (pools, opened) = open::open(&self.path, now_ms).await?;
+        *self.rebuilt.write().unwrap_or_else(PoisonError::into_inner) =
+            rebuilt(Some(&moved), &opened);
         *self.pools.write().unwrap_or_else(PoisonError::into_inner) = pools;
         Ok(Some(moved))
+    }
+
+    /// The newest replacement of a damaged database since the start, also one that an earlier start did
+    /// not finish.
+    pub fn rebuilt(&self) -> Option<Rebuilt> {
+        self.rebuilt.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Closes all connections and folds the write-ahead log into the file.
@@ -68,9 +88,24 @@ impl Store {
         self.pools().close().await;
     }
 
+    /// Reads every page of the file, through a connection of its own: those in use may still hold pages
+    /// as they were before they were damaged.
+    async fn check(&self) -> Result<(), StoreError> {
+        let fresh = Pools::open(&self.path).await?;
+        let verdict = open::check(&fresh).await;
+        fresh.close().await;
+        verdict
+    }
+
     pub(crate) fn pools(&self) -> Pools {
         self.pools.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
+}
+
+fn rebuilt(moved: Option<&PathBuf>, opened: &Opened) -> Option<Rebuilt> {
+    let salvaged = opened.salvaged.clone();
+    let moved_to = moved.cloned().or_else(|| Some(salvaged.as_ref()?.from.clone()))?;
+    Some(Rebuilt { moved_to, salvaged })
 }
 
 #[cfg(test)]

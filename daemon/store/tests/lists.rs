@@ -1,6 +1,6 @@
 //! Lists, pages of lists, updates and compactions.
 
-use longhaul_store::{CompactionBody, CompactionRow, ThreadFilter, UpdateRow};
+use longhaul_store::{CompactionBody, CompactionRow, Keep, ThreadFilter, UpdateRow};
 
 use crate::sample::{Temp, batch, file};
 
@@ -86,4 +86,47 @@ async fn named_values_are_kept() {
     store.meta_set("k", "1").await.unwrap();
     store.meta_set("k", "2").await.unwrap();
     assert_eq!(store.meta_get("k").await.unwrap().as_deref(), Some("2"));
+}
+
+#[tokio::test]
+async fn compactions_are_pruned_by_age_and_by_number_of_each_thread() {
+    let temp = Temp::new();
+    let (store, _) = temp.open().await;
+    let body = CompactionBody::default();
+    for n in 0..300_i64 {
+        let thread = ["a", "b"].get(n.unsigned_abs() as usize % 3);
+        let row = CompactionRow {
+            compaction_id: format!("c{n:03}"),
+            thread_id: thread.map(|&thread| thread.to_owned()),
+            created_at_ms: n,
+            strategy_used: "checkpoint".into(),
+            phase: "standalone".into(),
+            trigger: "manual".into(),
+            tokens_before: 2,
+            tokens_after: 1,
+            seq: 0,
+            duration_ms: 0,
+            undone_at_ms: None,
+        };
+        store.compaction_insert(&row, &body).await.unwrap();
+    }
+    let prune = async |keep: Keep| {
+        let mut gone = 0;
+        loop {
+            match store.compaction_prune(keep).await.unwrap().len() {
+                0 => return gone,
+                some => gone += some,
+            }
+        }
+    };
+    let keep = Keep { since_ms: 30, per_thread: 1_000, of_items: 1_000 };
+    assert_eq!(prune(keep).await, 30);
+    let keep = Keep { per_thread: 5, of_items: 7, ..keep };
+    assert_eq!(prune(keep).await, 270 - 5 - 5 - 7);
+    let ids: Vec<String> = (0..300).map(|n| format!("c{n:03}")).collect();
+    let known = store.compactions_known(&ids).await.unwrap();
+    assert_eq!(known.len(), 17);
+    assert!(known.contains("c299") && !known.contains("c270"), "the newest are kept");
+    store.compaction_delete(&ids).await.unwrap();
+    assert_eq!(store.totals().await.unwrap().compactions, 0);
 }

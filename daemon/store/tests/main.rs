@@ -7,4 +7,5 @@ mod damage;
 mod job;
 mod lists;
 mod model;
+mod salvage;
 mod sample;

@@ -50,6 +50,20 @@ pub struct StoreStatus {
     /// Where the damaged database went, if this one had to be built again from the transcripts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rebuilt_from: Option<String>,
+    /// What the damaged database knew that no transcript tells, as far as it could be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub salvaged: Option<SalvageStatus>,
+}
+
+/// What was taken over from a damaged database.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SalvageStatus {
+    /// Accepted updates.
+    pub updates: u64,
+    /// Compactions.
+    pub compactions: u64,
+    /// Nothing of them was lost.
+    pub complete: bool,
 }
 
 /// A folder of transcripts.

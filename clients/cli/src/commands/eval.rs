@@ -52,7 +52,9 @@ Examples:
   longhaul eval --budgets 500,1000 ~/old-sessions
   longhaul eval --json | jq '.rows[] | select(.view == \"longhaul\")'")]
 pub(crate) struct EvalArgs {
-    /// Transcripts, or folders of them [default: the sessions in $CODEX_HOME or ~/.codex]
+    /// Transcripts (.jsonl, .jsonl.zst), or folders of them [default: the sessions in $CODEX_HOME or ~/.codex]
+    ///
+    /// Of a session of more than 256 MiB of text, the first 256 MiB are measured.
     paths: Vec<PathBuf>,
     /// Tokens the views may have
     #[arg(long, value_name = "N,N…", value_delimiter = ',', default_value = "1000,2000,4000")]
@@ -73,7 +75,7 @@ pub(crate) async fn run(args: EvalArgs, session: &Session) -> Result<(), Failure
     let transcripts = Transcripts::find(&args.paths, args.sessions, Arc::clone(&stop))?;
     if transcripts.is_empty() {
         return Err(Failure::new(SAID_NO, "there is no Codex session to measure")
-            .with_hint("name a folder that holds .jsonl transcripts"));
+            .with_hint("name a folder that holds .jsonl or .jsonl.zst transcripts"));
     }
     let daemon = PrivateDaemon::start(session).await?;
     let stage = Stage::new(&daemon, Arc::clone(&stop));

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use super::keywords::Keywords;
 use super::vendor::{Pattern, VENDORS};
-use super::{assignment, connection, pem, phrase};
+use super::{assignment, connection, flag, pem, phrase};
 
 /// What a rule says about one hit.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,6 +59,7 @@ impl Rules {
             (connection::owned(connection::NETRC), Rule::Shape(connection::judge_netrc)),
             (connection::owned(connection::PGPASS), Rule::Shape(connection::judge_pgpass)),
             (connection::owned(connection::USER_FLAG), Rule::Shape(connection::judge_user_flag)),
+            (connection::owned(flag::PASSWORD_FLAG), Rule::Shape(flag::judge)),
             (connection::owned(phrase::WORDS), Rule::Shape(phrase::judge)),
             (connection::owned(pem::BEGIN), Rule::Shape(pem::judge_begin)),
             (connection::owned(pem::END), Rule::Shape(pem::judge_end)),

@@ -27,6 +27,8 @@ pub struct File {
     pub claude: Source,
     /// Reading transcripts.
     pub ingest: Ingest,
+    /// What was compacted.
+    pub compaction: Compaction,
     /// The socket server.
     pub server: Server,
     /// The model that is asked for summaries and memory.
@@ -51,6 +53,16 @@ pub struct Source {
 pub struct Ingest {
     /// Seconds between two full looks at every source; file events are only hints. 1 to 86400.
     pub scan_interval_s: Option<u64>,
+}
+
+/// `[compaction]`.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Compaction {
+    /// Days a compaction can be shown and undone. 1 to 36500.
+    pub keep_days: Option<u64>,
+    /// Newest compactions kept of each thread. 1 to 100000.
+    pub keep_per_thread: Option<u64>,
 }
 
 /// `[server]`.
@@ -78,6 +90,9 @@ pub const KEYS: &[&str] = &[
     "claude.home",
     "ingest",
     "ingest.scan_interval_s",
+    "compaction",
+    "compaction.keep_days",
+    "compaction.keep_per_thread",
     "server",
     "server.connections_max",
     "server.write_timeout_ms",

@@ -20,7 +20,8 @@ use super::identity::{self, Verdict, judge};
 use super::lineage::Lineage;
 use super::observe::Touches;
 use super::pages::Pages;
-use super::tail::{Found, Lines};
+use super::pieces::Pieces;
+use super::tail::Found;
 use super::zst::Transcript;
 
 /// A file to catch up.
@@ -194,8 +195,8 @@ impl<'a> Pass<'a> {
             line_bytes_max: reading.limits.line_bytes_max,
             visited: vec![self.job.path.clone().into()],
         };
-        let text = self.transcript.text_from(self.cursor.offset)?;
-        let mut lines = Lines::new(text, self.cursor.offset, reading.limits.line_bytes_max);
+        let (from, line_bytes_max) = (self.cursor.offset, reading.limits.line_bytes_max);
+        let mut lines = Pieces::of(self.transcript, from, line_bytes_max)?;
         if self.cursor.open_end && !self.close_open_end(&mut lines)? {
             return Ok(None);
         }
@@ -212,7 +213,8 @@ impl<'a> Pass<'a> {
                 return Ok(Some(if is_taken { Outcome::CaughtUp } else { Outcome::Stopped }));
             }
             if self.is_batch_full(reading.limits) {
-                let stops = reading.stop.load(Ordering::Relaxed);
+                // A document cannot be entered in its middle: it is read to its end.
+                let stops = reading.stop.load(Ordering::Relaxed) && !self.transcript.is_document;
                 let after = if stops { After::Stop } else { After::More };
                 if !self.hand_over(reading, after)? || stops {
                     return Ok(Some(Outcome::Stopped));
@@ -222,7 +224,7 @@ impl<'a> Pass<'a> {
     }
 
     /// After a line that had no newline only its newline may come.
-    fn close_open_end(&mut self, lines: &mut Lines<impl io::Read>) -> io::Result<bool> {
+    fn close_open_end(&mut self, lines: &mut Pieces<'_>) -> io::Result<bool> {
         Ok(match lines.next()? {
             Found::Line { line: b"", next, .. } => {
                 self.cursor.offset = next;
@@ -244,6 +246,10 @@ impl<'a> Pass<'a> {
             Found::Oversized { offset, bytes, head, digest, next } => {
                 self.cursor.offset = next;
                 self.folding.oversized(offset, bytes, head, digest)
+            }
+            Found::End { offset, .. } if self.transcript.is_document => {
+                self.cursor.offset = offset;
+                return false;
             }
             Found::End { offset, rest } => {
                 if !self.cursor.open_end && is_whole_object(rest) {

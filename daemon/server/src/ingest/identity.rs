@@ -4,7 +4,8 @@
 //! Same device, inode, size and time: nothing to do, and nothing read. Same inode and longer, with the
 //! same beginning and the same bytes before the cursor: it was appended to. Everything else (another
 //! inode, the same size at another time, a compressed file) is decided by reading the lines up to the
-//! cursor once more and comparing the chain of their digests, which costs a tenth of folding them.
+//! cursor once more and comparing the chain of their digests, which costs a tenth of folding them. A
+//! document is never appended to: any change is another content.
 
 use std::io;
 
@@ -13,7 +14,8 @@ use longhaul_store::Cursor;
 
 use super::catalogue::Known;
 use super::folding::{link, link_found};
-use super::tail::{Found, Lines};
+use super::pieces::Pieces;
+use super::tail::Found;
 use super::zst::Transcript;
 
 /// Bytes of the first line that identify a file.
@@ -46,7 +48,8 @@ pub(crate) fn judge(
     if now == then {
         return Ok(Verdict::Unchanged);
     }
-    if !transcript.compressed && now.size < cursor.offset {
+    // A document is written anew as a whole: whatever changed, its items have other places.
+    if transcript.is_document || (!transcript.compressed && now.size < cursor.offset) {
         return Ok(Verdict::Anew);
     }
     let has_grown = (now.dev, now.ino) == (then.dev, then.ino) && now.size > then.size;
@@ -70,7 +73,7 @@ fn has_same_lines(
     cursor: &Cursor,
     line_bytes_max: usize,
 ) -> io::Result<bool> {
-    let mut lines = Lines::new(transcript.text_from(0)?, 0, line_bytes_max);
+    let mut lines = Pieces::of(transcript, 0, line_bytes_max)?;
     let (mut chain, mut at) = (Digest128::default(), 0);
     while at < cursor.offset {
         let found = lines.next()?;

@@ -12,7 +12,8 @@ use longhaul_core::fold::{Fold, HistoryBase, Source};
 
 use super::catalogue::Catalogue;
 use super::folding::{Folding, Visited, is_whole_object};
-use super::tail::{Found, Lines};
+use super::pieces::Pieces;
+use super::tail::Found;
 use super::zst::Transcript;
 
 /// Transcripts on the way from a fork to its first ancestor.
@@ -89,7 +90,7 @@ pub(crate) fn fold_until(
     visited.push(PathBuf::from(path));
     let lineage = Lineage { visited, ..*lineage };
     let transcript = Transcript::open(path)?;
-    let mut lines = Lines::new(transcript.text_from(0)?, 0, lineage.line_bytes_max);
+    let mut lines = Pieces::of(&transcript, 0, lineage.line_bytes_max)?;
     let mut folding = Folding::new(source);
     let mut at = 0;
     loop {

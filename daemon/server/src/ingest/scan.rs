@@ -66,8 +66,12 @@ pub(crate) struct Listing {
 /// Whether a file of that name is a transcript.
 pub(crate) fn is_transcript(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    // A leading dot is the staging file of Codex's own migration.
-    !name.starts_with('.') && (name.ends_with(".jsonl") || name.ends_with(".jsonl.zst"))
+    // A leading dot is the staging file of Codex's own migration. Of documents only those named like
+    // a transcript are taken: agents keep other JSON files too.
+    !name.starts_with('.')
+        && (name.ends_with(".jsonl")
+            || name.ends_with(".jsonl.zst")
+            || (name.starts_with("rollout-") && name.ends_with(".json")))
 }
 
 /// Lists all transcripts below `roots`. A root that is not there has none.
@@ -219,6 +223,7 @@ mod tests {
         for name in ["a.jsonl", "b.jsonl.zst", "c.jsonl", "c.jsonl.zst", "d.json", ".e.jsonl"] {
             fs::write(day.join(name), "x").unwrap();
         }
+        fs::write(home.join("sessions/rollout-2025-05-01-f.json"), "x").unwrap();
         fs::write(home.join("archived_sessions/z.jsonl"), "x").unwrap();
         symlink(&outside, day.join("out.jsonl")).unwrap();
         symlink(day.join("a.jsonl"), day.join("in.jsonl")).unwrap();
@@ -231,8 +236,13 @@ mod tests {
             .values()
             .map(|file| (file.path.rsplit('/').next().unwrap(), file.archived))
             .collect();
-        let expected =
-            [("z.jsonl", true), ("a.jsonl", false), ("b.jsonl.zst", false), ("c.jsonl", false)];
+        let expected = [
+            ("z.jsonl", true),
+            ("a.jsonl", false),
+            ("b.jsonl.zst", false),
+            ("c.jsonl", false),
+            ("rollout-2025-05-01-f.json", false),
+        ];
         assert_eq!(names, expected);
         assert_eq!(listing.passed_over, 2);
 

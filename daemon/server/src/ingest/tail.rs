@@ -10,10 +10,10 @@ use std::io::{self, ErrorKind, Read};
 use longhaul_core::digest::{Digest128, DigestStream};
 
 /// Bytes asked of the file at a time.
-const CHUNK_BYTES: usize = 256 << 10;
+pub(crate) const CHUNK_BYTES: usize = 256 << 10;
 
 /// Bytes of an oversized line that are kept to recognise it by.
-const OVERSIZED_HEAD_BYTES: usize = 4 << 10;
+pub(crate) const OVERSIZED_HEAD_BYTES: usize = 4 << 10;
 
 /// Some programs start a text file with it; it belongs to no line.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";

@@ -19,6 +19,8 @@ const WINDOW_LOG_MAX: u32 = 24;
 pub(crate) struct Transcript {
     pub(crate) stat: FileStat,
     pub(crate) compressed: bool,
+    /// One JSON document, not lines.
+    pub(crate) is_document: bool,
     file: File,
 }
 
@@ -42,7 +44,8 @@ impl Transcript {
             return Err(io::Error::new(ErrorKind::InvalidInput, "not a regular file"));
         }
         let compressed = path.extension().is_some_and(|extension| extension == "zst");
-        Ok(Self { stat: stat_of(&meta), compressed, file })
+        let is_document = path.extension().is_some_and(|extension| extension == "json");
+        Ok(Self { stat: stat_of(&meta), compressed, is_document, file })
     }
 
     /// The text from `offset` on.

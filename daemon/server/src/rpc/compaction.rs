@@ -9,7 +9,7 @@ use longhaul_protocol::compaction::{
 use longhaul_store::CompactionCursor;
 
 use super::error::Failure;
-use super::{Table, TableError, convert};
+use super::{Table, TableError, convert, cursor};
 use crate::link::CallContext;
 use crate::service::Services;
 use crate::service::compaction::{Request, Subject, WantedModel};
@@ -56,24 +56,16 @@ async fn list(
     _: CallContext,
     params: ListParams,
 ) -> Result<ListResult, Failure> {
-    let after = params.cursor.as_deref().map(cursor_of).transpose()?;
+    let after = params.cursor.as_deref().map(cursor::read).transpose()?;
+    let after = after
+        .map(|(created_at_ms, compaction_id)| CompactionCursor { created_at_ms, compaction_id });
     let limit = convert::page_rows(params.limit);
     let (rows, next) =
         services.compactions(params.thread_id.as_deref(), limit, after.as_ref()).await?;
     Ok(ListResult {
         compactions: rows.into_iter().map(convert::summary).collect(),
-        next_cursor: next.map(|next| format!("{}:{}", next.created_at_ms, next.compaction_id)),
+        next_cursor: next.map(|next| cursor::show(next.created_at_ms, &next.compaction_id)),
     })
-}
-
-fn cursor_of(text: &str) -> Result<CompactionCursor, Failure> {
-    let parsed = text.split_once(':').and_then(|(created_at, id)| {
-        Some(CompactionCursor {
-            created_at_ms: created_at.parse().ok()?,
-            compaction_id: id.to_owned(),
-        })
-    });
-    parsed.ok_or_else(|| Failure::invalid("cursor", "the next_cursor of an earlier answer"))
 }
 
 async fn get(

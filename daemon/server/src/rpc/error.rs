@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::ingest::{FoldLoadError, SyncError};
 use crate::link::CallContext;
-use crate::service::ServiceError;
+use crate::service::{ServiceError, preimage};
 
 /// A request that failed.
 #[derive(Debug)]
@@ -106,6 +106,15 @@ fn chain(error: &(dyn Error + Send + Sync)) -> String {
     text
 }
 
+/// What became of a compaction that is asked for and not there.
+const PRUNED: &str = "compaction/list names those that are kept; older ones go by compaction.keep_days and \
+                      compaction.keep_per_thread of the configuration";
+
+/// Whether a handle leads to items that were given, not to a thread's.
+fn is_of_items(handle: &str) -> bool {
+    handle.starts_with(preimage::PREFIX)
+}
+
 impl From<ServiceError> for Failure {
     fn from(error: ServiceError) -> Self {
         let message = error.to_string();
@@ -113,8 +122,13 @@ impl From<ServiceError> for Failure {
         match error {
             ServiceError::ThreadNotFound(_) => failure(ErrorKind::ThreadNotFound),
             ServiceError::CheckpointNotFound(_) => failure(ErrorKind::CheckpointNotFound),
+            ServiceError::HandleNotFound(handle) if is_of_items(&handle) => {
+                failure(ErrorKind::HandleNotFound).with_hint(PRUNED)
+            }
             ServiceError::HandleNotFound(_) => failure(ErrorKind::HandleNotFound),
-            ServiceError::CompactionNotFound(_) => failure(ErrorKind::CompactionNotFound),
+            ServiceError::CompactionNotFound(_) => {
+                failure(ErrorKind::CompactionNotFound).with_hint(PRUNED)
+            }
             ServiceError::SourceChanged { path, .. } => {
                 failure(ErrorKind::SourceChanged).with_detail(json!({ "path": path }))
             }

@@ -9,7 +9,7 @@ use longhaul_protocol::thread::{
 use longhaul_store::{ThreadCursor, ThreadFilter};
 
 use super::error::Failure;
-use super::{Table, TableError, convert};
+use super::{Table, TableError, convert, cursor};
 use crate::link::CallContext;
 use crate::service::Services;
 use crate::service::threads::{SYNC_TIMEOUT_DEFAULT, target};
@@ -27,23 +27,14 @@ async fn list(
 ) -> Result<ListResult, Failure> {
     let source = params.source.as_deref().map(convert::source_of).transpose()?;
     let filter = ThreadFilter { source, cwd: params.cwd };
-    let after = params.cursor.as_deref().map(cursor_of).transpose()?;
+    let after = params.cursor.as_deref().map(cursor::read).transpose()?;
+    let after = after.map(|(updated_at_ms, thread_id)| ThreadCursor { updated_at_ms, thread_id });
     let limit = convert::page_rows(params.limit);
     let (threads, next) = services.threads(&filter, limit, after.as_ref()).await?;
     Ok(ListResult {
         threads: threads.into_iter().map(convert::thread_summary).collect(),
-        next_cursor: next.map(|next| format!("{}:{}", next.updated_at_ms, next.thread_id)),
+        next_cursor: next.map(|next| cursor::show(next.updated_at_ms, &next.thread_id)),
     })
-}
-
-fn cursor_of(text: &str) -> Result<ThreadCursor, Failure> {
-    let parsed = text.split_once(':').and_then(|(updated_at, thread_id)| {
-        Some(ThreadCursor {
-            updated_at_ms: updated_at.parse().ok()?,
-            thread_id: thread_id.to_owned(),
-        })
-    });
-    parsed.ok_or_else(|| Failure::invalid("cursor", "the next_cursor of an earlier answer"))
 }
 
 async fn get(

@@ -3,13 +3,14 @@
 //!
 //! *Owns* `<state dir>/preimages`. A file is `<compaction id>.jsonl`, one item a line, secrets
 //! replaced. It is written whole under another name, synced and renamed, before the compaction is
-//! recorded: a crash between leaves a file nobody names, which the next prune removes with the
-//! oldest. Kept are the newest [`FILES_MAX`] and [`BYTES_MAX`].
+//! recorded: a crash between leaves a file nobody names. How long a history stays, and who sweeps, is
+//! `retention`'s affair.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use longhaul_core::compaction::handle::Handle;
 use longhaul_core::digest::Digest128;
@@ -18,13 +19,7 @@ use longhaul_core::item::{ItemKind, ItemRow};
 use super::ServiceError;
 
 /// What ids of compactions begin with: it tells them from threads.
-const PREFIX: &str = "cmp_";
-
-/// Histories kept.
-const FILES_MAX: usize = 512;
-
-/// Bytes of histories kept.
-const BYTES_MAX: u64 = 256 << 20;
+pub const PREFIX: &str = "cmp_";
 
 /// The id of a compaction, made of a unique id.
 pub fn id(unique: &str) -> String {
@@ -49,7 +44,6 @@ pub fn write(folder: &Path, id: &str, lines: &[String]) -> Result<(), ServiceErr
     let fresh = folder.join(format!("{id}.tmp"));
     let written = (|| {
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-        prune(folder)?;
         let mut file =
             OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&fresh)?;
         for line in lines {
@@ -120,22 +114,48 @@ pub fn rows(path: &Path) -> io::Result<Vec<ItemRow>> {
     }
 }
 
-/// Removes the oldest files over the bounds, and leftovers of a crash.
-fn prune(folder: &Path) -> io::Result<()> {
-    let mut files = Vec::new();
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        // Another compaction may finish or prune at the same time.
-        let Some(meta) = unless_gone(entry.metadata())? else { continue };
-        files.push((meta.modified()?, entry.path(), meta.len()));
-    }
-    files.sort_by_key(|file| std::cmp::Reverse(file.0));
-    let mut bytes = 0;
-    for (index, (_, path, size)) in files.into_iter().enumerate() {
-        bytes += size;
-        if index + 1 >= FILES_MAX || bytes > BYTES_MAX {
-            unless_gone(fs::remove_file(path))?;
+/// A stored history.
+#[derive(Debug)]
+pub struct Stored {
+    /// The compaction it belongs to.
+    pub id: String,
+    /// Its bytes.
+    pub bytes: u64,
+    /// When it was written.
+    pub written: SystemTime,
+}
+
+/// The stored histories, newest first. Blocking.
+///
+/// # Errors
+/// The folder cannot be read; that it is not there is no error.
+pub fn list(folder: &Path) -> Result<Vec<Stored>, ServiceError> {
+    let listed = (|| {
+        let Some(entries) = unless_gone(fs::read_dir(folder))? else { return Ok(Vec::new()) };
+        let mut stored = Vec::new();
+        for entry in entries {
+            let entry = entry?;
+            let path = entry.path();
+            let id = path.file_stem().and_then(|stem| stem.to_str()).filter(|id| is_id(id));
+            // Another compaction may finish at the same time.
+            let (Some(id), Some(meta)) = (id, unless_gone(entry.metadata())?) else { continue };
+            let id = id.to_owned();
+            stored.push(Stored { id, bytes: meta.len(), written: meta.modified()? });
         }
+        stored.sort_by_key(|stored| std::cmp::Reverse(stored.written));
+        Ok(stored)
+    })();
+    listed.map_err(|error: io::Error| ServiceError::file(folder, error))
+}
+
+/// Removes the history of a compaction, whole or half written. Blocking.
+///
+/// # Errors
+/// It cannot be removed.
+pub fn remove(folder: &Path, id: &str) -> Result<(), ServiceError> {
+    for extension in ["jsonl", "tmp"] {
+        let path = folder.join(format!("{id}.{extension}"));
+        unless_gone(fs::remove_file(&path)).map_err(|error| ServiceError::file(&path, error))?;
     }
     Ok(())
 }

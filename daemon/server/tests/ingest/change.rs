@@ -5,7 +5,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use longhaul_daemon::ingest::WarningKind;
+use longhaul_daemon::ingest::{FoldLoadError, WarningKind};
+use longhaul_store::{Batch, FileCommit};
 
 use crate::rig::{Rig, append, items, name, session, thread, turn_of};
 
@@ -243,4 +244,32 @@ async fn unreadable_and_corrupt_files_are_reported_and_the_others_are_read() {
     append(&locked, turn_of("t", 4));
     rig.settle().await;
     assert_eq!(rig.file(&locked).await.head.unwrap().items, 12);
+}
+
+#[tokio::test]
+async fn a_saved_fold_that_cannot_be_read_is_folded_anew() {
+    let rig = Rig::new().await;
+    let path = rig.write(&name(1), session(&thread(1), 20));
+    rig.settle().await;
+    let before = rig.file(&path).await;
+    let spoiled = FileCommit {
+        source: before.source,
+        path: before.path.clone(),
+        moved_from: None,
+        archived: before.archived,
+        stat: before.stat,
+        cursor: before.cursor,
+        base: before.base,
+        thread_id: before.thread_id.clone(),
+        head: before.head.clone().unwrap(),
+        fold: b"{\"version\":".to_vec(),
+        pages: Vec::new(),
+        observations: Vec::new(),
+    };
+    rig.store.commit_batch(&Batch { files: vec![spoiled] }).await.unwrap();
+    assert!(matches!(rig.ingest.fold(&thread(1)).await, Err(FoldLoadError::Fold(_))));
+    rig.settle().await;
+    let fold = rig.ingest.fold(&thread(1)).await.unwrap().unwrap();
+    assert_eq!(Some(fold.head().items), before.head.map(|head| head.items));
+    rig.assert_same_from_scratch().await;
 }

@@ -4,6 +4,7 @@
 mod change;
 mod corpus;
 mod crash;
+mod document;
 mod lineage;
 mod lines;
 mod many;

@@ -2,8 +2,8 @@
 
 use clap::Args;
 use longhaul_protocol::compaction::{CompactionSummary, List, ListParams, ListResult};
-use longhaul_protocol::limit::PAGE_ROWS_MAX;
 
+use crate::commands::slice::{Slice, more};
 use crate::failure::Failure;
 use crate::select::{self, short_len};
 use crate::session::{Page, Session};
@@ -18,12 +18,8 @@ Examples:
 pub(crate) struct ListArgs {
     /// Only those of this thread
     thread: Option<String>,
-    /// How many
-    #[arg(short = 'n', long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=i64::from(PAGE_ROWS_MAX)))]
-    limit: u32,
-    /// Continue after an earlier list, by its next_cursor
-    #[arg(long, value_name = "CURSOR")]
-    cursor: Option<String>,
+    #[command(flatten)]
+    slice: Slice,
 }
 
 pub(crate) async fn run(args: ListArgs, session: &Session) -> Result<(), Failure> {
@@ -32,7 +28,7 @@ pub(crate) async fn run(args: ListArgs, session: &Session) -> Result<(), Failure
         Some(named) => Some(select::thread(&client, Some(&named)).await?.thread_id),
         None => None,
     };
-    let params = ListParams { thread_id, limit: Some(args.limit), cursor: args.cursor };
+    let params = ListParams { thread_id, limit: Some(args.slice.limit), cursor: args.slice.cursor };
     session.print(&client.call::<List>(params).await?)
 }
 
@@ -47,12 +43,7 @@ impl Page for ListResult {
         let rows = self.compactions.iter().map(|made| row(made, id_chars, style)).collect();
         let headings =
             ["compaction", "made", "thread", "strategy", ">before", ">after", ">took", ""];
-        let more = match &self.next_cursor {
-            Some(cursor) => {
-                style.dim(&format!("more: longhaul compaction list --cursor {cursor}\n"))
-            }
-            None => String::new(),
-        };
+        let more = more("compaction list", self.next_cursor.as_deref(), style);
         style.table(&headings, rows) + &more
     }
 }

@@ -1,6 +1,6 @@
 //! What the daemon says of itself: version, database, sources, reading.
 
-use longhaul_protocol::daemon::{IngestState, SourceStatus, StatusResult};
+use longhaul_protocol::daemon::{IngestState, SourceStatus, StatusResult, StoreStatus};
 
 use super::Check;
 use crate::style::{bytes, count, counted};
@@ -46,10 +46,22 @@ fn database(status: &StatusResult) -> Check {
         None => Check::ok("database", format!("{} (schema {})", store.path, store.schema_version)),
         Some(damaged) => Check::warn(
             "database",
-            format!("{} was built again from the transcripts", store.path),
+            rebuilt(store),
             format!("the damaged one is {damaged}; delete it when you do not need it"),
         ),
     }
+}
+
+fn rebuilt(store: &StoreStatus) -> String {
+    let built = format!("{} was built again from the transcripts", store.path);
+    let Some(salvaged) = &store.salvaged else { return built };
+    let kept = format!(
+        "{} and {} were taken over",
+        counted(salvaged.updates, "update"),
+        counted(salvaged.compactions, "compaction")
+    );
+    let rest = if salvaged.complete { "" } else { "; others could not be read" };
+    format!("{built}; {kept}{rest}")
 }
 
 /// One line for each source that is there; a machine need not have every program.

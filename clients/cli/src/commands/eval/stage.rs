@@ -95,6 +95,8 @@ impl Stage {
         let folder = self.folder.join(self.sessions.to_string());
         fs::create_dir_all(&folder)?;
         let name = cut.session.rsplit('/').next().unwrap_or(cut.session);
+        // The part before a cut is written plain, whatever it was read from.
+        let name = name.strip_suffix(".zst").unwrap_or(name);
         let path = folder.join(name);
         fs::write(&path, cut.bytes)?;
         Ok(path)

@@ -1,7 +1,8 @@
 //! The sessions to measure: which files, and their bytes one at a time.
 
-use std::fs;
-use std::io::IsTerminal;
+use std::collections::HashSet;
+use std::fs::{self, File};
+use std::io::{self, BufReader, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,8 +14,8 @@ use longhaul_eval::{Corpus, Session, repository_of};
 
 use crate::failure::{Failure, USAGE};
 
-/// A larger transcript is left out: it is read into memory whole (bytes).
-const TRANSCRIPT_BYTES_MAX: u64 = 256 * 1024 * 1024;
+/// Of a longer session its beginning is measured, up to a whole line: it is held in memory (bytes of text).
+const SESSION_BYTES_MAX: u64 = 256 * 1024 * 1024;
 /// Folders below one another that are looked into; deeper is a mistake or a loop of links.
 const FOLDER_DEPTH_MAX: usize = 8;
 
@@ -45,6 +46,7 @@ impl Transcripts {
                 }
             }
         }
+        drop_shadowed(&mut found);
         found.sort_by(|a, b| b.modified.cmp(&a.modified).then_with(|| a.path.cmp(&b.path)));
         found.truncate(count);
         let paths: Vec<PathBuf> = found.into_iter().map(|file| file.path).collect();
@@ -73,7 +75,8 @@ impl Corpus for Transcripts {
         }
         let path = self.paths.get(number).ok_or("there is no such session")?;
         self.bar.inc(1);
-        let bytes = fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let bytes = read(path, SESSION_BYTES_MAX)
+            .map_err(|error| format!("{}: {error}", path.display()))?;
         let repository = repository_of(&bytes).unwrap_or_else(|| "unknown".to_owned());
         Ok(Session { name: path.to_string_lossy().into_owned(), repository, bytes })
     }
@@ -84,16 +87,46 @@ struct Found {
     modified: Option<SystemTime>,
 }
 
-/// Adds what is no transcript, unreadable or too large to nothing: this only measures.
+/// The text of a transcript, compressed or not: at most `bytes_max` of it, ended after a whole line.
+fn read(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
+    let file = File::open(path)?;
+    let mut text: Box<dyn Read> = match is_compressed(path) {
+        true => Box::new(zstd::Decoder::new(file)?),
+        false => Box::new(BufReader::new(file)),
+    };
+    let mut bytes = Vec::new();
+    text.by_ref().take(bytes_max).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 == bytes_max && text.read(&mut [0])? > 0 {
+        let end = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+        bytes.truncate(end);
+    }
+    Ok(bytes)
+}
+
+fn is_compressed(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "zst")
+}
+
+fn is_transcript(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    name.ends_with(".jsonl") || name.ends_with(".jsonl.zst")
+}
+
+/// Where a file and its compressed twin are both there, the twin is the older one.
+fn drop_shadowed(found: &mut Vec<Found>) {
+    let paths: HashSet<PathBuf> = found.iter().map(|file| file.path.clone()).collect();
+    found.retain(|file| {
+        !(is_compressed(&file.path) && paths.contains(&file.path.with_extension("")))
+    });
+}
+
+/// Passes over what is no transcript or unreadable: this only measures.
 fn collect(path: &Path, depth: usize, found: &mut Vec<Found>) {
     let Ok(metadata) = fs::metadata(path) else { return };
     if metadata.is_dir() && depth <= FOLDER_DEPTH_MAX {
         let entries = fs::read_dir(path).into_iter().flatten().flatten();
         entries.for_each(|entry| collect(&entry.path(), depth + 1, found));
-    } else if metadata.is_file()
-        && metadata.len() <= TRANSCRIPT_BYTES_MAX
-        && path.extension().is_some_and(|extension| extension == "jsonl")
-    {
+    } else if metadata.is_file() && is_transcript(path) {
         found.push(Found { path: path.to_owned(), modified: metadata.modified().ok() });
     }
 }
@@ -105,7 +138,7 @@ fn codex_folders() -> Vec<PathBuf> {
 }
 
 fn progress_bar(steps: u64) -> ProgressBar {
-    if !std::io::stderr().is_terminal() {
+    if !io::stderr().is_terminal() {
         return ProgressBar::hidden();
     }
     let template = "measuring {bar:30} {pos}/{len} {elapsed}";
@@ -124,8 +157,15 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let day = folder.path().join("2026/01/01");
         fs::create_dir_all(&day).unwrap();
-        for (age, name) in [(30, "old.jsonl"), (10, "new.jsonl"), (20, "mid.jsonl"), (1, "a.txt")] {
-            let file = fs::File::create(day.join(name)).unwrap();
+        let files = [
+            (30, "old.jsonl"),
+            (10, "new.jsonl"),
+            (20, "mid.jsonl"),
+            (5, "old.jsonl.zst"),
+            (1, "a.txt"),
+        ];
+        for (age, name) in files {
+            let file = File::create(day.join(name)).unwrap();
             let at = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000 - age);
             file.set_modified(at).unwrap();
         }
@@ -138,5 +178,20 @@ mod tests {
         assert_eq!(found.len(), 2);
         stop.store(true, Ordering::Relaxed);
         assert_eq!(name(0), Err("interrupted".to_owned()));
+    }
+
+    #[test]
+    fn a_session_is_read_whole_or_up_to_a_line_compressed_or_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let (plain, packed) = (folder.path().join("a.jsonl"), folder.path().join("a.jsonl.zst"));
+        let text = b"one\ntwo\nthree\n";
+        fs::write(&plain, text).unwrap();
+        fs::write(&packed, zstd::encode_all(&text[..], 1).unwrap()).unwrap();
+        for path in [&plain, &packed] {
+            assert_eq!(read(path, 100).unwrap(), text);
+            assert_eq!(read(path, 14).unwrap(), text, "just as long as the bound");
+            assert_eq!(read(path, 13).unwrap(), b"one\ntwo\n");
+            assert_eq!(read(path, 2).unwrap(), b"", "not one whole line");
+        }
     }
 }

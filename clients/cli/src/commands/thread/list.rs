@@ -1,9 +1,9 @@
 //! `longhaul thread list`.
 
 use clap::Args;
-use longhaul_protocol::limit::PAGE_ROWS_MAX;
 use longhaul_protocol::thread::{List, ListParams, ListResult, ThreadSummary};
 
+use crate::commands::slice::{Slice, more};
 use crate::failure::Failure;
 use crate::select::short_len;
 use crate::session::{Page, Session};
@@ -26,12 +26,8 @@ pub(crate) struct ListArgs {
     /// Only threads of this program: codex, claude, longhaul
     #[arg(long, value_name = "NAME")]
     source: Option<String>,
-    /// How many
-    #[arg(short = 'n', long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=i64::from(PAGE_ROWS_MAX)))]
-    limit: u32,
-    /// Continue after an earlier list, by its next_cursor
-    #[arg(long, value_name = "CURSOR")]
-    cursor: Option<String>,
+    #[command(flatten)]
+    slice: Slice,
 }
 
 pub(crate) async fn run(args: ListArgs, session: &Session) -> Result<(), Failure> {
@@ -43,8 +39,8 @@ pub(crate) async fn run(args: ListArgs, session: &Session) -> Result<(), Failure
     let params = ListParams {
         source: args.source,
         cwd: args.cwd.or(here),
-        limit: Some(args.limit),
-        cursor: args.cursor,
+        limit: Some(args.slice.limit),
+        cursor: args.slice.cursor,
     };
     session.print(&client.call::<List>(params).await?)
 }
@@ -58,10 +54,7 @@ impl Page for ListResult {
         let id_chars = short_len(&ids);
         let rows = self.threads.iter().map(|thread| row(thread, id_chars, style)).collect();
         let headings = ["thread", "updated", "folder", ">items", ">tokens", ">size", "title"];
-        let more = match &self.next_cursor {
-            Some(cursor) => style.dim(&format!("more: longhaul thread list --cursor {cursor}\n")),
-            None => String::new(),
-        };
+        let more = more("thread list", self.next_cursor.as_deref(), style);
         style.table(&headings, rows) + &more
     }
 }

@@ -47,7 +47,9 @@ impl Services {
             .map_err(|source| ServiceError::Undecodable { what: "compaction", source })?;
         // What was before stands in the transcript or in the stored items: nothing to copy.
         let body = CompactionBody { result, preimage: Vec::new() };
-        Ok(self.store.compaction_insert(&row, &body).await?)
+        self.store.compaction_insert(&row, &body).await?;
+        self.note_compaction();
+        Ok(())
     }
 
     /// Compactions, newest first.

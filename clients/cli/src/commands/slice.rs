@@ -1,0 +1,25 @@
+//! The slice of a long list that a command shows, and how to go on.
+
+use clap::Args;
+use longhaul_protocol::limit::PAGE_ROWS_MAX;
+
+use crate::style::Style;
+
+/// What every list takes.
+#[derive(Debug, Args)]
+pub(crate) struct Slice {
+    /// How many
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=i64::from(PAGE_ROWS_MAX)))]
+    pub(crate) limit: u32,
+    /// Continue after an earlier list, by its next_cursor
+    #[arg(long, value_name = "CURSOR")]
+    pub(crate) cursor: Option<String>,
+}
+
+/// The line below a list that does not end here.
+pub(crate) fn more(command: &str, next_cursor: Option<&str>, style: &Style) -> String {
+    match next_cursor {
+        Some(cursor) => style.dim(&format!("more: longhaul {command} --cursor {cursor}\n")),
+        None => String::new(),
+    }
+}

@@ -1,0 +1,63 @@
+//! `longhaul eval` with the daemon it starts for itself: both programs as they are shipped.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::{program, run};
+
+/// The session that comes with the repository.
+const SAMPLE: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../../samples/codex-home/sessions/2026/03/02/",
+    "rollout-2026-03-02T09-14-07-019cadd3-8856-71a3-9a01-5e1d9ca001a3.jsonl",
+);
+
+/// The daemon beside the program, where a run of all tests has built it; else it is built here.
+fn build_daemon() {
+    let daemon = Path::new(env!("CARGO_BIN_EXE_longhaul")).with_file_name("longhauld");
+    if daemon.exists() {
+        return;
+    }
+    let target = daemon.ancestors().nth(2).unwrap();
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["build", "--package", "longhaul-daemon", "--bin", "longhauld", "--target-dir"]);
+    assert!(cargo.arg(target).current_dir(env!("CARGO_MANIFEST_DIR")).status().unwrap().success());
+    assert!(daemon.exists(), "{}", daemon.display());
+}
+
+fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut files: Vec<PathBuf> = entries
+        .flat_map(|path| if path.is_dir() { files_below(&path) } else { vec![path] })
+        .collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn a_compressed_session_is_measured_by_a_real_daemon_that_leaves_nothing_behind() {
+    build_daemon();
+    let home = tempfile::tempdir().unwrap();
+    let (sessions, temporary) = (home.path().join("sessions"), home.path().join("tmp"));
+    fs::create_dir_all(&sessions).unwrap();
+    fs::create_dir_all(&temporary).unwrap();
+    let text = fs::read(SAMPLE).unwrap();
+    let packed = sessions.join("rollout-sample.jsonl.zst");
+    fs::write(&packed, zstd::encode_all(&text[..], 3).unwrap()).unwrap();
+
+    let mut eval = program(home.path());
+    eval.env("HOME", home.path()).env("TMPDIR", &temporary);
+    let done = run(eval.args(["eval", "--json", "--budgets", "1000"]).arg(&sessions));
+    assert_eq!(done.code, 0, "{done:?}");
+    let report: Value = serde_json::from_str(&done.stdout).unwrap();
+    let measures = report["measures"].as_array().unwrap();
+    let measure = measures.iter().find(|measure| measure["view"] == "longhaul").unwrap();
+    assert!(measure["bfr"].as_f64().unwrap() > 50.0, "{measure}");
+    assert_eq!(report["corpus"]["cuts"], 1, "one cut of the sample asks for enough names");
+    assert_eq!(report["corpus"]["failed_view_count"], 0, "{done:?}");
+
+    assert_eq!(files_below(home.path()), [packed], "the daemon's folder is gone");
+}

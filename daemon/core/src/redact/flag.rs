@@ -1,0 +1,139 @@
+//! Passwords that stand right behind a short flag: `mysql -pSECRET`, `mysqldump -u root -p'…'`.
+//!
+//! `-p` alone means ports, parents, prompts and projects, so the flag counts only as an argument of a program
+//! that takes a password there, on the same line and before the next command.
+
+use std::ops::Range;
+
+use super::rule::Verdict;
+use super::value;
+
+/// The flag with what may open its value; a blank before it keeps `--p` and `x-p` away.
+pub(super) const PASSWORD_FLAG: &[&str] = &[" -p"];
+
+/// Programs that take a password right behind `-p`.
+const PROGRAMS: &[&str] = &[
+    "mysql",
+    "mysqldump",
+    "mysqladmin",
+    "mysqlimport",
+    "mysqlshow",
+    "mysqlcheck",
+    "mysqlslap",
+    "mysqlsh",
+    "mariadb",
+    "mariadb-dump",
+    "mariadb-admin",
+    "mycli",
+    "sshpass",
+];
+
+/// How far before the flag the program's name may stand, in bytes.
+const COMMAND_BYTES_MAX: usize = 512;
+/// The fewest bytes that are taken for a password; shorter ones are other flags run together.
+const PASSWORD_BYTES_MIN: usize = 4;
+/// The longest password, in bytes.
+const PASSWORD_BYTES_MAX: usize = 256;
+
+/// Judges what stands behind `-p`.
+pub(super) fn judge(text: &[u8], hit: &Range<usize>, floor: usize) -> Verdict {
+    let start = hit.end;
+    let secret = match text.get(start) {
+        Some(&quote @ (b'\'' | b'"')) => quoted(text, start + 1, quote),
+        _ => bare(text, start),
+    };
+    let Some(secret) = secret else { return Verdict::Nothing };
+    let password = &text[secret.clone()];
+    let is_meant = password.len() >= PASSWORD_BYTES_MIN
+        && !value::is_reference(password)
+        && !value::is_placeholder(password);
+    // The program is looked for last: nearly every hit has ended by now.
+    if is_meant && takes_password(text, hit.start, floor) {
+        return Verdict::Secret(secret);
+    }
+    Verdict::Nothing
+}
+
+fn quoted(text: &[u8], start: usize, quote: u8) -> Option<Range<usize>> {
+    let window = &text[start..text.len().min(start + PASSWORD_BYTES_MAX)];
+    let end = window.iter().position(|&byte| byte == quote || byte == b'\n')?;
+    (window[end] == quote).then_some(start..start + end)
+}
+
+fn bare(text: &[u8], start: usize) -> Option<Range<usize>> {
+    const ENDS: &[u8] = b" \t\r\n\"'`\\&;|<>()";
+    let window = &text[start..text.len().min(start + PASSWORD_BYTES_MAX)];
+    let end = window.iter().position(|byte| ENDS.contains(byte)).unwrap_or(window.len());
+    (end > 0).then_some(start..start + end)
+}
+
+/// Whether the command that the flag belongs to is one of [`PROGRAMS`].
+fn takes_password(text: &[u8], flag: usize, floor: usize) -> bool {
+    let from = flag.saturating_sub(COMMAND_BYTES_MAX).max(floor.min(flag));
+    let before = &text[from..flag];
+    let command = before.rsplit(|byte| b"\n;|&()`".contains(byte)).next().unwrap_or(before);
+    let words = command.split(|byte| b" \t\"'[,=".contains(byte));
+    words.map(|word| word.rsplit(|&byte| byte == b'/').next().unwrap_or(word)).any(is_program)
+}
+
+fn is_program(word: &[u8]) -> bool {
+    PROGRAMS.iter().any(|program| program.as_bytes() == word)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::redact::{MARKER, redact};
+
+    #[test]
+    fn a_password_behind_a_flag_goes_and_the_command_stays() {
+        for (before, after) in [
+            ("mysql -u root -phunter2 app", "mysql -u root -p# app"),
+            ("mysql -uroot -p'correct horse' app", "mysql -uroot -p'#' app"),
+            (
+                "/usr/bin/mysqldump -h db -p\"tr0ub4dor\" app > x.sql",
+                "/usr/bin/mysqldump -h db -p\"#\" app > x.sql",
+            ),
+            (
+                "docker exec db mysql -pletmein -e 'show tables'",
+                "docker exec db mysql -p# -e 'show tables'",
+            ),
+            (
+                "mysqladmin --user=root --password=Winter-24 ping",
+                "mysqladmin --user=root --password=# ping",
+            ),
+            ("PGPASSWORD=opensesame psql -h db", "PGPASSWORD=# psql -h db"),
+            ("PGPASSWORD='open sesame' psql -h db", "PGPASSWORD='#' psql -h db"),
+            ("sshpass -p hunter22 ssh host", "sshpass -p # ssh host"),
+            ("sshpass -phunter22 ssh host", "sshpass -p# ssh host"),
+            ("curl -u ada:lovelace1 https://host", "curl -u ada:# https://host"),
+        ] {
+            let redacted = redact(before);
+            assert_eq!(redacted.text, after.replace('#', MARKER), "{before}");
+            assert_eq!(redact(&redacted.text).hits, 0, "twice is once: {before}");
+        }
+    }
+
+    #[test]
+    fn other_flags_of_that_letter_are_left_alone() {
+        for text in [
+            "mkdir -p src/redact/tests",
+            "mkdir -psrc/redact",
+            "docker run -p 80:80 nginx",
+            "docker run -p8080:80 nginx",
+            "docker run --name mysql-test -p 3306:3306 mysql:8",
+            "ssh -p 2222 host",
+            "ssh -p2222 host",
+            "cp -pr from to; cp -preserve=all a b",
+            "cargo nextest run -p longhaul-core",
+            "patch -p1 < fix.diff",
+            "mysql -u root -p app",
+            "mysql -p\"$MYSQL_PASSWORD\" app",
+            "mysql -p${PW} app",
+            "mysql -pYOUR_PASSWORD app",
+            "echo mysql; mkdir -pnested/dir",
+            "grep mysql x | sort -pqrst",
+        ] {
+            assert_eq!(redact(text).text, text);
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Old compactions go, and with them the histories that only they name.
+//!
+//! # Theory of operation
+//! *Owns* nothing; it deletes what `compaction` and `preimage` keep. It runs beside requests, never in one:
+//! after the start, once an hour, and after every [`COMPACTIONS_PER_PASS`] compactions.
+//!
+//! *Steps.* Rows over their age or number go, a few at a time; then the oldest histories over
+//! [`HISTORIES_BYTES_MAX`], their rows first; then every history without a row. So a handle never names a
+//! history that is gone while its compaction is still shown.
+//!
+//! *A crash* anywhere leaves at most histories without a row, which the next pass removes. A history is
+//! written before its row: one younger than [`YOUNG`] is left alone.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use longhaul_store::Keep;
+
+use super::{ServiceError, Services, preimage};
+
+/// Time between two passes.
+pub const PERIOD: Duration = Duration::from_secs(3_600);
+
+/// Compactions after which a pass is made before its time.
+const COMPACTIONS_PER_PASS: u64 = 32;
+
+/// Compactions of given items that are kept, and bytes of their histories.
+const OF_ITEMS_MAX: u64 = 512;
+const HISTORIES_BYTES_MAX: u64 = 256 << 20;
+
+/// Age from which a history without a row is left over, not on its way.
+const YOUNG: Duration = Duration::from_secs(600);
+
+const DAY_MS: i64 = 86_400_000;
+
+/// What a pass removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Pruned {
+    /// Compactions.
+    pub compactions: u64,
+    /// Histories of given items.
+    pub histories: u64,
+}
+
+impl Services {
+    /// Notes that a compaction was recorded; now and then this wakes the pruning task.
+    pub(super) fn note_compaction(&self) {
+        let made = self.compactions_made.fetch_add(1, Ordering::Relaxed) + 1;
+        if made.is_multiple_of(COMPACTIONS_PER_PASS) {
+            self.prune_due.notify_one();
+        }
+    }
+
+    /// Waits until a pass is due.
+    pub async fn prune_is_due(&self) {
+        tokio::select! {
+            () = self.prune_due.notified() => {}
+            () = tokio::time::sleep(PERIOD) => {}
+        }
+    }
+
+    /// Removes what is over its age or number.
+    ///
+    /// # Errors
+    /// The store or the folder of histories refuses; the next pass goes on.
+    pub async fn prune(&self) -> Result<Pruned, ServiceError> {
+        let config = &self.deps.config;
+        let days = i64::try_from(*config.keep_days).unwrap_or(i64::MAX);
+        let keep = Keep {
+            since_ms: self.deps.clock.now_ms().saturating_sub(days.saturating_mul(DAY_MS)),
+            per_thread: *config.keep_per_thread,
+            of_items: OF_ITEMS_MAX,
+        };
+        let mut pruned = Pruned::default();
+        loop {
+            let ids = self.store.compaction_prune(keep).await?;
+            if ids.is_empty() {
+                break;
+            }
+            pruned.compactions += ids.len() as u64;
+            pruned.histories += self.remove_histories(ids).await?;
+        }
+        let over = self.prune_bytes().await?;
+        pruned.compactions += over;
+        pruned.histories += over;
+        pruned.histories += self.sweep().await?;
+        if pruned != Pruned::default() {
+            tracing::info!(pruned.compactions, pruned.histories, "old compactions are gone");
+        }
+        Ok(pruned)
+    }
+
+    /// Deletes the compactions of the oldest histories over the bound; the sweep removes the histories.
+    async fn prune_bytes(&self) -> Result<u64, ServiceError> {
+        let mut bytes = 0;
+        let stored = self.histories().await?;
+        let over = stored.into_iter().filter(|stored| {
+            bytes += stored.bytes;
+            bytes > HISTORIES_BYTES_MAX
+        });
+        let ids: Vec<String> = over.map(|stored| stored.id).collect();
+        self.store.compaction_delete(&ids).await?;
+        self.remove_histories(ids).await
+    }
+
+    /// Removes histories that no compaction names.
+    async fn sweep(&self) -> Result<u64, ServiceError> {
+        let now_ms = u64::try_from(self.deps.clock.now_ms()).unwrap_or(0);
+        let now = std::time::UNIX_EPOCH + Duration::from_millis(now_ms);
+        let mut stored = self.histories().await?;
+        stored.retain(|stored| now.duration_since(stored.written).is_ok_and(|age| age > YOUNG));
+        let mut ids: Vec<String> = stored.into_iter().map(|stored| stored.id).collect();
+        let known = self.store.compactions_known(&ids).await?;
+        ids.retain(|id| !known.contains(id));
+        self.remove_histories(ids).await
+    }
+
+    async fn histories(&self) -> Result<Vec<preimage::Stored>, ServiceError> {
+        let folder = self.preimages.clone();
+        tokio::task::spawn_blocking(move || preimage::list(&folder)).await?
+    }
+
+    /// Removes the histories of these compactions; those of threads have none.
+    async fn remove_histories(&self, ids: Vec<String>) -> Result<u64, ServiceError> {
+        let folder = self.preimages.clone();
+        let removed = move || {
+            let there = |id: &&String| folder.join(format!("{id}.jsonl")).exists();
+            let ids: Vec<&String> = ids.iter().filter(there).collect();
+            ids.iter().try_for_each(|id| preimage::remove(&folder, id))?;
+            Ok(ids.len() as u64)
+        };
+        tokio::task::spawn_blocking(removed).await?
+    }
+}

@@ -1,0 +1,97 @@
+//! Compactions go when they are old or too many.
+
+use std::collections::HashSet;
+
+use sqlx::{QueryBuilder, Sqlite};
+
+use crate::error::StoreError;
+use crate::store::Store;
+
+/// Rows deleted in one transaction: the writer is let go in between.
+const ROWS_PER_TURN: u32 = 64;
+
+/// Ids in one statement.
+const IDS_PER_STATEMENT: usize = 500;
+
+/// What stays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Keep {
+    /// Those made at or after, Unix milliseconds.
+    pub since_ms: i64,
+    /// The newest of each thread.
+    pub per_thread: u64,
+    /// The newest of those that were made of given items.
+    pub of_items: u64,
+}
+
+impl Store {
+    /// Deletes some of the compactions that are not kept, and returns their ids; none when all are gone.
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub async fn compaction_prune(&self, keep: Keep) -> Result<Vec<String>, StoreError> {
+        let pools = self.pools();
+        // Ranked by the index alone: no answer is read.
+        let rows: Vec<(String,)> = sqlx::query_as(
+            "DELETE FROM compaction WHERE compaction_id IN (SELECT compaction_id FROM \
+             (SELECT compaction_id, thread_id, created_at_ms, row_number() OVER \
+             (PARTITION BY thread_id ORDER BY created_at_ms DESC, compaction_id DESC) AS place \
+             FROM compaction) WHERE created_at_ms < ?1 \
+             OR place > CASE WHEN thread_id IS NULL THEN ?3 ELSE ?2 END LIMIT ?4) \
+             RETURNING compaction_id",
+        )
+        .bind(keep.since_ms)
+        .bind(keep.per_thread.cast_signed())
+        .bind(keep.of_items.cast_signed())
+        .bind(ROWS_PER_TURN)
+        .fetch_all(pools.writer())
+        .await
+        .map_err(|error| pools.sorted(error))?;
+        Ok(rows.into_iter().map(|row| row.0).collect())
+    }
+
+    /// Deletes these compactions; unknown ids are passed over.
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub async fn compaction_delete(&self, ids: &[String]) -> Result<(), StoreError> {
+        let pools = self.pools();
+        for chunk in ids.chunks(IDS_PER_STATEMENT) {
+            let mut query =
+                QueryBuilder::<Sqlite>::new("DELETE FROM compaction WHERE compaction_id IN (");
+            let mut list = query.separated(", ");
+            for id in chunk {
+                list.push_bind(id);
+            }
+            query.push(")");
+            query.build().execute(pools.writer()).await.map_err(|error| pools.sorted(error))?;
+        }
+        Ok(())
+    }
+
+    /// Which of these compactions there are.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub async fn compactions_known(&self, ids: &[String]) -> Result<HashSet<String>, StoreError> {
+        let pools = self.pools();
+        let mut known = HashSet::new();
+        for chunk in ids.chunks(IDS_PER_STATEMENT) {
+            let mut query = QueryBuilder::<Sqlite>::new(
+                "SELECT compaction_id FROM compaction WHERE compaction_id IN (",
+            );
+            let mut list = query.separated(", ");
+            for id in chunk {
+                list.push_bind(id);
+            }
+            query.push(")");
+            let rows: Vec<(String,)> = query
+                .build_query_as()
+                .fetch_all(pools.reader())
+                .await
+                .map_err(|error| pools.sorted(error))?;
+            known.extend(rows.into_iter().map(|row| row.0));
+        }
+        Ok(known)
+    }
+}

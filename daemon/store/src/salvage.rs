@@ -1,0 +1,215 @@
+//! What only the store knew, out of a damaged database into the one that took its place.
+//!
+//! # Theory of operation
+//!
+//! Threads and items come again from the transcripts; accepted updates and compactions do not. A new
+//! database is born *pending*, in the transaction that makes its tables. While it is pending, opening it
+//! looks for the newest file that was moved aside, copies what can be read there, and then takes the mark
+//! away. A kill anywhere repeats this at the next start: rows that are there already stay as they are.
+//!
+//! The damaged file is only read. SQLite refuses a statement that meets a damaged page, so rows are copied
+//! by ranges of row ids, and a range that is refused is halved until what is refused is single rows; each range by itself, since a
+//! refusal takes the whole transaction with it. What
+//! a damaged page gives for a row is not trusted: the columns' types and the JSON in them must hold.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use sqlx::pool::PoolConnection;
+use sqlx::{AssertSqlSafe, Sqlite, SqliteConnection};
+
+use crate::error::StoreError;
+use crate::pool::Pools;
+
+/// Marks a database that has not yet taken over what an older one knew.
+pub(crate) const MARK_PENDING: &str =
+    "INSERT INTO meta (key, value) VALUES ('salvage', 'pending');";
+
+/// Refused statements after which the rest of a table is given up. Each costs some 20 µs.
+const REFUSALS_MAX: u32 = 20_000;
+
+/// Largest row id that is looked for where the table cannot say it.
+const ROW_ID_GUESS: i64 = 1 << 24;
+
+/// What was carried over from a damaged database.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Salvaged {
+    /// The damaged database.
+    pub from: PathBuf,
+    /// Semantic updates that could be read there.
+    pub updates: u64,
+    /// Compactions that could be read there.
+    pub compactions: u64,
+    /// Every page of both tables could be read.
+    pub complete: bool,
+}
+
+/// A table that cannot be made again, and when a row of it is sound.
+struct Table {
+    name: &'static str,
+    is_sound: &'static str,
+}
+
+const UPDATES: Table = Table { name: "semantic_update", is_sound: "json_valid(body)" };
+const COMPACTIONS: Table =
+    Table { name: "compaction", is_sound: "json_valid(CAST(result AS TEXT))" };
+
+/// Fills a pending database from the newest one that was moved aside; `None` when there is none, or
+/// nothing is pending.
+pub(crate) async fn salvage(pools: &Pools) -> Result<Option<Salvaged>, StoreError> {
+    let sorted = |error| pools.sorted(error);
+    let pending: Option<(i64,)> =
+        sqlx::query_as("SELECT 1 FROM meta WHERE key = 'salvage' AND value = 'pending'")
+            .fetch_optional(pools.writer())
+            .await
+            .map_err(sorted)?;
+    if pending.is_none() {
+        return Ok(None);
+    }
+    let mut connection = pools.writer().acquire().await.map_err(sorted)?;
+    let old = newest_aside(&pools.path);
+    let is_attached = match &old {
+        Some(old) => attach(&mut connection, old).await.map_err(sorted)?,
+        None => false,
+    };
+    let copied = copy_all(&mut connection, is_attached).await;
+    if is_attached {
+        // Gone for good: nothing may hold the damaged file longer.
+        connection.close().await.map_err(sorted)?;
+    }
+    let (updates, compactions) = copied.map_err(sorted)?;
+    Ok(old.map(|from| Salvaged {
+        from,
+        updates: updates.rows,
+        compactions: compactions.rows,
+        complete: updates.complete && compactions.complete,
+    }))
+}
+
+/// The last database that was moved aside: `<name>.corrupt-<ms>`.
+fn newest_aside(path: &Path) -> Option<PathBuf> {
+    let prefix = format!("{}.corrupt-", path.file_name()?.to_str()?);
+    let names = std::fs::read_dir(path.parent()?).ok()?.flatten().map(|entry| entry.file_name());
+    let stamped = names.filter_map(|name| {
+        let stamp: i64 = name.to_str()?.strip_prefix(&prefix)?.parse().ok()?;
+        Some((stamp, name))
+    });
+    let (_, name) = stamped.max()?;
+    Some(path.with_file_name(name))
+}
+
+/// Opens the damaged file beside the new one; `false` when it is no database at all.
+async fn attach(connection: &mut PoolConnection<Sqlite>, old: &Path) -> Result<bool, sqlx::Error> {
+    let mut log = old.as_os_str().to_owned();
+    log.push("-wal");
+    // Without a log the file is looked at as it lies there; with one, SQLite must be let read it.
+    let has_log = std::fs::metadata(log).is_ok_and(|log| log.len() > 0);
+    let mode = if has_log { "mode=ro" } else { "mode=ro&immutable=1" };
+    let uri = format!("file:{}?{mode}", escaped(old.as_os_str()));
+    let attached = sqlx::query("ATTACH ?1 AS old").bind(uri).execute(&mut **connection).await;
+    match attached {
+        Ok(_) => Ok(true),
+        Err(error) if is_of_the_file(&error) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// A path as a URI wants it.
+fn escaped(path: &OsStr) -> String {
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/-_.".contains(byte);
+    let shown = path.as_bytes().iter().map(|byte| match is_plain(byte) {
+        true => char::from(*byte).to_string(),
+        false => format!("%{byte:02X}"),
+    });
+    shown.collect()
+}
+
+/// What came of one table.
+#[derive(Default)]
+struct Copied {
+    rows: u64,
+    complete: bool,
+}
+
+async fn copy_all(
+    connection: &mut SqliteConnection,
+    is_attached: bool,
+) -> Result<(Copied, Copied), sqlx::Error> {
+    let (mut updates, mut compactions) = (Copied::default(), Copied::default());
+    if is_attached {
+        updates = copy(connection, &UPDATES).await?;
+        compactions = copy(connection, &COMPACTIONS).await?;
+    }
+    sqlx::query("DELETE FROM meta WHERE key = 'salvage'").execute(connection).await?;
+    Ok((updates, compactions))
+}
+
+async fn copy(connection: &mut SqliteConnection, table: &Table) -> Result<Copied, sqlx::Error> {
+    let Table { name, is_sound } = table;
+    let mut copied = Copied { rows: 0, complete: true };
+    // An older schema may lack columns, a newer one have more.
+    let columns = format!(
+        "SELECT name FROM pragma_table_info('{name}', 'main') \
+         WHERE name IN (SELECT name FROM pragma_table_info('{name}', 'old'))"
+    );
+    let columns: Vec<(String,)> =
+        match sqlx::query_as(AssertSqlSafe(columns)).fetch_all(&mut *connection).await {
+            Ok(columns) => columns,
+            Err(error) if is_of_the_file(&error) => Vec::new(),
+            Err(error) => return Err(error),
+        };
+    if columns.is_empty() {
+        return Ok(Copied::default());
+    }
+    let columns: Vec<String> = columns.into_iter().map(|column| column.0).collect();
+    let columns = columns.join(", ");
+    let insert = format!(
+        "INSERT OR IGNORE INTO main.{name} ({columns}) SELECT {columns} FROM old.{name} \
+         WHERE rowid BETWEEN ?1 AND ?2 AND {is_sound}"
+    );
+    let mut refusals = 0;
+    let mut ranges = vec![(1, last_row(connection, name).await?)];
+    while let Some((first, last)) = ranges.pop() {
+        let query = sqlx::query(AssertSqlSafe(insert.as_str())).bind(first).bind(last);
+        match query.execute(&mut *connection).await {
+            Ok(_) => {}
+            Err(error) if is_of_the_file(&error) => {
+                copied.complete = false;
+                refusals += 1;
+                if refusals > REFUSALS_MAX {
+                    break;
+                }
+                if first < last {
+                    let middle = first + (last - first) / 2;
+                    ranges.extend([(middle + 1, last), (first, middle)]);
+                }
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    let count = format!("SELECT count(*) FROM main.{name}");
+    let (rows,): (i64,) = sqlx::query_as(AssertSqlSafe(count)).fetch_one(connection).await?;
+    copied.rows = rows.unsigned_abs();
+    Ok(copied)
+}
+
+async fn last_row(connection: &mut SqliteConnection, name: &str) -> Result<i64, sqlx::Error> {
+    let query = format!("SELECT coalesce(max(rowid), 0) FROM old.{name}");
+    match sqlx::query_as(AssertSqlSafe(query)).fetch_one(connection).await {
+        Ok((last,)) => Ok(last),
+        Err(error) if is_of_the_file(&error) => Ok(ROW_ID_GUESS),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether an error says that the damaged file is damaged (or cannot be read at all), not that the new
+/// one cannot be written.
+fn is_of_the_file(error: &sqlx::Error) -> bool {
+    const ERROR: u32 = 1;
+    const CORRUPT: u32 = 11;
+    const CANNOT_OPEN: u32 = 14;
+    const NOT_A_DATABASE: u32 = 26;
+    let code = error.as_database_error().and_then(|error| error.code()?.parse::<u32>().ok());
+    code.is_some_and(|code| [ERROR, CORRUPT, CANNOT_OPEN, NOT_A_DATABASE].contains(&(code & 0xff)))
+}

@@ -1,0 +1,140 @@
+//! What only the store knows comes out of a damaged database, as far as it can be read.
+
+use std::fs;
+use std::path::Path;
+
+use longhaul_store::{CompactionBody, CompactionRow, Store, UpdateRow};
+
+use crate::sample::{Temp, batch, file};
+
+const PAGE: usize = 4_096;
+
+fn compaction(n: u32) -> (CompactionRow, CompactionBody) {
+    let row = CompactionRow {
+        compaction_id: format!("cmp_{n:04}"),
+        thread_id: Some(format!("t{}", n % 7)),
+        created_at_ms: i64::from(n),
+        strategy_used: "checkpoint".into(),
+        phase: "standalone".into(),
+        trigger: "manual".into(),
+        tokens_before: 900,
+        tokens_after: 90,
+        seq: 5,
+        duration_ms: 1,
+        undone_at_ms: None,
+    };
+    let result = format!("{{\"id\":\"cmp_{n:04}\",\"view\":\"{}\"}}", "x".repeat(700));
+    (row, CompactionBody { result: result.into_bytes(), preimage: Vec::new() })
+}
+
+/// A database with 300 updates and 300 compactions, between rows of transcripts.
+async fn filled(temp: &Temp) {
+    let (store, _) = temp.open().await;
+    for n in 0..300_u32 {
+        let body = format!("{{\"kind\":\"decision\",\"n\":{n},\"text\":\"{}\"}}", "y".repeat(300));
+        let row = UpdateRow { update_id: 0, seq: 1, created_at_ms: 1, body };
+        store.update_insert(&format!("t{n}"), 0, &row).await.unwrap();
+        let (row, body) = compaction(n);
+        store.compaction_insert(&row, &body).await.unwrap();
+        if n % 10 == 0 {
+            let given = file(&format!("/{n}"), &format!("t{n}"), i64::from(n), 200);
+            store.commit_batch(&batch(vec![given])).await.unwrap();
+        }
+    }
+    store.close().await;
+}
+
+/// Overwrites every `nth` page that holds `needle`.
+fn damage(path: &Path, needle: &[u8], nth: usize) -> usize {
+    let mut bytes = fs::read(path).unwrap();
+    let holds = |page: &&mut [u8]| page.windows(needle.len()).any(|window| window == needle);
+    // The first such page became the root of the table, the bytes are left over from when it was a leaf.
+    let pages = bytes.chunks_mut(PAGE).skip(1).filter(holds).skip(1).step_by(nth);
+    let damaged = pages.map(|page| page.fill(0xa5)).count();
+    fs::write(path, bytes).unwrap();
+    damaged
+}
+
+async fn updates(store: &Store) -> usize {
+    let mut found = 0;
+    for n in 0..300 {
+        for update in store.updates(&format!("t{n}")).await.unwrap() {
+            assert!(update.body.contains(&format!("\"n\":{n},")), "{update:?}");
+            found += 1;
+        }
+    }
+    found
+}
+
+#[tokio::test]
+async fn the_readable_part_of_a_damaged_database_is_taken_over() {
+    let temp = Temp::new();
+    filled(&temp).await;
+    assert!(damage(&temp.path(), b"\"kind\":\"decision\"", 4) > 3);
+    assert!(damage(&temp.path(), b"\"view\":", 5) > 3);
+    let damaged = fs::read(temp.path()).unwrap();
+    let (store, opened) = Store::open(&temp.path(), 77).await.unwrap();
+    let salvaged = opened.salvaged.unwrap();
+    assert_eq!(Some(&salvaged.from), opened.moved_aside.as_ref());
+    assert!(!salvaged.complete);
+    assert!((150..300).contains(&salvaged.updates), "{salvaged:?}");
+    assert!((150..300).contains(&salvaged.compactions), "{salvaged:?}");
+    assert_eq!(updates(&store).await as u64, salvaged.updates);
+    let totals = store.totals().await.unwrap();
+    assert_eq!((totals.compactions, totals.files), (salvaged.compactions, 0));
+    let mut whole = 0;
+    for n in 0..300 {
+        let (row, body) = compaction(n);
+        if let Some(found) = store.compaction_get(&row.compaction_id).await.unwrap() {
+            assert_eq!(found, (row, body));
+            whole += 1;
+        }
+    }
+    assert_eq!(whole, salvaged.compactions);
+    assert_eq!(fs::read(&salvaged.from).unwrap(), damaged, "the damaged file is only read");
+    assert_eq!(store.rebuilt().unwrap().salvaged, Some(salvaged));
+    // Updates go on with numbers of their own.
+    let next = UpdateRow { update_id: 0, seq: 1, created_at_ms: 1, body: "{}".into() };
+    assert!(store.update_insert("new", 0, &next).await.unwrap().unwrap() > 200);
+    store.close().await;
+    let (store, opened) = Store::open(&temp.path(), 78).await.unwrap();
+    assert_eq!((opened.salvaged, store.rebuilt()), (None, None), "once is enough");
+}
+
+#[tokio::test]
+async fn a_start_that_was_killed_before_it_took_over_is_made_up_for() {
+    let temp = Temp::new();
+    filled(&temp).await;
+    // Moved aside, and then nothing.
+    fs::rename(temp.path(), temp.path().with_extension("db.corrupt-5")).unwrap();
+    let (store, opened) = temp.open().await;
+    assert!(opened.created && opened.moved_aside.is_none());
+    let salvaged = opened.salvaged.unwrap();
+    assert_eq!((salvaged.updates, salvaged.compactions, salvaged.complete), (300, 300, true));
+    assert_eq!(store.rebuilt().unwrap().moved_to, salvaged.from);
+}
+
+#[tokio::test]
+async fn damage_met_while_running_keeps_what_the_log_still_holds() {
+    let temp = Temp::new();
+    filled(&temp).await;
+    let (store, _) = temp.open().await;
+    let (row, body) = compaction(999);
+    store.compaction_insert(&row, &body).await.unwrap();
+    damage(&temp.path(), b"step ", 1);
+    let moved = store.recover(6).await.unwrap().unwrap();
+    let rebuilt = store.rebuilt().unwrap();
+    assert_eq!(rebuilt.moved_to, moved);
+    assert_eq!(rebuilt.salvaged.unwrap().compactions, 301);
+    assert!(store.compaction_get("cmp_0999").await.unwrap().is_some());
+}
+
+#[tokio::test]
+async fn what_is_no_database_gives_nothing_and_a_new_one_starts() {
+    let temp = Temp::new();
+    fs::write(temp.path(), "hello\n".repeat(1_000)).unwrap();
+    let (store, opened) = temp.open().await;
+    let salvaged = opened.salvaged.unwrap();
+    assert_eq!((salvaged.updates, salvaged.compactions, salvaged.complete), (0, 0, false));
+    assert!(store.files().await.unwrap().is_empty());
+}

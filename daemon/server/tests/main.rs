@@ -5,6 +5,7 @@
 mod checkpoint;
 mod compaction;
 mod examples;
+mod history;
 mod lifecycle;
 mod limits;
 mod rollout;

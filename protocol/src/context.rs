@@ -8,6 +8,10 @@ use serde_json::Value;
 
 use crate::Method;
 
+mod normalize;
+
+pub use normalize::{Change, Normalize, NormalizeParams, NormalizeResult};
+
 /// `context/estimate`: what items or a text would cost in a context window.
 #[derive(Debug, Clone, Copy)]
 pub struct Estimate;

@@ -50,3 +50,118 @@ pub struct ExpandResult {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
 }
+
+/// `history/get`: what the model sees of a thread, now or as it was after an item.
+///
+/// Rollbacks are applied before the base is chosen; forks and reverts are followed through the
+/// transcripts they continue. Outputs are as the transcript holds them: a harness may shorten them for
+/// its prompt.
+///
+/// # Errors
+/// `thread_not_found`; `source_changed` when a transcript no longer holds these bytes.
+#[derive(Debug, Clone, Copy)]
+pub struct Get;
+
+impl Method for Get {
+    const NAME: &'static str = "history/get";
+    type Params = GetParams;
+    type Result = GetResult;
+}
+
+/// Which history.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "HistoryGetParams")]
+pub struct GetParams {
+    /// The thread.
+    pub thread_id: String,
+    /// The history as it was after the item with this seq; absent: now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub as_of: Option<u64>,
+    /// Continues where the answer that carried it as `next_cursor` ended; `as_of` is that answer's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+    /// Bytes of items to answer at most, lowered to `limit::EXPAND_BYTES_MAX`; absent: 1 MiB. At least
+    /// one item is answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_bytes: Option<u64>,
+    /// What becomes of a compaction that only its provider can read; absent: `stand_in`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub opaque: Option<Opaque>,
+}
+
+/// What becomes of a compaction that only its provider can read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(rename = "HistoryOpaque")]
+pub enum Opaque {
+    /// The checkpoint of the same lines stands in for it, plainly marked.
+    StandIn,
+    /// It is answered as it is.
+    AsIs,
+}
+
+/// A page of the history.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "HistoryGetResult")]
+pub struct GetResult {
+    /// The thread.
+    pub thread_id: String,
+    /// The seq of the last line the history knows.
+    pub seq: u64,
+    /// What the history begins with.
+    pub base: Base,
+    /// The items, byte for byte as the transcript holds them. Secrets are *not* replaced here: these are the
+    /// user's own bytes.
+    pub items: Vec<Box<RawValue>>,
+    /// Where each of `items` comes from, in the same order.
+    pub places: Vec<Place>,
+    /// Tokens of the whole history, estimated; not only of this page.
+    pub tokens: u64,
+    /// Present when there are more items.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+}
+
+/// What a history begins with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "HistoryBase")]
+pub struct Base {
+    /// What it is.
+    pub kind: BaseKind,
+    /// The line of the compaction; 0 for the start.
+    pub seq: u64,
+}
+
+/// Kinds of beginning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(rename = "HistoryBaseKind")]
+pub enum BaseKind {
+    /// The thread's first line: nothing was compacted.
+    Start,
+    /// The replacement history that a compaction wrote down.
+    Replacement,
+    /// The newest requests and the summary: what older programs keep of a compaction.
+    Summary,
+    /// A replacement history with a compaction in it that only its provider can read.
+    Opaque,
+}
+
+/// Where an item comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "HistoryPlace")]
+pub struct Place {
+    /// The line; several items of one replacement history share it.
+    pub seq: u64,
+    /// The kind, as in receipts.
+    pub kind: String,
+    /// Tokens, estimated.
+    pub tokens: u64,
+    /// Gives the line back at any later time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handle: Option<String>,
+    /// The item is longhaul's and stands in for one that only its provider can read.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stand_in: bool,
+}

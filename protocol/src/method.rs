@@ -42,11 +42,13 @@ pub const METHODS: &[MethodInfo] = &[
     method("compaction/run", "compaction"),
     method("compaction/undo", "compaction"),
     method("context/estimate", "context"),
+    method("context/normalize", "context"),
     method("daemon/shutdown", "daemon"),
     method("daemon/status", "daemon"),
     method("event/subscribe", "event"),
     method("event/unsubscribe", "event"),
     method("history/expand", "history"),
+    method("history/get", "history"),
     method("initialize", "daemon"),
     method("thread/get", "thread"),
     method("thread/list", "thread"),
@@ -81,11 +83,13 @@ pub fn visit_methods(visitor: &mut impl MethodVisitor) {
     visitor.visit::<compaction::Run>();
     visitor.visit::<compaction::Undo>();
     visitor.visit::<context::Estimate>();
+    visitor.visit::<context::Normalize>();
     visitor.visit::<daemon::Shutdown>();
     visitor.visit::<daemon::Status>();
     visitor.visit::<event::Subscribe>();
     visitor.visit::<event::Unsubscribe>();
     visitor.visit::<history::Expand>();
+    visitor.visit::<history::Get>();
     visitor.visit::<daemon::Initialize>();
     visitor.visit::<thread::Get>();
     visitor.visit::<thread::List>();

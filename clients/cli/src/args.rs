@@ -25,6 +25,7 @@ Examples:
   longhaul thread list              what it has read
   longhaul compact                  compact the newest thread of this folder
   longhaul compact --max-tokens 2000 --view-only > handoff.md
+  longhaul history                  what the model sees of it now
   longhaul expand HANDLE            the exact items behind a handle of a receipt
   longhaul doctor                   when something does not work
 

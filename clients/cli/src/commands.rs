@@ -13,6 +13,7 @@ mod doctor;
 mod down;
 mod eval;
 mod expand;
+mod history;
 mod man;
 mod slice;
 mod status;
@@ -31,6 +32,7 @@ pub(crate) enum Command {
     Thread(thread::ThreadCommand),
     Compact(compact::CompactArgs),
     Expand(expand::ExpandArgs),
+    History(history::HistoryArgs),
     Undo(undo::UndoArgs),
     /// List and show compactions that were made
     #[command(subcommand)]
@@ -52,6 +54,7 @@ pub(crate) async fn run(command: Command, session: &Session) -> Result<(), Failu
         Command::Thread(command) => thread::run(command, session).await,
         Command::Compact(args) => compact::run(args, session).await,
         Command::Expand(args) => expand::run(args, session).await,
+        Command::History(args) => history::run(args, session).await,
         Command::Undo(args) => undo::run(args, session).await,
         Command::Compaction(command) => compaction::run(command, session).await,
         Command::Checkpoint(command) => checkpoint::run(command, session).await,

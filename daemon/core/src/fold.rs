@@ -14,7 +14,7 @@ use crate::checkpoint::reduce::{At, Reducer};
 use crate::checkpoint::requests::Outcome;
 use crate::digest::Digest128;
 use crate::item::{ItemKind, ItemRow};
-use crate::rollout::{Body, Compacted, Entry, Item, Meta, Role, codex};
+use crate::rollout::{Body, Compacted, Entry, Item, Meta, Role, codex, contextual};
 use crate::{limits, redact, text, tokens};
 
 pub use visible::Visible;
@@ -69,7 +69,7 @@ struct Version {
 impl Fold {
     /// Version of the saved form. Raised with every change of what is folded or how: saved folds of
     /// other versions are folded anew.
-    pub const VERSION: u32 = 2;
+    pub const VERSION: u32 = 3;
 
     /// The state before the first line.
     pub fn new(source: Source) -> Self {
@@ -263,10 +263,12 @@ impl Fold {
     fn item(&mut self, place: Place, at: At, item: &Item<'_>, tokens: u64) -> Option<ItemRow> {
         let state = &mut self.checkpoint;
         let mut row = Row::new(ItemKind::Other, "");
+        let mut is_context = false;
         match item {
             Item::Message { role: Role::User, text, .. } => {
                 let begins_turn = self.reducer.user(state, at, text);
                 row = Row::new(ItemKind::Context, text);
+                is_context = !begins_turn;
                 if begins_turn {
                     row.kind = ItemKind::UserMessage;
                     self.visible.begin_turn(place.line, tokens);
@@ -280,6 +282,7 @@ impl Fold {
                 row = Row::new(ItemKind::AssistantMessage, text);
             }
             Item::Message { role: Role::Developer, text, .. } => {
+                is_context = contextual::is_settings(text);
                 row = Row::new(ItemKind::Context, text);
             }
             Item::Reasoning { .. } => row.kind = ItemKind::Reasoning,
@@ -299,7 +302,10 @@ impl Fold {
             Item::Other { text } => row.words = text,
             Item::Invisible => return None,
         }
-        self.visible.add(tokens);
+        match is_context {
+            true => self.visible.add_context(place.line, tokens),
+            false => self.visible.add(tokens),
+        }
         Some(row.index(place, tokens))
     }
 

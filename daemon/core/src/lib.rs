@@ -8,13 +8,16 @@
 //! 3. [`rollout`]: one transcript line, read into a closed model;
 //! 4. [`checkpoint`]: the structured state of a thread and its view;
 //! 5. [`fold`]: lines in order → checkpoint, totals and index rows;
-//! 6. [`compaction`]: history + checkpoint → replacement history and receipt.
+//! 6. [`compaction`]: history + checkpoint → replacement history and receipt;
+//!    [`context`]: what a model is shown of a history; [`history`]: which items that history has.
 #![forbid(unsafe_code)]
 
 pub mod checkpoint;
 pub mod compaction;
+pub mod context;
 pub mod digest;
 pub mod fold;
+pub mod history;
 pub mod item;
 pub mod job;
 pub mod limits;

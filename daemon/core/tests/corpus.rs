@@ -19,12 +19,36 @@ fn transcripts(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
+/// The transcripts of the corpus; none when none is named.
+pub(crate) fn files() -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    if let Some(folder) = std::env::var_os("LONGHAUL_CORPUS") {
+        transcripts(Path::new(&folder), &mut files);
+    }
+    files
+}
+
+/// The history items of a transcript, as their bytes stand there.
+pub(crate) fn items(transcript: &[u8]) -> Vec<String> {
+    #[derive(serde::Deserialize)]
+    struct Line<'a> {
+        #[serde(rename = "type")]
+        kind: String,
+        #[serde(borrow)]
+        payload: Option<&'a serde_json::value::RawValue>,
+    }
+    let lines = transcript.split(|byte| *byte == b'\n');
+    let items = lines.filter_map(|line| {
+        let line: Line<'_> = serde_json::from_slice(line).ok()?;
+        let payload = line.payload.filter(|_| line.kind == "response_item")?;
+        Some(payload.get().to_owned())
+    });
+    items.collect()
+}
+
 #[test]
 fn real_transcripts_fold_the_same_in_parts() {
-    let Some(folder) = std::env::var_os("LONGHAUL_CORPUS") else { return };
-    let mut files = Vec::new();
-    transcripts(Path::new(&folder), &mut files);
-    for file in files {
+    for file in files() {
         let bytes = std::fs::read(&file).unwrap();
         let (mut whole, mut parts) = (Fold::new(Source::Codex), Fold::new(Source::Codex));
         for (at, line) in bytes.split(|byte| *byte == b'\n').enumerate() {

@@ -4,6 +4,7 @@
 mod bounds;
 mod corpus;
 mod golden;
+mod normalize;
 mod properties;
 mod secrets;
 mod session;

@@ -5,6 +5,7 @@
 mod checkpoint;
 mod compaction;
 mod examples;
+mod history;
 mod ladder;
 mod lifecycle;
 mod limits;

@@ -24,6 +24,21 @@ impl Rollout {
         rollout
     }
 
+    /// A fork of `base` that continues its first `lines` lines by reference.
+    pub fn forked(thread_id: &str, base: &Self, lines: usize) -> Self {
+        let bytes: usize = base.lines[..lines].iter().map(|line| line.len() + 1).sum();
+        let cut = json!({
+            "thread_id": base.thread_id, "end_ordinal_exclusive": lines, "end_byte_offset": bytes,
+        });
+        let mut rollout =
+            Self { thread_id: thread_id.to_owned(), lines: Vec::new(), calls: base.calls };
+        let meta = json!({
+            "id": thread_id, "cwd": "/w", "forked_from_id": base.thread_id, "history_base": cut,
+        });
+        rollout.line("session_meta", &meta);
+        rollout
+    }
+
     pub fn line(&mut self, kind: &str, payload: &Value) -> &mut Self {
         let second = self.lines.len() % 60;
         let line = json!({

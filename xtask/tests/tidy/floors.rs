@@ -28,7 +28,7 @@ const CORE: &[Floor] = &[
     floor(&["rollout"]),
     floor(&["checkpoint"]),
     floor(&["fold"]),
-    floor(&["compaction"]),
+    floor(&["compaction", "context", "history"]),
 ];
 
 /// The shell, lowest first.

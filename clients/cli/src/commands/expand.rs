@@ -57,7 +57,7 @@ impl Page for ExpandResult {
 }
 
 /// A message as its words, anything else as indented JSON.
-fn item_text(item: &Value, style: &Style) -> String {
+pub(super) fn item_text(item: &Value, style: &Style) -> String {
     let words = item["content"].as_array().map(|parts| {
         let texts = parts.iter().filter_map(|part| part["text"].as_str());
         texts.collect::<Vec<_>>().join("\n")

@@ -15,18 +15,34 @@ const KEPT_USER_TOKENS: u64 = 20_000;
 /// Rolled-back spans kept. The oldest is forgotten first: it has most likely been compacted away.
 const VOIDS: usize = 64;
 
+/// The start of a turn, and what was visible before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+struct Turn {
+    /// First line that goes when the turn is taken back.
+    cut: u64,
+    tokens: u64,
+    user_tokens: u64,
+    base: Option<u64>,
+}
+
 /// The model-visible history in numbers.
+///
+/// The base is chosen after rollbacks: taking back a turn also takes back the compactions in it, and
+/// with them what they had replaced comes back. Codex itself installs such a base all the same
+/// (`facts/codex-compaction.md` §1.12, defects a to c).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Visible {
     tokens: u64,
     /// Tokens of all requests so far.
     user_tokens: u64,
-    /// First line that is still visible: the last compaction, or the beginning.
-    from: u64,
-    /// Line and size at the start of each of the last turns since the last compaction.
-    turns: VecDeque<(u64, u64)>,
-    /// Spans of lines taken back since then: first, and first after.
+    /// Line of the last compaction that holds.
+    base: Option<u64>,
+    /// The last turns, oldest first, also those before the base.
+    turns: VecDeque<Turn>,
+    /// Spans of lines taken back: first, and first after.
     voids: VecDeque<(u64, u64)>,
+    /// First of the context items that stand directly above, and the tokens before it.
+    context: Option<(u64, u64)>,
 }
 
 impl Visible {
@@ -35,38 +51,65 @@ impl Visible {
         self.tokens
     }
 
+    /// Line of the compaction that the history begins with; `None` when it begins with the thread.
+    pub fn base(&self) -> Option<u64> {
+        self.base
+    }
+
     /// First visible line.
     pub fn from(&self) -> u64 {
-        self.from
+        self.base.unwrap_or(0)
     }
 
     /// Whether a line is visible: neither compacted away nor taken back.
     pub fn holds(&self, seq: u64) -> bool {
-        seq >= self.from && !self.voids.iter().any(|(first, after)| (*first..*after).contains(&seq))
+        seq >= self.from() && !self.is_taken_back(seq)
+    }
+
+    /// Whether a rollback took a line back.
+    pub fn is_taken_back(&self, seq: u64) -> bool {
+        self.voids.iter().any(|(first, after)| (*first..*after).contains(&seq))
     }
 
     pub(super) fn add(&mut self, tokens: u64) {
         self.tokens = self.tokens.saturating_add(tokens);
+        self.context = None;
     }
 
-    /// A request of `tokens` at line `seq` begins a turn; it is added with the other items.
+    /// Context that a harness put in at line `seq`: it goes with the request below it.
+    pub(super) fn add_context(&mut self, seq: u64, tokens: u64) {
+        let run = self.context.unwrap_or((seq, self.tokens));
+        self.add(tokens);
+        self.context = Some(run);
+    }
+
+    /// A request of `tokens` at line `seq` begins a turn; it is added with the other items. The
+    /// context above the very first request is never taken back.
     pub(super) fn begin_turn(&mut self, seq: u64, tokens: u64) {
+        let is_first = self.turns.is_empty() && self.base.is_none();
+        let above = self.context.filter(|_| !is_first);
+        let (cut, before) = above.unwrap_or((seq, self.tokens));
         if self.turns.len() >= limits::ROLLBACK_TURNS {
             self.turns.pop_front();
         }
-        self.turns.push_back((seq, self.tokens));
+        self.turns.push_back(Turn {
+            cut,
+            tokens: before,
+            user_tokens: self.user_tokens,
+            base: self.base,
+        });
         self.user_tokens = self.user_tokens.saturating_add(tokens);
     }
 
-    /// Drops the last turns, as told at line `seq`. A rollback past a compaction drops what came
-    /// after it.
+    /// Drops the last turns, as told at line `seq`, with the compactions made since they began.
     pub(super) fn roll_back(&mut self, seq: u64, turns: u64) {
         for _ in 0..turns {
-            let Some((first, before)) = self.turns.pop_back() else { break };
-            self.tokens = before;
+            let Some(turn) = self.turns.pop_back() else { break };
+            (self.tokens, self.user_tokens, self.base) = (turn.tokens, turn.user_tokens, turn.base);
+            self.context = None;
             match self.voids.back_mut() {
-                Some(last) if last.0 > first => *last = (first, seq),
-                _ => self.voids.push_back((first, seq)),
+                Some(last) if last.0 > turn.cut => *last = (turn.cut, seq),
+                _ => self.voids.push_back((turn.cut, seq)),
             }
         }
         if self.voids.len() > VOIDS {
@@ -85,9 +128,8 @@ impl Visible {
             Some(replacement) => replacement.tokens,
             None => self.user_tokens.min(KEPT_USER_TOKENS).saturating_add(summary_tokens),
         };
-        self.from = seq;
-        self.turns.clear();
-        self.voids.clear();
+        self.base = Some(seq);
+        self.context = None;
     }
 }
 
@@ -110,12 +152,45 @@ mod tests {
             (true, false, false, true)
         );
         visible.compact(20, None, 50);
-        assert_eq!((visible.tokens(), visible.from()), (70, 20));
+        assert_eq!((visible.tokens(), visible.from()), (50, 20), "no request is left");
         visible.compact(30, Some(Replacement { items: 3, tokens: 33 }), 50);
         visible.begin_turn(31, 5);
         visible.add(5);
         visible.roll_back(32, 9);
         assert_eq!(visible.tokens(), 33);
         assert!(visible.holds(30) && !visible.holds(31));
+    }
+
+    #[test]
+    fn a_rollback_takes_the_compactions_of_its_turns_back() {
+        let mut visible = Visible::default();
+        visible.add_context(1, 50);
+        visible.begin_turn(2, 10);
+        visible.add(10);
+        visible.begin_turn(6, 10);
+        visible.add(10);
+        visible.compact(8, Some(Replacement { items: 1, tokens: 5 }), 0);
+        visible.add(7);
+        assert_eq!((visible.base(), visible.tokens()), (Some(8), 12));
+        visible.roll_back(10, 1);
+        assert_eq!((visible.base(), visible.tokens()), (None, 60));
+        assert!(visible.holds(2) && !visible.holds(6) && !visible.holds(8) && visible.holds(10));
+        visible.roll_back(11, 5);
+        assert_eq!(visible.tokens(), 50, "what stands before the first request survives");
+        assert!(visible.holds(1));
+    }
+
+    #[test]
+    fn a_rollback_takes_the_context_directly_above_the_request() {
+        let mut visible = Visible::default();
+        visible.begin_turn(2, 1);
+        visible.add(1);
+        visible.add_context(5, 20);
+        visible.add_context(6, 20);
+        visible.begin_turn(7, 1);
+        visible.add(1);
+        visible.roll_back(9, 1);
+        assert!(visible.holds(2) && !visible.holds(5) && !visible.holds(6));
+        assert_eq!(visible.tokens(), 1);
     }
 }

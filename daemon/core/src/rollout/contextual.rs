@@ -44,6 +44,22 @@ pub fn is_summary(text: &str) -> bool {
 /// Marks the request inside a message that an editor wrapped in context.
 const EDITOR_REQUEST: &str = "## My request for Codex:";
 
+/// Openings of developer messages that belong to the turn below them (`facts/codex-compaction.md`
+/// §5.7): a rollback of the turn takes them too.
+const SETTINGS: [&str; 5] = [
+    "<permissions instructions>",
+    "<model_switch>",
+    "<collaboration_mode>",
+    "<realtime_conversation>",
+    "<personality_spec>",
+];
+
+/// Whether a developer message only tells the settings of the turn that follows.
+pub fn is_settings(text: &str) -> bool {
+    let text = text.trim_start();
+    SETTINGS.iter().any(|opening| text.starts_with(opening))
+}
+
 /// The person's own words in a user message, or `None` when the harness wrote it.
 pub fn request(text: &str) -> Option<&str> {
     let text = text.trim();

@@ -2,10 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use longhaul_core::context::normalize::{self, Options};
 use longhaul_core::rollout::codex;
 use longhaul_core::tokens;
-use longhaul_protocol::context::{Estimate, EstimateParams, EstimateResult};
+use longhaul_protocol::context::{
+    Change, Estimate, EstimateParams, EstimateResult, Normalize, NormalizeParams, NormalizeResult,
+};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::error::Failure;
 use super::{Table, TableError};
@@ -13,7 +17,39 @@ use crate::link::CallContext;
 use crate::service::Services;
 
 pub(super) fn register(table: &mut Table) -> Result<(), TableError> {
-    table.on_blocking::<Estimate>(estimate)
+    table.on_blocking::<Estimate>(estimate)?;
+    table.on_blocking::<Normalize>(normalize)
+}
+
+fn normalize(
+    _: &Services,
+    _: &CallContext,
+    params: NormalizeParams,
+) -> Result<NormalizeResult, Failure> {
+    let count = params.items.len() as u64;
+    if let Some(index) = params.remove.iter().find(|index| **index >= count) {
+        return Err(Failure::invalid("remove", &format!("indexes below {count}, not {index}")));
+    }
+    let takes_images = params
+        .input_modalities
+        .is_none_or(|modalities| modalities.iter().any(|modality| modality == "image"));
+    let options = Options {
+        without_images: !takes_images,
+        repair_image: params.repair_image,
+        remove: params.remove.iter().filter_map(|index| usize::try_from(*index).ok()).collect(),
+    };
+    let texts: Vec<&str> = params.items.iter().map(|item| item.get()).collect();
+    let made = normalize::normalize(&texts, &options);
+    let items = made.items.into_iter().map(|item| RawValue::from_string(item.into_owned()));
+    let change = |change: normalize::Change| Change {
+        kind: change.kind.name().to_owned(),
+        index: change.index as u64,
+        call_id: change.call_id,
+    };
+    Ok(NormalizeResult {
+        items: items.collect::<Result<_, _>>().map_err(Failure::internal)?,
+        changes: made.changes.into_iter().map(change).collect(),
+    })
 }
 
 fn estimate(

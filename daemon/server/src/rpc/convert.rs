@@ -5,6 +5,7 @@ use longhaul_core::checkpoint::view::ViewCaps;
 use longhaul_core::compaction::ladder::Strategy;
 use longhaul_core::compaction::receipt::{self, Span};
 use longhaul_core::compaction::{Phase, handle::Handle};
+use longhaul_core::item::ItemKind;
 use longhaul_core::thread::{Source, ThreadKind};
 use longhaul_protocol::checkpoint::{Caps, Update};
 use longhaul_protocol::warning::Warning;
@@ -222,10 +223,7 @@ pub(super) fn entry(handle: &Handle, span: &Span) -> wire::Entry {
     wire::Entry {
         handle: handle.to_string(),
         kind: match span.kind {
-            Some(kind) => serde_json::to_value(kind)
-                .ok()
-                .and_then(|name| name.as_str().map(str::to_owned))
-                .unwrap_or_default(),
+            Some(kind) => kind_name(kind),
             None => "span".to_owned(),
         },
         tokens: span.tokens,
@@ -233,6 +231,12 @@ pub(super) fn entry(handle: &Handle, span: &Span) -> wire::Entry {
         seq_first: span.first,
         seq_last: span.last,
     }
+}
+
+/// The word of a kind of item.
+pub(super) fn kind_name(kind: ItemKind) -> String {
+    let name = serde_json::to_value(kind).ok();
+    name.and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
 }
 
 fn rung(rung: Rung) -> wire::Rung {

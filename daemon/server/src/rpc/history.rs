@@ -3,16 +3,84 @@
 use std::sync::Arc;
 
 use longhaul_core::compaction::handle::Handle;
-use longhaul_protocol::history::{Expand, ExpandParams, ExpandResult};
+use longhaul_protocol::history::{self as wire, Expand, ExpandParams, ExpandResult, Get};
 
+use super::convert::kind_name;
 use super::error::Failure;
 use super::{Table, TableError};
 use crate::link::CallContext;
-use crate::service::history::{EXPAND_BYTES_DEFAULT, EXPAND_BYTES_MAX};
+use crate::service::history::{
+    BaseKind, EXPAND_BYTES_DEFAULT, EXPAND_BYTES_MAX, Opaque, Place, Position, Query,
+};
 use crate::service::{ServiceError, Services};
 
 pub(super) fn register(table: &mut Table) -> Result<(), TableError> {
-    table.on_async::<Expand, _>(expand)
+    table.on_async::<Expand, _>(expand)?;
+    table.on_async::<Get, _>(get)
+}
+
+async fn get(
+    services: Arc<Services>,
+    _: CallContext,
+    params: wire::GetParams,
+) -> Result<wire::GetResult, Failure> {
+    let (as_of, from) = match params.cursor.as_deref() {
+        Some(cursor) => {
+            let read = read_cursor(cursor);
+            let why = "the next_cursor of an earlier answer";
+            let (as_of, from) = read.ok_or_else(|| Failure::invalid("cursor", why))?;
+            (Some(as_of), from)
+        }
+        None => (params.as_of, Position::default()),
+    };
+    let query = Query {
+        thread_id: params.thread_id.clone(),
+        as_of,
+        from,
+        max_bytes: params.max_bytes.unwrap_or(EXPAND_BYTES_DEFAULT).min(EXPAND_BYTES_MAX),
+        opaque: match params.opaque {
+            None | Some(wire::Opaque::StandIn) => Opaque::StandIn,
+            Some(wire::Opaque::AsIs) => Opaque::AsIs,
+        },
+    };
+    let history = services.visible_history(query).await?;
+    Ok(wire::GetResult {
+        thread_id: params.thread_id,
+        seq: history.seq,
+        base: wire::Base { kind: base_kind(history.base.0), seq: history.base.1 },
+        items: history.items,
+        places: history.places.into_iter().map(place).collect(),
+        tokens: history.tokens,
+        next_cursor: history
+            .next
+            .map(|next| format!("{}.{}.{}", history.seq, next.seq, next.index)),
+    })
+}
+
+/// The line a history is as of, and the position to go on from.
+fn read_cursor(cursor: &str) -> Option<(u64, Position)> {
+    let mut numbers = cursor.splitn(3, '.').map(|number| number.parse::<u64>().ok());
+    let (as_of, seq, index) = (numbers.next()??, numbers.next()??, numbers.next()??);
+    Some((as_of, Position { seq, index }))
+}
+
+fn base_kind(kind: BaseKind) -> wire::BaseKind {
+    match kind {
+        BaseKind::Start => wire::BaseKind::Start,
+        BaseKind::Replacement => wire::BaseKind::Replacement,
+        BaseKind::Summary => wire::BaseKind::Summary,
+        BaseKind::Opaque => wire::BaseKind::Opaque,
+    }
+}
+
+fn place(place: Place) -> wire::Place {
+    wire::Place {
+        seq: place.seq,
+        kind: kind_name(place.kind),
+        tokens: place.tokens,
+        handle: place.handle.map(|handle| handle.to_string()),
+        stand_in: place.is_stand_in,
+    }
 }
 
 async fn expand(

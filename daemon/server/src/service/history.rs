@@ -1,4 +1,8 @@
-//! `history/expand`: the exact items behind a handle.
+//! `history/*`: the exact items behind a handle, and what the model sees now.
+
+mod lineage;
+mod page;
+mod visible;
 
 use std::path::{Path, PathBuf};
 
@@ -9,6 +13,8 @@ use serde_json::value::RawValue;
 
 use super::transcript::{LineError, Lines};
 use super::{ServiceError, Services, preimage};
+
+pub use visible::{BaseKind, Opaque, Place, Position, Query, VisibleHistory};
 
 /// Bytes of items in one answer when the caller names no bound.
 pub const EXPAND_BYTES_DEFAULT: u64 = 1 << 20;

@@ -17,7 +17,7 @@ const LINE_BYTES_MAX: u64 = 8 << 20;
 
 /// Reads lines of one transcript in rising order.
 pub struct Lines {
-    reader: Box<dyn Read>,
+    reader: Box<dyn Read + Send>,
     /// Set for a plain file: places are jumped to, not read up to.
     file: Option<File>,
     at: u64,

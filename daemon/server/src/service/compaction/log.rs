@@ -1,17 +1,15 @@
 //! Compactions that were made: list, one, taking one back.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use longhaul_core::compaction::assemble;
 use longhaul_core::compaction::handle::Handle;
 use longhaul_core::compaction::receipt::{self, Span};
 use longhaul_core::item::ItemRow;
 use longhaul_store::{CompactionBody, CompactionCursor, CompactionRow};
 use serde_json::Value;
-use serde_json::value::RawValue;
 
 use super::Compaction;
-use crate::service::history::EXPAND_BYTES_MAX;
+use crate::service::history::{EXPAND_BYTES_MAX, Opaque, Position, Query};
 use crate::service::transcript::{LineError, Lines};
 use crate::service::{ServiceError, Services, preimage};
 
@@ -90,44 +88,40 @@ impl Services {
         spans.sort_by_key(|span| span.first);
         let handles: Vec<(Handle, Span)> =
             spans.into_iter().map(|span| (receipt::handle(&compaction.of, &span), span)).collect();
-        let (path, rows) = self.visible_rows(&compaction).await?;
-        let shown = compaction.id.clone();
-        let read =
-            tokio::task::spawn_blocking(move || read_history(&shown, &path, &rows)).await??;
-        let (history, complete) = read.map_or((Vec::new(), false), |history| (history, true));
+        let replaced = self.replaced(&compaction).await?;
+        let (history, complete) = replaced.map_or((Vec::new(), false), |history| (history, true));
         let now_ms = self.deps.clock.now_ms();
         let marked = self.store.compaction_mark_undone(id, now_ms).await?;
         Ok(Undone { undone_at_ms: marked.unwrap_or(now_ms), history, handles, complete })
     }
 
-    /// The transcript and the rows of the history that a compaction replaced: what was visible then.
-    async fn visible_rows(
-        &self,
-        compaction: &Compaction,
-    ) -> Result<(PathBuf, Vec<ItemRow>), ServiceError> {
-        let Some(thread_id) = &compaction.thread_id else {
-            let all = Handle {
-                of: compaction.of.clone(),
-                first: 0,
-                last: u64::MAX,
-                digest: String::new(),
-            };
-            return preimage::locate(&self.preimages, &all).await;
+    /// The history that a compaction replaced: what was visible then, or the items it was given.
+    /// `None` when it is more than fits into one answer.
+    async fn replaced(&self, compaction: &Compaction) -> Result<Option<Vec<Value>>, ServiceError> {
+        let Some(thread_id) = &compaction.thread_id else { return self.given(compaction).await };
+        let query = Query {
+            thread_id: thread_id.clone(),
+            as_of: Some(compaction.seq),
+            from: Position::default(),
+            max_bytes: EXPAND_BYTES_MAX,
+            opaque: Opaque::AsIs,
         };
-        let snapshot = self.snapshot(thread_id, Some(compaction.seq)).await?;
-        let visible = snapshot.fold.visible();
-        let mut rows = self.rows(&snapshot.file, visible.from(), compaction.seq).await?;
-        rows.retain(|row| visible.holds(row.seq));
-        Ok((PathBuf::from(&snapshot.file.path), rows))
+        let history = self.visible_history(query).await?;
+        let items = history.items.iter().filter_map(|item| serde_json::from_str(item.get()).ok());
+        Ok(history.next.is_none().then(|| items.collect()))
+    }
+
+    async fn given(&self, compaction: &Compaction) -> Result<Option<Vec<Value>>, ServiceError> {
+        let of = compaction.of.clone();
+        let all = Handle { of, first: 0, last: u64::MAX, digest: String::new() };
+        let (path, rows) = preimage::locate(&self.preimages, &all).await?;
+        let id = compaction.id.clone();
+        tokio::task::spawn_blocking(move || read_given(&id, &path, &rows)).await?
     }
 }
 
-/// Reads the items of a history; `None` when they are more than fit into one answer. Blocking.
-fn read_history(
-    id: &str,
-    path: &Path,
-    rows: &[ItemRow],
-) -> Result<Option<Vec<Value>>, ServiceError> {
+/// Reads given items; `None` when they are more than fit into one answer. Blocking.
+fn read_given(id: &str, path: &Path, rows: &[ItemRow]) -> Result<Option<Vec<Value>>, ServiceError> {
     if rows.iter().map(|row| row.bytes).sum::<u64>() > EXPAND_BYTES_MAX {
         return Ok(None);
     }
@@ -141,21 +135,7 @@ fn read_history(
             },
             LineError::Io(error) => ServiceError::file(path, error),
         })?;
-        history.extend(items.iter().flat_map(|item| visible_items(item)));
+        history.extend(items.iter().filter_map(|item| serde_json::from_str(item.get()).ok()));
     }
     Ok(Some(history))
-}
-
-/// What a model sees of a line: the item, or for a compaction of the agent's own the history it put
-/// in place, or the summary alone where it kept no history.
-fn visible_items(item: &RawValue) -> Vec<Value> {
-    let Ok(item) = serde_json::from_str::<Value>(item.get()) else { return Vec::new() };
-    if item.get("type").is_some() {
-        return vec![item];
-    }
-    match (item.get("replacement_history"), item.get("message").and_then(Value::as_str)) {
-        (Some(Value::Array(items)), _) => items.clone(),
-        (_, Some(summary)) if !summary.is_empty() => vec![assemble::message("user", summary)],
-        _ => Vec::new(),
-    }
 }

@@ -1,0 +1,58 @@
+//! Images out of items, a sentence in their place.
+
+use serde::Deserialize;
+use serde_json::json;
+
+use super::{mentions, object};
+
+/// Stands for an image in front of a model that takes none. Codex's words, so that the same history
+/// gives the same prompt.
+const OMITTED: &str = "image content omitted because you do not support image input";
+
+/// Stands for an image that the provider refused; Codex's words.
+const INVALID: &str = "Invalid image";
+
+/// The item without images; `None` when it holds none.
+pub(super) fn omit(item: &str) -> Option<String> {
+    if mentions(item, "image_generation_call")
+        && kind(item).as_deref() == Some("image_generation_call")
+    {
+        let empty = |key: &str, value: &str| {
+            (key == "result" && value != "\"\"").then(|| "\"\"".to_owned())
+        };
+        return object::with(item, empty);
+    }
+    replace(item, OMITTED)
+}
+
+/// An output with its images replaced; `None` when it holds none.
+pub(super) fn repair(output: &str) -> Option<String> {
+    replace(output, INVALID)
+}
+
+fn replace(item: &str, sentence: &str) -> Option<String> {
+    if !mentions(item, "image") {
+        return None;
+    }
+    let text = json!({"type": "input_text", "text": sentence}).to_string();
+    let part = |part: &str| {
+        let is_image = matches!(
+            kind(part).as_deref(),
+            Some("input_image" | "computer_screenshot" | "image_url")
+        );
+        is_image.then(|| text.clone())
+    };
+    object::with(item, |key, value| match key {
+        "content" | "output" if value.starts_with('[') => object::elements(value, part),
+        _ => None,
+    })
+}
+
+fn kind(object: &str) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Kind {
+        #[serde(rename = "type")]
+        kind: String,
+    }
+    serde_json::from_str::<Kind>(object).ok().map(|found| found.kind)
+}

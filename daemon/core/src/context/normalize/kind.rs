@@ -1,0 +1,178 @@
+//! What an item is, as far as its legality goes: half of a pair, or neither.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::json;
+
+/// Calls and outputs that answer each other share a family; ids are unique in one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Family {
+    /// `function_call` and `local_shell_call`, answered by `function_call_output`.
+    Function,
+    /// `custom_tool_call`.
+    Custom,
+    /// `tool_search_call`.
+    ToolSearch,
+    /// `shell_call`.
+    Shell,
+    /// `apply_patch_call`.
+    ApplyPatch,
+    /// `computer_call`.
+    Computer,
+    /// `mcp_approval_request`, answered by `mcp_approval_response`.
+    McpApproval,
+}
+
+/// Half of a pair.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part {
+    Call(Family),
+    Output(Family),
+    None,
+}
+
+#[derive(Deserialize, Default)]
+struct Wire<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Option<Text<'a>>,
+    #[serde(borrow)]
+    id: Option<Text<'a>>,
+    #[serde(borrow)]
+    call_id: Option<Text<'a>>,
+    #[serde(borrow)]
+    approval_request_id: Option<Text<'a>>,
+    #[serde(borrow)]
+    role: Option<Text<'a>>,
+    #[serde(borrow)]
+    execution: Option<Text<'a>>,
+}
+
+/// A string that borrows where it holds no escape.
+#[derive(Deserialize)]
+#[serde(transparent)]
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
+/// The keys of an item that decide.
+#[derive(Debug)]
+pub(super) struct Head<'a> {
+    pub(super) part: Part,
+    pub(super) id: Option<Cow<'a, str>>,
+    /// The id that pairs it.
+    pub(super) pair_id: Option<Cow<'a, str>>,
+    kind: Cow<'a, str>,
+    is_server: bool,
+    is_user: bool,
+}
+
+impl<'a> Head<'a> {
+    /// Of an item of any content; what has no known form is no half of a pair.
+    pub(super) fn of(item: &'a str) -> Self {
+        let wire: Wire<'a> = serde_json::from_str(item).unwrap_or_default();
+        let kind = wire.kind.map_or(Cow::Borrowed(""), |kind| kind.0);
+        let part = part_of(&kind);
+        let id = wire.id.map(|id| id.0);
+        let pair_id = match part {
+            Part::Call(Family::McpApproval) => id.clone(),
+            Part::Output(Family::McpApproval) => wire.approval_request_id.map(|id| id.0),
+            _ => wire.call_id.map(|id| id.0),
+        };
+        Self {
+            part,
+            id,
+            pair_id,
+            kind,
+            is_server: wire.execution.is_some_and(|execution| execution.0 == "server"),
+            is_user: wire.role.is_some_and(|role| role.0 == "user"),
+        }
+    }
+
+    pub(super) fn call_id(&self) -> Option<String> {
+        self.pair_id.as_deref().map(str::to_owned)
+    }
+
+    pub(super) fn is_output(&self) -> bool {
+        matches!(self.part, Part::Output(_))
+    }
+
+    pub(super) fn is_user(&self) -> bool {
+        self.is_user
+    }
+
+    /// Written by some versions for themselves.
+    pub(super) fn is_invisible(&self) -> bool {
+        matches!(self.kind.as_ref(), "ghost_snapshot" | "compaction_trigger")
+    }
+
+    /// The kind is not accepted without its `id`.
+    pub(super) fn needs_id(&self) -> bool {
+        matches!(
+            self.kind.as_ref(),
+            "image_generation_call" | "item_reference" | "mcp_approval_request"
+        )
+    }
+
+    /// Legal without a counterpart: a shell call without an id is answered by its own status, a
+    /// server's search result by the server.
+    pub(super) fn stands_alone(&self) -> bool {
+        match self.part {
+            Part::Call(Family::Function) => {
+                self.pair_id.is_none() && self.kind == "local_shell_call"
+            }
+            Part::Call(Family::ToolSearch) => self.pair_id.is_none(),
+            Part::Output(Family::ToolSearch) => self.pair_id.is_none() || self.is_server,
+            Part::Call(_) | Part::Output(_) => false,
+            Part::None => true,
+        }
+    }
+
+    /// The output of a call that was cut short; `None` where none can be made up.
+    pub(super) fn aborted_output(&self) -> Option<String> {
+        let call_id = self.pair_id.as_deref()?;
+        let text = |kind: &str| json!({"type": kind, "call_id": call_id, "output": "aborted"});
+        let output = match self.part {
+            Part::Call(Family::Function) => text("function_call_output"),
+            Part::Call(Family::Custom) => text("custom_tool_call_output"),
+            Part::Call(Family::ApplyPatch) => json!({
+                "type": "apply_patch_call_output", "call_id": call_id,
+                "status": "failed", "output": "aborted",
+            }),
+            Part::Call(Family::ToolSearch) => json!({
+                "type": "tool_search_output", "call_id": call_id,
+                "status": "completed", "execution": "client", "tools": [],
+            }),
+            Part::Call(Family::Shell) => json!({
+                "type": "shell_call_output", "call_id": call_id,
+                "output": [{"stdout": "", "stderr": "aborted", "outcome": {"type": "timeout"}}],
+            }),
+            Part::Call(Family::Computer | Family::McpApproval) | Part::Output(_) | Part::None => {
+                return None;
+            }
+        };
+        Some(output.to_string())
+    }
+}
+
+/// Calls that hold their own result (`web_search_call`, `mcp_call`, `image_generation_call`,
+/// `code_interpreter_call`, `file_search_call`) are no half of a pair.
+fn part_of(kind: &str) -> Part {
+    match kind {
+        "function_call" | "local_shell_call" => Part::Call(Family::Function),
+        "function_call_output" | "mcp_tool_call_output" | "local_shell_call_output" => {
+            Part::Output(Family::Function)
+        }
+        "custom_tool_call" => Part::Call(Family::Custom),
+        "custom_tool_call_output" => Part::Output(Family::Custom),
+        "tool_search_call" => Part::Call(Family::ToolSearch),
+        "tool_search_output" => Part::Output(Family::ToolSearch),
+        "shell_call" => Part::Call(Family::Shell),
+        "shell_call_output" => Part::Output(Family::Shell),
+        "apply_patch_call" => Part::Call(Family::ApplyPatch),
+        "apply_patch_call_output" => Part::Output(Family::ApplyPatch),
+        "computer_call" => Part::Call(Family::Computer),
+        "computer_call_output" => Part::Output(Family::Computer),
+        "mcp_approval_request" => Part::Call(Family::McpApproval),
+        "mcp_approval_response" => Part::Output(Family::McpApproval),
+        _ => Part::None,
+    }
+}

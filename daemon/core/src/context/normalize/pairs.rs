@@ -1,0 +1,100 @@
+//! Which output answers which call.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::kind::{Family, Head, Part};
+
+/// The pairs of a history and what is left over.
+///
+/// An id belongs to one call until that call is answered; then it may be used again. Models that
+/// number their calls anew each turn do so.
+#[derive(Debug, Default)]
+pub(super) struct Pairs {
+    /// Call and output, both ways.
+    matched: BTreeMap<usize, usize>,
+    /// Calls without an output.
+    pub(super) open_calls: Vec<usize>,
+    /// Call and the output that stands before it.
+    pub(super) early: Vec<(usize, usize)>,
+    /// Calls with the id of an unanswered one.
+    pub(super) repeated_calls: Vec<usize>,
+    /// Outputs of calls that are answered.
+    pub(super) repeated_outputs: Vec<usize>,
+    /// Outputs of no call.
+    pub(super) orphan_outputs: Vec<usize>,
+}
+
+/// The items that share a family and an id.
+#[derive(Default)]
+struct Ids {
+    open: Option<usize>,
+    was_answered: bool,
+    unmatched_outputs: Vec<usize>,
+}
+
+impl Pairs {
+    /// Of all items but those in `gone`.
+    pub(super) fn of(heads: &[Head<'_>], gone: &BTreeSet<usize>) -> Self {
+        let mut pairs = Self::default();
+        let mut ids: BTreeMap<(Family, &str), Ids> = BTreeMap::new();
+        let present = heads.iter().enumerate().filter(|(index, _)| !gone.contains(index));
+        for (index, head) in present {
+            let (family, is_call) = match head.part {
+                Part::Call(family) => (family, true),
+                Part::Output(family) => (family, false),
+                Part::None => continue,
+            };
+            let Some(id) = head.pair_id.as_deref() else {
+                match (head.stands_alone(), is_call) {
+                    (true, _) => {}
+                    (false, true) => pairs.open_calls.push(index),
+                    (false, false) => pairs.orphan_outputs.push(index),
+                }
+                continue;
+            };
+            let ids = ids.entry((family, id)).or_default();
+            match (is_call, ids.open) {
+                (true, None) => ids.open = Some(index),
+                (true, Some(_)) => pairs.repeated_calls.push(index),
+                (false, Some(call)) => {
+                    pairs.matched.insert(call, index);
+                    pairs.matched.insert(index, call);
+                    (ids.open, ids.was_answered) = (None, true);
+                }
+                (false, None) if head.stands_alone() => {}
+                (false, None) => ids.unmatched_outputs.push(index),
+            }
+        }
+        pairs.sort_out(ids.into_values());
+        pairs
+    }
+
+    fn sort_out(&mut self, ids: impl Iterator<Item = Ids>) {
+        for Ids { open, was_answered, unmatched_outputs } in ids {
+            // What is left open can only be answered by something that stood before it.
+            let early = open.and_then(|call| {
+                let output = unmatched_outputs.iter().rev().find(|output| **output < call);
+                output.map(|output| (call, *output))
+            });
+            if let Some((call, output)) = early {
+                self.early.push((call, output));
+                self.matched.insert(call, output);
+                self.matched.insert(output, call);
+            } else {
+                self.open_calls.extend(open);
+            }
+            let rest = unmatched_outputs
+                .into_iter()
+                .filter(|output| early.is_none_or(|(_, taken)| taken != *output));
+            match was_answered || early.is_some() {
+                true => self.repeated_outputs.extend(rest),
+                false => self.orphan_outputs.extend(rest),
+            }
+        }
+    }
+
+    /// The other half of an item's pair.
+    pub(super) fn counterpart(&self, index: usize) -> Option<usize> {
+        self.matched.get(&index).copied()
+    }
+}

@@ -1,0 +1,146 @@
+use serde_json::{Value, json};
+
+use super::*;
+
+fn normal(items: &[Value], options: &Options) -> (Vec<Value>, Vec<(ChangeKind, usize)>) {
+    let texts: Vec<String> = items.iter().map(Value::to_string).collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let made = normalize(&texts, options);
+    let again: Vec<&str> = made.items.iter().map(AsRef::as_ref).collect();
+    let options = Options { remove: Vec::new(), ..options.clone() };
+    assert_eq!(normalize(&again, &options).changes, [], "twice is once");
+    (
+        made.items.iter().map(|item| serde_json::from_str(item).unwrap()).collect(),
+        made.changes.iter().map(|change| (change.kind, change.index)).collect(),
+    )
+}
+
+fn item(kind: &str, id: &str) -> Value {
+    json!({"type": kind, "call_id": id})
+}
+
+fn user(text: &str) -> Value {
+    json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]})
+}
+
+#[test]
+fn a_missing_output_is_added_right_after_its_call() {
+    for (call, output, text) in [
+        ("function_call", "function_call_output", json!("aborted")),
+        ("local_shell_call", "function_call_output", json!("aborted")),
+        ("custom_tool_call", "custom_tool_call_output", json!("aborted")),
+        ("apply_patch_call", "apply_patch_call_output", json!("aborted")),
+        ("tool_search_call", "tool_search_output", Value::Null),
+    ] {
+        let (items, changes) = normal(&[item(call, "c"), user("go on")], &Options::default());
+        assert_eq!(items[1]["type"], output);
+        assert_eq!((&items[1]["call_id"], &items[1]["output"]), (&json!("c"), &text));
+        assert_eq!(items[2], user("go on"));
+        assert_eq!(changes, [(ChangeKind::OutputAdded, 0)]);
+    }
+}
+
+#[test]
+fn orphans_go_and_a_server_s_search_result_stays() {
+    let server = json!({"type": "tool_search_output", "call_id": "s", "execution": "server"});
+    let nameless = json!({"type": "tool_search_output", "call_id": null});
+    let given = [
+        item("function_call_output", "a"),
+        item("custom_tool_call_output", "b"),
+        server.clone(),
+        nameless.clone(),
+        item("computer_call", "c"),
+        json!({"type": "function_call_output", "output": "no id"}),
+        json!({"type": "local_shell_call", "call_id": null}),
+    ];
+    let (items, changes) = normal(&given, &Options::default());
+    assert_eq!(items, [server, nameless, given[6].clone()]);
+    assert_eq!(changes.iter().map(|change| change.1).collect::<Vec<_>>(), [0, 1, 4, 5]);
+    assert_eq!(changes[2].0, ChangeKind::OrphanCallRemoved);
+}
+
+#[test]
+fn an_output_before_its_call_is_put_behind_it() {
+    let (call, output) = (item("function_call", "c"), item("function_call_output", "c"));
+    let given = [output.clone(), user("x"), call.clone(), user("y")];
+    let (items, changes) = normal(&given, &Options::default());
+    assert_eq!(items, [user("x"), call, output, user("y")]);
+    assert_eq!(changes, [(ChangeKind::OutputMoved, 0)]);
+}
+
+#[test]
+fn a_second_output_goes_and_an_id_is_free_again_once_its_call_is_answered() {
+    let (call, output) = (item("function_call", "c"), item("function_call_output", "c"));
+    let twice = [call.clone(), output.clone(), call.clone(), output.clone()];
+    assert_eq!(normal(&twice, &Options::default()), (twice.to_vec(), vec![]));
+    let given = [call.clone(), call.clone(), output.clone(), output.clone()];
+    let (items, changes) = normal(&given, &Options::default());
+    assert_eq!(items, [call, output]);
+    let kinds = [(ChangeKind::DuplicateCallRemoved, 1), (ChangeKind::DuplicateOutputRemoved, 3)];
+    assert_eq!(changes, kinds);
+}
+
+#[test]
+fn an_item_id_stands_once() {
+    let message = |id: &str, text: &str| json!({"type": "message", "id": id, "content": text});
+    let given = [message("m", "a"), message("m", "a"), message("m", "b"), message("n", "c")];
+    let (items, changes) = normal(&given, &Options::default());
+    assert_eq!(items.len(), 3);
+    assert_eq!(items[1], json!({"type": "message", "content": "b"}));
+    assert_eq!(changes, [(ChangeKind::DuplicateItemRemoved, 1), (ChangeKind::IdRemoved, 2)]);
+}
+
+#[test]
+fn removing_an_item_removes_its_counterpart() {
+    for (call, output) in [
+        ("function_call", "function_call_output"),
+        ("custom_tool_call", "custom_tool_call_output"),
+        ("local_shell_call", "function_call_output"),
+    ] {
+        let given = [item(call, "c"), item(output, "c"), item(call, "d"), item(output, "d")];
+        for (index, rest) in [(0, 2..4), (1, 2..4), (2, 0..2), (3, 0..2)] {
+            let options = Options { remove: vec![index, 99], ..Options::default() };
+            assert_eq!(normal(&given, &options).0, given[rest], "{call} {index}");
+        }
+    }
+}
+
+#[test]
+fn images_become_a_sentence_for_a_model_that_takes_none() {
+    let image = json!({"type": "input_image", "image_url": "data:image/png;base64,AA=="});
+    let sentence = "image content omitted because you do not support image input";
+    let given = [
+        json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": "see"}, image]}),
+        item("function_call", "c"),
+        json!({"type": "function_call_output", "call_id": "c", "output": [image]}),
+        json!({"type": "image_generation_call", "id": "i", "result": "AAAA"}),
+    ];
+    let (items, changes) = normal(&given, &Options { without_images: true, ..Options::default() });
+    assert_eq!(items[0]["content"][1], json!({"type": "input_text", "text": sentence}));
+    assert_eq!(items[2]["output"][0]["text"], sentence);
+    assert_eq!(items[3]["result"], "");
+    assert_eq!(changes.len(), 3);
+    assert_eq!(normal(&given, &Options::default()).1, [], "kept otherwise");
+}
+
+#[test]
+fn only_the_newest_output_is_repaired_and_never_an_image_of_the_person() {
+    let image = json!({"type": "input_image", "image_url": "data:image/png;base64,AA=="});
+    let output = json!({"type": "function_call_output", "call_id": "c", "output": [image]});
+    let repair = Options { repair_image: true, ..Options::default() };
+    let pair = [item("function_call", "c"), output];
+    let (items, changes) = normal(&pair, &repair);
+    assert_eq!(items[1]["output"][0], json!({"type": "input_text", "text": "Invalid image"}));
+    assert_eq!(changes, [(ChangeKind::ImagesRepaired, 1)]);
+    let asked = [pair[0].clone(), pair[1].clone(), user("what is this?")];
+    assert_eq!(normal(&asked, &repair).1, []);
+}
+
+#[test]
+fn what_needs_no_change_keeps_its_bytes_and_snapshots_go() {
+    let odd = r#"{ "type":"message",  "role":"user", "x": 1.00, "content":"A" }"#;
+    let ghost = r#"{"type":"ghost_snapshot"}"#;
+    let made = normalize(&[odd, ghost, "[]", "{"], &Options::default());
+    assert_eq!(made.items, [odd, "[]", "{"]);
+    assert_eq!(made.changes[0].kind, ChangeKind::InvisibleRemoved);
+}

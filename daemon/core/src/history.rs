@@ -1,0 +1,262 @@
+//! What a compaction line puts in the place of the history before it.
+//!
+//! Which compaction a history begins with, and which lines after it are visible, is decided by
+//! [`crate::fold::Visible`] alone. Here is what its line means: a replacement history as it was
+//! given, or (before that was written down) the newest requests and the summary.
+
+use serde::Deserialize;
+use serde_json::json;
+use serde_json::value::RawValue;
+
+use crate::item::ItemKind;
+use crate::rollout::{Body, Item, Role, codex, contextual};
+use crate::{text, tokens};
+
+/// Newest words of the person that survive a compaction without a replacement history, in tokens
+/// (`facts/codex-compaction.md` §2.2).
+const KEPT_USER_TOKENS: u64 = 20_000;
+
+/// What summaries of Codex begin with: they are not words of the person.
+const SUMMARY_OPENING: &str = "Another language model started to solve this problem";
+
+/// Stands above the checkpoint that stands in for an encrypted compaction.
+const STAND_IN: &str = "[longhaul] The history up to here was compacted by the provider into an encrypted \
+item that only the provider can read. This checkpoint, made of the same lines, stands in for it.";
+
+/// A compaction line's payload.
+#[derive(Debug, Deserialize)]
+pub struct Base<'a> {
+    /// The summary; empty when it is opaque.
+    #[serde(default)]
+    pub message: String,
+    #[serde(borrow)]
+    replacement_history: Option<Vec<&'a RawValue>>,
+}
+
+impl<'a> Base<'a> {
+    /// Reads a payload; `None` when it is a plain item.
+    pub fn read(payload: &'a str) -> Option<Self> {
+        #[derive(Deserialize)]
+        struct Keys<'a> {
+            #[serde(borrow, rename = "type")]
+            kind: Option<&'a RawValue>,
+        }
+        let is_item = serde_json::from_str::<Keys<'_>>(payload).ok()?.kind.is_some();
+        if is_item { None } else { serde_json::from_str(payload).ok() }
+    }
+
+    /// The replacement, without items that no model sees; `None` when none was written down.
+    pub fn replacement(&self) -> Option<Vec<&'a str>> {
+        let items = self.replacement_history.as_ref()?;
+        let visible = items.iter().map(|item| item.get()).filter(|item| is_visible(item));
+        Some(visible.collect())
+    }
+
+    /// The summary as the message that Codex makes of it.
+    pub fn summary(&self) -> String {
+        match self.message.is_empty() {
+            true => user_message("(no summary available)"),
+            false => user_message(&self.message),
+        }
+    }
+}
+
+fn is_visible(item: &str) -> bool {
+    described(item).is_some_and(|found| !matches!(found.sight, Sight::Hidden))
+}
+
+/// Who can read an item.
+enum Sight {
+    Everybody,
+    Provider,
+    Hidden,
+}
+
+struct Description {
+    kind: ItemKind,
+    tokens: u64,
+    sight: Sight,
+}
+
+/// Kind and estimated tokens of an item.
+pub fn describe(item: &str) -> (ItemKind, u64) {
+    let unknown = || (ItemKind::Other, tokens::of_bytes(item.len() as u64));
+    described(item).map_or_else(unknown, |found| (found.kind, found.tokens))
+}
+
+/// `None` for what is no item.
+fn described(item: &str) -> Option<Description> {
+    let mut found = None;
+    codex::read(item.as_bytes(), &mut |entry| {
+        let Body::Item(item, tokens) = &entry.body else { return };
+        let kind = match item {
+            Item::Message { role: Role::User, text, .. } => kind_of_user(text),
+            Item::Message { role: Role::Assistant, .. } => ItemKind::AssistantMessage,
+            Item::Message { role: Role::Developer, .. } => ItemKind::Context,
+            Item::Reasoning { .. } => ItemKind::Reasoning,
+            Item::Call(_) => ItemKind::ToolCall,
+            Item::Output { .. } => ItemKind::ToolOutput,
+            Item::Opaque { .. } => ItemKind::Compaction,
+            Item::Other { .. } | Item::Invisible => ItemKind::Other,
+        };
+        let sight = match item {
+            Item::Opaque { .. } => Sight::Provider,
+            Item::Invisible => Sight::Hidden,
+            _ => Sight::Everybody,
+        };
+        found.get_or_insert(Description { kind, tokens: *tokens, sight });
+    });
+    found
+}
+
+fn kind_of_user(text: &str) -> ItemKind {
+    match text.starts_with(SUMMARY_OPENING) {
+        true => ItemKind::Compaction,
+        false if contextual::request(text).is_some() => ItemKind::UserMessage,
+        false => ItemKind::Context,
+    }
+}
+
+/// Whether an item is a compaction that only its provider can read.
+pub fn is_opaque(item: &str) -> bool {
+    described(item).is_some_and(|found| matches!(found.sight, Sight::Provider))
+}
+
+/// The item that stands in for an opaque one: our checkpoint, plainly marked.
+pub fn stand_in(view: &str) -> String {
+    let text = format!("{STAND_IN}\n\n{view}");
+    let content = [json!({"type": "input_text", "text": text})];
+    json!({"type": "message", "role": "developer", "content": content}).to_string()
+}
+
+/// The words of the person in an item, its parts joined as Codex joins them; `None` for context, a
+/// summary, or an item that is no request.
+pub fn words_of_person(item: &str) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Message {
+        role: String,
+        content: Content,
+    }
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Content {
+        Parts(Vec<Part>),
+        Text(String),
+    }
+    #[derive(Deserialize)]
+    struct Part {
+        text: Option<String>,
+    }
+    let message = serde_json::from_str::<Message>(item).ok().filter(|m| m.role == "user")?;
+    let parts = match message.content {
+        Content::Text(text) => vec![text],
+        Content::Parts(parts) => parts.into_iter().filter_map(|part| part.text).collect(),
+    };
+    // One part of context makes the whole message context.
+    if parts.iter().any(|part| contextual::request(part).is_none() && !part.trim().is_empty()) {
+        return None;
+    }
+    let words = parts.concat();
+    (!words.starts_with(SUMMARY_OPENING)).then_some(words)
+}
+
+/// A user message of one text part.
+fn user_message(text: &str) -> String {
+    let content = [json!({"type": "input_text", "text": text})];
+    json!({"type": "message", "role": "user", "content": content}).to_string()
+}
+
+/// The newest words of the person, gathered from the newest on.
+#[derive(Debug)]
+pub struct NewestWords {
+    left: u64,
+    /// Line and message, newest first.
+    found: Vec<(u64, String)>,
+}
+
+impl Default for NewestWords {
+    fn default() -> Self {
+        Self { left: KEPT_USER_TOKENS, found: Vec::new() }
+    }
+}
+
+impl NewestWords {
+    /// Takes the words of line `seq`; those that do not fit whole are cut in their middle and are the
+    /// last.
+    pub fn push(&mut self, seq: u64, words: &str) {
+        let cost = tokens::of_text(words);
+        if self.left == 0 {
+            return;
+        }
+        let message = match cost <= self.left {
+            true => user_message(words),
+            false => user_message(&cut_middle(words, tokens::bytes_of(self.left))),
+        };
+        self.left = self.left.saturating_sub(cost);
+        self.found.push((seq, message));
+    }
+
+    /// Whether no more would be taken.
+    pub fn is_full(&self) -> bool {
+        self.left == 0
+    }
+
+    /// What was taken, oldest first.
+    pub fn into_oldest_first(self) -> Vec<(u64, String)> {
+        self.found.into_iter().rev().collect()
+    }
+}
+
+/// The marker counts what went, and stands on top of the budget, as in Codex.
+fn cut_middle(words: &str, bytes: usize) -> String {
+    let head = text::prefix(words, bytes / 2);
+    let mut tail = words.len().saturating_sub(bytes - bytes / 2);
+    while !words.is_char_boundary(tail) {
+        tail += 1;
+    }
+    let removed = tokens::of_bytes((words.len().saturating_sub(bytes)) as u64);
+    format!("{head}…{removed} tokens truncated…{}", &words[tail..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_replacement_loses_what_no_model_sees() {
+        let kept = r#"{"type":"message","role":"user", "content":"a"}"#;
+        let line = format!(
+            r#"{{"message":"","replacement_history":[{kept},{{"type":"ghost_snapshot"}},{{"type":"compaction","encrypted_content":"x"}}]}}"#
+        );
+        let base = Base::read(&line).unwrap();
+        let items = base.replacement().unwrap();
+        assert_eq!((items.len(), items[0]), (2, kept));
+        assert!(is_opaque(items[1]) && !is_opaque(items[0]));
+        assert!(Base::read(r#"{"type":"compaction","encrypted_content":"x"}"#).is_none());
+    }
+
+    #[test]
+    fn an_old_compaction_keeps_the_newest_words_and_its_summary() {
+        let mut words = NewestWords::default();
+        words.push(9, &"n".repeat(79_996));
+        words.push(5, "too long for one token");
+        words.push(1, "never");
+        let kept = words.into_oldest_first();
+        assert_eq!(kept.iter().map(|(seq, _)| *seq).collect::<Vec<_>>(), [5, 9]);
+        assert!(kept[0].1.contains("to…5 tokens truncated…en"), "{}", kept[0].1);
+        let base = Base::read(r#"{"message":"Done: A"}"#).unwrap();
+        assert!(base.replacement().is_none() && base.summary().contains("Done: A"));
+    }
+
+    #[test]
+    fn only_requests_are_words_of_the_person() {
+        let message = |role: &str, text: &str| {
+            json!({"type": "message", "role": role, "content": [{"type": "input_text", "text": text}]})
+                .to_string()
+        };
+        assert_eq!(words_of_person(&message("user", "fix it")).as_deref(), Some("fix it"));
+        assert_eq!(words_of_person(&message("assistant", "done")), None);
+        assert_eq!(words_of_person(&message("user", "<environment_context>")), None);
+        assert_eq!(words_of_person(&message("user", &format!("{SUMMARY_OPENING} …"))), None);
+    }
+}

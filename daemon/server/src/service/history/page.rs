@@ -1,0 +1,55 @@
+//! One answer's worth of a history.
+
+use longhaul_core::history::describe;
+use serde_json::value::{RawValue, to_raw_value};
+
+use super::visible::{Place, Position};
+
+/// Items under a bound, from a position on.
+#[derive(Debug)]
+pub(super) struct PageOf {
+    pub(super) items: Vec<Box<RawValue>>,
+    pub(super) places: Vec<Place>,
+    /// Where to go on; set when the bound was reached.
+    pub(super) next: Option<Position>,
+    from: Position,
+    bytes: u64,
+    max_bytes: u64,
+}
+
+impl PageOf {
+    pub(super) fn new(from: Position, max_bytes: u64) -> Self {
+        Self { items: Vec::new(), places: Vec::new(), next: None, from, bytes: 0, max_bytes }
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.next.is_some()
+    }
+
+    /// First line that is not passed by.
+    pub(super) fn first_seq(&self) -> u64 {
+        self.from.seq
+    }
+
+    /// Adds an item unless it stands before the page or after its end. At least one item is taken.
+    pub(super) fn push(
+        &mut self,
+        at: Position,
+        text: &str,
+        place: impl FnOnce(Position, u64) -> Place,
+    ) {
+        if at < self.from || self.is_full() {
+            return;
+        }
+        self.bytes += text.len() as u64;
+        if self.bytes > self.max_bytes && !self.items.is_empty() {
+            self.next = Some(at);
+            return;
+        }
+        let raw = RawValue::from_string(text.to_owned()).or_else(|_| to_raw_value(text));
+        if let Ok(raw) = raw {
+            self.places.push(place(at, describe(text).1));
+            self.items.push(raw);
+        }
+    }
+}

@@ -1,0 +1,347 @@
+//! `history/get`: what the model sees of a thread, now or after any line.
+//!
+//! # Theory of operation
+//! The fold decides ([`longhaul_core::fold::Visible`]): which compaction the history begins with, and
+//! which lines after it were taken back. Here the lines it names are found in the index and read from
+//! the transcripts, a page at a time: what was compacted away is never read again. Nothing is kept; a
+//! cursor names the line to go on with and the line the history is as of.
+
+use std::path::PathBuf;
+
+use longhaul_core::checkpoint::view::ViewCaps;
+use longhaul_core::compaction::handle::Handle;
+use longhaul_core::history::{Base, NewestWords, describe, is_opaque, stand_in, words_of_person};
+use longhaul_core::item::{ItemKind, ItemRow};
+use longhaul_store::{FileRow, PageHead};
+
+use super::lineage::Stretch;
+use super::page::PageOf;
+use crate::service::snapshot::Snapshot;
+use crate::service::transcript::{LineError, Lines};
+use crate::service::{ServiceError, Services};
+
+/// What is asked for.
+#[derive(Debug, Clone)]
+pub struct Query {
+    /// Of which thread.
+    pub thread_id: String,
+    /// After which line; now when absent.
+    pub as_of: Option<u64>,
+    /// First item of the answer.
+    pub from: Position,
+    /// Bytes of items; at least one item is answered.
+    pub max_bytes: u64,
+    /// What becomes of encrypted compactions.
+    pub opaque: Opaque,
+}
+
+/// What becomes of a compaction that only its provider can read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Opaque {
+    /// Our checkpoint stands in for it.
+    StandIn,
+    /// It is left as it is.
+    AsIs,
+}
+
+/// An item's place: the line, and its number among those the line holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct Position {
+    /// Line.
+    pub seq: u64,
+    /// Number on the line.
+    pub index: u64,
+}
+
+/// What is known of an item besides its text.
+#[derive(Debug)]
+pub struct Place {
+    /// Line it comes from.
+    pub seq: u64,
+    /// What it is.
+    pub kind: ItemKind,
+    /// Estimated tokens.
+    pub tokens: u64,
+    /// Gives the line back.
+    pub handle: Option<Handle>,
+    /// It is ours and stands in for an encrypted one.
+    pub is_stand_in: bool,
+}
+
+/// What a history begins with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BaseKind {
+    /// The thread's first line.
+    Start,
+    /// A replacement history that was written down.
+    Replacement,
+    /// The newest requests and a summary: what an old compaction left.
+    Summary,
+    /// A replacement history with an encrypted compaction in it.
+    Opaque,
+}
+
+/// A page of a history.
+#[derive(Debug)]
+pub struct VisibleHistory {
+    /// Line the history is as of.
+    pub seq: u64,
+    /// What it begins with, and the line.
+    pub base: (BaseKind, u64),
+    /// The items, byte for byte.
+    pub items: Vec<Box<serde_json::value::RawValue>>,
+    /// One for each.
+    pub places: Vec<Place>,
+    /// Estimated tokens of the whole history, as the fold counts them.
+    pub tokens: u64,
+    /// Where the next page begins.
+    pub next: Option<Position>,
+}
+
+impl Services {
+    /// A page of what the model sees.
+    ///
+    /// # Errors
+    /// There is no such thread, it holds nothing, or its transcript changed since it was read.
+    pub async fn visible_history(&self, query: Query) -> Result<VisibleHistory, ServiceError> {
+        let mut snapshot = self.snapshot(&query.thread_id, None).await?;
+        if let Some(as_of) = query.as_of.filter(|as_of| *as_of < snapshot.seq()) {
+            snapshot = self.snapshot(&query.thread_id, Some(as_of)).await?;
+        }
+        let stretches = self.stretches(&snapshot.file, snapshot.fold.next_seq()).await?;
+        let mut page = PageOf::new(query.from, query.max_bytes);
+        let base = match snapshot.fold.visible().base() {
+            Some(seq) => {
+                let base = self.base(&snapshot, &stretches, seq).await?;
+                self.push_base(&snapshot, seq, &base, (query.opaque, &mut page)).await?;
+                (base.kind, seq)
+            }
+            None => (BaseKind::Start, 0),
+        };
+        let page = self.push_lines(&snapshot, &stretches, page).await?;
+        Ok(VisibleHistory {
+            seq: snapshot.seq(),
+            base,
+            items: page.items,
+            places: page.places,
+            tokens: snapshot.fold.visible().tokens(),
+            next: page.next,
+        })
+    }
+
+    /// What the compaction on line `seq` put in place.
+    async fn base(
+        &self,
+        snapshot: &Snapshot,
+        stretches: &[Stretch],
+        seq: u64,
+    ) -> Result<BaseItems, ServiceError> {
+        let Some((file, row)) = self.find(stretches, seq).await? else {
+            return Ok(BaseItems { kind: BaseKind::Replacement, handle: None, items: Vec::new() });
+        };
+        let handle = Some(Handle::new(&snapshot.thread_id, (seq, seq), row.digest));
+        let payload = read_line(file.path.clone(), row).await?;
+        let Some(base) = Base::read(&payload) else {
+            return Ok(BaseItems {
+                kind: BaseKind::Replacement,
+                handle,
+                items: vec![(seq, payload)],
+            });
+        };
+        if let Some(items) = base.replacement() {
+            let is_sealed = items.iter().any(|item| is_opaque(item));
+            let kind = if is_sealed { BaseKind::Opaque } else { BaseKind::Replacement };
+            let items = items.into_iter().map(|item| (seq, item.to_owned())).collect();
+            return Ok(BaseItems { kind, handle, items });
+        }
+        let mut items = self.newest_words(snapshot, stretches, seq).await?.into_oldest_first();
+        items.push((seq, base.summary()));
+        Ok(BaseItems { kind: BaseKind::Summary, handle, items })
+    }
+
+    /// The newest words of the person before line `end`, as an old compaction kept them.
+    async fn newest_words(
+        &self,
+        snapshot: &Snapshot,
+        stretches: &[Stretch],
+        end: u64,
+    ) -> Result<NewestWords, ServiceError> {
+        let visible = snapshot.fold.visible();
+        let mut words = NewestWords::default();
+        for stretch in stretches.iter().rev() {
+            for head in self.heads(stretch, 0, end).await?.iter().rev() {
+                let mut rows = self.page_of(&stretch.file, head).await?;
+                rows.retain(|row| {
+                    row.seq < end.min(stretch.end) && !visible.is_taken_back(row.seq)
+                });
+                for row in rows.into_iter().rev() {
+                    if words.is_full() {
+                        return Ok(words);
+                    }
+                    let (kind, seq) = (row.kind, row.seq);
+                    if !matches!(kind, ItemKind::UserMessage | ItemKind::Compaction) {
+                        continue;
+                    }
+                    let payload = read_line(stretch.file.path.clone(), row).await?;
+                    if kind == ItemKind::UserMessage {
+                        words_of_person(&payload).iter().for_each(|said| words.push(seq, said));
+                    } else if let Some(items) = Base::read(&payload).and_then(|b| b.replacement()) {
+                        let said = items.iter().rev().filter_map(|item| words_of_person(item));
+                        said.for_each(|said| words.push(seq, &said));
+                        return Ok(words);
+                    }
+                }
+            }
+        }
+        Ok(words)
+    }
+
+    async fn push_base(
+        &self,
+        snapshot: &Snapshot,
+        seq: u64,
+        base: &BaseItems,
+        (opaque, page): (Opaque, &mut PageOf),
+    ) -> Result<(), ServiceError> {
+        let view = match base.kind == BaseKind::Opaque && opaque == Opaque::StandIn {
+            true => {
+                let caps = ViewCaps::default();
+                let view = self.view(&snapshot.thread_id, &caps, None, Some(seq)).await?;
+                Some(stand_in(&view.text))
+            }
+            false => None,
+        };
+        for ((from, item), index) in base.items.iter().zip(0..) {
+            let stands_in = view.as_ref().filter(|_| is_opaque(item));
+            let text = stands_in.unwrap_or(item);
+            page.push(Position { seq, index }, text, |_, tokens| Place {
+                seq: *from,
+                kind: describe(text).0,
+                tokens,
+                handle: base.handle.clone(),
+                is_stand_in: stands_in.is_some(),
+            });
+        }
+        Ok(())
+    }
+
+    /// The visible lines after the base.
+    async fn push_lines(
+        &self,
+        snapshot: &Snapshot,
+        stretches: &[Stretch],
+        mut page: PageOf,
+    ) -> Result<PageOf, ServiceError> {
+        let visible = snapshot.fold.visible();
+        let first = visible.base().map_or(0, |base| base + 1).max(page.first_seq());
+        for stretch in stretches {
+            // A compressed transcript is read through once, not once for each page of its index.
+            let mut lines = None;
+            for head in self.heads(stretch, first, u64::MAX).await? {
+                let mut rows = self.page_of(&stretch.file, &head).await?;
+                rows.retain(|row| {
+                    (first..stretch.end).contains(&row.seq) && visible.holds(row.seq)
+                });
+                let (path, of) = (PathBuf::from(&stretch.file.path), snapshot.thread_id.clone());
+                let read = move || {
+                    let mut open = match lines {
+                        Some(open) => open,
+                        None => Lines::open(&path).map_err(|error| failed(&path, error.into()))?,
+                    };
+                    for row in &rows {
+                        push_row(&mut page, &of, row, &mut open).map_err(|e| failed(&path, e))?;
+                        if page.is_full() {
+                            break;
+                        }
+                    }
+                    Ok::<_, ServiceError>((page, open))
+                };
+                let (read_page, open) = tokio::task::spawn_blocking(read).await??;
+                (page, lines) = (read_page, Some(open));
+                if page.is_full() {
+                    return Ok(page);
+                }
+            }
+        }
+        Ok(page)
+    }
+
+    /// The pages of a stretch that hold lines from `first` up to `end`.
+    async fn heads(
+        &self,
+        stretch: &Stretch,
+        first: u64,
+        end: u64,
+    ) -> Result<Vec<PageHead>, ServiceError> {
+        let file = &stretch.file;
+        let mut heads = self.store.page_heads(file.file_id, file.cursor.generation).await?;
+        let end = end.min(stretch.end);
+        heads.retain(|head| head.last_seq >= first && head.first_seq < end);
+        Ok(heads)
+    }
+
+    async fn page_of(&self, file: &FileRow, head: &PageHead) -> Result<Vec<ItemRow>, ServiceError> {
+        let page = self.store.page(file.file_id, file.cursor.generation, head.first_seq).await?;
+        Ok(page.unwrap_or_default())
+    }
+
+    async fn find<'a>(
+        &self,
+        stretches: &'a [Stretch],
+        seq: u64,
+    ) -> Result<Option<(&'a FileRow, ItemRow)>, ServiceError> {
+        for Stretch { file, .. } in stretches.iter().filter(|stretch| seq < stretch.end) {
+            let row = self.store.item_at(file.file_id, file.cursor.generation, seq).await?;
+            if let Some(row) = row {
+                return Ok(Some((file, row)));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// What a compaction put in place: items and the lines they come from.
+struct BaseItems {
+    kind: BaseKind,
+    handle: Option<Handle>,
+    items: Vec<(u64, String)>,
+}
+
+fn push_row(
+    page: &mut PageOf,
+    of: &str,
+    row: &ItemRow,
+    lines: &mut Lines,
+) -> Result<(), LineError> {
+    for (item, index) in lines.items(row)?.iter().zip(0..) {
+        page.push(Position { seq: row.seq, index }, item.get(), |_, tokens| Place {
+            seq: row.seq,
+            kind: row.kind,
+            tokens,
+            handle: Some(Handle::new(of, (row.seq, row.seq), row.digest)),
+            is_stand_in: false,
+        });
+    }
+    Ok(())
+}
+
+/// The first object of a line.
+async fn read_line(path: String, row: ItemRow) -> Result<String, ServiceError> {
+    let path = PathBuf::from(path);
+    let read = move || {
+        let mut lines = Lines::open(&path).map_err(|error| failed(&path, error.into()))?;
+        let items = lines.items(&row).map_err(|error| failed(&path, error))?;
+        Ok(items.first().map(|item| item.get().to_owned()).unwrap_or_default())
+    };
+    tokio::task::spawn_blocking(read).await?
+}
+
+fn failed(path: &std::path::Path, error: LineError) -> ServiceError {
+    let shown = path.display().to_string();
+    match error {
+        LineError::Io(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            ServiceError::file(path, error)
+        }
+        _ => ServiceError::SourceChanged { handle: "the history".to_owned(), path: shown },
+    }
+}

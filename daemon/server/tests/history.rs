@@ -1,0 +1,147 @@
+//! `history/get` over transcripts that were compacted, rolled back and forked: the behaviours of Codex's
+//! own tests (`facts/codex-compaction.md` §9), and where it is wrong, what is right.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::rollout::Rollout;
+use crate::support::Daemon;
+
+const THREAD: &str = "019e0000-0000-7000-8000-000000000001";
+const FORK: &str = "019e0000-0000-7000-8000-000000000002";
+
+fn text(item: &Value) -> String {
+    item.pointer("/content/0/text").and_then(Value::as_str).unwrap_or("-").to_owned()
+}
+
+fn message(role: &str, text: &str) -> Value {
+    json!({"type": "message", "role": role, "content": [{"type": "input_text", "text": text}]})
+}
+
+async fn start(rollouts: &[&Rollout]) -> Daemon {
+    let home = tempfile::tempdir().unwrap();
+    for rollout in rollouts {
+        rollout.write(home.path());
+    }
+    Daemon::over(home, "").await
+}
+
+async fn get(daemon: &Daemon, params: Value) -> Value {
+    let thread = params["thread_id"].clone();
+    let mut client = daemon.connect().await;
+    client.call("thread/sync", json!({"thread_id": thread})).await;
+    let answer = client.call("history/get", params).await;
+    assert!(answer["error"].is_null(), "{answer}");
+    answer["result"].clone()
+}
+
+async fn texts(daemon: &Daemon, params: Value) -> Vec<String> {
+    get(daemon, params).await["items"].as_array().unwrap().iter().map(text).collect()
+}
+
+fn two_turns() -> Rollout {
+    let mut rollout = Rollout::new(THREAD, Path::new("/w"));
+    rollout.message("user", "<environment_context>first</environment_context>");
+    rollout.message("user", "one").message("assistant", "did one");
+    rollout.message("developer", "<permissions instructions>changed");
+    rollout.message("user", "<environment_context>second</environment_context>");
+    rollout.message("user", "two").message("assistant", "did two");
+    rollout
+}
+
+fn roll_back(rollout: &mut Rollout, turns: u64) {
+    rollout.line("event_msg", &json!({"type": "thread_rolled_back", "num_turns": turns}));
+}
+
+#[tokio::test]
+async fn a_rollback_takes_its_turns_and_the_context_above_them() {
+    let env = "<environment_context>first</environment_context>";
+    for (turns, expected) in [(0, 7), (1, 3), (2, 1), (9, 1)] {
+        let mut rollout = two_turns();
+        roll_back(&mut rollout, turns);
+        let daemon = start(&[&rollout]).await;
+        let left = texts(&daemon, json!({"thread_id": THREAD})).await;
+        assert_eq!((left.len(), left[0].as_str()), (expected, env), "{turns}: {left:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_compaction_s_replacement_is_the_base_and_a_rollback_after_it_keeps_the_summary() {
+    let mut rollout = two_turns();
+    let items = [message("user", "one"), message("user", "SUMMARY")];
+    rollout.line("compacted", &json!({"message": "SUMMARY", "replacement_history": items}));
+    rollout.message("user", "three").message("assistant", "did three");
+    let daemon = start(&[&rollout]).await;
+    let history = get(&daemon, json!({"thread_id": THREAD})).await;
+    assert_eq!(history["base"], json!({"kind": "replacement", "seq": 8}));
+    let now = texts(&daemon, json!({"thread_id": THREAD})).await;
+    assert_eq!(now, ["one", "SUMMARY", "three", "did three"]);
+    let before = texts(&daemon, json!({"thread_id": THREAD, "as_of": 7})).await;
+    assert_eq!(before.len(), 7, "the history before the compaction is still there");
+    roll_back(&mut rollout, 1);
+    let daemon = start(&[&rollout]).await;
+    assert_eq!(texts(&daemon, json!({"thread_id": THREAD})).await, ["one", "SUMMARY"]);
+}
+
+#[tokio::test]
+async fn taking_back_a_turn_takes_back_the_compaction_in_it() {
+    let mut rollout = two_turns();
+    let items = [message("user", "one"), message("user", "SUMMARY")];
+    rollout.line("compacted", &json!({"message": "SUMMARY", "replacement_history": items}));
+    rollout.message("assistant", "went on with two");
+    roll_back(&mut rollout, 1);
+    rollout.message("user", "instead");
+    let daemon = start(&[&rollout]).await;
+    let history = texts(&daemon, json!({"thread_id": THREAD})).await;
+    assert_eq!(history[1..], ["one", "did one", "instead"]);
+}
+
+#[tokio::test]
+async fn an_old_compaction_keeps_requests_and_its_summary() {
+    let mut rollout = two_turns();
+    rollout.line("compacted", &json!({"message": "SUMMARY"}));
+    rollout.message("user", "three");
+    rollout.line("compacted", &json!({"message": "SECOND"}));
+    let daemon = start(&[&rollout]).await;
+    let history = get(&daemon, json!({"thread_id": THREAD})).await;
+    assert_eq!(history["base"]["kind"], "summary");
+    let texts: Vec<String> = history["items"].as_array().unwrap().iter().map(text).collect();
+    assert_eq!(texts, ["one", "two", "three", "SECOND"]);
+}
+
+#[tokio::test]
+async fn the_checkpoint_stands_in_for_an_encrypted_compaction() {
+    let mut rollout = two_turns();
+    let sealed = json!({"type": "compaction", "encrypted_content": "gAAA"});
+    let items = [message("user", "two"), sealed.clone()];
+    rollout.line("compacted", &json!({"message": "", "replacement_history": items}));
+    let daemon = start(&[&rollout]).await;
+    let history = get(&daemon, json!({"thread_id": THREAD})).await;
+    assert_eq!(history["base"]["kind"], "opaque");
+    assert_eq!(history["places"][1]["stand_in"], true);
+    assert!(text(&history["items"][1]).starts_with("[longhaul]"), "{history}");
+    let as_is = get(&daemon, json!({"thread_id": THREAD, "opaque": "as_is"})).await;
+    assert_eq!(as_is["items"][1], sealed);
+}
+
+#[tokio::test]
+async fn pages_join_to_the_whole_and_a_fork_goes_on_from_its_base() {
+    let base = two_turns();
+    let mut fork = Rollout::forked(FORK, &base, 4);
+    fork.message("user", "another way");
+    let daemon = start(&[&base, &fork]).await;
+    get(&daemon, json!({"thread_id": THREAD})).await;
+    let whole = texts(&daemon, json!({"thread_id": FORK})).await;
+    assert_eq!(whole[1..], ["one", "did one", "another way"]);
+    let mut pages = Vec::new();
+    let mut params = json!({"thread_id": FORK, "max_bytes": 1});
+    loop {
+        let page = get(&daemon, params.clone()).await;
+        assert_eq!(page["items"].as_array().unwrap().len(), 1);
+        pages.push(text(&page["items"][0]));
+        let Some(cursor) = page["next_cursor"].as_str() else { break };
+        params["cursor"] = cursor.into();
+    }
+    assert_eq!(pages, whole);
+}

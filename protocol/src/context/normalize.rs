@@ -1,0 +1,63 @@
+//! `context/normalize`.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::Method;
+
+/// `context/normalize`: a history as a provider accepts it. Every call gets its output, every output
+/// has its call, no id stands twice.
+#[derive(Debug, Clone, Copy)]
+pub struct Normalize;
+
+impl Method for Normalize {
+    const NAME: &'static str = "context/normalize";
+    type Params = NormalizeParams;
+    type Result = NormalizeResult;
+}
+
+/// What to normalise, and for whom.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "ContextNormalizeParams")]
+pub struct NormalizeParams {
+    /// History items.
+    pub items: Vec<Box<RawValue>>,
+    /// What the model takes, such as `text` and `image`; without `image`, images become a sentence.
+    /// Absent: everything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_modalities: Option<Vec<String>>,
+    /// Indexes of items to take out, each with its counterpart.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remove: Vec<u64>,
+    /// The provider refused an image: those of the newest output become a sentence.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub repair_image: bool,
+}
+
+/// The legal history.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "ContextNormalizeResult")]
+pub struct NormalizeResult {
+    /// The items; one that needed no change has the bytes that were sent.
+    pub items: Vec<Box<RawValue>>,
+    /// What was changed, by index; none for a history that was legal.
+    pub changes: Vec<Change>,
+}
+
+/// One change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "ContextChange")]
+pub struct Change {
+    /// `removed`, `counterpart_removed`, `output_added`, `output_moved`, `orphan_output_removed`,
+    /// `duplicate_output_removed`, `duplicate_call_removed`, `orphan_call_removed`,
+    /// `duplicate_item_removed`, `id_removed`, `invisible_removed`, `images_omitted` or
+    /// `images_repaired`. New kinds may come.
+    pub kind: String,
+    /// Index among the items that were sent.
+    pub index: u64,
+    /// The call it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call_id: Option<String>,
+}

@@ -4,6 +4,7 @@
 //! machines can be compared. Nothing passes or fails here: a time is not a test.
 
 mod compaction;
+mod context;
 mod corpus;
 mod idle;
 mod ingest;
@@ -49,6 +50,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
     idle::measure(&longhauld, &corpus, &mut report)?;
     round_trip::measure(&longhauld, &corpus, options.rounds, &mut report)?;
     compaction::measure(&longhauld, &corpus, options.rounds, &mut report)?;
+    context::measure(options.rounds, &mut report)?;
     ingest::measure_corpus(&longhauld, &corpus, &mut report)?;
     ingest::measure_written(&longhauld, options.ingest_mib, &mut report)?;
     if options.big {

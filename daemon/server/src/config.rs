@@ -76,6 +76,10 @@ pub struct Config {
     pub claude_home: Setting<PathBuf>,
     /// Time between two full scans of the sources.
     pub scan_interval: Setting<Duration>,
+    /// Tokens of every model's window; 0: as its transcript or name tells.
+    pub window_tokens: Setting<u64>,
+    /// Parts of a hundred of a window at which its thread should be compacted, 0 for never.
+    pub auto_compact_percent: Setting<u64>,
     /// Connections open at the same time.
     pub connections_max: Setting<usize>,
     /// How long a client may leave an answer unread.
@@ -206,6 +210,8 @@ impl Config {
             scan_interval: SCAN_INTERVAL_S
                 .of(file.ingest.scan_interval_s)?
                 .map(Duration::from_secs),
+            window_tokens: WINDOW_TOKENS.of(file.context.window_tokens)?,
+            auto_compact_percent: AUTO_COMPACT_PERCENT.of(file.context.auto_compact_percent)?,
             connections_max: CONNECTIONS.of(server.connections_max)?.map(to_count),
             write_timeout: WRITE_TIMEOUT_MS.of(server.write_timeout_ms)?.map(Duration::from_millis),
             drain: DRAIN_MS.of(server.drain_ms)?.map(Duration::from_millis),
@@ -234,6 +240,8 @@ impl Config {
             entry("codex.home", &self.codex_home, path),
             entry("claude.home", &self.claude_home, path),
             entry("ingest.scan_interval_s", &self.scan_interval, |time| time.as_secs().to_string()),
+            entry("context.window_tokens", &self.window_tokens, ToString::to_string),
+            entry("context.auto_compact_percent", &self.auto_compact_percent, ToString::to_string),
             entry("server.connections_max", &self.connections_max, ToString::to_string),
             entry("server.write_timeout_ms", &self.write_timeout, ms),
             entry("server.drain_ms", &self.drain, ms),
@@ -252,6 +260,11 @@ struct Number {
 
 const SCAN_INTERVAL_S: Number =
     Number { key: "ingest.scan_interval_s", default: 60, min: 1, max: 86_400 };
+const WINDOW_TOKENS: Number =
+    Number { key: "context.window_tokens", default: 0, min: 0, max: 100_000_000 };
+/// The default is where agents compact by themselves; more than the effective window cannot be reached.
+const AUTO_COMPACT_PERCENT: Number =
+    Number { key: "context.auto_compact_percent", default: 90, min: 0, max: 95 };
 const CONNECTIONS: Number =
     Number { key: "server.connections_max", default: CONNECTIONS_MAX as u64, min: 1, max: 65_536 };
 const WRITE_TIMEOUT_MS: Number =

@@ -25,6 +25,7 @@ const CORE: &[Floor] = &[
     floor_of_peers(&["digest", "text", "tokens", "limits", "redact"]),
     floor_of_peers(&["thread", "item"]),
     floor(&["rollout"]),
+    floor(&["context"]),
     floor(&["checkpoint"]),
     floor(&["fold"]),
     floor(&["compaction"]),

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
+use crate::item::breakdown::{Breakdown, ContextKind};
 use crate::limits;
 use crate::rollout::Replacement;
 
@@ -18,13 +19,15 @@ const VOIDS: usize = 64;
 /// The model-visible history in numbers.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Visible {
-    tokens: u64,
+    tokens: Breakdown,
+    /// Line and size of the largest item since the last compaction.
+    largest: Option<(u64, u64)>,
     /// Tokens of all requests so far.
     user_tokens: u64,
     /// First line that is still visible: the last compaction, or the beginning.
     from: u64,
     /// Line and size at the start of each of the last turns since the last compaction.
-    turns: VecDeque<(u64, u64)>,
+    turns: VecDeque<(u64, Breakdown)>,
     /// Spans of lines taken back since then: first, and first after.
     voids: VecDeque<(u64, u64)>,
 }
@@ -32,7 +35,17 @@ pub struct Visible {
 impl Visible {
     /// Estimated tokens.
     pub fn tokens(&self) -> u64 {
-        self.tokens
+        self.tokens.total()
+    }
+
+    /// The same, by what they are spent on.
+    pub fn breakdown(&self) -> &Breakdown {
+        &self.tokens
+    }
+
+    /// Line and size of the largest item since the last compaction.
+    pub fn largest(&self) -> Option<(u64, u64)> {
+        self.largest
     }
 
     /// First visible line.
@@ -45,8 +58,13 @@ impl Visible {
         seq >= self.from && !self.voids.iter().any(|(first, after)| (*first..*after).contains(&seq))
     }
 
-    pub(super) fn add(&mut self, tokens: u64) {
-        self.tokens = self.tokens.saturating_add(tokens);
+    /// Adds the item at line `seq`.
+    pub(super) fn add(&mut self, seq: u64, tokens: &Breakdown) {
+        self.tokens.add(tokens);
+        let size = tokens.total();
+        if self.largest.is_none_or(|(_, largest)| size > largest) {
+            self.largest = Some((seq, size));
+        }
     }
 
     /// A request of `tokens` at line `seq` begins a turn; it is added with the other items.
@@ -64,6 +82,8 @@ impl Visible {
         for _ in 0..turns {
             let Some((first, before)) = self.turns.pop_back() else { break };
             self.tokens = before;
+            // One that was smaller and stays is no longer known: better none than a wrong one.
+            self.largest = self.largest.filter(|(largest, _)| *largest < first);
             match self.voids.back_mut() {
                 Some(last) if last.0 > first => *last = (first, seq),
                 _ => self.voids.push_back((first, seq)),
@@ -83,8 +103,14 @@ impl Visible {
     ) {
         self.tokens = match replacement {
             Some(replacement) => replacement.tokens,
-            None => self.user_tokens.min(KEPT_USER_TOKENS).saturating_add(summary_tokens),
+            None => {
+                let user_tokens = self.user_tokens.min(KEPT_USER_TOKENS);
+                let mut tokens = Breakdown::of(ContextKind::User, user_tokens);
+                tokens.add(&Breakdown::of(ContextKind::Summary, summary_tokens));
+                tokens
+            }
         };
+        self.largest = None;
         self.from = seq;
         self.turns.clear();
         self.voids.clear();
@@ -97,12 +123,13 @@ mod tests {
 
     #[test]
     fn sizes_follow_turns_compactions_and_rollbacks() {
+        let user = |tokens| Breakdown::of(ContextKind::User, tokens);
         let mut visible = Visible::default();
-        visible.add(100);
+        visible.add(1, &user(100));
         visible.begin_turn(5, 10);
-        visible.add(510);
+        visible.add(6, &user(510));
         visible.begin_turn(8, 10);
-        visible.add(10);
+        visible.add(8, &user(10));
         visible.roll_back(9, 2);
         assert_eq!(visible.tokens(), 100);
         assert_eq!(
@@ -111,9 +138,9 @@ mod tests {
         );
         visible.compact(20, None, 50);
         assert_eq!((visible.tokens(), visible.from()), (70, 20));
-        visible.compact(30, Some(Replacement { items: 3, tokens: 33 }), 50);
+        visible.compact(30, Some(Replacement { items: 3, tokens: user(33) }), 50);
         visible.begin_turn(31, 5);
-        visible.add(5);
+        visible.add(31, &user(5));
         visible.roll_back(32, 9);
         assert_eq!(visible.tokens(), 33);
         assert!(visible.holds(30) && !visible.holds(31));

@@ -16,7 +16,7 @@ use serde_json::value::RawValue;
 
 use super::{Body, Entry, scan};
 
-pub use item::estimate;
+pub use item::{breakdown, estimate, parse};
 
 /// Objects read from one line: a torn write can leave two, more is noise.
 const OBJECTS_MAX: usize = 8;

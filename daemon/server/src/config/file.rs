@@ -25,6 +25,8 @@ pub struct File {
     pub claude: Source,
     /// Reading transcripts.
     pub ingest: Ingest,
+    /// Context windows.
+    pub context: Context,
     /// The socket server.
     pub server: Server,
 }
@@ -43,6 +45,16 @@ pub struct Source {
 pub struct Ingest {
     /// Seconds between two full looks at every source; file events are only hints. 1 to 86400.
     pub scan_interval_s: Option<u64>,
+}
+
+/// `[context]`.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Context {
+    /// Tokens of every model's window; 0: as its transcript or name tells. 0 to 100000000.
+    pub window_tokens: Option<u64>,
+    /// Parts of a hundred of a window at which its thread should be compacted, 0 for never. 0 to 95.
+    pub auto_compact_percent: Option<u64>,
 }
 
 /// `[server]`.
@@ -70,6 +82,9 @@ pub const KEYS: &[&str] = &[
     "claude.home",
     "ingest",
     "ingest.scan_interval_s",
+    "context",
+    "context.window_tokens",
+    "context.auto_compact_percent",
     "server",
     "server.connections_max",
     "server.write_timeout_ms",

@@ -1,0 +1,66 @@
+//! The context manager: estimating a history of a million tokens, and the tokenizer against its bare crate.
+//!
+//! Measured in this process, which is built as `cargo xtask` is: the core in release, no daemon between.
+
+use std::fs;
+
+use anyhow::Context as _;
+use longhaul_core::context::estimate;
+use longhaul_core::context::tokenizer::Tokenizer;
+use serde_json::Value;
+
+use super::report::{Report, Times};
+use super::synth::{self, Length};
+use crate::stopwatch::Stopwatch;
+
+const TOKENS: u64 = 1_000_000;
+/// Rounds of an estimate, which takes a few milliseconds.
+const ROUNDS_MAX: usize = 100;
+
+pub(super) fn measure(rounds: usize, report: &mut Report) -> anyhow::Result<()> {
+    let home = tempfile::tempdir()?;
+    let path = synth::write(home.path(), 7, Length::Tokens(TOKENS))?;
+    let items = items(&fs::read_to_string(path)?);
+    let mut times = Vec::new();
+    let mut tokens = 0;
+    for _ in 0..rounds.min(ROUNDS_MAX) {
+        let watch = Stopwatch::start();
+        tokens = estimate::of_items(items.iter().map(String::as_str)).total();
+        times.push(watch.elapsed());
+    }
+    let label = format!("estimate of a history of {tokens} tokens, {} items", items.len());
+    report.add(label, Times::of(times).show(), "<= 50 ms with normalising");
+    let text: String = items.iter().filter_map(|item| words(item)).collect();
+    let bare = tiktoken::get_encoding("o200k_base").context("the vocabulary is built in")?;
+    // The vocabulary is unpacked at the first use.
+    let watch = Stopwatch::start();
+    let first = Tokenizer::O200k.count("once");
+    report.add("tokenizer, first use", format!("{:.0} ms", watch.seconds() * 1e3), "");
+    let speed = |count: &dyn Fn() -> u64| {
+        let watch = Stopwatch::start();
+        let counted = count();
+        (text.len() as f64 / 1e6 / watch.seconds(), counted)
+    };
+    let (ours, counted) = speed(&|| Tokenizer::O200k.count(&text));
+    let (theirs, expected) = speed(&|| bare.count(&text) as u64);
+    anyhow::ensure!(first > 0 && counted == expected, "{counted} tokens are not {expected}");
+    let value = format!("{ours:.1} MB/s, its bare crate {theirs:.1} MB/s");
+    report.add("tokenizer o200k on the words of the same", value, "as the bare crate");
+    Ok(())
+}
+
+/// The items of a transcript, as they stand there.
+fn items(transcript: &str) -> Vec<String> {
+    let item = |line: &str| {
+        let mut line: Value = serde_json::from_str(line).ok()?;
+        (line["type"] == "response_item").then(|| line["payload"].take().to_string())
+    };
+    transcript.lines().filter_map(item).collect()
+}
+
+/// What an item says, decoded.
+fn words(item: &str) -> Option<String> {
+    let item: Value = serde_json::from_str(item).ok()?;
+    let places = ["/output", "/arguments", "/input", "/content/0/text"];
+    places.into_iter().find_map(|place| item.pointer(place)?.as_str().map(str::to_owned))
+}

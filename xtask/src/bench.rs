@@ -32,12 +32,21 @@ pub(crate) struct Options {
     /// Ingest a transcript of 2 GiB, too, and report the memory it takes
     #[arg(long)]
     big: bool,
+    /// Measure the context manager alone, in this process: needs cargo run --release -p xtask
+    #[arg(long)]
+    context: bool,
     /// Measure an already built daemon
     #[arg(long, value_name = "LONGHAULD")]
     daemon: Option<PathBuf>,
 }
 
 pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
+    if options.context {
+        let mut report = Report::default();
+        context::measure(options.rounds, &mut report)?;
+        report.print();
+        return Ok(());
+    }
     let longhauld = match &options.daemon {
         Some(path) => path.clone(),
         None => place::build_release()?.longhauld,

@@ -1,6 +1,7 @@
 //! The context manager: estimating a history of a million tokens, and the tokenizer against its bare crate.
 //!
-//! Measured in this process, which is built as `cargo xtask` is: the core in release, no daemon between.
+//! Measured in this process, with no daemon between. `cargo xtask` itself is a debug build, in which the core
+//! is too slow to be worth a figure: `cargo run --release -p xtask -- bench --context` measures.
 
 use std::fs;
 
@@ -18,6 +19,11 @@ const TOKENS: u64 = 1_000_000;
 const ROUNDS_MAX: usize = 100;
 
 pub(super) fn measure(rounds: usize, report: &mut Report) -> anyhow::Result<()> {
+    if cfg!(debug_assertions) {
+        let command = "cargo run --release -p xtask -- bench --context";
+        report.add("context manager", format!("not in a debug build: {command}"), "");
+        return Ok(());
+    }
     let home = tempfile::tempdir()?;
     let path = synth::write(home.path(), 7, Length::Tokens(TOKENS))?;
     let items = items(&fs::read_to_string(path)?);

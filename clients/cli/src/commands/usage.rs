@@ -136,12 +136,18 @@ fn by(source: &str) -> &str {
     }
 }
 
-/// The largest first; what the provider counted beyond the items last.
+/// The largest first; what the provider counted beyond the items last. Where it counted fewer, the
+/// estimates are brought down to its count, so that the bar is as long as the window is full.
 fn shares(result: &UsageResult) -> Vec<Share> {
+    let (used, estimated) = (result.tokens.used, result.tokens.estimated.max(1));
+    let scaled = |tokens: u64| {
+        let scaled = u128::from(tokens) * u128::from(used.min(estimated)) / u128::from(estimated);
+        u64::try_from(scaled).unwrap_or(tokens)
+    };
     let mut shares: Vec<Share> = result
         .by_kind
         .iter()
-        .map(|(kind, tokens)| Share { name: kind.replace('_', " "), tokens: *tokens })
+        .map(|(kind, tokens)| Share { name: kind.replace('_', " "), tokens: scaled(*tokens) })
         .collect();
     shares.sort_by_key(|share| std::cmp::Reverse(share.tokens));
     let beyond = result.tokens.used.saturating_sub(result.tokens.estimated);

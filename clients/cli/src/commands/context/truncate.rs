@@ -14,7 +14,7 @@ use crate::style::Style;
 /// Cut the middle out of a text, with a marker that says how much
 #[derive(Debug, Args)]
 #[command(
-    group = ArgGroup::new("policy").required(true),
+    group = ArgGroup::new("budget").required(true),
     after_help = "\
 Examples:
   cargo test 2>&1 | longhaul context truncate --tokens 2000
@@ -25,16 +25,16 @@ pub(crate) struct TruncateArgs {
     /// The file; standard input where none is named
     file: Option<PathBuf>,
     /// Keep so many tokens of four bytes
-    #[arg(long, value_name = "N", group = "policy")]
+    #[arg(long, value_name = "N", group = "budget")]
     tokens: Option<u64>,
     /// Keep so many bytes
-    #[arg(long, value_name = "N", group = "policy")]
+    #[arg(long, value_name = "N", group = "budget")]
     bytes: Option<u64>,
     /// Keep so many lines
-    #[arg(long, value_name = "N", group = "policy")]
+    #[arg(long, value_name = "N", group = "budget")]
     lines: Option<u64>,
     /// Keep what a named policy allows: tool_output or model_format
-    #[arg(long, value_name = "NAME", group = "policy")]
+    #[arg(long, value_name = "NAME", group = "budget")]
     policy: Option<String>,
 }
 

@@ -63,7 +63,7 @@ mod tests {
         assert_eq!(shown(&[50, 20], None), "[██████████▓▓▓▓······]\n");
         assert_eq!(shown(&[], None), "[····················]\n");
         assert_eq!(shown(&[70, 90], None), "[██████████████▓▓▓▓▓▓]\n", "over the window");
-        assert_eq!(shown(&[5], Some(90)), "[█···················]\n   compacts at 90 ^\n");
+        assert_eq!(shown(&[5], Some(90)), "[█···················]\n    compacts at 90 ^\n");
         assert_eq!(shown(&[5], Some(10)), "[█···················]\n   ^ compacts at 10\n");
     }
 }

@@ -29,7 +29,8 @@ pub struct TruncateParams {
     pub items: Option<Vec<Value>>,
     /// How much may stay.
     pub policy: TruncatePolicy,
-    /// Puts the number of lines before a text that was cut, as outputs of commands have it.
+    /// Puts the number of lines before a text that was cut, as outputs of commands have it; an output
+    /// of several parts becomes one text, its images behind it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub formatted: Option<bool>,
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::truncate::{Policy, merge_parts, truncate, truncate_parts};
+use super::truncate::{Policy, merge_parts, truncate, truncate_formatted, truncate_parts};
 
 /// Tokens of a tool's output where neither model nor user says otherwise.
 ///
@@ -49,9 +49,19 @@ pub fn at_record(policy: Policy) -> Policy {
     }
 }
 
+/// How an output that is over its budget looks after the cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// Cut where it stands, part by part.
+    Plain,
+    /// As commands and tool servers are shown: one text that begins with its number of lines, images
+    /// behind it ([`merge_parts`]).
+    Formatted,
+}
+
 /// Cuts an item as it is recorded: outputs of functions and custom tools; messages, arguments of calls
 /// and what a search of tools found stay whole. Gives back what was removed, 0 for an item left alone.
-pub fn record(item: &mut Value, policy: Policy) -> u64 {
+pub fn record(item: &mut Value, policy: Policy, form: Form) -> u64 {
     let is_output = matches!(
         item.get("type").and_then(Value::as_str),
         Some("function_call_output" | "custom_tool_call_output")
@@ -61,28 +71,27 @@ pub fn record(item: &mut Value, policy: Policy) -> u64 {
     }
     let policy = at_record(policy);
     match item.get_mut("output") {
-        Some(Value::String(text)) => {
-            let cut = truncate(text, policy);
-            *text = cut.text;
-            cut.removed
-        }
-        Some(Value::Array(parts)) => truncate_parts(parts, policy),
+        Some(Value::String(text)) => shorten(text, policy, form),
+        Some(Value::Array(parts)) => match form {
+            Form::Plain => truncate_parts(parts, policy),
+            Form::Formatted => merge_parts(parts, policy),
+        },
         // Early versions wrapped the text.
         Some(Value::Object(wrapped)) => match wrapped.get_mut("content") {
-            Some(Value::String(text)) => {
-                let cut = truncate(text, policy);
-                *text = cut.text;
-                cut.removed
-            }
+            Some(Value::String(text)) => shorten(text, policy, form),
             _ => 0,
         },
         _ => 0,
     }
 }
 
-/// Cuts the content of a tool server's answer as one text; see [`merge_parts`].
-pub fn record_merged(parts: &mut Vec<Value>, policy: Policy) -> Option<u64> {
-    merge_parts(parts, policy)
+fn shorten(text: &mut String, policy: Policy, form: Form) -> u64 {
+    let cut = match form {
+        Form::Plain => truncate(text, policy),
+        Form::Formatted => truncate_formatted(text, policy),
+    };
+    *text = cut.text;
+    cut.removed
 }
 
 #[cfg(test)]
@@ -109,11 +118,11 @@ mod tests {
         assert_eq!(at_record(Policy::Tokens(10_000)), Policy::Tokens(12_000));
         assert_eq!(at_record(Policy::Bytes(7)), Policy::Bytes(9));
         let policy = named("tool_output").unwrap();
-        let by_the_tool = super::super::truncate::truncate_formatted(&"x".repeat(60_000), policy);
+        let by_the_tool = truncate_formatted(&"x".repeat(60_000), policy);
         let text = format!("Exit code: 0\nWall time: 1 seconds\nOutput:\n{}", by_the_tool.text);
         let mut item = json!({ "type": "function_call_output", "call_id": "c", "output": text });
         let before = item.clone();
-        assert_eq!((record(&mut item, policy), item), (0, before));
+        assert_eq!((record(&mut item, policy, Form::Plain), item), (0, before));
     }
 
     #[test]
@@ -126,11 +135,11 @@ mod tests {
             json!({ "type": "tool_search_output", "call_id": "c", "output": long }),
         ] {
             let before = item.clone();
-            assert_eq!((record(&mut item, policy), item), (0, before));
+            assert_eq!((record(&mut item, policy, Form::Plain), item), (0, before));
         }
         for kind in ["function_call_output", "custom_tool_call_output"] {
             let mut item = json!({ "type": kind, "call_id": "c", "output": long });
-            assert_eq!(record(&mut item, policy), 188, "{kind}");
+            assert_eq!(record(&mut item, policy, Form::Plain), 188, "{kind}");
             assert!(item["output"].as_str().unwrap().contains("…188 chars truncated…"));
         }
     }
@@ -141,6 +150,18 @@ mod tests {
         let mut item =
             json!({ "type": "function_call_output", "call_id": "c", "output": [image, image] });
         let before = item.clone();
-        assert_eq!((record(&mut item, Policy::Tokens(1)), item), (0, before));
+        for form in [Form::Plain, Form::Formatted] {
+            assert_eq!((record(&mut item, Policy::Tokens(1), form), &item), (0, &before));
+        }
+    }
+
+    #[test]
+    fn a_formatted_output_is_one_text_that_begins_with_its_lines() {
+        let text = |words: &str| json!({ "type": "input_text", "text": words });
+        let content = json!([text("0123456789"), text("abcdefghij")]);
+        let mut item = json!({ "type": "function_call_output", "call_id": "c", "output": content });
+        assert_eq!(record(&mut item, Policy::Bytes(5), Form::Formatted), 15);
+        let expected = "Total output lines: 2\n\n012…15 chars truncated…hij";
+        assert_eq!(item["output"], json!([text(expected)]));
     }
 }

@@ -188,8 +188,8 @@ pub fn truncate_parts(parts: &mut Vec<Value>, policy: Policy) -> u64 {
 }
 
 /// Cuts an array of content parts as one text: when all texts together are over the budget, one cut and
-/// formatted text takes their place, the images behind it. The tokens of the whole text, if it was cut.
-pub fn merge_parts(parts: &mut Vec<Value>, policy: Policy) -> Option<u64> {
+/// formatted text takes their place, the images behind it. Gives back what was removed.
+pub fn merge_parts(parts: &mut Vec<Value>, policy: Policy) -> u64 {
     let mut joined = String::new();
     for words in parts.iter().filter_map(|part| part.get("text")?.as_str()) {
         if !joined.is_empty() {
@@ -199,11 +199,11 @@ pub fn merge_parts(parts: &mut Vec<Value>, policy: Policy) -> Option<u64> {
     }
     let cut = truncate_formatted(&joined, policy);
     if cut.removed == 0 {
-        return None;
+        return 0;
     }
     parts.retain(|part| part.get("text").is_none());
     parts.insert(0, serde_json::json!({ "type": "input_text", "text": cut.text }));
-    Some(tokens::of_text(&joined))
+    cut.removed
 }
 
 fn size(text: &str, unit: Unit) -> u64 {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use longhaul_core::context::budget::Form;
 use longhaul_core::context::diff::{self, OptIn};
 use longhaul_core::context::tokenizer::Tokenizer;
 use longhaul_core::context::truncate::{Policy, truncate, truncate_formatted};
@@ -81,9 +82,9 @@ fn cut(_: &Services, _: &CallContext, params: TruncateParams) -> Result<Truncate
             let unit = cut.unit.name().to_owned();
             Ok(TruncateResult { text: Some(cut.text), items: None, removed: cut.removed, unit })
         }
-        (None, Some(_)) if is_formatted => Err(Failure::invalid("formatted", "for a text only")),
         (None, Some(mut items)) => {
-            let removed = items.iter_mut().map(|item| budget::record(item, policy)).sum();
+            let form = if is_formatted { Form::Formatted } else { Form::Plain };
+            let removed = items.iter_mut().map(|item| budget::record(item, policy, form)).sum();
             let unit = policy.unit().name().to_owned();
             Ok(TruncateResult { text: None, items: Some(items), removed, unit })
         }

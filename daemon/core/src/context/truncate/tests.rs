@@ -73,10 +73,10 @@ fn merged_parts_are_one_text_before_the_images() {
     let image = json!({ "type": "input_image", "image_url": "data:image/png;base64,AAAA" });
     let text = |words: &str| json!({ "type": "input_text", "text": words });
     let mut small = vec![text("a"), image.clone()];
-    assert_eq!(merge_parts(&mut small, Policy::Tokens(10)), None);
+    assert_eq!(merge_parts(&mut small, Policy::Tokens(10)), 0);
     assert_eq!(small, [text("a"), image.clone()]);
     let mut large = vec![text(""), image.clone(), text("0123456789"), text("abcdefghij")];
-    assert_eq!(merge_parts(&mut large, Policy::Bytes(6)), Some(6));
+    assert_eq!(merge_parts(&mut large, Policy::Bytes(6)), 15);
     let expected = "Total output lines: 2\n\n012…15 chars truncated…hij";
     assert_eq!(large, [text(expected), image]);
 }

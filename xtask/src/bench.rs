@@ -42,8 +42,9 @@ pub(crate) struct Options {
 
 pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
     if options.context {
+        let corpus = corpus::find(options.corpus.as_deref())?;
         let mut report = Report::default();
-        context::measure(options.rounds, &mut report)?;
+        context::measure(&corpus, options.rounds, &mut report)?;
         report.print();
         return Ok(());
     }
@@ -59,7 +60,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
     idle::measure(&longhauld, &corpus, &mut report)?;
     round_trip::measure(&longhauld, &corpus, options.rounds, &mut report)?;
     compaction::measure(&longhauld, &corpus, options.rounds, &mut report)?;
-    context::measure(options.rounds, &mut report)?;
+    context::measure(&corpus, options.rounds, &mut report)?;
     ingest::measure_corpus(&longhauld, &corpus, &mut report)?;
     ingest::measure_written(&longhauld, options.ingest_mib, &mut report)?;
     if options.big {

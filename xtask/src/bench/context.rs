@@ -10,6 +10,7 @@ use longhaul_core::context::estimate;
 use longhaul_core::context::tokenizer::Tokenizer;
 use serde_json::Value;
 
+use super::corpus::Corpus;
 use super::report::{Report, Times};
 use super::synth::{self, Length};
 use crate::stopwatch::Stopwatch;
@@ -18,7 +19,10 @@ const TOKENS: u64 = 1_000_000;
 /// Rounds of an estimate, which takes a few milliseconds.
 const ROUNDS_MAX: usize = 100;
 
-pub(super) fn measure(rounds: usize, report: &mut Report) -> anyhow::Result<()> {
+/// Bytes of words counted by the tokenizers.
+const WORDS_BYTES: usize = 8 << 20;
+
+pub(super) fn measure(corpus: &Corpus, rounds: usize, report: &mut Report) -> anyhow::Result<()> {
     if cfg!(debug_assertions) {
         let command = "cargo run --release -p xtask -- bench --context";
         report.add("context manager", format!("not in a debug build: {command}"), "");
@@ -36,12 +40,25 @@ pub(super) fn measure(rounds: usize, report: &mut Report) -> anyhow::Result<()> 
     }
     let label = format!("estimate of a history of {tokens} tokens, {} items", items.len());
     report.add(label, Times::of(times).show(), "<= 50 ms with normalising");
-    let text: String = items.iter().filter_map(|item| words(item)).collect();
-    let bare = tiktoken::get_encoding("o200k_base").context("the vocabulary is built in")?;
+    measure_tokenizer(corpus, report)
+}
+
+fn measure_tokenizer(corpus: &Corpus, report: &mut Report) -> anyhow::Result<()> {
+    let mut text = String::new();
+    for file in &corpus.files {
+        if text.len() >= WORDS_BYTES {
+            break;
+        }
+        let transcript = fs::read(file).unwrap_or_default();
+        let items = items(&String::from_utf8_lossy(&transcript));
+        text.extend(items.iter().filter_map(|item| words(item)));
+    }
+    text.truncate(text.floor_char_boundary(WORDS_BYTES));
     // The vocabulary is unpacked at the first use.
     let watch = Stopwatch::start();
     let first = Tokenizer::O200k.count("once");
     report.add("tokenizer, first use", format!("{:.0} ms", watch.seconds() * 1e3), "");
+    let bare = tiktoken::get_encoding("o200k_base").context("the vocabulary is built in")?;
     let speed = |count: &dyn Fn() -> u64| {
         let watch = Stopwatch::start();
         let counted = count();
@@ -49,9 +66,12 @@ pub(super) fn measure(rounds: usize, report: &mut Report) -> anyhow::Result<()> 
     };
     let (ours, counted) = speed(&|| Tokenizer::O200k.count(&text));
     let (theirs, expected) = speed(&|| bare.count(&text) as u64);
-    anyhow::ensure!(first > 0 && counted == expected, "{counted} tokens are not {expected}");
+    anyhow::ensure!(first > 0, "the tokenizer counts nothing");
+    // Runs without a space are cut in pieces, each of which may add one.
+    anyhow::ensure!(counted.abs_diff(expected) < 1_000, "{counted} tokens are not {expected}");
     let value = format!("{ours:.1} MB/s, its bare crate {theirs:.1} MB/s");
-    report.add("tokenizer o200k on the words of the same", value, "as the bare crate");
+    let label = format!("tokenizer o200k on {} bytes of the corpus's words", text.len());
+    report.add(label, value, "as the bare crate");
     Ok(())
 }
 

@@ -1,7 +1,7 @@
 //! Real tokenizers, for those who ask for exact counts.
 //!
-//! A vocabulary is unpacked at its first use and stays for the life of the process (about 15 MB each);
-//! who never asks never pays. Counting is a matter of seconds for megabytes: call it from a thread that
+//! A vocabulary is unpacked at its first use and stays for the life of the process (at most 26 MB in
+//! all); who never asks never pays. Counting is a matter of seconds for megabytes: call it from a thread that
 //! may be busy.
 
 use tiktoken::CoreBpe;

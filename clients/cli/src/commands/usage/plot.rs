@@ -40,7 +40,11 @@ pub(super) fn render(course: &Course, window: &Window, columns: usize, style: &S
                 if here == 0 && is_limit { '┄' } else { block }
             })
             .collect();
-        text += &format!("{}{}\n", style.dim(&format!("{label:>6} ")), line.trim_end());
+        let line = line.trim_end();
+        text += &match label.is_empty() && line.is_empty() {
+            true => "\n".to_owned(),
+            false => format!("{}{line}\n", style.dim(&format!("{label:>6} "))),
+        };
     }
     text + &style.dim(&axis(course, width))
 }

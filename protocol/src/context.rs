@@ -1,4 +1,4 @@
-//! `context/*`: the context manager, stateless on what is sent.
+//! `context/*`: the context manager, on what is sent or on a thread.
 
 use std::collections::BTreeMap;
 
@@ -8,9 +8,20 @@ use serde_json::Value;
 
 use crate::Method;
 
+mod diff;
 mod normalize;
+mod truncate;
+mod usage;
 
+pub use diff::{
+    CollaborationMode, Diff, DiffParams, DiffResult, Environment, Model, Network, OptIn,
+    Permissions, Personality, Place, Settings,
+};
 pub use normalize::{Change, Normalize, NormalizeParams, NormalizeResult};
+pub use truncate::{Truncate, TruncateMode, TruncateParams, TruncatePolicy, TruncateResult};
+pub use usage::{
+    Course, CoursePoint, CourseStep, Usage, UsageParams, UsageResult, UsageTokens, Window,
+};
 
 /// `context/estimate`: what items or a text would cost in a context window.
 #[derive(Debug, Clone, Copy)]
@@ -33,17 +44,23 @@ pub struct EstimateParams {
     /// A text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
+    /// Counts with a real tokenizer, `o200k` or `cl100k`, instead of by size.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokenizer: Option<String>,
 }
 
 /// The estimate.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "ContextEstimateResult")]
 pub struct EstimateResult {
-    /// Tokens: model-visible bytes ÷ 4, rounded up.
+    /// Tokens: by a tokenizer if one was named, else model-visible bytes ÷ 4, rounded up.
     pub tokens: u64,
     /// The bytes it was made from.
     pub bytes: u64,
-    /// Tokens by kind of item; only with `items`.
+    /// Tokens by what they are spent on (`user`, `tool_outputs`, `images` …); only with `items`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by_kind: Option<BTreeMap<String, u64>>,
+    /// The tokenizer that counted; absent for an estimate by size.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokenizer: Option<String>,
 }

@@ -41,8 +41,11 @@ pub const METHODS: &[MethodInfo] = &[
     method("compaction/list", "compaction"),
     method("compaction/run", "compaction"),
     method("compaction/undo", "compaction"),
+    method("context/diff", "context"),
     method("context/estimate", "context"),
     method("context/normalize", "context"),
+    method("context/truncate", "context"),
+    method("context/usage", "context"),
     method("daemon/shutdown", "daemon"),
     method("daemon/status", "daemon"),
     method("event/subscribe", "event"),
@@ -82,8 +85,11 @@ pub fn visit_methods(visitor: &mut impl MethodVisitor) {
     visitor.visit::<compaction::List>();
     visitor.visit::<compaction::Run>();
     visitor.visit::<compaction::Undo>();
+    visitor.visit::<context::Diff>();
     visitor.visit::<context::Estimate>();
     visitor.visit::<context::Normalize>();
+    visitor.visit::<context::Truncate>();
+    visitor.visit::<context::Usage>();
     visitor.visit::<daemon::Shutdown>();
     visitor.visit::<daemon::Status>();
     visitor.visit::<event::Subscribe>();

@@ -4,6 +4,7 @@
 //! machines can be compared. Nothing passes or fails here: a time is not a test.
 
 mod compaction;
+mod context;
 mod corpus;
 mod idle;
 mod ingest;
@@ -31,12 +32,22 @@ pub(crate) struct Options {
     /// Ingest a transcript of 2 GiB, too, and report the memory it takes
     #[arg(long)]
     big: bool,
+    /// Measure the context manager alone, in this process: needs cargo run --release -p xtask
+    #[arg(long)]
+    context: bool,
     /// Measure an already built daemon
     #[arg(long, value_name = "LONGHAULD")]
     daemon: Option<PathBuf>,
 }
 
 pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
+    if options.context {
+        let corpus = corpus::find(options.corpus.as_deref())?;
+        let mut report = Report::default();
+        context::measure(&corpus, options.rounds, &mut report)?;
+        report.print();
+        return Ok(());
+    }
     let longhauld = match &options.daemon {
         Some(path) => path.clone(),
         None => place::build_release()?.longhauld,
@@ -49,6 +60,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
     idle::measure(&longhauld, &corpus, &mut report)?;
     round_trip::measure(&longhauld, &corpus, options.rounds, &mut report)?;
     compaction::measure(&longhauld, &corpus, options.rounds, &mut report)?;
+    context::measure(&corpus, options.rounds, &mut report)?;
     ingest::measure_corpus(&longhauld, &corpus, &mut report)?;
     ingest::measure_written(&longhauld, options.ingest_mib, &mut report)?;
     if options.big {

@@ -9,6 +9,7 @@ mod checkpoint;
 mod compact;
 mod compaction;
 mod completions;
+mod context;
 mod doctor;
 mod down;
 mod eval;
@@ -20,6 +21,7 @@ mod status;
 mod thread;
 mod undo;
 mod up;
+mod usage;
 
 /// What to do.
 #[derive(Debug, Subcommand)]
@@ -30,6 +32,10 @@ pub(crate) enum Command {
     /// List and show threads, the conversations of your agents
     #[command(subcommand)]
     Thread(thread::ThreadCommand),
+    Usage(usage::UsageArgs),
+    /// Count the tokens of a text, or cut its middle out
+    #[command(subcommand)]
+    Context(context::ContextCommand),
     Compact(compact::CompactArgs),
     Expand(expand::ExpandArgs),
     History(history::HistoryArgs),
@@ -52,6 +58,8 @@ pub(crate) async fn run(command: Command, session: &Session) -> Result<(), Failu
         Command::Down(args) => down::run(args, session).await,
         Command::Status(args) => status::run(args, session).await,
         Command::Thread(command) => thread::run(command, session).await,
+        Command::Context(command) => context::run(command, session).await,
+        Command::Usage(args) => usage::run(args, session).await,
         Command::Compact(args) => compact::run(args, session).await,
         Command::Expand(args) => expand::run(args, session).await,
         Command::History(args) => history::run(args, session).await,

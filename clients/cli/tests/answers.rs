@@ -27,6 +27,7 @@ pub(crate) fn script() -> Script {
                 "no such thread",
             )),
         })
+        .result("context/usage", usage())
         .result("compaction/run", run_result())
         .result("compaction/list", json!({ "compactions": [summary()] }))
         .result("compaction/get", {
@@ -86,6 +87,24 @@ fn other() -> Value {
     other["title"] = json!("A title\nof two lines");
     other["updated_at"] = json!(now() - 200_000_000);
     other
+}
+
+fn usage() -> Value {
+    let points: Vec<Value> = (0..60_u64)
+        .map(|n| json!({ "seq": n * 72, "turn": n / 5 + 1, "tokens": 9_000 + n % 20 * 11_000 }))
+        .collect();
+    let steps = [1_440, 2_880].map(|seq| json!({ "seq": seq, "before": 218_000, "after": 9_000 }));
+    json!({
+        "thread_id": THREAD, "seq": 4_321, "model": "gpt-5-codex",
+        "tokens": { "used": 218_000, "estimated": 205_500, "reported": 216_000, "reported_seq": 4_300, "overhead": 9_500 },
+        "by_kind": { "user": 6_100, "assistant": 21_000, "tool_calls": 30_400, "tool_outputs": 131_000, "reasoning": 9_000, "initial_context": 8_000 },
+        "window": {
+            "tokens": 272_000, "source": "transcript", "effective": 258_400, "trigger": 200_000,
+            "trigger_source": "config", "percent_used": 80, "percent_left": 16,
+        },
+        "course": { "turns": 12, "points": points, "compactions": steps },
+        "warnings": [{ "kind": "over_trigger", "message": "218000 tokens are at the compaction limit of 200000", "hint": "compact now, while a summary still fits" }],
+    })
 }
 
 fn run_result() -> Value {

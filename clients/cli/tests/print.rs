@@ -12,6 +12,7 @@ const SHOWN: &[(&str, &[&str])] = &[
     ("down", &["down"]),
     ("thread_list", &["thread", "list"]),
     ("thread_show", &["thread", "show", THREAD]),
+    ("usage", &["usage"]),
     ("compact", &["compact"]),
     ("compact_view_only", &["compact", "--view-only"]),
     ("compaction_list", &["compaction", "list"]),

@@ -1,3 +1,14 @@
-//! The context manager: what a model is shown of a history, as pure functions on items.
+//! The context manager: what a history costs, how it is cut, and what a model must be told anew.
+//!
+//! Pure functions on values. Items are the JSON texts of Responses API items, as transcripts hold them;
+//! bad ones are counted by their bytes and passed on, never an error.
 
+pub mod budget;
+pub mod diff;
+pub mod estimate;
 pub mod normalize;
+pub mod reference;
+pub mod tokenizer;
+pub mod truncate;
+pub mod usage;
+pub mod window;

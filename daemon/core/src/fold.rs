@@ -5,6 +5,7 @@
 //! that never stopped; so a crash costs at most the lines since the last save. Its size is bounded
 //! whatever the transcript.
 
+mod meter;
 mod visible;
 
 use serde::{Deserialize, Serialize};
@@ -13,10 +14,12 @@ use crate::checkpoint::Checkpoint;
 use crate::checkpoint::reduce::{At, Reducer};
 use crate::checkpoint::requests::Outcome;
 use crate::digest::Digest128;
+use crate::item::breakdown::{Breakdown, ContextKind};
 use crate::item::{ItemKind, ItemRow};
-use crate::rollout::{Body, Compacted, Entry, Item, Meta, Role, codex, contextual};
+use crate::rollout::{Body, Compacted, Entry, Item, Meta, Role, codex, contextual, weigh};
 use crate::{limits, redact, text, tokens};
 
+pub use meter::{CompactionPoint, Meter, Point, Report};
 pub use visible::Visible;
 
 pub use crate::checkpoint::files::Touch;
@@ -56,6 +59,7 @@ pub struct Fold {
     next_seq: u64,
     head: ThreadHead,
     visible: Visible,
+    meter: Meter,
     checkpoint: Checkpoint,
     reducer: Reducer,
 }
@@ -69,7 +73,7 @@ struct Version {
 impl Fold {
     /// Version of the saved form. Raised with every change of what is folded or how: saved folds of
     /// other versions are folded anew.
-    pub const VERSION: u32 = 3;
+    pub const VERSION: u32 = 4;
 
     /// The state before the first line.
     pub fn new(source: Source) -> Self {
@@ -78,6 +82,7 @@ impl Fold {
             next_seq: 0,
             head: ThreadHead::new(source),
             visible: Visible::default(),
+            meter: Meter::default(),
             checkpoint: Checkpoint::default(),
             reducer: Reducer::default(),
         }
@@ -129,7 +134,8 @@ impl Fold {
             return None;
         }
         let tokens = tokens::of_bytes(place.bytes);
-        self.visible.add(tokens);
+        self.visible.add(place.line, &Breakdown::of(ContextKind::Other, tokens));
+        self.meter.item(place.line, self.visible.tokens(), false);
         self.head.items += 1;
         self.head.tokens = self.visible.tokens();
         Some(ItemRow {
@@ -157,6 +163,16 @@ impl Fold {
     /// The part of the history that a model sees now.
     pub fn visible(&self) -> &Visible {
         &self.visible
+    }
+
+    /// How full the model's window is, and was.
+    pub fn meter(&self) -> &Meter {
+        &self.meter
+    }
+
+    /// Tokens in the model's window now: what its provider counted, carried on by estimates.
+    pub fn used(&self) -> u64 {
+        self.meter.used(self.visible.tokens())
     }
 
     /// The seq the next line must have.
@@ -206,7 +222,9 @@ impl Fold {
                 self.reducer.roll_back(state, *turns);
                 self.visible.roll_back(place.line, *turns);
                 self.head.tokens = self.visible.tokens();
+                self.meter.rolled_back(place.line, self.head.tokens, *turns);
             }
+            Body::Usage(usage) => self.meter.reported(place.line, *usage),
             Body::TurnComplete => self.reducer.turn_ended(state, Outcome::Answered),
             Body::TurnAborted => self.reducer.turn_ended(state, Outcome::Interrupted),
             Body::FilesChanged { call_id, success, changes } => {
@@ -272,6 +290,7 @@ impl Fold {
                 if begins_turn {
                     row.kind = ItemKind::UserMessage;
                     self.visible.begin_turn(place.line, tokens);
+                    self.meter.begin_turn();
                     if self.head.title.is_none() {
                         self.head.title = state.requests.active().map(|r| title(&r.text));
                     }
@@ -302,10 +321,12 @@ impl Fold {
             Item::Other { text } => row.words = text,
             Item::Invisible => return None,
         }
+        let weight = weigh::weigh(item, tokens);
         match is_context {
-            true => self.visible.add_context(place.line, tokens),
-            false => self.visible.add(tokens),
+            true => self.visible.add_context(place.line, &weight),
+            false => self.visible.add(place.line, &weight),
         }
+        self.meter.item(place.line, self.visible.tokens(), weigh::is_models_own(item));
         Some(row.index(place, tokens))
     }
 
@@ -320,12 +341,14 @@ impl Fold {
             self.checkpoint.notes.pop_back();
         }
         self.reducer.summary(&mut self.checkpoint, &compacted.message);
+        let before = self.used();
         self.visible.compact(
             place.line,
             compacted.replacement,
             tokens::of_text(&compacted.message),
         );
         self.head.tokens = self.visible.tokens();
+        self.meter.compacted(place.line, before, self.head.tokens);
         let row = Row::new(ItemKind::Compaction, &compacted.message);
         row.index(place, tokens::of_bytes(place.bytes))
     }

@@ -3,6 +3,8 @@
 //! Rows are kept in pages of [`PAGE_ITEMS`], one row of the store each: a transcript of ten
 //! thousand items is 160 small writes, and a compaction's receipt needs only the pages' heads.
 
+pub mod breakdown;
+
 use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest128;

@@ -6,10 +6,11 @@
 //! 1. [`digest`], [`text`], [`tokens`], [`limits`], [`redact`]: values, arithmetic, text;
 //! 2. [`thread`], [`item`]: what a thread and an index row are;
 //! 3. [`rollout`]: one transcript line, read into a closed model;
-//! 4. [`checkpoint`]: the structured state of a thread and its view;
-//! 5. [`fold`]: lines in order → checkpoint, totals and index rows;
-//! 6. [`compaction`]: history + checkpoint → replacement history and receipt;
-//!    [`context`]: what a model is shown of a history; [`history`]: which items that history has.
+//! 4. [`context`]: the context manager: estimates, windows, truncation, settings, normalisation;
+//! 5. [`checkpoint`]: the structured state of a thread and its view;
+//! 6. [`fold`]: lines in order → checkpoint, totals and index rows;
+//! 7. [`compaction`]: history + checkpoint → replacement history and receipt; [`history`]: which
+//!    items the history has that a model sees.
 #![forbid(unsafe_code)]
 
 pub mod checkpoint;

@@ -91,3 +91,6 @@ pub const STEP_CHARS: usize = 240;
 
 /// Bytes of a head or meta string (title, branch, model …).
 pub const NAME_BYTES: usize = 200;
+
+/// Compactions whose sizes are kept for the course of a thread, newest last.
+pub const COMPACTION_POINTS: usize = 48;

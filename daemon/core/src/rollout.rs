@@ -12,8 +12,11 @@ pub mod patch;
 mod scan;
 pub mod shell;
 pub mod tool;
+pub mod weigh;
 
 use std::borrow::Cow;
+
+use crate::item::breakdown::Breakdown;
 
 /// What one line says.
 #[derive(Debug)]
@@ -67,6 +70,8 @@ pub enum Body<'a> {
         /// Its exit status, if it ended.
         exit_code: Option<i64>,
     },
+    /// The harness reports what the provider counted.
+    Usage(Usage),
     /// Known, and nothing to keep: counters, duplicates of items, settings echoes.
     Passed,
     /// An object of a kind this version does not know.
@@ -149,6 +154,8 @@ pub struct Images {
     pub count: u64,
     /// Bytes of their base64 text.
     pub bytes: u64,
+    /// Bytes they are counted as instead ([`crate::tokens::image`]).
+    pub cost: u64,
 }
 
 /// Who speaks.
@@ -176,6 +183,16 @@ pub struct Compacted<'a> {
 pub struct Replacement {
     /// Items.
     pub items: u64,
-    /// Estimated tokens.
-    pub tokens: u64,
+    /// Estimated tokens, by what they are spent on.
+    pub tokens: Breakdown,
+}
+
+/// What the provider counted, as the harness reports it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Tokens of the last request and its answer; `None` when the report is the harness's own
+    /// estimate, which is no better than ours.
+    pub total_tokens: Option<u64>,
+    /// Window of the model as the harness states it: the whole one, or its effective part.
+    pub context_window: Option<u64>,
 }

@@ -3,6 +3,8 @@
 //! # Source
 //! Codex counts this way (`facts/codex-compaction.md` §5.2), so budgets agree with the agent's own.
 
+pub mod image;
+
 /// Bytes counted as one token.
 pub const BYTES_PER_TOKEN: u64 = 4;
 

@@ -82,6 +82,10 @@ pub struct Config {
     pub keep_days: Setting<u64>,
     /// Compactions kept of one thread.
     pub keep_per_thread: Setting<u64>,
+    /// Tokens of every model's window; 0: as its transcript or name tells.
+    pub window_tokens: Setting<u64>,
+    /// Parts of a hundred of a window at which its thread should be compacted, 0 for never.
+    pub auto_compact_percent: Setting<u64>,
     /// Connections open at the same time.
     pub connections_max: Setting<usize>,
     /// How long a client may leave an answer unread.
@@ -226,6 +230,8 @@ impl Config {
                 .map(Duration::from_secs),
             keep_days: KEEP_DAYS.of(file.compaction.keep_days)?,
             keep_per_thread: KEEP_PER_THREAD.of(file.compaction.keep_per_thread)?,
+            window_tokens: WINDOW_TOKENS.of(file.context.window_tokens)?,
+            auto_compact_percent: AUTO_COMPACT_PERCENT.of(file.context.auto_compact_percent)?,
             connections_max: CONNECTIONS.of(server.connections_max)?.map(to_count),
             write_timeout: WRITE_TIMEOUT_MS.of(server.write_timeout_ms)?.map(Duration::from_millis),
             drain: DRAIN_MS.of(server.drain_ms)?.map(Duration::from_millis),
@@ -258,6 +264,8 @@ impl Config {
             entry("ingest.scan_interval_s", &self.scan_interval, |time| time.as_secs().to_string()),
             entry("compaction.keep_days", &self.keep_days, ToString::to_string),
             entry("compaction.keep_per_thread", &self.keep_per_thread, ToString::to_string),
+            entry("context.window_tokens", &self.window_tokens, ToString::to_string),
+            entry("context.auto_compact_percent", &self.auto_compact_percent, ToString::to_string),
             entry("server.connections_max", &self.connections_max, ToString::to_string),
             entry("server.write_timeout_ms", &self.write_timeout, ms),
             entry("server.drain_ms", &self.drain, ms),
@@ -283,6 +291,11 @@ const SCAN_INTERVAL_S: Number =
 const KEEP_DAYS: Number = Number { key: "compaction.keep_days", default: 90, min: 1, max: 36_500 };
 const KEEP_PER_THREAD: Number =
     Number { key: "compaction.keep_per_thread", default: 200, min: 1, max: 100_000 };
+const WINDOW_TOKENS: Number =
+    Number { key: "context.window_tokens", default: 0, min: 0, max: 100_000_000 };
+/// The default is where agents compact by themselves; more than the effective window cannot be reached.
+const AUTO_COMPACT_PERCENT: Number =
+    Number { key: "context.auto_compact_percent", default: 90, min: 0, max: 95 };
 const CONNECTIONS: Number =
     Number { key: "server.connections_max", default: CONNECTIONS_MAX as u64, min: 1, max: 65_536 };
 const WRITE_TIMEOUT_MS: Number =

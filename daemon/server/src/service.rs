@@ -5,6 +5,7 @@
 
 pub mod checkpoint;
 pub mod compaction;
+pub mod context;
 mod disk;
 mod error;
 pub mod history;

@@ -4,6 +4,7 @@
 
 mod checkpoint;
 mod compaction;
+mod context;
 mod examples;
 mod history;
 mod ladder;

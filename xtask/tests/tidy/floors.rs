@@ -26,6 +26,7 @@ const CORE: &[Floor] = &[
     floor_of_peers(&["thread", "item"]),
     floor_of_peers(&["job", "model"]),
     floor(&["rollout"]),
+    floor(&["context"]),
     floor(&["checkpoint"]),
     floor(&["fold"]),
     floor(&["compaction", "context", "history"]),

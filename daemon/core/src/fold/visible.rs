@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
+use crate::item::breakdown::{Breakdown, ContextKind};
 use crate::limits;
 use crate::rollout::Replacement;
 
@@ -20,7 +21,7 @@ const VOIDS: usize = 64;
 struct Turn {
     /// First line that goes when the turn is taken back.
     cut: u64,
-    tokens: u64,
+    tokens: Breakdown,
     user_tokens: u64,
     base: Option<u64>,
 }
@@ -32,7 +33,9 @@ struct Turn {
 /// (`facts/codex-compaction.md` §1.12, defects a to c).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Visible {
-    tokens: u64,
+    tokens: Breakdown,
+    /// Line and size of the largest item since the last compaction.
+    largest: Option<(u64, u64)>,
     /// Tokens of all requests so far.
     user_tokens: u64,
     /// Line of the last compaction that holds.
@@ -42,13 +45,23 @@ pub struct Visible {
     /// Spans of lines taken back: first, and first after.
     voids: VecDeque<(u64, u64)>,
     /// First of the context items that stand directly above, and the tokens before it.
-    context: Option<(u64, u64)>,
+    context: Option<(u64, Breakdown)>,
 }
 
 impl Visible {
     /// Estimated tokens.
     pub fn tokens(&self) -> u64 {
-        self.tokens
+        self.tokens.total()
+    }
+
+    /// The same, by what they are spent on.
+    pub fn breakdown(&self) -> &Breakdown {
+        &self.tokens
+    }
+
+    /// Line and size of the largest item since the last compaction.
+    pub fn largest(&self) -> Option<(u64, u64)> {
+        self.largest
     }
 
     /// Line of the compaction that the history begins with; `None` when it begins with the thread.
@@ -71,15 +84,20 @@ impl Visible {
         self.voids.iter().any(|(first, after)| (*first..*after).contains(&seq))
     }
 
-    pub(super) fn add(&mut self, tokens: u64) {
-        self.tokens = self.tokens.saturating_add(tokens);
+    /// Adds the item at line `seq`.
+    pub(super) fn add(&mut self, seq: u64, tokens: &Breakdown) {
+        self.tokens.add(tokens);
+        let size = tokens.total();
+        if self.largest.is_none_or(|(_, largest)| size > largest) {
+            self.largest = Some((seq, size));
+        }
         self.context = None;
     }
 
     /// Context that a harness put in at line `seq`: it goes with the request below it.
-    pub(super) fn add_context(&mut self, seq: u64, tokens: u64) {
+    pub(super) fn add_context(&mut self, seq: u64, tokens: &Breakdown) {
         let run = self.context.unwrap_or((seq, self.tokens));
-        self.add(tokens);
+        self.add(seq, tokens);
         self.context = Some(run);
     }
 
@@ -107,6 +125,8 @@ impl Visible {
             let Some(turn) = self.turns.pop_back() else { break };
             (self.tokens, self.user_tokens, self.base) = (turn.tokens, turn.user_tokens, turn.base);
             self.context = None;
+            // One that was smaller and stays is no longer known: better none than a wrong one.
+            self.largest = self.largest.filter(|(largest, _)| *largest < turn.cut);
             match self.voids.back_mut() {
                 Some(last) if last.0 > turn.cut => *last = (turn.cut, seq),
                 _ => self.voids.push_back((turn.cut, seq)),
@@ -126,10 +146,16 @@ impl Visible {
     ) {
         self.tokens = match replacement {
             Some(replacement) => replacement.tokens,
-            None => self.user_tokens.min(KEPT_USER_TOKENS).saturating_add(summary_tokens),
+            None => {
+                let user_tokens = self.user_tokens.min(KEPT_USER_TOKENS);
+                let mut tokens = Breakdown::of(ContextKind::User, user_tokens);
+                tokens.add(&Breakdown::of(ContextKind::Summary, summary_tokens));
+                tokens
+            }
         };
         self.base = Some(seq);
         self.context = None;
+        self.largest = None;
     }
 }
 
@@ -139,12 +165,13 @@ mod tests {
 
     #[test]
     fn sizes_follow_turns_compactions_and_rollbacks() {
+        let user = |tokens| Breakdown::of(ContextKind::User, tokens);
         let mut visible = Visible::default();
-        visible.add(100);
+        visible.add(1, &user(100));
         visible.begin_turn(5, 10);
-        visible.add(510);
+        visible.add(6, &user(510));
         visible.begin_turn(8, 10);
-        visible.add(10);
+        visible.add(8, &user(10));
         visible.roll_back(9, 2);
         assert_eq!(visible.tokens(), 100);
         assert_eq!(
@@ -153,9 +180,9 @@ mod tests {
         );
         visible.compact(20, None, 50);
         assert_eq!((visible.tokens(), visible.from()), (50, 20), "no request is left");
-        visible.compact(30, Some(Replacement { items: 3, tokens: 33 }), 50);
+        visible.compact(30, Some(Replacement { items: 3, tokens: user(33) }), 50);
         visible.begin_turn(31, 5);
-        visible.add(5);
+        visible.add(31, &user(5));
         visible.roll_back(32, 9);
         assert_eq!(visible.tokens(), 33);
         assert!(visible.holds(30) && !visible.holds(31));
@@ -163,14 +190,15 @@ mod tests {
 
     #[test]
     fn a_rollback_takes_the_compactions_of_its_turns_back() {
+        let user = |tokens| Breakdown::of(ContextKind::User, tokens);
         let mut visible = Visible::default();
-        visible.add_context(1, 50);
+        visible.add_context(1, &user(50));
         visible.begin_turn(2, 10);
-        visible.add(10);
+        visible.add(2, &user(10));
         visible.begin_turn(6, 10);
-        visible.add(10);
-        visible.compact(8, Some(Replacement { items: 1, tokens: 5 }), 0);
-        visible.add(7);
+        visible.add(2, &user(10));
+        visible.compact(8, Some(Replacement { items: 1, tokens: user(5) }), 0);
+        visible.add(2, &user(7));
         assert_eq!((visible.base(), visible.tokens()), (Some(8), 12));
         visible.roll_back(10, 1);
         assert_eq!((visible.base(), visible.tokens()), (None, 60));
@@ -182,13 +210,14 @@ mod tests {
 
     #[test]
     fn a_rollback_takes_the_context_directly_above_the_request() {
+        let user = |tokens| Breakdown::of(ContextKind::User, tokens);
         let mut visible = Visible::default();
         visible.begin_turn(2, 1);
-        visible.add(1);
-        visible.add_context(5, 20);
-        visible.add_context(6, 20);
+        visible.add(2, &user(1));
+        visible.add_context(5, &user(20));
+        visible.add_context(6, &user(20));
         visible.begin_turn(7, 1);
-        visible.add(1);
+        visible.add(2, &user(1));
         visible.roll_back(9, 1);
         assert!(visible.holds(2) && !visible.holds(5) && !visible.holds(6));
         assert_eq!(visible.tokens(), 1);

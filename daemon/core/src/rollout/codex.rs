@@ -18,7 +18,7 @@ use serde_json::value::RawValue;
 use super::{Body, Entry, Item, scan};
 use time::time;
 
-pub use item::estimate;
+pub use item::{breakdown, estimate, parse};
 
 /// Objects read from one line: a torn write can leave two, more is noise.
 const OBJECTS_MAX: usize = 8;

@@ -70,14 +70,11 @@ pub(super) fn is_passed(scanned: &Scanned<'_>, line: &[u8]) -> bool {
 pub(super) fn is_passed_event(kind: &str) -> bool {
     matches!(
         kind,
-        "token_count"
-            | "agent_message"
+        "agent_message"
             | "agent_reasoning"
             | "agent_reasoning_raw_content"
             | "user_message"
             | "context_compacted"
-            | "task_started"
-            | "turn_started"
             | "mcp_tool_call_end"
             | "web_search_end"
             | "view_image_tool_call"
@@ -110,9 +107,9 @@ mod tests {
 
     #[test]
     fn canonical_beginnings_are_read() {
-        let line = br#"{"timestamp":"T","ordinal":12,"type":"event_msg","payload":{"type":"token_count","info":null}}"#;
+        let line = br#"{"timestamp":"T","ordinal":12,"type":"event_msg","payload":{"type":"agent_message","info":null}}"#;
         let scanned = scan(line).unwrap();
-        assert_eq!((scanned.kind, scanned.payload_kind), ("event_msg", "token_count"));
+        assert_eq!((scanned.kind, scanned.payload_kind), ("event_msg", "agent_message"));
         assert!(is_passed(&scanned, line));
         assert!(!is_passed(&scanned, &line[..40]), "a torn line is left to the parser");
     }

@@ -29,6 +29,8 @@ pub struct File {
     pub ingest: Ingest,
     /// What was compacted.
     pub compaction: Compaction,
+    /// Context windows.
+    pub context: Context,
     /// The socket server.
     pub server: Server,
     /// The model that is asked for summaries and memory.
@@ -65,6 +67,16 @@ pub struct Compaction {
     pub keep_per_thread: Option<u64>,
 }
 
+/// `[context]`.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Context {
+    /// Tokens of every model's window; 0: as its transcript or name tells. 0 to 100000000.
+    pub window_tokens: Option<u64>,
+    /// Parts of a hundred of a window at which its thread should be compacted, 0 for never. 0 to 95.
+    pub auto_compact_percent: Option<u64>,
+}
+
 /// `[server]`.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -93,6 +105,9 @@ pub const KEYS: &[&str] = &[
     "compaction",
     "compaction.keep_days",
     "compaction.keep_per_thread",
+    "context",
+    "context.window_tokens",
+    "context.auto_compact_percent",
     "server",
     "server.connections_max",
     "server.write_timeout_ms",

@@ -1,12 +1,19 @@
 //! `context/*`.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use longhaul_core::context::budget::Form;
+use longhaul_core::context::diff::{self, OptIn};
 use longhaul_core::context::normalize::{self, Options};
-use longhaul_core::rollout::codex;
-use longhaul_core::tokens;
+use longhaul_core::context::tokenizer::Tokenizer;
+use longhaul_core::context::truncate::{Policy, truncate, truncate_formatted};
+use longhaul_core::context::{budget, estimate};
+use longhaul_core::item::breakdown::Breakdown;
 use longhaul_protocol::context::{
-    Change, Estimate, EstimateParams, EstimateResult, Normalize, NormalizeParams, NormalizeResult,
+    self as wire, Change, Diff, DiffParams, DiffResult, Estimate, EstimateParams, EstimateResult,
+    Normalize, NormalizeParams, NormalizeResult, Truncate, TruncateMode, TruncateParams,
+    TruncatePolicy, TruncateResult, Usage, UsageParams, UsageResult,
 };
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -15,10 +22,16 @@ use super::error::Failure;
 use super::{Table, TableError};
 use crate::link::CallContext;
 use crate::service::Services;
+use crate::service::context::Question;
+
+mod usage;
 
 pub(super) fn register(table: &mut Table) -> Result<(), TableError> {
     table.on_blocking::<Estimate>(estimate)?;
-    table.on_blocking::<Normalize>(normalize)
+    table.on_blocking::<Normalize>(normalize)?;
+    table.on_blocking::<Truncate>(cut)?;
+    table.on_blocking::<Diff>(compare)?;
+    table.on_async::<Usage, _>(usage)
 }
 
 fn normalize(
@@ -57,23 +70,149 @@ fn estimate(
     _: &CallContext,
     params: EstimateParams,
 ) -> Result<EstimateResult, Failure> {
+    let tokenizer = params.tokenizer.as_deref().map(tokenizer_of).transpose()?;
     match (params.items, params.text) {
         (None, Some(text)) => Ok(EstimateResult {
-            tokens: tokens::of_text(&text),
+            tokens: estimate::of_text(&text, tokenizer),
             bytes: text.len() as u64,
             by_kind: None,
+            tokenizer: params.tokenizer,
         }),
         (Some(items), None) => {
-            let mut by_kind = BTreeMap::new();
-            let mut bytes = 0;
-            for item in &items {
-                let text = item.to_string();
+            let (mut sum, mut bytes) = (Breakdown::default(), 0);
+            // One text at a time: the items are in memory once already.
+            for text in items.iter().map(Value::to_string) {
                 bytes += text.len() as u64;
-                let kind = item.get("type").and_then(Value::as_str).unwrap_or("other").to_owned();
-                *by_kind.entry(kind).or_insert(0) += codex::estimate(&text);
+                sum.add(&match tokenizer {
+                    Some(tokenizer) => estimate::count_items([text.as_str()], tokenizer),
+                    None => estimate::of_items([text.as_str()]),
+                });
             }
-            Ok(EstimateResult { tokens: by_kind.values().sum(), bytes, by_kind: Some(by_kind) })
+            let (tokens, by_kind) = (sum.total(), Some(by_kind(&sum)));
+            Ok(EstimateResult { tokens, bytes, by_kind, tokenizer: params.tokenizer })
         }
         _ => Err(Failure::invalid("text", "give either items or text")),
+    }
+}
+
+fn by_kind(breakdown: &Breakdown) -> BTreeMap<String, u64> {
+    breakdown.entries().map(|(kind, tokens)| (kind.name().to_owned(), tokens)).collect()
+}
+
+fn tokenizer_of(name: &str) -> Result<Tokenizer, Failure> {
+    let expected = || format!("one of {}", Tokenizer::NAMES.join(", "));
+    Tokenizer::of_name(name).ok_or_else(|| Failure::invalid("tokenizer", &expected()))
+}
+
+fn cut(_: &Services, _: &CallContext, params: TruncateParams) -> Result<TruncateResult, Failure> {
+    let policy = policy_of(&params.policy)?;
+    let is_formatted = params.formatted.unwrap_or(false);
+    match (params.text, params.items) {
+        (Some(text), None) => {
+            let cut = if is_formatted {
+                truncate_formatted(&text, policy)
+            } else {
+                truncate(&text, policy)
+            };
+            let unit = cut.unit.name().to_owned();
+            Ok(TruncateResult { text: Some(cut.text), items: None, removed: cut.removed, unit })
+        }
+        (None, Some(mut items)) => {
+            let form = if is_formatted { Form::Formatted } else { Form::Plain };
+            let removed = items.iter_mut().map(|item| budget::record(item, policy, form)).sum();
+            let unit = policy.unit().name().to_owned();
+            Ok(TruncateResult { text: None, items: Some(items), removed, unit })
+        }
+        _ => Err(Failure::invalid("text", "give either text or items")),
+    }
+}
+
+fn policy_of(policy: &TruncatePolicy) -> Result<Policy, Failure> {
+    match (policy.mode, policy.limit, policy.name.as_deref()) {
+        (Some(mode), Some(limit), None) => Ok(match mode {
+            TruncateMode::Tokens => Policy::Tokens(limit),
+            TruncateMode::Bytes => Policy::Bytes(limit),
+            TruncateMode::Lines => Policy::Lines(limit),
+        }),
+        (None, None, Some(name)) => {
+            let expected = || format!("one of {}", budget::NAMES.join(", "));
+            budget::named(name).ok_or_else(|| Failure::invalid("policy.name", &expected()))
+        }
+        _ => Err(Failure::invalid("policy", "give mode and limit, or name")),
+    }
+}
+
+fn compare(_: &Services, _: &CallContext, params: DiffParams) -> Result<DiffResult, Failure> {
+    let also = params.also.unwrap_or_default();
+    let opt_in = OptIn {
+        agents_md: also.contains(&wire::OptIn::AgentsMd),
+        memory: also.contains(&wire::OptIn::Memory),
+    };
+    let reference = params.reference.map(settings);
+    let injection = diff::diff(reference.as_ref(), &settings(params.current), opt_in);
+    let texts: Vec<String> = injection.items.iter().map(Value::to_string).collect();
+    Ok(DiffResult {
+        tokens: estimate::of_items(texts.iter().map(String::as_str)).total(),
+        changed: injection.told.iter().map(|dimension| dimension.name().to_owned()).collect(),
+        full: injection.is_full,
+        items: injection.items,
+    })
+}
+
+async fn usage(
+    services: Arc<Services>,
+    _: CallContext,
+    params: UsageParams,
+) -> Result<UsageResult, Failure> {
+    if params.thread_id.is_none() && params.items.is_none() {
+        return Err(Failure::invalid("thread_id", "give thread_id, items or both"));
+    }
+    if params.thread_id.is_none() && params.as_of.is_some() {
+        return Err(Failure::invalid("as_of", "for a thread only"));
+    }
+    let question = Question {
+        thread_id: params.thread_id,
+        as_of: params.as_of,
+        items: params.items,
+        model: params.model,
+        context_window: params.context_window,
+        auto_compact_limit: params.auto_compact_limit,
+    };
+    Ok(usage::result(services.usage(question).await?))
+}
+
+fn settings(settings: wire::Settings) -> longhaul_core::context::reference::Settings {
+    use longhaul_core::context::reference as core;
+    let place =
+        |place: wire::Place| core::Place { id: place.id, cwd: place.cwd, shell: place.shell };
+    core::Settings {
+        environment: settings.environment.map(|environment| core::Environment {
+            places: environment.places.into_iter().map(place).collect(),
+            current_date: environment.current_date,
+            timezone: environment.timezone,
+            network: environment
+                .network
+                .map(|network| core::Network { allowed: network.allowed, denied: network.denied }),
+        }),
+        permissions: settings.permissions.map(|permissions| core::Permissions {
+            profile: permissions.profile,
+            approval_policy: permissions.approval_policy,
+            instructions: permissions.instructions,
+        }),
+        collaboration_mode: settings.collaboration_mode.map(|mode| core::CollaborationMode {
+            mode: mode.mode,
+            model: mode.model,
+            effort: mode.effort,
+            instructions: mode.instructions,
+        }),
+        personality: settings.personality.map(|personality| core::Personality {
+            name: personality.name,
+            instructions: personality.instructions,
+        }),
+        model: settings
+            .model
+            .map(|model| core::Model { name: model.name, instructions: model.instructions }),
+        agents_md: settings.agents_md,
+        memory: settings.memory,
     }
 }

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::super::patch::{FileOp, Op};
-use super::super::{Body, scan, shell};
+use super::super::{Body, Usage, scan, shell};
 use super::Text;
 
 #[derive(Deserialize)]
@@ -23,6 +23,23 @@ struct Event<'a> {
     exit_code: Option<i64>,
     #[serde(borrow)]
     item: Option<CompletedItem<'a>>,
+    info: Option<TokenInfo>,
+    model_context_window: Option<u64>,
+}
+
+/// What a `token_count` tells.
+#[derive(Deserialize)]
+struct TokenInfo {
+    last_token_usage: Option<TokenUsage>,
+    model_context_window: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct TokenUsage {
+    #[serde(default)]
+    input_tokens: u64,
+    #[serde(default)]
+    total_tokens: u64,
 }
 
 /// The typed item of the paginated generation.
@@ -52,6 +69,10 @@ pub(super) fn read(payload: &str) -> Option<Body<'_>> {
     let event = serde_json::from_str::<Event<'_>>(payload).ok()?;
     let call_id = event.call_id.map(|id| id.0).unwrap_or_default();
     Some(match event.kind.0.as_ref() {
+        "token_count" => Body::Usage(reported(event.info.as_ref())),
+        "task_started" | "turn_started" => {
+            Body::Usage(Usage { total_tokens: None, context_window: event.model_context_window })
+        }
         "thread_rolled_back" => Body::RolledBack { turns: event.num_turns.unwrap_or(0) },
         "task_complete" | "turn_complete" => Body::TurnComplete,
         "turn_aborted" => Body::TurnAborted,
@@ -63,6 +84,16 @@ pub(super) fn read(payload: &str) -> Option<Body<'_>> {
         kind if scan::is_passed_event(kind) => Body::Passed,
         _ => Body::Unknown,
     })
+}
+
+/// A report without input tokens is an estimate of the harness, made after a compaction.
+fn reported(info: Option<&TokenInfo>) -> Usage {
+    let Some(info) = info else { return Usage::default() };
+    let counted = info.last_token_usage.as_ref().filter(|usage| usage.input_tokens > 0);
+    Usage {
+        total_tokens: counted.map(|usage| usage.total_tokens.max(usage.input_tokens)),
+        context_window: info.model_context_window,
+    }
 }
 
 fn completed(item: CompletedItem<'_>) -> Body<'_> {

@@ -7,9 +7,13 @@ use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::super::tool::Call;
-use super::super::{Body, Compacted, Images, Item, Replacement, Role};
+use super::super::{Body, Compacted, Images, Item, Replacement, Role, weigh};
 use super::Text;
-use crate::tokens;
+use crate::item::breakdown::{Breakdown, ContextKind};
+use crate::tokens::{self, image};
+
+/// What stands around an item's id: it is stored, not sent.
+const ID_KEY: &str = r#""id":,"#;
 
 #[derive(Deserialize)]
 struct Wire<'a> {
@@ -35,6 +39,9 @@ struct Wire<'a> {
     action: Option<&'a RawValue>,
     #[serde(borrow)]
     encrypted_content: Option<Text<'a>>,
+    /// The item's own id, which is not sent to the model.
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
 }
 
 /// One part of a message's or an output's content.
@@ -44,6 +51,8 @@ struct Part<'a> {
     text: Option<Text<'a>>,
     #[serde(borrow)]
     image_url: Option<Url<'a>>,
+    #[serde(borrow)]
+    detail: Option<Url<'a>>,
 }
 
 /// An image's address: a string, or the object that chat APIs use, which is left alone.
@@ -108,7 +117,8 @@ pub(super) fn read(payload: &str) -> Option<Body<'_>> {
         "ghost_snapshot" => Item::Invisible,
         _ => return Some(Body::Unknown),
     };
-    let tokens = estimate_parsed(&item, payload.len() as u64);
+    let unsent = wire.id.map_or(0, |id| ID_KEY.len() + id.get().len());
+    let tokens = estimate_parsed(&item, payload.len().saturating_sub(unsent) as u64);
     Some(Body::Item(item, tokens))
 }
 
@@ -117,7 +127,10 @@ pub(super) fn compacted(payload: &str) -> Option<Body<'_>> {
     let wire = serde_json::from_str::<CompactedWire<'_>>(payload).ok()?;
     let replacement = wire.replacement_history.map(|items| Replacement {
         items: items.len() as u64,
-        tokens: items.iter().map(|raw| estimate(raw.get())).sum(),
+        tokens: items.iter().fold(Breakdown::default(), |mut sum, raw| {
+            sum.add(&breakdown(raw.get()));
+            sum
+        }),
     });
     let message = wire.message.map(|m| m.0).unwrap_or_default();
     Some(Body::Compacted(Compacted { message, replacement }))
@@ -131,9 +144,26 @@ pub fn estimate(item: &str) -> u64 {
     }
 }
 
+/// The same, by what they are spent on.
+pub fn breakdown(item: &str) -> Breakdown {
+    match read(item) {
+        Some(Body::Item(item, tokens)) => weigh::weigh(&item, tokens),
+        _ => Breakdown::of(ContextKind::Other, tokens::of_bytes(item.len() as u64)),
+    }
+}
+
+/// Reads one item given as JSON; `None` when it is of no known kind.
+pub fn parse(item: &str) -> Option<Item<'_>> {
+    match read(item) {
+        Some(Body::Item(item, _)) => Some(item),
+        _ => None,
+    }
+}
+
 /// Estimates an item whose JSON has `bytes` bytes (rules of [`crate::tokens`]).
 fn estimate_parsed(item: &Item<'_>, bytes: u64) -> u64 {
     let images = match item {
+        Item::Opaque { encrypted: 0 } => Images::default(),
         Item::Reasoning { encrypted: Some(chars) } | Item::Opaque { encrypted: chars } => {
             return tokens::of_encrypted(*chars);
         }
@@ -141,7 +171,7 @@ fn estimate_parsed(item: &Item<'_>, bytes: u64) -> u64 {
         Item::Message { images, .. } | Item::Output { images, .. } => *images,
         _ => Images::default(),
     };
-    tokens::of_bytes(bytes.saturating_sub(images.bytes) + images.count * tokens::IMAGE_BYTES)
+    tokens::of_bytes(bytes.saturating_sub(images.bytes) + images.cost)
 }
 
 /// Text and images of a message's content or a call's output.
@@ -154,10 +184,13 @@ struct Content<'a> {
 impl<'a> Content<'a> {
     fn push(&mut self, part: Part<'a>) {
         if let Some(url) = part.image_url.and_then(|url| url.0)
-            && let Some((_, base64)) = url.split_once(";base64,")
+            && let Some(payload) = image::payload(&url)
         {
+            let is_original =
+                part.detail.and_then(|detail| detail.0).is_some_and(|detail| detail == "original");
             self.images.count += 1;
-            self.images.bytes += base64.len() as u64;
+            self.images.bytes += payload.len() as u64;
+            self.images.cost += image::cost_bytes(payload, is_original);
         }
         match part.text.map(|text| text.0).filter(|text| !text.is_empty()) {
             None => {}

@@ -1,0 +1,63 @@
+//! `longhaul context truncate`.
+
+use std::path::PathBuf;
+
+use clap::{ArgGroup, Args};
+use longhaul_protocol::context::{
+    Truncate, TruncateMode, TruncateParams, TruncatePolicy, TruncateResult,
+};
+
+use crate::failure::Failure;
+use crate::session::{Page, Session};
+use crate::style::Style;
+
+/// Cut the middle out of a text, with a marker that says how much
+#[derive(Debug, Args)]
+#[command(
+    group = ArgGroup::new("budget").required(true),
+    after_help = "\
+Examples:
+  cargo test 2>&1 | longhaul context truncate --tokens 2000
+  longhaul context truncate --lines 100 build.log
+  longhaul context truncate --policy model_format build.log"
+)]
+pub(crate) struct TruncateArgs {
+    /// The file; standard input where none is named
+    file: Option<PathBuf>,
+    /// Keep so many tokens of four bytes
+    #[arg(long, value_name = "N", group = "budget")]
+    tokens: Option<u64>,
+    /// Keep so many bytes
+    #[arg(long, value_name = "N", group = "budget")]
+    bytes: Option<u64>,
+    /// Keep so many lines
+    #[arg(long, value_name = "N", group = "budget")]
+    lines: Option<u64>,
+    /// Keep what a named policy allows: tool_output or model_format
+    #[arg(long, value_name = "NAME", group = "budget")]
+    policy: Option<String>,
+}
+
+pub(crate) async fn run(args: TruncateArgs, session: &Session) -> Result<(), Failure> {
+    let text = super::read(args.file.as_ref())?;
+    let modes = [
+        (TruncateMode::Tokens, args.tokens),
+        (TruncateMode::Bytes, args.bytes),
+        (TruncateMode::Lines, args.lines),
+    ];
+    let given = modes.into_iter().find_map(|(mode, limit)| Some((mode, limit?)));
+    let policy = TruncatePolicy {
+        mode: given.map(|(mode, _)| mode),
+        limit: given.map(|(_, limit)| limit),
+        name: args.policy,
+    };
+    let params = TruncateParams { text: Some(text), items: None, policy, formatted: None };
+    let client = session.connect().await?;
+    session.print(&client.call::<Truncate>(params).await?)
+}
+
+impl Page for TruncateResult {
+    fn text(&self, _: &Style) -> String {
+        self.text.clone().unwrap_or_default()
+    }
+}

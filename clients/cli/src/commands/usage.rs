@@ -1,0 +1,185 @@
+//! `longhaul usage`: what fills a thread's context window, and how it came to be so full.
+
+use clap::Args;
+use longhaul_protocol::context::{Usage, UsageParams, UsageResult};
+use serde::Serialize;
+
+use crate::failure::Failure;
+use crate::progress::while_waiting;
+use crate::select;
+use crate::session::{Page, Session};
+use crate::style::{Style, count, counted, tokens};
+
+mod bar;
+mod plot;
+
+/// Columns a chart has at most: wider ones are not read better.
+const CHART_COLUMNS_MAX: u16 = 120;
+
+/// Show what fills a thread's context window, and how it grew
+///
+/// What the provider counted is carried on by an estimate of what came since. The window and the limit
+/// at which to compact come from your flags, the daemon's configuration, the transcript or the model's
+/// name; the page says which.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  longhaul usage                           the newest thread of this folder
+  longhaul usage 0199a213
+  longhaul usage --limit 200000            as if it were compacted at 200,000 tokens
+  longhaul usage --json | jq .tokens.used")]
+pub(crate) struct UsageArgs {
+    /// The thread, or the beginning of its id
+    thread: Option<String>,
+    /// Tokens of the model's whole window
+    #[arg(long, value_name = "N")]
+    window: Option<u64>,
+    /// Tokens at which to compact, 0 for never
+    #[arg(long, value_name = "N")]
+    limit: Option<u64>,
+    /// Name of the model
+    #[arg(long, value_name = "NAME")]
+    model: Option<String>,
+    /// As the thread was after the line of this seq
+    #[arg(long, value_name = "SEQ")]
+    as_of: Option<u64>,
+}
+
+pub(crate) async fn run(args: UsageArgs, session: &Session) -> Result<(), Failure> {
+    let client = session.connect().await?;
+    let thread = select::thread(&client, args.thread.as_deref()).await?;
+    if args.as_of.is_none() {
+        select::catch_up(&client, &thread, session).await;
+    }
+    let params = UsageParams {
+        thread_id: Some(thread.thread_id),
+        items: None,
+        model: args.model,
+        context_window: args.window,
+        auto_compact_limit: args.limit,
+        as_of: args.as_of,
+    };
+    let result = while_waiting("reading", client.call::<Usage>(params)).await?;
+    session.print(&UsagePage { result, title: thread.title })
+}
+
+#[derive(Serialize)]
+struct UsagePage {
+    #[serde(flatten)]
+    result: UsageResult,
+    #[serde(skip)]
+    title: Option<String>,
+}
+
+/// One kind of what fills the window.
+struct Share {
+    name: String,
+    tokens: u64,
+}
+
+impl Page for UsagePage {
+    fn text(&self, style: &Style) -> String {
+        let result = &self.result;
+        let columns = usize::from(style.width.min(CHART_COLUMNS_MAX));
+        let title = self.title.as_deref().unwrap_or("(no request yet)");
+        let title = crop(&title.replace(['\n', '\r', '\t'], " "), columns);
+        let shares = shares(result);
+        let mut page = format!("{}\n{}\n", style.bold(&title), style.fields(&fields(result)));
+        page += &bar::render(&shares, &result.window, columns, style);
+        page += "\n";
+        page += &table(&shares, result, style);
+        if let Some(course) = result.course.as_ref().filter(|course| course.points.len() > 1) {
+            page += "\n";
+            page += &plot::render(course, &result.window, columns, style);
+        }
+        for warning in &result.warnings {
+            let hint = warning.hint.as_deref().map(|hint| format!("; {hint}")).unwrap_or_default();
+            page += &style.warn(&format!("\nwarning: {}{hint}\n", warning.message));
+        }
+        page
+    }
+}
+
+fn fields(result: &UsageResult) -> Vec<(&'static str, String)> {
+    let (window, sizes) = (&result.window, &result.tokens);
+    let compacts = match window.trigger {
+        Some(trigger) => format!("at {} ({})", tokens(trigger), by(&window.trigger_source)),
+        None => format!("never ({})", by(&window.trigger_source)),
+    };
+    let counted = match sizes.reported {
+        Some(reported) => format!(
+            "{} by the provider, {} since by estimate",
+            tokens(reported),
+            tokens(sizes.used.saturating_sub(reported))
+        ),
+        None => "by estimate".to_owned(),
+    };
+    vec![
+        ("model", result.model.clone().unwrap_or_else(|| "-".to_owned())),
+        ("window", format!("{} ({})", tokens(window.tokens), by(&window.source))),
+        ("usable", tokens(window.effective)),
+        ("compacts", compacts),
+        ("used", format!("{}, {} % of the window", tokens(sizes.used), window.percent_used)),
+        ("counted", counted),
+    ]
+}
+
+/// Who said so, in words.
+fn by(source: &str) -> &str {
+    match source {
+        "request" => "as you ask",
+        "config" => "by the configuration",
+        "transcript" => "by the transcript",
+        "model_table" => "known of the model",
+        "fallback" => "assumed, the model is not known",
+        _ => "by default",
+    }
+}
+
+/// The largest first; what the provider counted beyond the items last. Where it counted fewer, the
+/// estimates are brought down to its count, so that the bar is as long as the window is full.
+fn shares(result: &UsageResult) -> Vec<Share> {
+    let (used, estimated) = (result.tokens.used, result.tokens.estimated.max(1));
+    let scaled = |tokens: u64| {
+        let scaled = u128::from(tokens) * u128::from(used.min(estimated)) / u128::from(estimated);
+        u64::try_from(scaled).unwrap_or(tokens)
+    };
+    let mut shares: Vec<Share> = result
+        .by_kind
+        .iter()
+        .map(|(kind, tokens)| Share { name: kind.replace('_', " "), tokens: scaled(*tokens) })
+        .collect();
+    shares.sort_by_key(|share| std::cmp::Reverse(share.tokens));
+    let beyond = result.tokens.used.saturating_sub(result.tokens.estimated);
+    if beyond > 0 {
+        shares.push(Share { name: "instructions and tools".to_owned(), tokens: beyond });
+    }
+    shares
+}
+
+fn table(shares: &[Share], result: &UsageResult, style: &Style) -> String {
+    let percent = |tokens: u64| {
+        let whole = u128::from(result.window.tokens.max(1));
+        let tenths = (u128::from(tokens) * 1_000 + whole / 2) / whole;
+        format!("{}.{} %", tenths / 10, tenths % 10)
+    };
+    let rows = shares.iter().enumerate().map(|(place, share)| {
+        let name = format!("{} {}", bar::glyph(place), share.name);
+        vec![name, count(share.tokens), percent(share.tokens)]
+    });
+    style.table(&["spent on", ">tokens", ">of window"], rows.collect())
+}
+
+/// The beginning of a text that fits.
+fn crop(text: &str, columns: usize) -> String {
+    if text.chars().count() <= columns {
+        return text.to_owned();
+    }
+    text.chars().take(columns.saturating_sub(1)).chain(['…']).collect()
+}
+
+/// `turns` and `compactions` in words.
+fn counts(turns: u64, compactions: usize) -> String {
+    let compactions = counted(compactions as u64, "compaction");
+    format!("{}, {compactions}", counted(turns, "turn"))
+}

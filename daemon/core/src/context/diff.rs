@@ -1,0 +1,188 @@
+//! What a model must be told before its next turn: the settings that changed since the reference, or
+//! all of them when there is none.
+//!
+//! Five dimensions are always compared; the project's instructions and memory, which agents refresh
+//! only when everything is told anew, are compared when asked for. Traps of agents that do the same
+//! (`facts/codex-compaction.md` §5.6) and how they are met here:
+//!
+//! - a collaboration mode whose new words are empty left the old words in force: its end is told;
+//! - several working folders never equalled a reference of one, so that they were told every turn:
+//!   all of them are compared, in whatever order they are listed;
+//! - a personality that is switched off stayed: its end is told.
+
+mod render;
+
+use serde_json::{Value, json};
+
+use super::reference::{Environment, Settings};
+
+/// A dimension of the settings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dimension {
+    /// The model's own instructions.
+    Model,
+    /// What the agent may do.
+    Permissions,
+    /// What is remembered of earlier work.
+    Memory,
+    /// How the agent works with the person.
+    CollaborationMode,
+    /// How the agent speaks.
+    Personality,
+    /// The project's instructions.
+    AgentsMd,
+    /// Where the agent works.
+    Environment,
+}
+
+impl Dimension {
+    /// The name on the wire.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Model => "model",
+            Self::Permissions => "permissions",
+            Self::Memory => "memory",
+            Self::CollaborationMode => "collaboration_mode",
+            Self::Personality => "personality",
+            Self::AgentsMd => "agents_md",
+            Self::Environment => "environment",
+        }
+    }
+}
+
+/// Dimensions compared only when asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct OptIn {
+    /// The project's instructions.
+    pub agents_md: bool,
+    /// Memory.
+    pub memory: bool,
+}
+
+/// What to put before the next turn.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Injection {
+    /// Items in their order: a developer message, then a user message; either may be missing.
+    pub items: Vec<Value>,
+    /// What they tell, in order.
+    pub told: Vec<Dimension>,
+    /// Whether everything is told, for want of a reference.
+    pub is_full: bool,
+}
+
+/// Sections of the two messages in the making.
+#[derive(Default)]
+struct Draft {
+    developer: Vec<String>,
+    user: Vec<String>,
+    told: Vec<Dimension>,
+}
+
+impl Draft {
+    fn add(&mut self, dimension: Dimension, section: Option<String>) {
+        let Some(section) = section.filter(|section| !section.is_empty()) else { return };
+        self.told.push(dimension);
+        match dimension {
+            Dimension::Environment | Dimension::AgentsMd => self.user.push(section),
+            _ => self.developer.push(section),
+        }
+    }
+
+    fn finish(self, is_full: bool) -> Injection {
+        let message = |role: &str, sections: &[String]| {
+            let parts = sections.iter().map(|text| json!({ "type": "input_text", "text": text }));
+            let content: Vec<Value> = parts.collect();
+            json!({ "type": "message", "role": role, "content": content })
+        };
+        let messages = [("developer", &self.developer), ("user", &self.user)];
+        let items = messages.into_iter().filter(|(_, sections)| !sections.is_empty());
+        let items = items.map(|(role, sections)| message(role, sections)).collect();
+        Injection { items, told: self.told, is_full }
+    }
+}
+
+/// What changed from `reference` to `current`; everything when there is no reference.
+pub fn diff(reference: Option<&Settings>, current: &Settings, opt_in: OptIn) -> Injection {
+    let Some(old) = reference else { return full(current) };
+    let mut draft = Draft::default();
+    let is_same_model = model_name(old) == model_name(current);
+    if !is_same_model {
+        draft.add(Dimension::Model, current.model.as_ref().and_then(render::model));
+    }
+    if has_other_permissions(old, current) {
+        draft.add(Dimension::Permissions, current.permissions.as_ref().map(render::permissions));
+    }
+    if opt_in.memory && old.memory != current.memory {
+        let text = current.memory.as_deref().unwrap_or_default();
+        draft.add(Dimension::Memory, Some(render::memory(text)));
+    }
+    if old.collaboration_mode != current.collaboration_mode {
+        let mode = current.collaboration_mode.as_ref();
+        draft.add(Dimension::CollaborationMode, Some(render::collaboration(mode)));
+    }
+    // Another model comes with its personality in its own instructions.
+    if is_same_model && old.personality != current.personality {
+        let personality = current.personality.as_ref();
+        draft.add(Dimension::Personality, Some(render::personality(personality)));
+    }
+    if opt_in.agents_md && old.agents_md != current.agents_md {
+        let text = current.agents_md.as_deref().unwrap_or_default();
+        draft.add(Dimension::AgentsMd, Some(render::agents_md(text, first_folder(current))));
+    }
+    if let Some(environment) = &current.environment
+        && let Some(told) = environment_change(old.environment.as_ref(), environment)
+    {
+        draft.add(Dimension::Environment, Some(told));
+    }
+    draft.finish(false)
+}
+
+/// Everything, as after a compaction. The model's own instructions are part of its base.
+pub fn full(current: &Settings) -> Injection {
+    let mut draft = Draft::default();
+    draft.add(Dimension::Permissions, current.permissions.as_ref().map(render::permissions));
+    let memory = current.memory.as_deref().filter(|text| !text.is_empty());
+    draft.add(Dimension::Memory, memory.map(render::memory));
+    let mode = current.collaboration_mode.as_ref().filter(|mode| !mode.instructions.is_empty());
+    draft.add(Dimension::CollaborationMode, mode.map(|mode| render::collaboration(Some(mode))));
+    let personality = current.personality.as_ref().filter(|p| !p.instructions.is_empty());
+    draft.add(Dimension::Personality, personality.map(|p| render::personality(Some(p))));
+    let agents_md = current.agents_md.as_deref().filter(|text| !text.is_empty());
+    let agents_md = agents_md.map(|text| render::agents_md(text, first_folder(current)));
+    draft.add(Dimension::AgentsMd, agents_md);
+    let environment = current.environment.as_ref();
+    draft.add(Dimension::Environment, environment.map(|place| render::environment(place, true)));
+    draft.finish(true)
+}
+
+fn model_name(settings: &Settings) -> &str {
+    settings.model.as_ref().map_or("", |model| &model.name)
+}
+
+fn first_folder(settings: &Settings) -> &str {
+    let place = settings.environment.as_ref().and_then(|environment| environment.places.first());
+    place.map_or(".", |place| &place.cwd)
+}
+
+/// A change of the words alone (which follows the folder) is no change of the permissions.
+fn has_other_permissions(old: &Settings, new: &Settings) -> bool {
+    let key = |settings: &Settings| {
+        let permissions = settings.permissions.clone().unwrap_or_default();
+        (permissions.profile, permissions.approval_policy)
+    };
+    key(old) != key(new)
+}
+
+/// Folders, date, time zone and network count; a change of the shell alone does not.
+fn environment_change(old: Option<&Environment>, new: &Environment) -> Option<String> {
+    let Some(old) = old else { return Some(render::environment(new, true)) };
+    let has_moved = old.folders() != new.folders();
+    let is_other = has_moved
+        || old.current_date != new.current_date
+        || old.timezone != new.timezone
+        || old.network != new.network;
+    is_other.then(|| render::environment(new, has_moved))
+}
+
+#[cfg(test)]
+mod tests;

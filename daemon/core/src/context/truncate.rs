@@ -1,0 +1,218 @@
+//! Cutting the middle out of a text: its beginning says what it is, its end how it went.
+//!
+//! What is kept is within the budget; the marker in the place of the cut comes on top, as agents that
+//! cut so expect (`facts/codex-compaction.md` §5.3). No character is ever split.
+
+use serde_json::Value;
+
+use crate::{text, tokens};
+
+/// How much of a text is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Policy {
+    /// Tokens of four bytes.
+    Tokens(u64),
+    /// Bytes.
+    Bytes(u64),
+    /// Lines.
+    Lines(u64),
+    /// Lines first, then bytes of what is left.
+    LinesAndBytes {
+        /// Lines.
+        lines: u64,
+        /// Bytes.
+        bytes: u64,
+    },
+}
+
+/// What is counted in a marker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// Tokens of four bytes.
+    Tokens,
+    /// Characters.
+    Chars,
+    /// Lines.
+    Lines,
+}
+
+impl Unit {
+    /// The word in the marker and on the wire.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Tokens => "tokens",
+            Self::Chars => "chars",
+            Self::Lines => "lines",
+        }
+    }
+}
+
+/// A text after its cut.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Truncated {
+    /// What is left, with the marker where something was removed.
+    pub text: String,
+    /// How much was removed, as the marker says; 0 when nothing was.
+    pub removed: u64,
+    /// What `removed` counts.
+    pub unit: Unit,
+}
+
+impl Policy {
+    /// What its markers count.
+    pub fn unit(self) -> Unit {
+        match self {
+            Self::Tokens(_) => Unit::Tokens,
+            Self::Bytes(_) | Self::LinesAndBytes { .. } => Unit::Chars,
+            Self::Lines(_) => Unit::Lines,
+        }
+    }
+
+    /// Whether the whole text may stay.
+    pub fn holds(self, text: &str) -> bool {
+        match self {
+            Self::Tokens(limit) => text.len() <= tokens::bytes_of(limit),
+            Self::Bytes(limit) => text.len() as u64 <= limit,
+            Self::Lines(limit) => line_count(text) <= limit,
+            Self::LinesAndBytes { lines, bytes } => {
+                Self::Lines(lines).holds(text) && Self::Bytes(bytes).holds(text)
+            }
+        }
+    }
+
+    /// The same with `cost` taken off; for parts that share one budget. Lines are not shared.
+    fn less(self, text: &str) -> Self {
+        let bytes = text.len() as u64;
+        match self {
+            Self::Tokens(limit) => Self::Tokens(limit.saturating_sub(tokens::of_bytes(bytes))),
+            Self::Bytes(limit) => Self::Bytes(limit.saturating_sub(bytes)),
+            Self::Lines(limit) => Self::Lines(limit.saturating_sub(line_count(text))),
+            Self::LinesAndBytes { lines, bytes: limit } => Self::LinesAndBytes {
+                lines: lines.saturating_sub(line_count(text)),
+                bytes: limit.saturating_sub(bytes),
+            },
+        }
+    }
+
+    fn is_used_up(self) -> bool {
+        match self {
+            Self::Tokens(limit) | Self::Bytes(limit) | Self::Lines(limit) => limit == 0,
+            Self::LinesAndBytes { lines, bytes } => lines == 0 || bytes == 0,
+        }
+    }
+}
+
+/// Cuts the middle of `text` so that what is kept is within `policy`.
+pub fn truncate(text: &str, policy: Policy) -> Truncated {
+    if policy.holds(text) {
+        return Truncated { text: text.to_owned(), removed: 0, unit: policy.unit() };
+    }
+    match policy {
+        Policy::Tokens(limit) => cut_bytes(text, tokens::bytes_of(limit), Unit::Tokens),
+        Policy::Bytes(limit) => {
+            cut_bytes(text, usize::try_from(limit).unwrap_or(usize::MAX), Unit::Chars)
+        }
+        Policy::Lines(limit) => cut_lines(text, usize::try_from(limit).unwrap_or(usize::MAX)),
+        Policy::LinesAndBytes { lines, bytes } => {
+            let by_lines = truncate(text, Policy::Lines(lines));
+            if Policy::Bytes(bytes).holds(&by_lines.text) {
+                return by_lines;
+            }
+            truncate(text, Policy::Bytes(bytes))
+        }
+    }
+}
+
+/// As [`truncate`]; a text that was cut is told how many lines it had.
+pub fn truncate_formatted(text: &str, policy: Policy) -> Truncated {
+    let cut = truncate(text, policy);
+    if cut.removed == 0 {
+        return cut;
+    }
+    let lines = line_count(text);
+    Truncated { text: format!("Total output lines: {lines}\n\n{}", cut.text), ..cut }
+}
+
+fn marker(removed: u64, unit: Unit) -> String {
+    format!("…{removed} {} truncated…", unit.name())
+}
+
+fn cut_bytes(text: &str, budget: usize, unit: Unit) -> Truncated {
+    let left = budget / 2;
+    let head = text::prefix(text, left);
+    let tail = text::suffix(text, budget - left);
+    let removed = match unit {
+        Unit::Tokens => tokens::of_bytes((text.len() - budget) as u64),
+        _ => text[head.len()..text.len() - tail.len()].chars().count() as u64,
+    };
+    Truncated { text: format!("{head}{}{tail}", marker(removed, unit)), removed, unit }
+}
+
+fn cut_lines(text: &str, budget: usize) -> Truncated {
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    let head: String = lines[..budget / 2].concat();
+    let tail: String = lines[lines.len() - (budget - budget / 2)..].concat();
+    let removed = (lines.len() - budget) as u64;
+    let marker = marker(removed, Unit::Lines);
+    let text =
+        if tail.is_empty() { format!("{head}{marker}") } else { format!("{head}{marker}\n{tail}") };
+    Truncated { text, removed, unit: Unit::Lines }
+}
+
+fn line_count(text: &str) -> u64 {
+    text.lines().count() as u64
+}
+
+/// Cuts an array of content parts under one budget: texts in their order until it is used up, images
+/// kept and free. Texts that were left out are named by a last part. Gives back what was removed.
+pub fn truncate_parts(parts: &mut Vec<Value>, policy: Policy) -> u64 {
+    let (mut rest, mut removed, mut omitted) = (policy, 0, 0);
+    parts.retain_mut(|part| {
+        let Some(Value::String(words)) = part.get_mut("text") else { return true };
+        if rest.is_used_up() && !words.is_empty() {
+            omitted += 1;
+            removed += size(words, policy.unit());
+            return false;
+        }
+        let cut = truncate(words, rest);
+        rest = rest.less(words);
+        removed += cut.removed;
+        *words = cut.text;
+        true
+    });
+    if omitted > 0 {
+        let text = format!("[omitted {omitted} text items ...]");
+        parts.push(serde_json::json!({ "type": "input_text", "text": text }));
+    }
+    removed
+}
+
+/// Cuts an array of content parts as one text: when all texts together are over the budget, one cut and
+/// formatted text takes their place, the images behind it. Gives back what was removed.
+pub fn merge_parts(parts: &mut Vec<Value>, policy: Policy) -> u64 {
+    let mut joined = String::new();
+    for words in parts.iter().filter_map(|part| part.get("text")?.as_str()) {
+        if !joined.is_empty() {
+            joined.push('\n');
+        }
+        joined.push_str(words);
+    }
+    let cut = truncate_formatted(&joined, policy);
+    if cut.removed == 0 {
+        return 0;
+    }
+    parts.retain(|part| part.get("text").is_none());
+    parts.insert(0, serde_json::json!({ "type": "input_text", "text": cut.text }));
+    cut.removed
+}
+
+fn size(text: &str, unit: Unit) -> u64 {
+    match unit {
+        Unit::Tokens => tokens::of_text(text),
+        Unit::Chars => text.chars().count() as u64,
+        Unit::Lines => line_count(text),
+    }
+}
+
+#[cfg(test)]
+mod tests;

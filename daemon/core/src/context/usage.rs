@@ -1,0 +1,100 @@
+//! What a person should know about how full a window is.
+
+use super::window::{Window, percent_of};
+
+/// The sizes a judgement is made from, in tokens.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Sizes {
+    /// In the window now.
+    pub used: u64,
+    /// About to be added.
+    pub incoming: u64,
+    /// The largest single item, of the history or about to be added.
+    pub largest: u64,
+    /// What stays whatever is compacted: instructions, tools, initial context.
+    pub fixed: u64,
+}
+
+/// A remark on a window.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Remark {
+    /// Stable name.
+    pub kind: &'static str,
+    /// One sentence.
+    pub message: String,
+    /// What to do.
+    pub hint: &'static str,
+}
+
+/// Judges sizes against a window; the gravest first.
+pub fn remarks(sizes: &Sizes, window: &Window) -> Vec<Remark> {
+    let mut remarks = Vec::new();
+    let mut remark = |kind, message, hint| remarks.push(Remark { kind, message, hint });
+    let after = sizes.used.saturating_add(sizes.incoming);
+    if after > window.effective {
+        let message =
+            format!("{after} tokens do not fit into the {} that can be filled", window.effective);
+        remark("over_window", message, "compact before the next request");
+    } else if let Some(trigger) = window.trigger.filter(|trigger| after >= *trigger) {
+        let message = format!("{after} tokens are at the compaction limit of {trigger}");
+        remark("over_trigger", message, "compact now, while a summary still fits");
+    }
+    let headroom = window.trigger.unwrap_or(window.effective).saturating_sub(sizes.fixed);
+    if sizes.largest > headroom {
+        let message = format!(
+            "one item has {} tokens; even an emptied window has room for {headroom}",
+            sizes.largest
+        );
+        remark("item_over_headroom", message, "truncate it: no compaction can make room for it");
+    } else if sizes.incoming > 0 && sizes.largest > headroom.saturating_sub(sizes.used) {
+        let message = format!(
+            "one item has {} tokens, the room up to the compaction limit is {}",
+            sizes.largest,
+            headroom.saturating_sub(sizes.used)
+        );
+        remark("item_over_headroom", message, "compact before it is added, or truncate it");
+    }
+    if let Some(limit) = window.limit_refused {
+        let message = format!(
+            "the limit of {limit} lies above the {} tokens that can be filled ({} % of the window)",
+            window.effective,
+            percent_of(window.effective, window.tokens)
+        );
+        remark("limit_unreachable", message, "lower it; until then 90 % of the window is used");
+    }
+    remarks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::window::{Known, decide};
+    use super::*;
+
+    fn kinds(sizes: Sizes, limit: Option<u64>) -> Vec<&'static str> {
+        let known = Known { asked: Some(100), limit_asked: limit, ..Known::default() };
+        remarks(&sizes, &decide(&known)).into_iter().map(|remark| remark.kind).collect()
+    }
+
+    #[test]
+    fn a_window_is_remarked_on_at_its_limits() {
+        let used = |used| Sizes { used, ..Sizes::default() };
+        assert_eq!(kinds(used(89), None), [""; 0]);
+        assert_eq!(kinds(used(90), None), ["over_trigger"]);
+        assert_eq!(kinds(used(91), Some(200)), ["over_trigger", "limit_unreachable"]);
+        assert_eq!(kinds(used(96), None), ["over_window"]);
+        assert_eq!(kinds(used(94), Some(0)), [""; 0], "switched off");
+    }
+
+    #[test]
+    fn what_is_about_to_be_added_counts_before_the_request() {
+        let sizes = Sizes { used: 80, incoming: 30, largest: 30, fixed: 5 };
+        assert_eq!(kinds(sizes, None), ["over_window", "item_over_headroom"]);
+    }
+
+    #[test]
+    fn one_item_larger_than_an_emptied_window_is_told_of() {
+        let sizes = Sizes { used: 20, largest: 80, fixed: 15, ..Sizes::default() };
+        assert_eq!(kinds(sizes, None), ["item_over_headroom"]);
+        assert_eq!(kinds(Sizes { largest: 70, ..sizes }, None), [""; 0]);
+    }
+}

@@ -1,0 +1,255 @@
+//! How large a model's context window is, how much of it can be used, and when to compact.
+
+/// Parts of a hundred of a window that can be filled; the rest is for the answer and the provider's own
+/// overhead (`facts/codex-compaction.md` §4.1).
+pub const EFFECTIVE_PERCENT: u64 = 95;
+
+/// Parts of a hundred at which agents compact by themselves (§4.1).
+pub const TRIGGER_PERCENT: u64 = 90;
+
+/// Tokens that agents leave out when they show how much is left: instructions that are always there
+/// (§4.1).
+pub const BASELINE_TOKENS: u64 = 12_000;
+
+/// The window of a model nobody knows (§4.1).
+pub const FALLBACK_TOKENS: u64 = 272_000;
+
+/// Windows by the beginning of a model's name; the longest beginning counts.
+///
+/// # Source
+/// `facts/codex-compaction.md` §4.1, requirement document 004 (gpt-4.1), and the providers' own pages
+/// (2026-11) for the others.
+const MODELS: [(&str, u64); 18] = [
+    ("gpt-5", 272_000),
+    ("codex-auto-review", 272_000),
+    ("gpt-5.3-codex-spark", 128_000),
+    ("codex-mini", 200_000),
+    ("gpt-4.1", 1_047_576),
+    ("gpt-4o", 128_000),
+    ("gpt-4-turbo", 128_000),
+    ("gpt-4", 8_192),
+    ("gpt-3.5", 16_385),
+    ("gpt-oss", 131_072),
+    ("o1", 200_000),
+    ("o3", 200_000),
+    ("o4-mini", 200_000),
+    ("claude", 200_000),
+    ("gemini", 1_048_576),
+    ("deepseek", 128_000),
+    ("qwen3-coder", 262_144),
+    ("kimi-k2", 262_144),
+];
+
+/// Where a value came from, weakest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Origin {
+    /// Nobody knows the model: [`FALLBACK_TOKENS`].
+    Fallback,
+    /// Computed from the window.
+    Default,
+    /// Our table of models.
+    ModelTable,
+    /// The agent wrote it into its transcript.
+    Transcript,
+    /// A key of the daemon's configuration.
+    Config,
+    /// The request.
+    Request,
+}
+
+impl Origin {
+    /// The name on the wire.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Fallback => "fallback",
+            Self::Default => "default",
+            Self::ModelTable => "model_table",
+            Self::Transcript => "transcript",
+            Self::Config => "config",
+            Self::Request => "request",
+        }
+    }
+}
+
+/// What is known about a window before it is decided.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Known<'a> {
+    /// Name of the model.
+    pub model: Option<&'a str>,
+    /// As the request says.
+    pub asked: Option<u64>,
+    /// As the configuration says.
+    pub configured: Option<u64>,
+    /// As the transcript states it: whole, or its effective part.
+    pub stated: Option<u64>,
+    /// The user's compaction limit in the request; 0 switches compaction off.
+    pub limit_asked: Option<u64>,
+    /// The same in the configuration, in parts of a hundred of the window.
+    pub percent_configured: Option<u64>,
+}
+
+/// A window and its limits, in tokens, each with where it came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Window {
+    /// The whole window.
+    pub tokens: u64,
+    /// Who says so.
+    pub origin: Origin,
+    /// The part that can be filled.
+    pub effective: u64,
+    /// When to compact; `None` when the user switched it off.
+    pub trigger: Option<u64>,
+    /// Who says so.
+    pub trigger_origin: Origin,
+    /// The user's limit that could never be reached, for which the default stands in.
+    pub limit_refused: Option<u64>,
+}
+
+/// Decides a window and its limits.
+///
+/// A user's limit is honoured up to the effective window, also above the 90 % at which agents stop
+/// listening; one that lies above the effective window could never be reached, so that the default
+/// stands in, and is told.
+pub fn decide(known: &Known<'_>) -> Window {
+    let (tokens, origin) = whole(known);
+    let effective = percent(tokens, EFFECTIVE_PERCENT);
+    let default = percent(tokens, TRIGGER_PERCENT);
+    let limit = match (known.limit_asked, known.percent_configured) {
+        (Some(limit), _) => Some((limit, Origin::Request)),
+        (None, Some(share)) => Some((percent(tokens, share), Origin::Config)),
+        (None, None) => None,
+    };
+    let (trigger, trigger_origin, limit_refused) = match limit {
+        None => (Some(default), Origin::Default, None),
+        Some((0, origin)) => (None, origin, None),
+        Some((limit, _)) if limit > effective => (Some(default), Origin::Default, Some(limit)),
+        Some((limit, origin)) => (Some(limit), origin, None),
+    };
+    Window { tokens, origin, effective, trigger, trigger_origin, limit_refused }
+}
+
+impl Window {
+    /// Parts of a hundred that are left, as agents show them: without the baseline.
+    pub fn percent_left(&self, used: u64) -> u64 {
+        let room = self.effective.saturating_sub(BASELINE_TOKENS);
+        if room == 0 {
+            return 0;
+        }
+        let used = used.saturating_sub(BASELINE_TOKENS).min(room);
+        percent_of(room - used, room)
+    }
+}
+
+/// `part` in parts of a hundred of `whole`, rounded to the nearest.
+pub fn percent_of(part: u64, whole: u64) -> u64 {
+    let (part, whole) = (u128::from(part), u128::from(whole.max(1)));
+    u64::try_from((part * 100 + whole / 2) / whole).unwrap_or(u64::MAX)
+}
+
+fn percent(tokens: u64, percent: u64) -> u64 {
+    u64::try_from(u128::from(tokens) * u128::from(percent) / 100).unwrap_or(u64::MAX)
+}
+
+fn whole(known: &Known<'_>) -> (u64, Origin) {
+    let positive = |tokens: Option<u64>| tokens.filter(|tokens| *tokens > 0);
+    if let Some(tokens) = positive(known.asked) {
+        return (tokens, Origin::Request);
+    }
+    if let Some(tokens) = positive(known.configured) {
+        return (tokens, Origin::Config);
+    }
+    if let Some(tokens) = positive(known.stated) {
+        return (undo_effective(tokens), Origin::Transcript);
+    }
+    match known.model.and_then(of_model) {
+        Some(tokens) => (tokens, Origin::ModelTable),
+        None => (FALLBACK_TOKENS, Origin::Fallback),
+    }
+}
+
+/// Newer versions of an agent state the effective part. Windows are whole thousands, so a number that
+/// becomes one when the 95 % are undone was one.
+fn undo_effective(tokens: u64) -> u64 {
+    let whole = tokens.checked_mul(100).filter(|all| all.is_multiple_of(EFFECTIVE_PERCENT));
+    whole
+        .map(|all| all / EFFECTIVE_PERCENT)
+        .filter(|all| all.is_multiple_of(1_000))
+        .unwrap_or(tokens)
+}
+
+/// The window of a model by its name, a provider in front left out.
+fn of_model(name: &str) -> Option<u64> {
+    let name = name.rsplit('/').next().unwrap_or(name);
+    let known = MODELS.iter().filter(|(beginning, _)| name.starts_with(beginning));
+    known.max_by_key(|(beginning, _)| beginning.len()).map(|(_, tokens)| *tokens)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(known: Known<'_>) -> Window {
+        decide(&known)
+    }
+
+    #[test]
+    fn a_window_has_its_effective_part_and_its_trigger() {
+        for (model, tokens, effective, trigger) in [
+            ("gpt-5.5", 272_000, 258_400, 244_800),
+            ("gpt-4.1", 1_047_576, 995_197, 942_818),
+            ("openai/gpt-5-codex", 272_000, 258_400, 244_800),
+        ] {
+            let window = of(Known { model: Some(model), ..Known::default() });
+            let found = (window.tokens, window.effective, window.trigger, window.origin);
+            assert_eq!(found, (tokens, effective, Some(trigger), Origin::ModelTable), "{model}");
+        }
+        let unknown = of(Known { model: Some("mystery"), ..Known::default() });
+        assert_eq!((unknown.tokens, unknown.origin), (272_000, Origin::Fallback));
+    }
+
+    #[test]
+    fn what_the_transcript_states_counts_whether_whole_or_effective() {
+        for (stated, tokens) in [
+            (258_400, 272_000),
+            (190_000, 200_000),
+            (121_600, 128_000),
+            (272_000, 272_000),
+            (200_000, 200_000),
+        ] {
+            let window =
+                of(Known { stated: Some(stated), model: Some("gpt-4.1"), ..Known::default() });
+            assert_eq!((window.tokens, window.origin), (tokens, Origin::Transcript), "{stated}");
+        }
+        let asked = of(Known { stated: Some(1_000), asked: Some(50_000), ..Known::default() });
+        assert_eq!((asked.tokens, asked.origin), (50_000, Origin::Request));
+    }
+
+    #[test]
+    fn the_users_limit_is_honoured_and_says_where_it_came_from() {
+        let window =
+            of(Known { asked: Some(100), percent_configured: Some(94), ..Known::default() });
+        assert_eq!((window.trigger, window.trigger_origin), (Some(94), Origin::Config));
+        let both =
+            Known { limit_asked: Some(50), percent_configured: Some(94), ..Known::default() };
+        assert_eq!((of(both).trigger, of(both).trigger_origin), (Some(50), Origin::Request));
+        let off = of(Known { percent_configured: Some(0), ..Known::default() });
+        assert_eq!((off.trigger, off.trigger_origin), (None, Origin::Config));
+    }
+
+    #[test]
+    fn a_limit_above_the_window_is_the_default_and_told() {
+        let window = of(Known { asked: Some(100), limit_asked: Some(200), ..Known::default() });
+        assert_eq!((window.trigger, window.limit_refused), (Some(90), Some(200)));
+        assert_eq!(window.trigger_origin, Origin::Default);
+    }
+
+    #[test]
+    fn what_is_left_is_told_as_agents_tell_it() {
+        let window = of(Known { asked: Some(272_000), ..Known::default() });
+        assert_eq!(window.percent_left(0), 100);
+        assert_eq!(window.percent_left(12_000), 100);
+        assert_eq!(window.percent_left(135_200), 50);
+        assert_eq!(window.percent_left(500_000), 0);
+        assert_eq!(of(Known { asked: Some(10_000), ..Known::default() }).percent_left(1), 0);
+    }
+}

@@ -1,0 +1,218 @@
+//! How full the model's window is, line after line: what the provider counted, what came since, and
+//! the course of both.
+//!
+//! The provider's count is the truth for the history it was made of, and for that alone. It is carried
+//! on by our estimate of what followed the model's answer. A compaction or a rollback makes it void:
+//! from then on the history is estimated, and what the provider had counted beyond our estimate at its
+//! first report (instructions, tool schemas) is added, so that the count is not too low right after.
+
+use std::collections::VecDeque;
+
+use serde::{Deserialize, Serialize};
+
+use crate::limits;
+use crate::rollout;
+
+/// The course is kept at this many places at most; then every second one is forgotten.
+const POINTS_MAX: usize = 192;
+
+/// A provider's count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Report {
+    /// Line it stands on.
+    pub seq: u64,
+    /// Tokens counted, the answer included.
+    pub tokens: u64,
+    /// Our estimate of the same items.
+    pub estimated: u64,
+}
+
+/// How full the window was at a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Point {
+    /// The line.
+    #[serde(rename = "s")]
+    pub seq: u64,
+    /// Turns begun until then.
+    #[serde(rename = "n")]
+    pub turn: u64,
+    /// Tokens.
+    #[serde(rename = "t")]
+    pub tokens: u64,
+}
+
+/// A compaction, by its sizes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CompactionPoint {
+    /// The line.
+    pub seq: u64,
+    /// Tokens before.
+    pub before: u64,
+    /// Tokens after.
+    pub after: u64,
+}
+
+/// The gauge of a thread.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Meter {
+    window: Option<u64>,
+    report: Option<Report>,
+    /// What the provider counted beyond our estimate at its first report.
+    overhead: Option<u64>,
+    /// Our estimate up to the model's last own item; `None` while it has not spoken since the last
+    /// compaction or rollback, when a report can only repeat an older one.
+    at_model: Option<u64>,
+    turns: u64,
+    /// Every so many items one is kept.
+    stride: u64,
+    items: u64,
+    points: Vec<Point>,
+    compactions: VecDeque<CompactionPoint>,
+}
+
+impl Meter {
+    /// The window as the transcript states it.
+    pub fn window(&self) -> Option<u64> {
+        self.window
+    }
+
+    /// The provider's last count that still holds.
+    pub fn report(&self) -> Option<Report> {
+        self.report
+    }
+
+    /// Tokens the provider counts beyond the items: instructions and tool schemas.
+    pub fn overhead(&self) -> u64 {
+        self.overhead.unwrap_or(0)
+    }
+
+    /// Turns begun, those taken back left out.
+    pub fn turns(&self) -> u64 {
+        self.turns
+    }
+
+    /// The course up to now, oldest first.
+    pub fn points(&self) -> &[Point] {
+        &self.points
+    }
+
+    /// The newest compactions, oldest first, at most [`limits::COMPACTION_POINTS`].
+    pub fn compactions(&self) -> impl Iterator<Item = &CompactionPoint> {
+        self.compactions.iter()
+    }
+
+    /// Tokens in the window when our estimate of the history is `estimated`.
+    pub fn used(&self, estimated: u64) -> u64 {
+        match self.report {
+            Some(report) => {
+                report.tokens.saturating_add(estimated.saturating_sub(report.estimated))
+            }
+            None => estimated.saturating_add(self.overhead()),
+        }
+    }
+
+    pub(super) fn reported(&mut self, seq: u64, usage: rollout::Usage) {
+        self.window = usage.context_window.filter(|window| *window > 0).or(self.window);
+        if let (Some(tokens), Some(estimated)) = (usage.total_tokens, self.at_model) {
+            self.overhead.get_or_insert(tokens.saturating_sub(estimated));
+            self.report = Some(Report { seq, tokens, estimated });
+        }
+    }
+
+    pub(super) fn begin_turn(&mut self) {
+        self.turns += 1;
+    }
+
+    /// An item was added; the history is now estimated at `estimated`.
+    pub(super) fn item(&mut self, seq: u64, estimated: u64, is_models_own: bool) {
+        if is_models_own {
+            self.at_model = Some(estimated);
+        }
+        self.items += 1;
+        if self.items.is_multiple_of(self.stride.max(1)) {
+            self.mark(seq, estimated);
+        }
+    }
+
+    pub(super) fn rolled_back(&mut self, seq: u64, estimated: u64, turns: u64) {
+        self.turns = self.turns.saturating_sub(turns);
+        self.renew();
+        self.mark(seq, estimated);
+    }
+
+    /// The history was replaced: `before` is what was in the window.
+    pub(super) fn compacted(&mut self, seq: u64, before: u64, estimated: u64) {
+        self.renew();
+        if self.compactions.len() >= limits::COMPACTION_POINTS {
+            self.compactions.pop_front();
+        }
+        self.compactions.push_back(CompactionPoint { seq, before, after: self.used(estimated) });
+        self.mark(seq, estimated);
+    }
+
+    fn renew(&mut self) {
+        self.report = None;
+        self.at_model = None;
+    }
+
+    fn mark(&mut self, seq: u64, estimated: u64) {
+        if self.points.len() >= POINTS_MAX {
+            let mut place = 0;
+            self.points.retain(|_| {
+                place += 1;
+                place % 2 == 1
+            });
+            self.stride = self.stride.max(1) * 2;
+        }
+        self.points.push(Point { seq, turn: self.turns, tokens: self.used(estimated) });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counted(total: u64) -> rollout::Usage {
+        rollout::Usage { total_tokens: Some(total), context_window: Some(258_400) }
+    }
+
+    #[test]
+    fn what_follows_the_models_answer_is_added_to_the_providers_count() {
+        let mut meter = Meter::default();
+        meter.item(1, 100, false);
+        meter.reported(2, counted(9_999));
+        assert_eq!(meter.used(100), 100, "nobody answered yet: a report of another history");
+        meter.item(3, 150, true);
+        meter.reported(4, counted(8_150));
+        assert_eq!((meter.used(150), meter.overhead()), (8_150, 8_000));
+        meter.item(5, 400, false);
+        assert_eq!(meter.used(400), 8_400);
+    }
+
+    #[test]
+    fn right_after_a_compaction_instructions_and_tools_still_count() {
+        let mut meter = Meter::default();
+        meter.item(1, 1_000, true);
+        meter.reported(2, counted(9_000));
+        meter.compacted(3, 9_000, 300);
+        assert_eq!(meter.used(300), 8_300);
+        meter.reported(4, counted(9_000));
+        assert_eq!(meter.used(300), 8_300, "a repeated report is of the old history");
+        meter.item(5, 500, false);
+        assert_eq!(meter.used(500), 8_500, "the next request counts before the first answer");
+        let shown: Vec<_> = meter.compactions().map(|point| (point.before, point.after)).collect();
+        assert_eq!(shown, [(9_000, 8_300)]);
+    }
+
+    #[test]
+    fn the_course_is_bounded_and_ends_near_the_present() {
+        let mut meter = Meter::default();
+        for seq in 0..100_000 {
+            meter.item(seq, seq * 2, false);
+        }
+        let points = meter.points();
+        assert!(points.len() <= POINTS_MAX && points.len() > POINTS_MAX / 3, "{}", points.len());
+        assert!(points.is_sorted_by_key(|point| point.seq));
+        assert!(points.last().unwrap().seq > 98_000);
+    }
+}

@@ -1,0 +1,116 @@
+//! Tokens of a history by what they are spent on.
+
+use serde::{Deserialize, Serialize};
+
+/// What fills a context window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(usize)]
+pub enum ContextKind {
+    /// Instructions of the harness that are not part of the initial context.
+    System,
+    /// Words of the person.
+    User,
+    /// Words of the model.
+    Assistant,
+    /// Calls of tools.
+    ToolCalls,
+    /// What tools answered.
+    ToolOutputs,
+    /// The model's reasoning.
+    Reasoning,
+    /// Inline images, of whoever sent them.
+    Images,
+    /// What the harness puts before the work: permissions, environment, AGENTS.md.
+    InitialContext,
+    /// Summaries and opaque compactions of what was before.
+    Summary,
+    /// Items of another kind.
+    Other,
+}
+
+impl ContextKind {
+    /// Every kind, in the order they are shown.
+    pub const ALL: [Self; 10] = [
+        Self::System,
+        Self::User,
+        Self::Assistant,
+        Self::ToolCalls,
+        Self::ToolOutputs,
+        Self::Reasoning,
+        Self::Images,
+        Self::InitialContext,
+        Self::Summary,
+        Self::Other,
+    ];
+
+    /// The name on the wire.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::System => "system",
+            Self::User => "user",
+            Self::Assistant => "assistant",
+            Self::ToolCalls => "tool_calls",
+            Self::ToolOutputs => "tool_outputs",
+            Self::Reasoning => "reasoning",
+            Self::Images => "images",
+            Self::InitialContext => "initial_context",
+            Self::Summary => "summary",
+            Self::Other => "other",
+        }
+    }
+}
+
+/// Tokens for each [`ContextKind`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Breakdown([u64; ContextKind::ALL.len()]);
+
+impl Breakdown {
+    /// Tokens of one kind alone.
+    pub fn of(kind: ContextKind, tokens: u64) -> Self {
+        let mut breakdown = Self::default();
+        breakdown.0[kind as usize] = tokens;
+        breakdown
+    }
+
+    /// Tokens of a kind.
+    pub fn get(&self, kind: ContextKind) -> u64 {
+        self.0[kind as usize]
+    }
+
+    /// Adds, kind by kind.
+    pub fn add(&mut self, other: &Self) {
+        for (mine, theirs) in self.0.iter_mut().zip(other.0) {
+            *mine = mine.saturating_add(theirs);
+        }
+    }
+
+    /// All tokens.
+    pub fn total(&self) -> u64 {
+        self.0.iter().fold(0, |sum, tokens| sum.saturating_add(*tokens))
+    }
+
+    /// The kinds that have any.
+    pub fn entries(&self) -> impl Iterator<Item = (ContextKind, u64)> {
+        ContextKind::ALL.into_iter().zip(self.0).filter(|(_, tokens)| *tokens > 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_breakdown_adds_up_and_names_each_kind_once() {
+        let mut sum = Breakdown::of(ContextKind::User, 3);
+        sum.add(&Breakdown::of(ContextKind::Images, 4));
+        sum.add(&Breakdown::of(ContextKind::User, 5));
+        assert_eq!(sum.total(), 12);
+        assert_eq!(
+            sum.entries().collect::<Vec<_>>(),
+            [(ContextKind::User, 8), (ContextKind::Images, 4)]
+        );
+        for (index, kind) in ContextKind::ALL.into_iter().enumerate() {
+            assert_eq!(kind as usize, index, "{}", kind.name());
+        }
+    }
+}

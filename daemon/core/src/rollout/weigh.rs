@@ -1,0 +1,75 @@
+//! What an item's tokens are spent on.
+
+use super::{Item, Role, contextual};
+use crate::item::breakdown::{Breakdown, ContextKind};
+use crate::tokens;
+
+/// Openings of developer messages that restate settings
+/// (`facts/codex-compaction.md` §5.7, and the bundles of §5.5).
+const SETTINGS: [&str; 8] = [
+    "<permissions instructions>",
+    "<model_switch>",
+    "<collaboration_mode>",
+    "<realtime_conversation>",
+    "<personality_spec>",
+    "<skills_instructions>",
+    "<apps_instructions>",
+    "<plugins_instructions>",
+];
+
+/// Openings of user messages that carry on what a compaction left.
+const SUMMARIES: [&str; 2] =
+    ["Another language model started to solve this problem", "[SESSION_CHECKPOINT v1]"];
+
+/// Divides the `tokens` of an item: its inline images, and the rest by its kind.
+pub fn weigh(item: &Item<'_>, tokens: u64) -> Breakdown {
+    let images = match item {
+        Item::Message { images, .. } | Item::Output { images, .. } => {
+            tokens::of_bytes(images.cost).min(tokens)
+        }
+        _ => 0,
+    };
+    let mut breakdown = Breakdown::of(kind(item), tokens - images);
+    breakdown.add(&Breakdown::of(ContextKind::Images, images));
+    breakdown
+}
+
+fn kind(item: &Item<'_>) -> ContextKind {
+    match item {
+        Item::Message { role: Role::User, text, images } => user_kind(text, images.count > 0),
+        Item::Message { role: Role::Assistant, .. } => ContextKind::Assistant,
+        Item::Message { role: Role::Developer, text, .. } => {
+            let text = text.trim_start();
+            let is_settings = SETTINGS.iter().any(|opening| text.starts_with(opening));
+            if is_settings { ContextKind::InitialContext } else { ContextKind::System }
+        }
+        Item::Reasoning { .. } => ContextKind::Reasoning,
+        Item::Call(_) => ContextKind::ToolCalls,
+        Item::Output { .. } => ContextKind::ToolOutputs,
+        Item::Opaque { .. } => ContextKind::Summary,
+        Item::Other { .. } | Item::Invisible => ContextKind::Other,
+    }
+}
+
+fn user_kind(text: &str, has_images: bool) -> ContextKind {
+    let text = text.trim_start();
+    if SUMMARIES.iter().any(|opening| text.starts_with(opening)) {
+        ContextKind::Summary
+    } else if contextual::request(text).is_some() || (text.is_empty() && has_images) {
+        ContextKind::User
+    } else {
+        ContextKind::InitialContext
+    }
+}
+
+/// Whether the model wrote the item itself, so that its provider's count includes it.
+pub fn is_models_own(item: &Item<'_>) -> bool {
+    matches!(
+        item,
+        Item::Message { role: Role::Assistant, .. }
+            | Item::Reasoning { .. }
+            | Item::Call(_)
+            | Item::Opaque { .. }
+            | Item::Other { .. }
+    )
+}

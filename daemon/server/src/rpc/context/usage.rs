@@ -1,0 +1,71 @@
+//! The answer of `context/usage`.
+
+use longhaul_core::fold::Fold;
+use longhaul_protocol::context::{
+    Course, CoursePoint, CourseStep, UsageResult, UsageTokens, Window,
+};
+use longhaul_protocol::warning::Warning;
+
+use super::by_kind;
+use crate::service::context::Answer;
+
+pub(super) fn result(answer: Answer) -> UsageResult {
+    let window = &answer.window;
+    let fold = answer.fold.as_deref();
+    let report = fold.and_then(|fold| fold.meter().report());
+    UsageResult {
+        thread_id: answer.thread_id,
+        seq: fold.map(|fold| fold.next_seq().saturating_sub(1)),
+        model: answer.model,
+        tokens: UsageTokens {
+            used: answer.used,
+            estimated: answer.breakdown.total(),
+            reported: report.map(|report| report.tokens),
+            reported_seq: report.map(|report| report.seq),
+            overhead: fold.map_or(0, |fold| fold.meter().overhead()),
+            incoming: answer.incoming,
+        },
+        by_kind: by_kind(&answer.breakdown),
+        window: Window {
+            tokens: window.tokens,
+            source: window.origin.name().to_owned(),
+            effective: window.effective,
+            trigger: window.trigger,
+            trigger_source: window.trigger_origin.name().to_owned(),
+            percent_used: longhaul_core::context::window::percent_of(answer.used, window.tokens),
+            percent_left: window.percent_left(answer.used),
+        },
+        course: fold.map(course),
+        warnings: answer
+            .remarks
+            .into_iter()
+            .map(|remark| Warning {
+                kind: remark.kind.to_owned(),
+                message: remark.message,
+                hint: Some(remark.hint.to_owned()),
+            })
+            .collect(),
+    }
+}
+
+fn course(fold: &Fold) -> Course {
+    let meter = fold.meter();
+    let mut points: Vec<CoursePoint> = meter
+        .points()
+        .iter()
+        .map(|point| CoursePoint { seq: point.seq, turn: point.turn, tokens: point.tokens })
+        .collect();
+    // The last place that was kept may be some items ago.
+    let seq = fold.next_seq().saturating_sub(1);
+    if points.last().is_none_or(|last| last.seq < seq) {
+        points.push(CoursePoint { seq, turn: meter.turns(), tokens: fold.used() });
+    }
+    Course {
+        turns: meter.turns(),
+        points,
+        compactions: meter
+            .compactions()
+            .map(|step| CourseStep { seq: step.seq, before: step.before, after: step.after })
+            .collect(),
+    }
+}

@@ -1,0 +1,117 @@
+//! How full a context window is: of a thread, of given items, or of a thread with items about to come.
+
+use std::sync::Arc;
+
+use longhaul_core::context::estimate;
+use longhaul_core::context::usage::{self, Remark, Sizes};
+use longhaul_core::context::window::{self, Known, Window};
+use longhaul_core::fold::Fold;
+use longhaul_core::item::breakdown::{Breakdown, ContextKind};
+use serde_json::Value;
+
+use crate::config::Origin;
+
+use super::{ServiceError, Services};
+
+/// Whose window, and what the asker knows about it better than we do.
+#[derive(Debug, Default)]
+pub struct Question {
+    /// A thread.
+    pub thread_id: Option<String>,
+    /// The thread as it was after this line.
+    pub as_of: Option<u64>,
+    /// Items: about to be added to the thread, or a history of their own.
+    pub items: Option<Vec<Value>>,
+    /// Name of the model.
+    pub model: Option<String>,
+    /// Tokens of its whole window.
+    pub context_window: Option<u64>,
+    /// Tokens at which to compact, 0 for never.
+    pub auto_compact_limit: Option<u64>,
+}
+
+/// How full a window is; sizes in tokens.
+#[derive(Debug)]
+pub struct Answer {
+    /// The thread.
+    pub thread_id: Option<String>,
+    /// What is known of it.
+    pub fold: Option<Arc<Fold>>,
+    /// The model.
+    pub model: Option<String>,
+    /// In the window.
+    pub used: u64,
+    /// The items by their size.
+    pub breakdown: Breakdown,
+    /// The items about to be added.
+    pub incoming: Option<u64>,
+    /// The window.
+    pub window: Window,
+    /// What to know about it.
+    pub remarks: Vec<Remark>,
+}
+
+/// Sizes of given items.
+#[derive(Debug, Default)]
+struct Given {
+    breakdown: Breakdown,
+    largest: u64,
+}
+
+impl Services {
+    /// Answers how full a window is.
+    ///
+    /// # Errors
+    /// There is no such thread, it holds nothing, or reading failed.
+    pub async fn usage(&self, question: Question) -> Result<Answer, ServiceError> {
+        let given = match question.items {
+            Some(items) => Some(tokio::task::spawn_blocking(move || weigh(&items)).await?),
+            None => None,
+        };
+        let fold = match &question.thread_id {
+            Some(thread_id) => Some(self.snapshot(thread_id, question.as_of).await?.fold),
+            None => None,
+        };
+        let model = question.model.or_else(|| fold.as_ref()?.head().model.clone());
+        let config = &self.deps.config;
+        let percent = &config.auto_compact_percent;
+        let window = window::decide(&Known {
+            model: model.as_deref(),
+            asked: question.context_window,
+            configured: Some(*config.window_tokens),
+            stated: fold.as_ref().and_then(|fold| fold.meter().window()),
+            limit_asked: question.auto_compact_limit,
+            percent_configured: (percent.origin != Origin::Default).then_some(**percent),
+        });
+        let given = given.unwrap_or_default();
+        let (used, breakdown, largest, incoming) = match &fold {
+            Some(fold) => {
+                let visible = fold.visible();
+                let largest = visible.largest().map_or(0, |(_, tokens)| tokens).max(given.largest);
+                let incoming = given.breakdown.total();
+                (fold.used(), *visible.breakdown(), largest, (incoming > 0).then_some(incoming))
+            }
+            None => (given.breakdown.total(), given.breakdown, given.largest, None),
+        };
+        let sizes = Sizes {
+            used,
+            incoming: incoming.unwrap_or(0),
+            largest,
+            fixed: breakdown.get(ContextKind::InitialContext)
+                + fold.as_ref().map_or(0, |fold| fold.meter().overhead()),
+        };
+        let remarks = usage::remarks(&sizes, &window);
+        let thread_id = question.thread_id;
+        Ok(Answer { thread_id, fold, model, used, breakdown, incoming, window, remarks })
+    }
+}
+
+fn weigh(items: &[Value]) -> Given {
+    let mut given = Given::default();
+    for text in items.iter().map(Value::to_string) {
+        let breakdown = estimate::of_items([text.as_str()]);
+        given.largest = given.largest.max(breakdown.total());
+        given.breakdown.add(&breakdown);
+    }
+    given
+}

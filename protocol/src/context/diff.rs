@@ -1,0 +1,187 @@
+//! `context/diff`.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::Method;
+
+/// `context/diff`: what a model must be told before its next turn, since its settings changed.
+#[derive(Debug, Clone, Copy)]
+pub struct Diff;
+
+impl Method for Diff {
+    const NAME: &'static str = "context/diff";
+    type Params = DiffParams;
+    type Result = DiffResult;
+}
+
+/// The settings the history tells of, and those of the next turn.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "ContextDiffParams")]
+pub struct DiffParams {
+    /// What the model was last told; absent (as after a compaction): everything is told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reference: Option<Settings>,
+    /// What holds for the next turn.
+    pub current: Settings,
+    /// Settings to compare besides the five; all of them are told when there is no reference.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub also: Option<Vec<OptIn>>,
+}
+
+/// Settings that are compared only when asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OptIn {
+    /// The project's instructions.
+    AgentsMd,
+    /// What is remembered of earlier work.
+    Memory,
+}
+
+/// What to put before the next turn.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "ContextDiffResult")]
+pub struct DiffResult {
+    /// At most a developer message and, after it, a user message.
+    pub items: Vec<Value>,
+    /// What they tell, in order: `model`, `permissions`, `memory`, `collaboration_mode`,
+    /// `personality`, `agents_md`, `environment`.
+    pub changed: Vec<String>,
+    /// Whether everything is told, for want of a reference.
+    pub full: bool,
+    /// Estimated tokens of the items.
+    pub tokens: u64,
+}
+
+/// All that a model is told about where and how it works. A part that is absent is not told.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "ContextSettings")]
+pub struct Settings {
+    /// Where it works.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub environment: Option<Environment>,
+    /// What it may do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub permissions: Option<Permissions>,
+    /// How it works with the person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub collaboration_mode: Option<CollaborationMode>,
+    /// How it speaks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub personality: Option<Personality>,
+    /// Which model it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<Model>,
+    /// Text of the project's instructions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agents_md: Option<String>,
+    /// Text of what is remembered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<String>,
+}
+
+/// Where the agent works. A change of folders, date, time zone or network is told.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Environment {
+    /// Working folders; usually one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub places: Vec<Place>,
+    /// Today, as `2026-11-21`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub current_date: Option<String>,
+    /// As `Europe/Paris`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timezone: Option<String>,
+    /// Rules of the network.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<Network>,
+}
+
+/// One working folder.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Place {
+    /// Name, where there are several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// The folder.
+    pub cwd: String,
+    /// The shell; a change of it alone is not told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shell: Option<String>,
+}
+
+/// Which hosts may be reached.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Network {
+    /// Hosts allowed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allowed: Vec<String>,
+    /// Hosts denied.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub denied: Vec<String>,
+}
+
+/// What the agent may do. A change of profile or approval policy is told.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Permissions {
+    /// As `workspace-write`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub profile: String,
+    /// As `on-request`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub approval_policy: String,
+    /// Words about both.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub instructions: String,
+}
+
+/// How the agent works with the person. Any change is told, also its end.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CollaborationMode {
+    /// As `plan`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub mode: String,
+    /// The model it asks for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The reasoning effort it asks for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effort: Option<String>,
+    /// Its words.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub instructions: String,
+}
+
+/// How the agent speaks. A change is told, unless another model comes with its own.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Personality {
+    /// Its name.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub name: String,
+    /// Its words.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub instructions: String,
+}
+
+/// Which model answers. Another name is told, with the instructions if there are any.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "ContextModel")]
+pub struct Model {
+    /// Its name.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub name: String,
+    /// Its own instructions.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub instructions: String,
+}

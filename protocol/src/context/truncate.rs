@@ -1,0 +1,80 @@
+//! `context/truncate`.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::Method;
+
+/// `context/truncate`: cuts the middle out of a text, or out of the tool outputs among items.
+#[derive(Debug, Clone, Copy)]
+pub struct Truncate;
+
+impl Method for Truncate {
+    const NAME: &'static str = "context/truncate";
+    type Params = TruncateParams;
+    type Result = TruncateResult;
+}
+
+/// What to cut, and how far. Exactly one of `text` and `items` is given.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "ContextTruncateParams")]
+pub struct TruncateParams {
+    /// A text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// History items, cut as they are recorded: outputs of tools, with a fifth of head-room.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub items: Option<Vec<Value>>,
+    /// How much may stay.
+    pub policy: TruncatePolicy,
+    /// Puts the number of lines before a text that was cut, as outputs of commands have it; an output
+    /// of several parts becomes one text, its images behind it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub formatted: Option<bool>,
+}
+
+/// How much may stay: `mode` and `limit`, or the `name` of a policy.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TruncatePolicy {
+    /// What `limit` counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<TruncateMode>,
+    /// The most that stays, the marker not counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u64>,
+    /// `tool_output` (10,000 tokens) or `model_format` (11,264 bytes, 281 lines).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+}
+
+/// What a limit counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TruncateMode {
+    /// Four bytes each.
+    Tokens,
+    /// Bytes.
+    Bytes,
+    /// Lines.
+    Lines,
+}
+
+/// What is left.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "ContextTruncateResult")]
+pub struct TruncateResult {
+    /// The text, a marker where something was removed; only for a text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// The items; only for items.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub items: Option<Vec<Value>>,
+    /// How much was removed, as the markers say.
+    pub removed: u64,
+    /// What `removed` counts: `tokens`, `chars` or `lines`. Under `model_format` a text that had too
+    /// many lines only is counted in lines.
+    pub unit: String,
+}

@@ -1,0 +1,149 @@
+//! `context/usage`.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::Method;
+use crate::warning::Warning;
+
+/// `context/usage`: what fills a context window, and how full it is.
+#[derive(Debug, Clone, Copy)]
+pub struct Usage;
+
+impl Method for Usage {
+    const NAME: &'static str = "context/usage";
+    type Params = UsageParams;
+    type Result = UsageResult;
+}
+
+/// Of which window. `thread_id`, `items`, or both: then the items are what is about to be added.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "ContextUsageParams")]
+pub struct UsageParams {
+    /// A thread.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread_id: Option<String>,
+    /// History items.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub items: Option<Vec<Value>>,
+    /// Name of the model; absent: the one the thread names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Tokens of the model's whole window; absent: as configured, as the transcript states, or as known
+    /// of the model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context_window: Option<u64>,
+    /// Tokens at which to compact, 0 for never; absent: as configured, or 90 % of the window.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub auto_compact_limit: Option<u64>,
+    /// The thread as it was after this line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub as_of: Option<u64>,
+}
+
+/// How full the window is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "ContextUsageResult")]
+pub struct UsageResult {
+    /// The thread, if one was named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread_id: Option<String>,
+    /// Line of the thread it is the state of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seq: Option<u64>,
+    /// The model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The sizes.
+    pub tokens: UsageTokens,
+    /// Estimated tokens by what they are spent on: `system`, `user`, `assistant`, `tool_calls`,
+    /// `tool_outputs`, `reasoning`, `images`, `initial_context`, `summary`, `other`; kinds without any
+    /// are left out.
+    pub by_kind: BTreeMap<String, u64>,
+    /// The window.
+    pub window: Window,
+    /// How it came to be so full; only for a thread.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub course: Option<Course>,
+    /// What to know about it: `over_window`, `over_trigger`, `item_over_headroom`, `limit_unreachable`.
+    pub warnings: Vec<Warning>,
+}
+
+/// Sizes in tokens.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct UsageTokens {
+    /// In the window: the provider's last count and an estimate of what came since, or, where that
+    /// count no longer holds, `estimated` and `overhead`.
+    pub used: u64,
+    /// The items by their size: the sum of `by_kind`.
+    pub estimated: u64,
+    /// The provider's last count, while it holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reported: Option<u64>,
+    /// Line that count stands on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reported_seq: Option<u64>,
+    /// What the provider counted beyond the items at first: instructions and tools.
+    pub overhead: u64,
+    /// The items that are about to be added.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub incoming: Option<u64>,
+}
+
+/// A window and its limits, in tokens.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Window {
+    /// The whole window.
+    pub tokens: u64,
+    /// Who says so: `request`, `config`, `transcript`, `model_table` or `fallback`.
+    pub source: String,
+    /// The part that can be filled, 95 %.
+    pub effective: u64,
+    /// When to compact; absent when switched off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trigger: Option<u64>,
+    /// Who says so: `request`, `config`, or `default`, which is 90 % of the window.
+    pub trigger_source: String,
+    /// Parts of a hundred of the window that are used.
+    pub percent_used: u64,
+    /// Parts of a hundred that are left, as Codex shows it: of the effective part without its first
+    /// 12,000 tokens.
+    pub percent_left: u64,
+}
+
+/// How full the window was, line after line.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Course {
+    /// Turns begun.
+    pub turns: u64,
+    /// At most 192 places of the transcript, oldest first.
+    pub points: Vec<CoursePoint>,
+    /// The newest compactions, oldest first, at most 48.
+    pub compactions: Vec<CourseStep>,
+}
+
+/// How full the window was at a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CoursePoint {
+    /// The line.
+    pub seq: u64,
+    /// Turns begun until then.
+    pub turn: u64,
+    /// Tokens in the window.
+    pub tokens: u64,
+}
+
+/// A compaction the thread's own program made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CourseStep {
+    /// The line.
+    pub seq: u64,
+    /// Tokens before.
+    pub before: u64,
+    /// Tokens after.
+    pub after: u64,
+}

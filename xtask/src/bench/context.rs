@@ -1,0 +1,92 @@
+//! The context manager: estimating a history of a million tokens, and the tokenizer against its bare crate.
+//!
+//! Measured in this process, with no daemon between. `cargo xtask` itself is a debug build, in which the core
+//! is too slow to be worth a figure: `cargo run --release -p xtask -- bench --context` measures.
+
+use std::fs;
+
+use anyhow::Context as _;
+use longhaul_core::context::estimate;
+use longhaul_core::context::tokenizer::Tokenizer;
+use serde_json::Value;
+
+use super::corpus::Corpus;
+use super::report::{Report, Times};
+use super::synth::{self, Length};
+use crate::stopwatch::Stopwatch;
+
+const TOKENS: u64 = 1_000_000;
+/// Rounds of an estimate, which takes a few milliseconds.
+const ROUNDS_MAX: usize = 100;
+
+/// Bytes of words counted by the tokenizers.
+const WORDS_BYTES: usize = 8 << 20;
+
+pub(super) fn measure(corpus: &Corpus, rounds: usize, report: &mut Report) -> anyhow::Result<()> {
+    if cfg!(debug_assertions) {
+        let command = "cargo run --release -p xtask -- bench --context";
+        report.add("context manager", format!("not in a debug build: {command}"), "");
+        return Ok(());
+    }
+    let home = tempfile::tempdir()?;
+    let path = synth::write(home.path(), 7, Length::Tokens(TOKENS))?;
+    let items = items(&fs::read_to_string(path)?);
+    let mut times = Vec::new();
+    let mut tokens = 0;
+    for _ in 0..rounds.min(ROUNDS_MAX) {
+        let watch = Stopwatch::start();
+        tokens = estimate::of_items(items.iter().map(String::as_str)).total();
+        times.push(watch.elapsed());
+    }
+    let label = format!("estimate of a history of {tokens} tokens, {} items", items.len());
+    report.add(label, Times::of(times).show(), "<= 50 ms with normalising");
+    measure_tokenizer(corpus, report)
+}
+
+fn measure_tokenizer(corpus: &Corpus, report: &mut Report) -> anyhow::Result<()> {
+    let mut text = String::new();
+    for file in &corpus.files {
+        if text.len() >= WORDS_BYTES {
+            break;
+        }
+        let transcript = fs::read(file).unwrap_or_default();
+        let items = items(&String::from_utf8_lossy(&transcript));
+        text.extend(items.iter().filter_map(|item| words(item)));
+    }
+    text.truncate(text.floor_char_boundary(WORDS_BYTES));
+    // The vocabulary is unpacked at the first use.
+    let watch = Stopwatch::start();
+    let first = Tokenizer::O200k.count("once");
+    report.add("tokenizer, first use", format!("{:.0} ms", watch.seconds() * 1e3), "");
+    let bare = tiktoken::get_encoding("o200k_base").context("the vocabulary is built in")?;
+    let speed = |count: &dyn Fn() -> u64| {
+        let watch = Stopwatch::start();
+        let counted = count();
+        (text.len() as f64 / 1e6 / watch.seconds(), counted)
+    };
+    let (ours, counted) = speed(&|| Tokenizer::O200k.count(&text));
+    let (theirs, expected) = speed(&|| bare.count(&text) as u64);
+    anyhow::ensure!(first > 0, "the tokenizer counts nothing");
+    // Runs without a space are cut in pieces, each of which may add one.
+    anyhow::ensure!(counted.abs_diff(expected) < 1_000, "{counted} tokens are not {expected}");
+    let value = format!("{ours:.1} MB/s, its bare crate {theirs:.1} MB/s");
+    let label = format!("tokenizer o200k on {} bytes of the corpus's words", text.len());
+    report.add(label, value, "as the bare crate");
+    Ok(())
+}
+
+/// The items of a transcript, as they stand there.
+fn items(transcript: &str) -> Vec<String> {
+    let item = |line: &str| {
+        let mut line: Value = serde_json::from_str(line).ok()?;
+        (line["type"] == "response_item").then(|| line["payload"].take().to_string())
+    };
+    transcript.lines().filter_map(item).collect()
+}
+
+/// What an item says, decoded.
+fn words(item: &str) -> Option<String> {
+    let item: Value = serde_json::from_str(item).ok()?;
+    let places = ["/output", "/arguments", "/input", "/content/0/text"];
+    places.into_iter().find_map(|place| item.pointer(place)?.as_str().map(str::to_owned))
+}

@@ -6,6 +6,7 @@
 //! gain per byte until the budget is used.
 
 use std::collections::{BTreeMap, HashSet};
+use std::ops::Range;
 
 use super::super::files::{File, FileState};
 use super::super::terms::{Anchor, Term, TermKind};
@@ -55,15 +56,21 @@ pub(super) fn fill(draft: &mut Draft, scene: &Scene<'_>, caps: &ViewCaps) {
     let mut artifacts = draft.lines(Section::Recent).len();
     for offer in offers {
         let group = &mut groups[offer.group];
+        let offered = offer.first..offer.first + offer.names;
         if group.line.is_some() {
-            let has_room = artifacts < caps.max_recent_artifacts;
-            if !has_room || offer.first > 0 || !open(draft, group, offer.names) {
-                misses += usize::from(has_room);
+            if artifacts >= caps.max_recent_artifacts {
                 continue;
             }
-            artifacts += 1;
+            match open(draft, group, offered.clone()) {
+                Opening::Done => artifacts += 1,
+                Opening::Needless => continue,
+                Opening::NoRoom => {
+                    misses += 1;
+                    continue;
+                }
+            }
         }
-        for name in &group.names[offer.first..offer.first + offer.names] {
+        for name in &group.names[offered] {
             let missed = !draft.holds(name.text) && !draft.name(&group.place, name.text);
             misses += usize::from(missed);
         }
@@ -73,22 +80,30 @@ pub(super) fn fill(draft: &mut Draft, scene: &Scene<'_>, caps: &ViewCaps) {
     }
 }
 
+/// What came of adding a group's line.
+enum Opening {
+    Done,
+    /// The names offered with it stand elsewhere; a later name may still be worth the line.
+    Needless,
+    NoRoom,
+}
+
 /// Adds a group's line. One that only says where names are from enters with a name that is new, or
 /// not at all.
-fn open(draft: &mut Draft, group: &mut Group<'_>, names: usize) -> bool {
-    let Some(line) = group.line.clone() else { return true };
-    if group.gain == 0 {
-        let new = group.names[..names].iter().find(|name| !draft.holds(name.text));
-        let Some(new) = new else { return false };
+fn open(draft: &mut Draft, group: &mut Group<'_>, offered: Range<usize>) -> Opening {
+    let Some(line) = group.line.clone() else { return Opening::Done };
+    if group.gain == 0 || offered.start > 0 {
+        let new = group.names[offered].iter().find(|name| !draft.holds(name.text));
+        let Some(new) = new else { return Opening::Needless };
         if line.text.len() + new.text.len() + 4 > draft.room() {
-            return false;
+            return Opening::NoRoom;
         }
     }
-    let is_open = draft.push(Section::Recent, line);
-    if is_open {
-        group.line = None;
+    if !draft.push(Section::Recent, line) {
+        return Opening::NoRoom;
     }
-    is_open
+    group.line = None;
+    Opening::Done
 }
 
 impl Name<'_> {

@@ -18,6 +18,8 @@ pub mod file;
 
 use file::File;
 
+pub use file::Persistence;
+
 /// Where a value came from, weakest first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
@@ -76,6 +78,10 @@ pub struct Config {
     pub claude_home: Setting<PathBuf>,
     /// Time between two full scans of the sources.
     pub scan_interval: Setting<Duration>,
+    /// Whether prompts are kept for recall.
+    pub message_persistence: Setting<Persistence>,
+    /// Bytes of the file they are kept in.
+    pub message_max_bytes: Setting<u64>,
     /// Connections open at the same time.
     pub connections_max: Setting<usize>,
     /// How long a client may leave an answer unread.
@@ -206,6 +212,11 @@ impl Config {
             scan_interval: SCAN_INTERVAL_S
                 .of(file.ingest.scan_interval_s)?
                 .map(Duration::from_secs),
+            message_persistence: match file.message_history.persistence {
+                Some(value) => Setting { value, origin: Origin::File },
+                None => Setting { value: Persistence::default(), origin: Origin::Default },
+            },
+            message_max_bytes: MESSAGE_BYTES.of(file.message_history.max_bytes)?,
             connections_max: CONNECTIONS.of(server.connections_max)?.map(to_count),
             write_timeout: WRITE_TIMEOUT_MS.of(server.write_timeout_ms)?.map(Duration::from_millis),
             drain: DRAIN_MS.of(server.drain_ms)?.map(Duration::from_millis),
@@ -234,6 +245,8 @@ impl Config {
             entry("codex.home", &self.codex_home, path),
             entry("claude.home", &self.claude_home, path),
             entry("ingest.scan_interval_s", &self.scan_interval, |time| time.as_secs().to_string()),
+            entry("message_history.persistence", &self.message_persistence, ToString::to_string),
+            entry("message_history.max_bytes", &self.message_max_bytes, ToString::to_string),
             entry("server.connections_max", &self.connections_max, ToString::to_string),
             entry("server.write_timeout_ms", &self.write_timeout, ms),
             entry("server.drain_ms", &self.drain, ms),
@@ -252,6 +265,9 @@ struct Number {
 
 const SCAN_INTERVAL_S: Number =
     Number { key: "ingest.scan_interval_s", default: 60, min: 1, max: 86_400 };
+/// Eight thousand prompts of a kilobyte: years of them, and read in milliseconds.
+const MESSAGE_BYTES: Number =
+    Number { key: "message_history.max_bytes", default: 8 << 20, min: 1 << 10, max: 64 << 20 };
 const CONNECTIONS: Number =
     Number { key: "server.connections_max", default: CONNECTIONS_MAX as u64, min: 1, max: 65_536 };
 const WRITE_TIMEOUT_MS: Number =

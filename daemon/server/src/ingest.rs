@@ -137,6 +137,15 @@ pub enum SyncTarget {
     Path(PathBuf),
 }
 
+/// How far a file must be read at least.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Reach {
+    /// Up to this byte.
+    pub offset: Option<u64>,
+    /// Up to and with the line of this seq.
+    pub seq: Option<u64>,
+}
+
 /// How far a thread is after [`Ingest::sync`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Synced {
@@ -148,6 +157,13 @@ pub struct Synced {
     pub offset: u64,
     /// Index of the next line; the last folded one is the one before.
     pub next_seq: u64,
+}
+
+impl Reach {
+    fn is_met_by(self, synced: &Synced) -> bool {
+        self.offset.is_none_or(|offset| synced.offset >= offset)
+            && self.seq.is_none_or(|seq| synced.next_seq > seq)
+    }
 }
 
 /// Why a sync did not reach what was asked.
@@ -259,11 +275,23 @@ impl Ingest {
         min_offset: Option<u64>,
         timeout: Duration,
     ) -> Result<Synced, SyncError> {
-        let min_offset = min_offset.unwrap_or(0);
+        self.sync_to(target, Reach { offset: min_offset, seq: None }, timeout).await
+    }
+
+    /// As [`Ingest::sync`], up to an offset or a line that may not be written yet.
+    ///
+    /// # Errors
+    /// As [`Ingest::sync`].
+    pub async fn sync_to(
+        &self,
+        target: SyncTarget,
+        reach: Reach,
+        timeout: Duration,
+    ) -> Result<Synced, SyncError> {
         let reached = async {
             loop {
                 let synced = self.sync_once(&target).await?;
-                if synced.offset >= min_offset {
+                if reach.is_met_by(&synced) {
                     return Ok(synced);
                 }
                 tokio::time::sleep(SYNC_POLL).await;

@@ -8,8 +8,10 @@ pub mod compaction;
 mod disk;
 mod error;
 pub mod history;
+mod message_history;
 mod notices;
 mod preimage;
+pub mod recording;
 mod snapshot;
 pub mod threads;
 mod transcript;
@@ -26,10 +28,12 @@ use longhaul_store::{Opened, Store, StoreError};
 use tokio::sync::Semaphore;
 
 use crate::clock::Clock;
-use crate::config::Config;
+use crate::config::{Config, Persistence};
 use crate::events::EventHub;
 use crate::ingest::{Ingest, IngestDeps, IngestEvents as _, Limits, Root};
 use crate::link::Counters;
+use crate::message_history::MessageHistory;
+use crate::recorder::Recorder;
 use crate::shutdown::Shutdown;
 use disk::HashCache;
 use notices::Notices;
@@ -94,6 +98,8 @@ pub struct Services {
     ingest: Ingest,
     hashes: Arc<HashCache>,
     preimages: PathBuf,
+    recorder: Recorder,
+    messages: MessageHistory,
 }
 
 impl std::fmt::Debug for Services {
@@ -122,10 +128,13 @@ impl Services {
         if let Some(moved_to) = &opened.moved_aside {
             notices.store_rebuilt(moved_to);
         }
+        let own = recording::folder(&deps.config.state_dir);
+        let mut roots = Root::codex(&deps.config.codex_home);
+        roots.push(Root { source: Source::Longhaul, path: own.clone(), archived: false });
         let now = deps.clock.clone();
         let ingest = Ingest::start(IngestDeps {
             store: store.clone(),
-            roots: Root::codex(&deps.config.codex_home),
+            roots,
             events: Arc::new(notices),
             now_ms: Arc::new(move || now.now_ms()),
             limits: Limits::default(),
@@ -138,8 +147,21 @@ impl Services {
         };
         let preimages = deps.config.state_dir.join("preimages");
         let blocking = Arc::new(Semaphore::new(BLOCKING_CALLS_MAX));
+        let recorder = Recorder::new(own, deps.clock.clone());
+        let messages = messages(&deps);
         let hashes = Arc::default();
-        Ok(Self { deps, instance, blocking, store, opened, ingest, hashes, preimages })
+        Ok(Self {
+            deps,
+            instance,
+            blocking,
+            store,
+            opened,
+            ingest,
+            hashes,
+            preimages,
+            recorder,
+            messages,
+        })
     }
 
     /// Ends reading, then closes the database: what was read is stored.
@@ -235,6 +257,15 @@ impl Services {
         }
         warnings
     }
+}
+
+fn messages(deps: &Deps) -> MessageHistory {
+    let config = &deps.config;
+    let max_bytes = match *config.message_persistence {
+        Persistence::SaveAll => Some(*config.message_max_bytes),
+        Persistence::None => None,
+    };
+    MessageHistory::new(&config.state_dir, &config.codex_home, max_bytes, deps.clock.clone())
 }
 
 /// The word of a source.

@@ -22,7 +22,7 @@ const fn floor_of_peers(modules: &'static [&'static str]) -> Floor {
 
 /// The core, lowest first.
 const CORE: &[Floor] = &[
-    floor_of_peers(&["digest", "text", "tokens", "limits", "redact"]),
+    floor_of_peers(&["digest", "text", "tokens", "limits", "message_history", "redact"]),
     floor_of_peers(&["thread", "item"]),
     floor(&["rollout"]),
     floor(&["checkpoint"]),
@@ -46,7 +46,7 @@ const SERVER: &[Floor] = &[
         "systemd",
         "telemetry",
     ]),
-    floor(&["events"]),
+    floor(&["events", "message_history", "recorder"]),
     floor(&["ingest"]),
     floor(&["service"]),
     floor(&["rpc", "socket"]),

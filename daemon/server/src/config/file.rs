@@ -25,6 +25,8 @@ pub struct File {
     pub claude: Source,
     /// Reading transcripts.
     pub ingest: Ingest,
+    /// Prompts kept for recall.
+    pub message_history: MessageHistory,
     /// The socket server.
     pub server: Server,
 }
@@ -43,6 +45,36 @@ pub struct Source {
 pub struct Ingest {
     /// Seconds between two full looks at every source; file events are only hints. 1 to 86400.
     pub scan_interval_s: Option<u64>,
+}
+
+/// `[message_history]`.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct MessageHistory {
+    /// `save-all`, or `none`: no prompt is written down.
+    pub persistence: Option<Persistence>,
+    /// Bytes of the file; over it, the oldest go until four fifths are left. 1024 to 67108864.
+    pub max_bytes: Option<u64>,
+}
+
+/// Whether prompts are kept.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Persistence {
+    /// All that are sent to us.
+    #[default]
+    SaveAll,
+    /// None.
+    None,
+}
+
+impl std::fmt::Display for Persistence {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::SaveAll => "save-all",
+            Self::None => "none",
+        })
+    }
 }
 
 /// `[server]`.
@@ -70,6 +102,9 @@ pub const KEYS: &[&str] = &[
     "claude.home",
     "ingest",
     "ingest.scan_interval_s",
+    "message_history",
+    "message_history.persistence",
+    "message_history.max_bytes",
     "server",
     "server.connections_max",
     "server.write_timeout_ms",

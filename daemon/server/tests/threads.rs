@@ -66,6 +66,7 @@ async fn what_is_appended_is_seen_by_whatever_is_asked_next() {
         let of = json!({ "thread_id": thread["thread_id"], "max_tokens": 2000 });
         let run = client.call("compaction/run", of).await;
         let view = run["result"]["view"].as_str().unwrap_or_else(|| panic!("{run}"));
+        assert_eq!(run["result"]["warnings"], json!([]), "{run}");
         assert!(view.contains(&format!("Request number {turn}:")), "{view}");
         assert!(view.contains(&format!("src/m{turn}.rs")), "{view}");
         let sync = json!({ "thread_id": thread["thread_id"], "min_seq": appended["seq"], "min_offset": appended["offset"] });

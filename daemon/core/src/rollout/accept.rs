@@ -3,7 +3,7 @@
 //! In a transcript of another program an item that is not understood is counted and passed over. A
 //! client that sends one has made a mistake, and is told so while it can still mend it.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Kinds with the fields that must be there, beyond `type`.
 ///
@@ -65,6 +65,18 @@ pub fn check(item: &Value) -> Result<(), String> {
     Ok(())
 }
 
+/// The item as transcripts have it: a message's text alone becomes its one part.
+#[must_use]
+pub fn canonical(mut item: Value) -> Value {
+    if item["type"] == "message"
+        && let Some(text) = item["content"].as_str()
+    {
+        let part = if item["role"] == "assistant" { "output_text" } else { "input_text" };
+        item["content"] = json!([{ "type": part, "text": text }]);
+    }
+    item
+}
+
 impl Shape {
     fn fits(self, value: &Value) -> bool {
         match self {
@@ -90,7 +102,6 @@ impl Shape {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     #[test]
     fn what_a_reader_understands_is_taken() {
@@ -108,6 +119,18 @@ mod tests {
                 assert!(matches!(entry.body, super::super::Body::Item(..)), "{line}");
             });
         }
+    }
+
+    #[test]
+    fn the_text_of_a_message_becomes_its_part() {
+        let message = |role: &str, content: Value| json!({ "type": "message", "role": role, "content": content });
+        for (role, part) in [("user", "input_text"), ("assistant", "output_text")] {
+            let parts = json!([{ "type": part, "text": "x" }]);
+            assert_eq!(canonical(message(role, json!("x"))), message(role, parts.clone()));
+            assert_eq!(canonical(message(role, parts.clone())), message(role, parts));
+        }
+        let output = json!({ "type": "function_call_output", "call_id": "c", "output": "x" });
+        assert_eq!(canonical(output.clone()), output);
     }
 
     #[test]

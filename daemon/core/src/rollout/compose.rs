@@ -80,11 +80,14 @@ pub fn opening(opening: &Opening, at_ms: i64) -> String {
         "timestamp": timestamp(at_ms),
         "cwd": opening.cwd,
         "originator": opening.originator,
-        "cli_version": opening.version.as_deref().unwrap_or("0"),
         "source": source,
         "model_provider": null,
     });
-    let optional = [("title", &opening.title), ("client_thread_id", &opening.client_thread_id)];
+    let optional = [
+        ("cli_version", &opening.version),
+        ("title", &opening.title),
+        ("client_thread_id", &opening.client_thread_id),
+    ];
     for (name, value) in optional {
         if let Some(value) = value {
             meta[name] = json!(value);

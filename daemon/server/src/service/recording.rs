@@ -195,7 +195,10 @@ fn check_id(id: &str) -> Result<(), String> {
 fn payload(body: Body) -> Result<(&'static str, Value), String> {
     match body {
         Body::Unclear => Err("give either item or marker".to_owned()),
-        Body::Item(item) => accept::check(&item).map(|()| ("response_item", item)),
+        Body::Item(item) => {
+            accept::check(&item)?;
+            Ok(("response_item", accept::canonical(item)))
+        }
         Body::Marker(marker) => {
             match &marker {
                 Marker::Settings { cwd: Some(cwd), .. } if !cwd.starts_with('/') => {

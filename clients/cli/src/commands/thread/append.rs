@@ -3,7 +3,8 @@
 use std::io::{self, BufRead as _, Read as _};
 
 use clap::Args;
-use longhaul_client::Client;
+use longhaul_client::{Client, ClientError};
+use longhaul_protocol::error::ErrorData;
 use longhaul_protocol::limit::{APPEND_ITEM_BYTES_MAX, APPEND_ITEMS_MAX};
 use longhaul_protocol::thread::{Append, AppendItem, AppendParams, AppendResult};
 use serde::Serialize;
@@ -64,7 +65,7 @@ pub(crate) async fn run(args: AppendArgs, session: &Session) -> Result<(), Failu
         line.clear();
         let read = input.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut line)?;
         let is_full = batch.len() == APPEND_ITEMS_MAX || bytes + read > BATCH_BYTES;
-        if (read == 0 || is_full) && (!batch.is_empty() || read == 0) {
+        if read == 0 || (is_full && !batch.is_empty()) {
             let items = std::mem::take(&mut batch);
             let appended = send(&client, &args.thread, items, expected_seq).await?;
             expected_seq = expected_seq.map(|_| appended.seq);
@@ -89,7 +90,23 @@ async fn send(
     expected_seq: Option<u64>,
 ) -> Result<AppendResult, Failure> {
     let thread_id = thread_id.to_owned();
-    Ok(client.call::<Append>(AppendParams { thread_id, items, expected_seq }).await?)
+    let params = AppendParams { thread_id, items, expected_seq };
+    client.call::<Append>(params).await.map_err(|error| {
+        let id = match &error {
+            ClientError::Refused(wire) => wire.data.as_ref().and_then(refused_id),
+            _ => None,
+        };
+        match id {
+            // Counted in its batch it would not be found in the input.
+            Some(id) => Failure::from(error).with_hint(format!("it is the one with the id {id:?}")),
+            None => error.into(),
+        }
+    })
+}
+
+/// The item that made the daemon refuse its batch.
+fn refused_id(data: &ErrorData) -> Option<String> {
+    Some(data.detail.as_ref()?["client_item_id"].as_str()?.to_owned())
 }
 
 fn item(line: &[u8], number: u64, ids: Option<&str>) -> Result<AppendItem, Failure> {

@@ -54,7 +54,7 @@ pub(crate) async fn run(args: OpenArgs, session: &Session) -> Result<(), Failure
         client_thread_id: args.key,
         cwd: cwd.to_string_lossy().into_owned(),
         originator: args.originator,
-        version: None,
+        version: Some(env!("CARGO_PKG_VERSION").to_owned()),
         title: args.title,
         model: args.model,
         ..OpenParams::default()

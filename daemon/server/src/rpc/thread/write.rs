@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use longhaul_core::rollout::compose::{self, Opening};
 use longhaul_core::thread::ThreadKind;
+use longhaul_protocol::ErrorKind;
 use longhaul_protocol::thread::{
     self as wire, Append, AppendItem, AppendParams, AppendResult, Close, CloseParams, CloseResult,
     Marker, Open, OpenParams, OpenResult,
@@ -72,8 +73,8 @@ async fn append(
     params: AppendParams,
 ) -> Result<AppendResult, Failure> {
     let additions = params.items.into_iter().map(addition).collect();
-    let appended =
-        services.thread_append(&params.thread_id, additions, params.expected_seq).await?;
+    let appended = services.thread_append(&params.thread_id, additions, params.expected_seq).await;
+    let appended = appended.map_err(|error| with_hint(error.into()))?;
     Ok(AppendResult {
         thread_id: params.thread_id,
         seq: appended.seq,
@@ -89,9 +90,23 @@ async fn close(
     _: CallContext,
     params: CloseParams,
 ) -> Result<CloseResult, Failure> {
-    let closed = services.thread_close(&params.thread_id).await?;
+    let closed = services.thread_close(&params.thread_id).await;
+    let closed = closed.map_err(|error| with_hint(error.into()))?;
     let path = closed.path.display().to_string();
     Ok(CloseResult { thread_id: closed.thread_id, path, seq: closed.seq })
+}
+
+/// The hints of the kinds are those of readers.
+fn with_hint(failure: Failure) -> Failure {
+    match failure.kind() {
+        ErrorKind::StaleBase => {
+            failure.with_hint("look at what others have appended, then append with the present seq")
+        }
+        ErrorKind::ThreadNotFound => {
+            failure.with_hint("only a thread of thread/open can be appended to")
+        }
+        _ => failure,
+    }
 }
 
 fn addition(item: AppendItem) -> Addition {

@@ -333,7 +333,13 @@ impl Ingest {
             Ok(None) => return Err(SyncError::NotFound(shown)),
             Ok(Some(file)) => file,
         };
-        self.catch_up(PathBuf::from(&file.path)).await?;
+        match self.catch_up(PathBuf::from(&file.path)).await {
+            // It was there a moment ago, and whoever asks should not be told to wait for it.
+            Err(SyncError::Failed(_)) if is_gone(&file.path).await => {
+                return Err(SyncError::NotFound(shown));
+            }
+            caught_up => caught_up?,
+        }
         let entries = self.shared.catalogue.lock();
         let known = entries.get(&file.path).and_then(|entry| entry.known.as_ref());
         let known = known.ok_or(SyncError::NotFound(shown))?;
@@ -424,4 +430,10 @@ impl Ingest {
     ) -> Result<Option<Arc<Fold>>, FoldLoadError> {
         self.shared.fold_as_of(thread_id, seq).await
     }
+}
+
+async fn is_gone(path: &str) -> bool {
+    let path = PathBuf::from(path);
+    let there = tokio::task::spawn_blocking(move || path.try_exists()).await;
+    matches!(there, Ok(Ok(false)))
 }

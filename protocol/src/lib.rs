@@ -28,6 +28,7 @@ pub mod example;
 pub mod frame;
 pub mod history;
 pub mod limit;
+pub mod message_history;
 pub mod method;
 pub mod schema;
 pub mod thread;

@@ -78,6 +78,28 @@ pub const SYNC_TIMEOUT_MS_DEFAULT: u64 = 5_000;
 /// Chosen: a minute; a caller with more patience asks again.
 pub const SYNC_TIMEOUT_MS_MAX: u64 = 60_000;
 
+/// Items of one `thread/append`.
+///
+/// # Source
+/// Chosen: a turn of an agent is tens of items; four of the longest are one batch.
+pub const APPEND_ITEMS_MAX: usize = 256;
+/// Bytes of one item of `thread/append`, as JSON.
+///
+/// # Source
+/// Half of the longest line that is ingested (8 MiB), so that a line is never over it; the largest line
+/// seen in real transcripts is 0.9 MB.
+pub const APPEND_ITEM_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Bytes of a client's own id of an item or a thread.
+///
+/// # Source
+/// Chosen: three UUIDs; with it the ids of a thread are found at the end of its lines.
+pub const CLIENT_ID_BYTES_MAX: usize = 128;
+/// Bytes of one message of `message_history/append`.
+///
+/// # Source
+/// Chosen: a prompt with a long file pasted into it; more is no prompt to recall.
+pub const MESSAGE_BYTES_MAX: usize = 256 * 1024;
+
 /// The bounds in force, as `initialize` answers them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Limits {

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::{checkpoint, compaction, context, daemon, event, history, thread};
+use crate::{checkpoint, compaction, context, daemon, event, history, message_history, thread};
 
 /// One method of the wire contract, as a marker type.
 pub trait Method {
@@ -53,8 +53,13 @@ pub const METHODS: &[MethodInfo] = &[
     method("history/expand", "history"),
     method("history/get", "history"),
     method("initialize", "daemon"),
+    method("message_history/append", "message_history"),
+    method("message_history/lookup", "message_history"),
+    method("thread/append", "thread"),
+    method("thread/close", "thread"),
     method("thread/get", "thread"),
     method("thread/list", "thread"),
+    method("thread/open", "thread"),
     method("thread/sync", "thread"),
 ];
 
@@ -62,8 +67,16 @@ pub const METHODS: &[MethodInfo] = &[
 ///
 /// All of them are the baseline of the major version: a connection that skips `initialize` holds
 /// them all. A later revision may add one that must be asked for.
-pub const CAPABILITIES: &[&str] =
-    &["checkpoint", "compaction", "context", "daemon", "event", "history", "thread"];
+pub const CAPABILITIES: &[&str] = &[
+    "checkpoint",
+    "compaction",
+    "context",
+    "daemon",
+    "event",
+    "history",
+    "message_history",
+    "thread",
+];
 
 /// The only notification the daemon sends, to connections that called `event/subscribe`.
 pub const EVENT_NOTIFICATION: &str = "event";
@@ -97,8 +110,13 @@ pub fn visit_methods(visitor: &mut impl MethodVisitor) {
     visitor.visit::<history::Expand>();
     visitor.visit::<history::Get>();
     visitor.visit::<daemon::Initialize>();
+    visitor.visit::<message_history::Append>();
+    visitor.visit::<message_history::Lookup>();
+    visitor.visit::<thread::Append>();
+    visitor.visit::<thread::Close>();
     visitor.visit::<thread::Get>();
     visitor.visit::<thread::List>();
+    visitor.visit::<thread::Open>();
     visitor.visit::<thread::Sync>();
 }
 

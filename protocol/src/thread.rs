@@ -5,6 +5,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::Method;
 
+mod write;
+
+pub use write::{
+    Append, AppendItem, AppendParams, AppendResult, Close, CloseParams, CloseResult, Marker, Open,
+    OpenParams, OpenResult,
+};
+
 /// `thread/list`: threads, the newest updated first.
 #[derive(Debug, Clone, Copy)]
 pub struct List;
@@ -193,6 +200,9 @@ pub struct SyncParams {
     /// Bytes that have to be ingested; absent: all that the file has now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_offset: Option<u64>,
+    /// Seq of a line that has to be ingested.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_seq: Option<u64>,
     /// Milliseconds to wait; absent: `limit::SYNC_TIMEOUT_MS_DEFAULT`,
     /// lowered to `limit::SYNC_TIMEOUT_MS_MAX`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -207,6 +217,6 @@ pub struct SyncResult {
     pub thread_id: String,
     /// Bytes ingested, up to the end of a line.
     pub offset: u64,
-    /// Lines ingested.
+    /// Seq of the last line ingested; the first line has 0.
     pub seq: u64,
 }

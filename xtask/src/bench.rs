@@ -3,6 +3,7 @@
 //! Every figure stands beside one of the machine itself, taken in the same run, so that two runs on two
 //! machines can be compared. Nothing passes or fails here: a time is not a test.
 
+mod append;
 mod compaction;
 mod context;
 mod corpus;
@@ -61,6 +62,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
     round_trip::measure(&longhauld, &corpus, options.rounds, &mut report)?;
     compaction::measure(&longhauld, &corpus, options.rounds, &mut report)?;
     context::measure(&corpus, options.rounds, &mut report)?;
+    append::measure(&longhauld, options.rounds, &mut report)?;
     ingest::measure_corpus(&longhauld, &corpus, &mut report)?;
     ingest::measure_written(&longhauld, options.ingest_mib, &mut report)?;
     if options.big {

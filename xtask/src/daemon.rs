@@ -73,6 +73,11 @@ impl Daemon {
         fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
     }
 
+    /// Its folder, gone when it is dropped.
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
     pub(crate) fn socket(&self) -> PathBuf {
         self.folder.path().join("run/v1.sock")
     }

@@ -45,3 +45,11 @@ pub(crate) fn build_release() -> anyhow::Result<Binaries> {
     let folder = target()?.join("release");
     Ok(Binaries { longhaul: folder.join("longhaul"), longhauld: folder.join("longhauld") })
 }
+
+/// Builds an example program of a crate in release.
+pub(crate) fn build_release_example(package: &str, name: &str) -> anyhow::Result<PathBuf> {
+    let mut build = cargo()?;
+    build.args(["build", "--release", "--locked", "-p", package, "--example", name]);
+    crate::process::check(&mut build)?;
+    Ok(target()?.join("release/examples").join(name))
+}

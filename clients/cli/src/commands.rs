@@ -16,6 +16,7 @@ mod eval;
 mod expand;
 mod history;
 mod man;
+mod prompts;
 mod slice;
 mod status;
 mod thread;
@@ -29,7 +30,7 @@ pub(crate) enum Command {
     Up(up::UpArgs),
     Down(down::DownArgs),
     Status(status::StatusArgs),
-    /// List and show threads, the conversations of your agents
+    /// List and show threads, the conversations of your agents; write your own
     #[command(subcommand)]
     Thread(thread::ThreadCommand),
     Usage(usage::UsageArgs),
@@ -46,6 +47,7 @@ pub(crate) enum Command {
     /// Show what is known about a thread
     #[command(subcommand)]
     Checkpoint(checkpoint::CheckpointCommand),
+    Prompts(prompts::PromptsArgs),
     Doctor(doctor::DoctorArgs),
     Eval(eval::EvalArgs),
     Completions(completions::CompletionsArgs),
@@ -66,6 +68,7 @@ pub(crate) async fn run(command: Command, session: &Session) -> Result<(), Failu
         Command::Undo(args) => undo::run(args, session).await,
         Command::Compaction(command) => compaction::run(command, session).await,
         Command::Checkpoint(command) => checkpoint::run(command, session).await,
+        Command::Prompts(args) => prompts::run(args, session).await,
         Command::Doctor(args) => doctor::run(args, session).await,
         Command::Eval(args) => eval::run(args, session).await,
         Command::Completions(args) => completions::run(&args, session),

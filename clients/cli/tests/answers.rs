@@ -44,6 +44,13 @@ pub(crate) fn script() -> Script {
             "path": "/home/user/.codex/sessions/a.jsonl",
             "byte_range": [100, 900],
         }))
+        .result("message_history/lookup", json!({
+            "messages": [
+                { "source": "longhaul", "log_id": "l1", "offset": 3, "at": now() - 330_000, "text": "Rename parse()\nto parse_line()." },
+                { "source": "codex", "log_id": "codex-7", "offset": 0, "at": now() - 90_000_000, "text": "Why does parse_line() fail?" },
+            ],
+            "logs": [], "next_cursor": "c2",
+        }))
         .result("compaction/undo", json!({
             "compaction_id": COMPACTION, "undone_at": now(), "history": [{}, {}],
             "handles": [entry("h9", 3, 70_000)], "complete": false,

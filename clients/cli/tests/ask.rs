@@ -86,3 +86,54 @@ fn items_come_out_of_expand_as_they_stand_in_the_transcript() {
     let done = Desk::new(script().on("history/expand", line)).run(&["expand", "h1", "--json"]);
     assert!(done.stdout.contains(raw), "{done:?}");
 }
+
+fn append(desk: &Desk, input: &str, args: &[&str]) -> crate::Done {
+    let file = desk.folder.path().join("input");
+    std::fs::write(&file, input).unwrap();
+    let mut command = crate::program(desk.folder.path());
+    command.arg("--socket").arg(desk.server.path()).args(["thread", "append", THREAD]).args(args);
+    crate::run(command.stdin(std::fs::File::open(file).unwrap()))
+}
+
+/// Every `thread/append` as the number of its items, its first and last id, and its expected seq.
+fn batches(desk: &Desk) -> Vec<(usize, Value, Value, Value)> {
+    let of_append = desk.server.requests().into_iter().filter(|(name, _)| name == "thread/append");
+    let shown = of_append.map(|(_, params)| {
+        let items = params["items"].as_array().unwrap();
+        let id = |item: Option<&Value>| item.map_or(Value::Null, |i| i["client_item_id"].clone());
+        (items.len(), id(items.first()), id(items.last()), params["expected_seq"].clone())
+    });
+    shown.collect()
+}
+
+#[test]
+fn append_sends_its_input_in_batches_that_follow_each_other() {
+    let answer = json!({ "thread_id": THREAD, "seq": 70, "offset": 9, "appended": 2, "duplicates": 1, "redacted": 1 });
+    let desk = Desk::new(script().result("thread/append", answer));
+    let item = "{\"type\":\"message\",\"role\":\"user\",\"content\":\"x\"}\n";
+    let done = append(&desk, &item.repeat(300), &["--ids", "chat", "--expected-seq", "7"]);
+    assert_eq!(done.stdout, "appended 4 items, 2 already there, 2 secrets replaced, seq 70\n");
+    let expected = [
+        (256, json!("chat-1"), json!("chat-256"), json!(7)),
+        (44, json!("chat-257"), json!("chat-300"), json!(70)),
+    ];
+    assert_eq!(batches(&desk), expected);
+    // The last line needs no newline, and blank ones are passed over.
+    let desk = Desk::new(script());
+    let lines = format!("\n{{\"client_item_id\":\"a\",\"item\":{}}}", item.trim());
+    assert_eq!(append(&desk, &lines, &[]).code, 0);
+    assert_eq!(batches(&desk), [(1, json!("a"), json!("a"), Value::Null)]);
+}
+
+#[test]
+fn a_line_that_is_no_item_is_named_and_nothing_of_its_batch_is_sent() {
+    let desk = Desk::new(script());
+    let done =
+        append(&desk, "{\"client_item_id\":\"a\",\"item\":{}}\n{\"type\":\"message\"}\n", &[]);
+    assert_eq!(done.code, 64, "{done:?}");
+    assert!(
+        done.stderr.contains("line 2 of the input") && done.stderr.contains("--ids"),
+        "{done:?}"
+    );
+    assert!(batches(&desk).is_empty());
+}

@@ -21,6 +21,11 @@ const SHOWN: &[(&str, &[&str])] = &[
     ("checkpoint_state", &["checkpoint", "show", "--state"]),
     ("expand", &["expand", "h2"]),
     ("undo", &["undo", COMPACTION]),
+    ("thread_open", &["thread", "open", "--key", "notes"]),
+    ("thread_append", &["thread", "append", THREAD]),
+    ("thread_close", &["thread", "close", THREAD]),
+    ("prompts", &["prompts", "parse_line"]),
+    ("prompts_add", &["prompts", "--add", "Fix the parser."]),
 ];
 
 #[test]

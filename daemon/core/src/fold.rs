@@ -73,7 +73,7 @@ struct Version {
 impl Fold {
     /// Version of the saved form. Raised with every change of what is folded or how: saved folds of
     /// other versions are folded anew.
-    pub const VERSION: u32 = 4;
+    pub const VERSION: u32 = 5;
 
     /// The state before the first line.
     pub fn new(source: Source) -> Self {
@@ -267,6 +267,7 @@ impl Fold {
         self.head.thread_id = short(&meta.id);
         self.head.cwd = folder(meta.cwd.as_deref());
         self.head.kind = meta.kind;
+        self.head.title = meta.title.as_deref().map(|words| title(&redact::redact(words).text));
         self.head.originator = short(&meta.originator);
         self.head.cli_version = short(&meta.cli_version);
         self.head.parent_thread_id = short(&meta.parent_thread_id);

@@ -3,7 +3,8 @@
 //! There is no file, socket, process, environment, clock, randomness or async here; `now` and the
 //! state of files on disk are parameters. The floors, lowest first:
 //!
-//! 1. [`digest`], [`text`], [`tokens`], [`limits`], [`redact`]: values, arithmetic, text;
+//! 1. [`digest`], [`text`], [`tokens`], [`limits`], [`redact`], [`message_history`]:
+//!    values, arithmetic, text;
 //! 2. [`thread`], [`item`]: what a thread and an index row are;
 //! 3. [`rollout`]: one transcript line, read into a closed model;
 //! 4. [`context`]: the context manager: estimates, windows, truncation, settings, normalisation;
@@ -22,6 +23,7 @@ pub mod history;
 pub mod item;
 pub mod job;
 pub mod limits;
+pub mod message_history;
 pub mod model;
 pub mod redact;
 pub mod rollout;

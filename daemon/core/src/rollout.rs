@@ -5,7 +5,9 @@
 //! What is not understood is [`Body::Unknown`] or [`Body::Malformed`]: counted and passed over,
 //! never an error.
 
+pub mod accept;
 pub mod codex;
+pub mod compose;
 pub mod contextual;
 pub mod output;
 pub mod patch;
@@ -89,6 +91,8 @@ pub struct Meta {
     pub created_at_ms: Option<i64>,
     /// Working folder.
     pub cwd: Option<String>,
+    /// What to call it, where its program says so.
+    pub title: Option<String>,
     /// Program.
     pub originator: Option<String>,
     /// Its version.

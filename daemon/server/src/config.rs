@@ -20,6 +20,8 @@ pub mod model;
 
 use file::File;
 
+pub use file::Persistence;
+
 /// Where a value came from, weakest first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
@@ -86,6 +88,10 @@ pub struct Config {
     pub window_tokens: Setting<u64>,
     /// Parts of a hundred of a window at which its thread should be compacted, 0 for never.
     pub auto_compact_percent: Setting<u64>,
+    /// Whether prompts are kept for recall.
+    pub message_persistence: Setting<Persistence>,
+    /// Bytes of the file they are kept in.
+    pub message_max_bytes: Setting<u64>,
     /// Connections open at the same time.
     pub connections_max: Setting<usize>,
     /// How long a client may leave an answer unread.
@@ -232,6 +238,11 @@ impl Config {
             keep_per_thread: KEEP_PER_THREAD.of(file.compaction.keep_per_thread)?,
             window_tokens: WINDOW_TOKENS.of(file.context.window_tokens)?,
             auto_compact_percent: AUTO_COMPACT_PERCENT.of(file.context.auto_compact_percent)?,
+            message_persistence: match file.message_history.persistence {
+                Some(value) => Setting { value, origin: Origin::File },
+                None => Setting { value: Persistence::default(), origin: Origin::Default },
+            },
+            message_max_bytes: MESSAGE_BYTES.of(file.message_history.max_bytes)?,
             connections_max: CONNECTIONS.of(server.connections_max)?.map(to_count),
             write_timeout: WRITE_TIMEOUT_MS.of(server.write_timeout_ms)?.map(Duration::from_millis),
             drain: DRAIN_MS.of(server.drain_ms)?.map(Duration::from_millis),
@@ -266,6 +277,8 @@ impl Config {
             entry("compaction.keep_per_thread", &self.keep_per_thread, ToString::to_string),
             entry("context.window_tokens", &self.window_tokens, ToString::to_string),
             entry("context.auto_compact_percent", &self.auto_compact_percent, ToString::to_string),
+            entry("message_history.persistence", &self.message_persistence, ToString::to_string),
+            entry("message_history.max_bytes", &self.message_max_bytes, ToString::to_string),
             entry("server.connections_max", &self.connections_max, ToString::to_string),
             entry("server.write_timeout_ms", &self.write_timeout, ms),
             entry("server.drain_ms", &self.drain, ms),
@@ -296,6 +309,9 @@ const WINDOW_TOKENS: Number =
 /// The default is where agents compact by themselves; more than the effective window cannot be reached.
 const AUTO_COMPACT_PERCENT: Number =
     Number { key: "context.auto_compact_percent", default: 90, min: 0, max: 95 };
+/// Eight thousand prompts of a kilobyte: years of them, and read in milliseconds.
+const MESSAGE_BYTES: Number =
+    Number { key: "message_history.max_bytes", default: 8 << 20, min: 1 << 10, max: 64 << 20 };
 const CONNECTIONS: Number =
     Number { key: "server.connections_max", default: CONNECTIONS_MAX as u64, min: 1, max: 65_536 };
 const WRITE_TIMEOUT_MS: Number =

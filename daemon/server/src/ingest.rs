@@ -140,6 +140,15 @@ pub enum SyncTarget {
     Path(PathBuf),
 }
 
+/// How far a file must be read at least.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Reach {
+    /// Up to this byte.
+    pub offset: Option<u64>,
+    /// Up to and with the line of this seq.
+    pub seq: Option<u64>,
+}
+
 /// How far a thread is after [`Ingest::sync`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Synced {
@@ -151,6 +160,13 @@ pub struct Synced {
     pub offset: u64,
     /// Index of the next line; the last folded one is the one before.
     pub next_seq: u64,
+}
+
+impl Reach {
+    fn is_met_by(self, synced: &Synced) -> bool {
+        self.offset.is_none_or(|offset| synced.offset >= offset)
+            && self.seq.is_none_or(|seq| synced.next_seq > seq)
+    }
 }
 
 /// Why a sync did not reach what was asked.
@@ -262,11 +278,23 @@ impl Ingest {
         min_offset: Option<u64>,
         timeout: Duration,
     ) -> Result<Synced, SyncError> {
-        let min_offset = min_offset.unwrap_or(0);
+        self.sync_to(target, Reach { offset: min_offset, seq: None }, timeout).await
+    }
+
+    /// As [`Ingest::sync`], up to an offset or a line that may not be written yet.
+    ///
+    /// # Errors
+    /// As [`Ingest::sync`].
+    pub async fn sync_to(
+        &self,
+        target: SyncTarget,
+        reach: Reach,
+        timeout: Duration,
+    ) -> Result<Synced, SyncError> {
         let reached = async {
             loop {
                 let synced = self.sync_once(&target).await?;
-                if synced.offset >= min_offset {
+                if reach.is_met_by(&synced) {
                     return Ok(synced);
                 }
                 tokio::time::sleep(SYNC_POLL).await;
@@ -308,7 +336,13 @@ impl Ingest {
             Ok(None) => return Err(SyncError::NotFound(shown)),
             Ok(Some(file)) => file,
         };
-        self.catch_up(PathBuf::from(&file.path)).await?;
+        match self.catch_up(PathBuf::from(&file.path)).await {
+            // It was there a moment ago, and whoever asks should not be told to wait for it.
+            Err(SyncError::Failed(_)) if is_gone(&file.path).await => {
+                return Err(SyncError::NotFound(shown));
+            }
+            caught_up => caught_up?,
+        }
         let entries = self.shared.catalogue.lock();
         let known = entries.get(&file.path).and_then(|entry| entry.known.as_ref());
         let known = known.ok_or(SyncError::NotFound(shown))?;
@@ -399,4 +433,10 @@ impl Ingest {
     ) -> Result<Option<Arc<Fold>>, FoldLoadError> {
         self.shared.fold_as_of(thread_id, seq).await
     }
+}
+
+async fn is_gone(path: &str) -> bool {
+    let path = PathBuf::from(path);
+    let there = tokio::task::spawn_blocking(move || path.try_exists()).await;
+    matches!(there, Ok(Ok(false)))
 }

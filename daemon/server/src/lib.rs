@@ -6,7 +6,7 @@
 //! | edge | [`socket`] bytes to answers through a method table; [`rpc`] the method table. They are strangers: `app` joins them |
 //! | use-cases | [`service`] what methods work with |
 //! | reading | [`ingest`] transcripts into the store |
-//! | hub | [`events`] what happened, for whoever wants to know |
+//! | hub | [`events`] what happened, for whoever wants to know; [`recorder`] transcripts of clients that write none; [`message_history`] prompts for recall |
 //! | ground | [`clock`] [`config`] [`paths`] [`args`] [`telemetry`] [`systemd`] [`shutdown`] [`link`] [`lock`] [`folder`] [`descriptors`] [`runtime`] |
 //!
 //! A module uses only floors below its own. Time and randomness are read in `clock` alone, the environment in `main.rs` and the
@@ -23,8 +23,10 @@ pub mod ingest;
 pub mod jobs;
 pub mod link;
 pub mod lock;
+pub mod message_history;
 pub mod model;
 pub mod paths;
+pub mod recorder;
 pub mod rpc;
 pub mod runtime;
 pub mod service;

@@ -9,8 +9,10 @@ pub mod context;
 mod disk;
 mod error;
 pub mod history;
+mod message_history;
 mod notices;
 pub mod preimage;
+pub mod recording;
 pub mod retention;
 mod snapshot;
 pub mod threads;
@@ -29,11 +31,13 @@ use longhaul_store::{Opened, Store, StoreError};
 use tokio::sync::{Notify, Semaphore};
 
 use crate::clock::Clock;
-use crate::config::Config;
+use crate::config::{Config, Persistence};
 use crate::events::EventHub;
 use crate::ingest::{Ingest, IngestDeps, IngestEvents as _, Limits, Root};
 use crate::link::Counters;
+use crate::message_history::MessageHistory;
 use crate::model::Models;
+use crate::recorder::Recorder;
 use crate::shutdown::Shutdown;
 use disk::HashCache;
 use notices::Notices;
@@ -101,6 +105,8 @@ pub struct Services {
     models: Models,
     compactions_made: AtomicU64,
     prune_due: Notify,
+    recorder: Recorder,
+    messages: MessageHistory,
 }
 
 impl std::fmt::Debug for Services {
@@ -129,10 +135,13 @@ impl Services {
         if let Some(moved_to) = &opened.moved_aside {
             notices.store_rebuilt(moved_to);
         }
+        let own = recording::folder(&deps.config.state_dir);
+        let mut roots = Root::codex(&deps.config.codex_home);
+        roots.push(Root { source: Source::Longhaul, path: own.clone(), archived: false });
         let now = deps.clock.clone();
         let ingest = Ingest::start(IngestDeps {
             store: store.clone(),
-            roots: Root::codex(&deps.config.codex_home),
+            roots,
             events: Arc::new(notices),
             now_ms: Arc::new(move || now.now_ms()),
             limits: Limits { scan_period: *deps.config.scan_interval, ..Limits::default() },
@@ -145,6 +154,8 @@ impl Services {
         };
         let preimages = deps.config.state_dir.join("preimages");
         let blocking = Arc::new(Semaphore::new(BLOCKING_CALLS_MAX));
+        let recorder = Recorder::new(own, deps.clock.clone());
+        let messages = messages(&deps);
         let hashes = Arc::default();
         let (settings, budget) = (deps.config.models.clone(), deps.config.budget.bounds());
         let models = Models::new(settings, budget, store.clone(), deps.clock.clone());
@@ -160,6 +171,8 @@ impl Services {
             models,
             compactions_made: AtomicU64::new(0),
             prune_due: Notify::new(),
+            recorder,
+            messages,
         })
     }
 
@@ -262,6 +275,15 @@ impl Services {
         }
         warnings
     }
+}
+
+fn messages(deps: &Deps) -> MessageHistory {
+    let config = &deps.config;
+    let max_bytes = match *config.message_persistence {
+        Persistence::SaveAll => Some(*config.message_max_bytes),
+        Persistence::None => None,
+    };
+    MessageHistory::new(&config.state_dir, &config.codex_home, max_bytes, deps.clock.clone())
 }
 
 /// The word of a source.

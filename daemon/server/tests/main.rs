@@ -16,6 +16,7 @@ mod secrets;
 mod socket_traps;
 mod support;
 mod systemd;
+mod threads;
 
 /// A file in this folder that is no module of the binary would be a test that never runs.
 #[test]

@@ -94,7 +94,7 @@ async fn compactions_are_pruned_by_age_and_by_number_of_each_thread() {
     let (store, _) = temp.open().await;
     let body = CompactionBody::default();
     for n in 0..300_i64 {
-        let thread = ["a", "b"].get(n.unsigned_abs() as usize % 3);
+        let thread = ["a", "b"].get(usize::try_from(n).unwrap() % 3);
         let row = CompactionRow {
             compaction_id: format!("c{n:03}"),
             thread_id: thread.map(|&thread| thread.to_owned()),

@@ -106,6 +106,10 @@ fn sample_of(name: &str) -> Value {
         "$COMPACTION" => json!("01980000-0000-7000-8000-0000000000c1"),
         "$KIND" => json!("interactive"),
         "$CWD" => json!("/home/user/project"),
+        "$OWN_THREAD" => json!("01980000-0000-8000-8000-0000000000a1"),
+        "$OWN_PATH" => {
+            json!("/home/user/.local/state/longhaul/threads/2025/11/21/rollout-sample.jsonl")
+        }
         "$PATH" => json!("/home/user/.codex/sessions/2025/11/21/rollout-sample.jsonl"),
         other => json!(other.trim_start_matches('$').to_lowercase()),
     }

@@ -22,7 +22,7 @@ const fn floor_of_peers(modules: &'static [&'static str]) -> Floor {
 
 /// The core, lowest first.
 const CORE: &[Floor] = &[
-    floor_of_peers(&["digest", "text", "tokens", "limits", "redact"]),
+    floor_of_peers(&["digest", "text", "tokens", "limits", "message_history", "redact"]),
     floor_of_peers(&["thread", "item"]),
     floor_of_peers(&["job", "model"]),
     floor(&["rollout"]),
@@ -48,7 +48,7 @@ const SERVER: &[Floor] = &[
         "systemd",
         "telemetry",
     ]),
-    floor_of_peers(&["events", "jobs", "model"]),
+    floor_of_peers(&["events", "jobs", "message_history", "model", "recorder"]),
     floor(&["ingest"]),
     floor(&["service"]),
     floor(&["rpc", "socket"]),

@@ -5,7 +5,10 @@ use clap::Subcommand;
 use crate::failure::Failure;
 use crate::session::Session;
 
+mod append;
+mod close;
 mod list;
+mod open;
 mod show;
 
 /// What to do with threads.
@@ -13,11 +16,17 @@ mod show;
 pub(crate) enum ThreadCommand {
     List(list::ListArgs),
     Show(show::ShowArgs),
+    Open(open::OpenArgs),
+    Append(append::AppendArgs),
+    Close(close::CloseArgs),
 }
 
 pub(crate) async fn run(command: ThreadCommand, session: &Session) -> Result<(), Failure> {
     match command {
         ThreadCommand::List(args) => list::run(args, session).await,
         ThreadCommand::Show(args) => show::run(args, session).await,
+        ThreadCommand::Open(args) => open::run(args, session).await,
+        ThreadCommand::Append(args) => append::run(args, session).await,
+        ThreadCommand::Close(args) => close::run(args, session).await,
     }
 }

@@ -31,6 +31,8 @@ pub struct File {
     pub compaction: Compaction,
     /// Context windows.
     pub context: Context,
+    /// Prompts kept for recall.
+    pub message_history: MessageHistory,
     /// The socket server.
     pub server: Server,
     /// The model that is asked for summaries and memory.
@@ -77,6 +79,36 @@ pub struct Context {
     pub auto_compact_percent: Option<u64>,
 }
 
+/// `[message_history]`.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct MessageHistory {
+    /// `save-all`, or `none`: no prompt is written down.
+    pub persistence: Option<Persistence>,
+    /// Bytes of the file; over it, the oldest go until four fifths are left. 1024 to 67108864.
+    pub max_bytes: Option<u64>,
+}
+
+/// Whether prompts are kept.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Persistence {
+    /// All that are sent to us.
+    #[default]
+    SaveAll,
+    /// None.
+    None,
+}
+
+impl std::fmt::Display for Persistence {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::SaveAll => "save-all",
+            Self::None => "none",
+        })
+    }
+}
+
 /// `[server]`.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -108,6 +140,9 @@ pub const KEYS: &[&str] = &[
     "context",
     "context.window_tokens",
     "context.auto_compact_percent",
+    "message_history",
+    "message_history.persistence",
+    "message_history.max_bytes",
     "server",
     "server.connections_max",
     "server.write_timeout_ms",

@@ -60,7 +60,16 @@ fn every_key_of_the_file_is_shown_with_its_origin() {
     let config = load(&Args::default(), &[], Some("[server]\ndrain_ms = 7\n")).unwrap();
     let entries = config.entries();
     let shown: Vec<_> = entries.iter().map(|(key, ..)| *key).collect();
-    let sections = ["codex", "claude", "ingest", "compaction", "context", "server", "budget"];
+    let sections = [
+        "codex",
+        "claude",
+        "ingest",
+        "compaction",
+        "context",
+        "message_history",
+        "server",
+        "budget",
+    ];
     let keys: Vec<_> = file::KEYS.iter().copied().filter(|key| !sections.contains(key)).collect();
     assert_eq!(shown, keys);
     assert!(entries.contains(&("server.drain_ms", "7".to_owned(), Origin::File)));

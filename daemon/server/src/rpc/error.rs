@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use crate::ingest::{FoldLoadError, SyncError};
 use crate::link::CallContext;
+use crate::message_history::MessageHistoryError;
 use crate::service::{ServiceError, preimage};
 
 /// A request that failed.
@@ -65,6 +66,17 @@ impl Failure {
     #[must_use]
     pub fn thread_not_found(thread: &str) -> Self {
         Self::new(ErrorKind::ThreadNotFound, format!("no thread {thread:?}"))
+    }
+
+    fn of_file(path: &str, source: io::Error) -> Self {
+        let kind = match source.kind() {
+            io::ErrorKind::PermissionDenied => ErrorKind::PermissionDenied,
+            io::ErrorKind::StorageFull
+            | io::ErrorKind::QuotaExceeded
+            | io::ErrorKind::FileTooLarge => ErrorKind::DiskFull,
+            _ => ErrorKind::Internal,
+        };
+        Self::new(kind, format!("the file {path} cannot be used")).because(source)
     }
 
     /// The kind that goes out.
@@ -142,16 +154,27 @@ impl From<ServiceError> for Failure {
                 error.into()
             }
             ServiceError::Fold(error) => failure(ErrorKind::IngestBehind).because(error),
-            ServiceError::File { path, source } => {
-                let kind = match source.kind() {
-                    io::ErrorKind::PermissionDenied => ErrorKind::PermissionDenied,
-                    io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-                        ErrorKind::DiskFull
-                    }
-                    _ => ErrorKind::Internal,
-                };
-                Self::new(kind, format!("the file {path} cannot be used")).because(source)
+            ServiceError::Limit { limit, max, given } => failure(ErrorKind::LimitExceeded)
+                .with_detail(json!({ "limit": limit, "max": max, "given": given })),
+            ServiceError::BadItem { index, client_item_id, reason } => {
+                failure(ErrorKind::InvalidParams).with_detail(json!({
+                    "index": index, "client_item_id": client_item_id, "reason": reason
+                }))
             }
+            ServiceError::ItemTooLong { index, client_item_id, max, given } => {
+                failure(ErrorKind::LimitExceeded).with_detail(json!({
+                    "limit": "item_bytes", "max": max, "given": given,
+                    "index": index, "client_item_id": client_item_id, "reason": message
+                }))
+            }
+            ServiceError::MessageHistory(MessageHistoryError::Busy) => {
+                failure(ErrorKind::StoreBusy)
+            }
+            ServiceError::MessageHistory(MessageHistoryError::File { path, source }) => {
+                Self::of_file(&path.display().to_string(), source)
+            }
+            ServiceError::MessageHistory(error) => Self::internal(error),
+            ServiceError::File { path, source } => Self::of_file(&path, source),
             ServiceError::Undecodable { .. } | ServiceError::Task(_) => Self::internal(error),
         }
     }

@@ -10,14 +10,18 @@ use longhaul_store::{ThreadCursor, ThreadFilter};
 
 use super::error::Failure;
 use super::{Table, TableError, convert, cursor};
+use crate::ingest::Reach;
 use crate::link::CallContext;
 use crate::service::Services;
 use crate::service::threads::{SYNC_TIMEOUT_DEFAULT, target};
 
+mod write;
+
 pub(super) fn register(table: &mut Table) -> Result<(), TableError> {
     table.on_async::<List, _>(list)?;
     table.on_async::<Get, _>(get)?;
-    table.on_async::<Sync, _>(sync)
+    table.on_async::<Sync, _>(sync)?;
+    write::register(table)
 }
 
 async fn list(
@@ -55,7 +59,8 @@ async fn sync(
 ) -> Result<SyncResult, Failure> {
     let timeout = params.timeout_ms.map_or(SYNC_TIMEOUT_DEFAULT, Duration::from_millis);
     let target = target(params.thread_id, params.path)?;
-    let synced = services.sync(target, params.min_offset, timeout).await?;
+    let reach = Reach { offset: params.min_offset, seq: params.min_seq };
+    let synced = services.sync(target, reach, timeout).await?;
     let thread_id = synced.thread_id.ok_or_else(|| Failure::thread_not_found(&synced.path))?;
     Ok(SyncResult { thread_id, offset: synced.offset, seq: synced.next_seq.saturating_sub(1) })
 }

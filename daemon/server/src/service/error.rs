@@ -4,6 +4,8 @@ use longhaul_core::compaction::handle::HandleParseError;
 use longhaul_store::StoreError;
 
 use crate::ingest::{FoldLoadError, SyncError};
+use crate::message_history::MessageHistoryError;
+use crate::recorder::RecorderError;
 
 /// A use-case that failed.
 #[derive(Debug, thiserror::Error)]
@@ -44,6 +46,38 @@ pub enum ServiceError {
         /// Why.
         reason: String,
     },
+    /// A value is over its bound.
+    #[error("{limit} is {given}, at most {max} is taken")]
+    Limit {
+        /// Which bound.
+        limit: &'static str,
+        /// Its value.
+        max: u64,
+        /// What was given.
+        given: u64,
+    },
+    /// An addition to a thread means nothing.
+    #[error("items[{index}]: {reason}")]
+    BadItem {
+        /// Which one.
+        index: usize,
+        /// Its client's id of it.
+        client_item_id: String,
+        /// Why.
+        reason: String,
+    },
+    /// An addition to a thread is over its bound.
+    #[error("items[{index}] has {given} bytes, at most {max} are taken")]
+    ItemTooLong {
+        /// Which one.
+        index: usize,
+        /// Its client's id of it.
+        client_item_id: String,
+        /// The bound, in bytes.
+        max: u64,
+        /// What it has.
+        given: u64,
+    },
     /// The text of a handle is none.
     #[error(transparent)]
     Handle(#[from] HandleParseError),
@@ -64,6 +98,9 @@ pub enum ServiceError {
         /// The cause.
         source: std::io::Error,
     },
+    /// Prompts cannot be kept or read.
+    #[error(transparent)]
+    MessageHistory(#[from] MessageHistoryError),
     /// A stored value is not what this version writes.
     #[error("a stored {what} cannot be read")]
     Undecodable {
@@ -78,6 +115,18 @@ pub enum ServiceError {
     /// A task of ours died.
     #[error("a background task ended early")]
     Task(#[from] tokio::task::JoinError),
+}
+
+impl From<RecorderError> for ServiceError {
+    fn from(error: RecorderError) -> Self {
+        match error {
+            RecorderError::NotFound(thread_id) => Self::ThreadNotFound(thread_id),
+            RecorderError::Stale { expected, present } => Self::StaleBase { expected, present },
+            RecorderError::Full { limit, max, given } => Self::Limit { limit, max, given },
+            RecorderError::File { path, source } => Self::file(&path, source),
+            RecorderError::Task(error) => Self::Task(error),
+        }
+    }
 }
 
 impl ServiceError {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use longhaul_store::{FileRow, ThreadCursor, ThreadFilter, ThreadRow};
 
 use super::{ServiceError, Services};
-use crate::ingest::{SyncError, SyncTarget, Synced};
+use crate::ingest::{Reach, SyncError, SyncTarget, Synced};
 
 /// How long a sync waits when the caller does not say.
 pub const SYNC_TIMEOUT_DEFAULT: Duration = Duration::from_secs(5);
@@ -39,21 +39,21 @@ impl Services {
         Ok((row, files))
     }
 
-    /// Waits until everything that was written before the call is read.
+    /// Waits until everything that was written before the call is read, and everything up to `reach`.
     ///
     /// # Errors
     /// There is no such thread or file, or it is not read in time.
     pub async fn sync(
         &self,
         target: SyncTarget,
-        min_offset: Option<u64>,
+        reach: Reach,
         timeout: Duration,
     ) -> Result<Synced, ServiceError> {
         let asked = match &target {
             SyncTarget::Thread(thread_id) => thread_id.clone(),
             SyncTarget::Path(path) => path.display().to_string(),
         };
-        match self.ingest.sync(target, min_offset, timeout.min(SYNC_TIMEOUT_MAX)).await {
+        match self.ingest.sync_to(target, reach, timeout.min(SYNC_TIMEOUT_MAX)).await {
             Err(SyncError::NotFound(_)) => Err(ServiceError::ThreadNotFound(asked)),
             other => Ok(other?),
         }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use longhaul_daemon::ingest::{Limits, SyncError, SyncTarget};
+use longhaul_daemon::ingest::{Limits, Reach, SyncError, SyncTarget};
 
 use crate::rig::{Rig, WAIT, append, limits, name, session, thread, turn_of};
 
@@ -42,6 +42,50 @@ async fn a_sync_waits_for_bytes_until_its_deadline() {
     };
     let (synced, ()) = tokio::join!(rig.ingest.sync(target, wanted, WAIT), late);
     assert!(synced.unwrap().offset > length);
+}
+
+#[tokio::test]
+async fn a_sync_waits_for_a_line_until_its_deadline() {
+    let rig = Rig::new().await;
+    let path = rig.write(&name(1), session(&thread(1), 2));
+    let to = |seq| Reach { offset: None, seq: Some(seq) };
+    for target in [SyncTarget::Path(path.clone()), SyncTarget::Thread(thread(1))] {
+        let there = rig.ingest.sync_to(target.clone(), to(6), WAIT).await.unwrap();
+        assert_eq!(there.next_seq, 7, "the last line has seq 6");
+        let early = rig.ingest.sync_to(target, to(7), Duration::from_millis(120)).await;
+        assert_eq!(early, Err(SyncError::Deadline));
+    }
+    let late = async {
+        tokio::task::yield_now().await;
+        append(&path, turn_of("t", 3));
+    };
+    let wanted = rig.ingest.sync_to(SyncTarget::Thread(thread(1)), to(9), WAIT);
+    let (synced, ()) = tokio::join!(wanted, late);
+    assert!(synced.unwrap().next_seq > 9);
+}
+
+#[tokio::test]
+async fn a_sync_of_a_file_that_vanishes_ends() {
+    let rig = Rig::new().await;
+    let path = rig.write(&name(1), session(&thread(1), 2));
+    let target = SyncTarget::Path(path.clone());
+    rig.ingest.sync(target.clone(), None, WAIT).await.unwrap();
+    let length = std::fs::metadata(&path).unwrap().len();
+    let waiting = rig.ingest.sync(target.clone(), Some(length + 1), WAIT);
+    let vanish = async {
+        tokio::task::yield_now().await;
+        std::fs::remove_file(&path).unwrap();
+    };
+    let (gone, ()) = tokio::join!(waiting, vanish);
+    assert!(matches!(gone, Err(SyncError::NotFound(_))), "{gone:?}");
+    // The thread is still known: what was read of it stands, and no more will come.
+    let of_thread = SyncTarget::Thread(thread(1));
+    let stands = rig.ingest.sync(of_thread.clone(), None, WAIT).await.unwrap();
+    assert_eq!(stands.offset, length);
+    let more = rig.ingest.sync(of_thread, Some(length + 1), Duration::from_millis(120)).await;
+    assert_eq!(more, Err(SyncError::Deadline));
+    rig.write(&name(1), session(&thread(1), 3));
+    assert_eq!(rig.ingest.sync(target, None, WAIT).await.unwrap().next_seq, 10);
 }
 
 #[tokio::test]

@@ -65,10 +65,9 @@ impl Stage {
         }
         let path = self.write(cut).map_err(|error| format!("writing the transcript: {error}"))?;
         let params = SyncParams {
-            thread_id: None,
             path: Some(path.to_string_lossy().into_owned()),
             min_offset: Some(cut.bytes.len() as u64),
-            timeout_ms: None,
+            ..SyncParams::default()
         };
         let synced = self.runtime.block_on(self.client.call::<Sync>(params));
         let thread_id = synced.map_err(|error| error.to_string())?.thread_id;

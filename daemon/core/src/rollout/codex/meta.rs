@@ -12,6 +12,7 @@ struct Wire {
     id: Option<String>,
     timestamp: Option<String>,
     cwd: Option<String>,
+    title: Option<String>,
     originator: Option<String>,
     cli_version: Option<String>,
     source: Option<Value>,
@@ -45,6 +46,7 @@ pub(super) fn read<'a>(payload: &str) -> Option<Body<'a>> {
         git_branch: wire.git.and_then(|git| git["branch"].as_str().map(str::to_owned)),
         id: wire.id,
         cwd: wire.cwd,
+        title: wire.title,
         originator: wire.originator,
         cli_version: wire.cli_version,
     })))

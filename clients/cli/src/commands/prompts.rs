@@ -1,0 +1,95 @@
+//! `longhaul prompts`: what was asked before.
+
+use clap::Args;
+use longhaul_protocol::limit::PAGE_ROWS_MAX;
+use longhaul_protocol::message_history::{
+    Append, AppendParams, AppendResult, Lookup, LookupParams, LookupResult, Message,
+};
+
+use crate::failure::Failure;
+use crate::session::{Page, Session};
+use crate::style::{Style, counted};
+
+/// Show prompts you have sent before, the newest first
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  longhaul prompts
+  longhaul prompts rename parser              those that hold both words
+  longhaul prompts --source codex -n 5 --json | jq -r '.messages[].text'
+  longhaul prompts --add 'Fix the parser.'    keep one, as an editor does
+
+They are those that clients keep here and those in Codex's own history.jsonl, which is only read.")]
+pub(crate) struct PromptsArgs {
+    /// Only those that hold all of these words, in any case
+    query: Vec<String>,
+    /// How many
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=i64::from(PAGE_ROWS_MAX)))]
+    limit: u32,
+    /// Only those sent in this folder; Codex does not say where
+    #[arg(long)]
+    here: bool,
+    /// Only those of this program: codex, longhaul
+    #[arg(long, value_name = "NAME")]
+    source: Option<String>,
+    /// Only those of this thread, by its whole id
+    #[arg(long, value_name = "ID")]
+    thread: Option<String>,
+    /// Continue after an earlier list, by its next_cursor
+    #[arg(long, value_name = "CURSOR")]
+    cursor: Option<String>,
+    /// Keep this prompt instead of looking for any
+    #[arg(long, value_name = "TEXT", conflicts_with_all = ["query", "cursor", "source"])]
+    add: Option<String>,
+}
+
+pub(crate) async fn run(args: PromptsArgs, session: &Session) -> Result<(), Failure> {
+    let client = session.connect().await?;
+    let here = || Ok::<_, Failure>(std::env::current_dir()?.to_string_lossy().into_owned());
+    if let Some(text) = args.add {
+        let params = AppendParams { text, thread_id: args.thread, cwd: Some(here()?) };
+        return session.print(&client.call::<Append>(params).await?);
+    }
+    let params = LookupParams {
+        query: (!args.query.is_empty()).then(|| args.query.join(" ")),
+        source: args.source,
+        thread_id: args.thread,
+        cwd: if args.here { Some(here()?) } else { None },
+        limit: Some(args.limit),
+        cursor: args.cursor,
+        ..LookupParams::default()
+    };
+    session.print(&client.call::<Lookup>(params).await?)
+}
+
+impl Page for AppendResult {
+    fn text(&self, _: &Style) -> String {
+        let redacted = match self.redacted {
+            0 => String::new(),
+            secrets => format!(", {} replaced", counted(secrets, "secret")),
+        };
+        match self.offset {
+            Some(offset) => format!("kept as number {offset}{redacted}\n"),
+            None => "not kept: the configuration says persistence = \"none\"\n".to_owned(),
+        }
+    }
+}
+
+impl Page for LookupResult {
+    fn text(&self, style: &Style) -> String {
+        if self.messages.is_empty() {
+            return "No prompts.\n".to_owned();
+        }
+        let rows = self.messages.iter().map(|message| row(message, style)).collect();
+        let more = match &self.next_cursor {
+            Some(cursor) => style.dim(&format!("more: longhaul prompts --cursor {cursor}\n")),
+            None => String::new(),
+        };
+        style.table(&["sent", "from", "prompt"], rows) + &more
+    }
+}
+
+fn row(message: &Message, style: &Style) -> Vec<String> {
+    let words: Vec<&str> = message.text.split_whitespace().collect();
+    vec![style.ago(message.at), message.source.clone(), words.join(" ")]
+}

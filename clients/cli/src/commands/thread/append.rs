@@ -1,0 +1,151 @@
+//! `longhaul thread append`: items from stdin, in batches the daemon takes whole.
+
+use std::io::{self, BufRead as _, Read as _};
+
+use clap::Args;
+use longhaul_client::{Client, ClientError};
+use longhaul_protocol::error::ErrorData;
+use longhaul_protocol::limit::{APPEND_ITEM_BYTES_MAX, APPEND_ITEMS_MAX};
+use longhaul_protocol::thread::{Append, AppendItem, AppendParams, AppendResult};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::failure::{Failure, USAGE};
+use crate::session::{Page, Session};
+use crate::style::{Style, counted};
+
+/// Bytes of the items sent at once: two of them and the frame of the protocol still fit.
+const BATCH_BYTES: usize = APPEND_ITEM_BYTES_MAX;
+
+/// Bytes of a line: an item at its bound, and what stands around it.
+const LINE_BYTES_MAX: u64 = APPEND_ITEM_BYTES_MAX as u64 + (1 << 20);
+
+/// Append items to a thread of `longhaul thread open`, one JSON object a line from stdin
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  longhaul thread append $ID < items.ndjson
+  echo '{\"client_item_id\":\"1\",\"item\":{\"type\":\"message\",\"role\":\"user\",\"content\":\"Fix it.\"}}' |
+    longhaul thread append $ID
+  jq -c '.items[]' chat.json | longhaul thread append $ID --ids chat
+
+A line is {\"client_item_id\":…, \"item\":…} or {\"client_item_id\":…, \"marker\":…}. With --ids, a line is \
+the item itself and gets the id PREFIX-1, PREFIX-2 … by its place in the input. What is there already \
+is passed over, so the same input may be sent again.")]
+pub(crate) struct AppendArgs {
+    /// The whole id of the thread
+    thread: String,
+    /// Lines are items; number them behind this prefix
+    #[arg(long, value_name = "PREFIX")]
+    ids: Option<String>,
+    /// Only if the thread is still at this seq
+    #[arg(long, value_name = "SEQ")]
+    expected_seq: Option<u64>,
+}
+
+/// All batches together.
+#[derive(Debug, Default, Serialize)]
+struct Sum {
+    thread_id: String,
+    seq: u64,
+    offset: u64,
+    appended: u64,
+    duplicates: u64,
+    redacted: u64,
+}
+
+pub(crate) async fn run(args: AppendArgs, session: &Session) -> Result<(), Failure> {
+    let client = session.connect().await?;
+    let mut input = io::stdin().lock();
+    let mut sum = Sum { thread_id: args.thread.clone(), ..Sum::default() };
+    let mut expected_seq = args.expected_seq;
+    let (mut batch, mut bytes, mut number) = (Vec::new(), 0, 0_u64);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let read = input.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut line)?;
+        let is_full = batch.len() == APPEND_ITEMS_MAX || bytes + read > BATCH_BYTES;
+        if read == 0 || (is_full && !batch.is_empty()) {
+            let items = std::mem::take(&mut batch);
+            let appended = send(&client, &args.thread, items, expected_seq).await?;
+            expected_seq = expected_seq.map(|_| appended.seq);
+            sum.add(&appended);
+            bytes = 0;
+        }
+        if read == 0 {
+            return session.print(&sum);
+        }
+        number += 1;
+        bytes += read;
+        if !line.trim_ascii().is_empty() {
+            batch.push(item(&line, number, args.ids.as_deref())?);
+        }
+    }
+}
+
+async fn send(
+    client: &Client,
+    thread_id: &str,
+    items: Vec<AppendItem>,
+    expected_seq: Option<u64>,
+) -> Result<AppendResult, Failure> {
+    let thread_id = thread_id.to_owned();
+    let params = AppendParams { thread_id, items, expected_seq };
+    client.call::<Append>(params).await.map_err(|error| {
+        let id = match &error {
+            ClientError::Refused(wire) => wire.data.as_ref().and_then(refused_id),
+            _ => None,
+        };
+        match id {
+            // Counted in its batch it would not be found in the input.
+            Some(id) => Failure::from(error).with_hint(format!("it is the one with the id {id:?}")),
+            None => error.into(),
+        }
+    })
+}
+
+/// The item that made the daemon refuse its batch.
+fn refused_id(data: &ErrorData) -> Option<String> {
+    Some(data.detail.as_ref()?["client_item_id"].as_str()?.to_owned())
+}
+
+fn item(line: &[u8], number: u64, ids: Option<&str>) -> Result<AppendItem, Failure> {
+    let wrong = |error: serde_json::Error| {
+        let hint = match ids {
+            Some(_) => "with --ids, each line is one item as a JSON object",
+            None => "each line is {\"client_item_id\":…, \"item\":…}, or an item alone with --ids",
+        };
+        Failure::new(USAGE, format!("line {number} of the input: {error}")).with_hint(hint)
+    };
+    match ids {
+        None => serde_json::from_slice(line).map_err(wrong),
+        Some(prefix) => Ok(AppendItem {
+            client_item_id: format!("{prefix}-{number}"),
+            item: Some(serde_json::from_slice::<Value>(line).map_err(wrong)?),
+            marker: None,
+        }),
+    }
+}
+
+impl Sum {
+    fn add(&mut self, result: &AppendResult) {
+        self.seq = result.seq;
+        self.offset = result.offset;
+        self.appended += result.appended;
+        self.duplicates += result.duplicates;
+        self.redacted += result.redacted;
+    }
+}
+
+impl Page for Sum {
+    fn text(&self, style: &Style) -> String {
+        let mut text = format!("appended {}", counted(self.appended, "item"));
+        if self.duplicates > 0 {
+            text += &format!(", {} already there", self.duplicates);
+        }
+        if self.redacted > 0 {
+            text += &format!(", {} replaced", counted(self.redacted, "secret"));
+        }
+        text + &style.dim(&format!(", seq {}\n", self.seq))
+    }
+}

@@ -1,0 +1,72 @@
+//! `longhaul thread open`.
+
+use clap::Args;
+use longhaul_protocol::thread::{Open, OpenParams, OpenResult};
+
+use crate::failure::Failure;
+use crate::session::{Page, Session};
+use crate::style::Style;
+
+/// The originator where none is named.
+const ORIGINATOR: &str = "longhaul-cli";
+
+/// Begin a thread that you append to yourself, or find it again
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  longhaul thread open --key notes              the thread of that key, begun at the first call
+  ID=$(longhaul thread open --key notes)
+  longhaul thread open --title 'Parser work' --model gpt-5 --cwd ~/src/parser
+
+With --key the same call gives the same thread every time; without it, a new one. Its id goes to \
+stdout, for `longhaul thread append`.")]
+pub(crate) struct OpenArgs {
+    /// Your own name of the thread
+    #[arg(long, value_name = "KEY", conflicts_with = "thread")]
+    key: Option<String>,
+    /// A thread that was opened before, by its whole id
+    #[arg(long, value_name = "ID")]
+    thread: Option<String>,
+    /// The folder it works in [default: this one]
+    #[arg(long, value_name = "DIR")]
+    cwd: Option<String>,
+    /// What to call it [default: its first request]
+    #[arg(long, value_name = "TEXT")]
+    title: Option<String>,
+    /// The model it begins with
+    #[arg(long, value_name = "NAME")]
+    model: Option<String>,
+    /// The program you are; it has keys of its own
+    #[arg(long, value_name = "NAME", default_value = ORIGINATOR)]
+    originator: String,
+}
+
+pub(crate) async fn run(args: OpenArgs, session: &Session) -> Result<(), Failure> {
+    let client = session.connect().await?;
+    let here = std::env::current_dir()?;
+    let cwd = match args.cwd {
+        // From here on it means the same wherever the daemon runs.
+        Some(cwd) => here.join(cwd),
+        None => here,
+    };
+    let params = OpenParams {
+        thread_id: args.thread,
+        client_thread_id: args.key,
+        cwd: cwd.to_string_lossy().into_owned(),
+        originator: args.originator,
+        version: Some(env!("CARGO_PKG_VERSION").to_owned()),
+        title: args.title,
+        model: args.model,
+        ..OpenParams::default()
+    };
+    let opened = client.call::<Open>(params).await?;
+    let begun = if opened.created { "began" } else { "found" };
+    session.note(&format!("{begun} {}", opened.path));
+    session.print(&opened)
+}
+
+impl Page for OpenResult {
+    fn text(&self, _: &Style) -> String {
+        format!("{}\n", self.thread_id)
+    }
+}

@@ -1,0 +1,264 @@
+//! Lines in the Codex envelope, for the transcripts that the daemon writes itself.
+//!
+//! What belongs to us and not to the format stands in `metadata` beside the payload, where newer
+//! rollouts keep theirs and every reader passes over what it does not know.
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::thread::ThreadKind;
+
+/// What stands before the client's own id of a line.
+const CLIENT_ITEM_ID: &str = r#","metadata":{"client_item_id":"#;
+
+/// Identity of a thread that begins.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Opening {
+    /// Its id, a UUID.
+    pub thread_id: String,
+    /// The client's own key of it.
+    pub client_thread_id: Option<String>,
+    /// Absolute folder it works in.
+    pub cwd: String,
+    /// The client.
+    pub originator: String,
+    /// The client's version.
+    pub version: Option<String>,
+    /// What to call it; without one it is called by its first request.
+    pub title: Option<String>,
+    /// Who drives it.
+    pub kind: ThreadKind,
+    /// The thread that spawned it.
+    pub parent_thread_id: Option<String>,
+    /// The model it begins with.
+    pub model: Option<String>,
+}
+
+/// What happens in a thread besides its items.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Marker {
+    /// Settings of what follows.
+    Settings {
+        /// Absolute working folder.
+        cwd: Option<String>,
+        /// Model asked.
+        model: Option<String>,
+    },
+    /// A turn begins.
+    TurnStarted,
+    /// A turn ended by itself.
+    TurnComplete,
+    /// A turn was interrupted.
+    TurnAborted,
+    /// The person took back the last turns.
+    RolledBack {
+        /// How many.
+        turns: u32,
+    },
+    /// The history before was replaced.
+    Compacted {
+        /// The summary.
+        message: String,
+        /// The items that stand for the history before.
+        replacement_history: Vec<Value>,
+    },
+}
+
+/// The first lines of a transcript, each with its newline.
+#[must_use]
+pub fn opening(opening: &Opening, at_ms: i64) -> String {
+    let source = match opening.kind {
+        ThreadKind::Exec => json!("exec"),
+        ThreadKind::Subagent => {
+            let parent = opening.parent_thread_id.as_deref();
+            json!({ "subagent": { "thread_spawn": { "parent_thread_id": parent, "depth": 1 } } })
+        }
+        ThreadKind::Interactive | ThreadKind::Other => json!({ "custom": "longhaul" }),
+    };
+    let mut meta = json!({
+        "id": opening.thread_id,
+        "timestamp": timestamp(at_ms),
+        "cwd": opening.cwd,
+        "originator": opening.originator,
+        "source": source,
+        "model_provider": null,
+    });
+    let optional = [
+        ("cli_version", &opening.version),
+        ("title", &opening.title),
+        ("client_thread_id", &opening.client_thread_id),
+    ];
+    for (name, value) in optional {
+        if let Some(value) = value {
+            meta[name] = json!(value);
+        }
+    }
+    let mut lines = line(at_ms, "session_meta", &meta, None);
+    if opening.model.is_some() {
+        let settings =
+            Marker::Settings { cwd: Some(opening.cwd.clone()), model: opening.model.clone() };
+        let (kind, payload) = settings.payload();
+        lines.push_str(&line(at_ms, kind, &payload, None));
+    }
+    lines
+}
+
+/// One line with its newline. `kind` is the envelope's; `client_item_id` names the line for its
+/// client, which is how a line that was sent twice is known.
+#[must_use]
+pub fn line(at_ms: i64, kind: &str, payload: &Value, client_item_id: Option<&str>) -> String {
+    let at = timestamp(at_ms);
+    let mut line = format!(r#"{{"timestamp":"{at}","type":"{kind}","payload":{payload}"#);
+    if let Some(id) = client_item_id {
+        line.push_str(CLIENT_ITEM_ID);
+        line.push_str(&Value::from(id).to_string());
+        line.push('}');
+    }
+    line.push_str("}\n");
+    line
+}
+
+/// The client's own id in a line that [`line`] made; `None` in any other.
+#[must_use]
+pub fn client_item_id(line: &str) -> Option<String> {
+    // The last one: quotes inside of strings are escaped, and a key of a payload stands before ours.
+    let at = line.rfind(CLIENT_ITEM_ID)? + CLIENT_ITEM_ID.len();
+    let mut values = serde_json::Deserializer::from_str(&line[at..]).into_iter::<String>();
+    values.next()?.ok()
+}
+
+/// Folder of a transcript that begins at `at_ms`, below the folder of all: `2026/11/21`, UTC.
+#[must_use]
+pub fn folder(at_ms: i64) -> String {
+    moment(at_ms).strftime("%Y/%m/%d").to_string()
+}
+
+/// Name of a transcript's file: time, UTC, and thread.
+#[must_use]
+pub fn file_name(at_ms: i64, thread_id: &str) -> String {
+    format!("rollout-{}-{thread_id}.jsonl", moment(at_ms).strftime("%Y-%m-%dT%H-%M-%S"))
+}
+
+fn timestamp(at_ms: i64) -> String {
+    format!("{:.3}", moment(at_ms))
+}
+
+/// A time no calendar has becomes the first one.
+fn moment(at_ms: i64) -> Timestamp {
+    Timestamp::from_millisecond(at_ms).unwrap_or(Timestamp::UNIX_EPOCH)
+}
+
+impl Marker {
+    /// Kind and payload of its line.
+    #[must_use]
+    pub fn payload(&self) -> (&'static str, Value) {
+        let event = |event: Value| ("event_msg", event);
+        match self {
+            Self::Settings { cwd, model } => {
+                ("turn_context", json!({ "cwd": cwd, "model": model, "summary": "auto" }))
+            }
+            Self::TurnStarted => event(json!({ "type": "task_started" })),
+            Self::TurnComplete => event(json!({ "type": "task_complete" })),
+            Self::TurnAborted => event(json!({ "type": "turn_aborted", "reason": "interrupted" })),
+            Self::RolledBack { turns } => {
+                event(json!({ "type": "thread_rolled_back", "num_turns": turns }))
+            }
+            Self::Compacted { message, replacement_history } => (
+                "compacted",
+                json!({ "message": message, "replacement_history": replacement_history }),
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fold::{Fold, Place, Source};
+
+    const AT: i64 = 1_763_700_000_000;
+
+    fn folded(text: &str) -> Fold {
+        let mut fold = Fold::new(Source::Longhaul);
+        let mut offset = 0;
+        for (number, line) in text.lines().enumerate() {
+            let place = Place { line: number as u64, offset, bytes: line.len() as u64 };
+            fold.line(place, line.as_bytes());
+            offset += line.len() as u64 + 1;
+        }
+        fold
+    }
+
+    #[test]
+    fn what_is_written_is_what_the_fold_reads() {
+        let begun = Opening {
+            thread_id: "01980000-0000-7000-8000-000000000001".into(),
+            cwd: "/w/demo".into(),
+            originator: "editor".into(),
+            title: Some("Parser work".into()),
+            model: Some("m-1".into()),
+            ..Opening::default()
+        };
+        let item = json!({ "type": "message", "role": "user", "content": [{ "type": "input_text", "text": "fix the parser" }] });
+        let mut text = opening(&begun, AT);
+        text.push_str(&line(AT + 5, "response_item", &item, Some("a \"quoted\" \\ id")));
+        for marker in [Marker::TurnStarted, Marker::TurnComplete] {
+            let (kind, payload) = marker.payload();
+            text.push_str(&line(AT + 6, kind, &payload, Some("m")));
+        }
+        let fold = folded(&text);
+        let head = fold.head();
+        assert_eq!(head.thread_id.as_deref(), Some(begun.thread_id.as_str()));
+        assert_eq!(
+            (head.cwd.as_deref(), head.title.as_deref()),
+            (Some("/w/demo"), Some("Parser work"))
+        );
+        assert_eq!((head.model.as_deref(), head.kind), (Some("m-1"), ThreadKind::Interactive));
+        assert_eq!((head.items, head.unknown, head.malformed, head.lines), (1, 0, 0, 5));
+        assert_eq!((head.created_at_ms, head.updated_at_ms), (AT, AT + 6));
+    }
+
+    #[test]
+    fn every_marker_is_understood() {
+        let compacted = Marker::Compacted {
+            message: "so far".into(),
+            replacement_history: vec![json!({ "type": "message", "role": "user", "content": [] })],
+        };
+        let markers = [
+            Marker::Settings { cwd: Some("/w".into()), model: None },
+            Marker::TurnAborted,
+            Marker::RolledBack { turns: 1 },
+            compacted,
+        ];
+        let text: String = markers
+            .iter()
+            .map(|marker| {
+                let (kind, payload) = marker.payload();
+                line(AT, kind, &payload, Some("m"))
+            })
+            .collect();
+        let fold = folded(&text);
+        assert_eq!(
+            (fold.head().unknown, fold.head().malformed, fold.head().compactions),
+            (0, 0, 1)
+        );
+    }
+
+    #[test]
+    fn the_client_s_id_is_read_back_whatever_the_payload_holds() {
+        let hostile = json!({ "type": "x", "metadata": { "client_item_id": "not me" }, "z": r#"","metadata":{"client_item_id":"nor me"}"# });
+        for id in ["a", "\u{e9}\u{1f600}", r#"q"\"#] {
+            let line = line(AT, "response_item", &hostile, Some(id));
+            assert_eq!(client_item_id(line.trim_end()).as_deref(), Some(id));
+        }
+        assert_eq!(client_item_id(&line(AT, "session_meta", &json!({}), None)), None);
+    }
+
+    #[test]
+    fn names_hold_time_and_thread() {
+        assert_eq!(folder(AT), "2025/11/21");
+        assert_eq!(file_name(AT, "id"), "rollout-2025-11-21T04-40-00-id.jsonl");
+        assert_eq!(timestamp(AT), "2025-11-21T04:40:00.000Z");
+        assert_eq!(folder(i64::MAX), "1970/01/01");
+    }
+}

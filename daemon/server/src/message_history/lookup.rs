@@ -1,0 +1,207 @@
+//! Reading the logs: merged by time, the newest first, in bounded memory whatever their length.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufRead as _, BufReader, Read as _};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use longhaul_core::message_history::{Header, Message};
+use longhaul_core::redact::redact;
+
+use super::{MessageHistoryError, Origin};
+
+/// Bytes of a line that is read; a longer one is counted and left out.
+const LINE_BYTES_MAX: u64 = 4 << 20;
+
+/// Which prompts. What is absent lets all through.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// Of this log.
+    pub log_id: Option<String>,
+    /// Of this number.
+    pub offset: Option<u64>,
+    /// Holding all of these words, in any case.
+    pub words: Vec<String>,
+    /// Of this program.
+    pub origin: Option<Origin>,
+    /// Of this thread.
+    pub thread_id: Option<String>,
+    /// Sent in this folder.
+    pub cwd: Option<String>,
+    /// At most so many, at least one.
+    pub limit: usize,
+    /// Only older ones than this.
+    pub before: Option<Place>,
+}
+
+/// A place in the order of all prompts: the older, the smaller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// Unix milliseconds.
+    pub at_ms: i64,
+    /// The log.
+    pub origin: Origin,
+    /// The number in it.
+    pub offset: u64,
+}
+
+/// A prompt that was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// Where.
+    pub place: Place,
+    /// Its log.
+    pub log_id: String,
+    /// What it says, secrets replaced.
+    pub message: Message,
+}
+
+/// A log that was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogInfo {
+    /// Who writes it.
+    pub origin: Origin,
+    /// Its id.
+    pub log_id: String,
+    /// The file.
+    pub path: PathBuf,
+    /// Number of its oldest prompt.
+    pub first: u64,
+    /// Number of the next one.
+    pub next: u64,
+}
+
+/// Prompts, the newest first.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Page {
+    /// The prompts.
+    pub found: Vec<Found>,
+    /// The logs that were read.
+    pub logs: Vec<LogInfo>,
+    /// Where the next page begins, when there is one.
+    pub next: Option<Place>,
+}
+
+pub(super) fn lookup(
+    logs: &[(Origin, PathBuf)],
+    filter: &Filter,
+) -> Result<Page, MessageHistoryError> {
+    let mut newest = Newest { found: BTreeMap::new(), max: filter.limit.max(1) + 1 };
+    let mut page = Page::default();
+    for (origin, path) in logs {
+        if filter.origin.is_some_and(|wanted| wanted != *origin) {
+            continue;
+        }
+        let failed = |source| MessageHistoryError::File { path: path.clone(), source };
+        page.logs.extend(read(*origin, path, filter, &mut newest).map_err(failed)?);
+    }
+    let mut found: Vec<Found> = newest.found.into_values().rev().collect();
+    if found.len() > filter.limit.max(1) {
+        found.truncate(filter.limit.max(1));
+        page.next = found.last().map(|found| found.place);
+    }
+    page.found = found;
+    Ok(page)
+}
+
+/// The newest of what it is given.
+struct Newest {
+    found: BTreeMap<Place, Found>,
+    max: usize,
+}
+
+impl Newest {
+    fn add(&mut self, found: Found) {
+        self.found.insert(found.place, found);
+        if self.found.len() > self.max {
+            self.found.pop_first();
+        }
+    }
+}
+
+/// Reads one log; `None` when it is not there or not the one that is asked for.
+fn read(
+    origin: Origin,
+    path: &Path,
+    filter: &Filter,
+    newest: &mut Newest,
+) -> io::Result<Option<LogInfo>> {
+    let file = match File::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        file => file?,
+    };
+    if !file.metadata()?.is_file() {
+        return Ok(None);
+    }
+    let inode = file.metadata()?.ino();
+    let mut lines = Lines { reader: BufReader::with_capacity(256 << 10, file), line: Vec::new() };
+    let (log_id, first) = match origin {
+        // The file is named by its inode, as Codex itself does.
+        Origin::Codex => (format!("codex-{inode}"), 0),
+        Origin::Longhaul => match lines.next()?.and_then(Header::parse) {
+            Some(header) => (header.log_id, header.base),
+            None => return Ok(None),
+        },
+    };
+    if filter.log_id.as_ref().is_some_and(|wanted| *wanted != log_id) {
+        return Ok(None);
+    }
+    let mut next = first;
+    while let Some(line) = lines.next()? {
+        let offset = next;
+        next += 1;
+        if filter.offset.is_some_and(|wanted| wanted != offset) {
+            continue;
+        }
+        let Some(mut message) = Message::parse(line) else { continue };
+        let place = Place { at_ms: message.at_ms, origin, offset };
+        if filter.lets_through(place, &message) {
+            message.text = redact(&message.text).text.into_owned();
+            newest.add(Found { place, log_id: log_id.clone(), message });
+        }
+    }
+    Ok(Some(LogInfo { origin, log_id, path: path.to_owned(), first, next }))
+}
+
+impl Filter {
+    fn lets_through(&self, place: Place, message: &Message) -> bool {
+        let equals =
+            |wanted: &Option<String>, given: &Option<String>| wanted.is_none() || wanted == given;
+        self.before.is_none_or(|before| place < before)
+            && equals(&self.thread_id, &message.thread_id)
+            && equals(&self.cwd, &message.cwd)
+            && self.holds_words(&message.text)
+    }
+
+    fn holds_words(&self, text: &str) -> bool {
+        if self.words.is_empty() {
+            return true;
+        }
+        let text = text.to_lowercase();
+        self.words.iter().all(|word| text.contains(&word.to_lowercase()))
+    }
+}
+
+/// Whole lines of a file; one that is over the bound is empty.
+struct Lines {
+    reader: BufReader<File>,
+    line: Vec<u8>,
+}
+
+impl Lines {
+    fn next(&mut self) -> io::Result<Option<&[u8]>> {
+        let mut is_long = false;
+        loop {
+            self.line.clear();
+            let mut bounded = self.reader.by_ref().take(LINE_BYTES_MAX);
+            let read = bounded.read_until(b'\n', &mut self.line)? as u64;
+            match self.line.last() {
+                Some(b'\n') if is_long => return Ok(Some(&[])),
+                Some(b'\n') => return Ok(Some(self.line.trim_ascii_end())),
+                _ if read < LINE_BYTES_MAX => return Ok(None),
+                _ => is_long = true,
+            }
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! One transcript of ours: what is known of the file, and the one way to add to it.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use longhaul_core::rollout::compose;
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::{RecorderError, file};
+
+/// Bytes of one transcript.
+///
+/// # Source
+/// Chosen: a thousand threads of a million tokens; what is longer is no conversation.
+const THREAD_BYTES_MAX: u64 = 1 << 30;
+
+/// Lines of one transcript.
+///
+/// # Source
+/// Chosen: each costs memory while the thread is written to, 16 MiB in all.
+const THREAD_LINES_MAX: u64 = 500_000;
+
+/// Bytes of a line that are held while a file is read. Ours are shorter, by the bounds of an item.
+const LINE_BYTES_MAX: u64 = 16 << 20;
+
+/// A line to append.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    /// The client's own id of it.
+    pub client_item_id: String,
+    /// The line, newline included, as `compose::line` makes it with that id.
+    pub text: String,
+    /// Secrets that were replaced in it.
+    pub redacted: u64,
+}
+
+/// What an append did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Appended {
+    /// Seq of the last line.
+    pub seq: u64,
+    /// Bytes of the file.
+    pub bytes: u64,
+    /// Lines written.
+    pub appended: u64,
+    /// Lines that were there.
+    pub duplicates: u64,
+    /// Secrets replaced in the lines written.
+    pub redacted: u64,
+}
+
+/// Why a batch was not written.
+#[derive(Debug)]
+pub(super) enum AppendError {
+    Stale { expected: u64, present: u64 },
+    Full { limit: &'static str, max: u64, given: u64 },
+    Io(io::Error),
+}
+
+/// One transcript.
+#[derive(Debug)]
+pub(super) struct Log {
+    path: PathBuf,
+    /// `None` before it was read, and whenever the file may not be what it was.
+    known: Option<Known>,
+}
+
+/// The file as it was when we last had it in hand. All of it is on the disk.
+#[derive(Debug, Default)]
+struct Known {
+    dev: u64,
+    ino: u64,
+    bytes: u64,
+    lines: u64,
+    /// Seq of a line by the digest of its client's id. Two ids of one thread share a digest with a
+    /// chance of one in a hundred million at its longest.
+    ids: HashMap<u64, u64>,
+}
+
+impl Log {
+    /// The transcript at `path`, unread.
+    pub(super) fn at(path: PathBuf) -> Self {
+        Self { path, known: None }
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Client ids held.
+    pub(super) fn ids(&self) -> usize {
+        self.known.as_ref().map_or(0, |known| known.ids.len())
+    }
+
+    /// Seq of the last line.
+    pub(super) fn seq(&mut self) -> io::Result<u64> {
+        let file = file::open(&self.path)?;
+        let known = self.read(&file)?;
+        Ok(self.known.insert(known).seq())
+    }
+
+    /// Appends those of `lines` that are not there yet, all or none.
+    pub(super) fn append(
+        &mut self,
+        lines: &[Line],
+        expected_seq: Option<u64>,
+    ) -> Result<Appended, AppendError> {
+        let file = file::open(&self.path)?;
+        let mut known = self.read(&file)?;
+        let outcome = known.append(&file, lines, expected_seq);
+        // After a failed write nobody knows what stands in the file.
+        self.known = Some(known).filter(|_| !matches!(outcome, Err(AppendError::Io(_))));
+        outcome
+    }
+
+    /// What is known of the file, read from it where it is not what it was. The caller puts it back.
+    fn read(&mut self, file: &File) -> io::Result<Known> {
+        let meta = file.metadata()?;
+        let is_same = |known: &Known| {
+            (known.dev, known.ino, known.bytes) == (meta.dev(), meta.ino(), meta.len())
+        };
+        match self.known.take().filter(is_same) {
+            Some(known) => Ok(known),
+            None => Ok(Known { dev: meta.dev(), ino: meta.ino(), ..Known::read(file)? }),
+        }
+    }
+}
+
+impl Known {
+    fn seq(&self) -> u64 {
+        self.lines.saturating_sub(1)
+    }
+
+    fn append(
+        &mut self,
+        mut file: &File,
+        lines: &[Line],
+        expected_seq: Option<u64>,
+    ) -> Result<Appended, AppendError> {
+        let (there, new): (Vec<&Line>, Vec<&Line>) =
+            lines.iter().partition(|line| self.ids.contains_key(&digest(line)));
+        if let Some(expected) = expected_seq {
+            self.check_base(expected, &there, new.is_empty())?;
+        }
+        let text: String = new.iter().map(|line| line.text.as_str()).collect();
+        self.check_room(new.len() as u64, text.len() as u64)?;
+        if !new.is_empty() {
+            let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_data());
+            if let Err(error) = written {
+                // If this fails as well, the next append finds a file that it does not know.
+                file.set_len(self.bytes).and_then(|()| file.sync_data()).ok();
+                return Err(error.into());
+            }
+        }
+        self.bytes += text.len() as u64;
+        for line in &new {
+            self.ids.insert(digest(line), self.lines);
+            self.lines += 1;
+        }
+        Ok(Appended {
+            seq: self.seq(),
+            bytes: self.bytes,
+            appended: new.len() as u64,
+            duplicates: there.len() as u64,
+            redacted: new.iter().map(|line| line.redacted).sum(),
+        })
+    }
+
+    /// Lines of others since `expected` make it stale; those of this very batch do not: they are an
+    /// earlier try of it.
+    fn check_base(&self, expected: u64, there: &[&Line], is_done: bool) -> Result<(), AppendError> {
+        let seqs = there.iter().filter_map(|line| self.ids.get(&digest(line)));
+        let own = seqs.filter(|seq| **seq > expected).count() as u64;
+        let present = self.seq();
+        match is_done || expected.checked_add(own) == Some(present) {
+            true => Ok(()),
+            false => Err(AppendError::Stale { expected, present }),
+        }
+    }
+
+    fn check_room(&self, lines: u64, bytes: u64) -> Result<(), AppendError> {
+        let bounds = [
+            ("thread_lines", THREAD_LINES_MAX, self.lines + lines),
+            ("thread_bytes", THREAD_BYTES_MAX, self.bytes + bytes),
+        ];
+        match bounds.into_iter().find(|(_, max, given)| given > max) {
+            Some((limit, max, given)) => Err(AppendError::Full { limit, max, given }),
+            None => Ok(()),
+        }
+    }
+
+    /// Reads a file from its start, mends its end and syncs it.
+    fn read(mut file: &File) -> io::Result<Self> {
+        let mut known = Self::default();
+        file.seek(SeekFrom::Start(0))?;
+        let mut reader = BufReader::with_capacity(256 << 10, file);
+        let (mut line, mut pending) = (Vec::new(), 0);
+        loop {
+            let read = reader.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut line)? as u64;
+            pending += read;
+            if line.last() == Some(&b'\n') {
+                known.note(&line);
+                known.bytes += pending;
+                pending = 0;
+            } else if read < LINE_BYTES_MAX {
+                break;
+            }
+            line.clear();
+        }
+        if pending == line.len() as u64 && is_whole(&line) {
+            file.write_all(b"\n")?;
+            known.note(&line);
+            known.bytes += pending + 1;
+        } else if pending > 0 {
+            file.set_len(known.bytes)?;
+        }
+        // What a crash left may not be on the disk yet, and will be called a duplicate.
+        file.sync_data()?;
+        Ok(known)
+    }
+
+    fn note(&mut self, line: &[u8]) {
+        if let Some(id) = std::str::from_utf8(line).ok().and_then(compose::client_item_id) {
+            self.ids.insert(xxh3_64(id.as_bytes()), self.lines);
+        }
+        self.lines += 1;
+    }
+}
+
+/// Whether only the newline is missing: no proper beginning of an object is an object.
+fn is_whole(rest: &[u8]) -> bool {
+    rest.first() == Some(&b'{') && serde_json::from_slice::<serde::de::IgnoredAny>(rest).is_ok()
+}
+
+fn digest(line: &Line) -> u64 {
+    xxh3_64(line.client_item_id.as_bytes())
+}
+
+impl From<io::Error> for AppendError {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+impl AppendError {
+    /// With the place it happened at. A file that is gone takes its thread with it.
+    pub(super) fn into_recorder(self, thread_id: &str, path: &Path) -> RecorderError {
+        match self {
+            Self::Stale { expected, present } => RecorderError::Stale { expected, present },
+            Self::Full { limit, max, given } => RecorderError::Full { limit, max, given },
+            Self::Io(error) if error.kind() == io::ErrorKind::NotFound => {
+                RecorderError::NotFound(thread_id.to_owned())
+            }
+            Self::Io(source) => RecorderError::File { path: path.to_owned(), source },
+        }
+    }
+}

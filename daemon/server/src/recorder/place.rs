@@ -1,0 +1,95 @@
+//! Where the transcript of a thread lies, and how it comes to be there.
+
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, Write};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use longhaul_core::rollout::compose::{self, Opening};
+
+use super::file;
+
+/// Folders between the folder of all and a transcript: year, month, day.
+const DEPTH: usize = 3;
+
+/// End of the name of a file that is being made; the leading dot keeps it from being listed.
+const NEW: &str = ".new";
+
+/// The transcript of a thread, by its name: the folders are looked through, the newest first.
+pub(super) fn find(folder: &Path, thread_id: &str) -> io::Result<Option<PathBuf>> {
+    if thread_id.is_empty() {
+        return Ok(None);
+    }
+    let end = format!("-{thread_id}.jsonl");
+    find_below(folder, DEPTH, &|name| name.starts_with("rollout-") && name.ends_with(&end))
+}
+
+fn find_below(
+    folder: &Path,
+    depth: usize,
+    is_it: &dyn Fn(&str) -> bool,
+) -> io::Result<Option<PathBuf>> {
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        entries => entries?,
+    };
+    let mut names: Vec<String> =
+        entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
+    if depth == 0 {
+        return Ok(names.into_iter().find(|name| is_it(name)).map(|name| folder.join(name)));
+    }
+    names.sort_unstable_by(|a, b| b.cmp(a));
+    for name in names.iter().filter(|name| name.bytes().all(|byte| byte.is_ascii_digit())) {
+        if let Some(found) = find_below(&folder.join(name), depth - 1, is_it)? {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
+}
+
+/// Begins a transcript: whole and synced, or not there.
+pub(super) fn begin(folder: &Path, opening: &Opening, at_ms: i64) -> io::Result<PathBuf> {
+    let day = folder.join(compose::folder(at_ms));
+    make_synced(&day)?;
+    sweep(&day);
+    let name = compose::file_name(at_ms, &opening.thread_id);
+    let (new, path) = (day.join(format!(".{name}{NEW}")), day.join(name));
+    let mut file = file::create(&new)?;
+    let written = file
+        .write_all(compose::opening(opening, at_ms).as_bytes())
+        .and_then(|()| file.sync_all())
+        .and_then(|()| fs::rename(&new, &path));
+    if let Err(error) = written {
+        // What is left is swept later should this fail, too.
+        fs::remove_file(&new).ok();
+        return Err(error);
+    }
+    File::open(&day)?.sync_all()?;
+    Ok(path)
+}
+
+/// Makes a folder and those above it, for the user alone, each new one synced into its parent.
+fn make_synced(folder: &Path) -> io::Result<()> {
+    if folder.is_dir() {
+        return Ok(());
+    }
+    let Some(parent) = folder.parent() else { return Ok(()) };
+    make_synced(parent)?;
+    match DirBuilder::new().mode(0o700).create(folder) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
+    }
+    File::open(parent)?.sync_all()
+}
+
+/// Removes what a crash left half made. Only one thread is begun at a time.
+fn sweep(day: &Path) {
+    let entries = fs::read_dir(day).into_iter().flatten().filter_map(Result::ok);
+    for entry in entries {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if name.starts_with('.') && name.ends_with(NEW) {
+            fs::remove_file(entry.path()).ok();
+        }
+    }
+}

@@ -1,0 +1,205 @@
+use std::fs;
+use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
+
+use longhaul_core::rollout::compose;
+use serde_json::json;
+use tempfile::TempDir;
+
+use super::*;
+
+fn recorder() -> (TempDir, Recorder) {
+    let folder = tempfile::tempdir().unwrap();
+    let recorder = again(&folder);
+    (folder, recorder)
+}
+
+/// A recorder that remembers nothing, as after a start.
+fn again(folder: &TempDir) -> Recorder {
+    Recorder::new(folder.path().join("threads"), Clock::manual(1_763_700_000_000))
+}
+
+fn opening() -> Opening {
+    Opening { cwd: "/w".into(), originator: "test".into(), ..Opening::default() }
+}
+
+async fn open(recorder: &Recorder) -> Opened {
+    recorder.open(Key::Client("k".into()), opening()).await.unwrap()
+}
+
+fn line(id: &str) -> Line {
+    let payload = json!({ "type": "message", "role": "user", "content": id });
+    let text = compose::line(0, "response_item", &payload, Some(id));
+    Line { client_item_id: id.to_owned(), text, redacted: 0 }
+}
+
+async fn append(
+    recorder: &Recorder,
+    thread: &Opened,
+    ids: &[&str],
+    expected_seq: Option<u64>,
+) -> Result<Appended, RecorderError> {
+    let lines = ids.iter().map(|id| line(id)).collect();
+    recorder.append(&thread.thread_id, expected_seq, |_| Ok::<_, RecorderError>(lines)).await
+}
+
+fn ids(thread: &Opened) -> Vec<String> {
+    let text = fs::read_to_string(&thread.path).unwrap();
+    assert!(text.ends_with('\n'), "torn");
+    text.lines().filter_map(compose::client_item_id).collect()
+}
+
+#[tokio::test]
+async fn one_key_is_one_thread_also_after_a_restart_and_for_two_at_once() {
+    let (folder, recorder) = recorder();
+    let (first, second) = tokio::join!(open(&recorder), open(&recorder));
+    assert_eq!((&first.thread_id, &first.path), (&second.thread_id, &second.path));
+    assert!(first.created != second.created);
+    let later = open(&again(&folder)).await;
+    assert_eq!((later.thread_id.as_str(), later.created), (first.thread_id.as_str(), false));
+    let by_id = recorder.open(Key::Thread(first.thread_id.clone()), opening()).await.unwrap();
+    assert_eq!(by_id.path, first.path);
+    let other = Opening { originator: "another".into(), ..opening() };
+    let other = recorder.open(Key::Client("k".into()), other).await.unwrap();
+    assert_ne!(other.thread_id, first.thread_id, "a key belongs to its program");
+    for key in ["nobody", "", "../../x"] {
+        let missing = recorder.open(Key::Thread(key.into()), opening()).await;
+        assert!(matches!(missing, Err(RecorderError::NotFound(_))), "{key}");
+    }
+}
+
+#[tokio::test]
+async fn files_and_folders_are_for_the_user_alone() {
+    let (folder, recorder) = recorder();
+    let thread = open(&recorder).await;
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&thread.path), 0o600);
+    for parent in thread.path.ancestors().skip(1).take_while(|path| *path != folder.path()) {
+        assert_eq!(mode(parent), 0o700, "{}", parent.display());
+    }
+    let below = thread.path.strip_prefix(folder.path()).unwrap().display().to_string();
+    assert!(below.starts_with("threads/2025/11/21/rollout-2025-11-21T04-40-00-"), "{below}");
+}
+
+#[tokio::test]
+async fn an_item_is_there_once_however_often_it_is_sent() {
+    let (folder, recorder) = recorder();
+    let thread = open(&recorder).await;
+    let first = append(&recorder, &thread, &["a", "b"], None).await.unwrap();
+    assert_eq!((first.seq, first.appended, first.duplicates), (2, 2, 0));
+    let second = append(&recorder, &thread, &["b", "c"], None).await.unwrap();
+    assert_eq!((second.seq, second.appended, second.duplicates), (3, 1, 1));
+    let restarted = again(&folder);
+    let third = append(&restarted, &thread, &["a", "c", "d"], None).await.unwrap();
+    assert_eq!((third.seq, third.appended, third.duplicates), (4, 1, 2));
+    assert_eq!(third.bytes, fs::metadata(&thread.path).unwrap().len());
+    assert_eq!(ids(&thread), ["a", "b", "c", "d"]);
+}
+
+#[tokio::test]
+async fn an_expected_seq_is_broken_by_others_and_not_by_an_earlier_try() {
+    let (_folder, recorder) = recorder();
+    let thread = open(&recorder).await;
+    append(&recorder, &thread, &["a"], Some(0)).await.unwrap();
+    append(&recorder, &thread, &["a"], Some(0)).await.unwrap();
+    let stale = append(&recorder, &thread, &["b"], Some(0)).await;
+    assert!(matches!(stale, Err(RecorderError::Stale { expected: 0, present: 1 })), "{stale:?}");
+    // The first half of the batch is there, as a crash may leave it.
+    let half = append(&recorder, &thread, &["a", "b"], Some(0)).await.unwrap();
+    assert_eq!((half.appended, half.duplicates), (1, 1));
+    let ahead = append(&recorder, &thread, &["c"], Some(9)).await;
+    assert!(matches!(ahead, Err(RecorderError::Stale { expected: 9, present: 2 })));
+    let done = append(&recorder, &thread, &["a", "b"], Some(0)).await.unwrap();
+    assert_eq!((done.appended, done.duplicates), (0, 2), "nothing to write is never stale");
+    assert_eq!(ids(&thread), ["a", "b"]);
+}
+
+#[tokio::test]
+async fn a_torn_tail_is_mended_at_every_byte() {
+    let (folder, recorder) = recorder();
+    let thread = open(&recorder).await;
+    append(&recorder, &thread, &["a"], None).await.unwrap();
+    let whole = fs::read(&thread.path).unwrap();
+    let torn = line("b").text;
+    for cut in 1..torn.len() {
+        fs::write(&thread.path, [&whole, &torn.as_bytes()[..cut]].concat()).unwrap();
+        let appended = append(&again(&folder), &thread, &["a", "b", "c"], None).await.unwrap();
+        // Without its newline alone the line is whole.
+        let expected = if cut == torn.len() - 1 { (1, 2) } else { (2, 1) };
+        assert_eq!((appended.appended, appended.duplicates), expected, "{cut}");
+        assert_eq!(ids(&thread), ["a", "b", "c"], "{cut}");
+    }
+}
+
+#[tokio::test]
+async fn what_happens_to_the_file_meanwhile_is_noticed() {
+    let (_folder, recorder) = recorder();
+    let thread = open(&recorder).await;
+    append(&recorder, &thread, &["a"], None).await.unwrap();
+    let mut file = fs::OpenOptions::new().append(true).open(&thread.path).unwrap();
+    file.write_all(format!("{}{{\"torn", line("x").text).as_bytes()).unwrap();
+    let appended = append(&recorder, &thread, &["x", "b"], None).await.unwrap();
+    assert_eq!((appended.seq, appended.duplicates), (3, 1));
+    assert_eq!(ids(&thread), ["a", "x", "b"]);
+    fs::remove_file(&thread.path).unwrap();
+    let gone = append(&recorder, &thread, &["c"], None).await;
+    assert!(matches!(gone, Err(RecorderError::NotFound(_))), "{gone:?}");
+    let back = open(&recorder).await;
+    assert!(back.created);
+    append(&recorder, &back, &["c"], None).await.unwrap();
+    assert_eq!(ids(&back), ["c"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_writers_of_one_thread_are_ordered() {
+    let (folder, recorder) = recorder();
+    let (thread, recorder) = (open(&recorder).await, Arc::new(recorder));
+    let mut writers = tokio::task::JoinSet::new();
+    for writer in 0..8 {
+        let (recorder, thread) = (recorder.clone(), thread.clone());
+        writers.spawn(async move {
+            for number in 0..20 {
+                let id = format!("{writer}-{number}");
+                append(&recorder, &thread, &[&id], None).await.unwrap();
+            }
+        });
+    }
+    while let Some(done) = writers.join_next().await {
+        done.unwrap();
+    }
+    let ids = ids(&thread);
+    assert_eq!(ids.len(), 160);
+    for writer in 0..8 {
+        let own: Vec<_> = ids.iter().filter(|id| id.starts_with(&format!("{writer}-"))).collect();
+        assert!(own.iter().enumerate().all(|(n, id)| **id == format!("{writer}-{n}")), "{own:?}");
+    }
+    let close = again(&folder).close(&thread.thread_id).await.unwrap();
+    assert_eq!(close.seq, 160);
+}
+
+#[tokio::test]
+async fn a_crash_while_a_thread_begins_leaves_nothing_that_stays() {
+    let (_folder, recorder) = recorder();
+    let thread = open(&recorder).await;
+    let day = thread.path.parent().unwrap();
+    fs::write(day.join(".rollout-x.jsonl.new"), "{\"half").unwrap();
+    recorder.open(Key::New, opening()).await.unwrap();
+    let names: Vec<_> = fs::read_dir(day).unwrap().map(|e| e.unwrap().file_name()).collect();
+    assert_eq!(names.len(), 2, "{names:?}");
+}
+
+#[tokio::test]
+async fn of_many_threads_only_some_are_held() {
+    let (_folder, recorder) = recorder();
+    let mut threads = Vec::new();
+    for number in 0..70 {
+        let thread = recorder.open(Key::Client(number.to_string()), opening()).await.unwrap();
+        append(&recorder, &thread, &["a"], None).await.unwrap();
+        threads.push(thread);
+    }
+    for thread in &threads {
+        let appended = append(&recorder, thread, &["a", "b"], None).await.unwrap();
+        assert_eq!((appended.appended, appended.duplicates), (1, 1));
+    }
+    assert!(recorder.held.count() <= 65);
+}

@@ -1,0 +1,132 @@
+//! `thread/open`, `thread/append`, `thread/close`.
+
+use std::sync::Arc;
+
+use longhaul_core::rollout::compose::{self, Opening};
+use longhaul_core::thread::ThreadKind;
+use longhaul_protocol::ErrorKind;
+use longhaul_protocol::thread::{
+    self as wire, Append, AppendItem, AppendParams, AppendResult, Close, CloseParams, CloseResult,
+    Marker, Open, OpenParams, OpenResult,
+};
+
+use super::super::error::Failure;
+use super::super::{Table, TableError};
+use crate::link::CallContext;
+use crate::recorder::Key;
+use crate::service::Services;
+use crate::service::recording::{Addition, Body};
+
+pub(in super::super) fn register(table: &mut Table) -> Result<(), TableError> {
+    table.on_async::<Open, _>(open)?;
+    table.on_async::<Append, _>(append)?;
+    table.on_async::<Close, _>(close)
+}
+
+async fn open(
+    services: Arc<Services>,
+    _: CallContext,
+    params: OpenParams,
+) -> Result<OpenResult, Failure> {
+    let key = match (params.thread_id, &params.client_thread_id) {
+        (Some(_), Some(_)) => {
+            return Err(Failure::invalid("thread_id", "give either thread_id or client_thread_id"));
+        }
+        (Some(thread_id), None) => Key::Thread(thread_id),
+        (None, Some(key)) => Key::Client(key.clone()),
+        (None, None) => Key::New,
+    };
+    let kind = match (params.kind, &params.parent_thread_id) {
+        (Some(wire::ThreadKind::Interactive) | None, None) => ThreadKind::Interactive,
+        (Some(wire::ThreadKind::Exec), None) => ThreadKind::Exec,
+        (Some(wire::ThreadKind::Subagent), _) | (None, Some(_)) => ThreadKind::Subagent,
+        (Some(wire::ThreadKind::Other), _) => {
+            return Err(Failure::invalid("kind", "one of interactive, exec, subagent"));
+        }
+        (Some(_), Some(_)) => {
+            return Err(Failure::invalid("parent_thread_id", "only a subagent has one"));
+        }
+    };
+    let opening = Opening {
+        thread_id: String::new(),
+        client_thread_id: params.client_thread_id,
+        cwd: params.cwd,
+        originator: params.originator,
+        version: params.version,
+        title: params.title,
+        kind,
+        parent_thread_id: params.parent_thread_id,
+        model: params.model,
+    };
+    let opened = services.thread_open(key, opening).await?;
+    Ok(OpenResult {
+        thread_id: opened.thread_id,
+        path: opened.path.display().to_string(),
+        seq: opened.seq,
+        created: opened.created,
+    })
+}
+
+async fn append(
+    services: Arc<Services>,
+    _: CallContext,
+    params: AppendParams,
+) -> Result<AppendResult, Failure> {
+    let additions = params.items.into_iter().map(addition).collect();
+    let appended = services.thread_append(&params.thread_id, additions, params.expected_seq).await;
+    let appended = appended.map_err(|error| with_hint(error.into()))?;
+    Ok(AppendResult {
+        thread_id: params.thread_id,
+        seq: appended.seq,
+        offset: appended.bytes,
+        appended: appended.appended,
+        duplicates: appended.duplicates,
+        redacted: appended.redacted,
+    })
+}
+
+async fn close(
+    services: Arc<Services>,
+    _: CallContext,
+    params: CloseParams,
+) -> Result<CloseResult, Failure> {
+    let closed = services.thread_close(&params.thread_id).await;
+    let closed = closed.map_err(|error| with_hint(error.into()))?;
+    let path = closed.path.display().to_string();
+    Ok(CloseResult { thread_id: closed.thread_id, path, seq: closed.seq })
+}
+
+/// The hints of the kinds are those of readers.
+fn with_hint(failure: Failure) -> Failure {
+    match failure.kind() {
+        ErrorKind::StaleBase => {
+            failure.with_hint("look at what others have appended, then append with the present seq")
+        }
+        ErrorKind::ThreadNotFound => {
+            failure.with_hint("only a thread of thread/open can be appended to")
+        }
+        _ => failure,
+    }
+}
+
+fn addition(item: AppendItem) -> Addition {
+    let body = match (item.item, item.marker) {
+        (Some(item), None) => Body::Item(item),
+        (None, Some(marker)) => Body::Marker(marker_of(marker)),
+        _ => Body::Unclear,
+    };
+    Addition { client_item_id: item.client_item_id, body }
+}
+
+fn marker_of(marker: Marker) -> compose::Marker {
+    match marker {
+        Marker::Settings { cwd, model } => compose::Marker::Settings { cwd, model },
+        Marker::TurnStarted => compose::Marker::TurnStarted,
+        Marker::TurnComplete => compose::Marker::TurnComplete,
+        Marker::TurnAborted => compose::Marker::TurnAborted,
+        Marker::RolledBack { turns } => compose::Marker::RolledBack { turns },
+        Marker::Compacted { message, replacement_history } => {
+            compose::Marker::Compacted { message, replacement_history }
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! `message_history/*`: prompts kept and found again.
+
+use longhaul_core::message_history::Message;
+use longhaul_core::redact::redact;
+use longhaul_protocol::limit::MESSAGE_BYTES_MAX;
+
+use super::{ServiceError, Services};
+use crate::message_history::{Filter, Kept, Page};
+
+impl Services {
+    /// Keeps a prompt without its secrets; says where, if prompts are kept at all, and how many secrets
+    /// there were.
+    ///
+    /// # Errors
+    /// The text is empty or over its bound, another process holds the file, or the disk.
+    pub async fn remember(&self, message: Message) -> Result<(Option<Kept>, u64), ServiceError> {
+        let given = message.text.len();
+        if message.text.trim().is_empty() {
+            let reason = "must not be empty".to_owned();
+            return Err(ServiceError::Invalid { field: "text", reason });
+        }
+        if given > MESSAGE_BYTES_MAX {
+            let (max, given) = (MESSAGE_BYTES_MAX as u64, given as u64);
+            return Err(ServiceError::Limit { limit: "text", max, given });
+        }
+        let clean = redact(&message.text);
+        let hits = u64::from(clean.hits);
+        let text = clean.text.into_owned();
+        let cwd = message.cwd.map(|cwd| redact(&cwd).text.into_owned());
+        let thread_id = message.thread_id.map(|id| redact(&id).text.into_owned());
+        let message = Message { text, cwd, thread_id, ..message };
+        Ok((self.messages.append(message).await?, hits))
+    }
+
+    /// Prompts, the newest first.
+    ///
+    /// # Errors
+    /// A file that is there cannot be read.
+    pub async fn recall(&self, filter: Filter) -> Result<Page, ServiceError> {
+        Ok(self.messages.lookup(filter).await?)
+    }
+}

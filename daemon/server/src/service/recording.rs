@@ -1,0 +1,224 @@
+//! `thread/open`, `thread/append`, `thread/close`: what a client may write, and how it is written.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use longhaul_core::redact::{redact, redact_value};
+use longhaul_core::rollout::accept;
+use longhaul_core::rollout::compose::{self, Marker, Opening};
+use longhaul_protocol::limit::{APPEND_ITEM_BYTES_MAX, APPEND_ITEMS_MAX, CLIENT_ID_BYTES_MAX};
+use serde_json::Value;
+
+use super::threads::SYNC_TIMEOUT_DEFAULT;
+use super::{ServiceError, Services};
+use crate::ingest::{Reach, SyncTarget};
+use crate::recorder::{Appended, Key, Line, Opened};
+
+/// Bytes of a folder's path.
+const CWD_BYTES_MAX: usize = 4_096;
+
+/// Bytes of a title.
+const TITLE_BYTES_MAX: usize = 1_024;
+
+/// How long a new thread's first lines are waited for. It stands on the disk all the same.
+const LISTED_WITHIN: Duration = Duration::from_millis(1_500);
+
+/// One addition of a client.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Addition {
+    /// The client's own id of it.
+    pub client_item_id: String,
+    /// What is added.
+    pub body: Body,
+}
+
+/// What is added.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Body {
+    /// A history item.
+    Item(Value),
+    /// What no item says.
+    Marker(Marker),
+    /// Both were given, or neither.
+    Unclear,
+}
+
+impl Services {
+    /// Begins a thread or finds it again. A new one is listed when the answer comes, unless reading is
+    /// far behind.
+    ///
+    /// # Errors
+    /// A name over its bound, a folder that is not absolute, no such thread, or the disk.
+    pub async fn thread_open(&self, key: Key, opening: Opening) -> Result<Opened, ServiceError> {
+        if let Key::Client(name) = &key {
+            bounded("client_thread_id", name, CLIENT_ID_BYTES_MAX)?;
+        }
+        check_opening(&opening)?;
+        let opened = self.recorder.open(key, redacted(opening)).await?;
+        if opened.created {
+            let target = SyncTarget::Path(opened.path.clone());
+            if let Err(error) = self.ingest.sync(target, None, LISTED_WITHIN).await {
+                tracing::debug!(%error, "a new thread is not listed yet");
+            }
+        }
+        Ok(opened)
+    }
+
+    /// Appends to a thread that was opened here, all or none.
+    ///
+    /// # Errors
+    /// [`ServiceError::BadItem`] for the first addition that is wrong, [`ServiceError::Limit`], a stale
+    /// `expected_seq`, no such thread, or the disk.
+    pub async fn thread_append(
+        &self,
+        thread_id: &str,
+        additions: Vec<Addition>,
+        expected_seq: Option<u64>,
+    ) -> Result<Appended, ServiceError> {
+        if additions.len() > APPEND_ITEMS_MAX {
+            return Err(ServiceError::Limit {
+                limit: "items",
+                max: APPEND_ITEMS_MAX as u64,
+                given: additions.len() as u64,
+            });
+        }
+        self.recorder.append(thread_id, expected_seq, |at_ms| lines(additions, at_ms)).await
+    }
+
+    /// Waits until all that was appended is read, and lets go of the thread.
+    ///
+    /// # Errors
+    /// No such thread, the disk, or reading is behind.
+    pub async fn thread_close(&self, thread_id: &str) -> Result<Opened, ServiceError> {
+        let closed = self.recorder.close(thread_id).await?;
+        let target = SyncTarget::Path(closed.path.clone());
+        let reach = Reach { offset: None, seq: Some(closed.seq) };
+        self.sync(target, reach, SYNC_TIMEOUT_DEFAULT).await?;
+        Ok(closed)
+    }
+}
+
+fn check_opening(opening: &Opening) -> Result<(), ServiceError> {
+    if !opening.cwd.starts_with('/') {
+        let reason = "must be an absolute path".to_owned();
+        return Err(ServiceError::Invalid { field: "cwd", reason });
+    }
+    bounded("cwd", &opening.cwd, CWD_BYTES_MAX)?;
+    bounded("originator", &opening.originator, CLIENT_ID_BYTES_MAX)?;
+    let optional = [
+        ("version", &opening.version, CLIENT_ID_BYTES_MAX),
+        ("model", &opening.model, CLIENT_ID_BYTES_MAX),
+        ("parent_thread_id", &opening.parent_thread_id, CLIENT_ID_BYTES_MAX),
+        ("title", &opening.title, TITLE_BYTES_MAX),
+    ];
+    for (field, value, max) in optional {
+        if let Some(value) = value {
+            bounded(field, value, max)?;
+        }
+    }
+    Ok(())
+}
+
+fn bounded(field: &'static str, value: &str, max: usize) -> Result<(), ServiceError> {
+    let invalid = |reason: &str| ServiceError::Invalid { field, reason: reason.to_owned() };
+    if value.is_empty() {
+        return Err(invalid("must not be empty"));
+    }
+    if value.chars().any(char::is_control) {
+        return Err(invalid("must not hold control characters"));
+    }
+    match value.len() <= max {
+        true => Ok(()),
+        false => {
+            Err(ServiceError::Limit { limit: field, max: max as u64, given: value.len() as u64 })
+        }
+    }
+}
+
+fn redacted(opening: Opening) -> Opening {
+    let clean = |text: String| redact(&text).text.into_owned();
+    Opening {
+        cwd: clean(opening.cwd),
+        originator: clean(opening.originator),
+        client_thread_id: opening.client_thread_id.map(clean),
+        version: opening.version.map(clean),
+        title: opening.title.map(clean),
+        model: opening.model.map(clean),
+        parent_thread_id: opening.parent_thread_id.map(clean),
+        ..opening
+    }
+}
+
+/// The lines of a batch, secrets replaced.
+fn lines(additions: Vec<Addition>, at_ms: i64) -> Result<Vec<Line>, ServiceError> {
+    let mut ids = HashSet::with_capacity(additions.len());
+    let mut lines = Vec::with_capacity(additions.len());
+    for (index, addition) in additions.into_iter().enumerate() {
+        let id = addition.client_item_id;
+        let bad = |reason: String| ServiceError::BadItem {
+            index,
+            client_item_id: longhaul_core::text::prefix(&id, CLIENT_ID_BYTES_MAX).to_owned(),
+            reason,
+        };
+        check_id(&id).map_err(bad)?;
+        if !ids.insert(id.clone()) {
+            return Err(bad("its client_item_id stands twice in this batch".to_owned()));
+        }
+        let (kind, mut payload) = payload(addition.body).map_err(bad)?;
+        let redacted = u64::from(redact_value(&mut payload));
+        let text = compose::line(at_ms, kind, &payload, Some(&id));
+        if text.len() > APPEND_ITEM_BYTES_MAX {
+            return Err(ServiceError::ItemTooLong {
+                index,
+                client_item_id: id,
+                max: APPEND_ITEM_BYTES_MAX as u64,
+                given: text.len() as u64,
+            });
+        }
+        lines.push(Line { client_item_id: id, text, redacted });
+    }
+    Ok(lines)
+}
+
+fn check_id(id: &str) -> Result<(), String> {
+    match bounded("client_item_id", id, CLIENT_ID_BYTES_MAX) {
+        Err(error) => Err(error.to_string()),
+        Ok(()) if redact(id).hits > 0 => {
+            Err("its client_item_id looks like a credential".to_owned())
+        }
+        Ok(()) => Ok(()),
+    }
+}
+
+/// Kind and payload of a line.
+fn payload(body: Body) -> Result<(&'static str, Value), String> {
+    match body {
+        Body::Unclear => Err("give either item or marker".to_owned()),
+        Body::Item(item) => {
+            accept::check(&item)?;
+            Ok(("response_item", accept::canonical(item)))
+        }
+        Body::Marker(marker) => {
+            match &marker {
+                Marker::Settings { cwd: Some(cwd), .. } if !cwd.starts_with('/') => {
+                    return Err("cwd must be an absolute path".to_owned());
+                }
+                Marker::Compacted { replacement_history, .. } => {
+                    for (at, item) in replacement_history.iter().enumerate() {
+                        let place = |reason| format!("replacement_history[{at}]: {reason}");
+                        accept::check(item).map_err(place)?;
+                    }
+                }
+                _ => {}
+            }
+            Ok(marker.payload())
+        }
+    }
+}
+
+/// The folder of our own transcripts.
+pub(super) fn folder(state_dir: &std::path::Path) -> PathBuf {
+    // As the listing of transcripts names it, links resolved.
+    std::fs::canonicalize(state_dir).unwrap_or_else(|_| state_dir.to_owned()).join("threads")
+}

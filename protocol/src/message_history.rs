@@ -1,0 +1,149 @@
+//! `message_history/*`: what a person has asked before, for recall.
+//!
+//! Prompts, not conversations. Ours stand in a file of the daemon's, those of Codex in its own
+//! `history.jsonl`, which is only read; a lookup answers both, in the order of time.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Method;
+
+/// `message_history/append`: keeps one prompt.
+///
+/// What looks like a credential is replaced before it is written. The oldest prompts make room when the
+/// file is over its bound; the numbers of the others stay.
+///
+/// # Errors
+/// `limit_exceeded` for a text over `limit::MESSAGE_BYTES_MAX`; `store_busy` when another process holds
+/// the file; `disk_full`.
+#[derive(Debug, Clone, Copy)]
+pub struct Append;
+
+impl Method for Append {
+    const NAME: &'static str = "message_history/append";
+    type Params = AppendParams;
+    type Result = AppendResult;
+}
+
+/// The prompt.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "MessageHistoryAppendParams")]
+pub struct AppendParams {
+    /// Its words.
+    pub text: String,
+    /// The thread it was sent in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread_id: Option<String>,
+    /// The folder that thread works in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+}
+
+/// Where it stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "MessageHistoryAppendResult")]
+pub struct AppendResult {
+    /// Whether it was kept: not, where the configuration says `persistence = "none"`.
+    pub persisted: bool,
+    /// The log; present when it was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log_id: Option<String>,
+    /// Its number in the log, which never changes; present when it was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offset: Option<u64>,
+    /// Secrets replaced in it.
+    pub redacted: u64,
+    /// Old prompts that made room for it.
+    pub trimmed: u64,
+}
+
+/// `message_history/lookup`: prompts, the newest first; or the one at a place.
+#[derive(Debug, Clone, Copy)]
+pub struct Lookup;
+
+impl Method for Lookup {
+    const NAME: &'static str = "message_history/lookup";
+    type Params = LookupParams;
+    type Result = LookupResult;
+}
+
+/// Which prompts.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "MessageHistoryLookupParams")]
+pub struct LookupParams {
+    /// Only of this log; one that is no longer there has no prompts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log_id: Option<String>,
+    /// The one prompt of this number; needs `log_id`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offset: Option<u64>,
+    /// Only those that hold these words, in any case.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub query: Option<String>,
+    /// Only those of this program: `longhaul`, `codex`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// Only those of this thread.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread_id: Option<String>,
+    /// Only those sent in exactly this folder; Codex does not say where.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+    /// Rows of the page, as in `thread/list`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
+    /// Continues where the page that carried it as `next_cursor` ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+}
+
+/// A page of prompts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "MessageHistoryLookupResult")]
+pub struct LookupResult {
+    /// The newest first.
+    pub messages: Vec<Message>,
+    /// The logs that were read.
+    pub logs: Vec<Log>,
+    /// Present when there are more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+}
+
+/// A prompt.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Message {
+    /// The program that kept it: `longhaul`, `codex`.
+    pub source: String,
+    /// The log it stands in.
+    pub log_id: String,
+    /// Its number there.
+    pub offset: u64,
+    /// When it was sent, Unix milliseconds; Codex keeps whole seconds.
+    pub at: i64,
+    /// Its words, secrets replaced.
+    pub text: String,
+    /// The thread it was sent in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread_id: Option<String>,
+    /// The folder it was sent in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+}
+
+/// A file of prompts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Log {
+    /// The program that writes it.
+    pub source: String,
+    /// Its id: the same as long as it is the same file.
+    pub log_id: String,
+    /// The file.
+    pub path: String,
+    /// Number of the oldest prompt it holds.
+    pub first: u64,
+    /// Number that the next prompt will have.
+    pub next: u64,
+}

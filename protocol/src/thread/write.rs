@@ -1,0 +1,210 @@
+//! `thread/open`, `thread/append`, `thread/close`: threads of clients without a transcript of their own.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::ThreadKind;
+use crate::Method;
+
+/// `thread/open`: begins a thread, or finds the one that was begun under the same key.
+///
+/// The daemon writes its transcript; from then on it is a thread like any other, of the source `longhaul`.
+/// What opens a thread a second time changes nothing of it.
+///
+/// # Errors
+/// `thread_not_found` for a `thread_id` that no `thread/open` has begun; `disk_full`, `permission_denied`.
+#[derive(Debug, Clone, Copy)]
+pub struct Open;
+
+impl Method for Open {
+    const NAME: &'static str = "thread/open";
+    type Params = OpenParams;
+    type Result = OpenResult;
+}
+
+/// Which thread, and how it begins. At most one of `thread_id` and `client_thread_id` is given; with
+/// neither, every call begins a new thread.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "ThreadOpenParams")]
+pub struct OpenParams {
+    /// One that was begun before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread_id: Option<String>,
+    /// The client's own key of the thread: one `originator` has one thread under one key. At most
+    /// `limit::CLIENT_ID_BYTES_MAX` bytes, no control characters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_thread_id: Option<String>,
+    /// The folder it works in, an absolute path.
+    pub cwd: String,
+    /// The program that opens it, at most `limit::CLIENT_ID_BYTES_MAX` bytes.
+    pub originator: String,
+    /// The version of that program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// What to call it; absent: its first request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// The model it begins with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Who drives it; absent: `interactive`, or `subagent` with a `parent_thread_id`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<ThreadKind>,
+    /// The thread that started this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent_thread_id: Option<String>,
+}
+
+/// The thread.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "ThreadOpenResult")]
+pub struct OpenResult {
+    /// Its id.
+    pub thread_id: String,
+    /// Its transcript, written by the daemon alone.
+    pub path: String,
+    /// Seq of its last line.
+    pub seq: u64,
+    /// Whether this call began it.
+    pub created: bool,
+}
+
+/// `thread/append`: adds items to a thread, all or none.
+///
+/// The answer comes when they are on the disk. An item is known by its `client_item_id`: one that the
+/// thread holds already is passed over, so the same request may be sent again, also after a crash of
+/// either end. What looks like a credential is replaced before anything is written. Appends of several
+/// clients to one thread are done one after another; `expected_seq` is for those that must not be
+/// separated from what they answer.
+///
+/// # Errors
+/// `stale_base` when others have appended since `expected_seq`: the detail holds `present`.
+/// `invalid_params` for an item that no reader would understand, `limit_exceeded` for one over the
+/// bound: the detail holds its `index`, `client_item_id` and the `reason`; nothing was written.
+/// `thread_not_found`; `disk_full`: nothing was written, and the same request works when there is space.
+#[derive(Debug, Clone, Copy)]
+pub struct Append;
+
+impl Method for Append {
+    const NAME: &'static str = "thread/append";
+    type Params = AppendParams;
+    type Result = AppendResult;
+}
+
+/// What to add.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "ThreadAppendParams")]
+pub struct AppendParams {
+    /// A thread of `thread/open`.
+    pub thread_id: String,
+    /// In their order, at most `limit::APPEND_ITEMS_MAX`.
+    pub items: Vec<AppendItem>,
+    /// The seq the thread had when the caller last looked; absent: whatever it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected_seq: Option<u64>,
+}
+
+/// One addition. Exactly one of `item` and `marker` is given.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AppendItem {
+    /// The client's own id of it, unique in the thread. At most `limit::CLIENT_ID_BYTES_MAX` bytes, no
+    /// control characters.
+    pub client_item_id: String,
+    /// A history item in the Responses API form, at most `limit::APPEND_ITEM_BYTES_MAX` bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub item: Option<Value>,
+    /// What happened besides items.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub marker: Option<Marker>,
+}
+
+/// What happens in a thread besides its items.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Marker {
+    /// From here on another folder or model.
+    Settings {
+        /// The folder, an absolute path.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cwd: Option<String>,
+        /// The model.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        model: Option<String>,
+    },
+    /// A turn begins.
+    TurnStarted,
+    /// A turn ended by itself.
+    TurnComplete,
+    /// A turn was interrupted.
+    TurnAborted,
+    /// The person took back the last turns.
+    RolledBack {
+        /// How many.
+        turns: u32,
+    },
+    /// The client replaced the history before by `replacement_history`.
+    Compacted {
+        /// The summary; may be empty.
+        #[serde(default)]
+        message: String,
+        /// The items that stand for it.
+        replacement_history: Vec<Value>,
+    },
+}
+
+/// What was added.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "ThreadAppendResult")]
+pub struct AppendResult {
+    /// The thread.
+    pub thread_id: String,
+    /// Seq of its last line now.
+    pub seq: u64,
+    /// Bytes of its transcript now: a `min_offset` of `thread/sync`.
+    pub offset: u64,
+    /// Additions written.
+    pub appended: u64,
+    /// Additions that the thread held already.
+    pub duplicates: u64,
+    /// Secrets replaced in what was written.
+    pub redacted: u64,
+}
+
+/// `thread/close`: no more will be added for now. What was appended is ingested when the answer comes; a
+/// later `thread/append` takes the thread up again.
+///
+/// # Errors
+/// `thread_not_found`.
+#[derive(Debug, Clone, Copy)]
+pub struct Close;
+
+impl Method for Close {
+    const NAME: &'static str = "thread/close";
+    type Params = CloseParams;
+    type Result = CloseResult;
+}
+
+/// Which thread.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "ThreadCloseParams")]
+pub struct CloseParams {
+    /// A thread of `thread/open`.
+    pub thread_id: String,
+}
+
+/// How the thread was left.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "ThreadCloseResult")]
+pub struct CloseResult {
+    /// The thread.
+    pub thread_id: String,
+    /// Its transcript.
+    pub path: String,
+    /// Seq of its last line.
+    pub seq: u64,
+}

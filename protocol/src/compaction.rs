@@ -9,12 +9,14 @@ use crate::warning::Warning;
 
 mod log;
 mod receipt;
+mod start;
 
 pub use log::{
     CompactionSummary, Get, GetParams, GetResult, List, ListParams, ListResult, Undo, UndoParams,
     UndoResult,
 };
 pub use receipt::{Entry, Receipt, Total, Totals};
+pub use start::{Cancel, CancelParams, CancelResult, Start, StartResult};
 
 /// `compaction/run`: compacts a thread or given items now, and waits for it.
 ///
@@ -153,6 +155,18 @@ pub struct RunResult {
     pub receipt: Receipt,
     /// What a person should know.
     pub warnings: Vec<Warning>,
+    /// What models cost; nothing where none was asked.
+    #[serde(default)]
+    pub cost: Cost,
+}
+
+/// What models cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Cost {
+    /// Requests, failed ones included.
+    pub requests: u64,
+    /// Tokens, input and answers.
+    pub tokens: u64,
 }
 
 /// One rung of the ladder.

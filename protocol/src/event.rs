@@ -108,6 +108,15 @@ pub enum EventKind {
     IngestWarning,
     /// The damaged database was moved aside and is built again: `{moved_to}`.
     StoreRebuilt,
+    /// A compaction begins to ask a model: `{compaction_id, thread_id?, strategy}`.
+    CompactionStarted,
+    /// A model writes: `{compaction_id, thread_id?, strategy, tokens}`, tokens so far.
+    CompactionProgress,
+    /// A compaction that nobody waits for failed: `{compaction_id, reason}`.
+    CompactionFailed,
+    /// A thread is compacted again and again without progress:
+    /// `{thread_id, compactions, reread:[path…]}`.
+    CompactionLoop,
     /// A compaction is done: `{compaction_id, thread_id?, strategy_used, tokens:{before, after}}`.
     CompactionCompleted,
     /// Events were lost for this subscriber: `{missed?, next_seq}`. Read the state again.
@@ -118,10 +127,14 @@ pub enum EventKind {
 
 impl EventKind {
     /// Every kind of this revision.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 10] = [
         Self::ThreadUpdated,
         Self::IngestWarning,
         Self::StoreRebuilt,
+        Self::CompactionStarted,
+        Self::CompactionProgress,
+        Self::CompactionFailed,
+        Self::CompactionLoop,
         Self::CompactionCompleted,
         Self::Gap,
         Self::Closing,
@@ -134,6 +147,10 @@ impl EventKind {
             Self::ThreadUpdated => "thread_updated",
             Self::IngestWarning => "ingest_warning",
             Self::StoreRebuilt => "store_rebuilt",
+            Self::CompactionStarted => "compaction_started",
+            Self::CompactionProgress => "compaction_progress",
+            Self::CompactionFailed => "compaction_failed",
+            Self::CompactionLoop => "compaction_loop",
             Self::CompactionCompleted => "compaction_completed",
             Self::Gap => "gap",
             Self::Closing => "closing",

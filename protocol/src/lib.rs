@@ -27,6 +27,7 @@ pub mod event;
 pub mod example;
 pub mod frame;
 pub mod history;
+pub mod job;
 pub mod limit;
 pub mod message_history;
 pub mod method;

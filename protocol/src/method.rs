@@ -9,7 +9,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::{checkpoint, compaction, context, daemon, event, history, message_history, thread};
+use crate::{
+    checkpoint, compaction, context, daemon, event, history, job, message_history, thread,
+};
 
 /// One method of the wire contract, as a marker type.
 pub trait Method {
@@ -37,9 +39,11 @@ pub const METHODS: &[MethodInfo] = &[
     method("checkpoint/apply", "checkpoint"),
     method("checkpoint/get", "checkpoint"),
     method("checkpoint/view", "checkpoint"),
+    method("compaction/cancel", "compaction"),
     method("compaction/get", "compaction"),
     method("compaction/list", "compaction"),
     method("compaction/run", "compaction"),
+    method("compaction/start", "compaction"),
     method("compaction/undo", "compaction"),
     method("context/diff", "context"),
     method("context/estimate", "context"),
@@ -53,6 +57,11 @@ pub const METHODS: &[MethodInfo] = &[
     method("history/expand", "history"),
     method("history/get", "history"),
     method("initialize", "daemon"),
+    method("job/cancel", "job"),
+    method("job/get", "job"),
+    method("job/list", "job"),
+    method("job/retry", "job"),
+    method("job/why", "job"),
     method("message_history/append", "message_history"),
     method("message_history/lookup", "message_history"),
     method("thread/append", "thread"),
@@ -74,6 +83,7 @@ pub const CAPABILITIES: &[&str] = &[
     "daemon",
     "event",
     "history",
+    "job",
     "message_history",
     "thread",
 ];
@@ -94,9 +104,11 @@ pub fn visit_methods(visitor: &mut impl MethodVisitor) {
     visitor.visit::<checkpoint::Apply>();
     visitor.visit::<checkpoint::Get>();
     visitor.visit::<checkpoint::View>();
+    visitor.visit::<compaction::Cancel>();
     visitor.visit::<compaction::Get>();
     visitor.visit::<compaction::List>();
     visitor.visit::<compaction::Run>();
+    visitor.visit::<compaction::Start>();
     visitor.visit::<compaction::Undo>();
     visitor.visit::<context::Diff>();
     visitor.visit::<context::Estimate>();
@@ -110,6 +122,11 @@ pub fn visit_methods(visitor: &mut impl MethodVisitor) {
     visitor.visit::<history::Expand>();
     visitor.visit::<history::Get>();
     visitor.visit::<daemon::Initialize>();
+    visitor.visit::<job::Cancel>();
+    visitor.visit::<job::Get>();
+    visitor.visit::<job::List>();
+    visitor.visit::<job::Retry>();
+    visitor.visit::<job::Why>();
     visitor.visit::<message_history::Append>();
     visitor.visit::<message_history::Lookup>();
     visitor.visit::<thread::Append>();

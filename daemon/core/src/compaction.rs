@@ -6,6 +6,7 @@
 pub mod assemble;
 pub mod handle;
 pub mod ladder;
+pub mod rearm;
 pub mod receipt;
 pub mod remote;
 pub mod summary;

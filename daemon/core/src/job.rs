@@ -25,6 +25,8 @@ mod rules;
 mod settle;
 mod why;
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 pub use claim::{Claim, Load, Token, claim, next, renew, rescue};
@@ -66,6 +68,12 @@ impl Kind {
             Self::Reindex => "reindex",
         }
     }
+
+    /// The kind of a stable name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
 }
 
 /// Names a job: there is one row a key.
@@ -75,6 +83,21 @@ pub struct JobKey {
     pub kind: Kind,
     /// To what: a thread id, a project, or empty where there is one of its kind.
     pub subject: String,
+}
+
+impl fmt::Display for JobKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.kind.name(), self.subject)
+    }
+}
+
+impl JobKey {
+    /// Reads a key as it is printed, `kind/subject`.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let (kind, subject) = text.split_once('/')?;
+        Some(Self { kind: Kind::named(kind)?, subject: subject.to_owned() })
+    }
 }
 
 /// Where a job stands.
@@ -108,6 +131,13 @@ impl State {
             Self::Parked => "parked",
         }
     }
+
+    /// The state of a stable name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        use State::{Dead, Done, Failed, Parked, Queued, Running};
+        [Queued, Running, Done, Failed, Dead, Parked].into_iter().find(|state| state.name() == name)
+    }
 }
 
 /// A job.
@@ -127,6 +157,9 @@ pub struct Job {
     pub done: u64,
     /// Digest of what it works on; another one wakes a dead job.
     pub input: String,
+    /// What it needs to know besides its name, as its kind writes it; at most [`PAYLOAD_BYTES`].
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub payload: String,
     /// Runs before others, higher first.
     pub priority: i32,
     /// Passes by waits after a success, such as for a deletion.
@@ -144,6 +177,9 @@ pub struct Job {
     /// When it last succeeded.
     pub finished_at: Option<Moment>,
 }
+
+/// Bytes of a job's payload; what is larger is stored elsewhere and named.
+pub const PAYLOAD_BYTES: usize = 64 * 1_024;
 
 /// A claim on a job, as the row keeps it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

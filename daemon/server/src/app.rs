@@ -26,8 +26,10 @@ use tokio_util::sync::CancellationToken;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::folder::{self, FolderError};
+use crate::jobs::runner;
 use crate::lock::{Lock, LockError};
 use crate::rpc::{self, TableError};
+use crate::service::compaction::CompactWork;
 use crate::service::{Deps, Services};
 use crate::shutdown::watch_signals;
 use crate::socket::bind::{BindError, Bound};
@@ -127,6 +129,8 @@ impl App {
         let app =
             Self { deps, server, held, background: Vec::new(), stop: CancellationToken::new() };
         let pruned = Arc::clone(&services);
+        let jobs = Arc::clone(&services);
+        let app = app.with_task("jobs", |stop| work(jobs, stop));
         let app = app.with_task("retention", |stop| keep_pruned(pruned, stop));
         Ok(app.with_task("ingest", |stop| async move {
             tokio::select! {
@@ -303,6 +307,18 @@ fn joined(
 
 fn failure(name: &'static str, result: Result<(), TaskFailure>) -> Option<AppError> {
     result.err().map(|source| AppError::TaskEnded { name, source: Some(source) })
+}
+
+/// Takes back what daemons before left undone, then works through jobs until it is stopped.
+async fn work(services: Arc<Services>, stop: CancellationToken) -> Result<(), TaskFailure> {
+    let jobs = services.jobs.clone();
+    match jobs.rescue().await {
+        Ok(0) => {}
+        Ok(taken) => tracing::info!(taken, "jobs of an earlier run are taken up"),
+        Err(error) => tracing::warn!(%error, "jobs of an earlier run could not be looked for"),
+    }
+    runner::run(jobs, Arc::new(CompactWork(services)), stop).await;
+    Ok(())
 }
 
 /// Removes old compactions now and whenever it is due again. Dropped in the middle it is as after a crash:

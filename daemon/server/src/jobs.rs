@@ -21,7 +21,7 @@ use std::sync::Arc;
 use longhaul_core::job::{
     self, Claim, Failure, Job, JobKey, Kind, Load, Lost, Request, Rules, State, Token, Why,
 };
-use longhaul_store::{JobFilter, Store, StoreError};
+use longhaul_store::{JobEvent, JobFilter, Store, StoreError};
 use tokio::sync::watch;
 
 use crate::clock::Clock;
@@ -41,7 +41,7 @@ pub struct Jobs {
 #[derive(Debug, thiserror::Error)]
 pub enum JobError {
     /// There is no such job.
-    #[error("no job {0:?}")]
+    #[error("no job {0}")]
     NotFound(JobKey),
     /// The caller does not own it any more.
     #[error(transparent)]
@@ -231,6 +231,14 @@ impl Jobs {
     /// Those of the store.
     pub async fn list(&self, filter: &JobFilter, limit: u32) -> Result<Vec<Job>, JobError> {
         Ok(self.store.job_list(filter, limit).await?)
+    }
+
+    /// What happened to a job, oldest first.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn events(&self, key: &JobKey) -> Result<Vec<JobEvent>, JobError> {
+        Ok(self.store.job_events(key).await?)
     }
 
     /// Rules of a kind.

@@ -27,6 +27,7 @@ mod daemon;
 pub mod error;
 mod event;
 mod history;
+mod job;
 mod message_history;
 mod params;
 mod thread;
@@ -60,6 +61,7 @@ pub fn table(services: Arc<Services>) -> Result<Methods, TableError> {
     compaction::register(&mut table)?;
     checkpoint::register(&mut table)?;
     context::register(&mut table)?;
+    job::register(&mut table)?;
     message_history::register(&mut table)?;
     table.finish()
 }

@@ -22,6 +22,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+use longhaul_core::job::Kind;
 use longhaul_core::thread::Source;
 use longhaul_protocol::daemon::{
     IngestError, IngestState, IngestStatus, SalvageStatus, SourceStatus, StoreStatus,
@@ -34,6 +35,7 @@ use crate::clock::Clock;
 use crate::config::{Config, Persistence};
 use crate::events::EventHub;
 use crate::ingest::{Ingest, IngestDeps, IngestEvents as _, Limits, Root};
+use crate::jobs::Jobs;
 use crate::link::Counters;
 use crate::message_history::MessageHistory;
 use crate::model::Models;
@@ -103,6 +105,8 @@ pub struct Services {
     hashes: Arc<HashCache>,
     preimages: PathBuf,
     models: Models,
+    /// Background jobs.
+    pub jobs: Jobs,
     compactions_made: AtomicU64,
     prune_due: Notify,
     recorder: Recorder,
@@ -159,6 +163,8 @@ impl Services {
         let hashes = Arc::default();
         let (settings, budget) = (deps.config.models.clone(), deps.config.budget.bounds());
         let models = Models::new(settings, budget, store.clone(), deps.clock.clone());
+        let rules = [(Kind::Compact, compaction::RULES)].into();
+        let jobs = Jobs::new(store.clone(), deps.clock.clone(), &instance.id, rules);
         Ok(Self {
             deps,
             instance,
@@ -169,6 +175,7 @@ impl Services {
             hashes,
             preimages,
             models,
+            jobs,
             compactions_made: AtomicU64::new(0),
             prune_due: Notify::new(),
             recorder,

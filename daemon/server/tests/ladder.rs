@@ -102,7 +102,7 @@ async fn every_failure_of_a_provider_ends_on_the_checkpoint_with_its_reason() {
     ] {
         let provider = Provider::start(vec![answer]).await;
         let (_daemon, mut client) = daemon(&provider, "").await;
-        let deadline = if reason == "timeout" { 900 } else { 2_000 };
+        let deadline = if reason == "timeout" { 900 } else { 1_200 };
         let result =
             run(&mut client, json!({ "strategy": "summary", "deadline_ms": deadline })).await;
         let expected = format!("summary failed {reason}");

@@ -1,5 +1,6 @@
 //! A model provider on loopback that answers as its script says.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
@@ -47,6 +48,7 @@ impl Answer {
 pub struct Provider {
     pub base_url: String,
     requests: Arc<Mutex<Vec<(String, Value)>>>,
+    hanging: Arc<AtomicUsize>,
 }
 
 impl Provider {
@@ -55,15 +57,18 @@ impl Provider {
         let base_url = format!("http://{}/v1", listener.local_addr().unwrap());
         let requests: Arc<Mutex<Vec<(String, Value)>>> = Arc::default();
         let log = Arc::clone(&requests);
+        let hanging: Arc<AtomicUsize> = Arc::default();
+        let hung = Arc::clone(&hanging);
         tokio::spawn(async move {
             let mut number = 0;
             while let Ok((socket, _)) = listener.accept().await {
                 let answer = script[number.min(script.len() - 1)].clone();
                 number += 1;
-                tokio::spawn(serve(socket, answer, Arc::clone(&log)));
+                let (log, hung) = (Arc::clone(&log), Arc::clone(&hung));
+                tokio::spawn(async move { serve(socket, answer, log, &hung).await });
             }
         });
-        Self { base_url, requests }
+        Self { base_url, requests, hanging }
     }
 
     /// Configuration that asks this provider.
@@ -75,13 +80,23 @@ impl Provider {
         )
     }
 
+    /// Requests that hang and whose client has not gone.
+    pub fn hanging(&self) -> usize {
+        self.hanging.load(Ordering::SeqCst)
+    }
+
     /// Path and body of each request so far.
     pub fn requests(&self) -> Vec<(String, Value)> {
         self.requests.lock().unwrap().clone()
     }
 }
 
-async fn serve(mut socket: TcpStream, answer: Answer, log: Arc<Mutex<Vec<(String, Value)>>>) {
+async fn serve(
+    mut socket: TcpStream,
+    answer: Answer,
+    log: Arc<Mutex<Vec<(String, Value)>>>,
+    hanging: &AtomicUsize,
+) {
     let mut request = Vec::new();
     let mut buffer = vec![0; 65_536];
     let (path, body) = loop {
@@ -94,6 +109,9 @@ async fn serve(mut socket: TcpStream, answer: Answer, log: Arc<Mutex<Vec<(String
             break whole;
         }
     };
+    if matches!(answer, Answer::Hang) {
+        hanging.fetch_add(1, Ordering::SeqCst);
+    }
     log.lock().unwrap().push((path, body));
     let bytes = match answer {
         Answer::Events(events) => {
@@ -109,6 +127,7 @@ async fn serve(mut socket: TcpStream, answer: Answer, log: Arc<Mutex<Vec<(String
         Answer::Raw(bytes) => bytes,
         Answer::Hang => {
             while socket.read(&mut buffer).await.is_ok_and(|read| read > 0) {}
+            hanging.fetch_sub(1, Ordering::SeqCst);
             return;
         }
     };

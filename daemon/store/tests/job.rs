@@ -16,8 +16,13 @@ fn key(subject: &str) -> JobKey {
 }
 
 async fn ask(store: &Store, subject: &str, input: &str) {
-    let request =
-        Request { key: key(subject), input: input.to_owned(), priority: 0, urgent: false };
+    let request = Request {
+        key: key(subject),
+        input: input.to_owned(),
+        payload: String::new(),
+        priority: 0,
+        urgent: false,
+    };
     let asked = move |found| (Some(job::request(found, request, &at(1))), ());
     store.job_decide(&key(subject), asked).await.unwrap();
 }

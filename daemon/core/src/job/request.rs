@@ -9,6 +9,8 @@ pub struct Request {
     pub key: JobKey,
     /// Digest of what it is to work on: input, and version of what works on it.
     pub input: String,
+    /// What it needs to know besides its name.
+    pub payload: String,
     /// Runs before others, higher first.
     pub priority: i32,
     /// Does not wait after a success.
@@ -28,6 +30,7 @@ pub fn request(job: Option<Job>, request: Request, now: &Moment) -> Job {
             wanted: 1,
             done: 0,
             input: request.input,
+            payload: request.payload,
             priority: request.priority,
             urgent: request.urgent,
             lease: None,
@@ -42,6 +45,7 @@ pub fn request(job: Option<Job>, request: Request, now: &Moment) -> Job {
     let is_new = job.input != request.input;
     if is_new {
         job.input = request.input;
+        job.payload = request.payload;
         job.wanted = job.wanted.saturating_add(1);
         job.urgent |= request.urgent;
     }

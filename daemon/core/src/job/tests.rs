@@ -26,7 +26,13 @@ fn key(subject: &str) -> JobKey {
 }
 
 fn ask(input: &str) -> Request {
-    Request { key: key("t"), input: input.to_owned(), priority: 0, urgent: false }
+    Request {
+        key: key("t"),
+        input: input.to_owned(),
+        payload: String::new(),
+        priority: 0,
+        urgent: false,
+    }
 }
 
 fn queued(input: &str) -> Job {
@@ -152,7 +158,9 @@ fn a_cancelled_run_counts_for_nothing() {
 fn room_and_order_decide_who_is_next() {
     let job = |subject: &str, priority, urgent, asked| {
         let key = key(subject);
-        request(None, Request { key, input: "i".into(), priority, urgent }, &at(asked))
+        let asked_for =
+            Request { key, input: "i".into(), payload: String::new(), priority, urgent };
+        request(None, asked_for, &at(asked))
     };
     let jobs = [job("old", 0, false, 1), job("high", 5, false, 9), job("urgent", 0, true, 9)];
     let next_of = |jobs: &[Job]| {
@@ -285,6 +293,7 @@ impl World {
                 let asked = Request {
                     key: key(&subject.to_string()),
                     input: input.to_string(),
+                    payload: String::new(),
                     priority: 0,
                     urgent,
                 };

@@ -71,8 +71,12 @@ async fn one<W: Work>(jobs: &Jobs, work: &W, claimed: Claimed, stop: &Cancellati
             detail: "the daemon stopped".to_owned(),
             retry_after_ms: None,
         }),
+        () = taken_back(jobs, &key, &token) => {
+            tracing::info!(job = %key, "work is stopped: it was taken back");
+            return;
+        }
         error = heartbeat(jobs, &key, &token, claim.stop_at_boot_ms) => {
-            tracing::warn!(job = ?key, %error, "work is stopped: its claim is lost");
+            tracing::warn!(job = %key, %error, "work is stopped: its claim is lost");
             return;
         }
         result = work.run(job, token.clone()) => result,
@@ -82,9 +86,23 @@ async fn one<W: Work>(jobs: &Jobs, work: &W, claimed: Claimed, stop: &Cancellati
         Err(failure) => jobs.fail(&key, &token, failure).await,
     };
     if let Err(error) = settled {
-        tracing::warn!(job = ?key, %error, "what came of a job could not be noted");
+        tracing::warn!(job = %key, %error, "what came of a job could not be noted");
     }
     jobs.wake();
+}
+
+/// Waits until the claim is another's or nobody's, as far as this process hears of it.
+async fn taken_back(jobs: &Jobs, key: &JobKey, token: &Token) {
+    let mut changed = jobs.changed.subscribe();
+    while changed.changed().await.is_ok() {
+        let job = jobs.store.job_get(key).await;
+        if let Ok(job) = job
+            && job.is_none_or(|job| job.epoch != token.epoch || job.lease.is_none())
+        {
+            return;
+        }
+    }
+    std::future::pending().await
 }
 
 /// Renews until it cannot: the claim is lost, or the time it may be used is over.
@@ -98,7 +116,7 @@ async fn heartbeat(jobs: &Jobs, key: &JobKey, token: &Token, mut stop_at_boot_ms
             Ok(claim) => stop_at_boot_ms = claim.stop_at_boot_ms,
             // A database that is busy for a moment is no reason to throw paid work away.
             Err(JobError::Store(error)) if jobs.clock.moment().boot_ms < stop_at_boot_ms => {
-                tracing::info!(job = ?key, %error, "a claim is renewed at the next beat");
+                tracing::info!(job = %key, %error, "a claim is renewed at the next beat");
             }
             Err(error) => return error,
         }

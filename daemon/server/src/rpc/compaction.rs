@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use longhaul_protocol::compaction::{
-    Get, GetParams, GetResult, List, ListParams, ListResult, Run, RunParams, RunResult, Trigger,
-    Undo, UndoParams, UndoResult,
+    Cancel, CancelParams, CancelResult, Get, GetParams, GetResult, List, ListParams, ListResult,
+    Run, RunParams, RunResult, Start, StartResult, Trigger, Undo, UndoParams, UndoResult,
 };
 use longhaul_store::CompactionCursor;
 
@@ -16,6 +16,8 @@ use crate::service::compaction::{Request, Subject, WantedModel};
 
 pub(super) fn register(table: &mut Table) -> Result<(), TableError> {
     table.on_async::<Run, _>(run)?;
+    table.on_async::<Start, _>(start)?;
+    table.on_async::<Cancel, _>(cancel)?;
     table.on_async::<List, _>(list)?;
     table.on_async::<Get, _>(get)?;
     table.on_async::<Undo, _>(undo)
@@ -26,6 +28,28 @@ async fn run(
     _: CallContext,
     params: RunParams,
 ) -> Result<RunResult, Failure> {
+    Ok(convert::run_result(services.compact(request(params)?).await?))
+}
+
+async fn start(
+    services: Arc<Services>,
+    _: CallContext,
+    params: RunParams,
+) -> Result<StartResult, Failure> {
+    let (compaction_id, job) = services.start_compaction(request(params)?).await?;
+    Ok(StartResult { compaction_id, job: job.to_string() })
+}
+
+async fn cancel(
+    services: Arc<Services>,
+    _: CallContext,
+    params: CancelParams,
+) -> Result<CancelResult, Failure> {
+    let cancelled = services.cancel_compaction(&params.compaction_id).await?;
+    Ok(CancelResult { cancelled })
+}
+
+fn request(params: RunParams) -> Result<Request, Failure> {
     let subject = match (params.thread_id, params.items, params.as_of) {
         (Some(thread_id), None, as_of) => Subject::Thread { thread_id, as_of },
         (None, Some(items), None) => Subject::Items(items),
@@ -48,7 +72,7 @@ async fn run(
             .and_then(|model| Some(WantedModel { provider: model.provider?, name: model.name })),
         deadline_ms: params.deadline_ms,
     };
-    Ok(convert::run_result(services.compact(request).await?))
+    Ok(request)
 }
 
 async fn list(

@@ -216,6 +216,7 @@ pub(super) fn run_result(compaction: Compaction) -> wire::RunResult {
             redacted: compaction.redacted,
         },
         warnings: compaction.warnings.into_iter().map(warning).collect(),
+        cost: wire::Cost { requests: compaction.spent.requests, tokens: compaction.spent.tokens },
     }
 }
 

@@ -12,6 +12,7 @@ use longhaul_store::StoreError;
 use serde_json::{Value, json};
 
 use crate::ingest::{FoldLoadError, SyncError};
+use crate::jobs::JobError;
 use crate::link::CallContext;
 use crate::message_history::MessageHistoryError;
 use crate::service::{ServiceError, preimage};
@@ -146,6 +147,10 @@ impl From<ServiceError> for Failure {
             }
             ServiceError::StaleBase { present, expected } => failure(ErrorKind::StaleBase)
                 .with_detail(json!({ "present": present, "expected": expected })),
+            ServiceError::NotWorthwhile { .. } => failure(ErrorKind::NotWorthwhile),
+            ServiceError::Job(JobError::NotFound(_)) => failure(ErrorKind::JobNotFound),
+            ServiceError::Job(JobError::Lost(_)) => failure(ErrorKind::LeaseLost),
+            ServiceError::Job(JobError::Store(error)) => error.into(),
             ServiceError::Invalid { field, reason } => Self::invalid(field, &reason),
             ServiceError::Handle(_) => Self::invalid("handle", &message),
             ServiceError::Busy => failure(ErrorKind::StoreBusy),

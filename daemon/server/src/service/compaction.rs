@@ -11,10 +11,12 @@
 //! names items that are not there.
 
 mod ask;
+mod circle;
 mod climb;
 mod gather;
 mod log;
 mod original;
+mod start;
 
 use longhaul_core::checkpoint::view::{self, Scene, ViewCaps};
 use longhaul_core::compaction::assemble::{self, KeptRequest, Parts};
@@ -29,17 +31,19 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::{ServiceError, Services, preimage};
+use circle::Told;
 use climb::{Climbed, Made};
 use gather::Gathered;
 
 pub use climb::Watch;
 pub use log::Undone;
+pub use start::{CompactWork, RULES};
 
 /// Stands above the view and says what it is.
 const GUIDE: &str = include_str!("../../../../templates/compaction/checkpoint_guide.md");
 
 /// What is to be compacted.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum Subject {
     /// A thread, now or as it was after a line.
     Thread {
@@ -50,10 +54,12 @@ pub enum Subject {
     },
     /// These items.
     Items(Vec<Value>),
+    /// Items that were stored under the compaction's id, and the secrets replaced in them.
+    Stored(u64),
 }
 
 /// A compaction that is asked for.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Request {
     /// What is to be compacted.
     pub subject: Subject,
@@ -195,7 +201,11 @@ impl Services {
     ) -> Result<Compaction, ServiceError> {
         let started = self.deps.clock.elapsed();
         let gathered = self.gather(&id, &request.subject).await?;
-        let Climbed { made, ladder, spent } = self.climb(&request, &gathered, watch).await?;
+        self.guard(&request, &gathered).await?;
+        let told = Told::new(self, &id, gathered.thread_id.as_deref(), watch);
+        let watch =
+            Watch { cancel: watch.cancel, progress: &|rung, tokens| told.hear(rung, tokens) };
+        let Climbed { made, ladder, spent } = self.climb(&request, &gathered, &watch).await?;
         let (spans, gathered) = self.all_spans(gathered, made.fates.keys().copied()).await?;
         let mut compaction = account(id, &request, gathered, made, spans);
         compaction.created_at_ms = self.deps.clock.now_ms();

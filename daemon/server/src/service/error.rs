@@ -4,6 +4,7 @@ use longhaul_core::compaction::handle::HandleParseError;
 use longhaul_store::StoreError;
 
 use crate::ingest::{FoldLoadError, SyncError};
+use crate::jobs::JobError;
 use crate::message_history::MessageHistoryError;
 use crate::recorder::RecorderError;
 
@@ -78,6 +79,17 @@ pub enum ServiceError {
         /// What it has.
         given: u64,
     },
+    /// The thread has hardly grown since it was compacted.
+    #[error("the thread grew by {grown} tokens since it was compacted, {needed} are needed")]
+    NotWorthwhile {
+        /// Tokens since.
+        grown: u64,
+        /// Tokens that are needed.
+        needed: u64,
+    },
+    /// The job table failed.
+    #[error(transparent)]
+    Job(#[from] JobError),
     /// The text of a handle is none.
     #[error(transparent)]
     Handle(#[from] HandleParseError),

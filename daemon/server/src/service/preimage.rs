@@ -58,6 +58,21 @@ pub fn write(folder: &Path, id: &str, lines: &[String]) -> Result<(), ServiceErr
     written.map_err(|error: io::Error| ServiceError::file(&path, error))
 }
 
+/// The lines of a stored history. Blocking.
+///
+/// # Errors
+/// There is none, or it cannot be read.
+pub fn read(folder: &Path, id: &str) -> Result<Vec<String>, ServiceError> {
+    let path = folder.join(format!("{id}.jsonl"));
+    match fs::read_to_string(&path) {
+        Ok(text) => Ok(text.lines().map(str::to_owned).collect()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Err(ServiceError::HandleNotFound(id.to_owned()))
+        }
+        Err(error) => Err(ServiceError::file(&path, error)),
+    }
+}
+
 /// The file of a compaction's history and the rows of the handle's lines.
 ///
 /// # Errors

@@ -64,7 +64,13 @@ fn key(subject: &str) -> JobKey {
 }
 
 async fn ask(jobs: &Jobs, subject: &str) {
-    let request = Request { key: key(subject), input: "i".to_owned(), priority: 0, urgent: false };
+    let request = Request {
+        key: key(subject),
+        input: "i".to_owned(),
+        payload: String::new(),
+        priority: 0,
+        urgent: false,
+    };
     jobs.request(request).await.unwrap();
 }
 

@@ -17,6 +17,7 @@ use super::ask::{Asking, Left};
 use super::gather::Gathered;
 use super::{Request, Rung, checkpoint};
 use crate::model::{ModelChoice, Remote};
+use crate::service::history::Opaque;
 use crate::service::{ServiceError, Services};
 
 /// What a rung made.
@@ -59,7 +60,7 @@ impl Services {
         let rungs = ladder::rungs(request.strategy, offer);
         let deadline_ms = request.deadline_ms.unwrap_or(ladder::DEADLINE_MS);
         let elapsed_ms = || self.ms_since(started);
-        let (mut out, mut items, mut spent) = (Vec::new(), None, Spent::default());
+        let (mut out, mut spent) = (Vec::new(), Spent::default());
         for (index, (strategy, skip)) in rungs.iter().copied().enumerate() {
             let begun_ms = elapsed_ms();
             let below = rungs[index + 1..].iter().filter(|rung| rung.0.asks() && rung.1.is_none());
@@ -71,10 +72,9 @@ impl Services {
                 continue;
             }
             let (Some(choice), Some(time), true) = (&choice, time, strategy.asks()) else { break };
-            if items.is_none() {
-                items = self.original_items(&gathered.original, &gathered.fold).await?;
-            }
-            let Some((seqs, raw)) = items.take().map(|items| items.into_iter().unzip()) else {
+            // Only its own provider can read what a provider has compacted.
+            let opaque = if strategy == Strategy::Remote { Opaque::AsIs } else { Opaque::StandIn };
+            let Some((seqs, items)) = self.original_items(gathered, opaque).await? else {
                 out.push(Rung::skipped(strategy, "history_too_large"));
                 continue;
             };
@@ -86,7 +86,7 @@ impl Services {
                 request,
                 gathered,
                 seqs,
-                items: raw,
+                items,
                 cancel: watch.cancel,
                 progress: &progress,
                 spent,
@@ -96,7 +96,6 @@ impl Services {
                 _ => asking.summary(strategy, time).await,
             };
             spent = asking.spent;
-            items = Some(asking.seqs.into_iter().zip(asking.items).collect());
             let took_ms = elapsed_ms().saturating_sub(begun_ms);
             match made.and_then(|made| holds(made, gathered)) {
                 Ok(made) => {

@@ -48,7 +48,11 @@ impl Services {
     ) -> Result<Gathered, ServiceError> {
         match subject {
             Subject::Thread { thread_id, as_of } => self.gather_thread(thread_id, *as_of).await,
-            Subject::Items(items) => self.gather_items(id, items.clone()).await,
+            Subject::Items(items) => {
+                let redacted = self.store_items(id, items.clone()).await?;
+                self.gather_stored(id, redacted).await
+            }
+            Subject::Stored(redacted) => self.gather_stored(id, *redacted).await,
         }
     }
 
@@ -127,12 +131,13 @@ impl Services {
         Ok((spans, gathered))
     }
 
-    /// Given items are nowhere else: stored first, secrets replaced, under the compaction's id.
-    async fn gather_items(
+    /// Given items are nowhere else: stored first, secrets replaced, under the compaction's id. Returns
+    /// how many were replaced.
+    pub(super) async fn store_items(
         &self,
         id: &str,
         mut items: Vec<Value>,
-    ) -> Result<Gathered, ServiceError> {
+    ) -> Result<u64, ServiceError> {
         if items.is_empty() {
             let reason = "there is nothing to compact".to_owned();
             return Err(ServiceError::Invalid { field: "items", reason });
@@ -143,6 +148,18 @@ impl Services {
             let redacted = items.iter_mut().map(|item| u64::from(redact_value(item))).sum();
             let lines: Vec<String> = items.iter().map(Value::to_string).collect();
             preimage::write(&folder, &id, &lines)?;
+            Ok(redacted)
+        })
+        .await?
+    }
+
+    /// What was stored under the compaction's id.
+    async fn gather_stored(&self, id: &str, redacted: u64) -> Result<Gathered, ServiceError> {
+        let (folder, id) = (self.preimages.clone(), id.to_owned());
+        tokio::task::spawn_blocking(move || {
+            let lines = preimage::read(&folder, &id)?;
+            let items: Vec<Value> =
+                lines.iter().map(|line| serde_json::from_str(line).unwrap_or_default()).collect();
             let fold = fold_of(&lines, |_| {});
             let active = fold.checkpoint().requests.active().map(|active| active.seq);
             let request = active.and_then(|seq| items.get(usize::try_from(seq).ok()?).cloned());

@@ -1,93 +1,53 @@
-//! The items a model-made summary is made of: what was visible of the history, byte for byte.
+//! The items a model-made summary is made of: what the model saw of the history, byte for byte.
 //!
 //! Read only when a rung asks a model: the checkpoint needs none of them.
 
-use std::path::PathBuf;
-
-use longhaul_core::compaction::assemble;
-use longhaul_core::fold::Fold;
-use longhaul_core::item::ItemRow;
-use longhaul_store::FileRow;
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
-use crate::service::transcript::Lines;
+use super::gather::Gathered;
+use crate::service::history::{Opaque, Position, Query};
 use crate::service::{ServiceError, Services};
 
 /// Bytes of a history that are read for a model: several times the largest window there is.
 const HISTORY_BYTES_MAX: u64 = 64 << 20;
 
 /// Where the items of a history are.
+#[derive(Debug)]
 pub(super) enum Original {
     /// In a transcript.
-    Transcript(Box<FileRow>),
+    Transcript(Box<longhaul_store::FileRow>),
     /// Given by the caller, secrets replaced.
     Given(Vec<Value>),
 }
 
-/// A history: each item with the line it stands on.
-pub(super) type Items = Vec<(u64, Box<RawValue>)>;
+/// A history: the line of each item, and the items.
+pub(super) type Items = (Vec<u64>, Vec<Box<RawValue>>);
 
 impl Services {
-    /// Reads the visible items; `None` when they are more than any model reads.
+    /// Reads the items a model sees; `None` when they are more than any model reads. With
+    /// [`Opaque::StandIn`] our checkpoint stands for what only another provider could read.
     pub(super) async fn original_items(
         &self,
-        original: &Original,
-        fold: &Fold,
+        gathered: &Gathered,
+        opaque: Opaque,
     ) -> Result<Option<Items>, ServiceError> {
-        let file = match original {
-            Original::Given(items) => {
-                let raw = |(seq, item): (u64, &Value)| Some((seq, to_raw_value(item).ok()?));
-                return Ok(Some((0..).zip(items).filter_map(raw).collect()));
+        let items = match &gathered.original {
+            Original::Given(items) => items,
+            Original::Transcript(_) => {
+                let query = Query {
+                    thread_id: gathered.of.clone(),
+                    as_of: Some(gathered.seq),
+                    from: Position::default(),
+                    max_bytes: HISTORY_BYTES_MAX,
+                    opaque,
+                };
+                let history = self.visible_history(query).await?;
+                let seqs = history.places.iter().map(|place| place.seq).collect();
+                return Ok(history.next.is_none().then_some((seqs, history.items)));
             }
-            Original::Transcript(file) => file,
         };
-        let visible = fold.visible();
-        let mut rows = self.rows(file, visible.from(), fold.next_seq().saturating_sub(1)).await?;
-        rows.retain(|row| visible.holds(row.seq));
-        if rows.iter().map(|row| row.bytes).sum::<u64>() > HISTORY_BYTES_MAX {
-            return Ok(None);
-        }
-        let path = PathBuf::from(&file.path);
-        tokio::task::spawn_blocking(move || read(&path, &rows)).await?.map(Some)
-    }
-}
-
-/// Lines that changed since they were read are left out: a summary of the rest is better than none.
-fn read(path: &std::path::Path, rows: &[ItemRow]) -> Result<Items, ServiceError> {
-    let mut lines = Lines::open(path).map_err(|error| ServiceError::file(path, error))?;
-    let mut items = Items::new();
-    for row in rows {
-        for item in lines.items(row).unwrap_or_default() {
-            let seen = visible(item);
-            items.extend(seen.into_iter().map(|item| (row.seq, item)));
-        }
-    }
-    Ok(items)
-}
-
-/// What a model sees of a line: the item, or for a compaction of the agent's own the history it put
-/// in place, or the summary alone where it kept no history.
-fn visible(item: Box<RawValue>) -> Vec<Box<RawValue>> {
-    #[derive(serde::Deserialize)]
-    struct Compacted {
-        message: Option<String>,
-        replacement_history: Option<Vec<Box<RawValue>>>,
-    }
-    #[derive(serde::Deserialize)]
-    struct Kind {
-        #[serde(rename = "type")]
-        _kind: String,
-    }
-    if serde_json::from_str::<Kind>(item.get()).is_ok() {
-        return vec![item];
-    }
-    let Ok(compacted) = serde_json::from_str::<Compacted>(item.get()) else { return Vec::new() };
-    match (compacted.replacement_history, compacted.message) {
-        (Some(items), _) => items,
-        (None, Some(summary)) if !summary.is_empty() => {
-            to_raw_value(&assemble::message("user", &summary)).into_iter().collect()
-        }
-        _ => Vec::new(),
+        let raw = |(seq, item): (u64, &Value)| Some((seq, to_raw_value(item).ok()?));
+        Ok(Some((0..).zip(items).filter_map(raw).unzip()))
     }
 }

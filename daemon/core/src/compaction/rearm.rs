@@ -1,0 +1,113 @@
+//! Whether a thread may be compacted again, and whether it goes round in circles.
+//!
+//! # Source
+//! `facts/codex-compaction.md` §10: threads that were compacted 74 times in a day, each time followed by
+//! reading the same files again.
+
+use crate::checkpoint::Checkpoint;
+use crate::checkpoint::files::FileState;
+
+/// An earlier compaction of the same thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Earlier {
+    /// Last line it knew.
+    pub seq: u64,
+}
+
+/// Tokens a thread must have grown by before it is compacted by rule again: a twentieth of what it
+/// holds, and more than any single message usually has.
+#[must_use]
+pub fn growth_needed(visible_tokens: u64) -> u64 {
+    (visible_tokens / 20).max(1_000)
+}
+
+/// Compactions without a change or a command that does something between them, from which a thread
+/// counts as going round in circles.
+pub const LOOP_COMPACTIONS: usize = 3;
+
+/// Files named in a warning.
+const REREAD_MAX: usize = 8;
+
+/// A thread that goes round in circles.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Circle {
+    /// Compactions since the last thing that was done, this one included.
+    pub compactions: usize,
+    /// Files that were read again meanwhile, the most often read first.
+    pub reread: Vec<String>,
+}
+
+/// Tells whether the compaction that is made now is one too many; `earlier` is newest first.
+#[must_use]
+pub fn circle(state: &Checkpoint, earlier: &[Earlier]) -> Option<Circle> {
+    let changes = state.files.iter().filter(|(_, file)| file.state.is_change());
+    let commands = state.commands.newest().filter(|command| !command.is_look);
+    let done = changes.map(|(_, file)| file.seq).chain(commands.map(|command| command.seq)).max();
+    let since = earlier.iter().filter(|made| done.is_none_or(|done| made.seq > done)).count();
+    if since + 1 < LOOP_COMPACTIONS {
+        return None;
+    }
+    let first = earlier.get(since.saturating_sub(1)).map_or(0, |made| made.seq);
+    let is_reread =
+        |state: FileState, reads: u32, seq: u64| !state.is_change() && reads > 1 && seq > first;
+    let mut reread: Vec<(u32, &str)> = state
+        .files
+        .iter()
+        .filter(|(_, file)| is_reread(file.state, file.reads, file.seq))
+        .map(|(_, file)| (file.reads, file.path.as_str()))
+        .collect();
+    reread.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(b.1)));
+    let reread = reread.into_iter().take(REREAD_MAX).map(|(_, path)| path.to_owned()).collect();
+    Some(Circle { compactions: since + 1, reread })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::fold::{Fold, Place, Source};
+
+    fn fold(lines: &[serde_json::Value]) -> Fold {
+        let mut fold = Fold::new(Source::Codex);
+        for (line, item) in (0..).zip(lines) {
+            let text =
+                json!({"timestamp":"2026-01-01T00:00:00Z","type":"response_item","payload":item});
+            let text = text.to_string();
+            let place = Place { line, offset: line * 1_000, bytes: text.len() as u64 };
+            fold.line(place, text.as_bytes());
+        }
+        fold
+    }
+
+    fn run(id: &str, command: &str) -> [serde_json::Value; 2] {
+        let arguments = json!({ "cmd": command }).to_string();
+        [
+            json!({"type":"function_call","name":"exec_command","arguments":arguments,"call_id":id}),
+            json!({"type":"function_call_output","call_id":id,
+                "output":"Exit code: 0\nOutput:\nok\n"}),
+        ]
+    }
+
+    #[test]
+    fn reading_the_same_again_and_again_is_a_circle_and_doing_something_is_not() {
+        let mut lines = vec![json!({"type":"message","role":"user",
+            "content":[{"type":"input_text","text":"fix it"}]})];
+        lines.extend(run("a", "cargo build"));
+        for n in 0..6 {
+            lines.extend(run(&format!("r{n}"), "cat src/app.rs"));
+        }
+        let earlier = [Earlier { seq: 10 }, Earlier { seq: 6 }];
+        let found = circle(fold(&lines).checkpoint(), &earlier);
+        let expected = Circle { compactions: 3, reread: vec!["src/app.rs".to_owned()] };
+        assert_eq!(found, Some(expected));
+        assert_eq!(circle(fold(&lines).checkpoint(), &earlier[..1]), None, "twice is no circle");
+        lines.extend(run("b", "cargo test"));
+        assert_eq!(circle(fold(&lines).checkpoint(), &earlier), None, "something was done");
+    }
+
+    #[test]
+    fn a_large_thread_must_grow_by_more() {
+        assert_eq!((growth_needed(0), growth_needed(200_000)), (1_000, 10_000));
+    }
+}

@@ -1,0 +1,130 @@
+//! `job/*`.
+
+use std::sync::Arc;
+
+use longhaul_core::job::{self, JobKey, Kind, State};
+use longhaul_protocol::job::{
+    Cancel, Get, GetResult, Job, JobEvent, JobParams, JobResult, List, ListParams, ListResult,
+    Retry, Why, WhyResult,
+};
+use longhaul_store::JobFilter;
+
+use super::error::Failure;
+use super::{Table, TableError, convert};
+use crate::link::CallContext;
+use crate::service::{ServiceError, Services};
+
+pub(super) fn register(table: &mut Table) -> Result<(), TableError> {
+    table.on_async::<List, _>(list)?;
+    table.on_async::<Get, _>(get)?;
+    table.on_async::<Why, _>(why)?;
+    table.on_async::<Retry, _>(retry)?;
+    table.on_async::<Cancel, _>(cancel)
+}
+
+async fn list(
+    services: Arc<Services>,
+    _: CallContext,
+    params: ListParams,
+) -> Result<ListResult, Failure> {
+    let kinds = Kind::ALL.map(Kind::name).join(", ");
+    let kind = params.kind.as_deref().map(|name| {
+        Kind::named(name).ok_or_else(|| Failure::invalid("kind", &format!("one of {kinds}")))
+    });
+    let state = params.state.as_deref().map(|name| {
+        let expected = "one of queued, running, done, failed, dead, parked";
+        State::named(name).ok_or_else(|| Failure::invalid("state", expected))
+    });
+    let filter = JobFilter { kind: kind.transpose()?, state: state.transpose()? };
+    let limit = convert::page_rows(params.limit);
+    let jobs = services.jobs.list(&filter, limit).await.map_err(ServiceError::from)?;
+    Ok(ListResult { jobs: jobs.into_iter().map(shown).collect() })
+}
+
+async fn get(
+    services: Arc<Services>,
+    _: CallContext,
+    params: JobParams,
+) -> Result<GetResult, Failure> {
+    let key = key(&params)?;
+    let (job, _) = services.jobs.why(&key).await.map_err(ServiceError::from)?;
+    let events = services.jobs.events(&key).await.map_err(ServiceError::from)?;
+    let event = |event: longhaul_store::JobEvent| JobEvent {
+        at: event.at_ms,
+        epoch: event.epoch,
+        state: event.state,
+        detail: event.detail,
+    };
+    Ok(GetResult { job: shown(job), events: events.into_iter().map(event).collect() })
+}
+
+async fn why(
+    services: Arc<Services>,
+    _: CallContext,
+    params: JobParams,
+) -> Result<WhyResult, Failure> {
+    let (job, why) = services.jobs.why(&key(&params)?).await.map_err(ServiceError::from)?;
+    let (reason, text, wait_ms) = match why {
+        job::Why::Due => ("due", "it runs as soon as a worker looks".to_owned(), None),
+        job::Why::NothingOwed => ("nothing_owed", "nothing is left to do".to_owned(), None),
+        job::Why::Running { holder, lease_ms } => {
+            ("running", format!("{holder} runs it"), Some(lease_ms))
+        }
+        job::Why::Abandoned => {
+            ("abandoned", "its holder is gone; it is taken over at the next look".to_owned(), None)
+        }
+        job::Why::Waiting { wait_ms } => {
+            ("waiting", "it waits after a failure or a success".to_owned(), Some(wait_ms))
+        }
+        job::Why::NoRoom { running_max } => {
+            ("no_room", format!("{running_max} of its kind run already"), None)
+        }
+        job::Why::Dead { detail } => ("dead", format!("given up: {detail}"), None),
+        job::Why::Parked { detail } => {
+            ("parked", format!("waits for the configuration to change: {detail}"), None)
+        }
+    };
+    Ok(WhyResult { job: shown(job), reason: reason.to_owned(), text, wait_ms })
+}
+
+async fn retry(
+    services: Arc<Services>,
+    _: CallContext,
+    params: JobParams,
+) -> Result<JobResult, Failure> {
+    let job = services.jobs.retry(&key(&params)?).await.map_err(ServiceError::from)?;
+    Ok(JobResult { job: shown(job) })
+}
+
+async fn cancel(
+    services: Arc<Services>,
+    _: CallContext,
+    params: JobParams,
+) -> Result<JobResult, Failure> {
+    let job = services.jobs.cancel(&key(&params)?).await.map_err(ServiceError::from)?;
+    Ok(JobResult { job: shown(job) })
+}
+
+fn key(params: &JobParams) -> Result<JobKey, Failure> {
+    JobKey::parse(&params.job)
+        .ok_or_else(|| Failure::invalid("job", "kind/subject, as job/list names it"))
+}
+
+fn shown(job: job::Job) -> Job {
+    Job {
+        job: job.key.to_string(),
+        kind: job.key.kind.name().to_owned(),
+        state: job.state.name().to_owned(),
+        epoch: job.epoch,
+        attempts: job.attempts,
+        priority: job.priority,
+        is_owed: job.is_owed(),
+        holder: job.lease.map(|lease| lease.holder),
+        failure: job.failure.map(|failure| failure.detail),
+        not_before: job.not_before.map(|moment| moment.wall_ms),
+        created_at: job.created_at.wall_ms,
+        updated_at: job.updated_at.wall_ms,
+        finished_at: job.finished_at.map(|moment| moment.wall_ms),
+        subject: job.key.subject,
+    }
+}

@@ -1,0 +1,136 @@
+//! `compaction/start`: a compaction as a job.
+//!
+//! # Theory of operation
+//! Starting stores what is to be compacted: given items as a history under the compaction's id, secrets
+//! replaced, a thread by its name; then asks for a job of that id. The job compacts and records, as
+//! `compaction/run` does.
+//!
+//! *A crash* before the job's row: nothing was begun, and the stored items are pruned. After it: the next
+//! start of the daemon takes the job up. What a model had answered is kept by what it was asked, so it
+//! is not paid twice. A crash between the record and the job's end: the record is found, and nothing is
+//! made again.
+
+use std::sync::Arc;
+
+use longhaul_core::compaction::ladder::Strategy;
+use longhaul_core::job::{Failure, FailureKind, Job, JobKey, Kind, PAYLOAD_BYTES, Rules, Token};
+use longhaul_protocol::event::EventKind;
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use super::{Request, Subject, Watch};
+use crate::jobs::JobError;
+use crate::jobs::runner::Work;
+use crate::service::{ServiceError, Services};
+
+/// Rules of compactions as jobs: somebody waits for the result.
+pub const RULES: Rules = Rules {
+    lease_ms: 300_000,
+    heartbeat_ms: 30_000,
+    margin_ms: 30_000,
+    retry_ms: 2_000,
+    retry_ms_max: 60_000,
+    cooldown_ms: 0,
+    attempts_max: 3,
+    running_max: 2,
+};
+
+impl Services {
+    /// Begins a compaction that nobody waits for; returns its id and its job.
+    ///
+    /// # Errors
+    /// There is no such thread, nothing was given, or it could not be stored.
+    pub async fn start_compaction(
+        &self,
+        mut request: Request,
+    ) -> Result<(String, JobKey), ServiceError> {
+        let id = self.new_compaction_id();
+        request.subject = match request.subject {
+            Subject::Items(items) => Subject::Stored(self.store_items(&id, items).await?),
+            Subject::Thread { thread_id, as_of } => {
+                let row = self.store.thread_get(&thread_id).await?;
+                row.ok_or_else(|| ServiceError::ThreadNotFound(thread_id.clone()))?;
+                Subject::Thread { thread_id, as_of }
+            }
+            stored => stored,
+        };
+        let payload = serde_json::to_string(&request)
+            .map_err(|source| ServiceError::Undecodable { what: "request", source })?;
+        if payload.len() > PAYLOAD_BYTES {
+            let reason = format!("at most {PAYLOAD_BYTES} bytes, as JSON, for compaction/start");
+            return Err(ServiceError::Invalid { field: "initial_context", reason });
+        }
+        let key = JobKey { kind: Kind::Compact, subject: id.clone() };
+        let asked = longhaul_core::job::Request {
+            key: key.clone(),
+            input: id.clone(),
+            payload,
+            priority: 0,
+            urgent: true,
+        };
+        self.jobs.request(asked).await?;
+        Ok((id, key))
+    }
+
+    /// Takes a compaction back that is not done; false when it is done already.
+    ///
+    /// # Errors
+    /// There is none of that id.
+    pub async fn cancel_compaction(&self, id: &str) -> Result<bool, ServiceError> {
+        let done = self.store.compaction_get(id).await?.is_some();
+        let key = JobKey { kind: Kind::Compact, subject: id.to_owned() };
+        match self.jobs.cancel(&key).await {
+            Ok(_) => Ok(!done),
+            Err(JobError::NotFound(_)) if done => Ok(false),
+            Err(JobError::NotFound(_)) => Err(ServiceError::CompactionNotFound(id.to_owned())),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// Compacts for jobs.
+#[derive(Debug)]
+pub struct CompactWork(pub Arc<Services>);
+
+impl Work for CompactWork {
+    const KIND: Kind = Kind::Compact;
+
+    async fn run(&self, job: Job, _: Token) -> Result<(), Failure> {
+        let id = job.key.subject;
+        let result = self.compact(&id, &job.payload).await;
+        let Err((kind, detail)) = result else { return Ok(()) };
+        let is_last = kind == FailureKind::Permanent || job.attempts >= RULES.attempts_max;
+        if is_last {
+            let data = json!({ "compaction_id": id, "reason": detail });
+            self.0.deps.events.publish(EventKind::CompactionFailed, data);
+        }
+        Err(Failure { kind, detail, retry_after_ms: None })
+    }
+}
+
+impl CompactWork {
+    async fn compact(&self, id: &str, payload: &str) -> Result<(), (FailureKind, String)> {
+        let services = &self.0;
+        let transient = |error: ServiceError| (FailureKind::Transient, error.to_string());
+        let found = services.store.compaction_get(id).await;
+        if found.map_err(|error| transient(error.into()))?.is_some() {
+            return Ok(());
+        }
+        let request: Request = serde_json::from_str(payload)
+            .map_err(|error| (FailureKind::Permanent, error.to_string()))?;
+        // The runner drops this future when the job is taken back: that closes the connection.
+        let cancel = CancellationToken::new();
+        let watch = Watch { cancel: &cancel, progress: &|_: Strategy, _| {} };
+        match services.compact_watched(id.to_owned(), request, &watch).await {
+            Ok(_) => Ok(()),
+            Err(
+                error @ (ServiceError::ThreadNotFound(_)
+                | ServiceError::CheckpointNotFound(_)
+                | ServiceError::HandleNotFound(_)
+                | ServiceError::NotWorthwhile { .. }
+                | ServiceError::Invalid { .. }),
+            ) => Err((FailureKind::Permanent, error.to_string())),
+            Err(error) => Err(transient(error)),
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! `job/*`: background work, where it stands, and why it does not run.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Method;
+
+/// `job/list`: jobs, the last changed first.
+#[derive(Debug, Clone, Copy)]
+pub struct List;
+
+impl Method for List {
+    const NAME: &'static str = "job/list";
+    type Params = ListParams;
+    type Result = ListResult;
+}
+
+/// Which jobs.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "JobListParams")]
+pub struct ListParams {
+    /// Only of this kind: `extract`, `consolidate`, `compact`, `prune`, `reindex`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    /// Only in this state: `queued`, `running`, `done`, `failed`, `dead`, `parked`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<String>,
+    /// Rows, 1 ≤ `limit` ≤ `limit::PAGE_ROWS_MAX`; absent: `limit::PAGE_ROWS_DEFAULT`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
+}
+
+/// Jobs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "JobListResult")]
+pub struct ListResult {
+    /// The last changed first.
+    pub jobs: Vec<Job>,
+}
+
+/// A job.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Job {
+    /// Names it: `kind/subject`.
+    pub job: String,
+    /// What it does.
+    pub kind: String,
+    /// To what: a thread, a compaction, or empty.
+    pub subject: String,
+    /// Where it stands.
+    pub state: String,
+    /// Claims of it so far.
+    pub epoch: u64,
+    /// Attempts since it last succeeded or was woken.
+    pub attempts: u32,
+    /// Runs before others, higher first.
+    pub priority: i32,
+    /// Whether something was asked for that no run has seen.
+    pub is_owed: bool,
+    /// Who runs it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub holder: Option<String>,
+    /// Why it last failed, until it succeeds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
+    /// Not before this, Unix milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_before: Option<i64>,
+    /// When it was first asked for.
+    pub created_at: i64,
+    /// When it last changed.
+    pub updated_at: i64,
+    /// When it last succeeded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finished_at: Option<i64>,
+}
+
+/// `job/get`: one job and what happened to it.
+///
+/// # Errors
+/// `job_not_found`.
+#[derive(Debug, Clone, Copy)]
+pub struct Get;
+
+impl Method for Get {
+    const NAME: &'static str = "job/get";
+    type Params = JobParams;
+    type Result = GetResult;
+}
+
+/// Which job.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct JobParams {
+    /// Its name, `kind/subject`.
+    pub job: String,
+}
+
+/// A job and its events.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "JobGetResult")]
+pub struct GetResult {
+    /// The job.
+    pub job: Job,
+    /// What happened to it, the oldest first; only the newest are kept.
+    pub events: Vec<JobEvent>,
+}
+
+/// Something that happened to a job.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct JobEvent {
+    /// When, Unix milliseconds.
+    pub at: i64,
+    /// Its epoch then.
+    pub epoch: u64,
+    /// The state it came into.
+    pub state: String,
+    /// In words; may be empty.
+    pub detail: String,
+}
+
+/// `job/why`: why a job runs or does not.
+///
+/// # Errors
+/// `job_not_found`.
+#[derive(Debug, Clone, Copy)]
+pub struct Why;
+
+impl Method for Why {
+    const NAME: &'static str = "job/why";
+    type Params = JobParams;
+    type Result = WhyResult;
+}
+
+/// Why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "JobWhyResult")]
+pub struct WhyResult {
+    /// The job.
+    pub job: Job,
+    /// A stable name: `due`, `nothing_owed`, `running`, `abandoned`, `waiting`, `no_room`, `dead`, `parked`.
+    pub reason: String,
+    /// One sentence for a person.
+    pub text: String,
+    /// Milliseconds until it changes by itself, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait_ms: Option<u64>,
+}
+
+/// `job/retry`: wakes a job that waits, is dead or parked, or runs one that is done once more.
+///
+/// # Errors
+/// `job_not_found`.
+#[derive(Debug, Clone, Copy)]
+pub struct Retry;
+
+impl Method for Retry {
+    const NAME: &'static str = "job/retry";
+    type Params = JobParams;
+    type Result = JobResult;
+}
+
+/// `job/cancel`: takes a job back; a run that is under way is stopped, and nothing of it counts.
+///
+/// # Errors
+/// `job_not_found`.
+#[derive(Debug, Clone, Copy)]
+pub struct Cancel;
+
+impl Method for Cancel {
+    const NAME: &'static str = "job/cancel";
+    type Params = JobParams;
+    type Result = JobResult;
+}
+
+/// A job after a change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct JobResult {
+    /// The job.
+    pub job: Job,
+}

@@ -156,7 +156,7 @@ pub struct RunResult {
     /// What a person should know.
     pub warnings: Vec<Warning>,
     /// What models cost; nothing where none was asked.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Cost::is_none")]
     pub cost: Cost,
 }
 
@@ -167,6 +167,14 @@ pub struct Cost {
     pub requests: u64,
     /// Tokens, input and answers.
     pub tokens: u64,
+}
+
+impl Cost {
+    /// Whether no model was asked.
+    #[must_use]
+    pub const fn is_none(&self) -> bool {
+        self.requests == 0 && self.tokens == 0
+    }
 }
 
 /// One rung of the ladder.

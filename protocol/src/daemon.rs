@@ -9,7 +9,8 @@ use crate::{Method, RevisionRange};
 mod status;
 
 pub use status::{
-    IngestError, IngestState, IngestStatus, SalvageStatus, SourceStatus, StatusResult, StoreStatus,
+    IngestError, IngestState, IngestStatus, ModelStatus, SalvageStatus, SourceStatus, StatusResult,
+    StoreStatus,
 };
 
 /// `initialize`: agrees on a revision and on capabilities. Optional: a connection that skips it speaks the

@@ -15,6 +15,7 @@ mod down;
 mod eval;
 mod expand;
 mod history;
+mod job;
 mod man;
 mod prompts;
 mod slice;
@@ -48,6 +49,9 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Checkpoint(checkpoint::CheckpointCommand),
     Prompts(prompts::PromptsArgs),
+    /// List background jobs, and tell why one does not run
+    #[command(subcommand)]
+    Job(job::JobCommand),
     Doctor(doctor::DoctorArgs),
     Eval(eval::EvalArgs),
     Completions(completions::CompletionsArgs),
@@ -68,6 +72,7 @@ pub(crate) async fn run(command: Command, session: &Session) -> Result<(), Failu
         Command::Undo(args) => undo::run(args, session).await,
         Command::Compaction(command) => compaction::run(command, session).await,
         Command::Checkpoint(command) => checkpoint::run(command, session).await,
+        Command::Job(command) => job::run(command, session).await,
         Command::Prompts(args) => prompts::run(args, session).await,
         Command::Doctor(args) => doctor::run(args, session).await,
         Command::Eval(args) => eval::run(args, session).await,

@@ -3,6 +3,7 @@
 use std::io::IsTerminal;
 use std::time::Duration;
 
+use futures_util::{Stream, StreamExt as _};
 use indicatif::{ProgressBar, ProgressStyle};
 
 /// Milliseconds before anything is shown: most answers are there by then.
@@ -21,6 +22,35 @@ pub(crate) async fn while_waiting<T>(label: &str, work: impl Future<Output = T>)
     let bar = spinner(label);
     let done = work.await;
     bar.finish_and_clear();
+    done
+}
+
+/// As [`while_waiting`], with the words of `told` in place of the label as they come.
+pub(crate) async fn while_told<T>(
+    label: &str,
+    told: Option<impl Stream<Item = String>>,
+    work: impl Future<Output = T>,
+) -> T {
+    let Some(told) = told else { return while_waiting(label, work).await };
+    tokio::pin!(work, told);
+    let quiet = tokio::time::sleep(Duration::from_millis(QUIET_MS));
+    tokio::pin!(quiet);
+    let (mut bar, mut label) = (None::<ProgressBar>, label.to_owned());
+    let done = loop {
+        tokio::select! {
+            done = &mut work => break done,
+            () = &mut quiet, if bar.is_none() => bar = Some(spinner(&label)),
+            Some(words) = told.next() => {
+                label = words;
+                if let Some(bar) = &bar {
+                    bar.set_message(label.clone());
+                }
+            }
+        }
+    };
+    if let Some(bar) = bar {
+        bar.finish_and_clear();
+    }
     done
 }
 

@@ -312,6 +312,8 @@ fn failure(name: &'static str, result: Result<(), TaskFailure>) -> Option<AppErr
 /// Takes back what daemons before left undone, then works through jobs until it is stopped.
 async fn work(services: Arc<Services>, stop: CancellationToken) -> Result<(), TaskFailure> {
     let jobs = services.jobs.clone();
+    let settled = Arc::clone(&services);
+    let _until_settled = settled.settling.read().await;
     match jobs.rescue().await {
         Ok(0) => {}
         Ok(taken) => tracing::info!(taken, "jobs of an earlier run are taken up"),

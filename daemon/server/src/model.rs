@@ -152,12 +152,18 @@ impl Models {
         &self.settings
     }
 
-    /// What was spent today, all purposes together.
+    /// What was spent today, all purposes together, as far as this process knows.
+    #[must_use]
+    pub fn spent_today(&self) -> Spent {
+        self.ledger.known_today()
+    }
+
+    /// Reads what earlier runs spent today.
     ///
     /// # Errors
     /// The store cannot be read.
-    pub async fn spent_today(&self) -> Result<Spent, longhaul_store::StoreError> {
-        self.ledger.today().await
+    pub async fn recall_spent(&self) -> Result<(), longhaul_store::StoreError> {
+        self.ledger.today().await.map(drop)
     }
 
     /// Asks, telling `progress` the words of the answer as they come.

@@ -25,11 +25,11 @@ use std::sync::atomic::AtomicU64;
 use longhaul_core::job::Kind;
 use longhaul_core::thread::Source;
 use longhaul_protocol::daemon::{
-    IngestError, IngestState, IngestStatus, SalvageStatus, SourceStatus, StoreStatus,
+    IngestError, IngestState, IngestStatus, ModelStatus, SalvageStatus, SourceStatus, StoreStatus,
 };
 use longhaul_protocol::warning::Warning;
 use longhaul_store::{Opened, Store, StoreError};
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::{Notify, RwLock, Semaphore};
 
 use crate::clock::Clock;
 use crate::config::{Config, Persistence};
@@ -107,6 +107,8 @@ pub struct Services {
     models: Models,
     /// Background jobs.
     pub jobs: Jobs,
+    /// Held by whoever must settle something in the store before it closes.
+    pub settling: RwLock<()>,
     compactions_made: AtomicU64,
     prune_due: Notify,
     recorder: Recorder,
@@ -163,6 +165,7 @@ impl Services {
         let hashes = Arc::default();
         let (settings, budget) = (deps.config.models.clone(), deps.config.budget.bounds());
         let models = Models::new(settings, budget, store.clone(), deps.clock.clone());
+        models.recall_spent().await?;
         let rules = [(Kind::Compact, compaction::RULES)].into();
         let jobs = Jobs::new(store.clone(), deps.clock.clone(), &instance.id, rules);
         Ok(Self {
@@ -176,6 +179,7 @@ impl Services {
             preimages,
             models,
             jobs,
+            settling: RwLock::default(),
             compactions_made: AtomicU64::new(0),
             prune_due: Notify::new(),
             recorder,
@@ -186,6 +190,7 @@ impl Services {
     /// Ends reading, then closes the database: what was read is stored.
     pub async fn stop(&self) {
         self.ingest.stop().await;
+        drop(self.settling.write().await);
         self.store.close().await;
     }
 
@@ -250,6 +255,21 @@ impl Services {
             errors: errors.collect(),
         };
         (status, sources.collect())
+    }
+
+    /// The model that may be asked, for `daemon/status`.
+    #[must_use]
+    pub fn model_status(&self) -> Option<ModelStatus> {
+        let choice = self.models.settings().default.as_ref()?;
+        let (spent, budget) = (self.models.spent_today(), self.deps.config.budget.bounds());
+        Some(ModelStatus {
+            provider: choice.provider.clone(),
+            name: choice.model.clone(),
+            requests_today: spent.requests,
+            tokens_today: spent.tokens,
+            requests_per_day: budget.requests_per_day,
+            tokens_per_day: budget.tokens_per_day,
+        })
     }
 
     /// What a person should know, for `daemon/status`.

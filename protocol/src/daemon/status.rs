@@ -36,8 +36,30 @@ pub struct StatusResult {
     pub requests: u64,
     /// Requests or tasks that met a defect of the daemon; each has an entry in the log.
     pub panics: u64,
+    /// The model that may be asked, and what was spent; absent where none is configured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<ModelStatus>,
     /// What a person should know.
     pub warnings: Vec<Warning>,
+}
+
+/// The model that may be asked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ModelStatus {
+    /// Its provider, as configured.
+    pub provider: String,
+    /// Its name.
+    pub name: String,
+    /// Requests since midnight UTC, failed ones included.
+    pub requests_today: u64,
+    /// Tokens since then, input and answers.
+    pub tokens_today: u64,
+    /// Requests a day may have; absent: no bound.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requests_per_day: Option<u64>,
+    /// Tokens a day may have; absent: no bound.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens_per_day: Option<u64>,
 }
 
 /// The database.

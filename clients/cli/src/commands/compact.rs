@@ -1,11 +1,18 @@
 //! `longhaul compact`: compact a thread and show what came of it.
 
 use clap::{Args, ValueEnum};
-use longhaul_protocol::compaction::{Run, RunParams, RunResult, Strategy, Total};
+use futures_util::{Stream, stream};
+use longhaul_client::Client;
+use longhaul_protocol::compaction::{
+    List, ListParams, Run, RunParams, RunResult, Start, StartResult, Strategy, Total, Undo,
+    UndoParams,
+};
+use longhaul_protocol::event::{EventKind, SubscribeParams};
 use serde::Serialize;
 
+use crate::commands::compaction::account;
 use crate::failure::Failure;
-use crate::progress::while_waiting;
+use crate::progress::{while_told, while_waiting};
 use crate::select;
 use crate::session::{Page, Session};
 use crate::style::{Style, count, counted, duration, tokens};
@@ -20,6 +27,9 @@ Examples:
   longhaul compact                                 the newest thread of this folder
   longhaul compact 0199a213 --max-tokens 2000
   longhaul compact --view-only > handoff.md        only the text
+  longhaul compact --diff                          what became of each item
+  longhaul compact --background                    with a slow model
+  longhaul compact --undo                          take the last one back
   longhaul compact --json | jq '.receipt.dropped[0].handle'")]
 pub(crate) struct CompactArgs {
     /// The thread, or the beginning of its id
@@ -33,9 +43,24 @@ pub(crate) struct CompactArgs {
     /// As the thread was after the item of this seq
     #[arg(long, value_name = "SEQ")]
     as_of: Option<u64>,
+    /// Seconds a model may take; the checkpoint is there by then in any case
+    #[arg(long, value_name = "SECONDS")]
+    deadline: Option<u64>,
     /// Print the view and nothing else
     #[arg(long)]
     view_only: bool,
+    /// Also list what was kept, shortened and dropped, each with its handle
+    #[arg(long, conflicts_with = "view_only")]
+    diff: bool,
+    /// Begin it as a job and do not wait: longhaul job why tells how it is
+    #[arg(long, conflicts_with_all = ["view_only", "diff"])]
+    background: bool,
+    /// List the compactions of the thread instead
+    #[arg(long, conflicts_with_all = ["undo", "background", "diff", "view_only"])]
+    list: bool,
+    /// Take the last compaction of the thread back instead
+    #[arg(long, conflicts_with_all = ["background", "diff", "view_only"])]
+    undo: bool,
 }
 
 /// How to compact.
@@ -71,15 +96,70 @@ pub(crate) async fn run(args: CompactArgs, session: &Session) -> Result<(), Fail
     if args.as_of.is_none() {
         select::catch_up(&client, &thread, session).await;
     }
+    if args.list || args.undo {
+        return earlier(&args, &thread.thread_id, &client, session).await;
+    }
     let params = RunParams {
-        thread_id: Some(thread.thread_id),
+        thread_id: Some(thread.thread_id.clone()),
+        deadline_ms: args.deadline.map(|seconds| seconds.saturating_mul(1_000)),
         strategy: Some(args.strategy.into()),
         max_tokens: args.max_tokens,
         as_of: args.as_of,
         ..Default::default()
     };
-    let result = while_waiting("compacting", client.call::<Run>(params)).await?;
-    session.print(&CompactPage { result, view_only: args.view_only })
+    if args.background {
+        return session.print(&client.call::<Start>(params).await?);
+    }
+    let events = follow(&client).await;
+    let result = while_told("compacting", events, client.call::<Run>(params)).await?;
+    session.print(&CompactPage { result, view_only: args.view_only, diff: args.diff })
+}
+
+/// Words for each event of a compaction that asks a model; without them the wait is a silent one.
+async fn follow(client: &Client) -> Option<impl Stream<Item = String>> {
+    let kinds = vec![EventKind::CompactionStarted, EventKind::CompactionProgress];
+    let params = SubscribeParams { kinds: Some(kinds), since_seq: None };
+    let subscription = client.subscribe(params).await.ok()?;
+    Some(stream::unfold(subscription, |mut subscription| async move {
+        let event = subscription.next().await?;
+        let strategy = event.data["strategy"].as_str().unwrap_or("a model").to_owned();
+        let written = event.data["tokens"].as_u64().map(|count| format!(", {}", tokens(count)));
+        let words = format!("{strategy}: a model writes{}", written.unwrap_or_default());
+        Some((words, subscription))
+    }))
+}
+
+/// The list of a thread's compactions, or the undoing of the last one.
+async fn earlier(
+    args: &CompactArgs,
+    thread_id: &str,
+    client: &Client,
+    session: &Session,
+) -> Result<(), Failure> {
+    let limit = if args.undo { 1 } else { 20 };
+    let params =
+        ListParams { thread_id: Some(thread_id.to_owned()), limit: Some(limit), cursor: None };
+    let made = client.call::<List>(params).await?;
+    if args.list {
+        return session.print(&made);
+    }
+    let Some(last) = made.compactions.into_iter().next() else {
+        return Err(Failure::new(1, "this thread was never compacted"));
+    };
+    let params = UndoParams { compaction_id: last.compaction_id };
+    let undo = client.call::<Undo>(params);
+    session.print(&while_waiting("reading the old history", undo).await?)
+}
+
+impl Page for StartResult {
+    fn text(&self, style: &Style) -> String {
+        let begun = style.bold(&format!("{} is begun\n", self.compaction_id));
+        let next = format!(
+            "how it is: longhaul job why {}\nwhen done: longhaul compaction show {}\n",
+            self.job, self.compaction_id
+        );
+        begun + &style.dim(&next)
+    }
 }
 
 #[derive(Serialize)]
@@ -88,12 +168,21 @@ struct CompactPage {
     result: RunResult,
     #[serde(skip)]
     view_only: bool,
+    #[serde(skip)]
+    diff: bool,
 }
 
 impl Page for CompactPage {
     fn text(&self, style: &Style) -> String {
         let view = self.result.view.trim_end().to_owned() + "\n";
-        if self.view_only { view } else { format!("{view}\n{}", summary(&self.result, style)) }
+        if self.view_only {
+            return view;
+        }
+        let diff = match self.diff {
+            true => account(&self.result.receipt, usize::MAX, style),
+            false => String::new(),
+        };
+        format!("{view}\n{}{diff}", summary(&self.result, style))
     }
 }
 
@@ -132,12 +221,16 @@ fn remarks(result: &RunResult, style: &Style) -> String {
         let reason = rung.reason.as_deref()?;
         Some(format!("{} left out: {}\n", rung.strategy.name(), reason.replace('_', " ")))
     });
+    let cost = (result.cost.requests > 0).then(|| {
+        let requests = counted(result.cost.requests, "request");
+        format!("{requests} to a model, {} tokens\n", tokens(result.cost.tokens))
+    });
     let redacted = match result.receipt.redacted {
         0 => None,
         secrets => Some(format!("{} replaced\n", counted(secrets, "secret"))),
     };
     let warnings = result.warnings.iter().map(|warning| format!("warning: {}\n", warning.message));
-    left.chain(redacted).chain(warnings).map(|line| style.warn(&line)).collect()
+    left.chain(cost).chain(redacted).chain(warnings).map(|line| style.warn(&line)).collect()
 }
 
 fn next_steps(result: &RunResult, style: &Style) -> String {

@@ -8,6 +8,8 @@ use crate::session::Session;
 mod list;
 mod show;
 
+pub(crate) use show::account;
+
 /// What to do with compactions.
 #[derive(Debug, Subcommand)]
 pub(crate) enum CompactionCommand {

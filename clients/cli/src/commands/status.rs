@@ -7,7 +7,7 @@ use longhaul_protocol::daemon::{
 
 use crate::failure::Failure;
 use crate::session::{Page, Session};
-use crate::style::{Style, bytes, count, counted, duration};
+use crate::style::{Style, bytes, count, counted, duration, tokens};
 
 /// Say how the daemon is and what it is doing
 #[derive(Debug, Args)]
@@ -39,6 +39,7 @@ impl Page for StatusResult {
             ("reading", reading(&self.ingest, style)),
             ("lines", lines(&self.ingest)),
             ("served", served(self)),
+            ("model", model(self)),
         ]);
         [style.bold(&heading), fields, sources(&self.sources, style), remarks(self, style)].concat()
     }
@@ -68,6 +69,20 @@ fn lines(ingest: &IngestStatus) -> String {
     let odd = odd.iter().filter(|(lines, _)| *lines > 0);
     let odd: String = odd.map(|(lines, what)| format!(", {} {what}", count(*lines))).collect();
     format!("{}{odd}", count(ingest.lines))
+}
+
+fn model(status: &StatusResult) -> String {
+    let Some(model) = &status.model else { return "none: nothing leaves this machine".to_owned() };
+    let of = |bound: Option<u64>| bound.map(|bound| format!(" of {}", tokens(bound)));
+    format!(
+        "{} of {}; today {}{} requests, {}{} tokens",
+        model.name,
+        model.provider,
+        tokens(model.requests_today),
+        of(model.requests_per_day).unwrap_or_default(),
+        tokens(model.tokens_today),
+        of(model.tokens_per_day).unwrap_or_default()
+    )
 }
 
 fn served(status: &StatusResult) -> String {

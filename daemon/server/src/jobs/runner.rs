@@ -37,7 +37,8 @@ pub async fn run<W: Work>(jobs: Jobs, work: Arc<W>, stop: CancellationToken) {
     let mut tasks = JoinSet::new();
     loop {
         changed.mark_unchanged();
-        loop {
+        // What is given back because of the stop must not be claimed again by it.
+        while !stop.is_cancelled() {
             match jobs.claim(W::KIND, &jobs.holder()).await {
                 Ok(Some(claimed)) => {
                     let (jobs, work, stop) = (jobs.clone(), Arc::clone(&work), stop.clone());
@@ -52,6 +53,7 @@ pub async fn run<W: Work>(jobs: Jobs, work: Arc<W>, stop: CancellationToken) {
         }
         let look = jobs.next_due(W::KIND).await.unwrap_or(LOOK).min(LOOK);
         tokio::select! {
+            biased;
             () = stop.cancelled() => break,
             _ = changed.changed() => {}
             Some(_) = tasks.join_next() => {}
@@ -102,7 +104,7 @@ async fn taken_back(jobs: &Jobs, key: &JobKey, token: &Token) {
             return;
         }
     }
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 /// Renews until it cannot: the claim is lost, or the time it may be used is over.

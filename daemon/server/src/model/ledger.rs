@@ -1,5 +1,7 @@
 //! What was spent: checked before a request is sent, written before, corrected after.
 
+use std::sync::{Mutex, PoisonError};
+
 use longhaul_core::model::budget::{self, Budget, Spent};
 use longhaul_core::model::{Answer, Fault, FaultKind, Usage};
 use longhaul_core::tokens;
@@ -43,6 +45,8 @@ pub(super) struct Ledger {
     budget: Budget,
     /// One request at a time is checked and written, or two could take the same last place.
     opening: tokio::sync::Mutex<()>,
+    /// The last day that was looked at and what it had, for those who may not wait for the store.
+    known: Mutex<(i64, Spent)>,
 }
 
 /// A request that is under way.
@@ -61,17 +65,27 @@ struct Kept {
 
 impl Ledger {
     pub(super) fn new(store: Store, clock: Clock, budget: Budget) -> Self {
-        Self { store, clock, budget, opening: tokio::sync::Mutex::default() }
+        let known = Mutex::default();
+        Self { store, clock, budget, opening: tokio::sync::Mutex::default(), known }
     }
 
-    /// What was spent today.
+    /// What was spent today, as last seen.
+    pub(super) fn known_today(&self) -> Spent {
+        let known = *self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_today = known.0 == budget::day_of(self.clock.now_ms());
+        if is_today { known.1 } else { Spent::default() }
+    }
+
+    /// The same, out of the store.
     pub(super) async fn today(&self) -> Result<Spent, StoreError> {
         let day = budget::day_of(self.clock.now_ms());
         let rows = self.store.usage_since(day).await?;
-        Ok(rows.iter().fold(Spent::default(), |sum, row| Spent {
+        let spent = rows.iter().fold(Spent::default(), |sum, row| Spent {
             requests: sum.requests.saturating_add_signed(row.requests),
             tokens: sum.tokens.saturating_add_signed(row.input.saturating_add(row.output)),
-        }))
+        });
+        *self.known.lock().unwrap_or_else(PoisonError::into_inner) = (day, spent);
+        Ok(spent)
     }
 
     /// Checks the budgets and writes the request down, its whole input as spent. When the accounts
@@ -128,6 +142,8 @@ impl Ledger {
         if let Err(error) = self.store.usage_add(&correction).await {
             tracing::warn!(%error, "what a request cost could not be noted");
         }
+        // For whoever asks next; a store that cannot be read has complained already.
+        drop(self.today().await);
         Spent { requests: 1, tokens: input.saturating_add(output) }
     }
 

@@ -105,6 +105,7 @@ fn status(services: &Services, _: &CallContext, _: StatusParams) -> Result<Statu
         connections: count(&deps.counters.connections),
         requests: count(&deps.counters.requests),
         panics: count(&deps.counters.panics),
+        model: services.model_status(),
         warnings: services.warnings(),
     })
 }

@@ -1,7 +1,7 @@
 //! `longhaul compaction show`.
 
 use clap::Args;
-use longhaul_protocol::compaction::{Entry, Get, GetParams, GetResult};
+use longhaul_protocol::compaction::{Entry, Get, GetParams, GetResult, Receipt};
 
 use crate::commands::compact;
 use crate::failure::Failure;
@@ -40,12 +40,19 @@ impl Page for GetResult {
         let heading = style.bold(&heading);
         format!(
             "{heading}{undone}\n{view}\n\n{summary}{}",
-            dropped(&self.run.receipt.dropped, style)
+            account(&self.run.receipt, ENTRIES_SHOWN, style)
         )
     }
 }
 
-fn dropped(entries: &[Entry], style: &Style) -> String {
+/// What became of the items: kept, shortened, dropped, at most `most` entries of each.
+pub(crate) fn account(receipt: &Receipt, most: usize, style: &Style) -> String {
+    let lists =
+        [("kept", &receipt.kept), ("shortened", &receipt.shortened), ("dropped", &receipt.dropped)];
+    lists.into_iter().map(|(title, entries)| list(title, entries, most, style)).collect()
+}
+
+fn list(title: &str, entries: &[Entry], most: usize, style: &Style) -> String {
     if entries.is_empty() {
         return String::new();
     }
@@ -62,9 +69,9 @@ fn dropped(entries: &[Entry], style: &Style) -> String {
             lines,
         ]
     };
-    let rows = entries.iter().take(ENTRIES_SHOWN).map(row).collect();
-    let table = style.table(&["dropped", "kind", ">items", ">tokens", ">lines"], rows);
-    let more = match entries.len().saturating_sub(ENTRIES_SHOWN) {
+    let rows = entries.iter().take(most).map(row).collect();
+    let table = style.table(&[title, "kind", ">items", ">tokens", ">lines"], rows);
+    let more = match entries.len().saturating_sub(most) {
         0 => String::new(),
         more => style.dim(&format!("and {} more, see --json\n", count(more as u64))),
     };

@@ -1,0 +1,134 @@
+//! `longhaul job`: background work, and why it does not run.
+
+use clap::{Args, Subcommand};
+use longhaul_protocol::job::{
+    Cancel, Get, GetResult, Job, JobParams, JobResult, List, ListParams, ListResult, Retry, Why,
+    WhyResult,
+};
+use longhaul_protocol::limit::PAGE_ROWS_MAX;
+
+use crate::failure::Failure;
+use crate::session::{Page, Session};
+use crate::style::{Style, count, duration};
+
+/// What to do with jobs.
+#[derive(Debug, Subcommand)]
+pub(crate) enum JobCommand {
+    List(ListArgs),
+    /// Show a job and what happened to it
+    #[command(
+        after_help = "Example:\n  longhaul job show compact/cmp_0199b000-0000-7000-8000-0000000000c1"
+    )]
+    Show(JobArgs),
+    /// Tell why a job runs or does not
+    #[command(
+        after_help = "Example:\n  longhaul job why compact/cmp_0199b000-0000-7000-8000-0000000000c1"
+    )]
+    Why(JobArgs),
+    /// Wake a job that waits, is given up or parked; run one that is done once more
+    #[command(
+        after_help = "Example:\n  longhaul job retry compact/cmp_0199b000-0000-7000-8000-0000000000c1"
+    )]
+    Retry(JobArgs),
+    /// Take a job back; what it has under way is stopped
+    #[command(
+        after_help = "Example:\n  longhaul job cancel compact/cmp_0199b000-0000-7000-8000-0000000000c1"
+    )]
+    Cancel(JobArgs),
+}
+
+/// List jobs, the last changed first
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  longhaul job list
+  longhaul job list --state dead")]
+pub(crate) struct ListArgs {
+    /// Only of this kind: extract, consolidate, compact, prune, reindex
+    #[arg(long, value_name = "KIND")]
+    kind: Option<String>,
+    /// Only in this state: queued, running, done, failed, dead, parked
+    #[arg(long, value_name = "STATE")]
+    state: Option<String>,
+    /// How many
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=i64::from(PAGE_ROWS_MAX)))]
+    limit: u32,
+}
+
+/// Which job.
+#[derive(Debug, Args)]
+pub(crate) struct JobArgs {
+    /// The job as longhaul job list names it, kind/subject
+    job: String,
+}
+
+pub(crate) async fn run(command: JobCommand, session: &Session) -> Result<(), Failure> {
+    let client = session.connect().await?;
+    let named = |args: JobArgs| JobParams { job: args.job };
+    match command {
+        JobCommand::List(ListArgs { kind, state, limit }) => {
+            let params = ListParams { kind, state, limit: Some(limit) };
+            session.print(&client.call::<List>(params).await?)
+        }
+        JobCommand::Show(args) => session.print(&client.call::<Get>(named(args)).await?),
+        JobCommand::Why(args) => session.print(&client.call::<Why>(named(args)).await?),
+        JobCommand::Retry(args) => session.print(&client.call::<Retry>(named(args)).await?),
+        JobCommand::Cancel(args) => session.print(&client.call::<Cancel>(named(args)).await?),
+    }
+}
+
+impl Page for ListResult {
+    fn text(&self, style: &Style) -> String {
+        if self.jobs.is_empty() {
+            return "No jobs.\n".to_owned();
+        }
+        let row = |job: &Job| {
+            vec![
+                job.job.clone(),
+                job.state.clone(),
+                count(u64::from(job.attempts)),
+                style.ago(job.updated_at),
+                job.failure.clone().unwrap_or_default(),
+            ]
+        };
+        let rows = self.jobs.iter().map(row).collect();
+        style.table(&["job", "state", ">attempts", "changed", "last failure"], rows)
+    }
+}
+
+impl Page for GetResult {
+    fn text(&self, style: &Style) -> String {
+        let row = |event: &longhaul_protocol::job::JobEvent| {
+            vec![style.ago(event.at), event.state.clone(), count(event.epoch), event.detail.clone()]
+        };
+        let rows = self.events.iter().map(row).collect();
+        let events = style.table(&["when", "state", ">run", ""], rows);
+        format!("{}\n{events}", one(&self.job, style))
+    }
+}
+
+impl Page for WhyResult {
+    fn text(&self, style: &Style) -> String {
+        let wait = self.wait_ms.map(|ms| format!(" ({} left)", duration(ms))).unwrap_or_default();
+        let reason = style.bold(&self.reason.replace('_', " "));
+        format!("{reason}: {}{wait}\n{}", self.text, one(&self.job, style))
+    }
+}
+
+impl Page for JobResult {
+    fn text(&self, style: &Style) -> String {
+        one(&self.job, style)
+    }
+}
+
+fn one(job: &Job, style: &Style) -> String {
+    let mut fields = vec![
+        ("job", job.job.clone()),
+        ("state", job.state.clone()),
+        ("attempts", count(u64::from(job.attempts))),
+        ("changed", style.ago(job.updated_at)),
+    ];
+    fields.extend(job.holder.clone().map(|holder| ("run by", holder)));
+    fields.extend(job.failure.clone().map(|failure| ("last failure", failure)));
+    style.fields(&fields)
+}

@@ -9,6 +9,7 @@ use crate::warning::Warning;
 
 mod log;
 mod receipt;
+mod should;
 mod start;
 
 pub use log::{
@@ -16,6 +17,7 @@ pub use log::{
     UndoResult,
 };
 pub use receipt::{Entry, Receipt, Total, Totals};
+pub use should::{Should, ShouldParams, ShouldResult};
 pub use start::{Cancel, CancelParams, CancelResult, Start, StartResult};
 
 /// `compaction/run`: compacts a thread or given items now, and waits for it.

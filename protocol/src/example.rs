@@ -61,6 +61,7 @@ examples! {
     "checkpoint.get"
     "checkpoint.view"
     "checkpoint.apply"
+    "compaction.should"
     "compaction.run"
     "compaction.list"
     "compaction.get"

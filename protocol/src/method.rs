@@ -43,6 +43,7 @@ pub const METHODS: &[MethodInfo] = &[
     method("compaction/get", "compaction"),
     method("compaction/list", "compaction"),
     method("compaction/run", "compaction"),
+    method("compaction/should", "compaction"),
     method("compaction/start", "compaction"),
     method("compaction/undo", "compaction"),
     method("context/diff", "context"),
@@ -108,6 +109,7 @@ pub fn visit_methods(visitor: &mut impl MethodVisitor) {
     visitor.visit::<compaction::Get>();
     visitor.visit::<compaction::List>();
     visitor.visit::<compaction::Run>();
+    visitor.visit::<compaction::Should>();
     visitor.visit::<compaction::Start>();
     visitor.visit::<compaction::Undo>();
     visitor.visit::<context::Diff>();

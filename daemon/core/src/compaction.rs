@@ -11,6 +11,7 @@ pub mod receipt;
 pub mod remote;
 pub mod summary;
 pub mod told;
+pub mod trigger;
 pub mod worth;
 
 use serde::{Deserialize, Serialize};

@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 
+use longhaul_core::compaction::trigger::{self, Moment, Verdict};
+use longhaul_core::context::window::{self, Known};
 use longhaul_protocol::compaction::{
     Cancel, CancelParams, CancelResult, Get, GetParams, GetResult, List, ListParams, ListResult,
-    Run, RunParams, RunResult, Start, StartResult, Trigger, Undo, UndoParams, UndoResult,
+    Phase, Run, RunParams, RunResult, Should, ShouldParams, ShouldResult, Start, StartResult,
+    Trigger, Undo, UndoParams, UndoResult,
 };
 use longhaul_store::CompactionCursor;
 
@@ -13,9 +16,11 @@ use super::{Table, TableError, convert, cursor};
 use crate::link::CallContext;
 use crate::service::Services;
 use crate::service::compaction::{Request, Subject, WantedModel};
+use crate::service::context::Question;
 
 pub(super) fn register(table: &mut Table) -> Result<(), TableError> {
     table.on_async::<Run, _>(run)?;
+    table.on_async::<Should, _>(should)?;
     table.on_async::<Start, _>(start)?;
     table.on_async::<Cancel, _>(cancel)?;
     table.on_async::<List, _>(list)?;
@@ -29,6 +34,51 @@ async fn run(
     params: RunParams,
 ) -> Result<RunResult, Failure> {
     Ok(convert::run_result(services.compact(request(params)?).await?))
+}
+
+async fn should(
+    services: Arc<Services>,
+    _: CallContext,
+    params: ShouldParams,
+) -> Result<ShouldResult, Failure> {
+    if params.thread_id.is_none() && params.items.is_none() {
+        return Err(Failure::invalid("thread_id", "give thread_id, items or both"));
+    }
+    let follow_up = params.follow_up.unwrap_or(true);
+    let is_mid_turn = params.phase == Some(Phase::MidTurn);
+    let previous = params.previous_model.map(|name| (name, params.previous_context_window));
+    let usage = services
+        .usage(Question {
+            thread_id: params.thread_id,
+            as_of: None,
+            items: params.items,
+            model: params.model,
+            context_window: params.context_window,
+            auto_compact_limit: params.auto_compact_limit,
+        })
+        .await?;
+    let incoming = usage.incoming.unwrap_or(0);
+    let moment = match is_mid_turn {
+        true => Moment::MidTurn { follow_up },
+        false => Moment::PreTurn { incoming },
+    };
+    let before = previous.as_ref().map(|(name, tokens)| {
+        window::decide(&Known { model: Some(name), asked: *tokens, ..Known::default() })
+    });
+    let verdict = trigger::should(usage.used, moment, &usage.window, before.as_ref());
+    let model = match (verdict, previous) {
+        (Verdict::ModelDownshift, Some((name, _))) => Some(name),
+        _ => usage.model,
+    };
+    Ok(ShouldResult {
+        compact: verdict.compacts(),
+        reason: verdict.name().to_owned(),
+        model,
+        used: usage.used,
+        incoming,
+        limit: usage.window.trigger,
+        limit_source: usage.window.trigger_origin.name().to_owned(),
+    })
 }
 
 async fn start(

@@ -10,6 +10,7 @@ CREATE TABLE indexed_file (
     cwd         TEXT,
     generation  INTEGER NOT NULL,
     next_seq    INTEGER NOT NULL,
+    last_seq    INTEGER NOT NULL,
     last_digest BLOB    NOT NULL,
     at_ms       INTEGER NOT NULL,
     items       INTEGER NOT NULL,

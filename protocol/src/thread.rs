@@ -1,5 +1,8 @@
 //! `thread/*`: the conversations found in the transcripts.
 
+mod items;
+mod search;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -11,6 +14,8 @@ pub use write::{
     Append, AppendItem, AppendParams, AppendResult, Close, CloseParams, CloseResult, Marker, Open,
     OpenParams, OpenResult,
 };
+pub use items::{ItemSummary, Items, ItemsParams, ItemsResult};
+pub use search::{IndexState, IndexStatus, Search, SearchHit, SearchParams, SearchResult};
 
 /// `thread/list`: threads, the newest updated first.
 #[derive(Debug, Clone, Copy)]

@@ -131,15 +131,34 @@ impl Store {
         .fetch_all(pools.reader())
         .await
         .map_err(|error| pools.sorted(error))?;
-        let mut rows = Vec::new();
-        for (bytes,) in found {
-            let page = decode_page(&bytes).map_err(|error| StoreError::Undecodable {
-                what: "page",
-                detail: error.to_string(),
-            })?;
-            rows.extend(page.into_iter().filter(|row| row.seq >= seq));
-        }
+        let mut rows = rows_of(found)?;
+        rows.retain(|row| row.seq >= seq);
         Ok(rows)
+    }
+
+    /// The rows of the last `pages` pages, in order.
+    ///
+    /// # Errors
+    /// As [`Store::page`].
+    pub async fn last_rows(
+        &self,
+        file: FileId,
+        generation: u64,
+        pages: u32,
+    ) -> Result<Vec<ItemRow>, StoreError> {
+        let pools = self.pools();
+        let mut found: Vec<(Vec<u8>,)> = sqlx::query_as(
+            "SELECT rows FROM item_page WHERE file_id = ?1 AND generation = ?2 \
+             ORDER BY first_seq DESC LIMIT ?3",
+        )
+        .bind(file.0)
+        .bind(generation.cast_signed())
+        .bind(pages)
+        .fetch_all(pools.reader())
+        .await
+        .map_err(|error| pools.sorted(error))?;
+        found.reverse();
+        rows_of(found)
     }
 
     /// The item whose line is `seq`; `None` when that line holds no item.
@@ -179,6 +198,16 @@ impl Store {
             .transpose()
             .map_err(|error| StoreError::Undecodable { what: "page", detail: error.to_string() })
     }
+}
+
+fn rows_of(pages: Vec<(Vec<u8>,)>) -> Result<Vec<ItemRow>, StoreError> {
+    let mut rows = Vec::new();
+    for (bytes,) in pages {
+        let page = decode_page(&bytes)
+            .map_err(|error| StoreError::Undecodable { what: "page", detail: error.to_string() })?;
+        rows.extend(page);
+    }
+    Ok(rows)
 }
 
 fn page_head(row: &SqliteRow) -> Result<PageHead, sqlx::Error> {

@@ -35,6 +35,7 @@ fn part(path: &str, first: u64, texts: &[&str]) -> IndexPart {
         cwd: Some(format!("/home/dev{path}")),
         generation: 1,
         next_seq: first + texts.len() as u64,
+        last_seq: first,
         last_digest: Digest128::of(path.as_bytes()),
         at_ms: 0,
     };

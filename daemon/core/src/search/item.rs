@@ -44,6 +44,17 @@ pub fn read(source: Source, kind: ItemKind, line: &[u8]) -> Option<Searched> {
     found
 }
 
+/// When a line was written, Unix milliseconds, when it says so.
+pub fn at_ms(source: Source, line: &[u8]) -> Option<i64> {
+    let mut at_ms = None;
+    match source {
+        Source::Codex | Source::Longhaul | Source::Claude => {
+            codex::read(line, &mut |entry| at_ms = at_ms.or(entry.at_ms));
+        }
+    }
+    at_ms
+}
+
 fn searched(kind: ItemKind, entry: &Entry<'_>) -> Option<Searched> {
     let words: Cow<'_, str> = match &entry.body {
         Body::Item(

@@ -159,7 +159,7 @@ impl SearchIndex {
     pub async fn file(&self, number: i64) -> Result<Option<IndexedFile>, StoreError> {
         let pools = self.pools();
         sqlx::query(
-            "SELECT path, thread_id, source, cwd, generation, next_seq, last_digest, at_ms \
+            "SELECT path, thread_id, source, cwd, generation, next_seq, last_seq, last_digest, at_ms \
              FROM indexed_file WHERE number = ?1",
         )
         .bind(number)

@@ -37,7 +37,9 @@ pub struct IndexedFile {
     pub generation: u64,
     /// Line to go on from.
     pub next_seq: u64,
-    /// Digest of the line of the last item before that; zero without one.
+    /// Line of the last item before that, 0 without one.
+    pub last_seq: u64,
+    /// Digest of that line; zero without one.
     pub last_digest: Digest128,
     /// Time of the last dated item, Unix milliseconds: that of undated ones after it.
     pub at_ms: i64,
@@ -77,7 +79,7 @@ impl SearchIndex {
     pub async fn files(&self) -> Result<Vec<IndexedFile>, StoreError> {
         let pools = self.pools();
         sqlx::query(
-            "SELECT path, thread_id, source, cwd, generation, next_seq, last_digest, at_ms \
+            "SELECT path, thread_id, source, cwd, generation, next_seq, last_seq, last_digest, at_ms \
              FROM indexed_file WHERE dropped = 0",
         )
         .try_map(|row| indexed_file(&row))
@@ -182,6 +184,7 @@ pub(super) fn indexed_file(row: &SqliteRow) -> Result<IndexedFile, sqlx::Error> 
         cwd: get(row, "cwd")?,
         generation: unsigned(row, "generation")?,
         next_seq: unsigned(row, "next_seq")?,
+        last_seq: unsigned(row, "last_seq")?,
         last_digest: digest(row, "last_digest")?,
         at_ms: get(row, "at_ms")?,
     })
@@ -228,11 +231,11 @@ async fn write(connection: &mut SqliteConnection, parts: &[IndexPart]) -> Result
 async fn put_file(connection: &mut SqliteConnection, part: &IndexPart) -> Result<i64, sqlx::Error> {
     let file = &part.file;
     let (number,): (i64,) = sqlx::query_as(
-        "INSERT INTO indexed_file (path, thread_id, source, cwd, generation, next_seq, last_digest, \
-         at_ms, items, dropped) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 0) \
+        "INSERT INTO indexed_file (path, thread_id, source, cwd, generation, next_seq, last_seq, \
+         last_digest, at_ms, items, dropped) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 0) \
          ON CONFLICT (path) WHERE dropped = 0 DO UPDATE SET thread_id = excluded.thread_id, \
          source = excluded.source, cwd = excluded.cwd, generation = excluded.generation, \
-         next_seq = excluded.next_seq, last_digest = excluded.last_digest, at_ms = excluded.at_ms, \
+         next_seq = excluded.next_seq, last_seq = excluded.last_seq, last_digest = excluded.last_digest, at_ms = excluded.at_ms, \
          items = items + excluded.items RETURNING number",
     )
     .bind(&file.path)
@@ -241,6 +244,7 @@ async fn put_file(connection: &mut SqliteConnection, part: &IndexPart) -> Result
     .bind(file.cwd.as_deref())
     .bind(file.generation.cast_signed())
     .bind(file.next_seq.cast_signed())
+    .bind(file.last_seq.cast_signed())
     .bind(digest_bytes(file.last_digest))
     .bind(file.at_ms)
     .bind((part.items.len() as u64).cast_signed())

@@ -10,12 +10,12 @@ use crate::Method;
 
 mod write;
 
+pub use items::{ItemSummary, Items, ItemsParams, ItemsResult};
+pub use search::{IndexState, IndexStatus, Search, SearchHit, SearchParams, SearchResult};
 pub use write::{
     Append, AppendItem, AppendParams, AppendResult, Close, CloseParams, CloseResult, Marker, Open,
     OpenParams, OpenResult,
 };
-pub use items::{ItemSummary, Items, ItemsParams, ItemsResult};
-pub use search::{IndexState, IndexStatus, Search, SearchHit, SearchParams, SearchResult};
 
 /// `thread/list`: threads, the newest updated first.
 #[derive(Debug, Clone, Copy)]

@@ -48,6 +48,8 @@ examples! {
     "daemon.initialize"
     "daemon.status"
     "thread.list"
+    "thread.items"
+    "thread.search"
     "thread.get"
     "thread.sync"
     "thread.open"

@@ -67,6 +67,16 @@ pub const RECEIPT_ENTRIES_MAX: usize = 512;
 /// # Source
 /// Chosen: half of [`FRAME_BYTES_MAX`], room for JSON escapes of what was compressed or binary.
 pub const EXPAND_BYTES_MAX: u64 = 8 * 1024 * 1024;
+/// Hits of one `thread/search` where the request does not say.
+///
+/// # Source
+/// Chosen: what a person or a model reads.
+pub const SEARCH_HITS_DEFAULT: u32 = 10;
+/// Hits of one `thread/search` at most; a larger `k` is lowered to it.
+///
+/// # Source
+/// Chosen: each hit is read from its transcript, which takes some tenths of a millisecond.
+pub const SEARCH_HITS_MAX: u32 = 100;
 /// Milliseconds `thread/sync` waits where the request does not say.
 ///
 /// # Source

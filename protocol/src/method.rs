@@ -68,8 +68,10 @@ pub const METHODS: &[MethodInfo] = &[
     method("thread/append", "thread"),
     method("thread/close", "thread"),
     method("thread/get", "thread"),
+    method("thread/items", "thread"),
     method("thread/list", "thread"),
     method("thread/open", "thread"),
+    method("thread/search", "thread"),
     method("thread/sync", "thread"),
 ];
 
@@ -134,8 +136,10 @@ pub fn visit_methods(visitor: &mut impl MethodVisitor) {
     visitor.visit::<thread::Append>();
     visitor.visit::<thread::Close>();
     visitor.visit::<thread::Get>();
+    visitor.visit::<thread::Items>();
     visitor.visit::<thread::List>();
     visitor.visit::<thread::Open>();
+    visitor.visit::<thread::Search>();
     visitor.visit::<thread::Sync>();
 }
 

@@ -1,5 +1,8 @@
 //! `thread/*`: the conversations found in the transcripts.
 
+mod items;
+mod search;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -7,6 +10,8 @@ use crate::Method;
 
 mod write;
 
+pub use items::{ItemSummary, Items, ItemsParams, ItemsResult};
+pub use search::{IndexState, IndexStatus, Search, SearchHit, SearchParams, SearchResult};
 pub use write::{
     Append, AppendItem, AppendParams, AppendResult, Close, CloseParams, CloseResult, Marker, Open,
     OpenParams, OpenResult,

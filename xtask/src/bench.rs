@@ -11,6 +11,7 @@ mod idle;
 mod ingest;
 mod report;
 mod round_trip;
+mod search;
 mod synth;
 
 use std::path::PathBuf;
@@ -36,6 +37,9 @@ pub(crate) struct Options {
     /// Measure the context manager alone, in this process: needs cargo run --release -p xtask
     #[arg(long)]
     context: bool,
+    /// Measure search alone, over so many written items; 1000000 take some minutes
+    #[arg(long, value_name = "ITEMS")]
+    search: Option<u64>,
     /// Measure an already built daemon
     #[arg(long, value_name = "LONGHAULD")]
     daemon: Option<PathBuf>,
@@ -53,6 +57,12 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
         Some(path) => path.clone(),
         None => place::build_release()?.longhauld,
     };
+    if let Some(items) = options.search {
+        let mut report = Report::default();
+        search::measure(&longhauld, items, options.rounds, &mut report)?;
+        report.print();
+        return Ok(());
+    }
     let corpus = corpus::find(options.corpus.as_deref())?;
     println!("==> longhaul bench");
     println!("    daemon  {}", longhauld.display());

@@ -24,6 +24,7 @@ Examples:
   longhaul up                       start the daemon, if it is not running
   longhaul thread list              what it has read
   longhaul usage                    what fills its context window
+  longhaul search WORDS             find what was said and done
   longhaul compact                  compact the newest thread of this folder
   longhaul compact --max-tokens 2000 --view-only > handoff.md
   longhaul history                  what the model sees of it now

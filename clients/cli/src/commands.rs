@@ -18,6 +18,7 @@ mod history;
 mod job;
 mod man;
 mod prompts;
+mod search;
 mod slice;
 mod status;
 mod thread;
@@ -38,6 +39,7 @@ pub(crate) enum Command {
     /// Count the tokens of a text, or cut its middle out
     #[command(subcommand)]
     Context(context::ContextCommand),
+    Search(search::SearchArgs),
     Compact(compact::CompactArgs),
     Expand(expand::ExpandArgs),
     History(history::HistoryArgs),
@@ -66,6 +68,7 @@ pub(crate) async fn run(command: Command, session: &Session) -> Result<(), Failu
         Command::Thread(command) => thread::run(command, session).await,
         Command::Context(command) => context::run(command, session).await,
         Command::Usage(args) => usage::run(args, session).await,
+        Command::Search(args) => search::run(args, session).await,
         Command::Compact(args) => compact::run(args, session).await,
         Command::Expand(args) => expand::run(args, session).await,
         Command::History(args) => history::run(args, session).await,

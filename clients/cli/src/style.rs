@@ -65,6 +65,11 @@ impl Style {
         self.paint(text, |line| line.red().to_string())
     }
 
+    /// A match of a search.
+    pub(crate) fn mark(&self, text: &str) -> String {
+        self.paint(text, |line| line.yellow().bold().to_string())
+    }
+
     /// Paints line by line: a colour that runs over the end of a line colours the margin too.
     fn paint(&self, text: &str, paint: impl Fn(&str) -> String) -> String {
         if !self.is_color {

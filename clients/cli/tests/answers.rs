@@ -51,6 +51,23 @@ pub(crate) fn script() -> Script {
             ],
             "logs": [], "next_cursor": "c2",
         }))
+        .result("thread/items", json!({
+            "items": [
+                { "seq": 4_318, "at": 1_763_683_200_000_i64, "kind": "user_message", "tokens": 12, "handle": "h4", "excerpt": "Rename the parser." },
+                { "seq": 4_319, "kind": "tool_output", "tokens": 12_345, "handle": "h5", "excerpt": "ok" },
+            ],
+            "next_seq": 4_320, "more": false,
+        }))
+        .result("thread/search", json!({
+            "hits": [{
+                "source": "codex", "thread_id": THREAD, "seq": 7, "handle": "h7", "path": "/home/user/.codex/sessions/a.jsonl",
+                "line_start": 8, "line_end": 8, "byte_range": [100, 900], "at": now() - 90_000_000, "kind": "tool_output",
+                "title": "Rename the parser", "cwd": "/home/user/project", "score": 3.25,
+                "text": "error: connection refused by 127.0.0.1:5432", "matches": [[7, 25]], "copies": 2,
+            }],
+            "truncated": true,
+            "indexed": { "state": "indexing", "items": 98_765, "files_behind": 4, "bytes": 31_000_000 },
+        }))
         .result("compaction/undo", json!({
             "compaction_id": COMPACTION, "undone_at": now(), "history": [{}, {}],
             "handles": [entry("h9", 3, 70_000)], "complete": false,
@@ -72,6 +89,7 @@ fn status() -> Value {
             "last_scan_at": now() - 90_000, "lines": 130_301, "malformed": 3, "oversized": 0, "unknown": 17,
             "errors": [{ "path": "/home/user/.codex/sessions/b.jsonl", "message": "permission denied", "at": now() - 90_000 }],
         },
+        "search": { "state": "indexing", "items": 98_765, "files_behind": 4, "bytes": 31_000_000 },
         "connections": 1, "requests": 1_234, "panics": 0,
         "warnings": [{ "kind": "clock", "message": "the clock jumped", "hint": "set it" }],
     })

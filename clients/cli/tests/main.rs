@@ -8,6 +8,7 @@ mod eval;
 mod exit;
 mod help;
 mod print;
+mod tail;
 mod up;
 
 use std::path::Path;

@@ -95,6 +95,7 @@ impl Script {
 pub struct ScriptedServer {
     path: PathBuf,
     requests: Arc<Mutex<Vec<(String, Value)>>>,
+    open: Arc<Mutex<Vec<UnixStream>>>,
     is_ended: Arc<AtomicBool>,
     acceptor: Option<JoinHandle<()>>,
 }
@@ -107,7 +108,9 @@ impl ScriptedServer {
     pub fn start(path: &Path, script: Script) -> io::Result<Self> {
         let listener = UnixListener::bind(path)?;
         let requests = Arc::<Mutex<Vec<(String, Value)>>>::default();
+        let open = Arc::<Mutex<Vec<UnixStream>>>::default();
         let is_ended = Arc::new(AtomicBool::new(false));
+        let streams = Arc::clone(&open);
         let (log, ended, script) = (Arc::clone(&requests), Arc::clone(&is_ended), Arc::new(script));
         let acceptor = std::thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
@@ -115,17 +118,26 @@ impl ScriptedServer {
                     break;
                 }
                 let (log, script) = (Arc::clone(&log), Arc::clone(&script));
+                streams.lock().unwrap_or_else(PoisonError::into_inner).extend(stream.try_clone());
                 // A client that goes away in the middle is what some tests are about.
                 std::thread::spawn(move || serve(&stream, &script, &log).unwrap_or_default());
             }
         });
-        Ok(Self { path: path.to_owned(), requests, is_ended, acceptor: Some(acceptor) })
+        Ok(Self { path: path.to_owned(), requests, open, is_ended, acceptor: Some(acceptor) })
     }
 
     /// The socket.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Closes all connections, as a daemon that ends does.
+    pub fn close_all(&self) {
+        for stream in self.open.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+            // One that the client has closed is closed.
+            stream.shutdown(std::net::Shutdown::Both).unwrap_or_default();
+        }
     }
 
     /// Every request so far as `(method, params)`, over all connections.

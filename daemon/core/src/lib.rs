@@ -11,7 +11,8 @@
 //! 5. [`checkpoint`]: the structured state of a thread and its view;
 //! 6. [`fold`]: lines in order → checkpoint, totals and index rows;
 //! 7. [`compaction`]: history + checkpoint → replacement history and receipt; [`history`]: which
-//!    items the history has that a model sees.
+//!    items the history has that a model sees;
+//! 8. [`search`]: what of an item can be found, what a query means, which hits come first.
 #![forbid(unsafe_code)]
 
 pub mod checkpoint;
@@ -27,6 +28,7 @@ pub mod message_history;
 pub mod model;
 pub mod redact;
 pub mod rollout;
+pub mod search;
 pub mod text;
 pub mod thread;
 pub mod tokens;

@@ -94,3 +94,32 @@ pub const NAME_BYTES: usize = 200;
 
 /// Compactions whose sizes are kept for the course of a thread, newest last.
 pub const COMPACTION_POINTS: usize = 48;
+
+/// Bytes of a message or of an agent's summary that can be searched.
+pub const SEARCHED_MESSAGE_BYTES: usize = 32 * 1_024;
+
+/// Bytes of a call's arguments that can be searched.
+pub const SEARCHED_CALL_BYTES: usize = 16 * 1_024;
+
+/// Bytes of a tool's output that can be searched: two thirds from its beginning, the rest from its end,
+/// where errors stand.
+pub const SEARCHED_OUTPUT_BYTES: usize = 12 * 1_024;
+
+/// Bytes of instructions and context that can be searched; every thread repeats them.
+pub const SEARCHED_CONTEXT_BYTES: usize = 8 * 1_024;
+
+/// Bytes of text, beyond those that are kept, which the redactor sees: no secret is cut before it is
+/// recognised.
+pub const SEARCHED_MARGIN_BYTES: usize = 1_024;
+
+/// Bytes of a run of letters and digits that are indexed: longer ones are data, found by their beginning.
+pub const RUN_BYTES: usize = 64;
+
+/// Bytes of a search query.
+pub const QUERY_BYTES: usize = 1_024;
+
+/// Words and phrases of a search query.
+pub const QUERY_TERMS: usize = 16;
+
+/// Bytes of a hit's snippet.
+pub const SNIPPET_BYTES: usize = 280;

@@ -408,6 +408,19 @@ impl Ingest {
         Ok(())
     }
 
+    /// Waits until there is nothing left to read.
+    pub async fn idle(&self) {
+        loop {
+            let mut told = std::pin::pin!(self.shared.progress.idle.notified());
+            // Listening before looking: what is told in between is not missed.
+            told.as_mut().enable();
+            if !self.shared.progress.is_catching_up.load(Ordering::Relaxed) {
+                return;
+            }
+            told.await;
+        }
+    }
+
     /// How far ingesting is.
     pub fn progress(&self) -> Progress {
         self.shared.progress.snapshot(&self.shared.roots, &self.shared.catalogue)

@@ -30,6 +30,7 @@ mod history;
 mod job;
 mod message_history;
 mod params;
+mod search;
 mod thread;
 
 use error::Failure;
@@ -57,6 +58,7 @@ pub fn table(services: Arc<Services>) -> Result<Methods, TableError> {
     daemon::register(&mut table)?;
     event::register(&mut table)?;
     thread::register(&mut table)?;
+    search::register(&mut table)?;
     history::register(&mut table)?;
     compaction::register(&mut table)?;
     checkpoint::register(&mut table)?;

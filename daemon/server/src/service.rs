@@ -9,11 +9,13 @@ pub mod context;
 mod disk;
 mod error;
 pub mod history;
+pub mod items;
 mod message_history;
 mod notices;
 pub mod preimage;
 pub mod recording;
 pub mod retention;
+pub mod search;
 mod snapshot;
 pub mod threads;
 mod transcript;
@@ -27,6 +29,7 @@ use longhaul_core::thread::Source;
 use longhaul_protocol::daemon::{
     IngestError, IngestState, IngestStatus, ModelStatus, SalvageStatus, SourceStatus, StoreStatus,
 };
+use longhaul_protocol::thread::IndexStatus;
 use longhaul_protocol::warning::Warning;
 use longhaul_store::{Opened, Store, StoreError};
 use tokio::sync::{Notify, RwLock, Semaphore};
@@ -43,6 +46,7 @@ use crate::recorder::Recorder;
 use crate::shutdown::Shutdown;
 use disk::HashCache;
 use notices::Notices;
+use search::{FullText, IndexProgress};
 
 pub use error::ServiceError;
 
@@ -101,7 +105,8 @@ pub struct Services {
     pub blocking: Arc<Semaphore>,
     store: Store,
     opened: Opened,
-    ingest: Ingest,
+    ingest: Arc<Ingest>,
+    full_text: FullText,
     hashes: Arc<HashCache>,
     preimages: PathBuf,
     models: Models,
@@ -137,7 +142,8 @@ impl Services {
     pub async fn open(deps: Deps, socket: PathBuf) -> Result<Self, StoreError> {
         let (store, opened) =
             Store::open(&deps.config.state_dir.join(DATABASE), deps.clock.now_ms()).await?;
-        let notices = Notices(deps.events.clone());
+        let index_progress = Arc::<IndexProgress>::default();
+        let notices = Notices::new(deps.events.clone(), Arc::clone(&index_progress));
         if let Some(moved_to) = &opened.moved_aside {
             notices.store_rebuilt(moved_to);
         }
@@ -145,13 +151,19 @@ impl Services {
         let mut roots = Root::codex(&deps.config.codex_home);
         roots.push(Root { source: Source::Longhaul, path: own.clone(), archived: false });
         let now = deps.clock.clone();
-        let ingest = Ingest::start(IngestDeps {
+        let ingest = Arc::new(Ingest::start(IngestDeps {
             store: store.clone(),
             roots,
             events: Arc::new(notices),
             now_ms: Arc::new(move || now.now_ms()),
             limits: Limits { scan_period: *deps.config.scan_interval, ..Limits::default() },
-        });
+        }));
+        let full_text = FullText::start(
+            &deps.config.state_dir,
+            store.clone(),
+            Arc::clone(&ingest),
+            index_progress,
+        );
         let instance = Instance {
             id: deps.clock.new_id(),
             started_at: deps.clock.now_ms(),
@@ -175,6 +187,7 @@ impl Services {
             store,
             opened,
             ingest,
+            full_text,
             hashes,
             preimages,
             models,
@@ -190,6 +203,7 @@ impl Services {
     /// Ends reading, then closes the database: what was read is stored.
     pub async fn stop(&self) {
         self.ingest.stop().await;
+        self.full_text.stop().await;
         drop(self.settling.write().await);
         self.store.close().await;
     }
@@ -221,6 +235,12 @@ impl Services {
             }),
             rebuilt_from: rebuilt.map(|rebuilt| rebuilt.moved_to.display().to_string()),
         }
+    }
+
+    /// How far the full-text index is.
+    #[must_use]
+    pub fn index_status(&self) -> IndexStatus {
+        self.full_text.progress.status()
     }
 
     /// The folders of transcripts and how far they are read, for `daemon/status`.

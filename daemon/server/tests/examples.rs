@@ -23,6 +23,11 @@ async fn every_example_is_answered_as_it_says() {
     let sync = json!({ "thread_id": threads[0]["thread_id"] });
     daemon.connect().await.call("thread/sync", sync).await;
 
+    let mut client = daemon.connect().await;
+    while client.call("daemon/status", json!({})).await["result"]["search"]["state"] != "idle" {
+        tokio::task::yield_now().await;
+    }
+
     let mut bindings = Bindings::default();
     for example in examples().unwrap() {
         let mut client = daemon.connect().await;

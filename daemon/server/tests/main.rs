@@ -13,6 +13,7 @@ mod lifecycle;
 mod limits;
 mod provider;
 mod rollout;
+mod search;
 mod secrets;
 mod socket_traps;
 mod support;

@@ -218,7 +218,8 @@ pub(crate) fn source_word(source: Source) -> &'static str {
     }
 }
 
-fn source_of(word: &str) -> Source {
+/// The source of a stored word.
+pub(crate) fn source_of(word: &str) -> Source {
     match word {
         "claude" => Source::Claude,
         "longhaul" => Source::Longhaul,

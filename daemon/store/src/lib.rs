@@ -1,4 +1,5 @@
-//! All SQL of longhaul: one SQLite database, its tables, and nothing that decides.
+//! All SQL of longhaul: one SQLite database, its tables, and nothing that decides; and beside it the
+//! full-text index ([`SearchIndex`]), a file of its own.
 //!
 //! # Theory of operation
 //!
@@ -45,6 +46,7 @@ mod retention;
 mod row;
 mod salvage;
 mod schema;
+mod search;
 mod store;
 mod thread;
 mod update;
@@ -63,6 +65,9 @@ pub use pool::BUSY_TIMEOUT_MS;
 pub use retention::Keep;
 pub use salvage::Salvaged;
 pub use schema::SCHEMA_VERSION;
+pub use search::{
+    INDEX_VERSION, IndexItem, IndexPart, IndexedFile, Match, SearchFilter, SearchIndex,
+};
 pub use store::{Rebuilt, Store};
 pub use thread::{ThreadCursor, ThreadFilter, ThreadRow};
 pub use update::{UPDATES_PER_THREAD_MAX, UpdateRow};

@@ -97,7 +97,8 @@ pub(crate) fn move_aside(path: &Path, now_ms: i64) -> Result<PathBuf, StoreError
     Ok(target)
 }
 
-fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+/// The file beside the database that is named by a suffix.
+pub(crate) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(suffix);
     PathBuf::from(name)

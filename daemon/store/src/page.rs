@@ -107,6 +107,60 @@ impl Store {
         self.page_before(file, generation, i64::MAX.cast_unsigned()).await
     }
 
+    /// The rows from line `seq` on that stand in the first `pages` pages with any.
+    ///
+    /// # Errors
+    /// As [`Store::page`].
+    pub async fn rows_from(
+        &self,
+        file: FileId,
+        generation: u64,
+        seq: u64,
+        pages: u32,
+    ) -> Result<Vec<ItemRow>, StoreError> {
+        let pools = self.pools();
+        let found: Vec<(Vec<u8>,)> = sqlx::query_as(
+            "SELECT rows FROM item_page WHERE file_id = ?1 AND generation = ?2 AND first_seq >= \
+             coalesce((SELECT max(first_seq) FROM item_page WHERE file_id = ?1 AND generation = ?2 \
+             AND first_seq <= ?3), 0) AND last_seq >= ?3 ORDER BY first_seq LIMIT ?4",
+        )
+        .bind(file.0)
+        .bind(generation.cast_signed())
+        .bind(seq.cast_signed())
+        .bind(pages)
+        .fetch_all(pools.reader())
+        .await
+        .map_err(|error| pools.sorted(error))?;
+        let mut rows = rows_of(found)?;
+        rows.retain(|row| row.seq >= seq);
+        Ok(rows)
+    }
+
+    /// The rows of the last `pages` pages, in order.
+    ///
+    /// # Errors
+    /// As [`Store::page`].
+    pub async fn last_rows(
+        &self,
+        file: FileId,
+        generation: u64,
+        pages: u32,
+    ) -> Result<Vec<ItemRow>, StoreError> {
+        let pools = self.pools();
+        let mut found: Vec<(Vec<u8>,)> = sqlx::query_as(
+            "SELECT rows FROM item_page WHERE file_id = ?1 AND generation = ?2 \
+             ORDER BY first_seq DESC LIMIT ?3",
+        )
+        .bind(file.0)
+        .bind(generation.cast_signed())
+        .bind(pages)
+        .fetch_all(pools.reader())
+        .await
+        .map_err(|error| pools.sorted(error))?;
+        found.reverse();
+        rows_of(found)
+    }
+
     /// The item whose line is `seq`; `None` when that line holds no item.
     ///
     /// # Errors
@@ -144,6 +198,16 @@ impl Store {
             .transpose()
             .map_err(|error| StoreError::Undecodable { what: "page", detail: error.to_string() })
     }
+}
+
+fn rows_of(pages: Vec<(Vec<u8>,)>) -> Result<Vec<ItemRow>, StoreError> {
+    let mut rows = Vec::new();
+    for (bytes,) in pages {
+        let page = decode_page(&bytes)
+            .map_err(|error| StoreError::Undecodable { what: "page", detail: error.to_string() })?;
+        rows.extend(page);
+    }
+    Ok(rows)
 }
 
 fn page_head(row: &SqliteRow) -> Result<PageHead, sqlx::Error> {

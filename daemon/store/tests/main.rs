@@ -9,3 +9,4 @@ mod lists;
 mod model;
 mod salvage;
 mod sample;
+mod search;

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::thread::IndexStatus;
 use crate::warning::Warning;
 
 /// What the daemon does and how it is. Counters count since the start of the daemon.
@@ -30,6 +31,8 @@ pub struct StatusResult {
     pub sources: Vec<SourceStatus>,
     /// How far it has read them.
     pub ingest: IngestStatus,
+    /// How far the full-text index is.
+    pub search: IndexStatus,
     /// Open connections, this one included.
     pub connections: u64,
     /// Requests answered.

@@ -93,6 +93,7 @@ fn sample_of(name: &str) -> Value {
     match name {
         ANY => Value::Null,
         "$NUMBER" => json!(1),
+        "$FRACTION" => json!(0.5),
         "$TIME" | "$UNDONE_AT" => json!(1_763_683_200_000_i64),
         "$BOOL" => json!(true),
         "$LIST" => json!([]),
@@ -117,7 +118,17 @@ fn sample_of(name: &str) -> Value {
 
 /// Whether an answer may differ from one place to the next: all but the names that are bound.
 fn is_bound(name: &str) -> bool {
-    !matches!(name, ANY | "$NUMBER" | "$TIME" | "$BOOL" | "$LIST" | "$OBJECT" | "$ITEM" | "$STRING")
+    !matches!(
+        name,
+        ANY | "$NUMBER"
+            | "$FRACTION"
+            | "$TIME"
+            | "$BOOL"
+            | "$LIST"
+            | "$OBJECT"
+            | "$ITEM"
+            | "$STRING"
+    )
 }
 
 fn placeholder(value: &Value) -> Option<&str> {

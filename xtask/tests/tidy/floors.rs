@@ -27,6 +27,7 @@ const CORE: &[Floor] = &[
     floor_of_peers(&["job", "model"]),
     floor(&["rollout"]),
     floor(&["context"]),
+    floor(&["search"]),
     floor(&["checkpoint"]),
     floor(&["fold"]),
     floor(&["compaction", "context", "history"]),

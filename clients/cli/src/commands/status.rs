@@ -4,6 +4,7 @@ use clap::Args;
 use longhaul_protocol::daemon::{
     IngestState, IngestStatus, SourceStatus, Status, StatusParams, StatusResult,
 };
+use longhaul_protocol::thread::{IndexState, IndexStatus};
 
 use crate::failure::Failure;
 use crate::session::{Page, Session};
@@ -38,6 +39,7 @@ impl Page for StatusResult {
             ),
             ("reading", reading(&self.ingest, style)),
             ("lines", lines(&self.ingest)),
+            ("search", search(&self.search)),
             ("served", served(self)),
             ("model", model(self)),
         ]);
@@ -83,6 +85,15 @@ fn model(status: &StatusResult) -> String {
         tokens(model.tokens_today),
         of(model.tokens_per_day).unwrap_or_default()
     )
+}
+
+fn search(index: &IndexStatus) -> String {
+    let state = match index.state {
+        IndexState::Idle | IndexState::Other => String::new(),
+        IndexState::Indexing => format!(", {} to go", counted(index.files_behind, "file")),
+        IndexState::Stalled => ", cannot be written".to_owned(),
+    };
+    format!("{} indexed{state}, {}", counted(index.items, "item"), bytes(index.bytes))
 }
 
 fn served(status: &StatusResult) -> String {

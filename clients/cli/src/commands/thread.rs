@@ -10,6 +10,7 @@ mod close;
 mod list;
 mod open;
 mod show;
+mod tail;
 
 /// What to do with threads.
 #[derive(Debug, Subcommand)]
@@ -19,6 +20,7 @@ pub(crate) enum ThreadCommand {
     Open(open::OpenArgs),
     Append(append::AppendArgs),
     Close(close::CloseArgs),
+    Tail(tail::TailArgs),
 }
 
 pub(crate) async fn run(command: ThreadCommand, session: &Session) -> Result<(), Failure> {
@@ -28,5 +30,6 @@ pub(crate) async fn run(command: ThreadCommand, session: &Session) -> Result<(),
         ThreadCommand::Open(args) => open::run(args, session).await,
         ThreadCommand::Append(args) => append::run(args, session).await,
         ThreadCommand::Close(args) => close::run(args, session).await,
+        ThreadCommand::Tail(args) => tail::run(args, session).await,
     }
 }

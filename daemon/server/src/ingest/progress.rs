@@ -62,6 +62,8 @@ pub struct SourceProgress {
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     pub(crate) is_catching_up: AtomicBool,
+    /// Told each time there is nothing left to read.
+    pub(crate) idle: tokio::sync::Notify,
     pub(crate) queued_files: AtomicU64,
     pub(crate) queued_bytes: AtomicU64,
     pub(crate) bytes_done: AtomicU64,

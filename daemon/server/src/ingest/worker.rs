@@ -116,6 +116,7 @@ impl Worker {
     /// Waits for something to do.
     async fn rest(&mut self) {
         self.shared.progress.is_catching_up.store(false, Ordering::Relaxed);
+        self.shared.progress.idle.notify_waiters();
         let hints = Arc::clone(&self.shared.hints);
         tokio::select! {
             () = self.cancel.cancelled() => {}

@@ -102,6 +102,7 @@ fn status(services: &Services, _: &CallContext, _: StatusParams) -> Result<Statu
         store: services.store_status(),
         sources,
         ingest,
+        search: services.index_status(),
         connections: count(&deps.counters.connections),
         requests: count(&deps.counters.requests),
         panics: count(&deps.counters.panics),

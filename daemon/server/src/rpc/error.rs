@@ -153,7 +153,10 @@ impl From<ServiceError> for Failure {
             ServiceError::Job(JobError::Store(error)) => error.into(),
             ServiceError::Invalid { field, reason } => Self::invalid(field, &reason),
             ServiceError::Handle(_) => Self::invalid("handle", &message),
-            ServiceError::Busy => failure(ErrorKind::StoreBusy),
+            ServiceError::Query(_) => failure(ErrorKind::QueryInvalid).with_hint(
+                "give a word, a \"phrase in quotes\" or a beginning*; OR and NOT combine them",
+            ),
+            ServiceError::Busy | ServiceError::IndexNotOpen => failure(ErrorKind::StoreBusy),
             ServiceError::Sync(error) => error.into(),
             ServiceError::Fold(FoldLoadError::Store(error)) | ServiceError::Store(error) => {
                 error.into()

@@ -1,6 +1,7 @@
 //! Why a use-case cannot answer. Free of the wire: `rpc::error` gives each its number and its words.
 
 use longhaul_core::compaction::handle::HandleParseError;
+use longhaul_core::search::query::QueryError;
 use longhaul_store::StoreError;
 
 use crate::ingest::{FoldLoadError, SyncError};
@@ -90,6 +91,12 @@ pub enum ServiceError {
     /// The job table failed.
     #[error(transparent)]
     Job(#[from] JobError),
+    /// A search query without a word, or with too many.
+    #[error("the query cannot be searched for: {0}")]
+    Query(#[source] QueryError),
+    /// The search index is not open yet.
+    #[error("the search index is not open yet")]
+    IndexNotOpen,
     /// The text of a handle is none.
     #[error(transparent)]
     Handle(#[from] HandleParseError),

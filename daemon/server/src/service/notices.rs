@@ -1,15 +1,26 @@
 //! Ingesting speaks, subscribers hear: its reports as events of the daemon.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use longhaul_protocol::event::EventKind;
 use serde_json::json;
 
+use super::search::IndexProgress;
 use crate::events::EventHub;
 use crate::ingest::{IngestEvents, IngestWarning, ThreadUpdated, WarningKind};
 
-/// Passes reports on to the event hub.
-pub struct Notices(pub EventHub);
+/// Passes reports on to the event hub, and to the indexer what there is to index.
+pub struct Notices {
+    events: EventHub,
+    index: Arc<IndexProgress>,
+}
+
+impl Notices {
+    pub fn new(events: EventHub, index: Arc<IndexProgress>) -> Self {
+        Self { events, index }
+    }
+}
 
 impl IngestEvents for Notices {
     fn thread_updated(&self, update: &ThreadUpdated) {
@@ -20,7 +31,8 @@ impl IngestEvents for Notices {
             "items": update.items,
             "tokens": update.tokens,
         });
-        self.0.publish(EventKind::ThreadUpdated, data);
+        self.events.publish(EventKind::ThreadUpdated, data);
+        self.index.hint(&update.path);
     }
 
     fn warning(&self, warning: &IngestWarning) {
@@ -28,13 +40,14 @@ impl IngestEvents for Notices {
         tracing::warn!(kind, path = warning.path, detail = warning.detail, "ingest");
         let data =
             json!({ "path": warning.path, "reason": kind, "detail": warning.detail, "count": 1 });
-        self.0.publish(EventKind::IngestWarning, data);
+        self.events.publish(EventKind::IngestWarning, data);
     }
 
     fn store_rebuilt(&self, moved_to: &Path) {
         tracing::warn!(moved_to = %moved_to.display(), "the damaged database is built again");
         let data = json!({ "moved_to": moved_to.display().to_string() });
-        self.0.publish(EventKind::StoreRebuilt, data);
+        self.events.publish(EventKind::StoreRebuilt, data);
+        self.index.hint_all();
     }
 }
 

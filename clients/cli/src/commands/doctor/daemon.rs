@@ -1,6 +1,7 @@
 //! What the daemon says of itself: version, database, sources, reading.
 
 use longhaul_protocol::daemon::{IngestState, SourceStatus, StatusResult, StoreStatus};
+use longhaul_protocol::thread::{IndexState, IndexStatus};
 
 use super::Check;
 use crate::style::{bytes, count, counted};
@@ -15,6 +16,7 @@ pub(super) fn checks(status: &StatusResult, round_trip_ms: u64, now_ms: i64) -> 
         version(status),
         database(status),
         reading(status),
+        search(&status.search),
         clocks(status, now_ms),
     ];
     match status.sources.is_empty() {
@@ -106,6 +108,21 @@ fn reading(status: &StatusResult) -> Check {
             let (done, total) = (bytes(ingest.bytes_done), bytes(ingest.bytes_total));
             Check::ok("reading", format!("catching up, {done} of {total}"))
         }
+    }
+}
+
+fn search(index: &IndexStatus) -> Check {
+    let size = format!("{} indexed, {}", counted(index.items, "item"), bytes(index.bytes));
+    match index.state {
+        IndexState::Idle | IndexState::Other => Check::ok("search", size),
+        IndexState::Indexing => {
+            Check::ok("search", format!("{size}, {} to go", counted(index.files_behind, "file")))
+        }
+        IndexState::Stalled => Check::warn(
+            "search",
+            format!("the index cannot be written ({size})"),
+            "free space on the disk or see the journal; it is tried again by itself",
+        ),
     }
 }
 

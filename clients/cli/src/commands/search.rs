@@ -1,0 +1,188 @@
+//! `longhaul search`: items of all transcripts by their words.
+
+use clap::Args;
+use longhaul_protocol::limit::SEARCH_HITS_MAX;
+use longhaul_protocol::thread::{
+    IndexState, IndexStatus, Search, SearchHit, SearchParams, SearchResult,
+};
+
+use crate::failure::{Failure, USAGE};
+use crate::select;
+use crate::session::{Page, Session};
+use crate::style::{Style, counted};
+
+mod moment;
+mod paragraph;
+
+/// Find what was said and done, in all threads of all programs
+///
+/// All words have to be there, in any order. "several words" in quotes are a phrase, conn* a beginning; OR
+/// separates alternatives, NOT excludes. Paths and names are found by the whole and by their parts.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  longhaul search deadlock lock_table.rs
+  longhaul search '\"connection refused\" NOT redis' --here --since 7d
+  longhaul search 'migrat* OR schema' --kind user_message --kind assistant_message
+  longhaul search deadlock --json | jq -r '.hits[].handle'     for longhaul expand")]
+pub(crate) struct SearchArgs {
+    /// The words
+    #[arg(required = true)]
+    query: Vec<String>,
+    /// Only threads of this folder
+    #[arg(long, conflicts_with = "cwd")]
+    here: bool,
+    /// Only threads that work in this folder
+    #[arg(long, value_name = "DIR")]
+    cwd: Option<String>,
+    /// Only threads of this program: codex, claude, longhaul
+    #[arg(long, value_name = "NAME")]
+    source: Option<String>,
+    /// Only this thread; the beginning of its id is enough
+    #[arg(long, value_name = "THREAD")]
+    thread: Option<String>,
+    /// Not before: 90m, 12h, 7d, 3w, or a day like 2026-03-01
+    #[arg(long, value_name = "WHEN")]
+    since: Option<String>,
+    /// Before: the same
+    #[arg(long, value_name = "WHEN")]
+    until: Option<String>,
+    /// Only items of this kind: user_message, assistant_message, tool_call, tool_output, context, compaction
+    #[arg(long, value_name = "KIND")]
+    kind: Vec<String>,
+    /// How many
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=i64::from(SEARCH_HITS_MAX)))]
+    limit: u32,
+    /// Tokens of all texts together
+    #[arg(long, value_name = "N")]
+    max_tokens: Option<u64>,
+}
+
+pub(crate) async fn run(args: SearchArgs, session: &Session) -> Result<(), Failure> {
+    let now_ms = session.style.now_ms;
+    let moment = |flag: &str, text: Option<&str>| match text {
+        Some(text) => moment::parse(text, now_ms).map(Some).ok_or_else(|| {
+            Failure::new(USAGE, format!("--{flag} {text:?} is no time"))
+                .with_hint("a span like 90m, 12h, 7d or 3w, or a day like 2026-03-01")
+        }),
+        None => Ok(None),
+    };
+    let (since, until) =
+        (moment("since", args.since.as_deref())?, moment("until", args.until.as_deref())?);
+    let client = session.connect().await?;
+    let thread_id = match &args.thread {
+        Some(named) => Some(select::thread(&client, Some(named)).await?.thread_id),
+        None => None,
+    };
+    let params = SearchParams {
+        query: args.query.join(" "),
+        cwd: folder(args.here.then_some(".").or(args.cwd.as_deref()))?,
+        source: args.source,
+        since,
+        until,
+        kinds: (!args.kind.is_empty()).then_some(args.kind),
+        thread_id,
+        k: Some(args.limit),
+        max_tokens: args.max_tokens,
+    };
+    session.print(&client.call::<Search>(params).await?)
+}
+
+/// The folder as transcripts name it: absolute, without `.` and links where it is there.
+fn folder(named: Option<&str>) -> Result<Option<String>, Failure> {
+    let Some(named) = named else { return Ok(None) };
+    let path = std::path::absolute(named)?;
+    let path = path.canonicalize().unwrap_or(path);
+    Ok(Some(path.to_string_lossy().into_owned()))
+}
+
+impl Page for SearchResult {
+    fn text(&self, style: &Style) -> String {
+        let hits: String = self.hits.iter().map(|hit| entry(hit, style)).collect();
+        let mut notes = Vec::new();
+        if self.hits.is_empty() {
+            notes.push("Nothing found.".to_owned());
+        }
+        if self.truncated {
+            notes.push("Many items match: the newest of them were ranked.".to_owned());
+        }
+        notes.extend(behind(&self.indexed));
+        let notes: String = notes.iter().map(|note| note.clone() + "\n").collect();
+        hits + &style.dim(&notes)
+    }
+}
+
+/// What a person should know of an index that does not have everything.
+fn behind(indexed: &IndexStatus) -> Option<String> {
+    match indexed.state {
+        IndexState::Idle | IndexState::Other => None,
+        IndexState::Stalled => {
+            Some("The search index cannot be written; see longhaul doctor.".to_owned())
+        }
+        IndexState::Indexing => {
+            let items = counted(indexed.items, "item");
+            Some(format!(
+                "Still indexing: {items} so far, {} to go.",
+                counted(indexed.files_behind, "file")
+            ))
+        }
+    }
+}
+
+/// A heading, the words around the match, and the handle.
+fn entry(hit: &SearchHit, style: &Style) -> String {
+    let folder = hit.cwd.as_deref().map(|cwd| style.path(cwd)).unwrap_or_default();
+    let copies = match hit.copies {
+        0 => String::new(),
+        copies => format!("and {copies} the same"),
+    };
+    let title = hit.title.as_deref().unwrap_or_default().replace('\n', " ");
+    let parts = [style.ago(hit.at), hit.kind.replace('_', " "), folder, copies, title];
+    let parts: Vec<&str> =
+        parts.iter().map(String::as_str).filter(|part| !part.is_empty()).collect();
+    let heading = paragraph::cut(&parts.join(" · "), usize::from(style.width));
+    let matches: Vec<_> = hit.matches.iter().map(|[from, to]| *from..*to).collect();
+    let text = paragraph::wrapped(&hit.text, &matches, style);
+    format!("{}\n{text}  {}\n\n", style.bold(&heading), style.dim(&hit.handle))
+}
+
+#[cfg(test)]
+mod tests {
+    use longhaul_protocol::example::{examples, sample};
+
+    use super::*;
+    use crate::style::tests::plain;
+
+    fn page() -> SearchResult {
+        let examples = examples().unwrap();
+        let example = examples.iter().find(|e| e.method.as_deref() == Some("thread/search"));
+        let response = sample(&example.unwrap().exchanges[0].response);
+        serde_json::from_value(response["result"].clone()).unwrap()
+    }
+
+    #[test]
+    fn hits_fit_the_width_and_matches_are_marked_only_in_colour() {
+        let mut page = page();
+        page.hits[0].text = format!("a deadlock {}", "word ".repeat(50));
+        page.hits[0].matches = vec![[2, 10]];
+        page.hits[0].title = Some("A long title ".repeat(20));
+        let text = page.text(&plain());
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        assert!(!text.contains('\x1b') && text.contains("  a deadlock word"), "{text}");
+        let colour = page.text(&Style { is_color: true, ..plain() });
+        assert!(colour.contains("\x1b[") && !colour.contains("a deadlock"), "{colour}");
+    }
+
+    #[test]
+    fn what_is_missing_is_said() {
+        let mut page = page();
+        page.hits.clear();
+        page.truncated = true;
+        page.indexed.state = IndexState::Indexing;
+        page.indexed.files_behind = 3;
+        let text = page.text(&plain());
+        for part in ["Nothing found", "newest", "3 files to go"] {
+            assert!(text.contains(part), "{text}");
+        }
+    }
+}

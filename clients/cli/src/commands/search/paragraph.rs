@@ -1,0 +1,111 @@
+//! A text with marked parts, in lines that fit the width.
+
+use std::ops::Range;
+
+use crate::style::Style;
+
+/// Columns before each line.
+const INDENT: &str = "  ";
+
+/// Narrowest paragraph: a terminal of fewer columns breaks the lines itself.
+const WIDTH_MIN: usize = 20;
+
+/// The text in indented lines; the parts at `marked` (bytes, in order) in colour.
+pub(super) fn wrapped(text: &str, marked: &[Range<u64>], style: &Style) -> String {
+    let width = usize::from(style.width).saturating_sub(INDENT.len()).max(WIDTH_MIN);
+    let mut out = String::new();
+    let mut used = 0;
+    for (at, word) in words(text) {
+        let columns = columns(word);
+        if used > 0 && used + 1 + columns > width {
+            out.push('\n');
+            used = 0;
+        }
+        match used {
+            0 => out.push_str(INDENT),
+            _ => out.push(' '),
+        }
+        out.push_str(&painted(at, word, marked, style));
+        used += columns + usize::from(used > 0);
+    }
+    out + "\n"
+}
+
+/// The words of a text and where they begin; a word that is wider than a line stays whole.
+fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut at = 0;
+    text.split(' ').filter_map(move |word| {
+        let start = at;
+        at += word.len() + 1;
+        (!word.is_empty()).then_some((start, word))
+    })
+}
+
+/// A word whose marked parts are in colour.
+fn painted(start: usize, word: &str, marked: &[Range<u64>], style: &Style) -> String {
+    let (mut out, mut done) = (String::new(), 0);
+    for range in marked {
+        let inside = |at: u64| {
+            usize::try_from(at).unwrap_or(usize::MAX).saturating_sub(start).min(word.len())
+        };
+        let (from, to) = (inside(range.start).max(done), inside(range.end));
+        let (Some(before), Some(part)) = (word.get(done..from), word.get(from..to)) else {
+            continue;
+        };
+        if !part.is_empty() {
+            out = out + before + &style.mark(part);
+            done = to;
+        }
+    }
+    out + &word[done..]
+}
+
+/// The text, cut to a width.
+pub(super) fn cut(text: &str, width: usize) -> String {
+    if columns(text) <= width {
+        return text.to_owned();
+    }
+    let mut used = 0;
+    let fits = |c: &char| {
+        used += columns(c.encode_utf8(&mut [0; 4]));
+        used < width
+    };
+    text.chars().take_while(fits).collect::<String>() + "…"
+}
+
+/// Columns a text takes: two for each character of East Asian scripts.
+fn columns(text: &str) -> usize {
+    let wide = |c: &char| matches!(u32::from(*c), 0x1100..=0x115f | 0x2e80..=0xa4cf | 0xac00..=0xd7a3 | 0xf900..=0xfaff | 0xfe30..=0xfe6f | 0xff00..=0xff60 | 0x1_f300..=0x1_f9ff | 0x2_0000..=0x3_fffd);
+    text.chars().count() + text.chars().filter(wide).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::style::tests::plain;
+
+    #[test]
+    fn marks_survive_the_breaking_of_lines() {
+        let style = Style { is_color: true, width: 22, ..plain() };
+        let text = "one two-three four five six";
+        let shown = wrapped(text, &[4..7, 8..18], &style);
+        let bare: String = shown
+            .replace(&style.mark("two"), "two")
+            .replace(&style.mark("three"), "three")
+            .replace(&style.mark("four"), "four");
+        assert_eq!(bare, "  one two-three four\n  five six\n");
+        assert!(shown.contains(&(style.mark("two") + "-" + &style.mark("three"))), "{shown:?}");
+    }
+
+    #[test]
+    fn wide_characters_count_twice() {
+        assert_eq!(columns("全文"), 4);
+        assert_eq!(cut("全文检索", 5), "全文…");
+    }
+
+    #[test]
+    fn marks_that_fit_nothing_are_left_out() {
+        let shown = wrapped("é x", &[1..2, 90..99], &Style { is_color: true, ..plain() });
+        assert_eq!(shown, "  é x\n");
+    }
+}

@@ -1,0 +1,181 @@
+//! `longhaul thread tail`: the last items of a thread, and the next ones as they come.
+
+use std::time::Duration;
+
+use clap::Args;
+use longhaul_client::{Client, ClientError, Subscription};
+use longhaul_protocol::event::{EventKind, SubscribeParams};
+use longhaul_protocol::limit::PAGE_ROWS_MAX;
+use longhaul_protocol::thread::{ItemSummary, Items, ItemsParams, ItemsResult};
+use serde_json::json;
+
+use crate::failure::Failure;
+use crate::select;
+use crate::session::Session;
+use crate::style::{Style, tokens};
+
+/// First and longest pause before the daemon is looked for again.
+const PAUSE_MIN: Duration = Duration::from_millis(100);
+const PAUSE_MAX: Duration = Duration::from_secs(5);
+
+/// Show the last items of a thread, one a line, and follow it
+///
+/// Following ends with Ctrl-C. It goes on when the daemon is started again.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  longhaul thread tail                      the last items of this folder's newest thread
+  longhaul thread tail -f THREAD            and those to come
+  longhaul thread tail -f --json | jq -r 'select(.kind == \"tool_call\") | .excerpt'")]
+pub(crate) struct TailArgs {
+    /// A thread: its id or the beginning of it [default: the newest of this folder, else of all]
+    thread: Option<String>,
+    /// Show what comes, too, until Ctrl-C
+    #[arg(short, long)]
+    follow: bool,
+    /// How many of the last items
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=i64::from(PAGE_ROWS_MAX)))]
+    limit: u32,
+}
+
+pub(crate) async fn run(args: TailArgs, session: &Session) -> Result<(), Failure> {
+    let client = session.connect().await?;
+    let thread = select::thread(&client, args.thread.as_deref()).await?;
+    select::catch_up(&client, &thread, session).await;
+    let mut tail = Tail { session, thread_id: thread.thread_id, next_seq: 0 };
+    // Subscribed before the first look: what comes in between is not missed.
+    let events = match args.follow {
+        true => Some(subscribe(&client).await?),
+        false => None,
+    };
+    let last = ItemsParams {
+        thread_id: tail.thread_id.clone(),
+        last: Some(args.limit),
+        ..Default::default()
+    };
+    let page = client.call::<Items>(last).await?;
+    tail.show(page)?;
+    let Some(events) = events else { return Ok(()) };
+    tokio::select! {
+        ended = tail.follow(client, events) => ended,
+        interrupted = tokio::signal::ctrl_c() => Ok(interrupted?),
+    }
+}
+
+async fn subscribe(client: &Client) -> Result<Subscription, ClientError> {
+    let kinds = Some(vec![EventKind::ThreadUpdated, EventKind::StoreRebuilt]);
+    client.subscribe(SubscribeParams { kinds, since_seq: None }).await
+}
+
+/// What has been shown.
+struct Tail<'a> {
+    session: &'a Session,
+    thread_id: String,
+    next_seq: u64,
+}
+
+impl Tail<'_> {
+    /// Shows what comes; ends only when it can no longer show it.
+    async fn follow(&mut self, client: Client, events: Subscription) -> Result<(), Failure> {
+        let (mut client, mut events) = (client, events);
+        loop {
+            let about_us = loop {
+                match events.next().await {
+                    // A gap, or a kind of a newer daemon: look.
+                    Some(event) if event.kind != EventKind::ThreadUpdated.name() => break true,
+                    Some(event) if event.data["thread_id"] == self.thread_id.as_str() => {
+                        break true;
+                    }
+                    Some(_) => {}
+                    None => break false,
+                }
+            };
+            if !about_us {
+                (client, events) = self.reconnected().await;
+            }
+            match self.catch_up(&client).await {
+                Ok(()) => {}
+                // Not read yet after a rebuild, or the daemon is going: the next event tells.
+                Err(Stopped::Daemon) => {}
+                Err(Stopped::Reader(failure)) => return Err(failure),
+            }
+        }
+    }
+
+    /// A new connection, however long it takes.
+    async fn reconnected(&self) -> (Client, Subscription) {
+        let mut pause = PAUSE_MIN;
+        loop {
+            if let Ok(client) = self.session.connect().await
+                && let Ok(events) = subscribe(&client).await
+            {
+                return (client, events);
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(PAUSE_MAX);
+        }
+    }
+
+    /// Shows all items that are new.
+    async fn catch_up(&mut self, client: &Client) -> Result<(), Stopped> {
+        loop {
+            let params = ItemsParams {
+                thread_id: self.thread_id.clone(),
+                from_seq: Some(self.next_seq),
+                limit: Some(PAGE_ROWS_MAX),
+                ..Default::default()
+            };
+            let page = client.call::<Items>(params).await.map_err(|_| Stopped::Daemon)?;
+            let more = page.more;
+            self.show(page).map_err(Stopped::Reader)?;
+            if !more {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Prints a page. A transcript that was rewritten goes on from its new end.
+    fn show(&mut self, page: ItemsResult) -> Result<(), Failure> {
+        self.next_seq = page.next_seq;
+        let mut text = String::new();
+        for item in &page.items {
+            match self.session.is_json {
+                true => {
+                    let mut row = serde_json::to_value(item)?;
+                    row["thread_id"] = json!(self.thread_id);
+                    text += &(row.to_string() + "\n");
+                }
+                false => text += &line(item, &self.session.style),
+            }
+        }
+        self.session.print_text(&text)
+    }
+}
+
+/// Why showing stopped.
+enum Stopped {
+    /// The daemon did not answer.
+    Daemon,
+    /// Nobody reads.
+    Reader(Failure),
+}
+
+/// Time, kind, tokens and beginning of an item, in one line of the terminal.
+fn line(item: &ItemSummary, style: &Style) -> String {
+    let at = item.at.and_then(|at| jiff::Timestamp::from_millisecond(at).ok());
+    let at = at.map_or("-".to_owned(), |at| at.strftime("%Y-%m-%d %H:%M:%SZ").to_string());
+    let kind = item.kind.replace("_message", "").replace("tool_", "");
+    let head = format!("{at:<20}  {kind:<9} {:>6}  ", tokens(item.tokens));
+    let room = usize::from(style.width).saturating_sub(head.chars().count()).max(10);
+    let words: String = match item.excerpt.chars().count() > room {
+        true => item.excerpt.chars().take(room - 1).chain(['…']).collect(),
+        false => item.excerpt.clone(),
+    };
+    let head = style.dim(&head);
+    let words = match item.kind.as_str() {
+        "user_message" => style.bold(&words),
+        "context" | "reasoning" => style.dim(&words),
+        _ => words,
+    };
+    format!("{head}{words}\n")
+}

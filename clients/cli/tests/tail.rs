@@ -1,0 +1,62 @@
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use longhaul_client::scripted::{Reply, Script, ScriptedServer};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+use crate::answers::{THREAD, script};
+
+fn item(seq: u64) -> Value {
+    json!({ "seq": seq, "kind": "tool_call", "tokens": 1, "handle": "h", "excerpt": format!("item {seq}") })
+}
+
+/// A daemon whose thread has items up to `end`, and which says once that it has grown.
+fn daemon(end: u64) -> Script {
+    let event = json!({ "jsonrpc": "2.0", "method": "event", "params": { "subscription": "s1", "result": {
+        "seq": 8, "at": 0, "kind": "thread_updated", "data": { "thread_id": THREAD },
+    } } });
+    script()
+        .on("event/subscribe", move |_| {
+            Reply::ResultThen(json!({ "subscription": "s1", "seq": 7 }), vec![event.to_string()])
+        })
+        .on("thread/items", move |params| {
+            let first = params["from_seq"].as_u64().unwrap_or(end - 1);
+            let items: Vec<Value> = (first..end).map(item).collect();
+            Reply::Result(json!({ "items": items, "next_seq": end, "more": false }))
+        })
+}
+
+#[test]
+fn following_shows_what_comes_survives_a_restart_and_ends_with_ctrl_c() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("v1.sock");
+    let first = ScriptedServer::start(&socket, daemon(10)).unwrap();
+    let mut child = follow(folder.path(), &socket);
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let mut next = || {
+        let row: Value = serde_json::from_str(&lines.next().unwrap()).unwrap();
+        assert_eq!(row["thread_id"], THREAD);
+        row["seq"].as_u64().unwrap()
+    };
+    assert_eq!(next(), 9);
+
+    // The daemon goes, and another one comes that has more.
+    first.close_all();
+    drop(first);
+    std::fs::remove_file(&socket).unwrap();
+    let second = ScriptedServer::start(&socket, daemon(13)).unwrap();
+    assert_eq!((next(), next(), next()), (10, 11, 12));
+
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    drop(second);
+}
+
+fn follow(folder: &Path, socket: &Path) -> std::process::Child {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_longhaul"));
+    crate::surround(&mut command, folder);
+    let args = ["thread", "tail", "-f", "-n", "1", "--json", "--socket"];
+    command.args(args).arg(socket).stdout(Stdio::piped()).spawn().unwrap()
+}

@@ -1,0 +1,176 @@
+//! What of an item can be found: its words, without secrets, up to a bound for each kind.
+//!
+//! Reasoning is encrypted and images are no text: neither is searched. Arguments of a call are searched as
+//! the strings they hold, so that a line break inside them is one.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use crate::digest::Digest128;
+use crate::item::ItemKind;
+use crate::rollout::{Body, Entry, Item, codex, tool};
+use crate::thread::Source;
+use crate::{limits, redact, text};
+
+/// The searchable part of an item.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Searched {
+    /// When it was written, Unix milliseconds, when it says so.
+    pub at_ms: Option<i64>,
+    /// Its words, redacted and bounded; may be empty.
+    pub text: String,
+}
+
+impl Searched {
+    /// Recognises the same words elsewhere: in a copy, a fork, a replay.
+    pub fn digest(&self) -> i64 {
+        let digest = Digest128::of(self.text.as_bytes()).0 >> 64;
+        u64::try_from(digest).unwrap_or_default().cast_signed()
+    }
+}
+
+/// Reads the item on a line whose index row says `kind`; `None` when there is nothing to be found by.
+pub fn read(source: Source, kind: ItemKind, line: &[u8]) -> Option<Searched> {
+    if matches!(kind, ItemKind::Reasoning | ItemKind::Oversized) {
+        return None;
+    }
+    let mut found = None;
+    match source {
+        Source::Codex | Source::Longhaul | Source::Claude => codex::read(line, &mut |entry| {
+            found = found.take().or_else(|| searched(kind, &entry));
+        }),
+    }
+    found
+}
+
+/// When a line was written, Unix milliseconds, when it says so.
+pub fn at_ms(source: Source, line: &[u8]) -> Option<i64> {
+    let mut at_ms = None;
+    match source {
+        Source::Codex | Source::Longhaul | Source::Claude => {
+            codex::read(line, &mut |entry| at_ms = at_ms.or(entry.at_ms));
+        }
+    }
+    at_ms
+}
+
+fn searched(kind: ItemKind, entry: &Entry<'_>) -> Option<Searched> {
+    let words: Cow<'_, str> = match &entry.body {
+        Body::Item(
+            Item::Message { text, .. } | Item::Output { text, .. } | Item::Other { text },
+            _,
+        ) => Cow::Borrowed(text),
+        Body::Item(Item::Call(call), _) => Cow::Owned(call_words(call)),
+        Body::Compacted(compacted) => Cow::Borrowed(&compacted.message),
+        _ => return None,
+    };
+    let text = bounded(kind, &words);
+    (!text.trim().is_empty()).then_some(Searched { at_ms: entry.at_ms, text })
+}
+
+/// Redacts a little more than is kept, then cuts.
+fn bounded(kind: ItemKind, words: &str) -> String {
+    let bytes = match kind {
+        ItemKind::ToolOutput => return ends(words),
+        ItemKind::ToolCall | ItemKind::Other => limits::SEARCHED_CALL_BYTES,
+        ItemKind::Context => limits::SEARCHED_CONTEXT_BYTES,
+        _ => limits::SEARCHED_MESSAGE_BYTES,
+    };
+    let window = text::prefix(words, bytes + limits::SEARCHED_MARGIN_BYTES);
+    let redacted = redact::redact(window).text;
+    text::prefix(&redacted, bytes).to_owned()
+}
+
+/// The beginning and the end of an output.
+fn ends(words: &str) -> String {
+    let (all, margin) = (limits::SEARCHED_OUTPUT_BYTES, limits::SEARCHED_MARGIN_BYTES);
+    if words.len() <= all + 2 * margin {
+        return text::prefix(&redact::redact(words).text, all + 2 * margin).to_owned();
+    }
+    let (head, tail) = (all * 2 / 3, all / 3);
+    let first = redact::redact(text::prefix(words, head + margin)).text;
+    let last = redact::redact(text::suffix(words, tail + margin)).text;
+    format!("{}\n{}\n{}", text::prefix(&first, head), text::ELLIPSIS, text::suffix(&last, tail))
+}
+
+/// The tool's name and the strings of its arguments.
+fn call_words(call: &tool::Call<'_>) -> String {
+    let mut words = call.name.to_string();
+    match serde_json::from_str::<Value>(&call.arguments) {
+        Ok(value) => strings(&value, &mut words),
+        Err(_) => {
+            words.push('\n');
+            words.push_str(&call.arguments);
+        }
+    }
+    words
+}
+
+fn strings(value: &Value, out: &mut String) {
+    if out.len() > limits::SEARCHED_CALL_BYTES + limits::SEARCHED_MARGIN_BYTES {
+        return;
+    }
+    match value {
+        Value::String(text) => {
+            out.push('\n');
+            out.push_str(text);
+        }
+        Value::Array(values) => values.iter().for_each(|value| strings(value, out)),
+        Value::Object(fields) => fields.values().for_each(|value| strings(value, out)),
+        Value::Number(number) => {
+            out.push('\n');
+            out.push_str(&number.to_string());
+        }
+        Value::Null | Value::Bool(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(payload: &str) -> String {
+        format!(
+            r#"{{"timestamp":"2026-03-02T09:15:00.000Z","type":"response_item","payload":{payload}}}"#
+        )
+    }
+
+    fn found(kind: ItemKind, payload: &str) -> Option<String> {
+        read(Source::Codex, kind, line(payload).as_bytes()).map(|searched| searched.text)
+    }
+
+    #[test]
+    fn words_of_every_kind_but_of_no_reasoning() {
+        let call = r#"{"type":"function_call","name":"exec_command","arguments":"{\"cmd\":\"cargo test\\nls\",\"n\":7}","call_id":"c"}"#;
+        assert_eq!(found(ItemKind::ToolCall, call).unwrap(), "exec_command\ncargo test\nls\n7");
+        let output = r#"{"type":"function_call_output","call_id":"c","output":"ok"}"#;
+        assert_eq!(found(ItemKind::ToolOutput, output).unwrap(), "ok");
+        let reasoning = r#"{"type":"reasoning","summary":[],"encrypted_content":"gAAAA"}"#;
+        assert_eq!(found(ItemKind::Reasoning, reasoning), None);
+        let image = r#"{"type":"message","role":"user","content":[{"type":"input_image","image_url":"data:image/png;base64,AAAA"}]}"#;
+        assert_eq!(found(ItemKind::UserMessage, image), None);
+    }
+
+    #[test]
+    fn a_long_output_is_found_by_its_beginning_and_its_end_and_by_no_secret() {
+        let secret = format!("ghp_{}", "a1B2c3D4e5F6".repeat(3));
+        let text = format!("begin API={secret} {} the end {secret}", "word ".repeat(20_000));
+        let payload =
+            serde_json::json!({"type": "function_call_output", "call_id": "c", "output": text});
+        let kept = found(ItemKind::ToolOutput, &payload.to_string()).unwrap();
+        assert!(kept.len() < limits::SEARCHED_OUTPUT_BYTES + 16, "{}", kept.len());
+        assert!(kept.starts_with("begin") && kept.contains("the end"));
+        assert!(!kept.contains(&secret[..12]), "a secret is in the index");
+    }
+
+    #[test]
+    fn a_copy_with_another_time_has_the_same_digest() {
+        let payload = r#"{"type":"function_call_output","call_id":"c","output":"same words"}"#;
+        let (one, other) = (line(payload), line(payload).replace("09:15", "10:30"));
+        let digest = |line: &str| {
+            read(Source::Codex, ItemKind::ToolOutput, line.as_bytes()).unwrap().digest()
+        };
+        assert_eq!(digest(&one), digest(&other));
+    }
+}

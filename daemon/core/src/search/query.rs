@@ -1,0 +1,221 @@
+//! What a query means, as an expression of the index.
+//!
+//! Words are all to be found; `"…"` is a phrase, `word*` a beginning, `OR` (in capitals) separates
+//! alternatives, `NOT word` excludes, `AND` is what is meant anyway. Everything else is a separator, so any
+//! text may be given: only pieces of words, quoted, reach the index, and no text is a syntax error.
+
+use crate::limits;
+
+use super::word;
+
+/// A query, understood.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Query {
+    /// What is to be found, one alternative at least, each with one term at least.
+    alternatives: Vec<Alternative>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Alternative {
+    wanted: Vec<Term>,
+    unwanted: Vec<Term>,
+}
+
+/// A word, name, path or phrase.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Term {
+    /// Its pieces, folded, in order; one at least.
+    pub pieces: Vec<String>,
+    /// The last piece may go on.
+    pub is_beginning: bool,
+    /// The whole name where it is one run that was cut, or one piece.
+    pub name: Option<String>,
+}
+
+/// Why a query cannot be searched for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum QueryError {
+    /// No letter or digit in it.
+    #[error("there is no word in it")]
+    Empty,
+    /// An alternative only excludes.
+    #[error("it says only what is not wanted: NOT needs a word beside it")]
+    OnlyUnwanted,
+    /// Over [`limits::QUERY_BYTES`] or [`limits::QUERY_TERMS`].
+    #[error(
+        "it is too long: at most {} words and {} bytes",
+        limits::QUERY_TERMS,
+        limits::QUERY_BYTES
+    )]
+    TooLong,
+}
+
+impl Query {
+    /// Reads a query.
+    ///
+    /// # Errors
+    /// [`QueryError`]; none is about syntax.
+    pub fn parse(text: &str) -> Result<Self, QueryError> {
+        if text.len() > limits::QUERY_BYTES {
+            return Err(QueryError::TooLong);
+        }
+        let mut alternatives = vec![Alternative::default()];
+        let mut is_excluded = false;
+        let mut terms = 0;
+        for token in tokens(text) {
+            match token {
+                Token::Or => alternatives.push(Alternative::default()),
+                Token::Not => is_excluded = true,
+                Token::Words { text, is_beginning } => {
+                    let Some(term) = Term::of(text, is_beginning) else { continue };
+                    let Some(last) = alternatives.last_mut() else { continue };
+                    let side = if is_excluded { &mut last.unwanted } else { &mut last.wanted };
+                    side.push(term);
+                    is_excluded = false;
+                    terms += 1;
+                }
+            }
+        }
+        alternatives.retain(|one| !(one.wanted.is_empty() && one.unwanted.is_empty()));
+        match terms {
+            0 => Err(QueryError::Empty),
+            _ if terms > limits::QUERY_TERMS => Err(QueryError::TooLong),
+            _ if alternatives.iter().any(|one| one.wanted.is_empty()) => {
+                Err(QueryError::OnlyUnwanted)
+            }
+            _ => Ok(Self { alternatives }),
+        }
+    }
+
+    /// The terms that hits have, for showing where.
+    pub fn wanted(&self) -> impl Iterator<Item = &Term> {
+        self.alternatives.iter().flat_map(|one| &one.wanted)
+    }
+
+    /// The query in the language of the index.
+    pub fn expression(&self) -> String {
+        let shown = self.alternatives.iter().map(|one| {
+            let wanted = joined(&one.wanted, " AND ");
+            match one.unwanted.is_empty() {
+                true => wanted,
+                false => format!("({wanted}) NOT ({})", joined(&one.unwanted, " OR ")),
+            }
+        });
+        let shown: Vec<String> = shown.map(|one| format!("({one})")).collect();
+        shown.join(" OR ")
+    }
+}
+
+fn joined(terms: &[Term], between: &str) -> String {
+    terms.iter().map(Term::expression).collect::<Vec<_>>().join(between)
+}
+
+impl Term {
+    /// The term of some words; `None` when there is no letter or digit.
+    fn of(text: &str, is_beginning: bool) -> Option<Self> {
+        let mut found: Vec<_> = word::pieces(text).collect();
+        let run = found.first()?.run.clone();
+        let is_one_run = found.iter().all(|piece| piece.run == run);
+        let mut is_beginning = is_beginning;
+        if let Some(last) = found.last() {
+            // Where the text goes on after it, the last character is the first of a pair.
+            match (last.is_tail, last.is_cjk) {
+                (true, _) => drop(found.pop()),
+                (false, true) => is_beginning = true,
+                (false, false) => {}
+            }
+        }
+        let is_cjk = found.first().is_some_and(|piece| piece.is_cjk);
+        let name = (is_one_run && !is_cjk).then(|| word::fold(&text[run]));
+        let pieces = found.into_iter().map(|piece| word::fold(&text[piece.range])).collect();
+        Some(Self { pieces, is_beginning, name })
+    }
+
+    /// The term in the language of the index.
+    pub fn expression(&self) -> String {
+        let star = if self.is_beginning { " *" } else { "" };
+        let phrase = format!("pieces : \"{}\"{star}", self.pieces.join(" "));
+        match &self.name {
+            Some(name) => format!("({phrase} OR names : \"{name}\"{star})"),
+            None => format!("({phrase})"),
+        }
+    }
+}
+
+enum Token<'a> {
+    Or,
+    Not,
+    Words { text: &'a str, is_beginning: bool },
+}
+
+/// Splits at white space and quotes; a quote that is not closed ends with the text.
+fn tokens(text: &str) -> Vec<Token<'_>> {
+    let mut found = Vec::new();
+    let mut rest = text.trim_start();
+    while !rest.is_empty() {
+        if let Some(quoted) = rest.strip_prefix('"') {
+            let (phrase, after) = quoted.split_once('"').unwrap_or((quoted, ""));
+            let (after, is_beginning) = star(after);
+            found.push(Token::Words { text: phrase, is_beginning });
+            rest = after.trim_start();
+            continue;
+        }
+        let end = rest.find(|c: char| c.is_whitespace() || c == '"').unwrap_or(rest.len());
+        let (text, after) = rest.split_at(end);
+        found.push(match text {
+            "OR" => Token::Or,
+            "NOT" => Token::Not,
+            "AND" => Token::Words { text: "", is_beginning: false },
+            text => Token::Words { text, is_beginning: text.len() > 1 && text.ends_with('*') },
+        });
+        rest = after.trim_start();
+    }
+    found
+}
+
+fn star(text: &str) -> (&str, bool) {
+    text.strip_prefix('*').map_or((text, false), |rest| (rest, true))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn expression(text: &str) -> String {
+        Query::parse(text).unwrap().expression()
+    }
+
+    #[test]
+    fn words_phrases_beginnings_and_operators() {
+        for (text, expected) in [
+            ("Fix", r#"((pieces : "fix" OR names : "fix"))"#),
+            ("src/foo_bar.rs", r#"((pieces : "src foo bar rs"))"#),
+            ("parseLine", r#"((pieces : "parse line" OR names : "parseline"))"#),
+            ("\"dead lock\"*", r#"((pieces : "dead lock" *))"#),
+            ("全文检索", r#"((pieces : "全文 文检 检索"))"#),
+            ("索", r#"((pieces : "索" *))"#),
+            ("a AND b", r#"((pieces : "a" OR names : "a") AND (pieces : "b" OR names : "b"))"#),
+            (
+                "x OR y NOT z*",
+                r#"((pieces : "x" OR names : "x")) OR (((pieces : "y" OR names : "y")) NOT ((pieces : "z" * OR names : "z" *)))"#,
+            ),
+        ] {
+            assert_eq!(expression(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_searched_for_says_why() {
+        for (text, error) in [
+            ("", QueryError::Empty),
+            ("-> \"\" *", QueryError::Empty),
+            ("OR AND NOT", QueryError::Empty),
+            ("NOT x", QueryError::OnlyUnwanted),
+            ("a OR NOT x", QueryError::OnlyUnwanted),
+        ] {
+            assert_eq!(Query::parse(text), Err(error), "{text}");
+        }
+        assert_eq!(Query::parse(&"w ".repeat(17)), Err(QueryError::TooLong));
+        assert_eq!(Query::parse(&"w".repeat(1_025)), Err(QueryError::TooLong));
+    }
+}

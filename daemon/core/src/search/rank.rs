@@ -1,0 +1,145 @@
+//! Which of the candidates come first.
+//!
+//! The index gives the newest items that match, at most [`CANDIDATES`], with a relevance (BM25) for words
+//! that few items have. A word that many items have tells them apart hardly, and counting it would cost a
+//! look at all of them; so it filters and does not score. On top of that, what a person or the model said
+//! counts more than what a tool printed, and new more than old.
+//!
+//! Items with the same words (a fork's copy of its parent, a replay, an archived twin, the same "ok" of a
+//! hundred commands) are one hit, which knows how many there are.
+
+use std::collections::HashMap;
+
+use crate::item::ItemKind;
+
+/// Newest matches that are looked at.
+///
+/// # Source
+/// Measured: ranking all of 400,000 matches took 981 ms, the newest 2,000 of them 12 ms.
+pub const CANDIDATES: usize = 2_000;
+
+/// Matches over which a word is common: it filters and does not score.
+///
+/// # Source
+/// Chosen: counting so far takes 1–2 ms; in a million items such a word weighs less than half of a rare one.
+pub const COMMON: usize = 5_000;
+
+/// An item that matches.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Candidate {
+    /// The file it stands in, by its number in the index.
+    pub file: i64,
+    /// Its line.
+    pub seq: u64,
+    /// What it is.
+    pub kind: ItemKind,
+    /// When it was written, Unix milliseconds.
+    pub at_ms: i64,
+    /// Digest of its words.
+    pub digest: i64,
+    /// BM25 of the words that are not common, larger is better; 0 without any.
+    pub relevance: f64,
+}
+
+/// A candidate with its place among the others.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ranked {
+    /// The item.
+    pub candidate: Candidate,
+    /// Larger is better; comparable within one answer only.
+    pub score: f64,
+    /// Further candidates with the same words.
+    pub copies: u64,
+}
+
+/// Orders candidates, best first, those with the same words joined.
+pub fn rank(candidates: Vec<Candidate>, now_ms: i64) -> Vec<Ranked> {
+    let mut ranked: Vec<Ranked> = candidates
+        .into_iter()
+        .map(|candidate| Ranked { score: score(&candidate, now_ms), candidate, copies: 0 })
+        .collect();
+    ranked.sort_by(|one, other| {
+        let newer = other.candidate.at_ms.cmp(&one.candidate.at_ms);
+        other
+            .score
+            .total_cmp(&one.score)
+            .then(newer)
+            .then(one.candidate.seq.cmp(&other.candidate.seq))
+    });
+    let mut first_of: HashMap<(ItemKind, i64), usize> = HashMap::new();
+    let mut kept: Vec<Ranked> = Vec::new();
+    for hit in ranked {
+        let words = (hit.candidate.kind, hit.candidate.digest);
+        match first_of.get(&words).and_then(|at| kept.get_mut(*at)) {
+            Some(first) => first.copies += 1,
+            None => {
+                first_of.insert(words, kept.len());
+                kept.push(hit);
+            }
+        }
+    }
+    kept
+}
+
+fn score(candidate: &Candidate, now_ms: i64) -> f64 {
+    (1.0 + candidate.relevance.max(0.0))
+        * weight(candidate.kind)
+        * freshness(candidate.at_ms, now_ms)
+}
+
+fn weight(kind: ItemKind) -> f64 {
+    match kind {
+        ItemKind::UserMessage => 1.5,
+        ItemKind::AssistantMessage | ItemKind::Compaction => 1.2,
+        ItemKind::ToolCall => 1.0,
+        ItemKind::ToolOutput | ItemKind::Other => 0.8,
+        ItemKind::Context | ItemKind::Reasoning | ItemKind::Oversized => 0.4,
+    }
+}
+
+/// From 1 for now down to a half for long ago; a month is half of the way.
+fn freshness(at_ms: i64, now_ms: i64) -> f64 {
+    const DAY_MS: i64 = 24 * 3_600 * 1_000;
+    let days = (now_ms.saturating_sub(at_ms) / DAY_MS).clamp(0, 36_500);
+    let days = f64::from(u32::try_from(days).unwrap_or(u32::MAX));
+    0.5 + 0.5 / (1.0 + days / 30.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DAY_MS: i64 = 86_400_000;
+
+    fn candidate(seq: u64, kind: ItemKind, at_ms: i64, relevance: f64) -> Candidate {
+        Candidate { file: 1, seq, kind, at_ms, digest: seq.cast_signed(), relevance }
+    }
+
+    fn order(candidates: Vec<Candidate>) -> Vec<u64> {
+        rank(candidates, 100 * DAY_MS).into_iter().map(|hit| hit.candidate.seq).collect()
+    }
+
+    #[test]
+    fn relevance_then_kind_then_age() {
+        let (user, output) = (ItemKind::UserMessage, ItemKind::ToolOutput);
+        let now = 100 * DAY_MS;
+        assert_eq!(
+            order(vec![candidate(1, output, now, 0.0), candidate(2, output, now, 3.0)]),
+            [2, 1]
+        );
+        assert_eq!(
+            order(vec![candidate(1, output, now, 0.0), candidate(2, user, now, 0.0)]),
+            [2, 1]
+        );
+        assert_eq!(order(vec![candidate(1, user, 0, 0.0), candidate(2, user, now, 0.0)]), [2, 1]);
+        assert_eq!(order(vec![candidate(1, user, now, f64::NAN)]), [1]);
+    }
+
+    #[test]
+    fn the_same_words_are_one_hit() {
+        let copy = |seq| Candidate { digest: 7, ..candidate(seq, ItemKind::ToolCall, 0, 1.0) };
+        let ranked = rank(vec![copy(1), copy(2), candidate(3, ItemKind::ToolCall, 0, 0.5)], 0);
+        let shown: Vec<_> = ranked.iter().map(|hit| (hit.candidate.seq, hit.copies)).collect();
+        assert_eq!(shown, [(1, 1), (3, 0)]);
+    }
+}

@@ -1,0 +1,264 @@
+//! `thread/search`: items by their words.
+//!
+//! The index says which items match, newest first and bounded; the core ranks them; then the best are read
+//! from their transcripts, checked, redacted, and shown by the words around the match. What has changed on
+//! disk since it was indexed is left out.
+
+mod indexer;
+mod progress;
+mod reading;
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use longhaul_core::item::ItemRow;
+use longhaul_core::search::item;
+use longhaul_core::search::query::{Query, QueryError};
+use longhaul_core::search::rank::{CANDIDATES, COMMON, Candidate, Ranked, rank};
+use longhaul_core::search::snippet::{Snippet, snippet};
+use longhaul_core::tokens;
+use longhaul_store::{FileRow, IndexedFile, Match, SearchFilter, SearchIndex, Store};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use super::transcript::Lines;
+use super::{ServiceError, Services};
+use crate::ingest::Ingest;
+use indexer::Indexer;
+
+pub use progress::IndexProgress;
+
+/// The index, in the state folder.
+const INDEX: &str = "search.db";
+
+/// Ranked items that are looked at for each hit wanted: some may have changed on disk.
+const TRIES_PER_HIT: usize = 4;
+
+/// Bytes of a compressed transcript before an item that are unpacked to show it; behind them the beginning of
+/// the item is shown, which the store has.
+const UNPACKED_BYTES_MAX: u64 = 8 << 20;
+
+/// What to look for.
+#[derive(Debug, Clone)]
+pub struct Search {
+    /// The words.
+    pub query: String,
+    /// Where.
+    pub filter: SearchFilter,
+    /// Hits, at most.
+    pub hits_max: usize,
+    /// Tokens of all texts, at most.
+    pub tokens_max: Option<u64>,
+}
+
+/// What was found.
+#[derive(Debug)]
+pub struct Found {
+    /// Best first.
+    pub hits: Vec<Hit>,
+    /// Older items match that were not ranked.
+    pub is_truncated: bool,
+}
+
+/// An item that was found.
+#[derive(Debug)]
+pub struct Hit {
+    /// Its place among the others, and what it is.
+    pub ranked: Ranked,
+    /// Its transcript in the store.
+    pub file: Arc<FileRow>,
+    /// Its row there.
+    pub row: ItemRow,
+    /// Its thread.
+    pub thread_id: String,
+    /// The words around the match.
+    pub snippet: Snippet,
+}
+
+/// The handle on the index and its worker.
+pub(super) struct FullText {
+    index: Arc<OnceLock<SearchIndex>>,
+    pub(super) progress: Arc<IndexProgress>,
+    cancel: CancellationToken,
+    task: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl FullText {
+    /// Starts the indexer and returns at once; the index is opened in the background.
+    pub(super) fn start(
+        state_dir: &Path,
+        store: Store,
+        ingest: Arc<Ingest>,
+        progress: Arc<IndexProgress>,
+    ) -> Self {
+        let (index, cancel) = (Arc::<OnceLock<SearchIndex>>::default(), CancellationToken::new());
+        // Until it has looked, nobody may think that everything is indexed.
+        progress.hint_all();
+        let indexer = Indexer {
+            path: state_dir.join(INDEX),
+            index: Arc::clone(&index),
+            store,
+            ingest,
+            progress: Arc::clone(&progress),
+            cancel: cancel.clone(),
+        };
+        let task = Mutex::new(Some(tokio::spawn(indexer.run())));
+        Self { index, progress, cancel, task }
+    }
+
+    /// Stops after the batch under way.
+    pub(super) async fn stop(&self) {
+        self.cancel.cancel();
+        let task = self.task.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(task) = task
+            && let Err(error) = task.await
+        {
+            tracing::error!(%error, "the indexer failed");
+        }
+        if let Some(index) = self.index.get() {
+            index.close().await;
+        }
+    }
+}
+
+impl Services {
+    /// Finds items by their words.
+    ///
+    /// # Errors
+    /// The query has no word or too many; the index or the store cannot be read.
+    pub async fn search(&self, search: Search) -> Result<Found, ServiceError> {
+        let query = Query::parse(&search.query)?;
+        let index = self.full_text.index.get().ok_or(ServiceError::IndexNotOpen)?;
+        let limit = CANDIDATES + 1;
+        let mut matches = index.matches(&query.expression(), &search.filter, limit).await?;
+        let is_truncated = matches.len() > CANDIDATES;
+        matches.truncate(CANDIDATES);
+        let candidates = weighed(index, &query, matches).await?;
+        let ranked = rank(candidates, self.deps.clock.now_ms());
+        let hits = self.show(index, &query, ranked, &search).await?;
+        Ok(Found { hits, is_truncated })
+    }
+
+    /// Reads the best items that are still what they were, up to the bounds.
+    async fn show(
+        &self,
+        index: &SearchIndex,
+        query: &Query,
+        ranked: Vec<Ranked>,
+        search: &Search,
+    ) -> Result<Vec<Hit>, ServiceError> {
+        let mut files = HashMap::new();
+        let mut ranked = ranked.into_iter().take(search.hits_max.saturating_mul(TRIES_PER_HIT));
+        let (mut hits, mut tokens) = (Vec::new(), 0);
+        while hits.len() < search.hits_max {
+            let mut places = Vec::new();
+            for ranked in ranked.by_ref().take(search.hits_max - hits.len()) {
+                places.extend(self.place(index, ranked, &mut files).await?);
+            }
+            if places.is_empty() && ranked.len() == 0 {
+                break;
+            }
+            let query = query.clone();
+            let shown = tokio::task::spawn_blocking(move || {
+                places.into_iter().filter_map(|place| place.show(&query)).collect::<Vec<_>>()
+            });
+            for hit in shown.await? {
+                tokens += tokens::of_text(&hit.snippet.text);
+                if search.tokens_max.is_some_and(|max| tokens > max) {
+                    return Ok(hits);
+                }
+                hits.push(hit);
+            }
+        }
+        Ok(hits)
+    }
+
+    /// Where the store has an item of the index; `None` when it is there no more.
+    async fn place(
+        &self,
+        index: &SearchIndex,
+        ranked: Ranked,
+        files: &mut HashMap<i64, Option<(IndexedFile, Arc<FileRow>)>>,
+    ) -> Result<Option<Place>, ServiceError> {
+        let number = ranked.candidate.file;
+        if !files.contains_key(&number) {
+            let found = match index.file(number).await? {
+                Some(indexed) => {
+                    let row = self.store.file_by_path(&indexed.path).await?;
+                    row.map(|row| (indexed, Arc::new(row)))
+                }
+                None => None,
+            };
+            files.insert(number, found);
+        }
+        let Some(Some((indexed, file))) = files.get(&number) else { return Ok(None) };
+        let row =
+            self.store.item_at(file.file_id, file.cursor.generation, ranked.candidate.seq).await?;
+        let thread_id = file.thread_id.clone().unwrap_or_else(|| indexed.thread_id.clone());
+        Ok(row.map(|row| Place { ranked, file: Arc::clone(file), row, thread_id }))
+    }
+}
+
+/// Gives matches the relevance of those of their words that are not common.
+async fn weighed(
+    index: &SearchIndex,
+    query: &Query,
+    matches: Vec<Match>,
+) -> Result<Vec<Candidate>, ServiceError> {
+    let (Some(newest), Some(oldest)) = (matches.first(), matches.last()) else {
+        return Ok(Vec::new());
+    };
+    let span = (oldest.item, newest.item);
+    let mut rare = Vec::new();
+    for term in query.wanted() {
+        let expression = term.expression();
+        if index.count(&expression, COMMON).await? < COMMON {
+            rare.push(expression);
+        }
+    }
+    let relevance = match rare.is_empty() {
+        true => HashMap::new(),
+        false => index.relevance(&rare.join(" OR "), span, COMMON * rare.len()).await?,
+    };
+    let weigh = |found: Match| {
+        let relevance = relevance.get(&found.item).copied().unwrap_or(0.0);
+        Candidate { relevance, ..found.candidate }
+    };
+    Ok(matches.into_iter().map(weigh).collect())
+}
+
+/// Where an item stands, before it is read.
+struct Place {
+    ranked: Ranked,
+    file: Arc<FileRow>,
+    row: ItemRow,
+    thread_id: String,
+}
+
+impl Place {
+    /// Reads the item; `None` when it is not what was indexed.
+    fn show(self, query: &Query) -> Option<Hit> {
+        let path = PathBuf::from(&self.file.path);
+        let is_packed = path.extension().is_some_and(|extension| extension == "zst");
+        let snippet = match is_packed && self.row.offset > UNPACKED_BYTES_MAX {
+            true => snippet(&self.row.excerpt, query),
+            false => {
+                let line = Lines::open(&path).ok()?.read(&self.row).ok()?;
+                let searched = item::read(self.file.source, self.row.kind, &line)?;
+                if searched.digest() != self.ranked.candidate.digest {
+                    return None;
+                }
+                snippet(&searched.text, query)
+            }
+        };
+        let Self { ranked, file, row, thread_id } = self;
+        Some(Hit { ranked, file, row, thread_id, snippet })
+    }
+}
+
+impl From<QueryError> for ServiceError {
+    fn from(error: QueryError) -> Self {
+        Self::Query(error)
+    }
+}

@@ -1,0 +1,63 @@
+//! Items of a transcript into words: the part of indexing that reads and computes.
+
+use std::io;
+use std::path::Path;
+
+use longhaul_core::item::{ItemKind, ItemRow};
+use longhaul_core::search::{item, word};
+use longhaul_store::{IndexItem, IndexPart, IndexedFile};
+
+use super::super::transcript::{LineError, Lines};
+
+/// Longest line that is read for its words; what stands in a longer one is images and data.
+const LINE_BYTES_MAX: u64 = 4 << 20;
+
+/// What was read, and whether the file gave all that was asked for.
+pub(super) struct Read {
+    /// Words and the cursor after them.
+    pub(super) part: IndexPart,
+    /// Bytes of words.
+    pub(super) bytes: usize,
+    /// All rows were read.
+    pub(super) is_whole: bool,
+}
+
+/// Reads the items of `rows`, which follow what `file` says, up to about `bytes_max` bytes of words.
+///
+/// A line that is not what the row says ends the reading: the file has changed, and ingestion will say how.
+pub(super) fn read(mut file: IndexedFile, rows: &[ItemRow], bytes_max: usize) -> io::Result<Read> {
+    let mut lines = Lines::open(Path::new(&file.path))?;
+    let (mut items, mut bytes, mut is_whole) = (Vec::new(), 0, true);
+    for row in rows {
+        if bytes >= bytes_max {
+            is_whole = false;
+            break;
+        }
+        if has_words(row) {
+            let line = match lines.read(row) {
+                Ok(line) => line,
+                Err(LineError::Changed) => break,
+                Err(LineError::Io(error)) => return Err(error),
+            };
+            if let Some(found) = item::read(file.source, row.kind, &line) {
+                file.at_ms = found.at_ms.unwrap_or(file.at_ms);
+                let words = word::spread(&found.text);
+                bytes += words.pieces.len() + words.names.len();
+                items.push(IndexItem {
+                    seq: row.seq,
+                    kind: row.kind,
+                    at_ms: file.at_ms,
+                    digest: found.digest(),
+                    pieces: words.pieces,
+                    names: words.names,
+                });
+            }
+        }
+        (file.next_seq, file.last_seq, file.last_digest) = (row.seq + 1, row.seq, row.digest);
+    }
+    Ok(Read { part: IndexPart { file, items }, bytes, is_whole })
+}
+
+fn has_words(row: &ItemRow) -> bool {
+    !matches!(row.kind, ItemKind::Reasoning | ItemKind::Oversized) && row.bytes <= LINE_BYTES_MAX
+}

@@ -1,0 +1,301 @@
+//! Words in, and out again.
+
+use std::collections::HashSet;
+
+use longhaul_core::digest::Digest128;
+use longhaul_core::fold::Source;
+use longhaul_core::item::ItemKind;
+use sqlx::sqlite::SqliteRow;
+use sqlx::{QueryBuilder, Sqlite, SqliteConnection};
+
+use super::{SearchIndex, kind_number, scope};
+use crate::error::StoreError;
+use crate::file::{source_of, source_word};
+use crate::row::{digest, digest_bytes, get, unsigned};
+
+/// Rows written or deleted by one statement, under SQLite's 32,766 values.
+const ROWS_PER_STATEMENT: usize = 500;
+
+/// Low bits of an item's number; the others are its time. They count, so that items of one moment differ.
+pub(super) const COUNTER_BITS: u32 = 21;
+
+/// The latest time that fits beside the counter, Unix milliseconds: the year 2109.
+pub(super) const AT_MS_MAX: i64 = (1 << (63 - COUNTER_BITS)) - 1;
+
+/// A transcript and how far it is indexed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IndexedFile {
+    /// Where it is; its key.
+    pub path: String,
+    /// Thread it belongs to.
+    pub thread_id: String,
+    /// Who wrote it.
+    pub source: Source,
+    /// Working folder of the thread.
+    pub cwd: Option<String>,
+    /// Generation of the file in the main database.
+    pub generation: u64,
+    /// Line to go on from.
+    pub next_seq: u64,
+    /// Line of the last item before that, 0 without one.
+    pub last_seq: u64,
+    /// Digest of that line; zero without one.
+    pub last_digest: Digest128,
+    /// Time of the last dated item, Unix milliseconds: that of undated ones after it.
+    pub at_ms: i64,
+}
+
+/// An item to be indexed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IndexItem {
+    /// Its line.
+    pub seq: u64,
+    /// What it is.
+    pub kind: ItemKind,
+    /// When, Unix milliseconds.
+    pub at_ms: i64,
+    /// Digest of its words.
+    pub digest: i64,
+    /// Its words, redacted and cut.
+    pub pieces: String,
+    /// Names that were cut, whole.
+    pub names: String,
+}
+
+/// What was read of one file, with the cursor after it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IndexPart {
+    /// The file after these items.
+    pub file: IndexedFile,
+    /// New items; may be none.
+    pub items: Vec<IndexItem>,
+}
+
+impl SearchIndex {
+    /// All files that are indexed, in no particular order.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub async fn files(&self) -> Result<Vec<IndexedFile>, StoreError> {
+        let pools = self.pools();
+        sqlx::query(
+            "SELECT path, thread_id, source, cwd, generation, next_seq, last_seq, last_digest, at_ms \
+             FROM indexed_file WHERE dropped = 0",
+        )
+        .try_map(|row| indexed_file(&row))
+        .fetch_all(pools.reader())
+        .await
+        .map_err(|error| pools.sorted(error))
+    }
+
+    /// Indexed items of all files.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub async fn items(&self) -> Result<u64, StoreError> {
+        let pools = self.pools();
+        let sum: (i64,) =
+            sqlx::query_as("SELECT coalesce(sum(items), 0) FROM indexed_file WHERE dropped = 0")
+                .fetch_one(pools.reader())
+                .await
+                .map_err(|error| pools.sorted(error))?;
+        Ok(sum.0.cast_unsigned())
+    }
+
+    /// Stores words and cursors in one transaction.
+    ///
+    /// # Errors
+    /// `Busy`, `DiskFull`, `Corrupt`, `Io`: nothing was stored.
+    pub async fn commit(&self, parts: &[IndexPart]) -> Result<(), StoreError> {
+        let pools = self.pools();
+        let mut transaction = pools.begin().await?;
+        write(&mut transaction, parts).await.map_err(|error| pools.sorted(error))?;
+        transaction.commit().await.map_err(|error| pools.sorted(error))
+    }
+
+    /// Gives an indexed file another path: it was moved, or compressed.
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub async fn move_file(&self, from: &str, to: &str) -> Result<(), StoreError> {
+        let pools = self.pools();
+        sqlx::query("UPDATE indexed_file SET path = ?2 WHERE path = ?1 AND dropped = 0")
+            .bind(from)
+            .bind(to)
+            .execute(pools.writer())
+            .await
+            .map_err(|error| pools.sorted(error))?;
+        Ok(())
+    }
+
+    /// Hides a file at once; [`SearchIndex::sweep`] deletes its words.
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub async fn drop_file(&self, path: &str) -> Result<(), StoreError> {
+        let pools = self.pools();
+        sqlx::query("UPDATE indexed_file SET dropped = 1 WHERE path = ?1 AND dropped = 0")
+            .bind(path)
+            .execute(pools.writer())
+            .await
+            .map_err(|error| pools.sorted(error))?;
+        Ok(())
+    }
+
+    /// Deletes at most `limit` items of dropped files; `false` when none are left.
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub async fn sweep(&self, limit: u32) -> Result<bool, StoreError> {
+        let pools = self.pools();
+        let sorted = |error| pools.sorted(error);
+        let mut transaction = pools.begin().await?;
+        let file: Option<(i64,)> =
+            sqlx::query_as("SELECT number FROM indexed_file WHERE dropped = 1 LIMIT 1")
+                .fetch_optional(&mut *transaction)
+                .await
+                .map_err(sorted)?;
+        let Some((number,)) = file else { return Ok(false) };
+        let items: Vec<(i64,)> =
+            sqlx::query_as("SELECT item FROM indexed_item WHERE file = ?1 ORDER BY item LIMIT ?2")
+                .bind(number)
+                .bind(limit)
+                .fetch_all(&mut *transaction)
+                .await
+                .map_err(sorted)?;
+        for chunk in items.chunks(ROWS_PER_STATEMENT) {
+            delete(&mut transaction, chunk).await.map_err(sorted)?;
+        }
+        if items.len() < limit as usize {
+            let delete = sqlx::query("DELETE FROM indexed_file WHERE number = ?1").bind(number);
+            delete.execute(&mut *transaction).await.map_err(sorted)?;
+        }
+        transaction.commit().await.map_err(sorted)?;
+        Ok(true)
+    }
+}
+
+/// Reads a row with all columns of [`IndexedFile`].
+pub(super) fn indexed_file(row: &SqliteRow) -> Result<IndexedFile, sqlx::Error> {
+    Ok(IndexedFile {
+        path: get(row, "path")?,
+        thread_id: get(row, "thread_id")?,
+        source: source_of(get(row, "source")?),
+        cwd: get(row, "cwd")?,
+        generation: unsigned(row, "generation")?,
+        next_seq: unsigned(row, "next_seq")?,
+        last_seq: unsigned(row, "last_seq")?,
+        last_digest: digest(row, "last_digest")?,
+        at_ms: get(row, "at_ms")?,
+    })
+}
+
+/// An item on its way into the index.
+struct Row<'a> {
+    item: i64,
+    file: i64,
+    scope: String,
+    part: &'a IndexItem,
+}
+
+async fn write(connection: &mut SqliteConnection, parts: &[IndexPart]) -> Result<(), sqlx::Error> {
+    let (indexed,): (i64,) = sqlx::query_as("SELECT coalesce(sum(items), 0) FROM indexed_file")
+        .fetch_one(&mut *connection)
+        .await?;
+    let mut rows = Vec::new();
+    for part in parts {
+        let file = put_file(connection, part).await?;
+        let source = scope::source(part.file.source);
+        let thread = scope::thread(&part.file.thread_id);
+        let cwd = part.file.cwd.as_deref().map(scope::cwd).unwrap_or_default();
+        rows.extend(part.items.iter().map(|item| Row {
+            item: item.at_ms,
+            file,
+            scope: format!("{source} {} {thread} {cwd}", scope::kind(item.kind)),
+            part: item,
+        }));
+    }
+    rows.sort_by_key(|row| (row.part.at_ms, row.file, row.part.seq));
+    for (row, counter) in rows.iter_mut().zip(indexed..) {
+        let counter = counter & ((1 << COUNTER_BITS) - 1);
+        row.item = (row.part.at_ms.clamp(0, AT_MS_MAX) << COUNTER_BITS) | counter;
+    }
+    rows.sort_by_key(|row| row.item);
+    for chunk in rows.chunks(ROWS_PER_STATEMENT) {
+        insert(connection, chunk).await?;
+    }
+    Ok(())
+}
+
+/// Moves the cursor of a file; its number.
+async fn put_file(connection: &mut SqliteConnection, part: &IndexPart) -> Result<i64, sqlx::Error> {
+    let file = &part.file;
+    let (number,): (i64,) = sqlx::query_as(
+        "INSERT INTO indexed_file (path, thread_id, source, cwd, generation, next_seq, last_seq, \
+         last_digest, at_ms, items, dropped) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 0) \
+         ON CONFLICT (path) WHERE dropped = 0 DO UPDATE SET thread_id = excluded.thread_id, \
+         source = excluded.source, cwd = excluded.cwd, generation = excluded.generation, \
+         next_seq = excluded.next_seq, last_seq = excluded.last_seq, last_digest = excluded.last_digest, at_ms = excluded.at_ms, \
+         items = items + excluded.items RETURNING number",
+    )
+    .bind(&file.path)
+    .bind(&file.thread_id)
+    .bind(source_word(file.source))
+    .bind(file.cwd.as_deref())
+    .bind(file.generation.cast_signed())
+    .bind(file.next_seq.cast_signed())
+    .bind(file.last_seq.cast_signed())
+    .bind(digest_bytes(file.last_digest))
+    .bind(file.at_ms)
+    .bind((part.items.len() as u64).cast_signed())
+    .fetch_one(connection)
+    .await?;
+    Ok(number)
+}
+
+async fn insert(connection: &mut SqliteConnection, rows: &[Row<'_>]) -> Result<(), sqlx::Error> {
+    let mut query =
+        QueryBuilder::<Sqlite>::new("INSERT INTO indexed_item (item, file, seq, kind, digest) ");
+    query.push_values(rows, |mut values, row| {
+        values
+            .push_bind(row.item)
+            .push_bind(row.file)
+            .push_bind(row.part.seq.cast_signed())
+            .push_bind(kind_number(row.part.kind))
+            .push_bind(row.part.digest);
+    });
+    // A number is taken only by an item of the same millisecond two million items ago.
+    query.push(" ON CONFLICT DO NOTHING RETURNING item");
+    let put: Vec<(i64,)> = query.build_query_as().fetch_all(&mut *connection).await?;
+    let put: HashSet<i64> = put.into_iter().map(|row| row.0).collect();
+    let rows: Vec<&Row<'_>> = rows.iter().filter(|row| put.contains(&row.item)).collect();
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let mut query =
+        QueryBuilder::<Sqlite>::new("INSERT INTO item_text (rowid, pieces, names, scope) ");
+    query.push_values(rows, |mut values, row| {
+        values
+            .push_bind(row.item)
+            .push_bind(row.part.pieces.as_str())
+            .push_bind(row.part.names.as_str())
+            .push_bind(row.scope.as_str());
+    });
+    query.build().execute(connection).await?;
+    Ok(())
+}
+
+async fn delete(connection: &mut SqliteConnection, items: &[(i64,)]) -> Result<(), sqlx::Error> {
+    for table in
+        ["DELETE FROM item_text WHERE rowid IN (", "DELETE FROM indexed_item WHERE item IN ("]
+    {
+        let mut query = QueryBuilder::<Sqlite>::new(table);
+        let mut list = query.separated(", ");
+        for (item,) in items {
+            list.push_bind(item);
+        }
+        query.push(")");
+        query.build().execute(&mut *connection).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,239 @@
+//! The full-text index: what is found, in which order, and what a kill leaves.
+
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use longhaul_core::digest::Digest128;
+use longhaul_core::fold::Source;
+use longhaul_core::item::ItemKind;
+use longhaul_core::search::query::Query;
+use longhaul_core::search::word;
+use longhaul_store::{IndexItem, IndexPart, IndexedFile, SearchFilter, SearchIndex};
+
+const CHILD: &str = "LONGHAUL_SEARCH_CRASH_CHILD";
+
+fn part(path: &str, first: u64, texts: &[&str]) -> IndexPart {
+    let items: Vec<IndexItem> = (first..)
+        .zip(texts)
+        .map(|(seq, text)| {
+            let words = word::spread(text);
+            IndexItem {
+                seq,
+                kind: if seq % 2 == 0 { ItemKind::UserMessage } else { ItemKind::ToolOutput },
+                at_ms: 1_000 * seq.cast_signed(),
+                digest: seq.cast_signed(),
+                pieces: words.pieces,
+                names: words.names,
+            }
+        })
+        .collect();
+    let file = IndexedFile {
+        path: path.into(),
+        thread_id: format!("thread {path}"),
+        source: Source::Codex,
+        cwd: Some(format!("/home/dev{path}")),
+        generation: 1,
+        next_seq: first + texts.len() as u64,
+        last_seq: first,
+        last_digest: Digest128::of(path.as_bytes()),
+        at_ms: 0,
+    };
+    IndexPart { file, items }
+}
+
+async fn index(folder: &Path) -> SearchIndex {
+    SearchIndex::open(&folder.join("search.db")).await.unwrap()
+}
+
+async fn seqs(index: &SearchIndex, query: &str, filter: &SearchFilter) -> Vec<u64> {
+    let expression = Query::parse(query).unwrap().expression();
+    let matches = index.matches(&expression, filter, 100).await.unwrap();
+    matches.iter().map(|found| found.candidate.seq).collect()
+}
+
+#[tokio::test]
+async fn words_names_paths_phrases_and_any_script_are_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let index = index(folder.path()).await;
+    let texts = [
+        "The ParseLine of src/foo_bar.rs",
+        "deadlock while waiting; a dead lock",
+        "全文检索引擎 in rust",
+        "Ecole and café",
+        "snake_case_name sha256 a1b2c3",
+    ];
+    index.commit(&[part("/a", 0, &texts)]).await.unwrap();
+    let any = SearchFilter::default();
+    for (query, expected) in [
+        ("parseline", vec![0]),
+        ("ParseLine", vec![0]),
+        ("line", vec![0]),
+        ("foo_bar.rs", vec![0]),
+        ("src/foo_bar", vec![0]),
+        ("bar", vec![0]),
+        ("\"dead lock\"", vec![1]),
+        ("dead*", vec![1]),
+        ("全文", vec![2]),
+        ("检索引", vec![2]),
+        ("擎", vec![2]),
+        ("文索", vec![]),
+        ("école", vec![3]),
+        ("CAFE", vec![3]),
+        ("case_name", vec![4]),
+        ("a1b2c3 OR rust", vec![4, 2]),
+        ("the OR in NOT rust", vec![0]),
+        ("scodex", vec![]),
+        ("dev", vec![]),
+    ] {
+        assert_eq!(seqs(&index, query, &any).await, expected, "{query}");
+    }
+}
+
+#[tokio::test]
+async fn no_query_is_an_error_of_the_index() {
+    let folder = tempfile::tempdir().unwrap();
+    let index = index(folder.path()).await;
+    index.commit(&[part("/a", 0, &["some words"])]).await.unwrap();
+    for query in [
+        "a\"b",
+        "(",
+        "a AND",
+        "NEAR(a b)",
+        "pieces:x",
+        "^a",
+        "a+b",
+        "{a}: b",
+        "x* y*",
+        "'; DROP",
+        "a\0b",
+        "\u{a9e0}",
+        "🦀 crab",
+        "-- x",
+        "\\",
+        "%",
+        "AND OR x",
+        "scope : \"s\"",
+    ] {
+        let Ok(query) = Query::parse(query) else { continue };
+        let expression = query.expression();
+        index.matches(&expression, &SearchFilter::default(), 10).await.unwrap();
+        for term in query.wanted() {
+            index.count(&term.expression(), 10).await.unwrap();
+            index.relevance(&term.expression(), (0, i64::MAX), 10).await.unwrap();
+        }
+    }
+}
+
+#[tokio::test]
+async fn filters_narrow_and_the_newest_come_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let index = index(folder.path()).await;
+    // The older file is indexed last.
+    index.commit(&[part("/new", 10, &["word", "word", "word"])]).await.unwrap();
+    index.commit(&[part("/old", 0, &["word", "word"])]).await.unwrap();
+    let any = SearchFilter::default;
+    for (filter, expected) in [
+        (any(), vec![12, 11, 10, 1, 0]),
+        (SearchFilter { cwd: Some("/home/dev/old".into()), ..any() }, vec![1, 0]),
+        (SearchFilter { thread_id: Some("thread /new".into()), ..any() }, vec![12, 11, 10]),
+        (SearchFilter { source: Some(Source::Claude), ..any() }, vec![]),
+        (SearchFilter { kinds: vec![ItemKind::ToolOutput], ..any() }, vec![11, 1]),
+        (SearchFilter { since_ms: Some(1_000), until_ms: Some(11_000), ..any() }, vec![10, 1]),
+    ] {
+        assert_eq!(seqs(&index, "word", &filter).await, expected, "{filter:?}");
+    }
+    let newest = index.matches("pieces : \"word\"", &any(), 2).await.unwrap();
+    assert_eq!(newest.len(), 2);
+    assert_eq!(index.count("pieces : \"word\"", 3).await.unwrap(), 3);
+    let relevance =
+        index.relevance("pieces : \"word\"", (newest[1].item, newest[0].item), 10).await;
+    assert_eq!(relevance.unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn a_dropped_file_is_hidden_at_once_and_deleted_in_pieces() {
+    let folder = tempfile::tempdir().unwrap();
+    let index = index(folder.path()).await;
+    index.commit(&[part("/a", 0, &["word"; 5]), part("/b", 0, &["word"])]).await.unwrap();
+    index.drop_file("/a").await.unwrap();
+    let any = SearchFilter::default();
+    assert_eq!(seqs(&index, "word", &any).await, [0]);
+    index.commit(&[part("/a", 7, &["word"])]).await.unwrap();
+    let mut sweeps = 0;
+    while index.sweep(2).await.unwrap() {
+        sweeps += 1;
+    }
+    assert_eq!((sweeps, index.items().await.unwrap()), (3, 2));
+    assert_eq!(seqs(&index, "word", &any).await, [7, 0]);
+    assert_eq!(index.count("pieces : \"word\"", 10).await.unwrap(), 2, "words are left behind");
+    index.move_file("/b", "/c").await.unwrap();
+    assert!(index.files().await.unwrap().iter().any(|file| file.path == "/c"));
+}
+
+#[tokio::test]
+async fn a_damaged_or_foreign_index_is_made_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("search.db");
+    std::fs::write(&path, "no database at all, and long enough to be taken for one".repeat(40))
+        .unwrap();
+    let fresh = index(folder.path()).await;
+    fresh.commit(&[part("/a", 0, &["word"])]).await.unwrap();
+    fresh.rebuild().await.unwrap();
+    assert_eq!(fresh.items().await.unwrap(), 0);
+    fresh.close().await;
+    let other = stamp(&path, 99);
+    assert!(other, "the version could not be changed");
+    let fresh = index(folder.path()).await;
+    assert!(fresh.files().await.unwrap().is_empty());
+}
+
+/// Stamps the header's `user_version` (bytes 60 to 63).
+fn stamp(path: &Path, version: u8) -> bool {
+    let mut bytes = std::fs::read(path).unwrap();
+    let changed = bytes.get(63) != Some(&version);
+    bytes[63] = version;
+    std::fs::write(path, bytes).unwrap();
+    changed
+}
+
+/// Runs in a child of the test below: indexes until it is killed. Without the variable there is nothing
+/// to do.
+#[tokio::test]
+async fn crash_child() {
+    let Ok(folder) = std::env::var(CHILD) else { return };
+    let index = index(folder.as_ref()).await;
+    for first in (0..1_000_000).step_by(20) {
+        index
+            .commit(&[part("/a", first, &["word"; 20]), part("/b", first, &["word"; 20])])
+            .await
+            .unwrap();
+        println!("committed {first}");
+    }
+}
+
+#[tokio::test]
+async fn a_killed_indexer_leaves_words_and_cursor_together() {
+    for kill_after in [1, 4, 11] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "search::crash_child", "--nocapture"])
+            .env(CHILD, folder.path())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+        let committed = lines.filter(|line| line.contains("committed")).take(kill_after).count();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(committed, kill_after);
+        let index = index(folder.path()).await;
+        let files = index.files().await.unwrap();
+        let [a, b] = files.as_slice() else { panic!("{files:?}") };
+        assert_eq!(a.next_seq, b.next_seq, "half a commit");
+        let items = usize::try_from(2 * a.next_seq).unwrap();
+        assert_eq!(index.count("pieces : \"word\"", 1_000_000).await.unwrap(), items);
+        assert_eq!(index.items().await.unwrap(), items as u64);
+    }
+}

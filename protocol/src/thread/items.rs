@@ -1,0 +1,71 @@
+//! `thread/items`: the index of a thread, item by item.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Method;
+
+/// `thread/items`: where the items of a thread stand and how each begins, in order.
+///
+/// These are the items of the transcript itself, also those that a compaction or a rollback took out of the
+/// model's sight. Their text is `history/expand`.
+///
+/// # Errors
+/// `thread_not_found`.
+#[derive(Debug, Clone, Copy)]
+pub struct Items;
+
+impl Method for Items {
+    const NAME: &'static str = "thread/items";
+    type Params = ItemsParams;
+    type Result = ItemsResult;
+}
+
+/// Which items. At most one of `from_seq` and `last` is given; absent: the last `limit`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "ThreadItemsParams")]
+pub struct ItemsParams {
+    /// The thread.
+    pub thread_id: String,
+    /// Items from this seq on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from_seq: Option<u64>,
+    /// The last so many items, at most `limit::PAGE_ROWS_MAX`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last: Option<u32>,
+    /// Rows of the page, 1 ≤ `limit` ≤ `limit::PAGE_ROWS_MAX`; absent: `limit::PAGE_ROWS_DEFAULT`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
+}
+
+/// A page of items.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "ThreadItemsResult")]
+pub struct ItemsResult {
+    /// The items, in the order of the transcript.
+    pub items: Vec<ItemSummary>,
+    /// The `from_seq` of what comes next; where nothing comes yet, of what will be written.
+    pub next_seq: u64,
+    /// Whether there is more already.
+    pub more: bool,
+}
+
+/// One item in a line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ItemSummary {
+    /// Its line in the thread's lineage.
+    pub seq: u64,
+    /// When it was written, Unix milliseconds, when its line says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<i64>,
+    /// What it is: `user_message`, `assistant_message`, `context`, `reasoning`, `tool_call`, `tool_output`,
+    /// `compaction`, `oversized`, `other`.
+    pub kind: String,
+    /// Its tokens, an estimate.
+    pub tokens: u64,
+    /// Gives the item back, see `history/expand`.
+    pub handle: String,
+    /// How it begins, on one line, secrets replaced.
+    pub excerpt: String,
+}

@@ -1,0 +1,137 @@
+//! `thread/search`: full text over the items of all transcripts.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Method;
+
+/// `thread/search`: items by their words, best first.
+///
+/// Words are all to be found. `"…"` is a phrase, `word*` a beginning, `OR` separates alternatives, `NOT word`
+/// excludes. Anything else separates words: no text is a syntax error. Paths and names are found by the whole
+/// and by their parts. Items with the same words (a fork's copy, a replay) are one hit.
+///
+/// # Errors
+/// `query_invalid` when there is no word to look for, or too many; `store_busy` before the index is open.
+#[derive(Debug, Clone, Copy)]
+pub struct Search;
+
+impl Method for Search {
+    const NAME: &'static str = "thread/search";
+    type Params = SearchParams;
+    type Result = SearchResult;
+}
+
+/// What to look for, and where.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "ThreadSearchParams")]
+pub struct SearchParams {
+    /// The words.
+    pub query: String,
+    /// Only in threads that work in exactly this folder, an absolute path.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+    /// Only threads of this program: `codex`, `claude`, `longhaul`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// Not before this time, Unix milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<i64>,
+    /// Before this time, Unix milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<i64>,
+    /// Only items of these kinds, see `ItemSummary::kind`; absent or empty: all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kinds: Option<Vec<String>>,
+    /// Only in this thread.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread_id: Option<String>,
+    /// Hits, 1 ≤ `k` ≤ `limit::SEARCH_HITS_MAX`; absent: `limit::SEARCH_HITS_DEFAULT`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub k: Option<u32>,
+    /// Tokens of all texts together, an estimate; hits beyond are left out. Absent: no bound but `k`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<u64>,
+}
+
+/// What was found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "ThreadSearchResult")]
+pub struct SearchResult {
+    /// Best first.
+    pub hits: Vec<SearchHit>,
+    /// Whether more items match than were ranked: those left out are older.
+    pub truncated: bool,
+    /// How far the index is; what is written after that is not found yet.
+    pub indexed: IndexStatus,
+}
+
+/// An item that was found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SearchHit {
+    /// The program that wrote it.
+    pub source: String,
+    /// Its thread.
+    pub thread_id: String,
+    /// Its line in the thread's lineage.
+    pub seq: u64,
+    /// Gives the whole item back, see `history/expand`.
+    pub handle: String,
+    /// Its transcript.
+    pub path: String,
+    /// Its line in the file, from 1; absent in a file that continues another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line_start: Option<u64>,
+    /// The same line: an item is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line_end: Option<u64>,
+    /// First byte of its line in the uncompressed file, and first byte after it.
+    pub byte_range: [u64; 2],
+    /// When it was written, Unix milliseconds; for an undated one the time before it.
+    pub at: i64,
+    /// What it is, see `ItemSummary::kind`.
+    pub kind: String,
+    /// The thread's first request in short.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// The folder its thread works in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+    /// Larger is better; comparable within one answer only.
+    pub score: f64,
+    /// The words around the match, on one line, secrets replaced.
+    pub text: String,
+    /// Where matches stand in `text`: first byte and first byte after.
+    pub matches: Vec<[u64; 2]>,
+    /// Further items with the same words, which are left out.
+    pub copies: u64,
+}
+
+/// How far the full-text index is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct IndexStatus {
+    /// What it is doing.
+    pub state: IndexState,
+    /// Items that can be found.
+    pub items: u64,
+    /// Transcripts with something that is not indexed yet.
+    pub files_behind: u64,
+    /// Bytes of the index on disk.
+    pub bytes: u64,
+}
+
+/// What the indexer is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum IndexState {
+    /// All that is ingested is indexed.
+    Idle,
+    /// Items are being indexed, or wait until ingestion is done.
+    Indexing,
+    /// The index cannot be written at the moment; it is tried again.
+    Stalled,
+    /// What a newer daemon may add.
+    #[serde(other)]
+    Other,
+}

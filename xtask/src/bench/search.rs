@@ -1,0 +1,208 @@
+//! `thread/search` over many items: how long it takes for rare and for common words, what the index costs, and
+//! whether ingestion has to wait for it.
+
+use std::fs::{self, File};
+use std::io::{BufWriter, Write as _};
+use std::path::Path;
+
+use anyhow::{Context as _, ensure};
+use serde_json::{Value, json};
+
+use super::report::{Report, Times};
+use super::synth::{self, Length};
+use crate::daemon::{Daemon, pause};
+use crate::stopwatch::Stopwatch;
+use crate::wire::Wire;
+
+/// Items of a written thread.
+const ITEMS_PER_THREAD: u64 = 5_000;
+/// Words of an item.
+const WORDS: u64 = 24;
+/// Different words; the n-th is n times rarer than the first.
+const VOCABULARY: f64 = 200_000.0;
+/// Bytes of the session that is ingested while the index is being filled, and again after.
+const BESIDE_BYTES: u64 = 32 << 20;
+const WARM_UP: usize = 5;
+const POLL: std::time::Duration = std::time::Duration::from_millis(100);
+
+pub(super) fn measure(
+    longhauld: &Path,
+    items: u64,
+    rounds: usize,
+    report: &mut Report,
+) -> anyhow::Result<()> {
+    let home = tempfile::tempdir()?;
+    let text_bytes = write(home.path(), items)?;
+    let daemon = Daemon::start(longhauld, home.path())?;
+    let watch = Stopwatch::start();
+    daemon.wait_idle(text_bytes)?;
+    report.add(format!("ingestion of {items} items"), format!("{:.1} s", watch.seconds()), "");
+
+    let (watch, before) = (Stopwatch::start(), daemon.cpu_seconds()?);
+    let beside = ingest_one(&daemon, home.path(), 1)?;
+    let mut wire = daemon.connect()?;
+    wait_indexed(&mut wire)?;
+    let (wall, core) = (watch.seconds(), daemon.cpu_seconds()? - before);
+    let alone = ingest_one(&daemon, home.path(), 2)?;
+    wait_indexed(&mut wire)?;
+    let status = wire.call("daemon/status", &json!({}))?;
+    let index_bytes = status["search"]["bytes"].as_u64().unwrap_or(0);
+    let mib = |bytes: u64| to_mib(bytes);
+    report.add(
+        "indexing",
+        format!(
+            "{:.1} MiB/s of transcript a core ({:.1} by the clock)",
+            mib(text_bytes) / core,
+            mib(text_bytes) / wall
+        ),
+        "",
+    );
+    report.add(
+        "index against the transcripts",
+        format!("{:.2} x", mib(index_bytes) / mib(text_bytes)),
+        "",
+    );
+    report.add(
+        "ingestion beside indexing against alone",
+        format!("{:.2} x", beside / alone),
+        "<= 1.1 x",
+    );
+    let (_, peak) = daemon.memory_mib()?;
+    report.add("peak memory with the index", format!("{peak:.1} MiB"), "");
+    for (name, queries) in queries() {
+        let times = time(&mut wire, &queries, rounds)?;
+        report.add(format!("thread/search, {name}"), times.show(), "p99 <= 50 ms");
+    }
+    daemon.stop()
+}
+
+/// Each kind of query, in variants that are asked in turn.
+fn queries() -> Vec<(&'static str, Vec<Value>)> {
+    let variants = |make: &dyn Fn(u64) -> String| -> Vec<Value> {
+        (0..50).map(|number| json!({ "query": make(number) })).collect()
+    };
+    let in_folder = |mut params: Value| {
+        params["cwd"] = json!("/home/dev/project3");
+        params
+    };
+    vec![
+        ("rare word", variants(&|number| format!("w{}", 90_000 + 37 * number))),
+        ("word of every item", variants(&|_| "every".to_owned())),
+        ("common words", variants(&|number| format!("w{}", 1 + number))),
+        ("two common words", variants(&|number| format!("every w{}", 1 + number))),
+        ("a common and a rare word", variants(&|number| format!("every w{}", 5_000 + number))),
+        (
+            "phrase of common words",
+            variants(&|number| format!("\"w{} w{}\"", 1 + number, 2 + number)),
+        ),
+        ("beginning of two letters", variants(&|_| "ev*".to_owned())),
+        ("beginning of four letters", variants(&|number| format!("w{}*", 100 + number))),
+        (
+            "common word in a folder",
+            variants(&|number| format!("w{}", 1 + number)).into_iter().map(in_folder).collect(),
+        ),
+    ]
+}
+
+fn time(wire: &mut Wire, queries: &[Value], rounds: usize) -> anyhow::Result<Times> {
+    let (mut times, mut answer) = (Vec::new(), Vec::new());
+    for round in 0..WARM_UP + rounds {
+        let query = &queries[round % queries.len()];
+        let request = wire.request("thread/search", query);
+        let watch = Stopwatch::start();
+        wire.round_trip(&request, &mut answer)?;
+        if round >= WARM_UP {
+            times.push(watch.elapsed());
+        }
+        let read: Value = serde_json::from_slice(&answer)?;
+        ensure!(read["error"].is_null(), "{query}: {}", read["error"]);
+    }
+    Ok(Times::of(times))
+}
+
+fn wait_indexed(wire: &mut Wire) -> anyhow::Result<()> {
+    loop {
+        let status = wire.call("daemon/status", &json!({}))?;
+        let state = status["search"]["state"].as_str().context("no search in daemon/status")?;
+        match state {
+            "idle" => return Ok(()),
+            "stalled" => anyhow::bail!("the index is stalled"),
+            _ => pause(POLL),
+        }
+    }
+}
+
+/// Seconds it takes to ingest a new session, as a client waits for it.
+fn ingest_one(daemon: &Daemon, home: &Path, number: u32) -> anyhow::Result<f64> {
+    let path = synth::write(home, 900 + number, Length::Bytes(BESIDE_BYTES))?;
+    let mut wire = daemon.connect()?;
+    let watch = Stopwatch::start();
+    wire.call("thread/sync", &json!({ "path": path, "timeout_ms": 60_000 }))?;
+    Ok(watch.seconds())
+}
+
+/// Writes threads of messages with words as rare as in a language; the bytes of all.
+fn write(home: &Path, items: u64) -> anyhow::Result<u64> {
+    let folder = home.join("sessions/2026/02/01");
+    fs::create_dir_all(&folder)?;
+    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let mut bytes = 0;
+    for thread in 0..items.div_ceil(ITEMS_PER_THREAD) {
+        let id = format!("019c1000-0000-7000-8000-{thread:012x}");
+        let path = folder.join(format!("rollout-2026-02-01T00-00-00-{id}.jsonl"));
+        let mut out = BufWriter::with_capacity(1 << 20, File::create(path)?);
+        let mut line = |seconds: u64, kind: &str, payload: &Value| -> anyhow::Result<()> {
+            let (hour, minute, second) = (seconds / 3_600 % 24, seconds / 60 % 60, seconds % 60);
+            let day = thread % 28 + 1;
+            let line = format!(
+                r#"{{"timestamp":"2026-02-{day:02}T{hour:02}:{minute:02}:{second:02}.000Z","type":"{kind}","payload":{payload}}}"#
+            );
+            bytes += line.len() as u64 + 1;
+            Ok(writeln!(out, "{line}")?)
+        };
+        let cwd = format!("/home/dev/project{}", thread % 10);
+        line(
+            0,
+            "session_meta",
+            &json!({ "id": id, "timestamp": "2026-02-01T00:00:00Z", "cwd": cwd, "source": "cli" }),
+        )?;
+        for item in 0..ITEMS_PER_THREAD.min(items - thread * ITEMS_PER_THREAD) {
+            let words: Vec<String> = (0..WORDS).map(|_| format!("w{}", random.rank())).collect();
+            let text = format!("every {}", words.join(" "));
+            let role = if item % 2 == 0 { "user" } else { "assistant" };
+            let content = json!([{ "type": "input_text", "text": text }]);
+            line(
+                item,
+                "response_item",
+                &json!({ "type": "message", "role": role, "content": content }),
+            )?;
+        }
+        out.flush()?;
+    }
+    Ok(bytes)
+}
+
+/// Numbers that are the same each time.
+struct Random(u64);
+
+impl Random {
+    /// The number of a word: n as often as 1/n.
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a rank far below 2^52"
+    )]
+    fn rank(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        let part = (self.0 >> 11) as f64 / (1_u64 << 53) as f64;
+        VOCABULARY.powf(part) as u64
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "sizes far below 2^52 bytes")]
+fn to_mib(bytes: u64) -> f64 {
+    bytes as f64 / (1024.0 * 1024.0)
+}

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::value::RawValue;
 
 use crate::Method;
 
@@ -34,13 +34,13 @@ impl Method for Estimate {
 }
 
 /// What to estimate. Exactly one of `items` and `text` is given.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ContextEstimateParams")]
 pub struct EstimateParams {
-    /// History items.
+    /// History items. What stands between their tokens to please the eye costs nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub items: Option<Vec<Value>>,
+    pub items: Option<Vec<Box<RawValue>>>,
     /// A text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,

@@ -9,6 +9,7 @@ mod context;
 mod corpus;
 mod idle;
 mod ingest;
+mod normalize;
 mod report;
 mod round_trip;
 mod search;
@@ -34,7 +35,8 @@ pub(crate) struct Options {
     /// Ingest a transcript of 2 GiB, too, and report the memory it takes
     #[arg(long)]
     big: bool,
-    /// Measure the context manager alone, in this process: needs cargo run --release -p xtask
+    /// Measure the context manager alone, in this process and, with --daemon, over its socket: needs
+    /// cargo run --release -p xtask
     #[arg(long)]
     context: bool,
     /// Measure search alone, over so many written items; 1000000 take some minutes
@@ -50,6 +52,10 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
         let corpus = corpus::find(options.corpus.as_deref())?;
         let mut report = Report::default();
         context::measure(&corpus, options.rounds, &mut report)?;
+        if let Some(longhauld) = &options.daemon {
+            let history = context::history()?;
+            normalize::measure_calls(longhauld, &history, options.rounds, &mut report)?;
+        }
         report.print();
         return Ok(());
     }
@@ -72,6 +78,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
     round_trip::measure(&longhauld, &corpus, options.rounds, &mut report)?;
     compaction::measure(&longhauld, &corpus, options.rounds, &mut report)?;
     context::measure(&corpus, options.rounds, &mut report)?;
+    normalize::measure_calls(&longhauld, &context::history()?, options.rounds, &mut report)?;
     append::measure(&longhauld, options.rounds, &mut report)?;
     ingest::measure_corpus(&longhauld, &corpus, &mut report)?;
     ingest::measure_written(&longhauld, options.ingest_mib, &mut report)?;

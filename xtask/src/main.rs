@@ -1,6 +1,7 @@
 //! Builds, runs, tests and measures longhaul: `cargo xtask up`, `cargo xtask test`, `cargo xtask bench`.
 #![expect(clippy::print_stdout, reason = "a build tool talks to the person who started it")]
 
+mod agents;
 mod bench;
 mod daemon;
 mod eval;
@@ -31,6 +32,8 @@ enum Task {
     Test(suite::Options),
     /// Measures the release daemon over its socket; prints ratios, judges nothing
     Bench(bench::Options),
+    /// Compares our histories with what the real Codex sends, several versions of it if asked
+    Agents(agents::Options),
     /// Scores what views keep of what the agent needed next, on a folder of rollouts
     Eval(eval::Options),
 }
@@ -40,6 +43,7 @@ fn main() -> ExitCode {
         Task::Up(options) => up::run(&options),
         Task::Test(options) => suite::run(&options),
         Task::Bench(options) => bench::run(&options),
+        Task::Agents(options) => agents::run(&options),
         Task::Eval(options) => eval::run(&options),
     };
     match done {

@@ -36,6 +36,7 @@ const STEPS: &[Step] = &[
     Step { name: "tests", what: "unit, integration, schema, example and tidy tests", run: tests },
     Step { name: "doctests", what: "examples in the documentation run", run: doctests },
     Step { name: "units", what: "systemd accepts the unit files", run: units },
+    Step { name: "agents", what: "histories are what the real Codex sends", run: agents },
 ];
 
 /// What a crate must never have among its dependencies, at any depth: the floors of ARCHITECTURE.md.
@@ -142,6 +143,13 @@ fn edges() -> anyhow::Result<Outcome> {
     }
     ensure!(found.is_empty(), "forbidden edges: {}", found.join(", "));
     Ok(Outcome::Passed)
+}
+
+fn agents() -> anyhow::Result<Outcome> {
+    Ok(match crate::agents::check()? {
+        crate::agents::Outcome::Agreed => Outcome::Passed,
+        crate::agents::Outcome::Skipped(why) => Outcome::Skipped(why),
+    })
 }
 
 /// Every package a package is built from, itself included, tests left out.

@@ -23,6 +23,9 @@
 //! - A write that fails (full disk) is taken back by cutting the file to its old length. Should that
 //!   fail too, the cache is forgotten and the next append repairs the file as after a crash.
 //!
+//! An id that comes again with other content refuses the batch: content is what stands in the file, the
+//! time of writing left out and secrets replaced.
+//!
 //! So an item that was answered is there exactly once, and one that was not is there once or not at
 //! all, and sending it again is right in either case.
 //!
@@ -71,6 +74,14 @@ pub enum RecorderError {
         max: u64,
         /// What it would be.
         given: u64,
+    },
+    /// An addition has the client's id of one that says something else.
+    #[error("items[{index}] has the id of another item of the thread")]
+    Conflict {
+        /// Which one of the batch.
+        index: usize,
+        /// The id.
+        client_item_id: String,
     },
     /// The file failed.
     #[error("{}: {source}", path.display())]

@@ -145,3 +145,37 @@ async fn pages_join_to_the_whole_and_a_fork_goes_on_from_its_base() {
     }
     assert_eq!(pages, whole);
 }
+
+#[tokio::test]
+async fn aborted_and_incomplete_turns_stay_and_count_as_turns() {
+    for (turns, expected) in [(0, 8), (1, 7), (2, 3)] {
+        let mut rollout = two_turns();
+        rollout.line("event_msg", &json!({"type": "turn_aborted", "reason": "interrupted"}));
+        rollout.message("user", "three");
+        roll_back(&mut rollout, turns);
+        let daemon = start(&[&rollout]).await;
+        let left = texts(&daemon, json!({"thread_id": THREAD})).await;
+        assert_eq!(left.len(), expected, "{turns}: {left:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_bare_turn_context_is_no_turn() {
+    let mut rollout = two_turns();
+    rollout.line("turn_context", &json!({"cwd": "/elsewhere", "model": "m"}));
+    roll_back(&mut rollout, 1);
+    let daemon = start(&[&rollout]).await;
+    assert_eq!(texts(&daemon, json!({"thread_id": THREAD})).await[1..], ["one", "did one"]);
+}
+
+#[tokio::test]
+async fn a_compaction_in_an_incomplete_turn_is_the_base() {
+    let mut rollout = two_turns();
+    rollout.message("user", "three");
+    let items = [message("user", "three"), message("user", "SUMMARY")];
+    rollout.line("compacted", &json!({"message": "SUMMARY", "replacement_history": items}));
+    let daemon = start(&[&rollout]).await;
+    let history = get(&daemon, json!({"thread_id": THREAD})).await;
+    assert_eq!(history["base"], json!({"kind": "replacement", "seq": 9}));
+    assert_eq!(texts(&daemon, json!({"thread_id": THREAD})).await, ["three", "SUMMARY"]);
+}

@@ -318,6 +318,29 @@ async fn a_full_disk_is_a_typed_error_and_the_next_append_succeeds() {
 }
 
 #[tokio::test]
+async fn an_id_that_comes_again_with_other_content_refuses_the_batch() {
+    let daemon = Daemon::start().await;
+    let mut client = daemon.connect().await;
+    let thread = open(&mut client, "k").await;
+    let first = json!([addition("a", message("user", "one"))]);
+    append(&mut client, &thread, first.clone()).await;
+    let before = fs::read(path(&thread)).unwrap();
+    let other =
+        json!([addition("b", message("user", "two")), addition("a", message("user", "not one"))]);
+    for _ in 0..2 {
+        let refused = append(&mut client, &thread, other.clone()).await;
+        assert_eq!(kind(&refused), "invalid_params", "{refused}");
+        let detail = &refused["error"]["data"]["detail"];
+        assert_eq!((&detail["index"], &detail["client_item_id"]), (&json!(1), &json!("a")));
+        assert_eq!(fs::read(path(&thread)).unwrap(), before, "nothing was written");
+        // The second time the thread is read from its file.
+        client.call("thread/close", json!({ "thread_id": thread["thread_id"] })).await;
+    }
+    let again = append(&mut client, &thread, first).await;
+    assert_eq!(again["result"]["duplicates"], 1, "{again}");
+}
+
+#[tokio::test]
 async fn no_prompt_is_written_when_the_configuration_says_so() {
     let daemon = Daemon::with_config("[message_history]\npersistence = \"none\"\n").await;
     let mut client = daemon.connect().await;

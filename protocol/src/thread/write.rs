@@ -81,7 +81,8 @@ pub struct OpenResult {
 ///
 /// # Errors
 /// `stale_base` when others have appended since `expected_seq`: the detail holds `present`.
-/// `invalid_params` for an item that no reader would understand, `limit_exceeded` for one over the
+/// `invalid_params` for an item that no reader would understand, or whose `client_item_id` the thread holds
+/// with other content; `limit_exceeded` for one over the
 /// bound: the detail holds its `index`, `client_item_id` and the `reason`; nothing was written.
 /// `thread_not_found`; `disk_full`: nothing was written, and the same request works when there is space.
 #[derive(Debug, Clone, Copy)]

@@ -1,4 +1,4 @@
-//! The context manager: estimating a history of a million tokens, and the tokenizer against its bare crate.
+//! The context manager: a history of a million tokens, and the tokenizer against its bare crate.
 //!
 //! Measured in this process, with no daemon between. `cargo xtask` itself is a debug build, in which the core
 //! is too slow to be worth a figure: `cargo run --release -p xtask -- bench --context` measures.
@@ -6,18 +6,16 @@
 use std::fs;
 
 use anyhow::Context as _;
-use longhaul_core::context::estimate;
 use longhaul_core::context::tokenizer::Tokenizer;
 use serde_json::Value;
 
 use super::corpus::Corpus;
-use super::report::{Report, Times};
+use super::normalize;
+use super::report::Report;
 use super::synth::{self, Length};
 use crate::stopwatch::Stopwatch;
 
 const TOKENS: u64 = 1_000_000;
-/// Rounds of an estimate, which takes a few milliseconds.
-const ROUNDS_MAX: usize = 100;
 
 /// Bytes of words counted by the tokenizers.
 const WORDS_BYTES: usize = 8 << 20;
@@ -28,19 +26,15 @@ pub(super) fn measure(corpus: &Corpus, rounds: usize, report: &mut Report) -> an
         report.add("context manager", format!("not in a debug build: {command}"), "");
         return Ok(());
     }
+    normalize::measure(&history()?, rounds, report)?;
+    measure_tokenizer(corpus, report)
+}
+
+/// The items of a written history of a million tokens.
+pub(super) fn history() -> anyhow::Result<Vec<String>> {
     let home = tempfile::tempdir()?;
     let path = synth::write(home.path(), 7, Length::Tokens(TOKENS))?;
-    let items = items(&fs::read_to_string(path)?);
-    let mut times = Vec::new();
-    let mut tokens = 0;
-    for _ in 0..rounds.min(ROUNDS_MAX) {
-        let watch = Stopwatch::start();
-        tokens = estimate::of_items(items.iter().map(String::as_str)).total();
-        times.push(watch.elapsed());
-    }
-    let label = format!("estimate of a history of {tokens} tokens, {} items", items.len());
-    report.add(label, Times::of(times).show(), "<= 50 ms with normalising");
-    measure_tokenizer(corpus, report)
+    Ok(items(&fs::read_to_string(path)?))
 }
 
 fn measure_tokenizer(corpus: &Corpus, report: &mut Report) -> anyhow::Result<()> {

@@ -33,6 +33,41 @@ pub fn of_text(text: &str, tokenizer: Option<Tokenizer>) -> u64 {
     tokenizer.map_or_else(|| tokens::of_text(text), |tokenizer| tokenizer.count(text))
 }
 
+/// An item as it is sent, without what stands between its tokens to please the eye: sizes are of this
+/// form. Keys keep their order and numbers their digits.
+pub fn compact(item: &str) -> Cow<'_, str> {
+    let bytes = item.as_bytes();
+    let (mut kept, mut from, mut at) = (String::new(), 0, 0);
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b'"' => at = end_of_string(bytes, at),
+            b' ' | b'\t' | b'\r' | b'\n' => {
+                kept.push_str(&item[from..at]);
+                at += 1;
+                from = at;
+            }
+            _ => at += 1,
+        }
+    }
+    match from {
+        0 => Cow::Borrowed(item),
+        _ => Cow::Owned(kept + &item[from..]),
+    }
+}
+
+/// The place behind the string that begins at `start`.
+fn end_of_string(bytes: &[u8], start: usize) -> usize {
+    let mut at = start + 1;
+    while let Some(found) = memchr::memchr2(b'"', b'\\', bytes.get(at..).unwrap_or_default()) {
+        at += found;
+        if bytes[at] == b'"' {
+            return at + 1;
+        }
+        at += 2;
+    }
+    bytes.len()
+}
+
 fn sum(breakdowns: impl Iterator<Item = Breakdown>) -> Breakdown {
     breakdowns.fold(Breakdown::default(), |mut sum, breakdown| {
         sum.add(&breakdown);
@@ -76,6 +111,20 @@ mod tests {
         check(item, (item.len() as u64).div_ceil(4));
         check("{}", 1);
         check("no json", 2);
+    }
+
+    #[test]
+    fn what_pleases_the_eye_alone_is_left_out() {
+        for (given, compacted) in [
+            (r#"{"a":1}"#, r#"{"a":1}"#),
+            ("{ \"b\" : [1,\n  2 ],\t\"a\": 1.50 }\n", r#"{"b":[1,2],"a":1.50}"#),
+            (r#"{ "t": "a \" b\\" , "u":" " }"#, r#"{"t":"a \" b\\","u":" "}"#),
+            (r#"{"n": 12345678901234567890123}"#, r#"{"n":12345678901234567890123}"#),
+            ("\"open", "\"open"),
+        ] {
+            assert_eq!(compact(given), compacted);
+        }
+        assert!(matches!(compact("[1,2]"), Cow::Borrowed(_)));
     }
 
     #[test]

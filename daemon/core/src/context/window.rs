@@ -14,30 +14,20 @@ pub const BASELINE_TOKENS: u64 = 12_000;
 /// The window of a model nobody knows (§4.1).
 pub const FALLBACK_TOKENS: u64 = 272_000;
 
-/// Windows by the beginning of a model's name; the longest beginning counts.
+/// Windows by the beginning of a model's name; the longest beginning counts. Models that nobody has
+/// vouched for are not here: what the transcript, the configuration or the request says counts for them,
+/// else [`FALLBACK_TOKENS`], and the answer names which.
 ///
 /// # Source
-/// `facts/codex-compaction.md` §4.1, requirement document 004 (gpt-4.1), and the providers' own pages
-/// (2026-11) for the others.
-const MODELS: [(&str, u64); 18] = [
+/// `facts/codex-compaction.md` §4.1 (the table of Codex of May 2026: gpt-5.2 to gpt-5.5,
+/// codex-auto-review), what published transcripts state (gpt-5 and its kin; gpt-5.3-codex-spark, as its
+/// effective 121 600), and requirement document 004 (gpt-4.1). Where an account may have a larger
+/// maximum, as with gpt-5.4, this is the window without asking for it.
+const MODELS: [(&str, u64); 4] = [
     ("gpt-5", 272_000),
-    ("codex-auto-review", 272_000),
     ("gpt-5.3-codex-spark", 128_000),
-    ("codex-mini", 200_000),
+    ("codex-auto-review", 272_000),
     ("gpt-4.1", 1_047_576),
-    ("gpt-4o", 128_000),
-    ("gpt-4-turbo", 128_000),
-    ("gpt-4", 8_192),
-    ("gpt-3.5", 16_385),
-    ("gpt-oss", 131_072),
-    ("o1", 200_000),
-    ("o3", 200_000),
-    ("o4-mini", 200_000),
-    ("claude", 200_000),
-    ("gemini", 1_048_576),
-    ("deepseek", 128_000),
-    ("qwen3-coder", 262_144),
-    ("kimi-k2", 262_144),
 ];
 
 /// Where a value came from, weakest first.
@@ -197,14 +187,20 @@ mod tests {
         for (model, tokens, effective, trigger) in [
             ("gpt-5.5", 272_000, 258_400, 244_800),
             ("gpt-4.1", 1_047_576, 995_197, 942_818),
-            ("openai/gpt-5-codex", 272_000, 258_400, 244_800),
+            ("openai/gpt-5.3-codex", 272_000, 258_400, 244_800),
         ] {
             let window = of(Known { model: Some(model), ..Known::default() });
             let found = (window.tokens, window.effective, window.trigger, window.origin);
             assert_eq!(found, (tokens, effective, Some(trigger), Origin::ModelTable), "{model}");
         }
-        let unknown = of(Known { model: Some("mystery"), ..Known::default() });
-        assert_eq!((unknown.tokens, unknown.origin), (272_000, Origin::Fallback));
+    }
+
+    #[test]
+    fn a_model_that_nobody_vouches_for_has_the_fallback_and_says_so() {
+        for model in ["mystery", "gpt-4o", "gpt-oss-120b", "claude-sonnet-4-5", "gemini-2.5-pro"] {
+            let unknown = of(Known { model: Some(model), ..Known::default() });
+            assert_eq!((unknown.tokens, unknown.origin), (272_000, Origin::Fallback), "{model}");
+        }
     }
 
     #[test]

@@ -127,6 +127,14 @@ pub fn client_item_id(line: &str) -> Option<String> {
     values.next()?.ok()
 }
 
+/// What a line that [`line`] made says: kind and payload, without when it was written and its client's
+/// id. The same addition says the same, whenever it is sent.
+#[must_use]
+pub fn content(line: &str) -> Option<&str> {
+    let (_, rest) = line.split_once(r#","type":"#)?;
+    Some(&rest[..rest.rfind(CLIENT_ITEM_ID)?])
+}
+
 /// Folder of a transcript that begins at `at_ms`, below the folder of all: `2026/11/21`, UTC.
 #[must_use]
 pub fn folder(at_ms: i64) -> String {
@@ -250,6 +258,8 @@ mod tests {
         for id in ["a", "\u{e9}\u{1f600}", r#"q"\"#] {
             let line = line(AT, "response_item", &hostile, Some(id));
             assert_eq!(client_item_id(line.trim_end()).as_deref(), Some(id));
+            let expected = format!(r#""response_item","payload":{hostile}"#);
+            assert_eq!(content(line.trim_end()), Some(expected.as_str()));
         }
         assert_eq!(client_item_id(&line(AT, "session_meta", &json!({}), None)), None);
     }

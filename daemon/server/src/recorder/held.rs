@@ -14,10 +14,10 @@ use super::log::Log;
 /// Chosen: more threads than a person keeps open at once.
 const LOGS_MAX: usize = 64;
 
-/// Client ids held of all logs that nobody uses: 16 bytes each, and as much again for the table.
+/// Client ids held of all logs that nobody uses: 24 bytes each, and as much again for the table.
 ///
 /// # Source
-/// Chosen: 16 MiB at most; a long thread has a few thousand.
+/// Chosen: 24 MiB at most; a long thread has a few thousand.
 const IDS_MAX: usize = 500_000;
 
 #[derive(Debug, Default)]

@@ -20,7 +20,7 @@ const THREAD_BYTES_MAX: u64 = 1 << 30;
 /// Lines of one transcript.
 ///
 /// # Source
-/// Chosen: each costs memory while the thread is written to, 16 MiB in all.
+/// Chosen: each costs memory while the thread is written to, 24 MiB in all.
 const THREAD_LINES_MAX: u64 = 500_000;
 
 /// Bytes of a line that are held while a file is read. Ours are shorter, by the bounds of an item.
@@ -55,8 +55,20 @@ pub struct Appended {
 /// Why a batch was not written.
 #[derive(Debug)]
 pub(super) enum AppendError {
-    Stale { expected: u64, present: u64 },
-    Full { limit: &'static str, max: u64, given: u64 },
+    Stale {
+        expected: u64,
+        present: u64,
+    },
+    Full {
+        limit: &'static str,
+        max: u64,
+        given: u64,
+    },
+    /// The line of this place in the batch has the id of one that says something else.
+    Conflict {
+        index: usize,
+        client_item_id: String,
+    },
     Io(io::Error),
 }
 
@@ -75,9 +87,17 @@ struct Known {
     ino: u64,
     bytes: u64,
     lines: u64,
-    /// Seq of a line by the digest of its client's id. Two ids of one thread share a digest with a
-    /// chance of one in a hundred million at its longest.
-    ids: HashMap<u64, u64>,
+    /// Lines by the digest of their client's id. Two ids of one thread share a digest with a chance of
+    /// one in a hundred million at its longest.
+    ids: HashMap<u64, Held>,
+}
+
+/// What is known of a line.
+#[derive(Debug, Clone, Copy)]
+struct Held {
+    seq: u64,
+    /// Digest of what it says.
+    content: u64,
 }
 
 impl Log {
@@ -142,6 +162,7 @@ impl Known {
     ) -> Result<Appended, AppendError> {
         let (there, new): (Vec<&Line>, Vec<&Line>) =
             lines.iter().partition(|line| self.ids.contains_key(&digest(line)));
+        self.check_content(lines)?;
         if let Some(expected) = expected_seq {
             self.check_base(expected, &there, new.is_empty())?;
         }
@@ -157,7 +178,8 @@ impl Known {
         }
         self.bytes += text.len() as u64;
         for line in &new {
-            self.ids.insert(digest(line), self.lines);
+            let held = Held { seq: self.lines, content: content(&line.text) };
+            self.ids.insert(digest(line), held);
             self.lines += 1;
         }
         Ok(Appended {
@@ -169,11 +191,25 @@ impl Known {
         })
     }
 
+    /// An id that comes again must say what it said: the client would take another item for kept.
+    fn check_content(&self, lines: &[Line]) -> Result<(), AppendError> {
+        let is_other = |line: &Line| {
+            self.ids.get(&digest(line)).is_some_and(|held| held.content != content(&line.text))
+        };
+        match lines.iter().enumerate().find(|(_, line)| is_other(line)) {
+            Some((index, line)) => {
+                let client_item_id = line.client_item_id.clone();
+                Err(AppendError::Conflict { index, client_item_id })
+            }
+            None => Ok(()),
+        }
+    }
+
     /// Lines of others since `expected` make it stale; those of this very batch do not: they are an
     /// earlier try of it.
     fn check_base(&self, expected: u64, there: &[&Line], is_done: bool) -> Result<(), AppendError> {
-        let seqs = there.iter().filter_map(|line| self.ids.get(&digest(line)));
-        let own = seqs.filter(|seq| **seq > expected).count() as u64;
+        let held = there.iter().filter_map(|line| self.ids.get(&digest(line)));
+        let own = held.filter(|held| held.seq > expected).count() as u64;
         let present = self.seq();
         match is_done || expected.checked_add(own) == Some(present) {
             true => Ok(()),
@@ -223,8 +259,11 @@ impl Known {
     }
 
     fn note(&mut self, line: &[u8]) {
-        if let Some(id) = std::str::from_utf8(line).ok().and_then(compose::client_item_id) {
-            self.ids.insert(xxh3_64(id.as_bytes()), self.lines);
+        if let Ok(text) = std::str::from_utf8(line)
+            && let Some(id) = compose::client_item_id(text)
+        {
+            let held = Held { seq: self.lines, content: content(text) };
+            self.ids.insert(xxh3_64(id.as_bytes()), held);
         }
         self.lines += 1;
     }
@@ -233,6 +272,10 @@ impl Known {
 /// Whether only the newline is missing: no proper beginning of an object is an object.
 fn is_whole(rest: &[u8]) -> bool {
     rest.first() == Some(&b'{') && serde_json::from_slice::<serde::de::IgnoredAny>(rest).is_ok()
+}
+
+fn content(line: &str) -> u64 {
+    xxh3_64(compose::content(line).unwrap_or_default().as_bytes())
 }
 
 fn digest(line: &Line) -> u64 {
@@ -251,6 +294,9 @@ impl AppendError {
         match self {
             Self::Stale { expected, present } => RecorderError::Stale { expected, present },
             Self::Full { limit, max, given } => RecorderError::Full { limit, max, given },
+            Self::Conflict { index, client_item_id } => {
+                RecorderError::Conflict { index, client_item_id }
+            }
             Self::Io(error) if error.kind() == io::ErrorKind::NotFound => {
                 RecorderError::NotFound(thread_id.to_owned())
             }

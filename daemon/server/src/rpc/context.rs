@@ -80,12 +80,12 @@ fn estimate(
         }),
         (Some(items), None) => {
             let (mut sum, mut bytes) = (Breakdown::default(), 0);
-            // One text at a time: the items are in memory once already.
-            for text in items.iter().map(Value::to_string) {
+            for item in &items {
+                let text = estimate::compact(item.get());
                 bytes += text.len() as u64;
                 sum.add(&match tokenizer {
-                    Some(tokenizer) => estimate::count_items([text.as_str()], tokenizer),
-                    None => estimate::of_items([text.as_str()]),
+                    Some(tokenizer) => estimate::count_items([text.as_ref()], tokenizer),
+                    None => estimate::of_items([text.as_ref()]),
                 });
             }
             let (tokens, by_kind) = (sum.total(), Some(by_kind(&sum)));

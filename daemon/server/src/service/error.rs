@@ -9,6 +9,9 @@ use crate::jobs::JobError;
 use crate::message_history::MessageHistoryError;
 use crate::recorder::RecorderError;
 
+/// Said of an addition whose id stands in the thread with other content.
+const SAME_ID: &str = "the thread holds another item with this client_item_id";
+
 /// A use-case that failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ServiceError {
@@ -142,6 +145,9 @@ impl From<RecorderError> for ServiceError {
             RecorderError::NotFound(thread_id) => Self::ThreadNotFound(thread_id),
             RecorderError::Stale { expected, present } => Self::StaleBase { expected, present },
             RecorderError::Full { limit, max, given } => Self::Limit { limit, max, given },
+            RecorderError::Conflict { index, client_item_id } => {
+                Self::BadItem { index, client_item_id, reason: SAME_ID.to_owned() }
+            }
             RecorderError::File { path, source } => Self::file(&path, source),
             RecorderError::Task(error) => Self::Task(error),
         }

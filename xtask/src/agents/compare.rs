@@ -1,0 +1,89 @@
+//! A history of ours against the input of a request.
+
+use std::fmt;
+
+use serde_json::Value;
+
+/// What a transcript keeps of an item and a request leaves out, or the other way round.
+const UNSENT: [&str; 4] =
+    ["id", "status", "metadata", "internal_chat_message_metadata_passthrough"];
+
+/// One comparison.
+pub(super) struct Row {
+    pub(super) step: &'static str,
+    pub(super) agrees: bool,
+    told: String,
+}
+
+impl Row {
+    pub(super) fn failed(step: &'static str, told: String) -> Self {
+        Self { step, agrees: false, told }
+    }
+}
+
+impl fmt::Display for Row {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let verdict = if self.agrees { "agrees" } else { "DIFFERS" };
+        write!(f, "{:26} {verdict}: {}", self.step, self.told)
+    }
+}
+
+/// All of `history` must stand in `input` as one run. What stands before it is what the harness puts in
+/// front without writing it down; what stands after it is the new turn. In front stand, of new versions,
+/// the instructions as an item of their own; of old ones (0.80.0), after a compaction that wrote down no
+/// replacement history, the AGENTS.md and environment of today, made anew at the resume.
+pub(super) fn compare(step: &'static str, history: &[Value], input: &[Value]) -> Row {
+    let ours: Vec<Value> = history.iter().map(sent).collect();
+    let theirs: Vec<Value> = input.iter().filter(|item| !is_tools(item)).map(sent).collect();
+    let equal = |lead: usize| {
+        let pairs = ours.iter().zip(theirs.iter().skip(lead));
+        pairs.take_while(|(ours, theirs)| ours == theirs).count()
+    };
+    let is_context = |item: &&Value| !begins_turn(item);
+    let lead_max = theirs.iter().take_while(is_context).count();
+    let lead = (0..=lead_max).max_by_key(|lead| (equal(*lead), lead_max - lead)).unwrap_or(0);
+    let same = equal(lead);
+    let agrees = same == ours.len() && !ours.is_empty();
+    let mut told = format!("{same} of {} items, {} sent", ours.len(), theirs.len());
+    if lead > 0 {
+        let before: Vec<String> = theirs.iter().take(lead).map(opening).collect();
+        told.push_str(&format!("; before them {}", before.join(", ")));
+    }
+    if !agrees {
+        let side = |items: &[Value], at: usize| items.get(at).map_or_else(String::new, shown);
+        let (ours, theirs) = (side(&ours, same), side(&theirs, lead + same));
+        told.push_str(&format!("\n        ours {ours}\n        sent {theirs}"));
+    }
+    Row { step, agrees, told }
+}
+
+/// The tools of some versions stand among the items.
+fn is_tools(item: &&Value) -> bool {
+    item["type"] == "additional_tools"
+}
+
+fn begins_turn(item: &Value) -> bool {
+    item["role"] == "user" && !text(item).starts_with(['<', '#'])
+}
+
+fn sent(item: &Value) -> Value {
+    let mut item = item.clone();
+    if let Some(fields) = item.as_object_mut() {
+        fields.retain(|name, value| !value.is_null() && !UNSENT.contains(&name.as_str()));
+    }
+    item
+}
+
+fn text(item: &Value) -> &str {
+    item.pointer("/content/0/text").and_then(Value::as_str).unwrap_or_default()
+}
+
+fn opening(item: &Value) -> String {
+    let words: String = text(item).chars().take(24).collect();
+    let who = item["role"].as_str().or(item["type"].as_str()).unwrap_or("item");
+    format!("{who} {words:?}")
+}
+
+fn shown(item: &Value) -> String {
+    item.to_string().chars().take(240).collect()
+}

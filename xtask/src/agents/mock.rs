@@ -1,0 +1,219 @@
+//! A model made up: as much of the Responses API as an agent needs to work, on the loopback.
+//!
+//! It has no script. A request for a summary is answered with a summary; the first other one of a run with
+//! a command, in the form of whichever shell tool it offers; all after it with words, so that a run ends
+//! also when a compaction took the command out of sight.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anyhow::Context as _;
+use serde_json::{Value, json};
+
+/// What Codex's own requests for a summary hold, of all versions.
+const COMPACTION_MARKS: [&str; 3] = ["CONTEXT CHECKPOINT COMPACTION", "handoff summary", "memento"];
+
+const BODY_BYTES_MAX: usize = 16 << 20;
+
+/// Tokens reported for a request, and for one after a compaction in the same run: old versions end a run
+/// that is over the limit still.
+const INPUT_TOKENS: u64 = 3_000;
+const COMPACTED_TOKENS: u64 = 500;
+
+type Requests = Arc<Mutex<Vec<Value>>>;
+
+/// The model. It lives as long as the program: there is nobody else on its port.
+pub(super) struct Mock {
+    address: String,
+    requests: Requests,
+}
+
+impl Mock {
+    pub(super) fn start() -> anyhow::Result<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        let address = listener.local_addr()?.to_string();
+        let requests = Requests::default();
+        let seen = Arc::clone(&requests);
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let seen = Arc::clone(&seen);
+                std::thread::spawn(move || drop(serve(stream, &seen)));
+            }
+        });
+        Ok(Self { address, requests })
+    }
+
+    pub(super) fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// The bodies that came since the last call, oldest first.
+    pub(super) fn take(&self) -> Vec<Value> {
+        std::mem::take(&mut *self.requests.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Answers one request and closes.
+fn serve(stream: TcpStream, seen: &Requests) -> anyhow::Result<()> {
+    let mut reader = BufReader::new(stream.try_clone()?);
+    let mut line = String::new();
+    reader.read_line(&mut line)?;
+    let path = line.split(' ').nth(1).context("no request line")?.to_owned();
+    let (mut length, mut is_chunked) = (0, false);
+    loop {
+        let mut header = String::new();
+        reader.read_line(&mut header)?;
+        let header = header.trim().to_ascii_lowercase();
+        if header.is_empty() {
+            break;
+        }
+        if let Some(value) = header.strip_prefix("content-length:") {
+            length = value.trim().parse()?;
+        }
+        is_chunked |= header.starts_with("transfer-encoding:") && header.ends_with("chunked");
+    }
+    let body = if is_chunked { chunks(&mut reader)? } else { exactly(&mut reader, length)? };
+    if line.starts_with("GET") {
+        let models = json!({ "object": "list", "data": [], "models": [] });
+        return respond(stream, "application/json", &models.to_string());
+    }
+    let request: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let is_plain = path.ends_with("/compact");
+    let (items, tokens) = {
+        let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_first = seen.iter().all(|earlier| compaction(earlier).is_some());
+        let items = answer(&request, is_first);
+        seen.push(request);
+        let is_compacted = seen.iter().any(|earlier| compaction(earlier).is_some());
+        (items, if is_compacted { COMPACTED_TOKENS } else { INPUT_TOKENS })
+    };
+    match is_plain {
+        true => respond(stream, "application/json", &json!({ "output": items }).to_string()),
+        false => respond(stream, "text/event-stream", &events(&items, tokens)),
+    }
+}
+
+fn exactly(reader: &mut impl std::io::Read, length: usize) -> anyhow::Result<Vec<u8>> {
+    anyhow::ensure!(length <= BODY_BYTES_MAX, "a body of {length} bytes");
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body)?;
+    Ok(body)
+}
+
+fn chunks(reader: &mut BufReader<TcpStream>) -> anyhow::Result<Vec<u8>> {
+    let mut body = Vec::new();
+    loop {
+        let mut size = String::new();
+        reader.read_line(&mut size)?;
+        let size = usize::from_str_radix(size.trim(), 16)?;
+        anyhow::ensure!(body.len() + size <= BODY_BYTES_MAX, "a body without end");
+        reader.by_ref().take(size as u64).read_to_end(&mut body)?;
+        reader.read_line(&mut String::new())?;
+        if size == 0 {
+            return Ok(body);
+        }
+    }
+}
+
+fn respond(mut stream: TcpStream, kind: &str, body: &str) -> anyhow::Result<()> {
+    let head = format!(
+        "HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(head.as_bytes())?;
+    stream.write_all(body.as_bytes())?;
+    Ok(())
+}
+
+/// What the model says to a request.
+fn answer(request: &Value, is_first: bool) -> Vec<Value> {
+    match compaction(request) {
+        Some(made) => vec![made],
+        None if is_first => vec![says("Looking."), command(request, items(request))],
+        None => vec![says("Done.")],
+    }
+}
+
+/// The compaction that a request asks for, if it asks for one.
+fn compaction(request: &Value) -> Option<Value> {
+    let input = items(request);
+    if input.iter().any(|item| item["type"] == "compaction_trigger") {
+        return Some(json!({ "type": "compaction", "encrypted_content": "x".repeat(600) }));
+    }
+    let last = input.last().map(Value::to_string).unwrap_or_default();
+    let is_asked = COMPACTION_MARKS.iter().any(|mark| last.contains(mark));
+    is_asked.then(|| says("SUMMARY: the tasks so far are done."))
+}
+
+fn items(request: &Value) -> &[Value] {
+    request["input"].as_array().map_or(&[], Vec::as_slice)
+}
+
+fn says(text: &str) -> Value {
+    let content = [json!({ "type": "output_text", "text": text, "annotations": [] })];
+    json!({ "type": "message", "role": "assistant", "id": new_id("msg"), "status": "completed", "content": content })
+}
+
+/// A shell command in the form of the tool that is offered.
+fn command(request: &Value, input: &[Value]) -> Value {
+    let among = input.iter().filter(|item| item["type"] == "additional_tools");
+    let lists = std::iter::once(&request["tools"]).chain(among.map(|item| &item["tools"]));
+    let tools: Vec<&str> = lists
+        .filter_map(Value::as_array)
+        .flatten()
+        .filter_map(|tool| tool["name"].as_str().or(tool["type"].as_str()))
+        .collect();
+    let script = "echo one";
+    let argv = json!(["bash", "-lc", script]);
+    let has = |name: &&str| tools.contains(name);
+    let (id, call_id) = (new_id("fc"), new_id("call"));
+    let name = ["exec_command", "shell_command", "local_shell"].into_iter().find(has);
+    let arguments = match name {
+        Some("local_shell") => {
+            let action =
+                json!({ "type": "exec", "command": argv, "timeout_ms": 10_000, "env": {} });
+            return json!({ "type": "local_shell_call", "id": id, "call_id": call_id, "status": "completed", "action": action });
+        }
+        Some("exec_command") => json!({ "cmd": script }),
+        Some(_) => json!({ "command": script }),
+        None => json!({ "command": argv }),
+    };
+    json!({
+        "type": "function_call", "id": id, "call_id": call_id, "status": "completed",
+        "name": name.unwrap_or("shell"), "arguments": arguments.to_string(),
+    })
+}
+
+/// The stream of one whole answer.
+fn events(items: &[Value], tokens: u64) -> String {
+    let id = new_id("resp");
+    let usage = json!({
+        "input_tokens": tokens, "input_tokens_details": { "cached_tokens": 0 },
+        "output_tokens": 10, "output_tokens_details": { "reasoning_tokens": 0 },
+        "total_tokens": tokens + 10,
+    });
+    let response = |status: &str| json!({ "id": id, "object": "response", "status": status });
+    let mut events =
+        vec![json!({ "type": "response.created", "response": response("in_progress") })];
+    for (index, item) in items.iter().enumerate() {
+        for kind in ["response.output_item.added", "response.output_item.done"] {
+            events.push(json!({ "type": kind, "output_index": index, "item": item }));
+        }
+    }
+    let mut done = response("completed");
+    done["output"] = items.into();
+    done["usage"] = usage;
+    events.push(json!({ "type": "response.completed", "response": done }));
+    let line = |event: &Value| {
+        format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap_or_default())
+    };
+    events.iter().map(line).collect()
+}
+
+/// An id that no other answer of this program has.
+fn new_id(kind: &str) -> String {
+    use std::sync::atomic::{AtomicU64, Ordering};
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    format!("{kind}_{:08}", COUNT.fetch_add(1, Ordering::Relaxed))
+}

@@ -1,0 +1,94 @@
+//! Normalising and estimating a history of a million tokens: what a client asks before each request.
+//!
+//! Measured in this process, with no daemon between (in a release build alone), and as a client of the
+//! daemon sees it. The floor is the parser's: the same JSON read into values, and nothing done with it.
+
+use std::path::Path;
+
+use anyhow::ensure;
+use longhaul_core::context::estimate;
+use longhaul_core::context::normalize::{Options, normalize};
+use serde_json::Value;
+use serde_json::json;
+
+use super::report::{Report, Times};
+use crate::daemon::Daemon;
+use crate::stopwatch::Stopwatch;
+
+/// Rounds of one, which takes some tens of milliseconds.
+const ROUNDS_MAX: usize = 100;
+
+const WARM_UP: usize = 3;
+
+const AIM: &str = "p50 <= 50 ms";
+
+/// In this process: both passes over the items, as their texts stand in memory.
+pub(super) fn measure(items: &[String], rounds: usize, report: &mut Report) -> anyhow::Result<()> {
+    let texts: Vec<&str> = items.iter().map(String::as_str).collect();
+    let history = format!("[{}]", texts.join(","));
+    let (mut parses, mut passes, mut tokens) = (Vec::new(), Vec::new(), 0);
+    // Turn and turn about, so that whatever else the machine does meets both alike.
+    for round in 0..WARM_UP + rounds.min(ROUNDS_MAX) {
+        let watch = Stopwatch::start();
+        let parsed: Value = serde_json::from_str(&history)?;
+        let parse = watch.elapsed();
+        ensure!(parsed.is_array(), "the history is no list");
+        drop(parsed);
+        let watch = Stopwatch::start();
+        let legal = normalize(&texts, &Options::default());
+        tokens = estimate::of_items(legal.items.iter().map(AsRef::as_ref)).total();
+        let pass = watch.elapsed();
+        ensure!(legal.changes.is_empty(), "the written history is not legal");
+        if round >= WARM_UP {
+            parses.push(parse);
+            passes.push(pass);
+        }
+    }
+    let (parses, passes) = (Times::of(parses), Times::of(passes));
+    let ratio = passes.percentile_us(50) / parses.percentile_us(50);
+    report.add(format!("parse of the same {} bytes", history.len()), parses.show(), "");
+    report.add(format!("normalise + estimate, {tokens} tokens"), passes.show(), AIM);
+    report.add("normalise + estimate against the parse", format!("{ratio:.2} x"), "");
+    Ok(())
+}
+
+/// Over the socket: `context/normalize`, then `context/estimate` of the same items.
+pub(super) fn measure_calls(
+    longhauld: &Path,
+    items: &[String],
+    rounds: usize,
+    report: &mut Report,
+) -> anyhow::Result<()> {
+    let home = tempfile::tempdir()?;
+    let daemon = Daemon::start(longhauld, home.path())?;
+    let mut wire = daemon.connect()?;
+    let items: Vec<Value> =
+        items.iter().map(|item| serde_json::from_str(item)).collect::<Result<_, _>>()?;
+    let params = json!({ "items": items });
+    let requests =
+        ["context/normalize", "context/estimate"].map(|name| wire.request(name, &params));
+    let (mut times, mut answer) = ([Vec::new(), Vec::new(), Vec::new()], Vec::new());
+    for round in 0..WARM_UP + rounds.min(ROUNDS_MAX) {
+        let mut sum = std::time::Duration::ZERO;
+        for (request, times) in requests.iter().zip(&mut times) {
+            let watch = Stopwatch::start();
+            wire.round_trip(request, &mut answer)?;
+            let time = watch.elapsed();
+            let is_answered = memchr::memmem::find(&answer, b"\"result\":").is_some();
+            ensure!(is_answered, "a history was refused");
+            sum += time;
+            if round >= WARM_UP {
+                times.push(time);
+            }
+        }
+        if round >= WARM_UP {
+            times[2].push(sum);
+        }
+    }
+    let [normalizes, estimates, both] = times.map(Times::of);
+    let label = format!("context/normalize of {} bytes", requests[0].len());
+    report.add(label, normalizes.show(), "");
+    report.add("context/estimate of the same", estimates.show(), "");
+    report.add("normalise + estimate over the socket", both.show(), AIM);
+    daemon.stop()
+}

@@ -175,6 +175,27 @@ async fn what_was_rewritten_or_deleted_is_no_longer_found_and_what_is_added_is()
 }
 
 #[tokio::test]
+async fn a_compressed_session_takes_the_place_of_the_plain_one() {
+    let home = tempfile::tempdir().unwrap();
+    let path = alpha().write(home.path());
+    let daemon = Daemon::over(home, "").await;
+    let mut client = daemon.connect().await;
+    indexed(&mut client, 4).await;
+
+    let packed = zstd::encode_all(fs::read(&path).unwrap().as_slice(), 1).unwrap();
+    fs::remove_file(&path).unwrap();
+    fs::write(path.with_extension("jsonl.zst"), packed).unwrap();
+    let packed = path.with_extension("jsonl.zst");
+    client.call("thread/sync", json!({ "path": packed })).await;
+    indexed(&mut client, 4).await;
+    let result = search(&mut client, json!({ "query": "deadlock please" })).await;
+    assert_eq!(result["hits"].as_array().unwrap().len(), 1, "{result}");
+    assert_eq!(result["hits"][0]["path"], json!(packed), "{result}");
+    assert_eq!(result["hits"][0]["copies"], 0);
+    assert_eq!(result["indexed"]["items"], 4);
+}
+
+#[tokio::test]
 async fn items_are_listed_from_a_place_on_and_from_the_end() {
     let home = tempfile::tempdir().unwrap();
     let mut rollout = Rollout::new(&id(1), Path::new("/home/dev/alpha"));

@@ -12,7 +12,8 @@ use crate::Method;
 /// and by their parts. Items with the same words (a fork's copy, a replay) are one hit.
 ///
 /// # Errors
-/// `query_invalid` when there is no word to look for, or too many; `store_busy` before the index is open.
+/// `query_invalid` when there is no word to look for, or too many; `store_busy` before the index is open;
+/// `deadline_exceeded` for the beginning of very many words.
 #[derive(Debug, Clone, Copy)]
 pub struct Search;
 

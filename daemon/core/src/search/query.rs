@@ -204,6 +204,25 @@ mod tests {
         }
     }
 
+    proptest::proptest! {
+        #[test]
+        fn nothing_but_quoted_words_reaches_the_index(text in ".{0,60}") {
+            if let Ok(query) = Query::parse(&text) {
+                let expression = query.expression();
+                for (number, part) in expression.split('"').enumerate() {
+                    let is_safe = match number % 2 {
+                        1 => part.chars().all(|c| c == ' ' || c.is_alphanumeric() || ('\u{300}'..='\u{36f}').contains(&c)),
+                        _ => part.split_whitespace().all(|word| {
+                            let word = word.trim_matches(['(', ')']);
+                            ["", "pieces", "names", ":", "*", "AND", "OR", "NOT"].contains(&word)
+                        }),
+                    };
+                    proptest::prop_assert!(is_safe, "{}", expression);
+                }
+            }
+        }
+    }
+
     #[test]
     fn what_cannot_be_searched_for_says_why() {
         for (text, error) in [

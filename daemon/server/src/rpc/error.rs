@@ -156,6 +156,8 @@ impl From<ServiceError> for Failure {
             ServiceError::Query(_) => failure(ErrorKind::QueryInvalid).with_hint(
                 "give a word, a \"phrase in quotes\" or a beginning*; OR and NOT combine them",
             ),
+            ServiceError::SearchDeadline => failure(ErrorKind::DeadlineExceeded)
+                .with_hint("give more letters of a beginning*, or a folder or time"),
             ServiceError::Busy | ServiceError::IndexNotOpen => failure(ErrorKind::StoreBusy),
             ServiceError::Sync(error) => error.into(),
             ServiceError::Fold(FoldLoadError::Store(error)) | ServiceError::Store(error) => {

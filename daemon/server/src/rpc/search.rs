@@ -30,7 +30,7 @@ async fn search(
     let kinds = params.kinds.unwrap_or_default();
     let filter = SearchFilter {
         source: params.source.as_deref().map(convert::source_of).transpose()?,
-        cwd: params.cwd,
+        cwd: params.cwd.map(folder),
         thread_id: params.thread_id,
         kinds: kinds.iter().map(|kind| kind_of(kind)).collect::<Result<_, _>>()?,
         since_ms: params.since,
@@ -49,6 +49,14 @@ async fn search(
         truncated: found.is_truncated,
         indexed: services.index_status(),
     })
+}
+
+/// A folder as transcripts name it: without a slash at its end.
+fn folder(path: String) -> String {
+    match path.trim_end_matches('/') {
+        "" => path,
+        trimmed => trimmed.to_owned(),
+    }
 }
 
 fn hit(hit: Hit) -> SearchHit {

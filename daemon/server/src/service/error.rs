@@ -97,6 +97,9 @@ pub enum ServiceError {
     /// A search query without a word, or with too many.
     #[error("the query cannot be searched for: {0}")]
     Query(#[source] QueryError),
+    /// A search that takes too long.
+    #[error("the search took too long")]
+    SearchDeadline,
     /// The search index is not open yet.
     #[error("the search index is not open yet")]
     IndexNotOpen,

@@ -11,6 +11,7 @@ mod reading;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 use longhaul_core::item::ItemRow;
 use longhaul_core::search::item;
@@ -38,6 +39,12 @@ const TRIES_PER_HIT: usize = 4;
 /// Bytes of a compressed transcript before an item that are unpacked to show it; behind them the beginning of
 /// the item is shown, which the store has.
 const UNPACKED_BYTES_MAX: u64 = 8 << 20;
+
+/// The longest a search may take: the beginning of many words has to be looked for in all of them.
+///
+/// # Source
+/// Chosen: a hundred times what a search of a million items should take.
+const SEARCH_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// What to look for.
 #[derive(Debug, Clone)]
@@ -126,8 +133,13 @@ impl Services {
     /// Finds items by their words.
     ///
     /// # Errors
-    /// The query has no word or too many; the index or the store cannot be read.
+    /// The query has no word or too many; it takes too long; the index or the store cannot be read.
     pub async fn search(&self, search: Search) -> Result<Found, ServiceError> {
+        let found = tokio::time::timeout(SEARCH_TIME_MAX, self.found(search)).await;
+        found.unwrap_or(Err(ServiceError::SearchDeadline))
+    }
+
+    async fn found(&self, search: Search) -> Result<Found, ServiceError> {
         let query = Query::parse(&search.query)?;
         let index = self.full_text.index.get().ok_or(ServiceError::IndexNotOpen)?;
         let limit = CANDIDATES + 1;

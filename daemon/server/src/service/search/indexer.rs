@@ -169,8 +169,10 @@ impl Indexer {
     /// Queues what hints say, and all that differs from the store when that is due.
     async fn take_hints(&self, work: &mut Work) -> Result<(), StoreError> {
         let hints = self.progress.take();
+        // A new file may be an old one under another name, and only all of them together tell.
+        let is_new = hints.paths.iter().any(|path| !work.known.contains_key(path));
         let is_due = work.looked_through.is_none_or(|at| at.elapsed() >= LOOK_THROUGH);
-        if !hints.all && !(is_due && !hints.paths.is_empty()) {
+        if !hints.all && !is_new && (!is_due || hints.paths.is_empty()) {
             let queue = &mut work.queue;
             queue.extend(
                 hints.paths.into_iter().filter(|path| !queue.contains(path)).collect::<Vec<_>>(),
@@ -191,6 +193,10 @@ impl Indexer {
             files.iter().filter(present).map(|file| file.path.as_str()).collect();
         work.lost =
             work.known.keys().filter(|path| !there.contains(path.as_str())).cloned().collect();
+        if files.is_empty() {
+            // A database that was begun anew knows of no file yet.
+            work.lost.clear();
+        }
         work.looked_through = Some(Instant::now());
         Ok(())
     }

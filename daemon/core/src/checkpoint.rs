@@ -14,6 +14,7 @@ pub mod commands;
 pub mod document;
 pub mod files;
 pub mod plan;
+pub mod printed;
 pub mod reduce;
 pub mod requests;
 pub mod semantic;
@@ -29,6 +30,7 @@ use crate::limits;
 use commands::Commands;
 use files::Files;
 use plan::Plan;
+use printed::Printed;
 use requests::Requests;
 use terms::Terms;
 
@@ -64,6 +66,9 @@ pub struct Checkpoint {
 pub struct Failure {
     /// Line that told it.
     pub seq: u64,
+    /// Tokens that line takes; 0 unknown.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub tokens: u64,
     /// Command or tool.
     pub what: String,
     /// Its most telling lines.
@@ -88,13 +93,15 @@ impl Checkpoint {
     }
 
     /// Keeps a failure; one of the same command replaces the earlier.
-    pub fn push_failure(&mut self, seq: u64, what: &str, text: &str) {
+    pub fn push_failure(&mut self, printed: Printed, what: &str, text: &str) {
         self.errors.retain(|failure| failure.what != what);
         if self.errors.len() >= limits::ERRORS {
             self.errors.pop_front();
         }
         let text = crate::text::cut_middle(text, limits::ERROR_BYTES).into_owned();
-        self.errors.push_back(Failure { seq, what: what.to_owned(), text, resolved: false });
+        let Printed { seq, tokens } = printed;
+        let what = what.to_owned();
+        self.errors.push_back(Failure { seq, tokens, what, text, resolved: false });
     }
 
     /// Marks the failure of a command that now succeeds.
@@ -112,4 +119,8 @@ impl Checkpoint {
         let text = crate::text::cut_middle(text.trim(), limits::NOTE_BYTES).into_owned();
         self.notes.push_back(Note { seq, text });
     }
+}
+
+fn is_zero(tokens: &u64) -> bool {
+    *tokens == 0
 }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::printed::Printed;
 use crate::rollout::output::TestCounts;
 use crate::{limits, text};
 
@@ -25,6 +26,9 @@ pub struct Command {
     /// Tests its last run counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tests: Option<TestCounts>,
+    /// What its last run printed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub printed: Option<Printed>,
     /// It only looks at files: the files say it as well.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_look: bool,
@@ -56,6 +60,7 @@ impl Commands {
             outcome: CommandOutcome::Unknown,
             runs: runs.saturating_add(1),
             tests: None,
+            printed: None,
             is_look,
         });
         if self.list.len() > limits::COMMANDS {
@@ -76,6 +81,13 @@ impl Commands {
         command.outcome = outcome;
         command.tests = tests;
         Some(command)
+    }
+
+    /// Notes what the run at `seq` printed.
+    pub fn print(&mut self, seq: u64, printed: Printed) {
+        if let Some(command) = self.list.iter_mut().rev().find(|command| command.seq == seq) {
+            command.printed = Some(printed);
+        }
     }
 
     /// All, newest run first.

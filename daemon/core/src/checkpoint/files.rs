@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::printed::Printed;
 use crate::digest::ContentHash;
 use crate::limits;
 use crate::rollout::shell::Use;
@@ -37,6 +38,9 @@ pub struct File {
     /// Hash of its content, where the transcript holds all of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hash: Option<ContentHash>,
+    /// What its last reading printed, where that printed nothing else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub printed: Option<Printed>,
 }
 
 /// What became of a file, weakest first.
@@ -131,6 +135,7 @@ impl Files {
             changes: 0,
             reads: 0,
             hash: None,
+            printed: None,
         });
         file.path = touch.path.to_owned();
         file.seq = touch.seq;
@@ -138,6 +143,8 @@ impl Files {
         if touch.state.is_change() {
             file.changes = file.changes.saturating_add(1);
             file.hash = touch.hash;
+            // What was read is no longer what is there.
+            file.printed = None;
             file.state = after(file.state, touch.state);
         } else {
             file.reads = file.reads.saturating_add(u32::from(touch.state != FileState::Named));
@@ -149,6 +156,13 @@ impl Files {
             self.evict();
         }
         key
+    }
+
+    /// Notes what a reading of the file with this key printed.
+    pub fn print(&mut self, key: &str, printed: Printed) {
+        if let Some(file) = self.map.get_mut(key) {
+            file.printed = Some(printed);
+        }
     }
 
     /// The file with this key.
@@ -207,7 +221,7 @@ impl Files {
 
 /// Bytes that a saved file takes, about.
 fn cost(key: &str, file: &File) -> usize {
-    key.len() + file.path.len() + 96
+    key.len() + file.path.len() + 132
 }
 
 /// What a file is after a change: new stays new, and one removed and made again is edited.

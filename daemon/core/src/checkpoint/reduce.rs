@@ -12,6 +12,7 @@ use super::Checkpoint;
 use super::commands::CommandOutcome;
 use super::files::{FileState, FileTouch, Touch};
 use super::plan::Plan;
+use super::printed::Printed;
 use super::requests::Outcome;
 use super::terms::{Anchor, Spot, Voice};
 use crate::digest::ContentHash;
@@ -20,7 +21,7 @@ use crate::redact::redact;
 use crate::rollout::patch::{FileOp, Op};
 use crate::rollout::tool::{Action, Call};
 use crate::rollout::{contextual, output, shell, tool};
-use crate::text;
+use crate::{text, tokens};
 
 /// What the reducer must remember besides the checkpoint.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -195,6 +196,7 @@ impl Reducer {
         let pending = self.pending.remove(index)?;
         self.settle(call_id);
         let answer = output::read(raw);
+        let whole = Printed { seq: at.seq, tokens: tokens::of_text(raw) };
         let outcome = match (answer.refused, answer.running, answer.exit_code) {
             (true, ..) => CommandOutcome::Refused,
             (_, true, _) => CommandOutcome::Running,
@@ -207,17 +209,21 @@ impl Reducer {
             let lines = output::failure_lines(&printed.text, 3).join("\n");
             // A search that found nothing also ends with a status that is not zero.
             if !lines.is_empty() {
-                state.push_failure(at.seq, &pending.what, &lines);
+                state.push_failure(whole, &pending.what, &lines);
             }
         } else if outcome == CommandOutcome::Exit(0) {
             state.resolve_failure(&pending.what);
         }
         let tests = output::test_counts(&printed.text);
         state.commands.end(pending.seq, outcome, tests);
+        state.commands.print(pending.seq, whole);
         match pending.kind {
             PendingKind::Patch { ops } if !outcome.is_failure() => self.apply(state, at, ops),
             PendingKind::Patch { .. } => {}
             PendingKind::Shell { reads } => {
+                if let Some(key) = reads.as_deref().filter(|_| !outcome.is_failure()) {
+                    state.files.print(key, whole);
+                }
                 let anchor =
                     reads.map_or(Anchor::Command(pending.seq), |key| Anchor::File(key.into()));
                 note(state, &printed.text, &anchor, Voice::Printed);
@@ -276,7 +282,8 @@ impl Reducer {
         let (what, _) = self.shell(state, at, script, None);
         let outcome = exit_code.map_or(CommandOutcome::Unknown, CommandOutcome::Exit);
         if outcome.is_failure() {
-            state.push_failure(at.seq, &what, &outcome.words());
+            let line = Printed { seq: at.seq, tokens: 0 };
+            state.push_failure(line, &what, &outcome.words());
         }
         state.commands.end(at.seq, outcome, None);
         self.settle(call_id);

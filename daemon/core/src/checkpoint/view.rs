@@ -87,6 +87,7 @@ pub fn render(scene: &Scene<'_>, caps: &ViewCaps, max_tokens: u64) -> String {
     if !draft.open(lines::header(scene)) {
         return String::new();
     }
+    let priced = draft.is_priced();
     let share = |percent: usize| budget.saturating_mul(percent) / 100;
     let task = share(36).max(TASK_BYTES_MIN).min(draft.room());
     let request = task.saturating_sub(Section::TITLE_BYTES);
@@ -96,9 +97,9 @@ pub fn render(scene: &Scene<'_>, caps: &ViewCaps, max_tokens: u64) -> String {
     draft.pack(Section::FactsSuspect, share(6), lines::facts_suspect(scene, caps));
     draft.pack(Section::FactsValid, share(8), lines::facts_valid(scene, caps));
     draft.pack(Section::Decisions, share(8), lines::decisions(scene, caps));
-    draft.pack(Section::Errors, share(8), lines::errors(scene, (budget / 16).min(560)));
+    draft.pack(Section::Errors, share(8), lines::errors(scene, (budget / 16).min(560), priced));
     let command_bytes = (budget / 40).clamp(88, limits::COMMAND_BYTES / 2);
-    draft.pack(Section::Recent, share(20), lines::commands(scene, caps, command_bytes));
+    draft.pack(Section::Recent, share(20), lines::commands(scene, caps, command_bytes, priced));
     draft.pack(Section::Earlier, share(6), lines::earlier(scene));
     draft.pack(Section::Words, share(6), lines::words(scene));
     names::fill(&mut draft, scene, caps);

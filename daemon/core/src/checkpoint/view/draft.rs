@@ -33,6 +33,9 @@ const SECTIONS: [(Section, &str); 10] = [
     (Section::Task, "[TASK]"),
 ];
 
+/// Bytes of the smallest view that shows prices: 1,500 tokens.
+const PRICED_BYTES_MIN: usize = 6_000;
+
 /// A line and what it stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Line {
@@ -87,6 +90,11 @@ impl Draft {
         self.used = header.len() + 1;
         self.header = header;
         true
+    }
+
+    /// Whether prices and standings may be shown: in a small view they would cost names.
+    pub(super) fn is_priced(&self) -> bool {
+        self.budget >= PRICED_BYTES_MIN
     }
 
     /// Bytes left.

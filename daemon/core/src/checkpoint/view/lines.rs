@@ -1,8 +1,9 @@
 //! The lines of each section, with their rank. None of them knows the budget, but the request's.
 
 use super::super::commands::Command;
-use super::super::files::File;
+use super::super::files::{File, FileState};
 use super::super::plan::StepState;
+use super::super::printed::Printed;
 use super::super::requests::{Outcome, Request};
 use super::super::semantic::{Dependency, Evidence, Update};
 use super::super::staleness::{self, Standing};
@@ -10,9 +11,6 @@ use super::draft::{Line, Place};
 use super::{HEADER, Scene, ViewCaps};
 use crate::limits;
 use crate::text::{cut, cut_chars, cut_middle, one_line};
-
-/// Bytes of an error's line from which it carries a handle: that of a view of 2,000 tokens.
-const HANDLE_BYTES_MIN: usize = 500;
 
 /// Bytes of a command shown only to say where names are from.
 const SOURCE_BYTES: usize = 28;
@@ -104,9 +102,20 @@ fn brief_words(scene: &Scene<'_>, key: &str, file: &File) -> String {
     file.state.word().to_owned() + standing_words(scene, key, file)
 }
 
+fn standing(scene: &Scene<'_>, key: &str, file: &File) -> Standing {
+    let expected = file.state != FileState::Deleted;
+    staleness::standing(file.hash.as_ref(), expected, scene.disk.get(key))
+}
+
+fn price_words(printed: Option<Printed>, priced: bool) -> String {
+    match printed.filter(|printed| priced && printed.is_long()) {
+        Some(printed) => format!(", {}", printed.words()),
+        None => String::new(),
+    }
+}
+
 fn standing_words(scene: &Scene<'_>, key: &str, file: &File) -> &'static str {
-    let expected = file.state != super::super::files::FileState::Deleted;
-    match staleness::standing(file.hash.as_ref(), expected, scene.disk.get(key)) {
+    match standing(scene, key, file) {
         Standing::Changed => ", changed on disk since",
         Standing::Gone => ", gone from disk",
         Standing::Unchanged | Standing::Unverified => "",
@@ -225,7 +234,7 @@ fn evidence_words(evidence: &Evidence) -> String {
 
 /// What failed, newest ranked first, `bytes` at most each; what succeeded since only if nothing else
 /// did.
-pub(super) fn errors(scene: &Scene<'_>, bytes: usize) -> Vec<Line> {
+pub(super) fn errors(scene: &Scene<'_>, bytes: usize, priced: bool) -> Vec<Line> {
     let failures = scene.state.errors.iter().rev();
     let mut lines: Vec<Line> = failures
         .enumerate()
@@ -234,9 +243,11 @@ pub(super) fn errors(scene: &Scene<'_>, bytes: usize) -> Vec<Line> {
             let fixed = if failure.resolved { " (has worked since)" } else { "" };
             let what = cut(&failure.what, bytes / 3);
             // The thread stands in the header: `<thread>#<seq>` gives all that was printed.
-            let handle = match bytes {
-                HANDLE_BYTES_MIN.. => format!(" #{}", failure.seq),
-                _ => String::new(),
+            let printed = Printed { seq: failure.seq, tokens: failure.tokens };
+            let handle = match (priced, failure.tokens) {
+                (false, _) => String::new(),
+                (true, 0) => format!(" #{}", failure.seq),
+                (true, _) => format!(" {}", printed.words()),
             };
             let text = format!("- {what}{handle}{fixed}: {}", one_line(&failure.text));
             Line::new(age as u64, cut(&text, bytes).into_owned())
@@ -246,14 +257,20 @@ pub(super) fn errors(scene: &Scene<'_>, bytes: usize) -> Vec<Line> {
     lines
 }
 
-/// Commands that did something, by how likely they run again, /// cut to `bytes` each.
-pub(super) fn commands(scene: &Scene<'_>, caps: &ViewCaps, bytes: usize) -> Vec<Line> {
+/// Commands that did something, by how likely they run again, cut to `bytes` each. `priced` ones
+/// tell where what they printed stands and what it costs, if it was long.
+pub(super) fn commands(
+    scene: &Scene<'_>,
+    caps: &ViewCaps,
+    bytes: usize,
+    priced: bool,
+) -> Vec<Line> {
     let doing = scene.state.commands.newest().filter(|command| !command.is_look);
     doing
         .take(caps.max_recent_artifacts)
         .map(|command| {
             let rank = u64::MAX - command_score(command, scene.state.seq);
-            Line::at(rank, Place::Command(command.seq), command_line(scene, command, bytes))
+            Line::at(rank, Place::Command(command.seq), command_line(scene, command, bytes, priced))
         })
         .collect()
 }
@@ -279,10 +296,16 @@ pub(super) fn below_cwd<'a>(scene: &Scene<'a>, path: &'a str) -> &'a str {
     rest.filter(|rest| !rest.is_empty()).unwrap_or(path)
 }
 
-/// A file that was not changed.
-pub(super) fn file_line(scene: &Scene<'_>, key: &str, file: &File) -> Line {
-    let text =
-        format!("- file: {} ({})", shown_path(scene, key, file), file_words(scene, key, file));
+/// A file that was not changed. A `priced` one that was read tells whether it is still as it was
+/// then, and what the reading costs.
+pub(super) fn file_line(scene: &Scene<'_>, key: &str, file: &File, priced: bool) -> Line {
+    let mut words = file_words(scene, key, file);
+    if priced && file.state == FileState::Read {
+        let standing = standing(scene, key, file);
+        words.push_str(if standing == Standing::Unchanged { ", unchanged" } else { "" });
+        words.push_str(&price_words(file.printed, priced));
+    }
+    let text = format!("- file: {} ({words})", shown_path(scene, key, file));
     Line::at(0, Place::File(key.to_owned()), text)
 }
 
@@ -299,7 +322,7 @@ pub(super) fn source_of(scene: &Scene<'_>, seq: u64) -> String {
 
 /// A command and how it ended. Entering the thread's own folder first is left out, and so is the
 /// body of a heredoc: the file it wrote has a line of its own.
-pub(super) fn command_line(scene: &Scene<'_>, command: &Command, bytes: usize) -> String {
+fn command_line(scene: &Scene<'_>, command: &Command, bytes: usize, priced: bool) -> String {
     let mut words = command.outcome.words();
     if let Some(tests) = command.tests {
         words.push_str(&format!(", {} passed {} failed", tests.passed, tests.failed));
@@ -307,6 +330,7 @@ pub(super) fn command_line(scene: &Scene<'_>, command: &Command, bytes: usize) -
     if command.runs > 1 {
         words.push_str(&format!(", {}x", command.runs));
     }
+    words.push_str(&price_words(command.printed, priced));
     let line = one_line(script_head(scene, &command.text));
     let line = cut(&line, bytes);
     match words.trim_start_matches(", ") {

@@ -144,7 +144,7 @@ fn groups<'a>(draft: &Draft, scene: &Scene<'a>) -> Vec<Group<'a>> {
         if !file.state.is_change() {
             let place = Place::File(key.to_owned());
             let gain = file_gain(file, scene.state.calls_since(file.seq));
-            let line = Some(lines::file_line(scene, key, file));
+            let line = Some(lines::file_line(scene, key, file, draft.is_priced()));
             by_place.insert(place.clone(), Group { place, line, gain, names: Vec::new() });
         }
     }
@@ -154,7 +154,7 @@ fn groups<'a>(draft: &Draft, scene: &Scene<'a>) -> Vec<Group<'a>> {
         }
         let place = place_of(&term.anchor);
         let group = by_place.entry(place.clone()).or_insert_with(|| {
-            let line = (!draft.has(&place)).then(|| source_line(scene, &place));
+            let line = (!draft.has(&place)).then(|| source_line(draft, scene, &place));
             Group { place, line, gain: 0, names: Vec::new() }
         });
         group.names.push(Name { text, gain: term_gain(scene, term) });
@@ -204,10 +204,10 @@ fn term_gain(scene: &Scene<'_>, term: &Term) -> u64 {
 }
 
 /// Says where names are from when their place has no line of its own.
-fn source_line(scene: &Scene<'_>, place: &Place) -> Line {
+fn source_line(draft: &Draft, scene: &Scene<'_>, place: &Place) -> Line {
     let text = match place {
         Place::File(key) => match scene.state.files.get(key) {
-            Some(file) => return lines::file_line(scene, key, file),
+            Some(file) => return lines::file_line(scene, key, file, draft.is_priced()),
             None => format!("- file: {}", lines::below_cwd(scene, key)),
         },
         Place::Command(seq) => lines::source_of(scene, *seq),

@@ -1,5 +1,7 @@
 use super::*;
 use crate::checkpoint::reduce::{At, Reducer};
+use crate::checkpoint::staleness::{Now, OnDisk};
+use crate::digest::ContentHash;
 use crate::rollout::tool::Call;
 
 fn at(seq: u64) -> At {
@@ -103,4 +105,52 @@ fn changed_files_without_room_are_counted() {
     assert_eq!(listed + more, 202, "{text}");
     assert!(listed > 60, "{listed}");
     assert!(view(&state, 10_000).lines().filter(|line| line.contains("(edited")).count() >= 200);
+}
+
+/// A session that read one long file and ran one long failing command.
+fn long_outputs() -> Checkpoint {
+    let mut state = session();
+    let mut reducer = Reducer::default();
+    let printed = format!("Exit code: 0\nOutput:\n{}", "let value_of_x = 1;\n".repeat(400));
+    let read = ("exec_command", r#"{"cmd":"cat src/long.rs"}"#);
+    call(&mut state, &mut reducer, 20, read, &printed);
+    let failed = printed.replace("code: 0", "code: 1").replace("let value", "error: value");
+    call(&mut state, &mut reducer, 22, ("exec_command", r#"{"cmd":"make all"}"#), &failed);
+    state.seq = 23;
+    state
+}
+
+#[test]
+fn long_answers_are_named_with_their_price_where_there_is_room() {
+    let state = long_outputs();
+    let text = view(&state, 2_000);
+    assert!(text.contains("- file: src/long.rs (read, #21 2.0k)"), "{text}");
+    assert!(text.contains("- cmd: make all (exit 1, #23 2.3k)"), "{text}");
+    assert!(text.contains("- make all #23 2.3k: "), "{text}");
+    assert!(!view(&state, 1_000).contains("#21"), "names come first in a small view");
+}
+
+#[test]
+fn a_changed_file_forgets_what_its_reading_printed() {
+    let mut state = long_outputs();
+    let patch = "*** Begin Patch\n*** Update File: src/long.rs\n@@\n+x\n*** End Patch";
+    let done = "Exit code: 0\nOutput:\nSuccess.";
+    call(&mut state, &mut Reducer::default(), 24, ("apply_patch", patch), done);
+    assert!(!view(&state, 2_000).contains("#21"));
+}
+
+#[test]
+fn a_file_that_is_still_as_read_says_so() {
+    let state = long_outputs();
+    let (then, now) = (ContentHash::of(b"then"), ContentHash::of(b"now"));
+    for (found, words) in [(&then, "(read, unchanged, #21 2.0k)"), (&now, "(read, changed on disk")]
+    {
+        let seen =
+            OnDisk { then: Some(then.clone()), late: false, now: Now::Content(found.clone()) };
+        let disk = Disk::from([("/w/src/long.rs".to_owned(), seen)]);
+        let semantics = Semantics::default();
+        let scene = Scene { thread_id: None, state: &state, semantics: &semantics, disk: &disk };
+        let text = render(&scene, &ViewCaps::default(), 2_000);
+        assert!(text.contains(&format!("- file: src/long.rs {words}")), "{text}");
+    }
 }

@@ -6,6 +6,7 @@ mod checkpoint;
 mod compaction;
 mod context;
 mod examples;
+mod fork;
 mod history;
 mod ladder;
 mod lifecycle;

@@ -2,8 +2,6 @@
 //!
 //! Read only when a rung asks a model: the checkpoint needs none of them.
 
-use std::path::PathBuf;
-
 use longhaul_core::compaction::assemble;
 use longhaul_core::fold::Fold;
 use longhaul_core::item::ItemRow;
@@ -43,13 +41,21 @@ impl Services {
             Original::Transcript(file) => file,
         };
         let visible = fold.visible();
-        let mut rows = self.rows(file, visible.from(), fold.next_seq().saturating_sub(1)).await?;
-        rows.retain(|row| visible.holds(row.seq));
-        if rows.iter().map(|row| row.bytes).sum::<u64>() > HISTORY_BYTES_MAX {
+        let last = fold.next_seq().saturating_sub(1);
+        let mut pieces = self.lineage_rows(file, visible.from(), last).await?;
+        pieces.iter_mut().for_each(|(_, rows)| rows.retain(|row| visible.holds(row.seq)));
+        let rows = pieces.iter().flat_map(|(_, rows)| rows);
+        if rows.map(|row| row.bytes).sum::<u64>() > HISTORY_BYTES_MAX {
             return Ok(None);
         }
-        let path = PathBuf::from(&file.path);
-        tokio::task::spawn_blocking(move || read(&path, &rows)).await?.map(Some)
+        let read_all = move || {
+            let mut items = Items::new();
+            for (path, rows) in &pieces {
+                items.extend(read(path, rows)?);
+            }
+            Ok(Some(items))
+        };
+        tokio::task::spawn_blocking(read_all).await?
     }
 }
 

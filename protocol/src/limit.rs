@@ -22,6 +22,12 @@ pub const FRAME_HEAD_BYTES: usize = 4 * 1024;
 /// # Source
 /// Chosen: the depth at which a local socket's throughput was measured in 2026-11 (150 k requests a second).
 pub const INFLIGHT_PER_CONNECTION_MAX: usize = 64;
+/// Bytes of unfinished messages and unread answers that all connections hold together; over it, the one
+/// that holds most is answered `server_busy` and closed.
+///
+/// # Source
+/// Chosen: eight of the largest frames, and less than any machine that runs an agent has to spare.
+pub const HELD_BYTES_MAX: usize = 8 * FRAME_BYTES_MAX;
 /// Connections open at the same time; one more is answered `server_busy` and closed.
 ///
 /// # Source

@@ -6,7 +6,7 @@
 //! costs that one pass and is handed back borrowed. Each keyword belongs to one rule, and a hit
 //! runs that rule *at the hit*, never over the whole text: vendor tokens by an anchored pattern
 //! (`vendor`), `name = value` pairs by a small parser that judges the name and the value apart
-//! (`assignment`, `name`, `value`; `phrase` for other languages), URLs, headers and login files in `connection`, private keys
+//! (`assignment`, `name`, `value`, `passphrase`; `phrase` for other languages), URLs, headers and login files in `connection`, private keys
 //! in `pem`. What a rule reads before it says no is bounded, and what it reads before it says yes is
 //! consumed, so the cost is linear in the text, hostile text included.
 //!
@@ -33,6 +33,7 @@ mod flag;
 mod json;
 mod keywords;
 mod name;
+mod passphrase;
 mod pem;
 mod phrase;
 mod rule;

@@ -231,6 +231,8 @@ impl Services {
             salvaged: salvaged.map(|salvaged| SalvageStatus {
                 updates: salvaged.updates,
                 compactions: salvaged.compactions,
+                model_usage: salvaged.usage,
+                jobs: salvaged.jobs,
                 complete: salvaged.complete,
             }),
             rebuilt_from: rebuilt.map(|rebuilt| rebuilt.moved_to.display().to_string()),

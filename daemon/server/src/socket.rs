@@ -23,9 +23,11 @@ pub mod bind;
 mod connection;
 pub mod dispatch;
 mod envelope;
+mod held;
 mod outgoing;
 
 use dispatch::Dispatcher;
+use held::Held;
 
 /// What clients can make grow, and how far.
 #[derive(Debug, Clone, Copy)]
@@ -40,6 +42,8 @@ pub struct Bounds {
     pub subscriptions_max: usize,
     /// Connections open at the same time.
     pub connections_max: usize,
+    /// Bytes of frames not whole yet and answers not read yet, over all connections.
+    pub held_bytes_max: usize,
     /// How long a client may take nothing of what waits for it.
     pub write_timeout: Duration,
     /// How long requests in flight may take when the daemon stops.
@@ -54,6 +58,7 @@ impl Default for Bounds {
             batch_max: limit::BATCH_MAX,
             subscriptions_max: limit::SUBSCRIPTIONS_PER_CONNECTION_MAX,
             connections_max: limit::CONNECTIONS_MAX,
+            held_bytes_max: limit::HELD_BYTES_MAX,
             write_timeout: Duration::from_secs(30),
             drain: Duration::from_secs(5),
         }
@@ -65,6 +70,7 @@ impl Default for Bounds {
 pub struct Server {
     dispatcher: Arc<Dispatcher>,
     counters: Arc<Counters>,
+    held: Arc<Held>,
     clock: Clock,
     /// The user whose processes may connect.
     uid: u32,
@@ -77,6 +83,7 @@ impl Server {
         Self {
             dispatcher: Arc::new(Dispatcher::new(methods, bounds, counters.clone())),
             counters,
+            held: Arc::new(Held::new(bounds.held_bytes_max)),
             clock,
             uid: rustix::process::geteuid().as_raw(),
         }

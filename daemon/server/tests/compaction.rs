@@ -280,7 +280,12 @@ async fn damage_that_a_request_meets_is_repaired_and_the_thread_served_again() {
     assert!(!answer["result"]["items"].as_array().unwrap().is_empty());
     let store = client.call("daemon/status", json!({})).await["result"]["store"].take();
     assert!(store["rebuilt_from"].as_str().unwrap().contains("longhaul.db.corrupt-"), "{store}");
-    assert_eq!(store["salvaged"], json!({ "updates": 0, "compactions": 1, "complete": true }));
+    assert_eq!(
+        store["salvaged"],
+        json!({
+            "updates": 0, "compactions": 1, "model_usage": 0, "jobs": 0, "complete": true
+        })
+    );
     let got =
         client.call("compaction/get", json!({ "compaction_id": made["compaction_id"] })).await;
     assert_eq!(got["result"]["view"], made["view"]);

@@ -129,6 +129,39 @@ async fn a_client_that_never_reads_is_closed_and_the_others_are_served() {
 }
 
 #[tokio::test]
+async fn what_all_clients_hold_is_bounded_and_the_greediest_go() {
+    const BOUND: usize = 8 << 20;
+    let rig = Rig::start(table(), Bounds { held_bytes_max: BOUND, ..Bounds::default() });
+    let mut other = spoken(&rig).await;
+    // Messages that never end, and answers that nobody reads: four times what is allowed.
+    let mut halves = Vec::new();
+    for _ in 0..16 {
+        let mut half = rig.connect().await;
+        // One that is closed meanwhile cannot be sent all of it.
+        half.try_send(&vec![b'x'; 1 << 20]).await;
+        halves.push(half);
+        other.call("echo", json!([])).await;
+    }
+    let mut unread = Vec::new();
+    for _ in 0..8 {
+        let mut client = rig.connect().await;
+        client.ask("big", json!([2 << 20])).await;
+        unread.push(client);
+        other.call("echo", json!([])).await;
+    }
+    eventually("the greediest are out", || rig.connections() <= 9).await;
+    let mut told = 0;
+    for half in &mut halves {
+        let heard = tokio::time::timeout(Duration::from_millis(20), half.hear()).await;
+        told +=
+            usize::from(heard.is_ok_and(|said| said.is_some_and(|s| kind(&s) == "server_busy")));
+    }
+    assert!(told > 0, "those that read are told why");
+    other.call("echo", json!([])).await;
+    spoken(&rig).await;
+}
+
+#[tokio::test]
 async fn a_client_that_reads_late_loses_nothing() {
     let rig = Rig::start(table(), Bounds::default());
     let mut client = rig.connect().await;

@@ -7,6 +7,7 @@ mod checkpoint;
 mod compaction;
 mod context;
 mod examples;
+mod fork;
 mod histories;
 mod history;
 mod ladder;

@@ -173,6 +173,11 @@ impl Client {
         soon("a write", self.stream.write_all(bytes.as_ref())).await.unwrap();
     }
 
+    /// Sends bytes to a server that may close meanwhile.
+    pub async fn try_send(&mut self, bytes: &[u8]) {
+        drop(soon("a write", self.stream.write_all(bytes)).await);
+    }
+
     /// Sends one message as one line.
     pub async fn say(&mut self, message: &Value) {
         self.send(format!("{message}\n")).await;

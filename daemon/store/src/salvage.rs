@@ -9,8 +9,11 @@
 //!
 //! The damaged file is only read. SQLite refuses a statement that meets a damaged page, so rows are copied
 //! by ranges of row ids, and a range that is refused is halved until what is refused is single rows; each range by itself, since a
-//! refusal takes the whole transaction with it. What
+//! refusal takes the whole transaction with it. Tables without row ids are read from both ends, each time
+//! up to what is refused (`keyed`). What
 //! a damaged page gives for a row is not trusted: the columns' types and the JSON in them must hold.
+
+mod keyed;
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -41,7 +44,11 @@ pub struct Salvaged {
     pub updates: u64,
     /// Compactions that could be read there.
     pub compactions: u64,
-    /// Every page of both tables could be read.
+    /// Rows of what models cost: a budget that was spent stays spent.
+    pub usage: u64,
+    /// Jobs that could be read there.
+    pub jobs: u64,
+    /// Every page of these tables could be read.
     pub complete: bool,
 }
 
@@ -78,12 +85,14 @@ pub(crate) async fn salvage(pools: &Pools) -> Result<Option<Salvaged>, StoreErro
         // Gone for good: nothing may hold the damaged file longer.
         connection.close().await.map_err(sorted)?;
     }
-    let (updates, compactions) = copied.map_err(sorted)?;
+    let Tables { updates, compactions, usage, jobs } = copied.map_err(sorted)?;
     Ok(old.map(|from| Salvaged {
         from,
         updates: updates.rows,
         compactions: compactions.rows,
-        complete: updates.complete && compactions.complete,
+        usage: usage.rows,
+        jobs: jobs.rows,
+        complete: [updates, compactions, usage, jobs].iter().all(|table| table.complete),
     }))
 }
 
@@ -132,23 +141,36 @@ struct Copied {
     complete: bool,
 }
 
+/// What came of all tables.
+#[derive(Default)]
+struct Tables {
+    updates: Copied,
+    compactions: Copied,
+    usage: Copied,
+    jobs: Copied,
+}
+
 async fn copy_all(
     connection: &mut SqliteConnection,
     is_attached: bool,
-) -> Result<(Copied, Copied), sqlx::Error> {
-    let (mut updates, mut compactions) = (Copied::default(), Copied::default());
+) -> Result<Tables, sqlx::Error> {
+    let mut tables = Tables::default();
     if is_attached {
-        updates = copy(connection, &UPDATES).await?;
-        compactions = copy(connection, &COMPACTIONS).await?;
+        tables.updates = copy(connection, &UPDATES).await?;
+        tables.compactions = copy(connection, &COMPACTIONS).await?;
+        tables.usage = keyed::copy(connection, &keyed::USAGE).await?;
+        tables.jobs = keyed::copy(connection, &keyed::JOBS).await?;
     }
     sqlx::query("DELETE FROM meta WHERE key = 'salvage'").execute(connection).await?;
-    Ok((updates, compactions))
+    Ok(tables)
 }
 
-async fn copy(connection: &mut SqliteConnection, table: &Table) -> Result<Copied, sqlx::Error> {
-    let Table { name, is_sound } = table;
-    let mut copied = Copied { rows: 0, complete: true };
-    // An older schema may lack columns, a newer one have more.
+/// The columns of a table that both databases have: an older schema may lack some, a newer one have
+/// more. `None` where the old one lacks the table, or cannot say.
+async fn columns(
+    connection: &mut SqliteConnection,
+    name: &str,
+) -> Result<Option<String>, sqlx::Error> {
     let columns = format!(
         "SELECT name FROM pragma_table_info('{name}', 'main') \
          WHERE name IN (SELECT name FROM pragma_table_info('{name}', 'old'))"
@@ -159,11 +181,14 @@ async fn copy(connection: &mut SqliteConnection, table: &Table) -> Result<Copied
             Err(error) if is_of_the_file(&error) => Vec::new(),
             Err(error) => return Err(error),
         };
-    if columns.is_empty() {
-        return Ok(Copied::default());
-    }
     let columns: Vec<String> = columns.into_iter().map(|column| column.0).collect();
-    let columns = columns.join(", ");
+    Ok((!columns.is_empty()).then(|| columns.join(", ")))
+}
+
+async fn copy(connection: &mut SqliteConnection, table: &Table) -> Result<Copied, sqlx::Error> {
+    let Table { name, is_sound } = table;
+    let mut copied = Copied { rows: 0, complete: true };
+    let Some(columns) = columns(connection, name).await? else { return Ok(Copied::default()) };
     let insert = format!(
         "INSERT OR IGNORE INTO main.{name} ({columns}) SELECT {columns} FROM old.{name} \
          WHERE rowid BETWEEN ?1 AND ?2 AND {is_sound}"
@@ -188,10 +213,15 @@ async fn copy(connection: &mut SqliteConnection, table: &Table) -> Result<Copied
             Err(error) => return Err(error),
         }
     }
+    copied.rows = count(connection, name).await?;
+    Ok(copied)
+}
+
+/// Rows that are there now.
+async fn count(connection: &mut SqliteConnection, name: &str) -> Result<u64, sqlx::Error> {
     let count = format!("SELECT count(*) FROM main.{name}");
     let (rows,): (i64,) = sqlx::query_as(AssertSqlSafe(count)).fetch_one(connection).await?;
-    copied.rows = rows.unsigned_abs();
-    Ok(copied)
+    Ok(rows.unsigned_abs())
 }
 
 async fn last_row(connection: &mut SqliteConnection, name: &str) -> Result<i64, sqlx::Error> {

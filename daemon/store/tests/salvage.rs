@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use longhaul_store::{CompactionBody, CompactionRow, Store, UpdateRow};
+use longhaul_core::job::{self, JobKey, Kind, Moment, Request};
+use longhaul_store::{CompactionBody, CompactionRow, Store, UpdateRow, UsageRow};
 
 use crate::sample::{Temp, batch, file};
 
@@ -99,6 +100,64 @@ async fn the_readable_part_of_a_damaged_database_is_taken_over() {
     store.close().await;
     let (store, opened) = Store::open(&temp.path(), 78).await.unwrap();
     assert_eq!((opened.salvaged, store.rebuilt()), (None, None), "once is enough");
+}
+
+/// What was spent on one of 300 days for one of two purposes.
+fn spent(n: i64) -> UsageRow {
+    UsageRow {
+        day: n % 300,
+        provider: "p".into(),
+        model: format!("m{}", "x".repeat(80)),
+        purpose: if n < 300 { "compaction" } else { "extract" }.into(),
+        requests: 3,
+        ..UsageRow::default()
+    }
+}
+
+#[tokio::test]
+async fn what_models_cost_and_what_is_to_be_done_are_taken_over() {
+    let temp = Temp::new();
+    filled(&temp).await;
+    let (store, _) = temp.open().await;
+    for n in 0..600 {
+        store.usage_add(&spent(n)).await.unwrap();
+    }
+    let key = |n: u32| JobKey { kind: Kind::Extract, subject: format!("t{n:04}") };
+    for n in 0..600 {
+        let request = Request { key: key(n), input: "i".repeat(60), priority: 0, urgent: false };
+        let now = Moment { wall_ms: 1, boot: "b".to_owned(), boot_ms: 1 };
+        let asked = move |found| (Some(job::request(found, request, &now)), ());
+        store.job_decide(&key(n), asked).await.unwrap();
+    }
+    store.close().await;
+    let whole = fs::read(temp.path()).unwrap();
+    fs::rename(temp.path(), temp.path().with_extension("db.corrupt-5")).unwrap();
+    let (store, opened) = temp.open().await;
+    let salvaged = opened.salvaged.unwrap();
+    assert_eq!((salvaged.usage, salvaged.jobs, salvaged.complete), (600, 600, true));
+    assert_eq!(store.usage_since(299).await.unwrap(), [spent(299), spent(599)]);
+    assert_eq!(store.job_get(&key(7)).await.unwrap().unwrap().key, key(7));
+    store.close().await;
+    // The same with a page of each lost: what lies on either side is kept.
+    fs::write(temp.path(), &whole).unwrap();
+    let cut = |bytes: &[u8], needle: &[u8]| {
+        let pages = bytes.chunks(PAGE).enumerate().skip(1);
+        let holds = |page: &[u8]| page.windows(needle.len()).any(|window| window == needle);
+        pages.filter(|(_, page)| holds(page)).map(|(at, _)| at).collect::<Vec<_>>()
+    };
+    let mut bytes = whole;
+    for needle in ["m".to_owned() + &"x".repeat(80), "i".repeat(60)] {
+        let pages = cut(&bytes, needle.as_bytes());
+        let middle = pages[pages.len() / 2] * PAGE;
+        bytes[middle..middle + PAGE].fill(0xa5);
+    }
+    fs::write(temp.path(), bytes).unwrap();
+    let (store, opened) = Store::open(&temp.path(), 88).await.unwrap();
+    let salvaged = opened.salvaged.unwrap();
+    assert!(!salvaged.complete, "{salvaged:?}");
+    assert!((400..600).contains(&salvaged.usage), "{salvaged:?}");
+    assert!((400..600).contains(&salvaged.jobs), "{salvaged:?}");
+    assert_eq!(store.usage_since(299).await.unwrap(), [spent(299), spent(599)]);
 }
 
 #[tokio::test]

@@ -87,6 +87,12 @@ pub struct SalvageStatus {
     pub updates: u64,
     /// Compactions.
     pub compactions: u64,
+    /// Rows of what models cost.
+    #[serde(default)]
+    pub model_usage: u64,
+    /// Jobs.
+    #[serde(default)]
+    pub jobs: u64,
     /// Nothing of them was lost.
     pub complete: bool,
 }

@@ -76,7 +76,7 @@ error_kinds! {
     OversizedRequest = -32007 "oversized_request" Never Some("name the thread instead of sending its items");
     /// The answer would be longer than a frame may be.
     OversizedResponse = -32008 "oversized_response" Never Some("ask for a smaller page");
-    /// Too many connections.
+    /// Too many connections, or this one holds most of what all may hold together.
     ServerBusy = -32009 "server_busy" Backoff Some("close unused connections");
 
     /// The two ends have no protocol revision in common.

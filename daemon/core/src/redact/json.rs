@@ -35,12 +35,15 @@ fn redact_named(name: &str, value: &mut Value) -> u32 {
     if text.len() > 4_096 || text == MARKER {
         return 0;
     }
-    let pair = format!("{name}={text}");
-    if redact(&pair).hits == 0 {
-        return 0;
+    let is_secret = |pair: &str| redact(pair).hits > 0;
+    // Without its quotes a value of several words ends at the first blank.
+    let has_words = text.contains(' ') && !text.contains('"');
+    let quoted = || has_words && is_secret(&format!("{name}=\"{text}\""));
+    if is_secret(&format!("{name}={text}")) || quoted() {
+        MARKER.clone_into(text);
+        return 1;
     }
-    MARKER.clone_into(text);
-    1
+    0
 }
 
 #[cfg(test)]
@@ -62,5 +65,8 @@ mod tests {
         assert!(!text.contains(&key) && !text.contains("correct4Horse9battery"), "{text}");
         assert_eq!(item["call_id"], "call_abc123");
         assert_eq!(redact_value(&mut item), 0, "once is enough");
+        let mut words = json!({ "db_password": "open sesame", "password": "is required" });
+        assert_eq!(redact_value(&mut words), 1);
+        assert_eq!(words, json!({ "db_password": MARKER, "password": "is required" }));
     }
 }

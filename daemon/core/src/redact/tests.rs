@@ -175,6 +175,27 @@ fn passwords_people_choose_are_caught() {
 }
 
 #[test]
+fn passwords_made_of_words_are_caught_and_sentences_stay() {
+    for template in [
+        "password = \"§\"",
+        "{\"db_password\":\"§\"}",
+        "{\\\"db_password\\\":\\\"§\\\"}",
+        "ADMIN_PASSPHRASE: '§'",
+    ] {
+        check_caught(template, "correct horse battery");
+        check_caught(template, "open sesame");
+    }
+    for text in [
+        "password: \"must be at least 8 characters\"",
+        "{\"password\": \"This field is required\"}",
+        "errors = { password: 'is too short' }",
+        "print(\"password = \" + value + \" and more\")",
+    ] {
+        assert_eq!(redact(text).text, text);
+    }
+}
+
+#[test]
 fn passwords_told_in_words_are_caught() {
     for template in [
         "비밀번호는 § 입니다",

@@ -6,6 +6,7 @@ use regex::bytes::Regex;
 
 use super::MARKER;
 use super::name::Strength;
+use super::passphrase::is_passphrase;
 
 /// How a value stands behind its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -145,7 +146,8 @@ pub(super) fn is_secret(candidate: &Candidate<'_>) -> bool {
         return false;
     }
     match (form, strength) {
-        (Form::Quoted, Strength::Password) => !is_label(value) && (!has_blank || is_environment),
+        (Form::Quoted, Strength::Password) if has_blank && !is_environment => is_passphrase(value),
+        (Form::Quoted, Strength::Password) => !is_label(value),
         (Form::Quoted, Strength::Token) if has_blank => false,
         (Form::Quoted, Strength::Token) => {
             is_random(value) || (is_environment && value.iter().all(u8::is_ascii_alphanumeric))

@@ -1,6 +1,6 @@
 //! `history/*`: the exact items behind a handle, and what the model sees now.
 
-mod lineage;
+pub(super) mod lineage;
 mod page;
 mod visible;
 
@@ -48,18 +48,29 @@ impl Services {
         max_bytes: u64,
     ) -> Result<Expanded, ServiceError> {
         let first = from.unwrap_or(handle.first).clamp(handle.first, handle.last);
-        let located = match preimage::is_id(&handle.of) {
-            true => preimage::locate(&self.preimages, handle).await?,
+        let mut located = match preimage::is_id(&handle.of) {
+            true => vec![preimage::locate(&self.preimages, handle).await?],
             false => self.locate(handle).await?,
         };
-        let rows: Vec<ItemRow> = located.1.into_iter().filter(|row| row.seq >= first).collect();
-        let (handle, path) = (handle.to_string(), located.0);
-        tokio::task::spawn_blocking(move || read(&handle, &path, &rows, max_bytes)).await?
+        for (_, rows) in &mut located {
+            rows.retain(|row| row.seq >= first);
+        }
+        located.retain(|(_, rows)| !rows.is_empty());
+        let handle = handle.to_string();
+        // An answer names one transcript: what stands in the next one is the next page.
+        let next_file = located.get(1).and_then(|(_, rows)| Some(rows.first()?.seq));
+        let Some((path, rows)) = located.into_iter().next() else {
+            return Err(ServiceError::HandleNotFound(handle));
+        };
+        let read = move || read(&handle, &path, &rows, max_bytes);
+        let mut expanded = tokio::task::spawn_blocking(read).await??;
+        expanded.next_seq = expanded.next_seq.or(next_file);
+        Ok(expanded)
     }
 
-    /// Finds the handle's rows in the thread's current transcript, or in another one of the thread
-    /// that has them: a thread's files can change places.
-    async fn locate(&self, handle: &Handle) -> Result<(PathBuf, Vec<ItemRow>), ServiceError> {
+    /// Finds the handle's rows in the thread's current transcript and those it continues, or in
+    /// another one of the thread that has them: a thread's files can change places.
+    async fn locate(&self, handle: &Handle) -> Result<Vec<(PathBuf, Vec<ItemRow>)>, ServiceError> {
         let not_found = || ServiceError::ThreadNotFound(handle.of.clone());
         let current = self.store.thread_get(&handle.of).await?.ok_or_else(not_found)?.file;
         let others = self.store.thread_files(&handle.of).await?;
@@ -67,11 +78,9 @@ impl Services {
         for file in
             std::iter::once(&current).chain(others.iter().filter(|f| f.path != current.path))
         {
-            let rows = self.rows(file, handle.first, handle.last).await?;
-            match rows.first() {
-                Some(first) if handle.fits(first.digest) => {
-                    return Ok((PathBuf::from(&file.path), rows));
-                }
+            let pieces = self.lineage_rows(file, handle.first, handle.last).await?;
+            match pieces.first().and_then(|(_, rows)| rows.first()) {
+                Some(first) if handle.fits(first.digest) => return Ok(pieces),
                 Some(_) => changed = changed.or(Some(file.path.clone())),
                 None => {}
             }

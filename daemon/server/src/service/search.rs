@@ -9,6 +9,7 @@ mod progress;
 mod reading;
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
@@ -194,7 +195,7 @@ impl Services {
         files: &mut HashMap<i64, Option<(IndexedFile, Arc<FileRow>)>>,
     ) -> Result<Option<Place>, ServiceError> {
         let number = ranked.candidate.file;
-        if !files.contains_key(&number) {
+        if let Entry::Vacant(place) = files.entry(number) {
             let found = match index.file(number).await? {
                 Some(indexed) => {
                     let row = self.store.file_by_path(&indexed.path).await?;
@@ -202,7 +203,7 @@ impl Services {
                 }
                 None => None,
             };
-            files.insert(number, found);
+            place.insert(found);
         }
         let Some(Some((indexed, file))) = files.get(&number) else { return Ok(None) };
         let row =

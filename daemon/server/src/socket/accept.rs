@@ -148,7 +148,9 @@ impl Accept {
         let (server, draining) = (self.server.clone(), self.draining.clone());
         self.connections.spawn(async move {
             let _open = Gauge::up(&server.counters.connections);
-            let connection = Connection::new(server.dispatcher.clone(), link.clone(), messages);
+            let share = server.held.share(link.id.0);
+            let connection =
+                Connection::new(server.dispatcher.clone(), link.clone(), messages, share);
             let end = connection.run(stream, draining.cancelled_owned()).await;
             tracing::debug!(connection = link.id.0, ?end, "disconnected");
             end
@@ -182,6 +184,7 @@ impl Accept {
 
     fn note_end(&self, ended: Result<End, JoinError>) {
         match ended {
+            Ok(End::Overfull) => tracing::warn!("the client that held most bytes was closed"),
             Ok(End::WriteTimeout) => tracing::info!("a client that did not read was closed"),
             Ok(End::Finished | End::PeerGone | End::Evicted) => {}
             Err(error) if error.is_panic() => {

@@ -7,7 +7,8 @@
 //! Bounds, each of which stops the one before it: bytes to be written (high water: no further answer is
 //! made, no line read), calls in flight (a permit is seen to be free before a line is taken), the undecoded
 //! input (a chunk is read only when it holds no complete line). A client that does not read is thereby no
-//! longer read from, and is closed when it has taken nothing for the write timeout.
+//! longer read from, and is closed when it has taken nothing for the write timeout. What all clients hold
+//! together has a bound of its own (`held`): over it, the connection that holds most is closed.
 //!
 //! Input ends by the client's end of file, by the daemon's drain, or by eviction. What is in flight is then
 //! finished and written — a client may close its sending half and still read — unless the peer is gone
@@ -34,6 +35,7 @@ use tokio::net::unix::ReadHalf;
 use tokio::sync::{Semaphore, mpsc};
 
 use super::dispatch::{Dispatcher, Outcome, Reply, error_reply};
+use super::held::Share;
 use super::outgoing::Outgoing;
 use crate::link::Link;
 
@@ -43,6 +45,11 @@ const CHUNK_BYTES: usize = 64 * 1024;
 const LINES_PER_TURN: usize = 64;
 /// How often a peer that is not read from is looked at, whether it is still there.
 const HANGUP_LOOK: Duration = Duration::from_millis(500);
+
+/// What a connection is told that has to go.
+const SILENT: &str = "this connection said nothing and gave its place to another";
+const OVERFULL: &str =
+    "the daemon holds too many bytes of unfinished messages and unread answers, most of them here";
 
 thread_local! {
     /// One read buffer a thread, not a connection: what is read is copied into the decoder at once.
@@ -70,6 +77,8 @@ pub(super) enum End {
     WriteTimeout,
     /// Its place was given to another.
     Evicted,
+    /// It held most of what all clients may hold together.
+    Overfull,
 }
 
 pub(super) struct Connection {
@@ -84,6 +93,8 @@ pub(super) struct Connection {
     /// Messages of subscriptions.
     messages: mpsc::Receiver<Box<RawValue>>,
     out: Outgoing,
+    /// What of the bytes held for all clients is this one's.
+    share: Share,
 }
 
 impl Connection {
@@ -91,6 +102,7 @@ impl Connection {
         dispatcher: Arc<Dispatcher>,
         link: Arc<Link>,
         messages: mpsc::Receiver<Box<RawValue>>,
+        share: Share,
     ) -> Self {
         let bounds = dispatcher.bounds;
         Self {
@@ -102,6 +114,7 @@ impl Connection {
             in_flight: Arc::new(Semaphore::new(bounds.in_flight_max)),
             calls: FuturesUnordered::new(),
             out: Outgoing::default(),
+            share,
             dispatcher,
         }
     }
@@ -127,12 +140,14 @@ impl Connection {
         let stream: &UnixStream = writer.as_ref();
         let evicted = self.link.evicted.clone();
         let mut evicted = std::pin::pin!(evicted.cancelled());
+        let told = self.share.told();
         let mut draining = std::pin::pin!(draining);
         loop {
             let more = self.take_lines();
             if self.out.write(stream).is_err() {
                 return End::PeerGone;
             }
+            self.share.set(self.decoder.buffered_bytes() + self.out.waiting_bytes());
             if more {
                 tokio::task::yield_now().await;
                 continue;
@@ -165,7 +180,12 @@ impl Connection {
                 Some(message) = self.messages.recv(), if room => self.out.push(message.get()),
                 () = self.link.tasks.wait(), if self.input != Input::Open && !self.link.tasks.is_empty() => {}
                 () = &mut draining, if self.input != Input::Draining => self.stop_input(Input::Draining),
-                () = &mut evicted => return self.say_evicted(stream),
+                () = &mut evicted => {
+                    return self.say_goodbye(stream, SILENT, End::Evicted);
+                }
+                () = told.cancelled() => {
+                    return self.say_goodbye(stream, OVERFULL, End::Overfull);
+                }
                 () = at(deadline), if deadline.is_some() => return End::WriteTimeout,
                 () = tokio::time::sleep(HANGUP_LOOK), if !reads => {
                     if peer_is_gone(stream).await {
@@ -226,15 +246,12 @@ impl Connection {
         self.input != Input::Open && self.starved && quiet && self.link.tasks.is_empty()
     }
 
-    fn say_evicted(&mut self, stream: &UnixStream) -> End {
-        let error = WireError::new(
-            ErrorKind::ServerBusy,
-            "this connection said nothing and gave its place to another",
-        );
+    fn say_goodbye(&mut self, stream: &UnixStream, why: &str, end: End) -> End {
+        let error = WireError::new(ErrorKind::ServerBusy, why);
         self.out.push(&error_reply("null", &error));
-        // Nobody waits for a client that never spoke to read this.
+        // Nobody waits for a client that has to go to read this.
         match self.out.write(stream) {
-            Ok(()) => End::Evicted,
+            Ok(()) => end,
             Err(_) => End::PeerGone,
         }
     }

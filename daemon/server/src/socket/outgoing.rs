@@ -34,9 +34,13 @@ impl Outgoing {
         self.bytes.len() == self.written
     }
 
+    pub(super) fn waiting_bytes(&self) -> usize {
+        self.bytes.len() - self.written
+    }
+
     /// Whether another answer may be made.
     pub(super) fn has_room(&self) -> bool {
-        self.bytes.len() - self.written < HIGH_WATER_BYTES
+        self.waiting_bytes() < HIGH_WATER_BYTES
     }
 
     /// When the client must have taken something, if anything waits.

@@ -58,9 +58,10 @@ fn rebuilt(store: &StoreStatus) -> String {
     let built = format!("{} was built again from the transcripts", store.path);
     let Some(salvaged) = &store.salvaged else { return built };
     let kept = format!(
-        "{} and {} were taken over",
+        "{}, {} and {} were taken over",
         counted(salvaged.updates, "update"),
-        counted(salvaged.compactions, "compaction")
+        counted(salvaged.compactions, "compaction"),
+        counted(salvaged.jobs, "job")
     );
     let rest = if salvaged.complete { "" } else { "; others could not be read" };
     format!("{built}; {kept}{rest}")

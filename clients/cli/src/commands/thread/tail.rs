@@ -54,7 +54,7 @@ pub(crate) async fn run(args: TailArgs, session: &Session) -> Result<(), Failure
         ..Default::default()
     };
     let page = client.call::<Items>(last).await?;
-    tail.show(page)?;
+    tail.show(&page)?;
     let Some(events) = events else { return Ok(()) };
     tokio::select! {
         ended = tail.follow(client, events) => ended,
@@ -127,7 +127,7 @@ impl Tail<'_> {
             };
             let page = client.call::<Items>(params).await.map_err(|_| Stopped::Daemon)?;
             let more = page.more;
-            self.show(page).map_err(Stopped::Reader)?;
+            self.show(&page).map_err(Stopped::Reader)?;
             if !more {
                 return Ok(());
             }
@@ -135,7 +135,7 @@ impl Tail<'_> {
     }
 
     /// Prints a page. A transcript that was rewritten goes on from its new end.
-    fn show(&mut self, page: ItemsResult) -> Result<(), Failure> {
+    fn show(&mut self, page: &ItemsResult) -> Result<(), Failure> {
         self.next_seq = page.next_seq;
         let mut text = String::new();
         for item in &page.items {

@@ -16,6 +16,7 @@ use serde_json::Value;
 
 use super::original::Original;
 use super::{Notice, Span, Subject};
+use crate::service::history::lineage::Stretch;
 use crate::service::snapshot::Snapshot;
 use crate::service::transcript::Lines;
 use crate::service::{ServiceError, Services, preimage};
@@ -64,12 +65,14 @@ impl Services {
         let snapshot = self.snapshot(thread_id, as_of).await?;
         let request_seq = snapshot.fold.checkpoint().requests.active().map(|active| active.seq);
         let mut warnings = Vec::new();
-        let rows = match request_seq {
-            Some(seq) => self.rows(&snapshot.file, seq, seq).await?,
+        let pieces = match request_seq {
+            Some(seq) => self.lineage_rows(&snapshot.file, seq, seq).await?,
             None => Vec::new(),
         };
-        let kept = match rows.into_iter().next() {
-            Some(row) => read_request(PathBuf::from(&snapshot.file.path), row).await?,
+        let line =
+            pieces.into_iter().find_map(|(path, rows)| Some((path, rows.into_iter().next()?)));
+        let kept = match line {
+            Some((path, row)) => read_request(path, row).await?,
             None => None,
         };
         let kept = kept.or_else(|| {
@@ -97,8 +100,9 @@ impl Services {
         })
     }
 
-    /// Every item of the history up to what was gathered, in order: the newest alone, and those of the
-    /// pages that hold a line of `alone`; the others by the page.
+    /// Every item of the history up to what was gathered, also those in transcripts it continues by
+    /// reference, in order: the newest alone, and those of the pages that hold a line of `alone` or a
+    /// cut; the others by the page.
     pub(super) async fn all_spans(
         &self,
         gathered: Gathered,
@@ -112,21 +116,25 @@ impl Services {
             Original::Transcript(file) => file,
         };
         let alone: BTreeSet<u64> = alone.chain(gathered.request_seq).collect();
-        let (file_id, generation) = (file.file_id, file.cursor.generation);
-        let end = gathered.fold.next_seq();
-        let mut heads = self.store.page_heads(file_id, generation).await?;
-        heads.retain(|head| head.first_seq < end);
-        let fine_from = heads.len().saturating_sub(FINE_PAGES);
-        let mut spans = Vec::with_capacity(heads.len() + 2 * longhaul_core::item::PAGE_ITEMS);
-        for (index, head) in heads.iter().enumerate() {
-            let is_fine = alone.range(head.first_seq..=head.last_seq).next().is_some();
-            if index < fine_from && !is_fine {
+        let mut pages = Vec::new();
+        for Stretch { file, end } in self.stretches(file, gathered.fold.next_seq()).await? {
+            let place = (file.file_id, file.cursor.generation);
+            let heads = self.store.page_heads(place.0, place.1).await?;
+            let below = heads.into_iter().filter(|head| head.first_seq < end);
+            pages.extend(below.map(|head| (place, end, head)));
+        }
+        let fine_from = pages.len().saturating_sub(FINE_PAGES);
+        let mut spans = Vec::with_capacity(pages.len() + 2 * longhaul_core::item::PAGE_ITEMS);
+        for (index, ((file_id, generation), end, head)) in pages.iter().enumerate() {
+            let is_named = alone.range(head.first_seq..=head.last_seq).next().is_some();
+            let is_cut = head.last_seq >= *end;
+            if index < fine_from && !is_named && !is_cut {
                 spans.push(span_of(head));
                 continue;
             }
-            let rows = self.store.page(file_id, generation, head.first_seq).await?;
+            let rows = self.store.page(*file_id, *generation, head.first_seq).await?;
             let rows = rows.unwrap_or_default();
-            spans.extend(rows.iter().filter(|row| row.seq < end).map(Span::from));
+            spans.extend(rows.iter().filter(|row| row.seq < *end).map(Span::from));
         }
         Ok((spans, gathered))
     }

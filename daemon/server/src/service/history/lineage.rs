@@ -1,5 +1,7 @@
 //! Which transcripts the lines of a thread stand in: its own and those it continues by reference.
 
+use std::path::PathBuf;
+
 use longhaul_core::item::ItemRow;
 use longhaul_core::thread::HistoryBase;
 use longhaul_store::{BaseState, FileRow};
@@ -11,15 +13,15 @@ const DEPTH_MAX: usize = 16;
 
 /// Lines of a lineage that stand in one file.
 #[derive(Debug)]
-pub(super) struct Stretch {
-    pub(super) file: FileRow,
+pub(in crate::service) struct Stretch {
+    pub(in crate::service) file: FileRow,
     /// First line after them.
-    pub(super) end: u64,
+    pub(in crate::service) end: u64,
 }
 
 impl Services {
     /// The stretches of the first `end` lines of the lineage that ends in `file`, oldest first.
-    pub(super) async fn stretches(
+    pub(in crate::service) async fn stretches(
         &self,
         file: &FileRow,
         end: u64,
@@ -35,6 +37,25 @@ impl Services {
         }
         stretches.reverse();
         Ok(stretches)
+    }
+
+    /// The index rows of lines `first` to `last` of the lineage that ends in `file`, by the
+    /// transcript they stand in, oldest first; none is empty.
+    pub(in crate::service) async fn lineage_rows(
+        &self,
+        file: &FileRow,
+        first: u64,
+        last: u64,
+    ) -> Result<Vec<(PathBuf, Vec<ItemRow>)>, ServiceError> {
+        let mut pieces = Vec::new();
+        for Stretch { file, end } in self.stretches(file, last.saturating_add(1)).await? {
+            let mut rows = self.rows(&file, first, last).await?;
+            rows.retain(|row| row.seq < end);
+            if !rows.is_empty() {
+                pieces.push((PathBuf::from(&file.path), rows));
+            }
+        }
+        Ok(pieces)
     }
 
     /// The file that `base` cuts: several of one thread can reach the cut, one at the same byte.

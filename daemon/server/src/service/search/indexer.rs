@@ -248,7 +248,7 @@ impl Indexer {
         };
         if let Some(known) = work.known.get(&row.path).cloned() {
             if self.is_continued(row, &known).await? {
-                return Ok(going_on(known, fresh));
+                return Ok(going_on(&known, fresh));
             }
             index.drop_file(&row.path).await?;
             work.known.remove(&row.path);
@@ -260,7 +260,7 @@ impl Indexer {
                 index.move_file(&path, &row.path).await?;
                 work.lost.retain(|lost| *lost != path);
                 work.known.remove(&path);
-                return Ok(going_on(known, fresh));
+                return Ok(going_on(&known, fresh));
             }
         }
         Ok(fresh)
@@ -309,9 +309,14 @@ impl Indexer {
 }
 
 /// The cursor of `known` for the file as it is now.
-fn going_on(known: IndexedFile, now: IndexedFile) -> IndexedFile {
-    let IndexedFile { next_seq, last_seq, last_digest, at_ms, .. } = known;
-    IndexedFile { next_seq, last_seq, last_digest, at_ms, ..now }
+fn going_on(known: &IndexedFile, now: IndexedFile) -> IndexedFile {
+    IndexedFile {
+        next_seq: known.next_seq,
+        last_seq: known.last_seq,
+        last_digest: known.last_digest.clone(),
+        at_ms: known.at_ms,
+        ..now
+    }
 }
 
 /// Whether the store has more of a file than the index, or another content.

@@ -124,7 +124,13 @@ async fn what_models_cost_and_what_is_to_be_done_are_taken_over() {
     }
     let key = |n: u32| JobKey { kind: Kind::Extract, subject: format!("t{n:04}") };
     for n in 0..600 {
-        let request = Request { key: key(n), input: "i".repeat(60), priority: 0, urgent: false };
+        let request = Request {
+            key: key(n),
+            input: "i".repeat(60),
+            payload: String::new(),
+            priority: 0,
+            urgent: false,
+        };
         let now = Moment { wall_ms: 1, boot: "b".to_owned(), boot_ms: 1 };
         let asked = move |found| (Some(job::request(found, request, &now)), ());
         store.job_decide(&key(n), asked).await.unwrap();

@@ -313,7 +313,7 @@ fn going_on(known: &IndexedFile, now: IndexedFile) -> IndexedFile {
     IndexedFile {
         next_seq: known.next_seq,
         last_seq: known.last_seq,
-        last_digest: known.last_digest.clone(),
+        last_digest: known.last_digest,
         at_ms: known.at_ms,
         ..now
     }

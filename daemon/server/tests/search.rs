@@ -64,7 +64,9 @@ async fn words_are_found_where_they_stand_with_the_way_back() {
     assert_eq!((&first["kind"], &first["seq"]), (&json!("user_message"), &json!(1)), "{first}");
     assert_eq!((&first["line_start"], &first["line_end"]), (&json!(2), &json!(2)));
     assert_eq!(first["title"], "Fix the deadlock in src/lock_table.rs, please.");
-    let [from, to] = [0, 1].map(|end| first["matches"][0][end].as_u64().unwrap() as usize);
+    let [from, to] = [0, 1]
+        .map(|end| first["matches"][0][end].as_u64().unwrap())
+        .map(|at| usize::try_from(at).unwrap());
     assert_eq!(&first["text"].as_str().unwrap()[from..to], "deadlock");
     let expanded = client.call("history/expand", json!({ "handle": first["handle"] })).await;
     assert_eq!(expanded["result"]["byte_range"], first["byte_range"], "{expanded}");

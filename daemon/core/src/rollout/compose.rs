@@ -118,7 +118,7 @@ pub fn line(at_ms: i64, kind: &str, payload: &Value, client_item_id: Option<&str
     line
 }
 
-/// The client's own id in a line that [`line`] made; `None` in any other.
+/// The client's own id in a line that [`line()`] made; `None` in any other.
 #[must_use]
 pub fn client_item_id(line: &str) -> Option<String> {
     // The last one: quotes inside of strings are escaped, and a key of a payload stands before ours.
@@ -127,7 +127,7 @@ pub fn client_item_id(line: &str) -> Option<String> {
     values.next()?.ok()
 }
 
-/// What a line that [`line`] made says: kind and payload, without when it was written and its client's
+/// What a line that [`line()`] made says: kind and payload, without when it was written and its client's
 /// id. The same addition says the same, whenever it is sent.
 #[must_use]
 pub fn content(line: &str) -> Option<&str> {

@@ -2,14 +2,14 @@
 //!
 //! # Theory of operation
 //! *Owns* nothing; it deletes what `compaction` and `preimage` keep. It runs beside requests, never in one:
-//! after the start, once an hour, and after every [`COMPACTIONS_PER_PASS`] compactions.
+//! after the start, once an hour, and after every `COMPACTIONS_PER_PASS` compactions.
 //!
 //! *Steps.* Rows over their age or number go, a few at a time; then the oldest histories over
-//! [`HISTORIES_BYTES_MAX`], their rows first; then every history without a row. So a handle never names a
+//! `HISTORIES_BYTES_MAX`, their rows first; then every history without a row. So a handle never names a
 //! history that is gone while its compaction is still shown.
 //!
 //! *A crash* anywhere leaves at most histories without a row, which the next pass removes. A history is
-//! written before its row: one younger than [`YOUNG`] is left alone.
+//! written before its row: one younger than `YOUNG` is left alone.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;

@@ -11,7 +11,7 @@ use longhaul_core::checkpoint::semantic::Semantics;
 use longhaul_core::checkpoint::staleness::Disk;
 use longhaul_core::checkpoint::view::{Scene, ViewCaps, render};
 use longhaul_core::fold::{Fold, Place, Source};
-use longhaul_eval::{Corpus, Cut, Options as Measures, Session, evaluate};
+use longhaul_eval::{Corpus, Cut, Options as Measures, Session, evaluate, is_claude};
 
 /// What to measure.
 #[derive(clap::Args)]
@@ -75,7 +75,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
 }
 
 fn fold(bytes: &[u8]) -> Fold {
-    let mut fold = Fold::new(Source::Codex);
+    let mut fold = Fold::new(if is_claude(bytes) { Source::Claude } else { Source::Codex });
     let mut offset = 0;
     for (number, line) in bytes.split_inclusive(|&byte| byte == b'\n').enumerate() {
         let whole = line.strip_suffix(b"\n").unwrap_or(line);

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use crate::transcript::{StepKind, Transcript};
+use crate::transcript::{StepKind, Transcript, claude};
 
 /// One rollout file.
 #[derive(Debug, Clone)]
@@ -47,6 +47,15 @@ impl Corpus for [Session] {
 
 /// Lines at the start of a file among which its header stands.
 const HEADER_LINES: usize = 20;
+
+/// Whether Claude Code wrote a session, told by the lines at its start.
+pub fn is_claude(bytes: &[u8]) -> bool {
+    bytes
+        .split(|&byte| byte == b'\n')
+        .take(HEADER_LINES)
+        .filter_map(|line| serde_json::from_slice::<Map<String, Value>>(line).ok())
+        .any(|line| claude::is_line(&line))
+}
 
 /// The repository a rollout belongs to: its remote as the header names it, else its folder.
 pub fn repository_of(bytes: &[u8]) -> Option<String> {

@@ -11,18 +11,21 @@ pub use survey::StopList;
 
 use crate::baseline::{Baseline, Histories, head};
 use crate::corpus::{Corpus, Session};
-use crate::cut::{Cut, places};
+use crate::cut::{Cut, CutPlace, places};
 use crate::entity::{Extractor, ExtractorKind};
 use crate::fact::{FactReader, Words};
 use crate::gold::Index;
 use crate::report::{Report, ReportBuilder};
-use crate::transcript::Transcript;
+use crate::transcript::{Summary, Transcript};
 use question::Question;
 use survey::Survey;
 
 /// A cut with fewer names than this to remember says nothing (names, reference extractor).
 /// Source: facts on peers (e2), 2026.
 pub const GOLD_MIN: usize = 5;
+
+/// Summaries of one session that are scored.
+const SUMMARIES_MAX: usize = 32;
 
 /// The name under which the view in question is reported.
 pub const VIEW_NAME: &str = "longhaul";
@@ -130,6 +133,43 @@ impl Run<'_> {
             };
             self.ask(&question, view);
         }
+        for summary in transcript.summaries.iter().take(SUMMARIES_MAX) {
+            self.compare(session, (&transcript, &indexes), summary, view);
+        }
+    }
+
+    /// Scores a summary that the agent really went on with, and the view of the same history in the
+    /// same number of tokens.
+    fn compare(
+        &mut self,
+        session: &Session,
+        (transcript, indexes): (&Transcript, &[Index; 2]),
+        summary: &Summary,
+        view: &mut ViewMaker<'_>,
+    ) {
+        let place = CutPlace { percent: 0, offset: summary.before, first_hidden: summary.step };
+        let gold = indexes.each_ref().map(|index| index.gold(transcript, place, self.stop));
+        if gold[0].len() < GOLD_MIN {
+            return;
+        }
+        let question = Question {
+            repository: &session.repository,
+            cut: Cut {
+                session: &session.name,
+                percent: 0,
+                bytes: &session.bytes[..summary.before],
+            },
+            gold,
+            facts: self.tools.facts.read(transcript, summary.step),
+        };
+        let tokens = summary.text.len().div_ceil(4);
+        let text = view(&question.cut, tokens as u64).unwrap_or_else(|reason| {
+            self.report.failed_view(question.cut.session, &reason);
+            String::new()
+        });
+        let score = |text: &str| question.score(text, tokens as u64, &self.tools.words).0;
+        let (theirs, ours) = (score(&summary.text), score(head(&text, tokens * 4)));
+        self.report.compared(&question.key(VIEW_NAME, tokens as u64), &theirs, &ours);
     }
 
     /// Scores the view in question and the baselines at one cut, for every budget.

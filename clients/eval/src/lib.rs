@@ -32,7 +32,7 @@ mod transcript;
 mod view;
 
 pub use baseline::Baseline;
-pub use corpus::{Corpus, Session, repository_of};
+pub use corpus::{Corpus, Session, is_claude, repository_of};
 pub use cut::{CUT_PERCENTS, Cut};
 pub use entity::{Entity, EntityKind, ExtractorKind};
 pub use evaluate::{EvalError, GOLD_MIN, Options, VIEW_NAME, ViewMaker, evaluate};

@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use crate::cut::Cut;
 use crate::entity::{EntityKind, ExtractorKind};
+use crate::evaluate::VIEW_NAME;
 use crate::fact::{Fact, FactKind};
 use crate::gold::{Gold, Role};
 use crate::tally::Tally;
@@ -26,6 +27,8 @@ pub struct Report {
     pub measures: Vec<Measure>,
     /// One entry per view, budget and session (reference extractor).
     pub rows: Vec<SessionRow>,
+    /// Summaries that agents really went on with, each beside the view of the same size.
+    pub summaries: Vec<Comparison>,
     /// What the view in question lacks; empty unless asked for.
     pub misses: Vec<Miss>,
 }
@@ -122,6 +125,26 @@ pub struct SessionRow {
     pub bfr: Tally,
 }
 
+/// A summary that a model wrote and its agent went on with, and the view in question of the same
+/// history in the same number of tokens (reference extractor).
+#[derive(Debug, Serialize)]
+pub struct Comparison {
+    /// The session's name.
+    pub session: String,
+    /// Its repository.
+    pub repository: String,
+    /// Tokens of the summary.
+    pub tokens: u64,
+    /// Names the summary kept.
+    pub summary_frr: Tally,
+    /// Facts the summary kept.
+    pub summary_bfr: Tally,
+    /// Names the view kept.
+    pub view_frr: Tally,
+    /// Facts the view kept.
+    pub view_bfr: Tally,
+}
+
 /// One thing the view in question lacks.
 #[derive(Debug, Serialize)]
 pub struct Miss {
@@ -196,6 +219,26 @@ impl Miss {
 }
 
 impl Report {
+    /// The real summaries as one heap, in words; `None` when there was none to compare with.
+    pub fn summaries_line(&self) -> Option<String> {
+        let rows = &self.summaries;
+        let all = |of: fn(&Comparison) -> Tally| {
+            let mut total = Tally::default();
+            rows.iter().for_each(|row| total.add(of(row)));
+            total.percent().map_or_else(|| "-".to_owned(), |percent| format!("{percent:.1} %"))
+        };
+        let tokens =
+            rows.iter().map(|row| row.tokens).sum::<u64>().checked_div(rows.len() as u64)?;
+        Some(format!(
+            "{} real summaries of {tokens} tokens on average: FRR {}, BFR {}; {VIEW_NAME} in the same size: FRR {}, BFR {}",
+            rows.len(),
+            all(|row| row.summary_frr),
+            all(|row| row.summary_bfr),
+            all(|row| row.view_frr),
+            all(|row| row.view_bfr),
+        ))
+    }
+
     /// The measure of a view at a budget by an extractor.
     pub fn measure(
         &self,

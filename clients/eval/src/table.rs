@@ -54,7 +54,11 @@ impl Report {
         for measure in self.measures.iter().filter(|m| m.extractor == ExtractorKind::Regex) {
             self.line(out, measure)?;
         }
-        self.details(out)
+        self.details(out)?;
+        match self.summaries_line() {
+            Some(line) => writeln!(out, "\n{line}"),
+            None => Ok(()),
+        }
     }
 
     fn line(&self, out: &mut String, measure: &Measure) -> std::fmt::Result {

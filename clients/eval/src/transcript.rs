@@ -1,4 +1,5 @@
-//! Reads a Codex rollout of any generation into the steps a scorer needs.
+//! Reads a Codex rollout of any generation, or a transcript of Claude Code, into the steps a scorer
+//! needs.
 //!
 //! This is deliberately a second, independent reading: it shares no line with the daemon's own
 //! parser, so a blind spot there cannot hide itself from the measure. Every decision is taken per
@@ -6,6 +7,7 @@
 //! Nothing is an error: a line that is not JSON is counted and passed over.
 
 mod call;
+pub(crate) mod claude;
 mod output;
 mod patch;
 
@@ -24,8 +26,21 @@ pub struct Transcript {
     pub cwds: Vec<String>,
     /// What happened; several steps may come from one line.
     pub steps: Vec<Step>,
+    /// Readable summaries by which the agent went on in place of its history.
+    pub summaries: Vec<Summary>,
     /// Complete lines that are not a JSON object.
     pub malformed: u64,
+}
+
+/// A summary that a model wrote when the history was compacted.
+#[derive(Debug)]
+pub struct Summary {
+    /// Number of its step.
+    pub step: usize,
+    /// Byte offset of its line: what lies before is what it summarises.
+    pub before: usize,
+    /// Its words.
+    pub text: String,
 }
 
 /// One thing that happened, and where its line ends.
@@ -87,6 +102,9 @@ impl Transcript {
             self.malformed += 1;
             return;
         };
+        if claude::is_line(&object) {
+            return self.claude_line(&object, end - line.len(), end);
+        }
         match (object.get("type").and_then(Value::as_str), object.get("payload")) {
             (Some("session_meta"), Some(payload)) => self.header(payload, end),
             (Some("turn_context"), Some(payload)) => self.turn_context(payload, end),

@@ -5,6 +5,7 @@
 //! that never stopped; so a crash costs at most the lines since the last save. Its size is bounded
 //! whatever the transcript.
 
+mod branches;
 mod meter;
 mod visible;
 
@@ -16,8 +17,10 @@ use crate::checkpoint::requests::Outcome;
 use crate::digest::Digest128;
 use crate::item::breakdown::{Breakdown, ContextKind};
 use crate::item::{ItemKind, ItemRow};
-use crate::rollout::{Body, Compacted, Entry, Item, Meta, Role, codex, contextual, weigh};
+use crate::rollout::{self, Body, Compacted, Entry, Item, Meta, Role, TitleBy, contextual, weigh};
 use crate::{limits, redact, text, tokens};
+
+use branches::Branches;
 
 pub use meter::{CompactionPoint, Meter, Point, Report};
 pub use visible::Visible;
@@ -58,6 +61,11 @@ pub struct Fold {
     version: u32,
     next_seq: u64,
     head: ThreadHead,
+    /// Who gave the title.
+    #[serde(default)]
+    title_by: TitleBy,
+    #[serde(default)]
+    branches: Branches,
     visible: Visible,
     meter: Meter,
     checkpoint: Checkpoint,
@@ -73,7 +81,7 @@ struct Version {
 impl Fold {
     /// Version of the saved form. Raised with every change of what is folded or how: saved folds of
     /// other versions are folded anew.
-    pub const VERSION: u32 = 6;
+    pub const VERSION: u32 = 7;
 
     /// The state before the first line.
     pub fn new(source: Source) -> Self {
@@ -81,6 +89,8 @@ impl Fold {
             version: Self::VERSION,
             next_seq: 0,
             head: ThreadHead::new(source),
+            title_by: TitleBy::default(),
+            branches: Branches::default(),
             visible: Visible::default(),
             meter: Meter::default(),
             checkpoint: Checkpoint::default(),
@@ -106,15 +116,16 @@ impl Fold {
             return None;
         }
         self.head.lines += 1;
-        let mut row = None;
-        match self.head.source {
-            Source::Codex | Source::Longhaul | Source::Claude => {
-                codex::read(line, &mut |entry| {
-                    let found = self.entry(place, &entry);
-                    row = row.take().or(found);
-                });
-            }
-        }
+        let source = self.head.source;
+        let mut row: Option<ItemRow> = None;
+        let is_nameless = self.head.thread_id.is_none();
+        let mut take = |entry: Entry<'_>| match (self.entry(place, &entry), &mut row) {
+            // One row a line: it is by whole lines that items are digested and given back.
+            (Some(more), Some(row)) => row.tokens = row.tokens.saturating_add(more.tokens),
+            (Some(first), None) => row = Some(first),
+            (None, _) => {}
+        };
+        rollout::read(source, line, is_nameless, &mut take);
         let mut row = row?;
         row.digest = Digest128::of(line);
         self.head.items += 1;
@@ -130,7 +141,15 @@ impl Fold {
         self.head.lines += 1;
         self.head.oversized += 1;
         let text = String::from_utf8_lossy(head);
-        if !text.contains(r#""type":"response_item""#) && !text.contains(r#""type":"compacted""#) {
+        let is_item = match self.head.source {
+            Source::Codex | Source::Longhaul => {
+                text.contains(r#""type":"response_item""#) || text.contains(r#""type":"compacted""#)
+            }
+            Source::Claude => ["user", "assistant", "attachment"]
+                .iter()
+                .any(|kind| text.contains(&format!(r#""type":"{kind}""#))),
+        };
+        if !is_item {
             return None;
         }
         let tokens = tokens::of_bytes(place.bytes);
@@ -218,11 +237,24 @@ impl Fold {
             }
             Body::Item(item, tokens) => return self.item(place, at, item, *tokens),
             Body::Compacted(compacted) => return Some(self.compacted(place, compacted)),
-            Body::RolledBack { turns } => {
-                self.reducer.roll_back(state, *turns);
-                self.visible.roll_back(place.line, *turns);
-                self.head.tokens = self.visible.tokens();
-                self.meter.rolled_back(place.line, self.head.tokens, *turns);
+            Body::RolledBack { turns } => self.roll_back(place, *turns),
+            Body::Branch { parent } => {
+                let turns = self.branches.meet(parent.as_deref());
+                if turns > 0 {
+                    self.roll_back(place, turns);
+                }
+            }
+            Body::Aside(Item::Call(call)) => {
+                self.reducer.call(state, at, call);
+            }
+            Body::Aside(Item::Output { call_id, text, .. }) => {
+                self.reducer.answer(state, at, call_id, text);
+            }
+            Body::Title { words, by } => {
+                if *by >= self.title_by {
+                    self.head.title = Some(title(&redact::redact(words).text));
+                    self.title_by = *by;
+                }
             }
             Body::Usage(usage) => self.meter.reported(place.line, *usage),
             Body::TurnComplete => self.reducer.turn_ended(state, Outcome::Answered),
@@ -233,11 +265,19 @@ impl Fold {
             Body::CommandDone { call_id, command, exit_code } => {
                 self.reducer.command_done(state, at, call_id, (command, *exit_code));
             }
-            Body::Passed => {}
+            Body::Passed | Body::Aside(_) => {}
             Body::Unknown => self.head.unknown += 1,
             Body::Malformed => self.head.malformed += 1,
         }
         None
+    }
+
+    fn roll_back(&mut self, place: Place, turns: u64) {
+        self.reducer.roll_back(&mut self.checkpoint, turns);
+        self.visible.roll_back(place.line, turns);
+        self.branches.roll_back(turns);
+        self.head.tokens = self.visible.tokens();
+        self.meter.rolled_back(place.line, self.head.tokens, turns);
     }
 
     fn date(&mut self, place: Place, at_ms: Option<i64>) -> At {
@@ -291,6 +331,7 @@ impl Fold {
                 if begins_turn {
                     row.kind = ItemKind::UserMessage;
                     self.visible.begin_turn(place.line, tokens);
+                    self.branches.begin_turn();
                     self.meter.begin_turn();
                     if self.head.title.is_none() {
                         self.head.title = state.requests.active().map(|r| title(&r.text));

@@ -6,6 +6,7 @@
 //! never an error.
 
 pub mod accept;
+pub mod claude;
 pub mod codex;
 pub mod compose;
 pub mod contextual;
@@ -19,6 +20,16 @@ pub mod weigh;
 use std::borrow::Cow;
 
 use crate::item::breakdown::Breakdown;
+use crate::thread::Source;
+
+/// Reads a line given without its newline and shows what it says to `visit`; who the thread is only
+/// while that is `wanted`, where every line tells it.
+pub fn read(source: Source, line: &[u8], wanted: bool, visit: &mut dyn FnMut(Entry<'_>)) {
+    match source {
+        Source::Codex | Source::Longhaul => codex::read(line, visit),
+        Source::Claude => claude::read(line, wanted, visit),
+    }
+}
 
 /// What one line says.
 #[derive(Debug)]
@@ -50,6 +61,22 @@ pub enum Body<'a> {
         /// How many.
         turns: u64,
     },
+    /// Where the request on the same line goes on from: a place that an earlier request went on from
+    /// means that the person took that one back.
+    Branch {
+        /// Id of the line before it; `None` when it begins anew.
+        parent: Option<Cow<'a, str>>,
+    },
+    /// A call or an answer of a sub-agent that speaks inside this transcript: what it did counts, but
+    /// it is no item of the history.
+    Aside(Item<'a>),
+    /// What to call the thread.
+    Title {
+        /// The title.
+        words: Cow<'a, str>,
+        /// Who gave it.
+        by: TitleBy,
+    },
     /// A turn ended by itself.
     TurnComplete,
     /// A turn was interrupted.
@@ -80,6 +107,32 @@ pub enum Body<'a> {
     Unknown,
     /// No JSON object.
     Malformed,
+}
+
+/// Who gave a thread its title, weakest first: a stronger one's stays.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    serde::Serialize,
+    serde::Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum TitleBy {
+    /// Nobody: it is the first request.
+    #[default]
+    Request,
+    /// A summary of the session.
+    Summary,
+    /// A model that was asked for one.
+    Model,
+    /// The person.
+    Person,
 }
 
 /// Identity of a thread.

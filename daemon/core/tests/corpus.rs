@@ -28,6 +28,14 @@ pub(crate) fn files() -> Vec<PathBuf> {
     files
 }
 
+/// Who wrote a transcript of the corpus: its part says so.
+fn source(file: &Path) -> Source {
+    match file.components().any(|part| part.as_os_str() == "claude") {
+        true => Source::Claude,
+        false => Source::Codex,
+    }
+}
+
 /// The history items of a transcript, as their bytes stand there.
 pub(crate) fn items(transcript: &[u8]) -> Vec<String> {
     #[derive(serde::Deserialize)]
@@ -50,7 +58,7 @@ pub(crate) fn items(transcript: &[u8]) -> Vec<String> {
 fn real_transcripts_fold_the_same_in_parts() {
     for file in files() {
         let bytes = std::fs::read(&file).unwrap();
-        let (mut whole, mut parts) = (Fold::new(Source::Codex), Fold::new(Source::Codex));
+        let (mut whole, mut parts) = (Fold::new(source(&file)), Fold::new(source(&file)));
         for (at, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
             push(&mut whole, line);
             push(&mut parts, line);
@@ -59,6 +67,11 @@ fn real_transcripts_fold_the_same_in_parts() {
             }
         }
         assert!(whole.save() == parts.save(), "{}", file.display());
+        if source(&file) == Source::Claude {
+            let head = whole.head();
+            assert_eq!((head.malformed, head.unknown), (0, 0), "{}", file.display());
+            assert!(head.thread_id.is_some() && head.items > 0, "{}", file.display());
+        }
         assert!(whole.save().len() <= 256 * 1_024, "{}", file.display());
         for budget in [100, 1_000, 4_000] {
             let text = view(&whole, &ViewCaps::default(), budget);

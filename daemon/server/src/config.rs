@@ -78,6 +78,10 @@ pub struct Config {
     pub codex_home: Setting<PathBuf>,
     /// Claude Code's folder; need not exist.
     pub claude_home: Setting<PathBuf>,
+    /// Whether Codex's transcripts are read.
+    pub codex_enabled: Setting<bool>,
+    /// Whether Claude Code's transcripts are read.
+    pub claude_enabled: Setting<bool>,
     /// Time between two full scans of the sources.
     pub scan_interval: Setting<Duration>,
     /// Days a compaction is kept.
@@ -230,6 +234,8 @@ impl Config {
                 file.claude.home.as_deref(),
                 base.claude_home(),
             ),
+            codex_enabled: enabled(file.codex.enabled),
+            claude_enabled: enabled(file.claude.enabled),
             log: layers.log(args.log.as_deref(), file.log),
             scan_interval: SCAN_INTERVAL_S
                 .of(file.ingest.scan_interval_s)?
@@ -271,7 +277,9 @@ impl Config {
             entry("socket", &self.socket, path),
             entry("log", &self.log, String::clone),
             entry("codex.home", &self.codex_home, path),
+            entry("codex.enabled", &self.codex_enabled, ToString::to_string),
             entry("claude.home", &self.claude_home, path),
+            entry("claude.enabled", &self.claude_enabled, ToString::to_string),
             entry("ingest.scan_interval_s", &self.scan_interval, |time| time.as_secs().to_string()),
             entry("compaction.keep_days", &self.keep_days, ToString::to_string),
             entry("compaction.keep_per_thread", &self.keep_per_thread, ToString::to_string),
@@ -288,6 +296,14 @@ impl Config {
             entry("budget.requests_per_job", &self.budget.requests_per_job, ToString::to_string),
             entry("budget.tokens_per_job", &self.budget.tokens_per_job, ToString::to_string),
         ]
+    }
+}
+
+/// A source is read unless the file says otherwise.
+fn enabled(given: Option<bool>) -> Setting<bool> {
+    match given {
+        Some(value) => Setting { value, origin: Origin::File },
+        None => Setting { value: true, origin: Origin::Default },
     }
 }
 

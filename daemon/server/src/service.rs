@@ -148,7 +148,13 @@ impl Services {
             notices.store_rebuilt(moved_to);
         }
         let own = recording::folder(&deps.config.state_dir);
-        let mut roots = Root::codex(&deps.config.codex_home);
+        let mut roots = Vec::new();
+        if *deps.config.codex_enabled {
+            roots.extend(Root::codex(&deps.config.codex_home));
+        }
+        if *deps.config.claude_enabled {
+            roots.push(Root::claude(&deps.config.claude_home));
+        }
         roots.push(Root { source: Source::Longhaul, path: own.clone(), archived: false });
         let now = deps.clock.clone();
         let ingest = Arc::new(Ingest::start(IngestDeps {

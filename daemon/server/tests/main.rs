@@ -4,6 +4,7 @@
 
 mod background;
 mod checkpoint;
+mod claude;
 mod compaction;
 mod context;
 mod examples;

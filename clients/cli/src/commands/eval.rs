@@ -48,11 +48,11 @@ masked outputs (all but the newest 10 tool outputs left out), calls only (no too
 (nothing but names), oracle (the answers themselves: the most a view of that size can score).
 
 Examples:
-  longhaul eval                                   your 50 newest Codex sessions
+  longhaul eval                                   your 50 newest sessions
   longhaul eval --budgets 500,1000 ~/old-sessions
   longhaul eval --json | jq '.rows[] | select(.view == \"longhaul\")'")]
 pub(crate) struct EvalArgs {
-    /// Transcripts (.jsonl, .jsonl.zst), or folders of them [default: the sessions in $CODEX_HOME or ~/.codex]
+    /// Transcripts (.jsonl, .jsonl.zst), or folders of them [default: those of Codex and Claude Code]
     ///
     /// Of a session of more than 256 MiB of text, the first 256 MiB are measured.
     paths: Vec<PathBuf>,
@@ -74,7 +74,7 @@ pub(crate) async fn run(args: EvalArgs, session: &Session) -> Result<(), Failure
     let stop = Arc::new(AtomicBool::new(false));
     let transcripts = Transcripts::find(&args.paths, args.sessions, Arc::clone(&stop))?;
     if transcripts.is_empty() {
-        return Err(Failure::new(SAID_NO, "there is no Codex session to measure")
+        return Err(Failure::new(SAID_NO, "there is no session to measure")
             .with_hint("name a folder that holds .jsonl or .jsonl.zst transcripts"));
     }
     let daemon = PrivateDaemon::start(session).await?;

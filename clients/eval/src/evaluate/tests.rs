@@ -71,6 +71,45 @@ impl Rollout {
     }
 }
 
+#[test]
+fn a_real_summary_is_scored_beside_a_view_of_its_size() {
+    let line = |more: Value| {
+        let mut line = json!({"sessionId": "s", "cwd": "/w", "uuid": "u", "type": "user"});
+        line.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        format!("{line}\n")
+    };
+    let call = |id: usize, command: &str, output: &str| {
+        let input = json!({"command": command});
+        let block =
+            json!({"type": "tool_use", "id": id.to_string(), "name": "Bash", "input": input});
+        let answer =
+            json!({"type": "tool_result", "tool_use_id": id.to_string(), "content": output});
+        line(json!({"type": "assistant", "message": {"content": [block]}}))
+            + &line(json!({"message": {"content": [answer]}, "toolUseResult": {"stdout": output}}))
+    };
+    let files: Vec<String> = (0..8).map(|n| format!("src/part_{n}.rs")).collect();
+    let mut text = line(json!({"message": {"content": "Look at all parts"}}));
+    text += &call(0, "rg --files", &files.join("\n"));
+    let before = text.len();
+    let summary = "We look at src/part_0.rs and src/part_1.rs.";
+    text += &line(json!({"isCompactSummary": true, "message": {"content": summary}}));
+    for (n, file) in files.iter().enumerate() {
+        text += &call(n + 1, &format!("rg main {file}"), "nothing");
+    }
+    let session = Session { name: "s".into(), repository: "r".into(), bytes: text.into_bytes() };
+    let options = Options { budgets: vec![], baselines: false, misses: false };
+    let mut asked = None;
+    let report = evaluate(&[session][..], &options, &mut |cut, budget| {
+        asked = Some((cut.bytes.len(), budget));
+        Ok("src/part_0.rs src/part_1.rs src/part_2.rs".to_owned())
+    });
+    let report = report.unwrap();
+    assert_eq!(asked, Some((before, 11)), "the view is asked for what the summary was made of");
+    let row = &report.summaries[0];
+    assert_eq!((row.summary_frr.kept, row.view_frr.kept), (2, 3), "{row:?}");
+    assert!(report.summaries_line().unwrap().starts_with("1 real summaries of 11 tokens"));
+}
+
 /// Past: reads that name six things, a patch, a failed build whose long output holds the 35 % cut.
 /// Future: uses five of the six from memory, one after it was shown again, one that is injected.
 fn session(thread_id: &str) -> Session {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Measure, Miss, Report, SessionRow};
+use super::{Comparison, Measure, Miss, Report, SessionRow};
 use crate::entity::{Entity, EntityKind, ExtractorKind};
 use crate::evaluate::Options;
 use crate::fact::{Fact, FactKind};
@@ -169,6 +169,19 @@ impl ReportBuilder {
         let total = sessions.entry(session).or_default();
         total.cuts += 1;
         total.score.add(score);
+    }
+
+    /// Adds a real summary and the view of its size.
+    pub fn compared(&mut self, key: &ScoreKey<'_>, summary: &CutScore, view: &CutScore) {
+        self.report.summaries.push(Comparison {
+            session: key.session.to_owned(),
+            repository: key.repository.to_owned(),
+            tokens: key.budget_tokens,
+            summary_frr: summary.frr(ExtractorKind::Regex),
+            summary_bfr: summary.bfr(),
+            view_frr: view.frr(ExtractorKind::Regex),
+            view_bfr: view.bfr(),
+        });
     }
 
     /// Makes the totals.

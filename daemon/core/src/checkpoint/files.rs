@@ -233,11 +233,17 @@ fn after(before: FileState, change: FileState) -> FileState {
     }
 }
 
+/// Whether a path starts at a root, a home or a drive (`D:/`).
+fn is_absolute(path: &str) -> bool {
+    let has_drive = path.get(1..3) == Some(":/") && path.as_bytes()[0].is_ascii_alphabetic();
+    path.starts_with(['/', '~']) || has_drive
+}
+
 /// The path made absolute and free of `.` and `..`; a relative one without a folder stays so.
 pub fn key(path: &str, cwd: Option<&str>) -> String {
     let path = path.strip_prefix("file://").unwrap_or(path);
     let full = match cwd {
-        Some(cwd) if !path.starts_with('/') && !path.starts_with('~') => format!("{cwd}/{path}"),
+        Some(cwd) if !is_absolute(path) => format!("{cwd}/{path}"),
         _ => path.to_owned(),
     };
     let mut parts: Vec<&str> = Vec::new();

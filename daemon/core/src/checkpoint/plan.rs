@@ -37,6 +37,16 @@ pub enum StepState {
     Done,
 }
 
+impl From<StepStatus> for StepState {
+    fn from(status: StepStatus) -> Self {
+        match status {
+            StepStatus::Pending => Self::Open,
+            StepStatus::InProgress => Self::InProgress,
+            StepStatus::Done => Self::Done,
+        }
+    }
+}
+
 impl Plan {
     /// Replaces the plan by what the agent's planning tool was given.
     pub fn replace(&mut self, seq: u64, steps: Vec<PlanStep>) {
@@ -45,13 +55,30 @@ impl Plan {
             .map(|(index, step)| Step {
                 id: (index + 1).to_string(),
                 text: clean(&step.text),
-                state: match step.status {
-                    StepStatus::Pending => StepState::Open,
-                    StepStatus::InProgress => StepState::InProgress,
-                    StepStatus::Done => StepState::Done,
-                },
+                state: step.status.into(),
             })
             .collect();
+        self.seq = seq;
+    }
+
+    /// Adds a step under the id that the agent's planning tool gave it.
+    pub fn add(&mut self, seq: u64, id: &str, step: &str) {
+        self.steps.retain(|known| known.id != id);
+        if self.steps.len() < limits::PLAN_STEPS {
+            let (id, text) = (id.to_owned(), clean(step));
+            self.steps.push(Step { id, text, state: StepState::Open });
+        }
+        self.seq = seq;
+    }
+
+    /// Changes the step of that id; one that is dropped goes.
+    pub fn change(&mut self, seq: u64, id: &str, status: Option<StepStatus>, is_dropped: bool) {
+        if is_dropped {
+            self.steps.retain(|step| step.id != id);
+        }
+        if let (Some(step), Some(status)) = (self.steps.iter_mut().find(|s| s.id == id), status) {
+            step.state = status.into();
+        }
         self.seq = seq;
     }
 

@@ -57,6 +57,10 @@ enum PendingKind {
     Patch {
         ops: Vec<(String, FileState, Option<ContentHash>)>,
     },
+    /// A step of the plan that the answer names.
+    Step {
+        text: String,
+    },
     Other,
 }
 
@@ -148,21 +152,24 @@ impl Reducer {
                 self.settle(&call.call_id);
                 return None;
             }
+            Action::AddStep { text } => ("plan".to_owned(), PendingKind::Step { text }),
+            Action::ChangeStep { id, status, is_dropped } => {
+                state.plan.change(at.seq, &id, status, is_dropped);
+                self.settle(&call.call_id);
+                return None;
+            }
             Action::View { path } => {
-                self.touch(state, at, Touching::of(&path, FileState::Read));
-                (format!("view {path}"), PendingKind::Other)
+                let key = self.touch(state, at, Touching::of(&path, FileState::Read));
+                (format!("view {path}"), PendingKind::Shell { reads: Some(key) })
+            }
+            Action::Look { tool, values, path } => {
+                if let Some(path) = path {
+                    self.touch(state, at, Touching::of(&path, FileState::Searched));
+                }
+                (self.other(state, at, (&tool, &values), true), PendingKind::Other)
             }
             Action::Other { tool, values } => {
-                let line = text::one_line(&values).into_owned();
-                let redacted = redact(text::prefix(&line, limits::COMMAND_BYTES * 2));
-                let shown = format!(
-                    "{} {}",
-                    short_id(&tool),
-                    text::cut(&redacted.text, limits::COMMAND_BYTES / 2)
-                );
-                state.commands.run(at.seq, &shown, false);
-                note(state, &redacted.text, &Anchor::Command(at.seq), Voice::Used);
-                (shown, PendingKind::Other)
+                (self.other(state, at, (&tool, &values), false), PendingKind::Other)
             }
         };
         let call_id = short_id(&call.call_id).to_owned();
@@ -171,7 +178,7 @@ impl Reducer {
         self.pending.push_back(Pending { call_id, seq: at.seq, what, kind });
         let files = |pending: &Pending| match &pending.kind {
             PendingKind::Patch { ops } => ops.len(),
-            PendingKind::Shell { .. } | PendingKind::Other => 0,
+            PendingKind::Shell { .. } | PendingKind::Step { .. } | PendingKind::Other => 0,
         };
         while self.pending.len() > limits::PENDING_CALLS
             || self.pending.len() > 1
@@ -220,6 +227,11 @@ impl Reducer {
         match pending.kind {
             PendingKind::Patch { ops } if !outcome.is_failure() => self.apply(state, at, ops),
             PendingKind::Patch { .. } => {}
+            PendingKind::Step { text } => {
+                if let Some(id) = tool::step_id(&answer.text) {
+                    state.plan.add(at.seq, id, &text);
+                }
+            }
             PendingKind::Shell { reads } => {
                 if let Some(key) = reads.as_deref().filter(|_| !outcome.is_failure()) {
                     state.files.print(key, whole);
@@ -346,6 +358,23 @@ impl Reducer {
         (what, PendingKind::Shell { reads: only })
     }
 
+    /// A call of a tool without a reading of its own; what it is, in words.
+    fn other(
+        &self,
+        state: &mut Checkpoint,
+        at: At,
+        (tool, values): (&str, &str),
+        is_look: bool,
+    ) -> String {
+        let line = text::one_line(values).into_owned();
+        let redacted = redact(text::prefix(&line, limits::COMMAND_BYTES * 2));
+        let shown =
+            format!("{} {}", short_id(tool), text::cut(&redacted.text, limits::COMMAND_BYTES / 2));
+        state.commands.run(at.seq, &shown, is_look);
+        note(state, &redacted.text, &Anchor::Command(at.seq), Voice::Used);
+        shown
+    }
+
     fn patch(&mut self, state: &mut Checkpoint, ops: Vec<FileOp>) -> (String, PendingKind) {
         let what = match ops.first() {
             Some(first) => format!("apply_patch {}", first.path),
@@ -356,7 +385,13 @@ impl Reducer {
             let path = redact(text::prefix(&op.path, limits::PATH_BYTES)).text;
             let anchor = Anchor::File(super::files::key(&path, state.cwd.as_deref()).into());
             note(state, &redact(&op.changed).text, &anchor, Voice::Used);
-            changes.push(change_of(op));
+            let mut change = change_of(op);
+            // Whole content written over a file that was read before makes nothing new.
+            let known = state.files.find(&change.0, state.cwd.as_deref());
+            if change.1 == FileState::Created && known.is_some_and(|f| f.state >= FileState::Read) {
+                change.1 = FileState::Edited;
+            }
+            changes.push(change);
         }
         (what, PendingKind::Patch { ops: changes })
     }

@@ -16,7 +16,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{Body, Entry, Item, scan};
-use time::time;
+pub(super) use time::time;
 
 pub use item::{breakdown, estimate, parse};
 
@@ -141,7 +141,7 @@ pub fn read_item(item: &str) -> Option<(Item<'_>, u64)> {
 
 /// Makes a line with bytes that are not UTF-8, or with halves of surrogate pairs, readable: both
 /// stand inside strings, where a replacement character says the same.
-fn repair(line: &[u8]) -> Option<String> {
+pub(super) fn repair(line: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(line);
     let mut out = String::with_capacity(text.len());
     let mut rest: &str = &text;

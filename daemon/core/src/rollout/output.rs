@@ -41,7 +41,8 @@ struct Metadata {
 }
 
 /// Openings of answers in which the harness, not a command, speaks.
-const REFUSALS: [&str; 8] = [
+const REFUSALS: [&str; 9] = [
+    "<tool_use_error>",
     "exec command rejected",
     "exec_command failed",
     "execution error",
@@ -51,6 +52,10 @@ const REFUSALS: [&str; 8] = [
     "patch rejected",
     "aborted",
 ];
+
+/// Openings of answers that tell status and time before what was printed.
+const ENVELOPES: [&str; 4] =
+    ["Exit code:", "Chunk ID:", "Wall time:", "Process running with session ID"];
 
 /// Unwraps a tool's answer.
 pub fn read(output: &str) -> Answer<'_> {
@@ -67,7 +72,7 @@ pub fn read(output: &str) -> Answer<'_> {
     let head = crate::text::prefix(output, 400);
     let exit_code = number_after(head, "Exit code: ")
         .or_else(|| number_after(head, "Process exited with code "));
-    let is_wrapped = ["Exit code:", "Chunk ID:", "Wall time:"].iter().any(|w| head.starts_with(w));
+    let is_wrapped = ENVELOPES.iter().any(|opening| head.starts_with(opening));
     let wrapped = if is_wrapped { output.split_once("Output:\n") } else { None };
     let text = wrapped.map_or(output, |(_, text)| text);
     Answer {

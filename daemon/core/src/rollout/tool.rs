@@ -3,12 +3,16 @@
 //! `shell` with an argv, `shell_command` with a string, `exec_command` with `cmd`, a custom
 //! `apply_patch`, a patch inside a shell heredoc, `exec` with JavaScript: the same few actions.
 
+mod claude;
+
 use std::borrow::Cow;
 
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::{patch, shell};
+
+pub use claude::{slashed, step_id};
 
 /// A tool call as it stands in the item.
 #[derive(Debug)]
@@ -57,7 +61,30 @@ pub enum Action {
     Patch(Vec<patch::FileOp>),
     /// Replaces the plan.
     Plan(Vec<PlanStep>),
-    /// Looks at an image.
+    /// Adds a step to the plan; the answer tells its id.
+    AddStep {
+        /// What is to be done.
+        text: String,
+    },
+    /// Changes a step of the plan.
+    ChangeStep {
+        /// Its id.
+        id: String,
+        /// How far it is now.
+        status: Option<StepStatus>,
+        /// It is no longer to be done.
+        is_dropped: bool,
+    },
+    /// Searches or lists, and changes nothing.
+    Look {
+        /// The tool.
+        tool: String,
+        /// What it looks for and how, in words.
+        values: String,
+        /// Where, if it says.
+        path: Option<String>,
+    },
+    /// Looks at a file.
     View {
         /// Its path.
         path: String,
@@ -110,6 +137,9 @@ pub fn interpret(call: &Call<'_>) -> Action {
     }
     if call.name == "exec" && !text.trim_start().starts_with('{') {
         return code_mode(text);
+    }
+    if let Some(action) = claude::interpret(call) {
+        return action;
     }
     let arguments = serde_json::from_str::<Arguments>(text).unwrap_or_default();
     let workdir = arguments.workdir.or(arguments.working_directory);
@@ -173,12 +203,17 @@ fn other(call: &Call<'_>) -> Action {
         Some(namespace) => format!("{namespace}.{}", call.name),
         None => call.name.to_string(),
     };
+    Action::Other { tool, values: values(&call.arguments) }
+}
+
+/// The string values of arguments, joined by spaces.
+fn values(arguments: &str) -> String {
     let mut values = String::new();
-    match serde_json::from_str::<Value>(&call.arguments) {
+    match serde_json::from_str::<Value>(arguments) {
         Ok(value) => collect_strings(&value, &mut values),
-        Err(_) => values.push_str(crate::text::prefix(&call.arguments, VALUES_BYTES)),
+        Err(_) => values.push_str(crate::text::prefix(arguments, VALUES_BYTES)),
     }
-    Action::Other { tool, values }
+    values
 }
 
 fn collect_strings(value: &Value, out: &mut String) {

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::digest::Digest128;
 use crate::item::ItemKind;
-use crate::rollout::{Body, Entry, Item, codex, tool};
+use crate::rollout::{self, Body, Entry, Item, tool};
 use crate::thread::Source;
 use crate::{limits, redact, text};
 
@@ -36,22 +36,16 @@ pub fn read(source: Source, kind: ItemKind, line: &[u8]) -> Option<Searched> {
         return None;
     }
     let mut found = None;
-    match source {
-        Source::Codex | Source::Longhaul | Source::Claude => codex::read(line, &mut |entry| {
-            found = found.take().or_else(|| searched(kind, &entry));
-        }),
-    }
+    rollout::read(source, line, false, &mut |entry| {
+        found = found.take().or_else(|| searched(kind, &entry));
+    });
     found
 }
 
 /// When a line was written, Unix milliseconds, when it says so.
 pub fn at_ms(source: Source, line: &[u8]) -> Option<i64> {
     let mut at_ms = None;
-    match source {
-        Source::Codex | Source::Longhaul | Source::Claude => {
-            codex::read(line, &mut |entry| at_ms = at_ms.or(entry.at_ms));
-        }
-    }
+    rollout::read(source, line, false, &mut |entry| at_ms = at_ms.or(entry.at_ms));
     at_ms
 }
 

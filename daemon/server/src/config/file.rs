@@ -49,6 +49,8 @@ pub struct File {
 pub struct Source {
     /// The agent's own folder.
     pub home: Option<PathBuf>,
+    /// Whether its transcripts are read.
+    pub enabled: Option<bool>,
 }
 
 /// `[ingest]`.
@@ -130,8 +132,10 @@ pub const KEYS: &[&str] = &[
     "log",
     "codex",
     "codex.home",
+    "codex.enabled",
     "claude",
     "claude.home",
+    "claude.enabled",
     "ingest",
     "ingest.scan_interval_s",
     "compaction",

@@ -35,6 +35,11 @@ impl Root {
         vec![root("sessions", false), root("archived_sessions", true)]
     }
 
+    /// The folder of a Claude Code home.
+    pub fn claude(home: &Path) -> Self {
+        Self { source: Source::Claude, path: home.join("projects"), archived: false }
+    }
+
     /// Where the folder really is; `None` when it is not there.
     pub(crate) fn resolved(&self) -> Option<PathBuf> {
         fs::canonicalize(&self.path).ok()

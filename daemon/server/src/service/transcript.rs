@@ -9,6 +9,8 @@ use std::path::Path;
 
 use longhaul_core::digest::Digest128;
 use longhaul_core::item::{ItemKind, ItemRow};
+use longhaul_core::rollout::claude;
+use longhaul_core::thread::Source;
 use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
 
@@ -80,6 +82,26 @@ impl Lines {
             return Ok(place(row).into_iter().collect());
         }
         Ok(items_of(&self.read(row)?))
+    }
+
+    /// The items on a line as a history holds them: in the Responses form, into which those of Claude
+    /// Code are put, and to the byte where they have it.
+    ///
+    /// # Errors
+    /// As [`Lines::read`].
+    pub fn history_items(
+        &mut self,
+        row: &ItemRow,
+        source: Source,
+    ) -> Result<Vec<Box<RawValue>>, LineError> {
+        let is_read = row.kind != ItemKind::Oversized && row.bytes <= LINE_BYTES_MAX;
+        match source {
+            Source::Claude if is_read => {
+                let items = claude::responses::items(&self.read(row)?);
+                Ok(items.iter().filter_map(|item| to_raw_value(item).ok()).collect())
+            }
+            _ => self.items(row),
+        }
     }
 
     fn skip_to(&mut self, offset: u64) -> io::Result<()> {

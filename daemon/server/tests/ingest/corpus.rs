@@ -9,10 +9,10 @@ use longhaul_store::Store;
 
 use crate::rig::{WAIT, ingest, session, thread};
 
-/// The folder named by `LONGHAUL_CORPUS` (its `codex` part), or a few hand-made files.
-fn corpus(temp: &Path) -> PathBuf {
+/// A part of the folder named by `LONGHAUL_CORPUS`, or a few hand-made files.
+fn corpus(temp: &Path, part: &str) -> PathBuf {
     if let Some(folder) = std::env::var_os("LONGHAUL_CORPUS") {
-        return PathBuf::from(folder).join("codex");
+        return PathBuf::from(folder).join(part);
     }
     for n in 0..3 {
         fs::write(temp.join(format!("{n}.jsonl")), session(&thread(n), 100)).unwrap();
@@ -31,10 +31,19 @@ fn lines(text: &[u8]) -> u64 {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_line_of_every_transcript_is_counted() {
+    every_line_is_counted("codex", Source::Codex).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_line_of_every_transcript_of_claude_code_is_counted() {
+    every_line_is_counted("claude", Source::Claude).await;
+}
+
+async fn every_line_is_counted(part: &str, source: Source) {
     let temp = tempfile::tempdir().unwrap();
-    let root = corpus(temp.path()).canonicalize().unwrap();
+    let root = corpus(temp.path(), part).canonicalize().unwrap();
     let (store, _) = Store::open(&temp.path().join("store.db"), 1).await.unwrap();
-    let roots = vec![Root { source: Source::Codex, path: root, archived: false }];
+    let roots = vec![Root { source, path: root, archived: false }];
     let ingest = ingest(store.clone(), roots, Limits::default());
     ingest.settle(WAIT).await.unwrap();
     let progress = ingest.progress();

@@ -52,7 +52,7 @@ impl PrivateDaemon {
         let mut place = tempfile::Builder::new();
         let folder = place.prefix("longhaul-eval-").permissions(private).tempdir()?;
         let at = |name: &str| folder.path().join(name);
-        for name in ["codex/sessions", "claude"] {
+        for name in ["codex/sessions", "claude/projects"] {
             fs::create_dir_all(at(name))?;
         }
         // The user's own configuration is not for this one.
@@ -75,9 +75,9 @@ impl PrivateDaemon {
         self.client.clone()
     }
 
-    /// Where it looks for Codex transcripts.
-    pub(super) fn sessions_folder(&self) -> PathBuf {
-        self.folder.path().join("codex/sessions")
+    /// Where it looks for transcripts of Codex, and for those of Claude Code.
+    pub(super) fn folders(&self) -> [PathBuf; 2] {
+        ["codex/sessions", "claude/projects"].map(|name| self.folder.path().join(name))
     }
 
     /// Asks it to end, waits a little, and sees to it.

@@ -32,6 +32,7 @@ impl Page for EvalPage {
             style.dim(legend),
             "\n".to_owned(),
             details(report, style),
+            report.summaries_line().map_or_else(String::new, |line| format!("\n{line}\n")),
         ]
         .concat()
     }

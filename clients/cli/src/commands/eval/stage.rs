@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use longhaul_client::Client;
-use longhaul_eval::Cut;
+use longhaul_eval::{Cut, is_claude};
 use longhaul_protocol::checkpoint::{View, ViewParams};
 use longhaul_protocol::thread::{Sync, SyncParams};
 use tokio::runtime::Handle;
@@ -16,7 +16,8 @@ use super::daemon::PrivateDaemon;
 
 /// The place of one session at a time.
 pub(super) struct Stage {
-    folder: PathBuf,
+    /// For sessions of Codex, and for those of Claude Code.
+    folders: [PathBuf; 2],
     client: Client,
     runtime: Handle,
     stop: Arc<AtomicBool>,
@@ -36,7 +37,7 @@ struct Placed {
 impl Stage {
     pub(super) fn new(daemon: &PrivateDaemon, stop: Arc<AtomicBool>) -> Self {
         Self {
-            folder: daemon.sessions_folder(),
+            folders: daemon.folders(),
             client: daemon.client(),
             runtime: Handle::current(),
             stop,
@@ -91,7 +92,8 @@ impl Stage {
             fs::remove_file(&placed.path)?;
         }
         self.sessions += 1;
-        let folder = self.folder.join(self.sessions.to_string());
+        let folder =
+            self.folders[usize::from(is_claude(cut.bytes))].join(self.sessions.to_string());
         fs::create_dir_all(&folder)?;
         let name = cut.session.rsplit('/').next().unwrap_or(cut.session);
         // The part before a cut is written plain, whatever it was read from.

@@ -27,7 +27,7 @@ pub(super) struct Transcripts {
 }
 
 impl Transcripts {
-    /// Looks for transcripts in the named files and folders, or where Codex keeps them.
+    /// Looks for transcripts in the named files and folders, or where Codex and Claude Code keep them.
     pub(super) fn find(
         named: &[PathBuf],
         count: usize,
@@ -35,7 +35,7 @@ impl Transcripts {
     ) -> Result<Self, Failure> {
         let mut found = Vec::new();
         match named {
-            [] => codex_folders().iter().for_each(|folder| collect(folder, 0, &mut found)),
+            [] => agents_folders().iter().for_each(|folder| collect(folder, 0, &mut found)),
             named => {
                 for path in named {
                     if !path.exists() {
@@ -131,10 +131,15 @@ fn collect(path: &Path, depth: usize, found: &mut Vec<Found>) {
     }
 }
 
-fn codex_folders() -> Vec<PathBuf> {
-    let named = std::env::var_os("CODEX_HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
-    let home = named.or_else(|| BaseDirs::new().map(|folders| folders.home_dir().join(".codex")));
-    home.map(|home| vec![home.join("sessions"), home.join("archived_sessions")]).unwrap_or_default()
+fn agents_folders() -> Vec<PathBuf> {
+    let home = |variable: &str, folder: &str| {
+        let named = std::env::var_os(variable).filter(|home| !home.is_empty()).map(PathBuf::from);
+        named.or_else(|| BaseDirs::new().map(|folders| folders.home_dir().join(folder)))
+    };
+    let codex = home("CODEX_HOME", ".codex").into_iter();
+    let codex = codex.flat_map(|home| [home.join("sessions"), home.join("archived_sessions")]);
+    let claude = home("CLAUDE_CONFIG_DIR", ".claude").into_iter().map(|home| home.join("projects"));
+    codex.chain(claude).collect()
 }
 
 fn progress_bar(steps: u64) -> ProgressBar {

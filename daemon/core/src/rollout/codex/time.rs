@@ -4,7 +4,7 @@ use jiff::civil::DateTime;
 use jiff::tz::Offset;
 
 /// Unix milliseconds of an RFC 3339 time.
-pub(super) fn time(text: &str) -> Option<i64> {
+pub(in crate::rollout) fn time(text: &str) -> Option<i64> {
     let timestamp = canonical(text).or_else(|| text.parse().ok())?;
     Some(timestamp.as_millisecond())
 }

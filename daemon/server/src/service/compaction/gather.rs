@@ -72,7 +72,7 @@ impl Services {
         let line =
             pieces.into_iter().find_map(|(path, rows)| Some((path, rows.into_iter().next()?)));
         let kept = match line {
-            Some((path, row)) => read_request(path, row).await?,
+            Some((path, row)) => read_request((path, snapshot.file.source), row).await?,
             None => None,
         };
         let kept = kept.or_else(|| {
@@ -222,9 +222,12 @@ fn span_of(head: &PageHead) -> Span {
 }
 
 /// The request's item out of the transcript; `None` when its line is no longer there.
-async fn read_request(path: PathBuf, row: ItemRow) -> Result<Option<KeptRequest>, ServiceError> {
+async fn read_request(
+    (path, source): (PathBuf, Source),
+    row: ItemRow,
+) -> Result<Option<KeptRequest>, ServiceError> {
     let read = move || {
-        let items = Lines::open(&path).ok()?.items(&row).ok()?;
+        let items = Lines::open(&path).ok()?.history_items(&row, source).ok()?;
         let item = items.first()?;
         serde_json::from_str::<Value>(item.get()).ok().map(assemble::keep_request)
     };

@@ -12,6 +12,7 @@ use longhaul_core::checkpoint::view::ViewCaps;
 use longhaul_core::compaction::handle::Handle;
 use longhaul_core::history::{Base, NewestWords, describe, is_opaque, stand_in, words_of_person};
 use longhaul_core::item::{ItemKind, ItemRow};
+use longhaul_core::thread::Source;
 use longhaul_store::{FileRow, PageHead};
 
 use super::lineage::Stretch;
@@ -140,7 +141,7 @@ impl Services {
             return Ok(BaseItems { kind: BaseKind::Replacement, handle: None, items: Vec::new() });
         };
         let handle = Some(Handle::new(&snapshot.thread_id, (seq, seq), row.digest));
-        let payload = read_line(file.path.clone(), row).await?;
+        let payload = read_line(file, row).await?;
         let Some(base) = Base::read(&payload) else {
             return Ok(BaseItems {
                 kind: BaseKind::Replacement,
@@ -182,7 +183,7 @@ impl Services {
                     if !matches!(kind, ItemKind::UserMessage | ItemKind::Compaction) {
                         continue;
                     }
-                    let payload = read_line(stretch.file.path.clone(), row).await?;
+                    let payload = read_line(&stretch.file, row).await?;
                     if kind == ItemKind::UserMessage {
                         words_of_person(&payload).iter().for_each(|said| words.push(seq, said));
                     } else if let Some(items) = Base::read(&payload).and_then(|b| b.replacement()) {
@@ -243,13 +244,15 @@ impl Services {
                     (first..stretch.end).contains(&row.seq) && visible.holds(row.seq)
                 });
                 let (path, of) = (PathBuf::from(&stretch.file.path), snapshot.thread_id.clone());
+                let source = stretch.file.source;
                 let read = move || {
                     let mut open = match lines {
                         Some(open) => open,
                         None => Lines::open(&path).map_err(|error| failed(&path, error.into()))?,
                     };
                     for row in &rows {
-                        push_row(&mut page, &of, row, &mut open).map_err(|e| failed(&path, e))?;
+                        push_row(&mut page, (&of, source), row, &mut open)
+                            .map_err(|e| failed(&path, e))?;
                         if page.is_full() {
                             break;
                         }
@@ -309,11 +312,11 @@ struct BaseItems {
 
 fn push_row(
     page: &mut PageOf,
-    of: &str,
+    (of, source): (&str, Source),
     row: &ItemRow,
     lines: &mut Lines,
 ) -> Result<(), LineError> {
-    for (item, index) in lines.items(row)?.iter().zip(0..) {
+    for (item, index) in lines.history_items(row, source)?.iter().zip(0..) {
         page.push(Position { seq: row.seq, index }, item.get(), |_, tokens| Place {
             seq: row.seq,
             kind: row.kind,
@@ -326,11 +329,11 @@ fn push_row(
 }
 
 /// The first object of a line.
-async fn read_line(path: String, row: ItemRow) -> Result<String, ServiceError> {
-    let path = PathBuf::from(path);
+async fn read_line(file: &FileRow, row: ItemRow) -> Result<String, ServiceError> {
+    let (path, source) = (PathBuf::from(&file.path), file.source);
     let read = move || {
         let mut lines = Lines::open(&path).map_err(|error| failed(&path, error.into()))?;
-        let items = lines.items(&row).map_err(|error| failed(&path, error))?;
+        let items = lines.history_items(&row, source).map_err(|error| failed(&path, error))?;
         Ok(items.first().map(|item| item.get().to_owned()).unwrap_or_default())
     };
     tokio::task::spawn_blocking(read).await?

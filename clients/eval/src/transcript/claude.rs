@@ -1,0 +1,379 @@
+//! Reads the lines of Claude Code: the second format, again on its own.
+//!
+//! A session starts as its folder is injected; messages hold blocks; tools have names and arguments
+//! of their own. Windows paths are compared with forward slashes, as shells there take them too.
+
+use serde_json::{Map, Value};
+
+use super::call::{Argument, Origin, PlanState, PlanStep};
+use super::patch::{PatchAction, PatchOp};
+use super::{Call, Output, StepKind, Summary, Transcript, string};
+
+/// Whether a line is one of Claude Code's.
+pub(crate) fn is_line(object: &Map<String, Value>) -> bool {
+    const KINDS: [&str; 4] = ["user", "assistant", "attachment", "system"];
+    let kind = object.get("type").and_then(Value::as_str).unwrap_or_default();
+    object.contains_key("sessionId") || (KINDS.contains(&kind) && object.contains_key("uuid"))
+}
+
+impl Transcript {
+    pub(super) fn claude_line(&mut self, object: &Map<String, Value>, start: usize, end: usize) {
+        let get = |key: &str| object.get(key).and_then(Value::as_str);
+        let is = |key: &str| object.get(key).and_then(Value::as_bool) == Some(true);
+        let agent = get("agentId");
+        if is("isSidechain") && agent.is_none() {
+            return;
+        }
+        if self.thread_id.is_none() && get("cwd").is_some() {
+            self.thread_id = agent.or(get("sessionId")).map(str::to_owned);
+        }
+        self.add_cwd(&slashed(get("cwd").unwrap_or_default()));
+        let content = object.get("message").and_then(|message| message.get("content"));
+        match get("type") {
+            Some("user") if is("isCompactSummary") => {
+                let text = said(content).join("\n");
+                let (step, before) = (self.steps.len(), start);
+                self.push(end, StepKind::Assistant(text.clone()));
+                self.summaries.push(Summary { step, before, text });
+            }
+            Some("user") => {
+                let result = object.get("toolUseResult");
+                for block in blocks(content).filter(|block| string(block, "type") == "tool_result")
+                {
+                    self.answered(block, result, end);
+                }
+                for text in said(content) {
+                    self.push(end, asked(&text, is("isMeta")));
+                }
+            }
+            Some("assistant") => blocks(content).for_each(|block| self.spoken(block, end)),
+            Some("attachment") => {
+                if let Some(kind) = object.get("attachment").and_then(attached) {
+                    self.push(end, kind);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn spoken(&mut self, block: &Value, end: usize) {
+        match block.get("type").and_then(Value::as_str) {
+            Some("text") => self.push(end, StepKind::Assistant(slashed(&string(block, "text")))),
+            Some("thinking") => {
+                self.push(end, StepKind::Assistant(slashed(&string(block, "thinking"))));
+            }
+            Some("tool_use") => self.push(end, StepKind::Call(call(block))),
+            _ => {}
+        }
+    }
+
+    fn answered(&mut self, block: &Value, result: Option<&Value>, end: usize) {
+        let output = output(block, result);
+        // Whether a whole file that was written is new stands in the answer only.
+        if result.is_some_and(|result| string(result, "type") == "update") {
+            let id = output.call_id.as_str();
+            let written = self.steps.iter_mut().rev().find_map(|step| match &mut step.kind {
+                StepKind::Call(call) if call.call_id == id => Some(call),
+                _ => None,
+            });
+            if let Some(call) = written {
+                call.patches.iter_mut().for_each(|op| op.action = PatchAction::Edit);
+            }
+        }
+        self.push(end, StepKind::Output(output));
+    }
+}
+
+/// The blocks of a content.
+fn blocks(content: Option<&Value>) -> impl Iterator<Item = &Value> {
+    content.and_then(Value::as_array).into_iter().flatten()
+}
+
+/// The texts of a content, answers of tools left out.
+fn said(content: Option<&Value>) -> Vec<String> {
+    match content {
+        Some(Value::String(text)) => vec![text.clone()],
+        _ => blocks(content)
+            .filter(|block| string(block, "type") == "text")
+            .map(|block| string(block, "text"))
+            .collect(),
+    }
+}
+
+/// Words in the user's role: a request, unless the program wrote them.
+fn asked(text: &str, is_meta: bool) -> StepKind {
+    let mut words = text.to_owned();
+    while let (Some(from), Some(to)) =
+        (words.find("<system-reminder>"), words.find("</system-reminder>"))
+    {
+        if to < from {
+            break;
+        }
+        words.replace_range(from..to + "</system-reminder>".len(), "");
+    }
+    let words = slashed(words.trim());
+    const NOTICES: [&str; 6] = [
+        "[Request interrupted",
+        "<command-",
+        "<local-command-",
+        "<task-notification>",
+        "<bash-",
+        "Caveat: The messages below",
+    ];
+    let is_notice = is_meta || NOTICES.iter().any(|start| words.starts_with(start));
+    StepKind::User { text: words, request: !is_notice }
+}
+
+/// What an attachment shows the model: standing instructions, or something that happened.
+fn attached(attachment: &Value) -> Option<StepKind> {
+    const INJECTED: [&str; 7] = [
+        "nested_memory",
+        "skill_listing",
+        "agent_listing_delta",
+        "mcp_instructions_delta",
+        "deferred_tools_delta",
+        "hook_additional_context",
+        "hook_success",
+    ];
+    const SHOWN: [&str; 5] =
+        ["file", "edited_text_file", "selected_lines_in_ide", "diagnostics", "task_status"];
+    let kind = string(attachment, "type");
+    let mut text = String::new();
+    strings(attachment, &mut text);
+    let text = slashed(&text);
+    match kind.as_str() {
+        "queued_command" => {
+            let is_notice = string(attachment, "commandMode") == "task-notification";
+            Some(asked(&string(attachment, "prompt"), is_notice))
+        }
+        kind if INJECTED.contains(&kind) => Some(StepKind::Context(text)),
+        kind if SHOWN.contains(&kind) => Some(StepKind::User { text, request: false }),
+        _ => None,
+    }
+}
+
+fn strings(value: &Value, out: &mut String) {
+    match value {
+        Value::String(text) => {
+            out.push_str(text);
+            out.push('\n');
+        }
+        Value::Array(items) => items.iter().for_each(|item| strings(item, out)),
+        Value::Object(fields) => fields.values().for_each(|item| strings(item, out)),
+        _ => {}
+    }
+}
+
+fn call(block: &Value) -> Call {
+    let name = string(block, "name");
+    let mut call = Call { call_id: string(block, "id"), name, ..Call::default() };
+    let input = block.get("input").unwrap_or(&Value::Null);
+    let file = ["file_path", "filePath", "notebook_path"].iter().find_map(|key| input.get(key));
+    let path = file.and_then(Value::as_str).map(slashed);
+    match (call.name.as_str(), path) {
+        ("Edit" | "MultiEdit" | "Write" | "NotebookEdit", Some(path)) => {
+            let is_whole = call.name == "Write";
+            let action = if is_whole { PatchAction::Create } else { PatchAction::Edit };
+            push(&mut call, Origin::PatchPath, &path);
+            let mut body = String::new();
+            bodies(input, &mut body);
+            push(&mut call, Origin::PatchBody, &body);
+            call.patches.push(PatchOp { path, action });
+        }
+        ("Bash" | "PowerShell", _) => {
+            let command = slashed(string(input, "command").trim());
+            let is_script = command.contains('\n');
+            let origin = if is_script { Origin::Script } else { Origin::Command };
+            push(&mut call, origin, &command);
+            call.command = Some(command);
+        }
+        ("TodoWrite", _) => {
+            let steps = blocks(input.get("todos")).map(step).collect();
+            call.plan = Some(steps);
+        }
+        _ => values(&mut call, "", input),
+    }
+    call
+}
+
+/// Old and new text of an edit, and whole contents; not its path and switches.
+fn bodies(input: &Value, out: &mut String) {
+    for key in ["content", "old_string", "new_string", "new_source"] {
+        let text = string(input, key);
+        if !text.is_empty() {
+            out.push_str(&text);
+            out.push('\n');
+        }
+    }
+    blocks(input.get("edits")).for_each(|edit| bodies(edit, out));
+}
+
+fn step(todo: &Value) -> PlanStep {
+    let state = match string(todo, "status").as_str() {
+        "completed" => PlanState::Completed,
+        "in_progress" => PlanState::InProgress,
+        _ => PlanState::Pending,
+    };
+    PlanStep { text: string(todo, "content"), state }
+}
+
+fn values(call: &mut Call, key: &str, value: &Value) {
+    match value {
+        // A description tells the person what the call is for; modes are the tool's own words.
+        Value::String(_) if matches!(key, "description" | "output_mode" | "model") => {}
+        Value::String(text) => push(call, Origin::Value, &slashed(text)),
+        Value::Array(items) => items.iter().for_each(|item| values(call, key, item)),
+        Value::Object(fields) => fields.iter().for_each(|(key, item)| values(call, key, item)),
+        _ => {}
+    }
+}
+
+fn push(call: &mut Call, origin: Origin, text: &str) {
+    if !text.trim().is_empty() {
+        call.arguments.push(Argument { origin, text: text.to_owned() });
+    }
+}
+
+fn output(block: &Value, result: Option<&Value>) -> Output {
+    let text = match block.get("content") {
+        Some(Value::String(text)) => text.clone(),
+        content => said(content).join("\n"),
+    };
+    let call_id = string(block, "tool_use_id");
+    if block.get("is_error").and_then(Value::as_bool) == Some(true) {
+        let (first, rest) = text.split_once('\n').unwrap_or((&text, ""));
+        let code = first.strip_prefix("Exit code ").and_then(|code| code.trim().parse().ok());
+        return match code {
+            Some(code) => Output { call_id, text: slashed(rest), exit_code: Some(code) },
+            // The words by which an output that refused is known.
+            None => Output {
+                call_id,
+                text: format!("execution error {}", slashed(&text)),
+                exit_code: None,
+            },
+        };
+    }
+    let told =
+        |key: &str| result.is_some_and(|result| !result[key].is_null() && result[key] != false);
+    let ended = told("stdout") && !told("interrupted") && !told("backgroundTaskId");
+    let exit_code = (ended && !told("returnCodeInterpretation")).then_some(0);
+    Output { call_id, text: slashed(&text), exit_code }
+}
+
+/// Windows paths that begin with a drive, with forward slashes; all else as it is.
+fn slashed(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(":\\") {
+        let is_drive = rest[..at].ends_with(|c: char| c.is_ascii_alphabetic());
+        let end = match is_drive {
+            true => {
+                at + rest[at..]
+                    .find(|c: char| c.is_whitespace() || "\"'`<>|*?".contains(c))
+                    .unwrap_or(rest.len() - at)
+            }
+            false => at + 2,
+        };
+        let part = &rest[..end];
+        match is_drive {
+            true => {
+                out.push_str(&part[..at]);
+                out.push_str(&part[at..].replace("\\\\", "/").replace('\\', "/"));
+            }
+            false => out.push_str(part),
+        }
+        rest = &rest[end..];
+    }
+    out.push_str(rest);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn read(lines: &[Value]) -> Transcript {
+        let text: String = lines
+            .iter()
+            .map(|more| {
+                let mut line =
+                    json!({"sessionId": "s", "cwd": "D:\\w", "uuid": "u", "type": "user"});
+                line.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+                format!("{line}\n")
+            })
+            .collect();
+        Transcript::parse(text.as_bytes())
+    }
+
+    #[test]
+    fn calls_and_their_outcomes() {
+        let call = |id: &str, name: &str, input: &Value| {
+            json!({"type": "assistant", "message": {"content": [
+                {"type": "tool_use", "id": id, "name": name, "input": input}]}})
+        };
+        let answer = |id: &str, text: &str, is_error: bool, result: &Value| {
+            json!({"toolUseResult": result, "message": {"content": [
+                {"type": "tool_result", "tool_use_id": id, "content": text, "is_error": is_error}]}})
+        };
+        let read = read(&[
+            json!({"message": {"content": "go<system-reminder>x</system-reminder>"}}),
+            call("a", "Bash", &json!({"command": "make", "description": "Build"})),
+            answer("a", "Exit code 2\nboom", true, &json!("Error")),
+            call("b", "Write", &json!({"file_path": "D:\\w\\src\\a.rs", "content": "x"})),
+            answer("b", "updated", false, &json!({"type": "update"})),
+            call("c", "Bash", &json!({"command": "ls"})),
+            answer("c", "a.rs", false, &json!({"stdout": "a.rs", "interrupted": false})),
+        ]);
+        assert_eq!((read.malformed, read.thread_id.as_deref()), (0, Some("s")));
+        assert_eq!(read.cwds, ["D:/w"]);
+        let outputs: Vec<_> = read
+            .steps
+            .iter()
+            .filter_map(|step| match &step.kind {
+                StepKind::Output(output) => Some((output.exit_code, output.text.as_str())),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(outputs, [(Some(2), "boom"), (None, "updated"), (Some(0), "a.rs")]);
+        let patch = read.steps.iter().find_map(|step| match &step.kind {
+            StepKind::Call(call) => call.patches.first().cloned(),
+            _ => None,
+        });
+        let expected = PatchOp { path: "D:/w/src/a.rs".into(), action: PatchAction::Edit };
+        assert_eq!(patch, Some(expected));
+        assert!(
+            matches!(&read.steps[0].kind, StepKind::User { text, request: true } if text == "go")
+        );
+    }
+
+    #[test]
+    fn summaries_and_notices_are_told_from_requests() {
+        let read = read(&[
+            json!({"message": {"content": "<command-name>/compact</command-name>"}}),
+            json!({"isCompactSummary": true, "message": {"content": "So far"}}),
+            json!({"type": "attachment", "attachment": {"type": "queued_command", "prompt": "more"}}),
+            json!({"isSidechain": true, "message": {"content": "of another"}}),
+        ]);
+        assert_eq!(read.summaries.len(), 1);
+        assert_eq!((read.summaries[0].step, read.summaries[0].text.as_str()), (1, "So far"));
+        let requests: Vec<_> = read
+            .steps
+            .iter()
+            .filter_map(|step| match &step.kind {
+                StepKind::User { text, request: true } => Some(text.as_str()),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(requests, ["more"]);
+    }
+
+    #[test]
+    fn only_paths_with_a_drive_change_their_slashes() {
+        assert_eq!(
+            slashed(r#"at D:\a\b.rs "C:\\x\\y" a\nb \w:\d"#),
+            r#"at D:/a/b.rs "C:/x/y" a\nb \w:/d"#
+        );
+    }
+}

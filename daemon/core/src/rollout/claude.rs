@@ -1,0 +1,242 @@
+//! One line of a Claude Code transcript.
+//!
+//! Every line is judged alone, by its own keys. Most lines of a conversation (`user`, `assistant`,
+//! `attachment`) carry the thread's identity with them; the others tell titles, modes, hooks and
+//! progress, and are passed over. A `user` or `assistant` line holds content blocks, nearly always
+//! one: each becomes an item, and the line stays what a handle leads to. Numbering the blocks inside
+//! a line would buy nothing: they are digested, stored and given back by whole lines.
+//!
+//! Not of this thread's history, though in its file: the sub-agents that old versions wrote inline
+//! (`isSidechain` without `agentId`). What they did to files and which commands they ran is folded,
+//! what they said is not. Newer ones have a file each, which is a thread of its own.
+
+mod attachment;
+mod block;
+mod kind;
+mod meta;
+pub mod responses;
+mod result;
+mod words;
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::codex::{repair, time};
+use super::{Body, Compacted, Entry, Images, Item, Replacement, Role, Usage};
+use crate::item::breakdown::{Breakdown, ContextKind};
+use crate::tokens;
+use block::{Content, Message};
+use words::Words;
+
+/// Objects read from one line: a torn write can leave two, more is noise.
+const OBJECTS_MAX: usize = 8;
+
+/// A string that borrows from the line where it holds no escape.
+#[derive(Deserialize, Debug, Default, Clone)]
+#[serde(transparent)]
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
+/// Any line, its contents unread.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Line<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Option<Text<'a>>,
+    #[serde(borrow)]
+    subtype: Option<Text<'a>>,
+    #[serde(borrow)]
+    timestamp: Option<Text<'a>>,
+    #[serde(borrow)]
+    session_id: Option<Text<'a>>,
+    #[serde(borrow)]
+    agent_id: Option<Text<'a>>,
+    #[serde(borrow)]
+    cwd: Option<Text<'a>>,
+    #[serde(borrow)]
+    version: Option<Text<'a>>,
+    #[serde(borrow)]
+    git_branch: Option<Text<'a>>,
+    #[serde(borrow)]
+    entrypoint: Option<Text<'a>>,
+    #[serde(borrow)]
+    parent_uuid: Option<Text<'a>>,
+    #[serde(borrow)]
+    forked_from: Option<&'a RawValue>,
+    is_sidechain: Option<bool>,
+    is_meta: Option<bool>,
+    is_compact_summary: Option<bool>,
+    is_api_error_message: Option<bool>,
+    #[serde(borrow)]
+    message: Option<&'a RawValue>,
+    #[serde(borrow)]
+    tool_use_result: Option<&'a RawValue>,
+    #[serde(borrow)]
+    attachment: Option<&'a RawValue>,
+    #[serde(borrow)]
+    custom_title: Option<Text<'a>>,
+    #[serde(borrow)]
+    ai_title: Option<Text<'a>>,
+    #[serde(borrow)]
+    summary: Option<Text<'a>>,
+}
+
+/// Reads a line given without its newline and shows what each object on it says to `visit`: first
+/// who the thread is, while that is `wanted`. Blank lines show nothing.
+pub fn read(line: &[u8], wanted: bool, visit: &mut dyn FnMut(Entry<'_>)) {
+    let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii();
+    if line.is_empty() {
+        return;
+    }
+    let read = std::str::from_utf8(line).is_ok_and(|text| read_objects(text, wanted, visit))
+        || repair(line).is_some_and(|text| read_objects(&text, wanted, visit));
+    if !read {
+        visit(Entry { at_ms: None, body: Body::Malformed });
+    }
+}
+
+/// Shows each object of the line; false, with nothing shown, when the first is no object.
+fn read_objects(text: &str, wanted: bool, visit: &mut dyn FnMut(Entry<'_>)) -> bool {
+    if let Ok(line) = serde_json::from_str::<Line<'_>>(text) {
+        read_line(&line, wanted, visit);
+        return true;
+    }
+    let mut objects = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();
+    let mut shown = 0;
+    while shown < OBJECTS_MAX {
+        let Some(Ok(object)) = objects.next() else { break };
+        if !object.get().starts_with('{') {
+            break;
+        }
+        match serde_json::from_str::<Line<'_>>(object.get()) {
+            Ok(line) => read_line(&line, wanted, visit),
+            Err(_) => visit(Entry { at_ms: None, body: Body::Unknown }),
+        }
+        shown += 1;
+    }
+    if shown > 0 && objects.byte_offset() < text.len() && shown < OBJECTS_MAX {
+        visit(Entry { at_ms: None, body: Body::Malformed });
+    }
+    shown > 0
+}
+
+fn read_line(line: &Line<'_>, wanted: bool, visit: &mut dyn FnMut(Entry<'_>)) {
+    let at_ms = line.timestamp.as_ref().and_then(|text| time(&text.0));
+    let mut show = |body: Body<'_>| visit(Entry { at_ms, body });
+    if wanted && let Some(meta) = meta::of(line) {
+        show(Body::Meta(Box::new(meta)));
+    }
+    let kind = line.kind.as_ref().map_or("", |kind| kind.0.as_ref());
+    let shown = match (kind, line.message, line.attachment) {
+        ("user", Some(message), _) => user(line, message, &mut show),
+        ("assistant", Some(message), _) => assistant(line, message, &mut show),
+        ("attachment", _, Some(attachment)) => {
+            attachment::read(line, attachment, &mut show);
+            Some(())
+        }
+        _ => {
+            show(kind::of(line, kind));
+            Some(())
+        }
+    };
+    if shown.is_none() {
+        show(Body::Unknown);
+    }
+}
+
+/// Where the bodies of a line go.
+type Show<'v> = dyn FnMut(Body<'_>) + 'v;
+
+/// Whether the line is of a sub-agent that speaks inside its parent's file.
+fn is_aside(line: &Line<'_>) -> bool {
+    line.is_sidechain == Some(true) && line.agent_id.is_none()
+}
+
+fn user(line: &Line<'_>, raw: &RawValue, show: &mut Show<'_>) -> Option<()> {
+    let message = serde_json::from_str::<Message<'_>>(raw.get()).ok()?;
+    let content = Content::read(message.content)?;
+    if line.is_compact_summary == Some(true) {
+        show(compacted(content.text));
+        return Some(());
+    }
+    for answer in content.answers {
+        let item = result::output(&answer, line.tool_use_result);
+        show(if is_aside(line) { aside(item.0) } else { Body::Item(item.0, item.1) });
+    }
+    if content.is_silent {
+        return Some(());
+    }
+    if is_aside(line) {
+        show(Body::Passed);
+        return Some(());
+    }
+    said(line, &content.text, content.images, show);
+    Some(())
+}
+
+/// Words in the person's role: their own, or the harness's.
+fn said(line: &Line<'_>, text: &str, images: Images, show: &mut Show<'_>) {
+    let tokens = tokens::of_bytes(text.len() as u64 + images.cost);
+    let words = match line.is_meta {
+        Some(true) => Words::Harness,
+        _ => words::of(text),
+    };
+    let (role, text) = match words {
+        Words::Summary => return show(compacted(text.into())),
+        Words::Person(words) => {
+            let parent = line.parent_uuid.as_ref().map(|parent| parent.0.as_ref().into());
+            show(Body::Branch { parent });
+            (Role::User, words)
+        }
+        Words::Interrupt => {
+            show(Body::TurnAborted);
+            (Role::Developer, text.into())
+        }
+        Words::Harness => (Role::Developer, text.into()),
+    };
+    show(Body::Item(Item::Message { role, text, images }, tokens));
+}
+
+fn compacted(message: Cow<'_, str>) -> Body<'_> {
+    let tokens = Breakdown::of(ContextKind::Summary, tokens::of_text(&message));
+    Body::Compacted(Compacted { message, replacement: Some(Replacement { items: 1, tokens }) })
+}
+
+/// What a sub-agent did counts; that it did is no item of its parent.
+fn aside(item: Item<'_>) -> Body<'_> {
+    match item {
+        Item::Call(_) | Item::Output { .. } => Body::Aside(item),
+        _ => Body::Passed,
+    }
+}
+
+fn assistant(line: &Line<'_>, raw: &RawValue, show: &mut Show<'_>) -> Option<()> {
+    let message = serde_json::from_str::<Message<'_>>(raw.get()).ok()?;
+    let items = block::items(message.content)?;
+    let by_harness = line.is_api_error_message == Some(true)
+        || message.model.as_ref().is_some_and(|model| model.0 == "<synthetic>");
+    if let Some(model) = message.model.as_ref().filter(|_| !by_harness && !is_aside(line)) {
+        show(Body::Settings { cwd: None, model: Some(model.0.to_string()) });
+    }
+    let is_end = message.stop_reason.is_some_and(|reason| reason.0 == "end_turn");
+    for (mut item, tokens) in items {
+        if let (true, Item::Message { role, .. }) = (by_harness, &mut item) {
+            *role = Role::Developer;
+        }
+        show(if is_aside(line) { aside(item) } else { Body::Item(item, tokens) });
+    }
+    if is_aside(line) || by_harness {
+        return Some(());
+    }
+    if let Some(usage) = message.usage {
+        show(Body::Usage(Usage { total_tokens: usage.total(), context_window: None }));
+    }
+    if is_end {
+        show(Body::TurnComplete);
+    }
+    Some(())
+}
+
+#[cfg(test)]
+mod tests;

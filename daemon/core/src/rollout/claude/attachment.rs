@@ -1,0 +1,162 @@
+//! `attachment` lines: what the harness puts before the model beside the conversation.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::super::{Body, Images, Item, Role};
+use super::{Line, Show, Text, is_aside, said};
+use crate::tokens;
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Attachment<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Text<'a>,
+    #[serde(borrow)]
+    prompt: Option<&'a RawValue>,
+    #[serde(borrow)]
+    command_mode: Option<Text<'a>>,
+}
+
+/// Told to the person or to the harness itself, not to the model.
+const PASSED: [&str; 17] = [
+    "auto_mode",
+    "auto_mode_exit",
+    "command_permissions",
+    "compact_file_reference",
+    "already_read_file",
+    "companion_intro",
+    "hook_cancelled",
+    "hook_error_during_execution",
+    "hook_non_blocking_error",
+    "hook_permission_decision",
+    "hook_system_message",
+    "max_turns_reached",
+    "structured_output",
+    "token_usage",
+    "budget_usd",
+    "thinking_effort",
+    "ultrathink_effort",
+];
+
+/// Put before the model.
+const CONTEXT: [&str; 46] = [
+    "agent_listing_delta",
+    "agent_mention",
+    "async_hook_response",
+    "compaction_reminder",
+    "critical_system_reminder",
+    "current_session_memory",
+    "date_change",
+    "deferred_tools_delta",
+    "diagnostics",
+    "directory",
+    "dynamic_skill",
+    "edited_image_file",
+    "edited_text_file",
+    "file",
+    "hook_additional_context",
+    "hook_blocking_error",
+    "hook_stopped_continuation",
+    "hook_success",
+    "image",
+    "invoked_skills",
+    "mcp_instructions_delta",
+    "mcp_resource",
+    "nested_memory",
+    "opened_file_in_ide",
+    "output_style",
+    "pdf_reference",
+    "plan_file_reference",
+    "plan_mode",
+    "plan_mode_exit",
+    "plan_mode_reentry",
+    "relevant_memories",
+    "selected_lines_in_ide",
+    "selected_lines_in_diff",
+    "skill_discovery",
+    "skill_listing",
+    "task_progress",
+    "task_reminder",
+    "task_status",
+    "team_context",
+    "teammate_mailbox",
+    "teammate_shutdown_batch",
+    "todo",
+    "todo_reminder",
+    "ultramemory",
+    "verify_plan_reminder",
+    "text",
+];
+
+pub(super) fn read(line: &Line<'_>, raw: &RawValue, show: &mut Show<'_>) {
+    let Ok(attachment) = serde_json::from_str::<Attachment<'_>>(raw.get()) else {
+        return show(Body::Unknown);
+    };
+    let kind = attachment.kind.0.as_ref();
+    if is_aside(line) || PASSED.contains(&kind) {
+        return show(Body::Passed);
+    }
+    if kind == "queued_command" {
+        return queued(line, &attachment, show);
+    }
+    if !CONTEXT.contains(&kind) {
+        return show(Body::Unknown);
+    }
+    let mut text = String::new();
+    if let Ok(Value::Object(fields)) = serde_json::from_str(raw.get()) {
+        let values = fields.iter().filter(|(key, _)| !LABELS.contains(&key.as_str()));
+        values.for_each(|(_, value)| words_of(value, &mut text));
+    }
+    match text.is_empty() {
+        true => show(Body::Passed),
+        false => show(context(text.into())),
+    }
+}
+
+/// Fields that name the attachment and are not shown to the model.
+const LABELS: [&str; 6] =
+    ["type", "toolUseID", "hookName", "hookEvent", "displayPath", "itemCount"];
+
+/// What the person typed while the agent was busy, or a notice that came in meanwhile. The words
+/// stand on no other line.
+fn queued(line: &Line<'_>, attachment: &Attachment<'_>, show: &mut Show<'_>) {
+    let mut text = String::new();
+    if let Some(prompt) = attachment.prompt
+        && let Ok(prompt) = serde_json::from_str::<Value>(prompt.get())
+    {
+        words_of(&prompt, &mut text);
+    }
+    let mode = attachment.command_mode.as_ref().map_or("prompt", |mode| mode.0.as_ref());
+    match (text.is_empty(), mode) {
+        (true, _) => show(Body::Passed),
+        (false, "prompt") => said(line, &text, Images::default(), show),
+        _ => show(context(text.into())),
+    }
+}
+
+fn context(text: Cow<'_, str>) -> Body<'_> {
+    let tokens = tokens::of_text(&text);
+    Body::Item(Item::Message { role: Role::Developer, text, images: Images::default() }, tokens)
+}
+
+/// All strings in a value, a line each; image data left out.
+fn words_of(value: &Value, out: &mut String) {
+    match value {
+        Value::String(text) if !text.is_empty() => {
+            if !out.is_empty() {
+                out.push('\n');
+            }
+            out.push_str(text);
+        }
+        Value::Array(items) => items.iter().for_each(|item| words_of(item, out)),
+        Value::Object(fields) => {
+            let shown = |key: &str| !matches!(key, "type" | "data" | "base64" | "media_type");
+            fields.iter().filter(|(key, _)| shown(key)).for_each(|(_, item)| words_of(item, out));
+        }
+        _ => {}
+    }
+}

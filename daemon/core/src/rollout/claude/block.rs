@@ -1,0 +1,234 @@
+//! Content blocks: what stands inside a message.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::super::tool::Call;
+use super::super::{Images, Item, Role};
+use super::Text;
+use crate::tokens::{self, image};
+
+/// The `message` of a line.
+#[derive(Deserialize)]
+pub(super) struct Message<'a> {
+    #[serde(borrow)]
+    pub(super) model: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) content: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) stop_reason: Option<Text<'a>>,
+    pub(super) usage: Option<Counted>,
+}
+
+/// What the provider counted.
+#[derive(Deserialize)]
+pub(super) struct Counted {
+    input_tokens: Option<u64>,
+    cache_creation_input_tokens: Option<u64>,
+    cache_read_input_tokens: Option<u64>,
+    output_tokens: Option<u64>,
+}
+
+impl Counted {
+    /// Tokens of the request and its answer; `None` where nothing was counted.
+    pub(super) fn total(&self) -> Option<u64> {
+        let input =
+            [self.input_tokens, self.cache_creation_input_tokens, self.cache_read_input_tokens];
+        let input = input.into_iter().flatten().fold(0, u64::saturating_add);
+        (input > 0).then(|| input.saturating_add(self.output_tokens.unwrap_or(0)))
+    }
+}
+
+/// One block; the kinds share their field names.
+#[derive(Deserialize)]
+pub(super) struct Block<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Text<'a>,
+    #[serde(borrow)]
+    pub(super) text: Option<Text<'a>>,
+    #[serde(borrow)]
+    thinking: Option<Text<'a>>,
+    #[serde(borrow)]
+    signature: Option<Text<'a>>,
+    #[serde(borrow)]
+    data: Option<Text<'a>>,
+    #[serde(borrow)]
+    id: Option<Text<'a>>,
+    #[serde(borrow)]
+    name: Option<Text<'a>>,
+    #[serde(borrow)]
+    input: Option<&'a RawValue>,
+    #[serde(borrow)]
+    tool_use_id: Option<Text<'a>>,
+    #[serde(borrow)]
+    content: Option<&'a RawValue>,
+    is_error: Option<bool>,
+    #[serde(borrow)]
+    source: Option<Source<'a>>,
+}
+
+/// Where an image comes from.
+#[derive(Deserialize)]
+struct Source<'a> {
+    #[serde(borrow)]
+    media_type: Option<Text<'a>>,
+    #[serde(borrow)]
+    data: Option<Text<'a>>,
+}
+
+impl<'a> Block<'a> {
+    /// Whether it answers the call.
+    pub(super) fn answers(&self, call_id: &str) -> bool {
+        self.tool_use_id.as_ref().is_some_and(|id| id.0 == call_id)
+    }
+
+    /// What stands inside it.
+    pub(super) fn content(&self) -> Option<&'a RawValue> {
+        self.content
+    }
+
+    /// The image as a data URL; `None` for other blocks and images that are not inline.
+    pub(super) fn image_url(&self) -> Option<String> {
+        let source = self.source.as_ref().filter(|_| self.kind.0 == "image")?;
+        let data = source.data.as_ref()?;
+        let media = source.media_type.as_ref().map_or("image/png", |media| media.0.as_ref());
+        Some(format!("data:{media};base64,{}", data.0))
+    }
+}
+
+/// What a tool answered.
+pub(super) struct Answer<'a> {
+    pub(super) call_id: Cow<'a, str>,
+    pub(super) text: Cow<'a, str>,
+    pub(super) images: Images,
+    pub(super) is_error: bool,
+}
+
+/// The content of a line in the user's role: words with images, and answers of tools.
+#[derive(Default)]
+pub(super) struct Content<'a> {
+    pub(super) text: Cow<'a, str>,
+    pub(super) images: Images,
+    pub(super) answers: Vec<Answer<'a>>,
+    /// Nothing stands there but answers.
+    pub(super) is_silent: bool,
+}
+
+impl<'a> Content<'a> {
+    /// `None` when it is neither a string nor blocks.
+    pub(super) fn read(raw: Option<&'a RawValue>) -> Option<Self> {
+        let raw = raw?;
+        if raw.get().starts_with('"') {
+            let text = serde_json::from_str::<Text<'a>>(raw.get()).ok()?.0;
+            return Some(Self { text, ..Self::default() });
+        }
+        let mut content = Self::default();
+        let mut is_said = false;
+        for block in blocks(raw)? {
+            if block.kind.0 == "tool_result" {
+                content.answers.push(answer(block));
+                continue;
+            }
+            is_said = true;
+            push(&mut content.text, &mut content.images, block);
+        }
+        content.is_silent = !is_said;
+        Some(content)
+    }
+}
+
+pub(super) fn blocks<'a>(raw: &'a RawValue) -> Option<Vec<Block<'a>>> {
+    serde_json::from_str(raw.get()).ok()
+}
+
+fn push<'a>(text: &mut Cow<'a, str>, images: &mut Images, block: Block<'a>) {
+    if let Some(data) =
+        block.source.and_then(|source| source.data).filter(|_| block.kind.0 == "image")
+    {
+        images.count += 1;
+        images.bytes += data.0.len() as u64;
+        images.cost += image::cost_bytes(&data.0, false);
+    }
+    match block.text.map(|text| text.0).filter(|text| !text.is_empty()) {
+        None => {}
+        Some(more) if text.is_empty() => *text = more,
+        Some(more) => {
+            let all = text.to_mut();
+            all.push('\n');
+            all.push_str(&more);
+        }
+    }
+}
+
+fn answer(block: Block<'_>) -> Answer<'_> {
+    let (mut text, mut images) = (Cow::Borrowed(""), Images::default());
+    match block.content {
+        Some(raw) if raw.get().starts_with('"') => {
+            if let Ok(words) = serde_json::from_str::<Text<'_>>(raw.get()) {
+                text = words.0;
+            }
+        }
+        Some(raw) => {
+            for part in blocks(raw).unwrap_or_default() {
+                push(&mut text, &mut images, part);
+            }
+        }
+        None => {}
+    }
+    Answer {
+        call_id: block.tool_use_id.map(|id| id.0).unwrap_or_default(),
+        text,
+        images,
+        is_error: block.is_error == Some(true),
+    }
+}
+
+/// The items of a line of the model's, each with its estimated tokens.
+pub(super) fn items<'a>(raw: Option<&'a RawValue>) -> Option<Vec<(Item<'a>, u64)>> {
+    let raw = raw?;
+    if raw.get().starts_with('"') {
+        let text = serde_json::from_str::<Text<'a>>(raw.get()).ok()?.0;
+        return Some(vec![message(text)]);
+    }
+    Some(blocks(raw)?.into_iter().map(item).collect())
+}
+
+fn message(text: Cow<'_, str>) -> (Item<'_>, u64) {
+    let tokens = tokens::of_text(&text);
+    (Item::Message { role: Role::Assistant, text, images: Images::default() }, tokens)
+}
+
+fn item(block: Block<'_>) -> (Item<'_>, u64) {
+    let chars = |text: Option<Text<'_>>| text.map_or(0, |text| text.0.len() as u64);
+    match block.kind.0.as_ref() {
+        "text" => message(block.text.map(|text| text.0).unwrap_or_default()),
+        "thinking" => match chars(block.thinking) {
+            0 => {
+                let signature = chars(block.signature);
+                (Item::Reasoning { encrypted: Some(signature) }, tokens::of_encrypted(signature))
+            }
+            bytes => (Item::Reasoning { encrypted: None }, tokens::of_bytes(bytes)),
+        },
+        "redacted_thinking" => {
+            let data = chars(block.data);
+            (Item::Reasoning { encrypted: Some(data) }, tokens::of_encrypted(data))
+        }
+        "tool_use" => {
+            let arguments = block.input.map_or("{}", RawValue::get);
+            let name = block.name.map(|name| name.0).unwrap_or_default();
+            let tokens = tokens::of_bytes((arguments.len() + name.len()) as u64);
+            let call_id = block.id.map(|id| id.0).unwrap_or_default();
+            (
+                Item::Call(Call { call_id, name, namespace: None, arguments: arguments.into() }),
+                tokens,
+            )
+        }
+        // Calls that the provider runs itself, and their results: one item, without a pair.
+        _ => {
+            let text = block.input.or(block.content).map_or("", RawValue::get);
+            (Item::Other { text: text.into() }, tokens::of_text(text))
+        }
+    }
+}

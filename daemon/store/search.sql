@@ -25,7 +25,8 @@ CREATE TABLE indexed_item (
     file   INTEGER NOT NULL,
     seq    INTEGER NOT NULL,
     kind   INTEGER NOT NULL,
-    digest INTEGER NOT NULL
+    digest INTEGER NOT NULL,
+    at_ms  INTEGER NOT NULL
 ) STRICT;
 
 CREATE INDEX indexed_item_by_file ON indexed_item (file);
@@ -33,6 +34,6 @@ CREATE INDEX indexed_item_by_file ON indexed_item (file);
 -- `scope` holds a word each for source, kind, folder and thread: filters are found like words.
 CREATE VIRTUAL TABLE item_text USING fts5(
     pieces, names, scope,
-    content = '', contentless_delete = 1, prefix = '2 3',
+    content = '', contentless_delete = 1, prefix = '3',
     tokenize = 'unicode61 remove_diacritics 2'
 );

@@ -152,6 +152,26 @@ async fn filters_narrow_and_the_newest_come_first() {
 }
 
 #[tokio::test]
+async fn items_of_one_moment_are_all_found_however_many() {
+    let folder = tempfile::tempdir().unwrap();
+    let index = index(folder.path()).await;
+    let at_once = |path: &str, items: u64| {
+        let texts = vec!["word"; usize::try_from(items).unwrap()];
+        let mut part = part(path, 0, &texts);
+        part.items.iter_mut().for_each(|item| item.at_ms = 1_772_442_900_000);
+        part
+    };
+    index.commit(&[at_once("/a", 700), at_once("/b", 300)]).await.unwrap();
+    index.commit(&[at_once("/c", 900)]).await.unwrap();
+    index.commit(&[at_once("/d", 1)]).await.unwrap();
+    assert_eq!(index.count("pieces : \"word\"", 10_000).await.unwrap(), 1_901);
+    let matches =
+        index.matches("pieces : \"word\"", &SearchFilter::default(), 10_000).await.unwrap();
+    assert_eq!(matches.len(), 1_901);
+    assert!(matches.iter().all(|found| found.candidate.at_ms == 1_772_442_900_000));
+}
+
+#[tokio::test]
 async fn a_dropped_file_is_hidden_at_once_and_deleted_in_pieces() {
     let folder = tempfile::tempdir().unwrap();
     let index = index(folder.path()).await;

@@ -95,7 +95,7 @@ fn queries() -> Vec<(&'static str, Vec<Value>)> {
             "phrase of common words",
             variants(&|number| format!("\"w{} w{}\"", 1 + number, 2 + number)),
         ),
-        ("beginning of two letters", variants(&|_| "ev*".to_owned())),
+        ("beginning of three letters", variants(&|_| "eve*".to_owned())),
         ("beginning of four letters", variants(&|number| format!("w{}*", 100 + number))),
         (
             "common word in a folder",

@@ -8,6 +8,9 @@ use crate::limits;
 
 use super::word;
 
+/// Letters that the beginning of a word needs: fewer begin too many words. A CJK character is enough.
+pub const BEGINNING_LETTERS: usize = 3;
+
 /// A query, understood.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Query {
@@ -41,6 +44,9 @@ pub enum QueryError {
     /// An alternative only excludes.
     #[error("it says only what is not wanted: NOT needs a word beside it")]
     OnlyUnwanted,
+    /// The beginning of a word is shorter than [`BEGINNING_LETTERS`].
+    #[error("a beginning* needs {BEGINNING_LETTERS} letters")]
+    ShortBeginning,
     /// Over [`limits::QUERY_BYTES`] or [`limits::QUERY_TERMS`].
     #[error(
         "it is too long: at most {} words and {} bytes",
@@ -68,6 +74,9 @@ impl Query {
                 Token::Not => is_excluded = true,
                 Token::Words { text, is_beginning } => {
                     let Some(term) = Term::of(text, is_beginning) else { continue };
+                    if is_beginning && term.is_short() {
+                        return Err(QueryError::ShortBeginning);
+                    }
                     let Some(last) = alternatives.last_mut() else { continue };
                     let side = if is_excluded { &mut last.unwanted } else { &mut last.wanted };
                     side.push(term);
@@ -129,6 +138,12 @@ impl Term {
         let name = (is_one_run && !is_cjk).then(|| word::fold(&text[run]));
         let pieces = found.into_iter().map(|piece| word::fold(&text[piece.range])).collect();
         Some(Self { pieces, is_beginning, name })
+    }
+
+    /// Whether too many words begin so.
+    fn is_short(&self) -> bool {
+        let last = self.pieces.last().map_or("", String::as_str);
+        last.is_ascii() && last.len() < BEGINNING_LETTERS
     }
 
     /// The term in the language of the index.
@@ -196,8 +211,8 @@ mod tests {
             ("索", r#"((pieces : "索" *))"#),
             ("a AND b", r#"((pieces : "a" OR names : "a") AND (pieces : "b" OR names : "b"))"#),
             (
-                "x OR y NOT z*",
-                r#"((pieces : "x" OR names : "x")) OR (((pieces : "y" OR names : "y")) NOT ((pieces : "z" * OR names : "z" *)))"#,
+                "x OR y NOT zed*",
+                r#"((pieces : "x" OR names : "x")) OR (((pieces : "y" OR names : "y")) NOT ((pieces : "zed" * OR names : "zed" *)))"#,
             ),
         ] {
             assert_eq!(expression(text), expected, "{text}");
@@ -230,6 +245,8 @@ mod tests {
             ("-> \"\" *", QueryError::Empty),
             ("OR AND NOT", QueryError::Empty),
             ("NOT x", QueryError::OnlyUnwanted),
+            ("ab*", QueryError::ShortBeginning),
+            ("src/a*", QueryError::ShortBeginning),
             ("a OR NOT x", QueryError::OnlyUnwanted),
         ] {
             assert_eq!(Query::parse(text), Err(error), "{text}");

@@ -7,10 +7,9 @@ use longhaul_core::fold::Source;
 use longhaul_core::item::ItemKind;
 use longhaul_core::search::rank::Candidate;
 
-use super::write::{AT_MS_MAX, COUNTER_BITS, IndexedFile, indexed_file};
+use super::write::{IndexedFile, first_number, indexed_file};
 use super::{SearchIndex, kind_of, scope};
 use crate::error::StoreError;
-use crate::row::{get, unsigned};
 
 /// Which items are searched; `None` and an empty list mean any.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -63,8 +62,8 @@ impl SearchFilter {
 
     /// Numbers of items in the time that is searched, both ends included.
     fn numbers(&self) -> (i64, i64) {
-        let first = |at_ms: i64| at_ms.clamp(0, AT_MS_MAX) << COUNTER_BITS;
-        (self.since_ms.map_or(0, first), self.until_ms.map_or(i64::MAX, |at| first(at) - 1))
+        let last = |at_ms| first_number(at_ms) - 1;
+        (self.since_ms.map_or(0, first_number), self.until_ms.map_or(i64::MAX, last))
     }
 }
 
@@ -81,8 +80,9 @@ impl SearchIndex {
     ) -> Result<Vec<Match>, StoreError> {
         let pools = self.pools();
         let (first, last) = filter.numbers();
-        sqlx::query(
-            "SELECT i.item, i.file, i.seq, i.kind, i.digest FROM \
+        // In one value: a row of its own for each of thousands would take most of the time.
+        let (found,): (String,) = sqlx::query_as(
+            "SELECT json_group_array(json_array(i.item, i.file, i.seq, i.kind, i.digest, i.at_ms)) FROM \
              (SELECT rowid AS item FROM item_text WHERE item_text MATCH ?1 AND rowid BETWEEN ?2 AND ?3 \
               ORDER BY rowid DESC LIMIT ?4) AS m \
              CROSS JOIN indexed_item AS i ON i.item = m.item \
@@ -92,21 +92,22 @@ impl SearchIndex {
         .bind(first)
         .bind(last)
         .bind(i64::try_from(limit).unwrap_or(i64::MAX))
-        .try_map(|row: sqlx::sqlite::SqliteRow| {
-            let item: i64 = get(&row, "item")?;
-            let candidate = Candidate {
-                file: get(&row, "file")?,
-                seq: unsigned(&row, "seq")?,
-                kind: kind_of(get(&row, "kind")?),
-                at_ms: item >> COUNTER_BITS,
-                digest: get(&row, "digest")?,
-                relevance: 0.0,
-            };
-            Ok(Match { item, candidate })
-        })
-        .fetch_all(pools.reader())
+        .fetch_one(pools.reader())
         .await
-        .map_err(|error| pools.sorted(error))
+        .map_err(|error| pools.sorted(error))?;
+        let found: Vec<(i64, i64, i64, i64, i64, i64)> = decoded(&found)?;
+        let matches = found.into_iter().map(|(item, file, seq, kind, digest, at_ms)| Match {
+            item,
+            candidate: Candidate {
+                file,
+                seq: seq.cast_unsigned(),
+                kind: kind_of(kind),
+                at_ms,
+                digest,
+                relevance: 0.0,
+            },
+        });
+        Ok(matches.collect())
     }
 
     /// How many items match, counted up to `limit`.
@@ -138,18 +139,20 @@ impl SearchIndex {
         limit: usize,
     ) -> Result<HashMap<i64, f64>, StoreError> {
         let pools = self.pools();
-        let rows: Vec<(i64, f64)> = sqlx::query_as(
-            "SELECT rowid, -bm25(item_text, 1.0, 1.0, 0.0) FROM item_text \
-             WHERE item_text MATCH ?1 AND rowid BETWEEN ?2 AND ?3 ORDER BY rowid DESC LIMIT ?4",
+        let (found,): (String,) = sqlx::query_as(
+            "SELECT json_group_array(json_array(item, relevance)) FROM \
+             (SELECT rowid AS item, -bm25(item_text, 1.0, 1.0, 0.0) AS relevance FROM item_text \
+              WHERE item_text MATCH ?1 AND rowid BETWEEN ?2 AND ?3 ORDER BY rowid DESC LIMIT ?4)",
         )
         .bind(expression)
         .bind(first)
         .bind(last)
         .bind(i64::try_from(limit).unwrap_or(i64::MAX))
-        .fetch_all(pools.reader())
+        .fetch_one(pools.reader())
         .await
         .map_err(|error| pools.sorted(error))?;
-        Ok(rows.into_iter().collect())
+        let found: Vec<(i64, f64)> = decoded(&found)?;
+        Ok(found.into_iter().collect())
     }
 
     /// The indexed file of that number.
@@ -168,4 +171,12 @@ impl SearchIndex {
         .await
         .map_err(|error| pools.sorted(error))
     }
+}
+
+/// Reads rows that came as one JSON value.
+fn decoded<T: serde::de::DeserializeOwned>(rows: &str) -> Result<Vec<T>, StoreError> {
+    serde_json::from_str(rows).map_err(|error| StoreError::Undecodable {
+        what: "search result",
+        detail: error.to_string(),
+    })
 }

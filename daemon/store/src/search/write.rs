@@ -1,7 +1,5 @@
 //! Words in, and out again.
 
-use std::collections::HashSet;
-
 use longhaul_core::digest::Digest128;
 use longhaul_core::fold::Source;
 use longhaul_core::item::ItemKind;
@@ -16,11 +14,18 @@ use crate::row::{digest, digest_bytes, get, unsigned};
 /// Rows written or deleted by one statement, under SQLite's 32,766 values.
 const ROWS_PER_STATEMENT: usize = 500;
 
-/// Low bits of an item's number; the others are its time. They count, so that items of one moment differ.
-pub(super) const COUNTER_BITS: u32 = 21;
+/// Numbers of items for each second. Few, since what lies between two numbers is what a word of an item
+/// costs in the index: with a number for every millisecond it was four times as large.
+const NUMBERS_PER_SECOND: i64 = 256;
 
-/// The latest time that fits beside the counter, Unix milliseconds: the year 2109.
-pub(super) const AT_MS_MAX: i64 = (1 << (63 - COUNTER_BITS)) - 1;
+/// The latest time that has numbers, Unix milliseconds: the year 2242. Later ones count as then.
+const AT_MS_MAX: i64 = 1 << 43;
+
+/// The first number for items of that time. More items than a second has numbers (copies of a whole session,
+/// written at once) take those of the next seconds.
+pub(super) fn first_number(at_ms: i64) -> i64 {
+    at_ms.clamp(0, AT_MS_MAX) * NUMBERS_PER_SECOND / 1_000
+}
 
 /// A transcript and how far it is indexed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -199,9 +204,6 @@ struct Row<'a> {
 }
 
 async fn write(connection: &mut SqliteConnection, parts: &[IndexPart]) -> Result<(), sqlx::Error> {
-    let (indexed,): (i64,) = sqlx::query_as("SELECT coalesce(sum(items), 0) FROM indexed_file")
-        .fetch_one(&mut *connection)
-        .await?;
     let mut rows = Vec::new();
     for part in parts {
         let file = put_file(connection, part).await?;
@@ -209,22 +211,63 @@ async fn write(connection: &mut SqliteConnection, parts: &[IndexPart]) -> Result
         let thread = scope::thread(&part.file.thread_id);
         let cwd = part.file.cwd.as_deref().map(scope::cwd).unwrap_or_default();
         rows.extend(part.items.iter().map(|item| Row {
-            item: item.at_ms,
+            item: first_number(item.at_ms),
             file,
             scope: format!("{source} {} {thread} {cwd}", scope::kind(item.kind)),
             part: item,
         }));
     }
+    // FTS5 writes a segment each time numbers turn back: in their order there is one.
     rows.sort_by_key(|row| (row.part.at_ms, row.file, row.part.seq));
-    for (row, counter) in rows.iter_mut().zip(indexed..) {
-        let counter = counter & ((1 << COUNTER_BITS) - 1);
-        row.item = (row.part.at_ms.clamp(0, AT_MS_MAX) << COUNTER_BITS) | counter;
-    }
-    rows.sort_by_key(|row| row.item);
+    number(connection, &mut rows).await?;
     for chunk in rows.chunks(ROWS_PER_STATEMENT) {
         insert(connection, chunk).await?;
     }
     Ok(())
+}
+
+/// Gives each item a number of its own, at or after that of its time.
+async fn number(
+    connection: &mut SqliteConnection,
+    rows: &mut [Row<'_>],
+) -> Result<(), sqlx::Error> {
+    let mut from = 0;
+    loop {
+        for at in from.max(1)..rows.len() {
+            rows[at].item = rows[at].item.max(rows[at - 1].item + 1);
+        }
+        let Some((at, free)) = first_taken(connection, &rows[from..]).await? else { return Ok(()) };
+        from += at;
+        rows[from].item = free;
+    }
+}
+
+/// The first item whose number another one has, and the next number that is free.
+async fn first_taken(
+    connection: &mut SqliteConnection,
+    rows: &[Row<'_>],
+) -> Result<Option<(usize, i64)>, sqlx::Error> {
+    for (chunk, first) in rows.chunks(ROWS_PER_STATEMENT).zip((0..).step_by(ROWS_PER_STATEMENT)) {
+        let mut query =
+            QueryBuilder::<Sqlite>::new("SELECT min(item) FROM indexed_item WHERE item IN (");
+        let mut list = query.separated(", ");
+        for row in chunk {
+            list.push_bind(row.item);
+        }
+        query.push(")");
+        let (taken,): (Option<i64>,) = query.build_query_as().fetch_one(&mut *connection).await?;
+        let Some(taken) = taken else { continue };
+        let at = chunk.iter().position(|row| row.item == taken).unwrap_or_default();
+        let (free,): (i64,) = sqlx::query_as(
+            "SELECT item + 1 FROM indexed_item AS i WHERE item >= ?1 AND NOT EXISTS \
+             (SELECT 1 FROM indexed_item WHERE item = i.item + 1) ORDER BY item LIMIT 1",
+        )
+        .bind(taken)
+        .fetch_one(connection)
+        .await?;
+        return Ok(Some((first + at, free)));
+    }
+    Ok(None)
 }
 
 /// Moves the cursor of a file; its number.
@@ -254,24 +297,19 @@ async fn put_file(connection: &mut SqliteConnection, part: &IndexPart) -> Result
 }
 
 async fn insert(connection: &mut SqliteConnection, rows: &[Row<'_>]) -> Result<(), sqlx::Error> {
-    let mut query =
-        QueryBuilder::<Sqlite>::new("INSERT INTO indexed_item (item, file, seq, kind, digest) ");
+    let mut query = QueryBuilder::<Sqlite>::new(
+        "INSERT INTO indexed_item (item, file, seq, kind, digest, at_ms) ",
+    );
     query.push_values(rows, |mut values, row| {
         values
             .push_bind(row.item)
             .push_bind(row.file)
             .push_bind(row.part.seq.cast_signed())
             .push_bind(kind_number(row.part.kind))
-            .push_bind(row.part.digest);
+            .push_bind(row.part.digest)
+            .push_bind(row.part.at_ms);
     });
-    // A number is taken only by an item of the same millisecond two million items ago.
-    query.push(" ON CONFLICT DO NOTHING RETURNING item");
-    let put: Vec<(i64,)> = query.build_query_as().fetch_all(&mut *connection).await?;
-    let put: HashSet<i64> = put.into_iter().map(|row| row.0).collect();
-    let rows: Vec<&Row<'_>> = rows.iter().filter(|row| put.contains(&row.item)).collect();
-    if rows.is_empty() {
-        return Ok(());
-    }
+    query.build().execute(&mut *connection).await?;
     let mut query =
         QueryBuilder::<Sqlite>::new("INSERT INTO item_text (rowid, pieces, names, scope) ");
     query.push_values(rows, |mut values, row| {

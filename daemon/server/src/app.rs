@@ -169,9 +169,9 @@ impl App {
         let Self { deps, server, held, background, stop } = self;
         let Held { socket: Bound { listener, claim, path }, _state } = held;
         let mut tasks = Tasks::default();
+        tasks.spawn_until(&stop, "signals", watch_signals(deps.shutdown.clone()));
         let accept = socket::accept::serve(listener, Arc::new(server), deps.shutdown.token());
         tasks.spawn("socket", async { accept.await.map_err(TaskFailure::from) });
-        tasks.spawn_until(&stop, "signals", watch_signals(deps.shutdown.clone()));
         tasks.spawn("watchdog", ok(systemd::feed_watchdog(stop.clone())));
 
         for (name, task) in background {

@@ -54,24 +54,29 @@ impl Shutdown {
 
 /// Turns signals into the switch, for as long as it is polled.
 ///
+/// Signals are caught from the call on, not from the first poll: who had an answer from the daemon may
+/// send it one at once, and it must drain.
+///
 /// SIGHUP is taken and does nothing: a terminal that closes must not take the daemon with it.
 ///
 /// # Errors
 /// The process may not catch signals.
-pub async fn watch_signals(shutdown: Shutdown) -> std::io::Result<()> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut hangup = signal(SignalKind::hangup())?;
-    loop {
-        let reason = tokio::select! {
-            _ = terminate.recv() => "SIGTERM",
-            _ = interrupt.recv() => "SIGINT",
-            _ = hangup.recv() => continue,
-        };
-        if shutdown.is_begun() {
-            tracing::warn!(reason, "stopped without draining");
-            std::process::exit(EXIT_TOLD_TWICE);
+pub fn watch_signals(shutdown: Shutdown) -> impl Future<Output = std::io::Result<()>> {
+    let caught = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()].map(signal);
+    async move {
+        let [terminate, interrupt, hangup] = caught;
+        let (mut terminate, mut interrupt, mut hangup) = (terminate?, interrupt?, hangup?);
+        loop {
+            let reason = tokio::select! {
+                _ = terminate.recv() => "SIGTERM",
+                _ = interrupt.recv() => "SIGINT",
+                _ = hangup.recv() => continue,
+            };
+            if shutdown.is_begun() {
+                tracing::warn!(reason, "stopped without draining");
+                std::process::exit(EXIT_TOLD_TWICE);
+            }
+            shutdown.begin(reason);
         }
-        shutdown.begin(reason);
     }
 }

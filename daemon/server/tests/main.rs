@@ -15,6 +15,7 @@ mod ladder;
 mod lifecycle;
 mod limits;
 mod provider;
+mod reload;
 mod rollout;
 mod search;
 mod secrets;

@@ -28,7 +28,9 @@ Examples:
     /// Read the configuration file anew, without a restart
     ///
     /// A file that is refused changes nothing. What only a start can set is named.
-    #[command(after_help = "Example:\n  longhaul config reload    what you changed holds from now on")]
+    #[command(
+        after_help = "Example:\n  longhaul config reload    what you changed holds from now on"
+    )]
     Reload,
 }
 

@@ -1,0 +1,158 @@
+// One connection: lines in both directions, answers matched to requests by their ids.
+//
+// A connection lives once. It is opened and shaken hands with, carries any number of requests at a time, and
+// ends with one error for all that wait. What to do then is for `client.ts` to decide: a request tells
+// whether it had been written, so that one which never left can be sent again without a doubt.
+
+import * as net from "node:net";
+
+import { LonghaulError, refused, refusedHandshake } from "./errors";
+import { Lines } from "./lines";
+import { LIMITS, REVISIONS } from "./protocol.generated";
+import type { EventNotificationParams, InitializeResult, WireError } from "./protocol.generated";
+import { refuseForeignSocket, unreachable } from "./socket";
+
+/** Bytes of a message around its params. */
+const ENVELOPE_BYTES = 256;
+
+export interface Opening {
+  socket: string;
+  name: string;
+  version: string;
+  connectTimeoutMs: number;
+  onEvent: (event: EventNotificationParams) => void;
+}
+
+interface Waiting {
+  resolve: (result: unknown) => void;
+  reject: (error: LonghaulError) => void;
+}
+
+export class Connection {
+  #nextId = 1;
+  readonly #waiting = new Map<string, Waiting>();
+  #ended: LonghaulError | undefined;
+  #onEnd: Array<(error: LonghaulError) => void> = [];
+  /** What the handshake agreed on. */
+  session!: InitializeResult;
+
+  private constructor(
+    private readonly stream: net.Socket,
+    private readonly onEvent: Opening["onEvent"],
+  ) {
+    const lines = new Lines(LIMITS.frame_bytes_max);
+    stream.on("data", (chunk: Buffer) => {
+      try {
+        for (const line of lines.push(chunk)) this.#read(line);
+      } catch (error) {
+        this.end(new LonghaulError("unreadable", `the daemon's answer cannot be read: ${String(error)}`));
+      }
+    });
+    stream.on("error", (error) => this.end(broken(error.message)));
+    stream.on("close", () => this.end(broken("the daemon closed it")));
+  }
+
+  /** Connects and agrees on a version. */
+  static async open(options: Opening): Promise<Connection> {
+    refuseForeignSocket(options.socket);
+    const stream = await connect(options.socket, options.connectTimeoutMs);
+    const connection = new Connection(stream, options.onEvent);
+    const { connectTimeoutMs, name, version } = options;
+    const late = new LonghaulError("timeout", `the daemon did not answer initialize within ${connectTimeoutMs} ms`);
+    const timer = setTimeout(() => connection.end(late), connectTimeoutMs);
+    try {
+      const hello = { client: { name, version }, protocol: { ...REVISIONS } };
+      connection.session = (await connection.send("initialize", hello).answer) as InitializeResult;
+      return connection;
+    } catch (error) {
+      connection.end(broken("the handshake failed"));
+      throw refusedHandshake(error);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  get isOpen(): boolean {
+    return this.#ended === undefined;
+  }
+
+  /** Requests that have no answer yet. */
+  get inFlight(): number {
+    return this.#waiting.size;
+  }
+
+  /** Calls `listener` once, when the connection has ended. */
+  whenEnded(listener: (error: LonghaulError) => void): void {
+    if (this.#ended) listener(this.#ended);
+    else this.#onEnd.push(listener);
+  }
+
+  /** Writes a request. `forget` gives the answer up: it is passed over when it comes. */
+  send(method: string, params: unknown): { answer: Promise<unknown>; forget: () => void } {
+    if (this.#ended) throw this.#ended;
+    const id = String(this.#nextId++);
+    const line = Buffer.from(`${JSON.stringify({ jsonrpc: "2.0", id, method, params: params ?? {} })}\n`);
+    const max = LIMITS.frame_bytes_max - ENVELOPE_BYTES;
+    if (line.length > max) {
+      throw new LonghaulError("too_large", `the request is too large: ${line.length} bytes, at most ${max}`);
+    }
+    const answer = new Promise((resolve, reject) => this.#waiting.set(id, { resolve, reject }));
+    // A caller that has given up does not look any more.
+    answer.catch(() => undefined);
+    this.stream.write(line);
+    return { answer, forget: () => this.#waiting.delete(id) };
+  }
+
+  /** Ends the connection; everything that waits fails with `error`. */
+  end(error: LonghaulError): void {
+    if (this.#ended) return;
+    this.#ended = error;
+    this.stream.destroy();
+    for (const waiting of this.#waiting.values()) waiting.reject(error);
+    this.#waiting.clear();
+    for (const listener of this.#onEnd.splice(0)) listener(error);
+  }
+
+  #read(line: string): void {
+    const message = JSON.parse(line) as {
+      id?: string | null;
+      method?: string;
+      params?: unknown;
+      result?: unknown;
+      error?: WireError;
+    };
+    if (message.method === "event") {
+      this.onEvent(message.params as EventNotificationParams);
+      return;
+    }
+    const waiting = this.#waiting.get(String(message.id));
+    if (!waiting) return; // An answer that nobody waits for any more.
+    this.#waiting.delete(String(message.id));
+    if (message.error) waiting.reject(refused(message.error));
+    else waiting.resolve(message.result);
+  }
+}
+
+function connect(socket: string, timeoutMs: number): Promise<net.Socket> {
+  return new Promise((resolve, reject) => {
+    const stream = net.connect(socket);
+    const timer = setTimeout(() => {
+      stream.destroy();
+      reject(new LonghaulError("timeout", `the daemon did not take the connection within ${timeoutMs} ms`));
+    }, timeoutMs);
+    const failed = (error: NodeJS.ErrnoException) => {
+      clearTimeout(timer);
+      reject(unreachable(socket, error));
+    };
+    stream.once("error", failed);
+    stream.once("connect", () => {
+      clearTimeout(timer);
+      stream.off("error", failed);
+      resolve(stream);
+    });
+  });
+}
+
+function broken(why: string): LonghaulError {
+  return new LonghaulError("broken", `the connection to the daemon broke: ${why}`);
+}

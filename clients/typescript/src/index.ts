@@ -1,0 +1,9 @@
+// The TypeScript end of the longhaul protocol. See README.md.
+
+export { Client } from "./client";
+export type { CallOptions, ConnectOptions } from "./client";
+export { LonghaulError } from "./errors";
+export type { Failure } from "./errors";
+export * from "./protocol.generated";
+export { defaultSocket, defaultStateDir } from "./socket";
+export { Subscription } from "./subscription";

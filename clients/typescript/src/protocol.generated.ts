@@ -1,0 +1,1877 @@
+// Generated from protocol/schema/longhaul-v1.schema.json by scripts/generate.mjs. Do not edit.
+
+/** The major version: it is in the name of the socket. */
+export const PROTOCOL_MAJOR = 1;
+/** The revisions these types know. */
+export const REVISIONS = { min: 1, max: 1 } as const;
+/** Bounds of the protocol. */
+export const LIMITS = {
+  batch_max: 64,
+  connections_max: 512,
+  event_queue_max: 512,
+  expand_bytes_max: 8388608,
+  frame_bytes_max: 16777216,
+  inflight_per_connection_max: 64,
+  page_rows_default: 50,
+  page_rows_max: 500,
+  subscriptions_per_connection_max: 8,
+} as const;
+
+/** One addition. Exactly one of `item` and `marker` is given. */
+export interface AppendItem {
+  /**
+   * The client's own id of it, unique in the thread. At most `limit::CLIENT_ID_BYTES_MAX` bytes, no
+   * control characters.
+   */
+  client_item_id: string;
+  /** A history item in the Responses API form, at most `limit::APPEND_ITEM_BYTES_MAX` bytes. */
+  item?: unknown;
+  /** What happened besides items. */
+  marker?: Marker | null;
+}
+
+/** Bounds of a view; an absent one takes the daemon's default. */
+export interface Caps {
+  /** Decisions, the newest that are not superseded. */
+  max_decisions?: number | null;
+  /** Plan steps that are done. */
+  max_done_plan_steps?: number | null;
+  /** Facts whose ground has changed or is not known. */
+  max_facts_suspect?: number | null;
+  /** Facts that hold. */
+  max_facts_valid?: number | null;
+  /** Plan steps that are open. */
+  max_open_plan_steps?: number | null;
+  /** Files, commands and outputs, the newest. */
+  max_recent_artifacts?: number | null;
+  /** Characters of one value. */
+  max_value_chars?: number | null;
+}
+
+/** Which thread, and what. */
+export interface CheckpointApplyParams {
+  /** The seq the caller made the update from; absent: any. */
+  expected_seq?: number | null;
+  /** Its whole id. */
+  thread_id: string;
+  /** The update. */
+  update: Update;
+}
+
+/** What became of an update. */
+export interface CheckpointApplyResult {
+  /** Whether it is part of the checkpoint now. */
+  accepted: boolean;
+  /** Why not, for a person. */
+  reason?: string | null;
+  /** Why not, as a stable name such as `evidence_missing`. */
+  rule?: string | null;
+  /** The present seq. */
+  seq: number;
+}
+
+/** Which thread, and when. */
+export interface CheckpointGetParams {
+  /** As it was after the item of this seq; absent: as it is now. */
+  as_of?: number | null;
+  /** Its whole id. */
+  thread_id: string;
+}
+
+/** The checkpoint. */
+export interface CheckpointGetResult {
+  /** An object with a `schema_version` of its own (1); bounded in size. */
+  checkpoint: unknown;
+  /** Digest of the checkpoint: equal digests, equal checkpoints. */
+  digest: string;
+  /** Lines of the transcript that are folded into it. */
+  seq: number;
+}
+
+/** Which thread, how much, and when. */
+export interface CheckpointViewParams {
+  /** As it was after the item of this seq; absent: as it is now. */
+  as_of?: number | null;
+  /** Bounds of the sections. */
+  caps?: Caps | null;
+  /** Tokens of the text at most, never exceeded; absent: the daemon's default. */
+  max_tokens?: number | null;
+  /** Its whole id. */
+  thread_id: string;
+}
+
+/** The text. */
+export interface CheckpointViewResult {
+  /** Digest of the checkpoint it was made from. */
+  digest: string;
+  /** Lines of the transcript that are folded into it. */
+  seq: number;
+  /** For a model to read. */
+  text: string;
+  /** Its tokens, an estimate. */
+  tokens: number;
+}
+
+/** A program that calls the daemon. */
+export interface ClientInfo {
+  /** Its name, for example `longhaul-cli`; at most 128 bytes. */
+  name: string;
+  /** Its version; at most 64 bytes. */
+  version: string;
+}
+
+/** How the agent works with the person. Any change is told, also its end. */
+export interface CollaborationMode {
+  /** The reasoning effort it asks for. */
+  effort?: string | null;
+  /** Its words. */
+  instructions?: string;
+  /** As `plan`. */
+  mode?: string;
+  /** The model it asks for. */
+  model?: string | null;
+}
+
+/** Which compaction. */
+export interface CompactionCancelParams {
+  /** Its id. */
+  compaction_id: string;
+}
+
+/** Whether there was something to take back. */
+export interface CompactionCancelResult {
+  /** False when it was done already. */
+  cancelled: boolean;
+}
+
+/** Which compaction. */
+export interface CompactionGetParams {
+  /** Its whole id. */
+  compaction_id: string;
+}
+
+/** A compaction from the log: the fields of `compaction/run` and its row. */
+export interface CompactionGetResult {
+  /** Names it for `compaction/get` and `compaction/undo`. */
+  compaction_id: string;
+  /** What models cost; nothing where none was asked. */
+  cost?: Cost;
+  /** The history that replaces the old one. */
+  history: unknown[];
+  /** The rungs that were tried, in order; the last one made it. */
+  ladder: Rung[];
+  /** What became of every item. */
+  receipt: Receipt;
+  /** The strategy that made it, never `auto`. */
+  strategy_used: Strategy;
+  /** Its row in `compaction/list`. */
+  summary: CompactionSummary;
+  /** Tokens of the history. */
+  tokens: TokensChange;
+  /** The text in it that carries the checkpoint or summary, at most `max_tokens`. */
+  view: string;
+  /** What a person should know. */
+  warnings: Warning[];
+}
+
+/** Which compactions. */
+export interface CompactionListParams {
+  /** Continues where the page that carried it as `next_cursor` ended. */
+  cursor?: string | null;
+  /** Rows of the page, as in `thread/list`. */
+  limit?: number | null;
+  /** Only those of this thread. */
+  thread_id?: string | null;
+}
+
+/** A page of compactions. */
+export interface CompactionListResult {
+  /** The newest first. */
+  compactions: CompactionSummary[];
+  /** Present when there are more. */
+  next_cursor?: string | null;
+}
+
+/** What to compact, and how. Exactly one of `thread_id` and `items` is given. */
+export interface CompactionRunParams {
+  /** Compacts the thread as it was after the item of this seq; absent: as it is now. */
+  as_of?: number | null;
+  /** Milliseconds the caller is willing to wait; a rung of the ladder that would not fit is left. */
+  deadline_ms?: number | null;
+  /** Items that are always built anew and never summarised; put where the phase wants them. */
+  initial_context?: unknown[] | null;
+  /** A history of the caller's own, in the Responses API item form. */
+  items?: unknown[] | null;
+  /** Tokens `view` may have at most, never exceeded; absent: the daemon's default. */
+  max_tokens?: number | null;
+  /** The model that will read the result. */
+  model?: Model | null;
+  /** Absent: `standalone`. */
+  phase?: Phase | null;
+  /** Absent: `auto`. */
+  strategy?: Strategy | null;
+  /** A known thread. */
+  thread_id?: string | null;
+  /** Who asked, for the log; absent: `manual`. */
+  trigger?: Trigger | null;
+}
+
+/** A compaction that was made. */
+export interface CompactionRunResult {
+  /** Names it for `compaction/get` and `compaction/undo`. */
+  compaction_id: string;
+  /** What models cost; nothing where none was asked. */
+  cost?: Cost;
+  /** The history that replaces the old one. */
+  history: unknown[];
+  /** The rungs that were tried, in order; the last one made it. */
+  ladder: Rung[];
+  /** What became of every item. */
+  receipt: Receipt;
+  /** The strategy that made it, never `auto`. */
+  strategy_used: Strategy;
+  /** Tokens of the history. */
+  tokens: TokensChange;
+  /** The text in it that carries the checkpoint or summary, at most `max_tokens`. */
+  view: string;
+  /** What a person should know. */
+  warnings: Warning[];
+}
+
+/** What is about to happen. At least one of `thread_id` and `items` is given. */
+export interface CompactionShouldParams {
+  /** Tokens at which to compact, 0 for never; absent: as `context/usage` decides. */
+  auto_compact_limit?: number | null;
+  /** Tokens of its whole window; absent: as `context/usage` decides. */
+  context_window?: number | null;
+  /** With `mid_turn`: whether the turn goes on; absent: it does. */
+  follow_up?: boolean | null;
+  /** Items about to be added to the thread, or without one a history of the caller's own. */
+  items?: unknown[] | null;
+  /** The model that comes; absent: the thread's. */
+  model?: string | null;
+  /** `pre_turn` (absent) or `mid_turn`. */
+  phase?: Phase | null;
+  /** Tokens of its whole window. */
+  previous_context_window?: number | null;
+  /** The model that answered last, when it is another one. */
+  previous_model?: string | null;
+  /** A known thread. */
+  thread_id?: string | null;
+}
+
+/** The answer. */
+export interface CompactionShouldResult {
+  /** Whether to compact. */
+  compact: boolean;
+  /** Tokens about to be added. */
+  incoming: number;
+  /** Tokens at which to compact; absent when that is switched off. */
+  limit?: number | null;
+  /** Who says so: `default`, `config`, `request` … */
+  limit_source: string;
+  /** The model to compact with: the previous, larger one on a downshift. */
+  model?: string | null;
+  /** `context_limit`, `model_downshift`, `under_limit`, `no_follow_up` or `switched_off`. */
+  reason: string;
+  /** Tokens in the window. */
+  used: number;
+}
+
+/** A compaction that was begun. */
+export interface CompactionStartResult {
+  /** Names it for `compaction/get`, `compaction/cancel` and in events. */
+  compaction_id: string;
+  /** Its job, for `job/get` and `job/why`. */
+  job: string;
+}
+
+/** One compaction in a few numbers. */
+export interface CompactionSummary {
+  /** Its id. */
+  compaction_id: string;
+  /** When, Unix milliseconds. */
+  created_at: number;
+  /** Milliseconds it took. */
+  duration_ms: number;
+  /** When in the life of the thread. */
+  phase: Phase;
+  /** Lines of the transcript it covers. */
+  seq: number;
+  /** The strategy that made it. */
+  strategy_used: Strategy;
+  /** The thread it was made of; absent for given items. */
+  thread_id?: string | null;
+  /** Tokens of the history. */
+  tokens: TokensChange;
+  /** Who asked. */
+  trigger: Trigger;
+  /** When it was undone, Unix milliseconds. */
+  undone_at?: number | null;
+}
+
+/** Which compaction. */
+export interface CompactionUndoParams {
+  /** Its whole id. */
+  compaction_id: string;
+}
+
+/** The history as it was before. */
+export interface CompactionUndoResult {
+  /** The compaction. */
+  compaction_id: string;
+  /** Whether `history` holds all of it, that is, `handles` is empty. */
+  complete: boolean;
+  /** What did not fit, to be fetched by `history/expand`, in order after `history`. */
+  handles: Entry[];
+  /** The old history, as far as it fits into a frame. */
+  history: unknown[];
+  /** When it was first undone, Unix milliseconds. */
+  undone_at: number;
+}
+
+/** A value that differs. */
+export interface ConfigChange {
+  /** The value of the file. */
+  after: string;
+  /** True: in force; false: from the next start of the daemon on. */
+  applied: boolean;
+  /** The value until now. */
+  before: string;
+  /** The key. */
+  key: string;
+}
+
+/** A key of the configuration. */
+export interface ConfigValue {
+  /** Its name in the file, tables with a point: `compaction.keep_days`. */
+  key: string;
+  /** `default`, `file`, `environment NAME` or `flag NAME`. */
+  origin: string;
+  /** The value in force, in words. */
+  value: string;
+}
+
+/** One change. */
+export interface ContextChange {
+  /** The call it belongs to. */
+  call_id?: string | null;
+  /** Index among the items that were sent. */
+  index: number;
+  /**
+   * `removed`, `counterpart_removed`, `output_added`, `output_moved`, `orphan_output_removed`,
+   * `duplicate_output_removed`, `duplicate_call_removed`, `orphan_call_removed`,
+   * `duplicate_item_removed`, `id_removed`, `invisible_removed`, `images_omitted` or
+   * `images_repaired`. New kinds may come.
+   */
+  kind: string;
+}
+
+/** The settings the history tells of, and those of the next turn. */
+export interface ContextDiffParams {
+  /** Settings to compare besides the five; all of them are told when there is no reference. */
+  also?: OptIn[] | null;
+  /** What holds for the next turn. */
+  current: ContextSettings;
+  /** What the model was last told; absent (as after a compaction): everything is told. */
+  reference?: ContextSettings | null;
+}
+
+/** What to put before the next turn. */
+export interface ContextDiffResult {
+  /**
+   * What they tell, in order: `model`, `permissions`, `memory`, `collaboration_mode`,
+   * `personality`, `agents_md`, `environment`.
+   */
+  changed: string[];
+  /** Whether everything is told, for want of a reference. */
+  full: boolean;
+  /** At most a developer message and, after it, a user message. */
+  items: unknown[];
+  /** Estimated tokens of the items. */
+  tokens: number;
+}
+
+/** What to estimate. Exactly one of `items` and `text` is given. */
+export interface ContextEstimateParams {
+  /** History items. What stands between their tokens to please the eye costs nothing. */
+  items?: unknown[] | null;
+  /** A text. */
+  text?: string | null;
+  /** Counts with a real tokenizer, `o200k` or `cl100k`, instead of by size. */
+  tokenizer?: string | null;
+}
+
+/** The estimate. */
+export interface ContextEstimateResult {
+  /** Tokens by what they are spent on (`user`, `tool_outputs`, `images` …); only with `items`. */
+  by_kind?: Record<string, number> | null;
+  /** The bytes it was made from. */
+  bytes: number;
+  /** The tokenizer that counted; absent for an estimate by size. */
+  tokenizer?: string | null;
+  /** Tokens: by a tokenizer if one was named, else model-visible bytes ÷ 4, rounded up. */
+  tokens: number;
+}
+
+/** Which model answers. Another name is told, with the instructions if there are any. */
+export interface ContextModel {
+  /** Its own instructions. */
+  instructions?: string;
+  /** Its name. */
+  name?: string;
+}
+
+/** What to normalise, and for whom. */
+export interface ContextNormalizeParams {
+  /**
+   * What the model takes, such as `text` and `image`; without `image`, images become a sentence.
+   * Absent: everything.
+   */
+  input_modalities?: string[] | null;
+  /** History items. */
+  items: unknown[];
+  /** Indexes of items to take out, each with its counterpart. */
+  remove?: number[];
+  /** The provider refused an image: those of the newest output become a sentence. */
+  repair_image?: boolean;
+}
+
+/** The legal history. */
+export interface ContextNormalizeResult {
+  /** What was changed, by index; none for a history that was legal. */
+  changes: ContextChange[];
+  /** The items; one that needed no change has the bytes that were sent. */
+  items: unknown[];
+}
+
+/** All that a model is told about where and how it works. A part that is absent is not told. */
+export interface ContextSettings {
+  /** Text of the project's instructions. */
+  agents_md?: string | null;
+  /** How it works with the person. */
+  collaboration_mode?: CollaborationMode | null;
+  /** Where it works. */
+  environment?: Environment | null;
+  /** Text of what is remembered. */
+  memory?: string | null;
+  /** Which model it is. */
+  model?: ContextModel | null;
+  /** What it may do. */
+  permissions?: Permissions | null;
+  /** How it speaks. */
+  personality?: Personality | null;
+}
+
+/** What to cut, and how far. Exactly one of `text` and `items` is given. */
+export interface ContextTruncateParams {
+  /**
+   * Puts the number of lines before a text that was cut, as outputs of commands have it; an output
+   * of several parts becomes one text, its images behind it.
+   */
+  formatted?: boolean | null;
+  /** History items, cut as they are recorded: outputs of tools, with a fifth of head-room. */
+  items?: unknown[] | null;
+  /** How much may stay. */
+  policy: TruncatePolicy;
+  /** A text. */
+  text?: string | null;
+}
+
+/** What is left. */
+export interface ContextTruncateResult {
+  /** The items; only for items. */
+  items?: unknown[] | null;
+  /** How much was removed, as the markers say. */
+  removed: number;
+  /** The text, a marker where something was removed; only for a text. */
+  text?: string | null;
+  /**
+   * What `removed` counts: `tokens`, `chars` or `lines`. Under `model_format` a text that had too
+   * many lines only is counted in lines.
+   */
+  unit: string;
+}
+
+/** Of which window. `thread_id`, `items`, or both: then the items are what is about to be added. */
+export interface ContextUsageParams {
+  /** The thread as it was after this line. */
+  as_of?: number | null;
+  /** Tokens at which to compact, 0 for never; absent: as configured, or 90 % of the window. */
+  auto_compact_limit?: number | null;
+  /**
+   * Tokens of the model's whole window; absent: as configured, as the transcript states, or as known
+   * of the model.
+   */
+  context_window?: number | null;
+  /** History items. */
+  items?: unknown[] | null;
+  /** Name of the model; absent: the one the thread names. */
+  model?: string | null;
+  /** A thread. */
+  thread_id?: string | null;
+}
+
+/** How full the window is. */
+export interface ContextUsageResult {
+  /**
+   * Estimated tokens by what they are spent on: `system`, `user`, `assistant`, `tool_calls`,
+   * `tool_outputs`, `reasoning`, `images`, `initial_context`, `summary`, `other`; kinds without any
+   * are left out.
+   */
+  by_kind: Record<string, number>;
+  /** How it came to be so full; only for a thread. */
+  course?: Course | null;
+  /** The model. */
+  model?: string | null;
+  /** Line of the thread it is the state of. */
+  seq?: number | null;
+  /** The thread, if one was named. */
+  thread_id?: string | null;
+  /** The sizes. */
+  tokens: UsageTokens;
+  /** What to know about it: `over_window`, `over_trigger`, `item_over_headroom`, `limit_unreachable`. */
+  warnings: Warning[];
+  /** The window. */
+  window: Window;
+}
+
+/** What models cost. */
+export interface Cost {
+  /** Requests, failed ones included. */
+  requests: number;
+  /** Tokens, input and answers. */
+  tokens: number;
+}
+
+/** How full the window was, line after line. */
+export interface Course {
+  /** The newest compactions, oldest first, at most 48. */
+  compactions: CourseStep[];
+  /** At most 192 places of the transcript, oldest first. */
+  points: CoursePoint[];
+  /** Turns begun. */
+  turns: number;
+}
+
+/** How full the window was at a line. */
+export interface CoursePoint {
+  /** The line. */
+  seq: number;
+  /** Tokens in the window. */
+  tokens: number;
+  /** Turns begun until then. */
+  turn: number;
+}
+
+/** A compaction the thread's own program made. */
+export interface CourseStep {
+  /** Tokens after. */
+  after: number;
+  /** Tokens before. */
+  before: number;
+  /** The line. */
+  seq: number;
+}
+
+/** A thing a fact rests on. */
+export interface Dependency {
+  /** Its hash when the fact was learned, as the checkpoint showed it. */
+  hash?: string | null;
+  /** A file path or another artifact of the checkpoint. */
+  uri: string;
+}
+
+/** An item, or several neighbours, of the old history. */
+export interface Entry {
+  /** Gives the exact items back by `history/expand`, on any later day. */
+  handle: string;
+  /** How many items, 1 ≤ `items`. */
+  items: number;
+  /** The kind of the item (`user_message`, `tool_output`, …), or `span` for several. */
+  kind: string;
+  /** The seq of the first one. */
+  seq_first: number;
+  /** The seq of the last one. */
+  seq_last: number;
+  /** Tokens of the items, an estimate: what expanding costs. */
+  tokens: number;
+}
+
+/** Where the agent works. A change of folders, date, time zone or network is told. */
+export interface Environment {
+  /** Today, as `2026-11-21`. */
+  current_date?: string | null;
+  /** Rules of the network. */
+  network?: Network | null;
+  /** Working folders; usually one. */
+  places?: Place[];
+  /** As `Europe/Paris`. */
+  timezone?: string | null;
+}
+
+/** `error.data`: what a program needs to go on, and one line for a person. */
+export interface ErrorData {
+  /** Facts of this case (the field, the limit and its value, the present seq …); the shape depends on the kind. */
+  detail?: unknown;
+  /** One sentence for a person: what to do about it. */
+  hint?: string | null;
+  /** The row of the error table. A kind of a newer daemon reads as [`ErrorKind::Unrecognized`]. */
+  kind: ErrorKind;
+  /** Names the request in the daemon's log. */
+  request_id?: string | null;
+  /** What to do next; stands for itself, also when the kind is not known. */
+  retry: Retry;
+  /** Milliseconds to wait before the same request is worth sending, with [`Retry::Backoff`]. */
+  retry_after_ms?: number | null;
+}
+
+/** A row of the error table. */
+export type ErrorKind = string;
+
+/** Something that happened. */
+export interface Event {
+  /** When, Unix milliseconds. */
+  at: number;
+  /** The facts, as the kind says; more fields may come. */
+  data: unknown;
+  /** What: the name of an [`EventKind`], or one of a newer daemon. */
+  kind: string;
+  /** Its place in the order of all events of this instance; starts at 1. */
+  seq: number;
+}
+
+/** The kinds of events of this revision, with the fields of their `data`. */
+export type EventKind = "thread_updated" | "ingest_warning" | "store_rebuilt" | "compaction_started" | "compaction_progress" | "compaction_failed" | "compaction_loop" | "compaction_completed" | "gap" | "closing";
+
+/** The params of the `event` notification. */
+export interface EventNotificationParams {
+  /** The event. */
+  result: Event;
+  /** The subscription it belongs to. */
+  subscription: string;
+}
+
+/** Which events. */
+export interface EventSubscribeParams {
+  /** Only these; absent: all. `gap` and `closing` always come. */
+  kinds?: EventKind[] | null;
+  /**
+   * Also those after this seq that the daemon still remembers; a `gap` comes first when it does not
+   * remember all of them.
+   */
+  since_seq?: number | null;
+}
+
+/** A subscription. */
+export interface EventSubscribeResult {
+  /** The seq of the newest event at this moment. */
+  seq: number;
+  /** Its id, unique on this connection; every notification carries it. */
+  subscription: string;
+}
+
+/** Which subscription. */
+export interface EventUnsubscribeParams {
+  /** Its id. */
+  subscription: string;
+}
+
+/** Whether there was one. */
+export interface EventUnsubscribeResult {
+  /** Whether a subscription of this id was live. */
+  ended: boolean;
+}
+
+/** Where something comes from: it must be there, or the update is refused. */
+export interface Evidence {
+  /** Its hash, as the checkpoint showed it. */
+  hash?: string | null;
+  /** A message id, a file path, a tool call id. */
+  ref: string;
+  /** What kind of thing `ref` names. */
+  source: EvidenceSource;
+}
+
+/** What kind of thing evidence names. */
+export type EvidenceSource = "user" | "file" | "tool_output";
+
+/** What a history begins with. */
+export interface HistoryBase {
+  /** What it is. */
+  kind: HistoryBaseKind;
+  /** The line of the compaction; 0 for the start. */
+  seq: number;
+}
+
+/** Kinds of beginning. */
+export type HistoryBaseKind = "start" | "replacement" | "summary" | "opaque";
+
+/** Which handle. */
+export interface HistoryExpandParams {
+  /** Continues where the answer that carried it as `next_cursor` ended. */
+  cursor?: string | null;
+  /** A handle of a receipt, a view or an undo. */
+  handle: string;
+  /**
+   * Bytes of items to answer at most, lowered to `limit::EXPAND_BYTES_MAX`;
+   * absent: that. At least one item is answered.
+   */
+  max_bytes?: number | null;
+}
+
+/** Items as they were written, byte for byte: keys keep their order, numbers their digits. */
+export interface HistoryExpandResult {
+  /** The first byte of the first line and the byte after the last one, in the uncompressed file. */
+  byte_range: [number, number];
+  /** The items of the handle, in order. Secrets are *not* replaced here: these are the user's own bytes. */
+  items: unknown[];
+  /** Present when the handle holds more items. */
+  next_cursor?: string | null;
+  /** The transcript they stand in. */
+  path: string;
+}
+
+/** Which history. */
+export interface HistoryGetParams {
+  /** The history as it was after the item with this seq; absent: now. */
+  as_of?: number | null;
+  /** Continues where the answer that carried it as `next_cursor` ended; `as_of` is that answer's. */
+  cursor?: string | null;
+  /**
+   * Bytes of items to answer at most, lowered to `limit::EXPAND_BYTES_MAX`; absent: 1 MiB. At least
+   * one item is answered.
+   */
+  max_bytes?: number | null;
+  /** What becomes of a compaction that only its provider can read; absent: `stand_in`. */
+  opaque?: HistoryOpaque | null;
+  /** The thread. */
+  thread_id: string;
+}
+
+/** A page of the history. */
+export interface HistoryGetResult {
+  /** What the history begins with. */
+  base: HistoryBase;
+  /**
+   * The items, byte for byte as the transcript holds them. Secrets are *not* replaced here: these are the
+   * user's own bytes.
+   */
+  items: unknown[];
+  /** Present when there are more items. */
+  next_cursor?: string | null;
+  /** Where each of `items` comes from, in the same order. */
+  places: HistoryPlace[];
+  /** The seq of the last line the history knows. */
+  seq: number;
+  /** The thread. */
+  thread_id: string;
+  /** Tokens of the whole history, estimated; not only of this page. */
+  tokens: number;
+}
+
+/** What becomes of a compaction that only its provider can read. */
+export type HistoryOpaque = "stand_in" | "as_is";
+
+/** Where an item comes from. */
+export interface HistoryPlace {
+  /** Gives the line back at any later time. */
+  handle?: string | null;
+  /** The kind, as in receipts. */
+  kind: string;
+  /** The line; several items of one replacement history share it. */
+  seq: number;
+  /** The item is longhaul's and stands in for one that only its provider can read. */
+  stand_in?: boolean;
+  /** Tokens, estimated. */
+  tokens: number;
+}
+
+/** What the indexer is doing. */
+export type IndexState = "idle" | "indexing" | "stalled" | "other";
+
+/** How far the full-text index is. */
+export interface IndexStatus {
+  /** Bytes of the index on disk. */
+  bytes: number;
+  /** Transcripts with something that is not indexed yet. */
+  files_behind: number;
+  /** Items that can be found. */
+  items: number;
+  /** What it is doing. */
+  state: IndexState;
+}
+
+/** A file that could not be read. */
+export interface IngestError {
+  /** When, Unix milliseconds. */
+  at: number;
+  /** What the system said. */
+  message: string;
+  /** The file. */
+  path: string;
+}
+
+/** Whether ingestion has something left to read. */
+export type IngestState = "idle" | "catching_up";
+
+/** How far the transcripts are read. */
+export interface IngestStatus {
+  /** Bytes read of those that were to read when catching up began. */
+  bytes_done: number;
+  /** Bytes that were to read when catching up began. */
+  bytes_total: number;
+  /** The newest files that could not be read; a bounded list. */
+  errors: IngestError[];
+  /** When all folders were last looked through, Unix milliseconds; absent before the first time. */
+  last_scan_at?: number | null;
+  /** Lines read. */
+  lines: number;
+  /** Lines that are not JSON; passed over. */
+  malformed: number;
+  /** Lines over the bound; their place and digest are kept. */
+  oversized: number;
+  /** Files waiting to be read. */
+  queued_files: number;
+  /** Whether there is something left to read. */
+  state: IngestState;
+  /** Lines of a kind this version does not know; kept as they are. */
+  unknown: number;
+}
+
+/** Who calls, and what it understands. */
+export interface InitializeParams {
+  /** The capabilities it asks for; absent: the baseline. Names the daemon does not know are not granted. */
+  capabilities?: string[] | null;
+  /** The calling program. */
+  client: ClientInfo;
+  /** The revisions it speaks; absent: the oldest one. */
+  protocol?: RevisionRange | null;
+}
+
+/** What was agreed on. */
+export interface InitializeResult {
+  /** The capabilities granted to this connection, sorted. */
+  capabilities: string[];
+  /** The bounds in force. */
+  limits: Limits;
+  /** The methods this connection may call, sorted. */
+  methods: string[];
+  /** The revision both ends speak from now on. */
+  protocol: number;
+  /** The daemon that answers. */
+  server: ServerInfo;
+}
+
+/** One item in a line. */
+export interface ItemSummary {
+  /** When it was written, Unix milliseconds, when its line says so. */
+  at?: number | null;
+  /** How it begins, on one line, secrets replaced. */
+  excerpt: string;
+  /** Gives the item back, see `history/expand`. */
+  handle: string;
+  /**
+   * What it is: `user_message`, `assistant_message`, `context`, `reasoning`, `tool_call`, `tool_output`,
+   * `compaction`, `oversized`, `other`.
+   */
+  kind: string;
+  /** Its line in the thread's lineage. */
+  seq: number;
+  /** Its tokens, an estimate. */
+  tokens: number;
+}
+
+/** A job. */
+export interface Job {
+  /** Attempts since it last succeeded or was woken. */
+  attempts: number;
+  /** When it was first asked for. */
+  created_at: number;
+  /** Claims of it so far. */
+  epoch: number;
+  /** Why it last failed, until it succeeds. */
+  failure?: string | null;
+  /** When it last succeeded. */
+  finished_at?: number | null;
+  /** Who runs it. */
+  holder?: string | null;
+  /** Whether something was asked for that no run has seen. */
+  is_owed: boolean;
+  /** Names it: `kind/subject`. */
+  job: string;
+  /** What it does. */
+  kind: string;
+  /** Not before this, Unix milliseconds. */
+  not_before?: number | null;
+  /** Runs before others, higher first. */
+  priority: number;
+  /** Where it stands. */
+  state: string;
+  /** To what: a thread, a compaction, or empty. */
+  subject: string;
+  /** When it last changed. */
+  updated_at: number;
+}
+
+/** Something that happened to a job. */
+export interface JobEvent {
+  /** When, Unix milliseconds. */
+  at: number;
+  /** In words; may be empty. */
+  detail: string;
+  /** Its epoch then. */
+  epoch: number;
+  /** The state it came into. */
+  state: string;
+}
+
+/** A job and its events. */
+export interface JobGetResult {
+  /** What happened to it, the oldest first; only the newest are kept. */
+  events: JobEvent[];
+  /** The job. */
+  job: Job;
+}
+
+/** Which jobs. */
+export interface JobListParams {
+  /** Only of this kind: `extract`, `consolidate`, `compact`, `prune`, `reindex`. */
+  kind?: string | null;
+  /** Rows, 1 ≤ `limit` ≤ `limit::PAGE_ROWS_MAX`; absent: `limit::PAGE_ROWS_DEFAULT`. */
+  limit?: number | null;
+  /** Only in this state: `queued`, `running`, `done`, `failed`, `dead`, `parked`. */
+  state?: string | null;
+}
+
+/** Jobs. */
+export interface JobListResult {
+  /** The last changed first. */
+  jobs: Job[];
+}
+
+/** Which job. */
+export interface JobParams {
+  /** Its name, `kind/subject`. */
+  job: string;
+}
+
+/** A job after a change. */
+export interface JobResult {
+  /** The job. */
+  job: Job;
+}
+
+/** Why. */
+export interface JobWhyResult {
+  /** The job. */
+  job: Job;
+  /** A stable name: `due`, `nothing_owed`, `running`, `abandoned`, `waiting`, `no_room`, `dead`, `parked`. */
+  reason: string;
+  /** One sentence for a person. */
+  text: string;
+  /** Milliseconds until it changes by itself, where that is known. */
+  wait_ms?: number | null;
+}
+
+/** The bounds in force, as `initialize` answers them. */
+export interface Limits {
+  /** Requests in one batch, [`BATCH_MAX`]. */
+  batch_max: number;
+  /** Connections, [`CONNECTIONS_MAX`]. */
+  connections_max: number;
+  /** Events waiting for one subscriber, [`EVENT_QUEUE_MAX`]. */
+  event_queue_max: number;
+  /** Bytes of items in one `history/expand`, [`EXPAND_BYTES_MAX`]. */
+  expand_bytes_max: number;
+  /** Bytes of one message, [`FRAME_BYTES_MAX`]. */
+  frame_bytes_max: number;
+  /** Requests in flight on one connection, [`INFLIGHT_PER_CONNECTION_MAX`]. */
+  inflight_per_connection_max: number;
+  /** Rows of a page where the request does not say, [`PAGE_ROWS_DEFAULT`]. */
+  page_rows_default: number;
+  /** Rows of a page at most, [`PAGE_ROWS_MAX`]. */
+  page_rows_max: number;
+  /** Subscriptions of one connection, [`SUBSCRIPTIONS_PER_CONNECTION_MAX`]. */
+  subscriptions_per_connection_max: number;
+}
+
+/** A file of prompts. */
+export interface Log {
+  /** Number of the oldest prompt it holds. */
+  first: number;
+  /** Its id: the same as long as it is the same file. */
+  log_id: string;
+  /** Number that the next prompt will have. */
+  next: number;
+  /** The file. */
+  path: string;
+  /** The program that writes it. */
+  source: string;
+}
+
+/** What happens in a thread besides its items. */
+export type Marker = {
+  /** The folder, an absolute path. */
+  cwd?: string | null;
+  /** The model. */
+  model?: string | null;
+  type: "settings";
+} | {
+  type: "turn_started";
+} | {
+  type: "turn_complete";
+} | {
+  type: "turn_aborted";
+} | {
+  /** How many. */
+  turns: number;
+  type: "rolled_back";
+} | {
+  /** The summary; may be empty. */
+  message?: string;
+  /** The items that stand for it. */
+  replacement_history: unknown[];
+  type: "compacted";
+};
+
+/** A prompt. */
+export interface Message {
+  /** When it was sent, Unix milliseconds; Codex keeps whole seconds. */
+  at: number;
+  /** The folder it was sent in. */
+  cwd?: string | null;
+  /** The log it stands in. */
+  log_id: string;
+  /** Its number there. */
+  offset: number;
+  /** The program that kept it: `longhaul`, `codex`. */
+  source: string;
+  /** Its words, secrets replaced. */
+  text: string;
+  /** The thread it was sent in. */
+  thread_id?: string | null;
+}
+
+/** The prompt. */
+export interface MessageHistoryAppendParams {
+  /** The folder that thread works in. */
+  cwd?: string | null;
+  /** Its words. */
+  text: string;
+  /** The thread it was sent in. */
+  thread_id?: string | null;
+}
+
+/** Where it stands. */
+export interface MessageHistoryAppendResult {
+  /** The log; present when it was kept. */
+  log_id?: string | null;
+  /** Its number in the log, which never changes; present when it was kept. */
+  offset?: number | null;
+  /** Whether it was kept: not, where the configuration says `persistence = "none"`. */
+  persisted: boolean;
+  /** Secrets replaced in it. */
+  redacted: number;
+  /** Old prompts that made room for it. */
+  trimmed: number;
+}
+
+/** Which prompts. */
+export interface MessageHistoryLookupParams {
+  /** Continues where the page that carried it as `next_cursor` ended. */
+  cursor?: string | null;
+  /** Only those sent in exactly this folder; Codex does not say where. */
+  cwd?: string | null;
+  /** Rows of the page, as in `thread/list`. */
+  limit?: number | null;
+  /** Only of this log; one that is no longer there has no prompts. */
+  log_id?: string | null;
+  /** The one prompt of this number; needs `log_id`. */
+  offset?: number | null;
+  /** Only those that hold these words, in any case. */
+  query?: string | null;
+  /** Only those of this program: `longhaul`, `codex`. */
+  source?: string | null;
+  /** Only those of this thread. */
+  thread_id?: string | null;
+}
+
+/** A page of prompts. */
+export interface MessageHistoryLookupResult {
+  /** The logs that were read. */
+  logs: Log[];
+  /** The newest first. */
+  messages: Message[];
+  /** Present when there are more. */
+  next_cursor?: string | null;
+}
+
+/** A model by name, and what the caller knows of it. */
+export interface Model {
+  /** Tokens of its context window. */
+  context_window?: number | null;
+  /** Its name, as its provider writes it. */
+  name: string;
+  /** Its provider. */
+  provider?: string | null;
+}
+
+/** The model that may be asked. */
+export interface ModelStatus {
+  /** Its name. */
+  name: string;
+  /** Its provider, as configured. */
+  provider: string;
+  /** Requests a day may have; absent: no bound. */
+  requests_per_day?: number | null;
+  /** Requests since midnight UTC, failed ones included. */
+  requests_today: number;
+  /** Tokens a day may have; absent: no bound. */
+  tokens_per_day?: number | null;
+  /** Tokens since then, input and answers. */
+  tokens_today: number;
+}
+
+/** Which hosts may be reached. */
+export interface Network {
+  /** Hosts allowed. */
+  allowed?: string[];
+  /** Hosts denied. */
+  denied?: string[];
+}
+
+/** Settings that are compared only when asked for. */
+export type OptIn = "agents_md" | "memory";
+
+/** What the agent may do. A change of profile or approval policy is told. */
+export interface Permissions {
+  /** As `on-request`. */
+  approval_policy?: string;
+  /** Words about both. */
+  instructions?: string;
+  /** As `workspace-write`. */
+  profile?: string;
+}
+
+/** How the agent speaks. A change is told, unless another model comes with its own. */
+export interface Personality {
+  /** Its words. */
+  instructions?: string;
+  /** Its name. */
+  name?: string;
+}
+
+/** When in the life of a thread a compaction happens; decides where the initial context goes. */
+export type Phase = "standalone" | "pre_turn" | "mid_turn";
+
+/** One working folder. */
+export interface Place {
+  /** The folder. */
+  cwd: string;
+  /** Name, where there are several. */
+  id?: string | null;
+  /** The shell; a change of it alone is not told. */
+  shell?: string | null;
+}
+
+/** One step of a plan. */
+export interface PlanStep {
+  /** Unique in the plan. */
+  id: string;
+  /** What is to be done. */
+  text: string;
+}
+
+/**
+ * What was kept, shortened and dropped.
+ *
+ * Each list is bounded by `limit::RECEIPT_ENTRIES_MAX`: neighbours of a long
+ * history stand as one entry. Together the entries cover every item of the old history exactly once.
+ */
+export interface Receipt {
+  /** Items that are gone from it; their handles bring them back. */
+  dropped: Entry[];
+  /** Items that stand in the new history as they were. */
+  kept: Entry[];
+  /** Secrets that were replaced in what was taken over. */
+  redacted: number;
+  /** Items that stand there in part. */
+  shortened: Entry[];
+  /** Sums, exact whatever the lists join. */
+  totals: Totals;
+}
+
+/** Takes nothing; `params` may be left out. */
+export type ReloadParams = Record<string, never>;
+
+/** What the file says otherwise than the daemon was run with. */
+export interface ReloadResult {
+  /** The keys whose value differs; empty: nothing changed. */
+  changes: ConfigChange[];
+  /** The configuration file that was read; absent: there is none at the default place. */
+  file?: string | null;
+}
+
+/** What a caller should do with a request that was refused. */
+export type Retry = "never" | "refresh" | "backoff" | "reconnect";
+
+/** The revisions one end speaks, both ends included. */
+export interface RevisionRange {
+  /** The newest revision spoken, `min` ≤ `max`. */
+  max: number;
+  /** The oldest revision spoken. */
+  min: number;
+}
+
+/** One rung of the ladder. */
+export interface Rung {
+  /** Milliseconds it took. */
+  duration_ms: number;
+  /** What came of it. */
+  outcome: RungOutcome;
+  /** Why it was left, a stable name such as `not_configured`. */
+  reason?: string | null;
+  /** Its strategy. */
+  strategy: Strategy;
+}
+
+/** What came of a rung. */
+export type RungOutcome = "used" | "skipped" | "failed" | "other";
+
+/** What was taken over from a damaged database. */
+export interface SalvageStatus {
+  /** Compactions. */
+  compactions: number;
+  /** Nothing of them was lost. */
+  complete: boolean;
+  /** Jobs. */
+  jobs?: number;
+  /** Rows of what models cost. */
+  model_usage?: number;
+  /** Accepted updates. */
+  updates: number;
+}
+
+/** An item that was found. */
+export interface SearchHit {
+  /** When it was written, Unix milliseconds; for an undated one the time before it. */
+  at: number;
+  /** First byte of its line in the uncompressed file, and first byte after it. */
+  byte_range: [number, number];
+  /** Further items with the same words, which are left out. */
+  copies: number;
+  /** The folder its thread works in. */
+  cwd?: string | null;
+  /** Gives the whole item back, see `history/expand`. */
+  handle: string;
+  /** What it is, see `ItemSummary::kind`. */
+  kind: string;
+  /** The same line: an item is one. */
+  line_end?: number | null;
+  /** Its line in the file, from 1; absent in a file that continues another. */
+  line_start?: number | null;
+  /** Where matches stand in `text`: first byte and first byte after. */
+  matches: [number, number][];
+  /** Its transcript. */
+  path: string;
+  /** Larger is better; comparable within one answer only. */
+  score: number;
+  /** Its line in the thread's lineage. */
+  seq: number;
+  /** The program that wrote it. */
+  source: string;
+  /** The words around the match, on one line, secrets replaced. */
+  text: string;
+  /** Its thread. */
+  thread_id: string;
+  /** The thread's first request in short. */
+  title?: string | null;
+}
+
+/** A running daemon. */
+export interface ServerInfo {
+  /** Differs for each start of the daemon: a client that sees a new one reads its state again. */
+  instance_id: string;
+  /** `longhauld`. */
+  name: string;
+  /** Its process id. */
+  pid: number;
+  /** The version of the program. */
+  version: string;
+}
+
+/** Takes nothing; `params` may be left out. */
+export type ShowConfigParams = Record<string, never>;
+
+/** What the daemon runs with. Keys of providers are in no value. */
+export interface ShowConfigResult {
+  /** The configuration file that was read; absent: there is none at the default place. */
+  file?: string | null;
+  /** Where the file is, or would be. */
+  path: string;
+  /** Every key, in the order of the file. */
+  values: ConfigValue[];
+}
+
+/** Takes nothing; `params` may be left out. */
+export type ShutdownParams = Record<string, never>;
+
+/** The daemon that is ending. It is gone when its socket no longer answers. */
+export interface ShutdownResult {
+  /** Its process id, to wait for. */
+  pid: number;
+  /** Other requests that are still worked on. */
+  requests_in_flight: number;
+}
+
+/** A folder of transcripts. */
+export interface SourceStatus {
+  /** Bytes of these files. */
+  bytes: number;
+  /** Whether it is there and can be read. */
+  exists: boolean;
+  /** Transcript files found in it. */
+  files: number;
+  /** The folder. */
+  root: string;
+  /** The program that writes there: `codex`, `claude`, `longhaul`. */
+  source: string;
+  /** Threads found in them. */
+  threads: number;
+}
+
+/** Takes nothing; `params` may be left out. */
+export type StatusParams = Record<string, never>;
+
+/** What the daemon does and how it is. Counters count since the start of the daemon. */
+export interface StatusResult {
+  /** Open connections, this one included. */
+  connections: number;
+  /** How far it has read them. */
+  ingest: IngestStatus;
+  /** Differs for each start of the daemon. */
+  instance_id: string;
+  /** The model that may be asked, and what was spent; absent where none is configured. */
+  model?: ModelStatus | null;
+  /** Requests or tasks that met a defect of the daemon; each has an entry in the log. */
+  panics: number;
+  /** Its process id. */
+  pid: number;
+  /** The newest protocol revision it speaks. */
+  protocol: number;
+  /** Requests answered. */
+  requests: number;
+  /** How far the full-text index is. */
+  search: IndexStatus;
+  /** The socket it listens on. */
+  socket: string;
+  /** The folders it reads transcripts from. */
+  sources: SourceStatus[];
+  /** When it started, Unix milliseconds. */
+  started_at: number;
+  /** The folder that holds its database and runtime files. */
+  state_dir: string;
+  /** Its database. */
+  store: StoreStatus;
+  /** Milliseconds since then, by a clock that does not jump. */
+  uptime_ms: number;
+  /** The version of the program. */
+  version: string;
+  /** What a person should know. */
+  warnings: Warning[];
+}
+
+/** The database. */
+export interface StoreStatus {
+  /** Its file. */
+  path: string;
+  /** Where the damaged database went, if this one had to be built again from the transcripts. */
+  rebuilt_from?: string | null;
+  /** What the damaged database knew that no transcript tells, as far as it could be read. */
+  salvaged?: SalvageStatus | null;
+  /** The version of its tables. */
+  schema_version: number;
+}
+
+/** How a history is compacted. */
+export type Strategy = "auto" | "checkpoint" | "summary" | "hybrid" | "remote";
+
+/** What to add. */
+export interface ThreadAppendParams {
+  /** The seq the thread had when the caller last looked; absent: whatever it is. */
+  expected_seq?: number | null;
+  /** In their order, at most `limit::APPEND_ITEMS_MAX`. */
+  items: AppendItem[];
+  /** A thread of `thread/open`. */
+  thread_id: string;
+}
+
+/** What was added. */
+export interface ThreadAppendResult {
+  /** Additions written. */
+  appended: number;
+  /** Additions that the thread held already. */
+  duplicates: number;
+  /** Bytes of its transcript now: a `min_offset` of `thread/sync`. */
+  offset: number;
+  /** Secrets replaced in what was written. */
+  redacted: number;
+  /** Seq of its last line now. */
+  seq: number;
+  /** The thread. */
+  thread_id: string;
+}
+
+/** Which thread. */
+export interface ThreadCloseParams {
+  /** A thread of `thread/open`. */
+  thread_id: string;
+}
+
+/** How the thread was left. */
+export interface ThreadCloseResult {
+  /** Its transcript. */
+  path: string;
+  /** Seq of its last line. */
+  seq: number;
+  /** The thread. */
+  thread_id: string;
+}
+
+/** Which thread, and how it is compacted. */
+export interface ThreadContinueParams {
+  /** As it was after the item of this seq; absent: as it is now. */
+  as_of?: number | null;
+  /** Milliseconds a model may take, as in `compaction/run`. */
+  deadline_ms?: number | null;
+  /** Bound of the view, as in `compaction/run`. */
+  max_tokens?: number | null;
+  /**
+   * How; absent: `auto`. A history that only its provider can read is none to go on with: `remote` is
+   * refused.
+   */
+  strategy?: Strategy | null;
+  /** The thread, of any source. */
+  thread_id: string;
+}
+
+/** The new thread. */
+export interface ThreadContinueResult {
+  /** The command that resumes it, word by word. */
+  command: string[];
+  /** The compaction it begins with. */
+  compaction: CompactionRunResult;
+  /** Its transcript. */
+  path: string;
+  /** Its id. */
+  thread_id: string;
+}
+
+/** A transcript file of a thread. */
+export interface ThreadFile {
+  /** Its length in bytes when last seen, uncompressed. */
+  bytes: number;
+  /** Whether the thread is read from this one. */
+  current: boolean;
+  /** Grows by one each time the file is found to be replaced or shortened. */
+  generation: number;
+  /** Bytes of it that are ingested. */
+  offset: number;
+  /** The file. */
+  path: string;
+}
+
+/** Which thread. */
+export interface ThreadGetParams {
+  /** Its whole id. */
+  thread_id: string;
+}
+
+/** One thread and its files. */
+export interface ThreadGetResult {
+  /** The seq up to which its checkpoint is folded: lines of the transcript. */
+  checkpoint_seq: number;
+  /** Every transcript file that holds it (a compressed copy, an archived copy, a revert). */
+  files: ThreadFile[];
+  /** The thread. */
+  thread: ThreadSummary;
+}
+
+/** Which items. At most one of `from_seq` and `last` is given; absent: the last `limit`. */
+export interface ThreadItemsParams {
+  /** Items from this seq on. */
+  from_seq?: number | null;
+  /** The last so many items, at most `limit::PAGE_ROWS_MAX`. */
+  last?: number | null;
+  /** Rows of the page, 1 ≤ `limit` ≤ `limit::PAGE_ROWS_MAX`; absent: `limit::PAGE_ROWS_DEFAULT`. */
+  limit?: number | null;
+  /** The thread. */
+  thread_id: string;
+}
+
+/** A page of items. */
+export interface ThreadItemsResult {
+  /** The items, in the order of the transcript. */
+  items: ItemSummary[];
+  /** Whether there is more already. */
+  more: boolean;
+  /** The `from_seq` of what comes next; where nothing comes yet, of what will be written. */
+  next_seq: number;
+}
+
+/** Who drives a thread. */
+export type ThreadKind = "interactive" | "exec" | "subagent" | "other";
+
+/** Which threads. */
+export interface ThreadListParams {
+  /** Continues where the page that carried it as `next_cursor` ended. */
+  cursor?: string | null;
+  /** Only those that work in exactly this folder, an absolute path. */
+  cwd?: string | null;
+  /**
+   * Rows of the page, 1 ≤ `limit` ≤ `limit::PAGE_ROWS_MAX`; absent:
+   * `limit::PAGE_ROWS_DEFAULT`.
+   */
+  limit?: number | null;
+  /** Only those of this program: `codex`, `claude`, `longhaul`. */
+  source?: string | null;
+}
+
+/** A page of threads. */
+export interface ThreadListResult {
+  /** Present when there are more. */
+  next_cursor?: string | null;
+  /** The newest updated first; equal times by thread id. */
+  threads: ThreadSummary[];
+}
+
+/**
+ * Which thread, and how it begins. At most one of `thread_id` and `client_thread_id` is given; with
+ * neither, every call begins a new thread.
+ */
+export interface ThreadOpenParams {
+  /**
+   * The client's own key of the thread: one `originator` has one thread under one key. At most
+   * `limit::CLIENT_ID_BYTES_MAX` bytes, no control characters.
+   */
+  client_thread_id?: string | null;
+  /** The folder it works in, an absolute path. */
+  cwd: string;
+  /** Who drives it; absent: `interactive`, or `subagent` with a `parent_thread_id`. */
+  kind?: ThreadKind | null;
+  /** The model it begins with. */
+  model?: string | null;
+  /** The program that opens it, at most `limit::CLIENT_ID_BYTES_MAX` bytes. */
+  originator: string;
+  /** The thread that started this one. */
+  parent_thread_id?: string | null;
+  /** One that was begun before. */
+  thread_id?: string | null;
+  /** What to call it; absent: its first request. */
+  title?: string | null;
+  /** The version of that program. */
+  version?: string | null;
+}
+
+/** The thread. */
+export interface ThreadOpenResult {
+  /** Whether this call began it. */
+  created: boolean;
+  /** Its transcript, written by the daemon alone. */
+  path: string;
+  /** Seq of its last line. */
+  seq: number;
+  /** Its id. */
+  thread_id: string;
+}
+
+/** What to look for, and where. */
+export interface ThreadSearchParams {
+  /** Only in threads that work in exactly this folder, an absolute path. */
+  cwd?: string | null;
+  /** Hits, 1 ≤ `k` ≤ `limit::SEARCH_HITS_MAX`; absent: `limit::SEARCH_HITS_DEFAULT`. */
+  k?: number | null;
+  /** Only items of these kinds, see `ItemSummary::kind`; absent or empty: all. */
+  kinds?: string[] | null;
+  /** Tokens of all texts together, an estimate; hits beyond are left out. Absent: no bound but `k`. */
+  max_tokens?: number | null;
+  /** The words. */
+  query: string;
+  /** Not before this time, Unix milliseconds. */
+  since?: number | null;
+  /** Only threads of this program: `codex`, `claude`, `longhaul`. */
+  source?: string | null;
+  /** Only in this thread. */
+  thread_id?: string | null;
+  /** Before this time, Unix milliseconds. */
+  until?: number | null;
+}
+
+/** What was found. */
+export interface ThreadSearchResult {
+  /** Best first. */
+  hits: SearchHit[];
+  /** How far the index is; what is written after that is not found yet. */
+  indexed: IndexStatus;
+  /** Whether more items match than were ranked: those left out are older. */
+  truncated: boolean;
+}
+
+/** One thread in a few numbers. */
+export interface ThreadSummary {
+  /** Whether its program moved it to the archive. */
+  archived: boolean;
+  /** Bytes of the transcript, uncompressed. */
+  bytes: number;
+  /** The version of the program when it began. */
+  cli_version?: string | null;
+  /** Compactions its own program has made. */
+  compactions: number;
+  /** When it began, Unix milliseconds. */
+  created_at: number;
+  /** The folder it works in; null when the transcript does not say. */
+  cwd?: string | null;
+  /** The thread this one was forked from. */
+  forked_from?: string | null;
+  /** The git branch it began on. */
+  git_branch?: string | null;
+  /** History items. */
+  items: number;
+  /** Who drives it. */
+  kind: ThreadKind;
+  /** Lines of the transcript. */
+  lines: number;
+  /** Lines that are not JSON. */
+  malformed: number;
+  /** The model last used. */
+  model?: string | null;
+  /** The program or extension that opened it, in its own words. */
+  originator?: string | null;
+  /** Lines over the bound. */
+  oversized: number;
+  /** The thread that started this one as a sub-agent. */
+  parent_thread_id?: string | null;
+  /** Its current transcript file. */
+  path: string;
+  /** The program that wrote it: `codex`, `claude`, `longhaul`. */
+  source: string;
+  /** Its id, as its own program names it. */
+  thread_id: string;
+  /** The first request in short, secrets replaced; null before there is one. */
+  title?: string | null;
+  /** Tokens of the history a model would see now, an estimate. */
+  tokens: number;
+  /** Lines of an unknown kind. */
+  unknown: number;
+  /** When it last grew, Unix milliseconds. */
+  updated_at: number;
+}
+
+/** Which transcript, and how far. Exactly one of `thread_id` and `path` is given. */
+export interface ThreadSyncParams {
+  /** Bytes that have to be ingested; absent: all that the file has now. */
+  min_offset?: number | null;
+  /** Seq of a line that has to be ingested. */
+  min_seq?: number | null;
+  /** A transcript file under a source, also one that was never seen before; an absolute path. */
+  path?: string | null;
+  /** A known thread. */
+  thread_id?: string | null;
+  /**
+   * Milliseconds to wait; absent: `limit::SYNC_TIMEOUT_MS_DEFAULT`,
+   * lowered to `limit::SYNC_TIMEOUT_MS_MAX`.
+   */
+  timeout_ms?: number | null;
+}
+
+/** How far the transcript is ingested. */
+export interface ThreadSyncResult {
+  /** Bytes ingested, up to the end of a line. */
+  offset: number;
+  /** Seq of the last line ingested; the first line has 0. */
+  seq: number;
+  /** The thread in it. */
+  thread_id: string;
+}
+
+/** Tokens before and after. */
+export interface TokensChange {
+  /** Tokens of the new one. */
+  after: number;
+  /** Tokens of the old history, an estimate. */
+  before: number;
+}
+
+/** Items and their tokens. */
+export interface Total {
+  /** Items. */
+  items: number;
+  /** Their tokens, an estimate. */
+  tokens: number;
+}
+
+/** Sums over the three lists. */
+export interface Totals {
+  /** Over what was dropped. */
+  dropped: Total;
+  /** Over what was kept. */
+  kept: Total;
+  /** Over what was shortened; tokens before shortening. */
+  shortened: Total;
+}
+
+/** Who asked for a compaction. */
+export type Trigger = "manual" | "auto";
+
+/** What a limit counts. */
+export type TruncateMode = "tokens" | "bytes" | "lines";
+
+/** How much may stay: `mode` and `limit`, or the `name` of a policy. */
+export interface TruncatePolicy {
+  /** The most that stays, the marker not counted. */
+  limit?: number | null;
+  /** What `limit` counts. */
+  mode?: TruncateMode | null;
+  /** `tool_output` (10,000 tokens) or `model_format` (11,264 bytes, 281 lines). */
+  name?: string | null;
+}
+
+/** An update of one kind. */
+export type Update = {
+  /** Which steps are done, by id; a step that is not named is open. */
+  done?: Record<string, boolean>;
+  /** Where the plan comes from. */
+  evidence?: Evidence | null;
+  kind: "plan";
+  /** The steps, in order. */
+  steps: PlanStep[];
+} | {
+  /** What was decided. */
+  decision: string;
+  /** Names it. */
+  decision_id: string;
+  /** Where it comes from. */
+  evidence: Evidence;
+  kind: "decision";
+  /** Why. */
+  rationale: string;
+  /** The id of the decision this one replaces. */
+  supersedes?: string | null;
+  /** What it is about. */
+  topic?: string | null;
+} | {
+  /** When one of these changes, the fact is no longer served as valid. */
+  depends_on?: Dependency[];
+  /** Where it comes from. */
+  evidence: Evidence;
+  /** Names it. */
+  key: string;
+  kind: "fact";
+  /** What is so. */
+  value: string;
+};
+
+/** Sizes in tokens. */
+export interface UsageTokens {
+  /** The items by their size: the sum of `by_kind`. */
+  estimated: number;
+  /** The items that are about to be added. */
+  incoming?: number | null;
+  /** What the provider counted beyond the items at first: instructions and tools. */
+  overhead: number;
+  /** The provider's last count, while it holds. */
+  reported?: number | null;
+  /** Line that count stands on. */
+  reported_seq?: number | null;
+  /**
+   * In the window: the provider's last count and an estimate of what came since, or, where that
+   * count no longer holds, `estimated` and `overhead`.
+   */
+  used: number;
+}
+
+/** A remark that comes with a result. */
+export interface Warning {
+  /** What to do about it. */
+  hint?: string | null;
+  /** A stable name to branch on, for example `store_rebuilt`. New ones may come in any revision. */
+  kind: string;
+  /** One sentence; holds no transcript text. */
+  message: string;
+}
+
+/** A window and its limits, in tokens. */
+export interface Window {
+  /** The part that can be filled, 95 %. */
+  effective: number;
+  /**
+   * Parts of a hundred that are left, as Codex shows it: of the effective part without its first
+   * 12,000 tokens.
+   */
+  percent_left: number;
+  /** Parts of a hundred of the window that are used. */
+  percent_used: number;
+  /** Who says so: `request`, `config`, `transcript`, `model_table` or `fallback`. */
+  source: string;
+  /** The whole window. */
+  tokens: number;
+  /** When to compact; absent when switched off. */
+  trigger?: number | null;
+  /** Who says so: `request`, `config`, or `default`, which is 90 % of the window. */
+  trigger_source: string;
+}
+
+/** The `error` member of a JSON-RPC answer. */
+export interface WireError {
+  /** The number of the error table. */
+  code: number;
+  /** Present on every error of the daemon; a foreign server may leave it out. */
+  data?: ErrorData | null;
+  /** What went wrong, in words that hold no transcript text and no secret. */
+  message: string;
+}
+
+/** Every method: what it takes and what it answers. */
+export interface Methods {
+  "checkpoint/apply": { params: CheckpointApplyParams; result: CheckpointApplyResult };
+  "checkpoint/get": { params: CheckpointGetParams; result: CheckpointGetResult };
+  "checkpoint/view": { params: CheckpointViewParams; result: CheckpointViewResult };
+  "compaction/cancel": { params: CompactionCancelParams; result: CompactionCancelResult };
+  "compaction/get": { params: CompactionGetParams; result: CompactionGetResult };
+  "compaction/list": { params: CompactionListParams; result: CompactionListResult };
+  "compaction/run": { params: CompactionRunParams; result: CompactionRunResult };
+  "compaction/should": { params: CompactionShouldParams; result: CompactionShouldResult };
+  "compaction/start": { params: CompactionRunParams; result: CompactionStartResult };
+  "compaction/undo": { params: CompactionUndoParams; result: CompactionUndoResult };
+  "context/diff": { params: ContextDiffParams; result: ContextDiffResult };
+  "context/estimate": { params: ContextEstimateParams; result: ContextEstimateResult };
+  "context/normalize": { params: ContextNormalizeParams; result: ContextNormalizeResult };
+  "context/truncate": { params: ContextTruncateParams; result: ContextTruncateResult };
+  "context/usage": { params: ContextUsageParams; result: ContextUsageResult };
+  "daemon/config": { params: ShowConfigParams; result: ShowConfigResult };
+  "daemon/reload": { params: ReloadParams; result: ReloadResult };
+  "daemon/shutdown": { params: ShutdownParams; result: ShutdownResult };
+  "daemon/status": { params: StatusParams; result: StatusResult };
+  "event/subscribe": { params: EventSubscribeParams; result: EventSubscribeResult };
+  "event/unsubscribe": { params: EventUnsubscribeParams; result: EventUnsubscribeResult };
+  "history/expand": { params: HistoryExpandParams; result: HistoryExpandResult };
+  "history/get": { params: HistoryGetParams; result: HistoryGetResult };
+  "initialize": { params: InitializeParams; result: InitializeResult };
+  "job/cancel": { params: JobParams; result: JobResult };
+  "job/get": { params: JobParams; result: JobGetResult };
+  "job/list": { params: JobListParams; result: JobListResult };
+  "job/retry": { params: JobParams; result: JobResult };
+  "job/why": { params: JobParams; result: JobWhyResult };
+  "message_history/append": { params: MessageHistoryAppendParams; result: MessageHistoryAppendResult };
+  "message_history/lookup": { params: MessageHistoryLookupParams; result: MessageHistoryLookupResult };
+  "thread/append": { params: ThreadAppendParams; result: ThreadAppendResult };
+  "thread/close": { params: ThreadCloseParams; result: ThreadCloseResult };
+  "thread/continue": { params: ThreadContinueParams; result: ThreadContinueResult };
+  "thread/get": { params: ThreadGetParams; result: ThreadGetResult };
+  "thread/items": { params: ThreadItemsParams; result: ThreadItemsResult };
+  "thread/list": { params: ThreadListParams; result: ThreadListResult };
+  "thread/open": { params: ThreadOpenParams; result: ThreadOpenResult };
+  "thread/search": { params: ThreadSearchParams; result: ThreadSearchResult };
+  "thread/sync": { params: ThreadSyncParams; result: ThreadSyncResult };
+}

@@ -1,0 +1,70 @@
+// Where the daemon's socket is, and whether it is ours.
+//
+// `$LONGHAUL_SOCKET`, else `$XDG_RUNTIME_DIR/longhaul/v1.sock`, else `<state dir>/run/v1.sock`: the same rule as
+// the daemon's, so that both meet without configuration.
+
+import * as fs from "node:fs";
+import * as os from "node:os";
+import * as path from "node:path";
+
+import { LonghaulError } from "./errors";
+import { PROTOCOL_MAJOR } from "./protocol.generated";
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** The daemon's state folder; undefined for a user without a home folder. */
+export function defaultStateDir(env: Environment = process.env): string | undefined {
+  if (env["LONGHAUL_STATE_DIR"]) return env["LONGHAUL_STATE_DIR"];
+  const home = env["HOME"] || os.homedir();
+  if (!home) return undefined;
+  if (process.platform === "darwin") return path.join(home, "Library", "Application Support", "longhaul");
+  const state = absolute(env["XDG_STATE_HOME"]) ?? path.join(home, ".local", "state");
+  return path.join(state, "longhaul");
+}
+
+/** The socket by the environment; undefined for a user without a home folder. */
+export function defaultSocket(env: Environment = process.env): string | undefined {
+  if (env["LONGHAUL_SOCKET"]) return env["LONGHAUL_SOCKET"];
+  const runtime = absolute(env["XDG_RUNTIME_DIR"]);
+  if (runtime) return path.join(runtime, "longhaul", `v${PROTOCOL_MAJOR}.sock`);
+  const state = defaultStateDir(env);
+  return state && path.join(state, "run", `v${PROTOCOL_MAJOR}.sock`);
+}
+
+function absolute(folder: string | undefined): string | undefined {
+  return folder && path.isAbsolute(folder) ? folder : undefined;
+}
+
+/** A socket of someone else would be handed transcripts: only our own (or root's) is talked to. */
+export function refuseForeignSocket(socket: string): void {
+  let owner: number;
+  try {
+    owner = fs.statSync(socket).uid;
+  } catch {
+    return; // Connecting says it better.
+  }
+  if (owner !== process.getuid?.() && owner !== 0) {
+    throw new LonghaulError("unusable", `the socket ${socket} cannot be used: it belongs to user ${owner}`);
+  }
+}
+
+/** What connecting failed with, in words; a daemon of another major version beside it is told of. */
+export function unreachable(socket: string, error: NodeJS.ErrnoException): LonghaulError {
+  const absent = ["ENOENT", "ECONNREFUSED", "ENOTDIR"].includes(error.code ?? "");
+  if (!absent) {
+    return new LonghaulError("unusable", `the socket ${socket} cannot be used: ${error.message}`);
+  }
+  const other = otherMajor(socket);
+  if (other === undefined) return new LonghaulError("not_running", `no daemon answers on ${socket}`);
+  const speaks = `a daemon of protocol ${other} is there, this client speaks protocol ${PROTOCOL_MAJOR}`;
+  return new LonghaulError(other > PROTOCOL_MAJOR ? "too_old" : "too_new", speaks);
+}
+
+function otherMajor(socket: string): number | undefined {
+  try {
+    const majors = fs.readdirSync(path.dirname(socket)).map((name) => /^v(\d+)\.sock$/.exec(name)?.[1]);
+    return majors.map(Number).find((major) => major > 0 && major !== PROTOCOL_MAJOR);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,127 @@
+// The client against a scripted daemon: versions, cancellation, back-off, bounds, staleness of the types.
+
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import * as fs from "node:fs";
+import * as net from "node:net";
+import * as os from "node:os";
+import * as path from "node:path";
+import { test } from "node:test";
+
+import { Client, defaultSocket } from "../src";
+import { ROOT } from "./daemon";
+
+type Answer = (params: any, times: number, socket: net.Socket) => object | undefined;
+
+/** Answers by a function of method; every connection is told from the others by nothing. */
+async function scripted(answers: Record<string, Answer>, name = "v1.sock") {
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), "lh-script-"));
+  const times = new Map<string, number>();
+  const server = net.createServer((socket) => {
+    let text = "";
+    socket.on("error", () => undefined);
+    socket.on("data", (data) => {
+      text += data.toString();
+      for (let end = text.indexOf("\n"); end >= 0; end = text.indexOf("\n")) {
+        const { id, method, params } = JSON.parse(text.slice(0, end));
+        text = text.slice(end + 1);
+        times.set(method, (times.get(method) ?? 0) + 1);
+        const answer = (answers[method] ?? (() => ({ result: {} })))(params, times.get(method)!, socket);
+        if (answer) socket.write(`${JSON.stringify({ jsonrpc: "2.0", id, ...answer })}\n`);
+      }
+    });
+  });
+  const socket = path.join(folder, name);
+  await new Promise<void>((resolve) => server.listen(socket, resolve));
+  const end = () => {
+    server.close();
+    fs.rmSync(folder, { recursive: true, force: true });
+  };
+  return { socket: path.join(folder, "v1.sock"), times, end };
+}
+
+const hello: Answer = () => ({
+  result: { protocol: 1, server: { name: "longhauld", version: "1", instance_id: "i", pid: 1 }, capabilities: [], methods: ["thread/list"], limits: {} },
+});
+const me = { name: "test", version: "1" };
+
+function refusal(kind: string, retry: string, more: object = {}): object {
+  return { error: { code: 1, message: kind, data: { kind, retry, ...more } } };
+}
+
+test("the types are those of the schema", () => {
+  const script = path.join(ROOT, "clients/typescript/scripts/generate.mjs");
+  execFileSync(process.execPath, process.env["UPDATE_GOLDEN"] ? [script] : [script, "--check"], { stdio: "inherit" });
+});
+
+test("a daemon of another version is told from one that is not there", async () => {
+  const disagree = (end: string): Answer => () => refusal("version_unsupported", "never", { detail: { disagreement: end } });
+  for (const [end, failure] of [["client_too_old", "too_old"], ["daemon_too_old", "too_new"]] as const) {
+    const daemon = await scripted({ initialize: disagree(end) });
+    await assert.rejects(Client.connect({ ...me, socket: daemon.socket }), { failure, retry: "never" });
+    daemon.end();
+  }
+  const newer = await scripted({}, "v2.sock");
+  await assert.rejects(Client.connect({ ...me, socket: newer.socket }), { failure: "too_old" });
+  newer.end();
+});
+
+test("an error that asks to wait is waited for", async () => {
+  const busy: Answer = (_params, times) =>
+    times < 3 ? refusal("store_busy", "backoff", { retry_after_ms: 1 }) : { result: { threads: [] } };
+  const daemon = await scripted({ initialize: hello, "thread/list": busy });
+  const client = await Client.connect({ ...me, socket: daemon.socket });
+  assert.deepEqual(await client.call("thread/list", {}), { threads: [] });
+  assert.equal(daemon.times.get("thread/list"), 3);
+  client.close();
+  daemon.end();
+});
+
+test("a call is cancelled, and runs out of time; late answers are passed over", async () => {
+  const daemon = await scripted({ initialize: hello, "thread/list": () => undefined });
+  const client = await Client.connect({ ...me, socket: daemon.socket });
+  const abort = new AbortController();
+  const call = client.call("thread/list", {}, { signal: abort.signal });
+  abort.abort();
+  await assert.rejects(call, { failure: "cancelled" });
+  await assert.rejects(client.call("thread/list", {}, { timeoutMs: 20 }), { failure: "timeout", retry: "backoff" });
+  assert.deepEqual(await client.request("daemon/status", {}), {});
+  client.close();
+  await assert.rejects(client.call("thread/list", {}), { failure: "closed" });
+  daemon.end();
+});
+
+test("a broken connection loses no request, and events before the answer are kept", async () => {
+  const breaks: Answer = (_params, times, socket) => (times === 1 ? void socket.destroy() : { result: { threads: [] } });
+  const event = { jsonrpc: "2.0", method: "event", params: { subscription: "s", result: { seq: 8, at: 0, kind: "thread_updated", data: {} } } };
+  const begins: Answer = (_params, _times, socket) => {
+    socket.write(`${JSON.stringify(event)}\n`);
+    return { result: { subscription: "s", seq: 7 } };
+  };
+  const daemon = await scripted({ initialize: hello, "thread/list": breaks, "event/subscribe": begins });
+  const client = await Client.connect({ ...me, socket: daemon.socket });
+  assert.deepEqual(await client.call("thread/list", {}), { threads: [] });
+  for await (const { seq } of await client.subscribe()) {
+    assert.equal(seq, 8);
+    break;
+  }
+  client.close();
+  daemon.end();
+});
+
+test("bounds hold: what is sent, what is read", async () => {
+  const flood: Answer = (_params, _times, socket) => void socket.write(Buffer.alloc(17 * 1024 * 1024, "x"));
+  const daemon = await scripted({ initialize: hello, "thread/list": flood });
+  const client = await Client.connect({ ...me, socket: daemon.socket });
+  const items = ["x".repeat(17 * 1024 * 1024)];
+  await assert.rejects(client.call("context/estimate", { items }), { failure: "too_large" });
+  await assert.rejects(client.call("thread/list", {}), { failure: "unreadable" });
+  client.close();
+  daemon.end();
+});
+
+test("the socket is found by the rule of the protocol", () => {
+  assert.equal(defaultSocket({ LONGHAUL_SOCKET: "/x.sock", XDG_RUNTIME_DIR: "/run" }), "/x.sock");
+  assert.equal(defaultSocket({ XDG_RUNTIME_DIR: "/run/user/1" }), "/run/user/1/longhaul/v1.sock");
+  assert.equal(defaultSocket({ HOME: "/home/ada", XDG_RUNTIME_DIR: "run" }), "/home/ada/.local/state/longhaul/run/v1.sock");
+});

@@ -1,0 +1,79 @@
+// Every exchange of protocol/examples, by this client, against a real daemon.
+
+import assert from "node:assert/strict";
+import * as fs from "node:fs";
+import * as net from "node:net";
+import * as path from "node:path";
+import { test } from "node:test";
+
+import { Client, LonghaulError } from "../src";
+import { binaries, Daemon, ingested, ROOT } from "./daemon";
+import { Bindings } from "./placeholders";
+
+interface Example {
+  method?: string;
+  exchanges: Array<{ name: string; request: any; response: any }>;
+}
+
+const FOLDER = path.join(ROOT, "protocol/examples");
+
+function examples(): Example[] {
+  const rust = fs.readFileSync(path.join(ROOT, "protocol/src/example.rs"), "utf8");
+  const list = /^examples! \{([^}]*)\}/m.exec(rust)?.[1] ?? "";
+  const names = [...list.matchAll(/"([^"]+)"/g)].map((match) => match[1]);
+  return names.map((name) => JSON.parse(fs.readFileSync(path.join(FOLDER, `${name}.json`), "utf8")));
+}
+
+test("every example is answered as it says", { skip: !binaries() && "longhauld is not built" }, async () => {
+  const daemon = new Daemon();
+  daemon.start();
+  try {
+    const first = await daemon.client();
+    await ingested(first);
+    first.close();
+    const bindings = new Bindings();
+    let replayed = 0;
+    for (const example of examples()) replayed += await replay(daemon, example, bindings);
+    assert.ok(replayed > 80, `replayed ${replayed}`);
+  } finally {
+    await daemon.remove();
+  }
+});
+
+/** One file, on one connection. The handshake and what no client would send go over a bare socket. */
+async function replay(daemon: Daemon, example: Example, bindings: Bindings): Promise<number> {
+  const isBare = !example.method || example.method === "initialize";
+  const options = { name: "examples", version: "1", socket: daemon.socket };
+  const client = isBare ? undefined : await Client.connect(options);
+  const socket = net.connect(daemon.socket);
+  for (const exchange of example.exchanges) {
+    const request: any = bindings.fill(exchange.request);
+    const answer = client ? await ask(client, request) : await say(socket, request);
+    const expected = client ? { ...exchange.response, id: "$ANY" } : exchange.response;
+    const mismatch = bindings.mismatch(expected, answer);
+    assert.equal(mismatch, undefined, `${example.method}: ${exchange.name}`);
+  }
+  socket.destroy();
+  client?.close();
+  return example.exchanges.length;
+}
+
+/** The answer as it stood on the wire. */
+async function ask(client: Client, request: any): Promise<any> {
+  const frame = { jsonrpc: "2.0", id: request.id };
+  try {
+    return { ...frame, result: await client.request(request.method, request.params) };
+  } catch (error) {
+    assert.ok(error instanceof LonghaulError, String(error));
+    assert.equal(error.failure, "refused", error.message);
+    return { ...frame, error: error.wire };
+  }
+}
+
+function say(socket: net.Socket, request: unknown): Promise<any> {
+  return new Promise((resolve, reject) => {
+    socket.once("error", reject);
+    socket.once("data", (data) => resolve(JSON.parse(data.toString("utf8"))));
+    socket.write(`${JSON.stringify(request)}\n`);
+  });
+}

@@ -1,0 +1,259 @@
+-- What `:Longhaul` does. Each command asks the daemon and shows the answer; nothing is decided here.
+
+local client = require('longhaul.client')
+local failure = require('longhaul.failure')
+local float = require('longhaul.float')
+local format = require('longhaul.format')
+local item = require('longhaul.item')
+local thread = require('longhaul.thread')
+local usage = require('longhaul.usage')
+
+local M = {}
+local commands = {}
+
+local function say(text, level)
+  vim.notify('longhaul: ' .. text, level or vim.log.levels.INFO)
+end
+
+local function complain(problem)
+  vim.notify(failure.text(problem), vim.log.levels.ERROR)
+end
+
+--- Calls a method and goes on with its result; failures are told.
+local function ask(method, params, done)
+  client.request(method, params, function(problem, result)
+    if problem then
+      return complain(problem)
+    end
+    done(result)
+  end)
+end
+
+--- As `ask`, for methods that older daemons do not have.
+local function ask_if_there(method, params, done)
+  ask('daemon/status', {}, function()
+    if not client.has(method) then
+      return complain(failure.new('missing', ('the running daemon has no %s'):format(method)))
+    end
+    ask(method, params, done)
+  end)
+end
+
+local function with_thread(done)
+  thread.active(function(problem, active)
+    if problem then
+      return complain(problem)
+    end
+    done(active)
+  end)
+end
+
+local function expand(handle)
+  ask('history/expand', { handle = handle }, function(result)
+    local lines = item.lines(result.items)
+    if result.next_cursor then
+      table.insert(lines, '… more: longhaul expand ' .. handle)
+    end
+    float.open({ title = handle, lines = lines })
+  end)
+end
+
+function commands.compact(arguments)
+  local max_tokens = tonumber(arguments[1])
+  if arguments[1] and not max_tokens then
+    return say(':Longhaul compact [TOKENS]: ' .. arguments[1] .. ' is not a number', vim.log.levels.ERROR)
+  end
+  with_thread(function(active)
+    ask('compaction/run', { thread_id = active.thread_id, max_tokens = max_tokens }, function(result)
+      local tokens, totals = result.tokens, result.receipt.totals
+      say(('%s → %s tokens; %d items dropped, see :Longhaul dropped'):format(
+        format.tokens(tokens.before), format.tokens(tokens.after), totals.dropped.items))
+      float.open({ title = 'compacted: ' .. format.line(thread.name(active), 50), lines = { result.view }, filetype = 'markdown' })
+    end)
+  end)
+end
+
+function commands.checkpoint()
+  with_thread(function(active)
+    ask('checkpoint/view', { thread_id = active.thread_id }, function(result)
+      float.open({ title = ('checkpoint, %s tokens'):format(format.tokens(result.tokens)), lines = { result.text }, filetype = 'markdown' })
+    end)
+  end)
+end
+
+--- The newest compaction of the active thread that holds.
+local function last_compaction(done)
+  with_thread(function(active)
+    ask('compaction/list', { thread_id = active.thread_id, limit = 20 }, function(result)
+      for _, row in ipairs(result.compactions) do
+        if not row.undone_at then
+          return done(row)
+        end
+      end
+      say('this thread has no compaction of ours yet: :Longhaul compact')
+    end)
+  end)
+end
+
+function commands.dropped()
+  last_compaction(function(row)
+    ask('compaction/get', { compaction_id = row.compaction_id }, function(result)
+      local entries = {}
+      local lines = {}
+      for _, what in ipairs({ 'dropped', 'shortened' }) do
+        for _, entry in ipairs(result.receipt[what]) do
+          table.insert(entries, entry)
+          table.insert(lines, (' %-9s %-14s %8s tokens  %3d items  %s'):format(
+            what, entry.kind, format.tokens(entry.tokens), entry.items, entry.handle))
+        end
+      end
+      if #entries == 0 then
+        return say('that compaction dropped nothing')
+      end
+      float.open({
+        title = '<CR> shows what was dropped',
+        lines = lines,
+        on_enter = function(line)
+          expand(entries[line].handle)
+        end,
+      })
+    end)
+  end)
+end
+
+function commands.undo()
+  last_compaction(function(row)
+    local question = ('Undo the compaction of %s (%s tokens)?'):format(format.ago(row.created_at), format.tokens(row.tokens.before))
+    if vim.fn.confirm(question, '&Undo\n&Cancel', 2) ~= 1 then
+      return
+    end
+    ask('compaction/undo', { compaction_id = row.compaction_id }, function(result)
+      say(('undone: the old history has %d items'):format(#result.history))
+    end)
+  end)
+end
+
+function commands.expand(arguments)
+  local handle = arguments[1] or vim.fn.expand('<cWORD>')
+  expand(handle)
+end
+
+local function hits_view(title, hits, line_of, on_enter)
+  if #hits == 0 then
+    return say('nothing was found')
+  end
+  local lines = {}
+  for _, hit in ipairs(hits) do
+    table.insert(lines, line_of(hit))
+  end
+  float.open({ title = title, lines = lines, on_enter = function(line)
+    on_enter(hits[line])
+  end, columns = 120 })
+end
+
+function commands.search(arguments)
+  local query = table.concat(arguments, ' ')
+  if query == '' then
+    return say(':Longhaul search WORDS', vim.log.levels.ERROR)
+  end
+  ask('thread/search', { query = query, k = 30 }, function(result)
+    hits_view('transcripts: ' .. query, result.hits, function(hit)
+      return (' %-9s %-11s %s'):format(format.ago(hit.at):gsub(' ago', ''), hit.kind, format.line(hit.text, 90))
+    end, function(hit)
+      expand(hit.handle)
+    end)
+  end)
+end
+
+local function open_memory(path, line)
+  client.request('memory/list', {}, function(problem, result)
+    if problem then
+      return complain(problem)
+    end
+    vim.cmd('edit ' .. vim.fn.fnameescape(result.root .. '/' .. path))
+    vim.api.nvim_win_set_cursor(0, { math.min(line or 1, vim.api.nvim_buf_line_count(0)), 0 })
+  end)
+end
+
+function commands.memory(arguments)
+  local query = table.concat(arguments, ' ')
+  if query == '' then
+    return ask_if_there('memory/list', {}, function(result)
+      hits_view('memory: <CR> opens', result.files, function(file)
+        return (' %s%s'):format(file.path, file.edited and '  (edited)' or '')
+      end, function(file)
+        vim.cmd('close')
+        open_memory(file.path)
+      end)
+    end)
+  end
+  ask_if_there('memory/search', { query = query, cwd = vim.fn.getcwd() }, function(result)
+    hits_view('memory: ' .. query, result.hits, function(hit)
+      return (' %s:%d  %s'):format(hit.path, hit.line_start, format.line(hit.text, 80))
+    end, function(hit)
+      vim.cmd('close')
+      open_memory(hit.path, hit.line_start)
+    end)
+  end)
+end
+
+function commands.usage()
+  with_thread(function(active)
+    ask('context/usage', { thread_id = active.thread_id }, function(answer)
+      if not client.has('policy/evaluate') then
+        return float.open(usage.view(active, answer))
+      end
+      client.request('policy/evaluate', { thread_id = active.thread_id }, function(_, policy)
+        float.open(usage.view(active, answer, policy))
+      end)
+    end)
+  end)
+end
+
+function commands.threads()
+  ask('thread/list', { limit = 100 }, function(result)
+    hits_view('threads: <CR> shows the checkpoint', result.threads, function(row)
+      return (' %-9s %-6s %6s  %s'):format(format.ago(row.updated_at):gsub(' ago', ''), row.source, format.tokens(row.tokens), format.line(thread.name(row), 80))
+    end, function(row)
+      ask('checkpoint/view', { thread_id = row.thread_id }, function(view)
+        float.open({ title = 'checkpoint', lines = { view.text }, filetype = 'markdown' })
+      end)
+    end)
+  end)
+end
+
+function commands.up()
+  client.start(function(problem)
+    if problem then
+      return complain(problem)
+    end
+    say('the daemon runs')
+  end)
+end
+
+commands.status = function()
+  vim.cmd('checkhealth longhaul')
+end
+
+--- Runs a command by its words; without any, shows the use of the context.
+function M.run(words)
+  local name = words[1] or 'usage'
+  local command = commands[name]
+  if not command then
+    return say(('there is no command %s; try :Longhaul <Tab>'):format(name), vim.log.levels.ERROR)
+  end
+  command(vim.list_slice(words, 2))
+end
+
+function M.complete(lead, line)
+  if line:match('^%s*%S+%s+%S+%s') then
+    return {}
+  end
+  local names = vim.tbl_keys(commands)
+  table.sort(names)
+  return vim.tbl_filter(function(name)
+    return vim.startswith(name, lead)
+  end, names)
+end
+
+return M

@@ -1,0 +1,129 @@
+-- One connection: lines in both directions, answers matched to requests by their ids.
+--
+-- It lives once, and ends with one failure for all that wait. All callbacks run in libuv's context.
+
+local failure = require('longhaul.failure')
+local uv = vim.uv or vim.loop
+
+local M = {}
+local Connection = {}
+Connection.__index = Connection
+
+--- Bytes of a message, at most.
+local FRAME_BYTES_MAX = 16 * 1024 * 1024
+
+--- Opens `path`; `on_open(failure, connection)` is called once. `on_event(params)` for each event.
+function M.open(path, on_open, on_event)
+  local self = setmetatable({
+    pipe = uv.new_pipe(false),
+    waiting = {},
+    next_id = 1,
+    parts = {},
+    bytes = 0,
+    on_event = on_event,
+  }, Connection)
+  self.pipe:connect(path, function(error)
+    if error then
+      self.ended = failure.new('not_running', 'no daemon answers on ' .. path)
+      self.ended.reason = error
+      self.pipe:close()
+      return on_open(self.ended)
+    end
+    self.pipe:read_start(function(problem, chunk)
+      self:receive(problem, chunk)
+    end)
+    on_open(nil, self)
+  end)
+end
+
+--- Writes a request; `on_answer(failure, result)` is called once.
+function Connection:send(method, params, on_answer)
+  if self.ended then
+    return on_answer(self.ended)
+  end
+  local id = tostring(self.next_id)
+  if type(params) ~= 'table' or next(params) == nil then
+    params = vim.empty_dict()
+  end
+  local message = { jsonrpc = '2.0', id = id, method = method, params = params }
+  local line = vim.json.encode(message) .. '\n'
+  if #line > FRAME_BYTES_MAX then
+    return on_answer(failure.new('too_large', ('the request is too large: %d bytes'):format(#line)))
+  end
+  self.next_id = self.next_id + 1
+  self.waiting[id] = on_answer
+  self.pipe:write(line)
+  return id
+end
+
+--- Gives an answer up: it is passed over when it comes.
+function Connection:forget(id)
+  self.waiting[id] = nil
+end
+
+--- Ends it; everything that waits fails.
+function Connection:finish(why)
+  if self.ended then
+    return
+  end
+  self.ended = why
+  if not self.pipe:is_closing() then
+    self.pipe:close()
+  end
+  local waiting = self.waiting
+  self.waiting = {}
+  for _, on_answer in pairs(waiting) do
+    on_answer(why)
+  end
+  if self.on_end then
+    self.on_end(why)
+  end
+end
+
+function Connection:receive(problem, chunk)
+  if problem or not chunk then
+    local why = problem or 'the daemon closed it'
+    return self:finish(failure.new('broken', 'the connection to the daemon broke: ' .. why))
+  end
+  local from = 1
+  local stop = chunk:find('\n', from, true)
+  while stop do
+    table.insert(self.parts, chunk:sub(from, stop - 1))
+    local line = table.concat(self.parts)
+    self.parts, self.bytes, from = {}, 0, stop + 1
+    self:read(line)
+    stop = chunk:find('\n', from, true)
+  end
+  if from <= #chunk then
+    table.insert(self.parts, chunk:sub(from))
+    self.bytes = self.bytes + #chunk - from + 1
+  end
+  if self.bytes > FRAME_BYTES_MAX then
+    self:finish(failure.new('unreadable', "the daemon's answer is too long"))
+  end
+end
+
+function Connection:read(line)
+  if line == '' then
+    return
+  end
+  local is_json, message = pcall(vim.json.decode, line, { luanil = { object = true, array = true } })
+  if not is_json then
+    return self:finish(failure.new('unreadable', "the daemon's answer cannot be read"))
+  end
+  if message.method == 'event' then
+    return self.on_event(message.params)
+  end
+  local on_answer = message.id and self.waiting[message.id]
+  if not on_answer then
+    return
+  end
+  self.waiting[message.id] = nil
+  if message.error then
+    on_answer(failure.refused(message.error))
+  else
+    on_answer(nil, message.result)
+  end
+end
+
+return M

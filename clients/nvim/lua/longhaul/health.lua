@@ -1,0 +1,77 @@
+-- `:checkhealth longhaul`: what could be wrong, and what to do about it.
+
+local client = require('longhaul.client')
+local socket = require('longhaul.socket')
+
+local M = {}
+
+-- Neovim 0.8 moved it, 0.10 renamed its functions.
+local health = vim.health or require('health')
+local start = health.start or health.report_start
+local ok = health.ok or health.report_ok
+local warn = health.warn or health.report_warn
+local error_ = health.error or health.report_error
+local info = health.info or health.report_info
+
+local function report_daemon(status)
+  ok(('the daemon answers: version %s, protocol %d, process %d'):format(status.version, status.protocol, status.pid))
+  for _, source in ipairs(status.sources or {}) do
+    local text = ('%s: %d threads in %s'):format(source.source, source.threads, source.root)
+    if source.exists then
+      ok(text)
+    else
+      info(('%s: %s is not there'):format(source.source, source.root))
+    end
+  end
+  for _, warning in ipairs(status.warnings or {}) do
+    warn(warning.message, warning.hint and { warning.hint } or nil)
+  end
+end
+
+local function report_methods()
+  for _, row in ipairs({
+    { 'memory/search', ':Longhaul memory' },
+    { 'policy/evaluate', 'the forecast of the next compaction' },
+  }) do
+    if client.has(row[1]) then
+      ok(('the daemon has %s'):format(row[1]))
+    else
+      info(('the daemon has no %s: %s does without'):format(row[1], row[2]))
+    end
+  end
+end
+
+function M.check()
+  start('longhaul')
+  if vim.fn.has('nvim-0.7') == 1 then
+    ok('Neovim is new enough (0.7)')
+  else
+    error_('Neovim 0.7 or later is needed')
+  end
+  info('socket: ' .. (client.path() or 'none: there is no home folder'))
+  local program = client.options.program
+  if vim.fn.executable(program) == 1 then
+    ok(program .. ' is installed')
+  else
+    warn(program .. ' is not on the PATH: an absent daemon cannot be started from here', { "setup({ program = '/path/to/longhaul' })" })
+  end
+  local foreign = client.path() and socket.foreign(client.path())
+  if foreign then
+    return error_(foreign)
+  end
+  local status, problem
+  client.request('daemon/status', {}, function(failed, result)
+    problem, status = failed, result
+  end, { quiet = true, timeout_ms = 5000 })
+  vim.wait(6000, function()
+    return status ~= nil or problem ~= nil
+  end, 10)
+  if status then
+    report_daemon(status)
+    report_methods()
+  else
+    error_(problem and problem.message or 'the daemon does not answer', problem and problem.hint and { problem.hint } or nil)
+  end
+end
+
+return M

@@ -1,0 +1,86 @@
+-- The statusline component: the last answer of the daemon, asked anew when an event says that it has changed.
+--
+-- Drawing never waits: it shows what is there. The daemon is never started for it.
+
+local client = require('longhaul.client')
+local thread = require('longhaul.thread')
+local usage = require('longhaul.usage')
+
+local M = {}
+
+--- Milliseconds between two questions, at least.
+local PAUSE_MS = 1000
+local QUIET = { quiet = true, timeout_ms = 5000 }
+
+local state = { is_listening = false, is_asking = false, is_stale = false, text = '' }
+
+local function show(text)
+  state.text = text
+  vim.cmd('redrawstatus')
+end
+
+local function finish()
+  vim.defer_fn(function()
+    state.is_asking = false
+    if state.is_stale then
+      M.refresh()
+    end
+  end, PAUSE_MS)
+end
+
+local function with_forecast(active, answer)
+  local function done(_, policy)
+    show(('%d%%%% · %s'):format(answer.window.percent_used, usage.forecast(answer, policy)))
+    finish()
+  end
+  if not client.has('policy/evaluate') then
+    return done()
+  end
+  client.request('policy/evaluate', { thread_id = active.thread_id }, done, QUIET)
+end
+
+--- Asks the daemon again, at most once a second.
+function M.refresh()
+  state.is_stale = true
+  if state.is_asking then
+    return
+  end
+  state.is_asking, state.is_stale = true, false
+  thread.active(function(_, active)
+    if not active then
+      show('')
+      return finish()
+    end
+    client.request('context/usage', { thread_id = active.thread_id }, function(_, answer)
+      if answer then
+        return with_forecast(active, answer)
+      end
+      show('')
+      finish()
+    end, QUIET)
+  end, QUIET)
+end
+
+local CHANGES = { thread_updated = true, compaction_completed = true, gap = true }
+
+local function listen()
+  state.is_listening = true
+  client.listen(function(event)
+    if CHANGES[event.kind] then
+      M.refresh()
+    end
+  end)
+  local group = vim.api.nvim_create_augroup('LonghaulStatusline', {})
+  vim.api.nvim_create_autocmd('DirChanged', { group = group, callback = M.refresh })
+  M.refresh()
+end
+
+--- For 'statusline': `%{%v:lua.require'longhaul'.statusline()%}`; '' while nothing is known.
+function M.text()
+  if not state.is_listening then
+    listen()
+  end
+  return state.text == '' and '' or '◔ ' .. state.text
+end
+
+return M

@@ -1,0 +1,144 @@
+-- How full a thread's window is, as lines and highlights of a floating view.
+
+local format = require('longhaul.format')
+
+local M = {}
+
+local BAR_CELLS = 40
+local CHART_ROWS = 8
+local CHART_COLUMNS = 60
+local NAMES = {
+  tool_outputs = 'tool outputs',
+  tool_calls = 'tool calls',
+  initial_context = 'initial context',
+}
+
+--- What comes next, in words: the daemon's forecast, or how much room there is until the trigger.
+function M.forecast(usage, policy)
+  local forecast = policy and policy.forecast
+  if policy and policy.decision and policy.decision.action == 'compact' then
+    return 'compact now'
+  elseif forecast and forecast.turns_to_next_tier then
+    return ('%s in ~%d turns'):format(forecast.next_tier or 'compaction', forecast.turns_to_next_tier)
+  elseif forecast and forecast.turns_left then
+    return ('full in ~%d turns'):format(forecast.turns_left)
+  end
+  local trigger = usage.window.trigger
+  if not trigger then
+    return 'automatic compaction is off'
+  end
+  local room = trigger - usage.tokens.used
+  return room > 0 and format.tokens(room) .. ' until compaction' or 'compaction is due'
+end
+
+--- The highlight group for so many parts of a hundred.
+function M.group(usage)
+  local trigger = usage.window.trigger or usage.window.effective
+  local share = usage.tokens.used / math.max(1, trigger)
+  return share >= 1 and 'DiagnosticError' or share >= 0.8 and 'DiagnosticWarn' or 'DiagnosticInfo'
+end
+
+local function kinds(usage)
+  local rows = {}
+  for kind, tokens in pairs(usage.by_kind) do
+    table.insert(rows, { NAMES[kind] or kind, tokens })
+  end
+  if usage.tokens.overhead > 0 then
+    table.insert(rows, { 'instructions and tools', usage.tokens.overhead })
+  end
+  table.sort(rows, function(a, b)
+    return a[2] ~= b[2] and a[2] > b[2] or a[2] == b[2] and a[1] < b[1]
+  end)
+  return rows
+end
+
+--- The tokens at `columns` even places of the course, and the columns where it was compacted.
+local function samples(course, columns)
+  local points = course.points
+  local values, compacted = {}, {}
+  local first, last = points[1].seq, points[#points].seq
+  local column_of = function(seq)
+    return math.floor((seq - first) / math.max(1, last - first) * (columns - 1)) + 1
+  end
+  local at = 1
+  for column = 1, columns do
+    while at < #points and column_of(points[at + 1].seq) <= column do
+      at = at + 1
+    end
+    values[column] = points[at].tokens
+  end
+  for _, step in ipairs(course.compactions) do
+    if step.seq >= first and step.seq <= last then
+      compacted[column_of(step.seq)] = true
+    end
+  end
+  return values, compacted
+end
+
+--- The course as rows of blocks, the window's height being the chart's.
+local function chart(usage)
+  local course = usage.course
+  if not course or #course.points < 2 then
+    return {}
+  end
+  local values, compacted = samples(course, CHART_COLUMNS)
+  local highest = math.max(usage.window.trigger or 1, unpack(values))
+  local blocks = { '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█' }
+  local rows = {}
+  for row = CHART_ROWS, 1, -1 do
+    local cells = {}
+    for column, value in ipairs(values) do
+      local eighths = math.floor(value / highest * CHART_ROWS * 8 + 0.5) - (row - 1) * 8
+      cells[column] = eighths >= 1 and blocks[math.min(8, eighths)] or ' '
+    end
+    local label = row == CHART_ROWS and format.tokens(highest) or ''
+    table.insert(rows, ('%8s ┤%s'):format(label, table.concat(cells)))
+  end
+  local marks = {}
+  for column = 1, CHART_COLUMNS do
+    marks[column] = compacted[column] and '▲' or '─'
+  end
+  table.insert(rows, ('%8s └%s'):format('0', table.concat(marks)))
+  local count = #course.compactions
+  local legend = count > 0 and ('▲ compacted (%d)'):format(count) or 'never compacted'
+  table.insert(rows, ('%10s%d turns · %s'):format('', course.turns, legend))
+  return rows
+end
+
+--- The whole view: { title, lines, marks }.
+function M.view(thread, usage, policy)
+  local window, used = usage.window, usage.tokens.used
+  local lines, marks = {}, {}
+  local function add(line, group)
+    table.insert(lines, line)
+    if group then
+      table.insert(marks, { #lines, 0, -1, group })
+    end
+  end
+  add((' %s'):format(format.line(thread.title or thread.cwd or '', 68)), 'Title')
+  add(('%s▏ %d %%  %s of %s'):format(
+    ' ' .. format.bar(used / math.max(1, window.tokens), BAR_CELLS),
+    window.percent_used,
+    format.tokens(used),
+    format.tokens(window.tokens)
+  ), M.group(usage))
+  add(' ' .. M.forecast(usage, policy), 'Comment')
+  add('')
+  for _, row in ipairs(kinds(usage)) do
+    local share = row[2] / math.max(1, usage.tokens.estimated + usage.tokens.overhead)
+    add((' %-22s %7s %3.0f %% %s'):format(row[1], format.tokens(row[2]), share * 100, format.bar(share, 24)))
+  end
+  local rows = chart(usage)
+  if #rows > 0 then
+    add('')
+    for index, row in ipairs(rows) do
+      add(' ' .. row, index <= CHART_ROWS and 'DiagnosticInfo' or 'Comment')
+    end
+  end
+  for _, warning in ipairs(usage.warnings or {}) do
+    add(' ! ' .. warning.message, 'DiagnosticWarn')
+  end
+  return { title = 'context use', lines = lines, marks = marks }
+end
+
+return M

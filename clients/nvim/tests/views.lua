@@ -1,0 +1,87 @@
+-- The commands as a person types them, and what they see.
+
+local client = require('longhaul.client')
+local support = require('support')
+
+local notices = {}
+vim.notify = function(text)
+  table.insert(notices, text)
+end
+
+local function close_floats()
+  for _, window in ipairs(vim.api.nvim_list_wins()) do
+    if vim.api.nvim_win_get_config(window).relative ~= '' then
+      vim.api.nvim_win_close(window, true)
+    end
+  end
+end
+
+--- Types a command and waits for its floating view; its text.
+local function shown(command)
+  vim.cmd(command)
+  support.wait_for('a view of ' .. command .. ' ' .. vim.inspect(notices), function()
+    return vim.api.nvim_win_get_config(0).relative ~= ''
+  end)
+  return table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\n')
+end
+
+local function expect(text, pattern)
+  assert(text:find(pattern), ('%s is not in:\n%s'):format(pattern, text))
+  close_floats()
+end
+
+local function check_health()
+  vim.cmd('checkhealth longhaul')
+  local text = table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\n')
+  expect(text, 'the daemon answers: version')
+  expect(text, 'codex: %d+ threads')
+  vim.cmd('silent! bwipeout!')
+end
+
+local function check_dropped()
+  local lines = shown('Longhaul dropped')
+  assert(lines:find('#%d+'), lines)
+  local list = vim.api.nvim_get_current_win()
+  vim.api.nvim_feedkeys(vim.api.nvim_replace_termcodes('<CR>', true, false, true), 'xt', false)
+  support.wait_for('the dropped item', function()
+    return vim.api.nvim_get_current_win() ~= list
+  end)
+  expect(table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\n'), '── ')
+end
+
+local function check_undo()
+  vim.fn.confirm = function()
+    return 1
+  end
+  vim.cmd('Longhaul undo')
+  support.wait_for('undone', function()
+    return notices[#notices]:find('undone: the old history has %d+ items')
+  end)
+end
+
+return function()
+  local daemon = support.daemon()
+  daemon:start()
+  daemon.ingested()
+  expect(shown('Longhaul'), 'tool outputs')
+  expect(shown('Longhaul compact 400'), '%S')
+  assert(notices[#notices]:find('tokens; %d+ items dropped'), vim.inspect(notices))
+  check_dropped()
+  check_undo()
+  expect(shown('Longhaul checkpoint'), '%S')
+  expect(shown('Longhaul search test'), 'test')
+  expect(shown('Longhaul threads'), 'codex')
+  vim.cmd('Longhaul nonsense')
+  assert(notices[#notices]:find('no command nonsense'))
+  assert(vim.deep_equal(vim.fn.getcompletion('Longhaul un', 'cmdline'), { 'undo' }))
+  local line = support.wait_for('the statusline', function()
+    local text = require('longhaul').statusline()
+    return text ~= '' and text
+  end)
+  assert(line:find('%d+%%%% · %S'), line)
+  assert(vim.api.nvim_eval_statusline("%{%v:lua.require'longhaul'.statusline()%}", {}).str:find('%d%% · '))
+  check_health()
+  client.close()
+  daemon:stop()
+  return line
+end

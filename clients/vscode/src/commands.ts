@@ -1,0 +1,182 @@
+// The commands. Each asks the daemon and shows the answer; nothing is decided here.
+
+import * as path from "node:path";
+import * as vscode from "vscode";
+
+import type { Client, CompactionSummary, ThreadSummary } from "@longhaul/client";
+import { activeThread } from "./context";
+import type { ContextWatch } from "./context";
+import type { Daemon } from "./daemon";
+import { told } from "./daemon";
+import { itemsAsText } from "./item";
+import type { Texts } from "./views";
+import { ago, nameOf, tokens } from "./words";
+
+/** Hits a search shows. */
+const HITS = 40;
+
+interface Row extends vscode.QuickPickItem {
+  open: () => Promise<void>;
+}
+
+export class Commands {
+  constructor(
+    private readonly daemon: Daemon,
+    private readonly watch: ContextWatch,
+    private readonly texts: Texts,
+  ) {}
+
+  /** Registers all of them. */
+  register(): vscode.Disposable {
+    const all: Record<string, (thread?: ThreadSummary) => Promise<unknown>> = {
+      compact: (thread) => this.#withThread(thread, (client, chosen) => this.#compact(client, chosen)),
+      checkpoint: (thread) => this.#withThread(thread, (client, chosen) => this.#checkpoint(client, chosen)),
+      dropped: (thread) => this.#withThread(thread, (client, chosen) => this.#dropped(client, chosen)),
+      undo: (thread) => this.#withThread(thread, (client, chosen) => this.#undo(client, chosen)),
+      searchThreads: () => this.#withClient((client) => this.#searchThreads(client)),
+      searchMemory: () => this.#withClient((client) => this.#searchMemory(client)),
+      openMemory: () => this.#withClient((client) => this.#openMemory(client)),
+      start: () => this.#withClient(() => this.watch.refresh()),
+      refresh: () => this.watch.refresh(),
+      usage: async () => vscode.commands.executeCommand("longhaul.context.focus"),
+      follow: async (thread) => this.watch.follow(thread?.thread_id),
+    };
+    const registered = Object.entries(all).map(([name, run]) =>
+      vscode.commands.registerCommand(`longhaul.${name}`, (thread?: ThreadSummary) => told(() => run(thread))),
+    );
+    return vscode.Disposable.from(...registered);
+  }
+
+  async #withClient(work: (client: Client) => Promise<unknown>): Promise<void> {
+    await work(await this.daemon.client({ mayStart: true }));
+  }
+
+  async #withThread(thread: ThreadSummary | undefined, work: (client: Client, thread: ThreadSummary) => Promise<void>) {
+    const client = await this.daemon.client({ mayStart: true });
+    const chosen = thread?.thread_id ? thread : (this.watch.current?.thread ?? (await activeThread(client)));
+    if (!chosen) throw new Error("no thread is known yet: start Codex or Claude Code once");
+    await work(client, chosen);
+  }
+
+  async #compact(client: Client, thread: ThreadSummary): Promise<void> {
+    const title = `Compacting ${nameOf(thread)}`;
+    const progress = { location: vscode.ProgressLocation.Notification, title, cancellable: true };
+    const result = await vscode.window.withProgress(progress, (_report, token) => {
+      const abort = new AbortController();
+      token.onCancellationRequested(() => abort.abort());
+      return client.call("compaction/run", { thread_id: thread.thread_id }, { signal: abort.signal });
+    });
+    await this.texts.show(`Compacted ${nameOf(thread)}`, result.view);
+    const { totals } = result.receipt;
+    const size = `${tokens(result.tokens.before)} → ${tokens(result.tokens.after)} tokens`;
+    const choice = await vscode.window.showInformationMessage(
+      `${size}: ${totals.kept.items} items kept, ${totals.shortened.items} shortened, ${totals.dropped.items} dropped.`,
+      "Show What Was Dropped",
+      "Undo",
+    );
+    if (choice === "Undo") await this.#undo(client, thread);
+    else if (choice) await this.#dropped(client, thread);
+  }
+
+  async #checkpoint(client: Client, thread: ThreadSummary): Promise<void> {
+    const { text } = await client.call("checkpoint/view", { thread_id: thread.thread_id });
+    await this.texts.show(`Checkpoint ${nameOf(thread)}`, text);
+  }
+
+  /** The newest compaction of ours that holds. */
+  async #lastCompaction(client: Client, thread: ThreadSummary): Promise<CompactionSummary> {
+    const { compactions } = await client.call("compaction/list", { thread_id: thread.thread_id, limit: 20 });
+    const last = compactions.find((row) => !row.undone_at);
+    if (!last) throw new Error("this thread has no compaction of ours yet: run Longhaul: Compact the Thread");
+    return last;
+  }
+
+  async #dropped(client: Client, thread: ThreadSummary): Promise<void> {
+    const { compaction_id } = await this.#lastCompaction(client, thread);
+    const { receipt } = await client.call("compaction/get", { compaction_id });
+    const rows = (["dropped", "shortened"] as const).flatMap((what) =>
+      receipt[what].map((entry) => ({
+        label: `$(${what === "dropped" ? "trash" : "fold"}) ${entry.kind.replaceAll("_", " ")}`,
+        description: `${tokens(entry.tokens)} tokens${entry.items > 1 ? `, ${entry.items} items` : ""}`,
+        detail: `${what} · line ${entry.seq_first}${entry.seq_last > entry.seq_first ? `–${entry.seq_last}` : ""} · ${entry.handle}`,
+        open: () => this.#expand(client, entry.handle),
+      })),
+    );
+    await pick(rows, "What the last compaction left out: choose one to read it");
+  }
+
+  async #expand(client: Client, handle: string): Promise<void> {
+    const { items, next_cursor } = await client.call("history/expand", { handle });
+    const more = next_cursor ? "\n\n──── more: longhaul expand " + handle : "";
+    await this.texts.show(handle, itemsAsText(items) + more, "plaintext");
+  }
+
+  async #undo(client: Client, thread: ThreadSummary): Promise<void> {
+    const last = await this.#lastCompaction(client, thread);
+    const question = `Undo the compaction of ${ago(last.created_at, Date.now())} (${tokens(last.tokens.before)} tokens)?`;
+    const choice = await vscode.window.showWarningMessage(question, { modal: true }, "Undo");
+    if (choice !== "Undo") return;
+    const { history } = await client.call("compaction/undo", { compaction_id: last.compaction_id });
+    void vscode.window.showInformationMessage(`Undone: the old history of ${history.length} items is back in force.`);
+  }
+
+  async #searchThreads(client: Client): Promise<void> {
+    const query = await vscode.window.showInputBox({ prompt: "Search all transcripts", placeHolder: 'words, "a phrase", word*' });
+    if (!query) return;
+    const { hits } = await client.call("thread/search", { query, k: HITS });
+    const rows = hits.map((hit) => ({
+      label: oneLine(hit.text),
+      description: `${hit.kind}, ${ago(hit.at, Date.now())}`,
+      detail: hit.title ?? hit.cwd ?? hit.thread_id,
+      open: () => this.#expand(client, hit.handle),
+    }));
+    await pick(rows, `${hits.length} hits for ${query}`);
+  }
+
+  async #searchMemory(client: Client): Promise<void> {
+    needs(client, "memory/search");
+    const query = await vscode.window.showInputBox({ prompt: "Search the memory of earlier work" });
+    if (!query) return;
+    const cwd = vscode.workspace.workspaceFolders?.[0]?.uri.fsPath;
+    const answer = await client.request("memory/search", cwd ? { query, cwd } : { query });
+    const { hits } = answer as { hits: Array<{ path: string; line_start: number; text: string }> };
+    const rows = hits.map((hit) => ({
+      label: oneLine(hit.text),
+      description: `${hit.path}:${hit.line_start}`,
+      open: () => this.#openFile(client, hit.path, hit.line_start),
+    }));
+    await pick(rows, `${hits.length} hits for ${query}`);
+  }
+
+  async #openMemory(client: Client): Promise<void> {
+    needs(client, "memory/list");
+    const { files } = (await client.request("memory/list", {})) as { files: Array<{ path: string; lines: number }> };
+    const rows = files.map((file) => ({
+      label: file.path,
+      description: `${file.lines} lines`,
+      open: () => this.#openFile(client, file.path, 1),
+    }));
+    await pick(rows, "Memory files");
+  }
+
+  async #openFile(client: Client, file: string, line: number): Promise<void> {
+    const { root } = (await client.request("memory/list", { limit: 1 })) as { root: string };
+    const document = await vscode.workspace.openTextDocument(path.join(root, file));
+    const at = new vscode.Position(Math.max(0, line - 1), 0);
+    await vscode.window.showTextDocument(document, { selection: new vscode.Range(at, at) });
+  }
+}
+
+function needs(client: Client, method: string): void {
+  if (!client.has(method)) throw new Error(`the running daemon has no ${method}: update it`);
+}
+
+function oneLine(text: string): string {
+  return text.replace(/\s+/g, " ").trim().slice(0, 140);
+}
+
+async function pick(rows: Row[], placeHolder: string): Promise<void> {
+  if (rows.length === 0) return void vscode.window.showInformationMessage("Longhaul: nothing was found.");
+  const chosen = await vscode.window.showQuickPick(rows, { placeHolder, matchOnDescription: true, matchOnDetail: true });
+  await chosen?.open();
+}

@@ -1,0 +1,96 @@
+// The context that is shown: the followed thread, else the newest of the open folders, else the newest of all.
+//
+// Holds the daemon's last answer and nothing else; asks anew when an event says that it has changed, at most
+// once a second.
+
+import * as vscode from "vscode";
+
+import type { Client, ContextUsageResult, ThreadSummary } from "@longhaul/client";
+import type { Daemon } from "./daemon";
+
+const PAUSE_MS = 1_000;
+/** How often an absent daemon is looked for. */
+const ABSENT_MS = 15_000;
+const CHANGES = new Set(["thread_updated", "compaction_completed", "gap"]);
+
+export interface Policy {
+  decision?: { action: string };
+  forecast?: { tokens_per_turn: number; turns_left?: number; next_tier?: string; turns_to_next_tier?: number };
+}
+
+export interface Context {
+  thread: ThreadSummary;
+  usage: ContextUsageResult;
+  policy: Policy | undefined;
+}
+
+export class ContextWatch implements vscode.Disposable {
+  readonly #changed = new vscode.EventEmitter<Context | undefined>();
+  readonly onChange = this.#changed.event;
+  current: Context | undefined;
+  #followed: string | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #isAsking = false;
+  readonly #events: vscode.Disposable;
+
+  constructor(private readonly daemon: Daemon) {
+    this.#events = daemon.onEvent((event) => {
+      if (CHANGES.has(event.kind)) this.#later(PAUSE_MS);
+    });
+  }
+
+  /** Shows this thread from now on; undefined: the newest again. */
+  follow(thread_id: string | undefined): void {
+    this.#followed = thread_id;
+    void this.refresh();
+  }
+
+  /** Asks the daemon again. Never starts it. */
+  async refresh(): Promise<void> {
+    if (this.#isAsking) return this.#later(PAUSE_MS);
+    this.#isAsking = true;
+    try {
+      const client = await this.daemon.client({ mayStart: false });
+      this.current = await this.#ask(client);
+      if (!this.current) this.#later(ABSENT_MS);
+    } catch {
+      this.current = undefined;
+      this.#later(ABSENT_MS);
+    } finally {
+      this.#isAsking = false;
+    }
+    this.#changed.fire(this.current);
+  }
+
+  async #ask(client: Client): Promise<Context | undefined> {
+    const thread = await activeThread(client, this.#followed);
+    if (!thread) return undefined;
+    const { thread_id } = thread;
+    const usage = await client.call("context/usage", { thread_id });
+    const asked = client.has("policy/evaluate") ? client.request("policy/evaluate", { thread_id }) : undefined;
+    const policy = (await asked?.catch(() => undefined)) as Policy | undefined;
+    return { thread, usage, policy };
+  }
+
+  #later(ms: number): void {
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined;
+      void this.refresh();
+    }, ms);
+  }
+
+  dispose(): void {
+    clearTimeout(this.#timer);
+    this.#events.dispose();
+  }
+}
+
+/** The thread that is meant where none is named. */
+export async function activeThread(client: Client, followed?: string): Promise<ThreadSummary | undefined> {
+  if (followed) return (await client.call("thread/get", { thread_id: followed })).thread;
+  for (const folder of vscode.workspace.workspaceFolders ?? []) {
+    const { threads } = await client.call("thread/list", { cwd: folder.uri.fsPath, limit: 1 });
+    if (threads[0]) return threads[0];
+  }
+  return (await client.call("thread/list", { limit: 1 })).threads[0];
+}

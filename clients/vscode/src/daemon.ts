@@ -1,0 +1,67 @@
+// The one client of this window, made when it is first needed.
+
+import * as vscode from "vscode";
+
+import { Client, LonghaulError } from "@longhaul/client";
+import type { Event } from "@longhaul/client";
+
+export class Daemon implements vscode.Disposable {
+  #client: Client | undefined;
+  #opening: Promise<Client> | undefined;
+  readonly #changed = new vscode.EventEmitter<Event>();
+  /** What happens in the daemon. */
+  readonly onEvent = this.#changed.event;
+
+  constructor(private readonly version: string) {}
+
+  /** The client. A command of a person may start the daemon; the background never does. */
+  async client(wish: { mayStart: boolean }): Promise<Client> {
+    if (this.#client) return this.#client;
+    const began = this.#opening;
+    if (began) return began.catch(() => this.client(wish));
+    this.#opening = this.#open(wish.mayStart).finally(() => (this.#opening = undefined));
+    return this.#opening;
+  }
+
+  async #open(mayStart: boolean): Promise<Client> {
+    const settings = vscode.workspace.getConfiguration("longhaul");
+    const socket = settings.get<string>("socket") || undefined;
+    const program = settings.get<string>("program") || "longhaul";
+    const isAllowed = mayStart && settings.get<boolean>("startDaemon", true);
+    const options = { name: "vscode", version: this.version, start: isAllowed ? program : false };
+    const client = await Client.connect(socket ? { ...options, socket } : options);
+    this.#client = client;
+    void this.#listen(client);
+    return client;
+  }
+
+  async #listen(client: Client): Promise<void> {
+    try {
+      for await (const event of await client.subscribe()) this.#changed.fire(event);
+    } catch {
+      // Without events the views are as new as the last command.
+    }
+  }
+
+  /** Forgets the client, as when settings changed. */
+  dispose(): void {
+    this.#client?.close();
+    this.#client = undefined;
+  }
+}
+
+/** Runs what a person asked for; a failure is told with what to do about it. */
+export async function told<T>(work: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof LonghaulError && error.failure === "cancelled") return undefined;
+    const hint = error instanceof LonghaulError && error.hint ? ` (${error.hint})` : "";
+    const text = `Longhaul: ${error instanceof Error ? error.message : String(error)}${hint}`;
+    const isAbsent = error instanceof LonghaulError && error.failure === "not_running";
+    void vscode.window.showErrorMessage(text, ...(isAbsent ? ["Start the Daemon"] : [])).then((choice) => {
+      if (choice) void vscode.commands.executeCommand("longhaul.start");
+    });
+    return undefined;
+  }
+}

@@ -1,0 +1,138 @@
+// What is always there: the status bar, the tree of threads, the context panel, read-only documents.
+
+import { randomBytes } from "node:crypto";
+import * as vscode from "vscode";
+
+import type { ThreadSummary } from "@longhaul/client";
+import { note, page } from "./chart";
+import type { Context, ContextWatch } from "./context";
+import type { Daemon } from "./daemon";
+import { ago, forecast, level, nameOf, tokens } from "./words";
+
+/** Threads listed in the tree. */
+const THREADS_MAX = 100;
+
+/** The status bar: how full, and what comes next. */
+export function statusBar(watch: ContextWatch): vscode.Disposable {
+  const bar = vscode.window.createStatusBarItem("longhaul.status", vscode.StatusBarAlignment.Right, 90);
+  bar.name = "Longhaul";
+  bar.command = "longhaul.usage";
+  const show = (context: Context | undefined) => {
+    if (!context) return bar.hide();
+    const { usage, thread, policy } = context;
+    const next = forecast(usage, policy);
+    bar.text = `$(graph) ${usage.window.percent_used}% · ${next}`;
+    const color = { calm: undefined, near: "statusBarItem.warningBackground", due: "statusBarItem.errorBackground" }[level(usage)];
+    bar.backgroundColor = color ? new vscode.ThemeColor(color) : undefined;
+    const used = `${tokens(usage.tokens.used)} of ${tokens(usage.window.tokens)} tokens`;
+    bar.tooltip = `${nameOf(thread)}\n${used}\n${next}`;
+    bar.show();
+  };
+  return vscode.Disposable.from(bar, watch.onChange(show));
+}
+
+/** The picture of the context, in the side bar. It holds no script. */
+export class ContextPanel implements vscode.WebviewViewProvider {
+  #view: vscode.WebviewView | undefined;
+
+  constructor(private readonly watch: ContextWatch) {
+    watch.onChange(() => this.#draw());
+  }
+
+  resolveWebviewView(view: vscode.WebviewView): void {
+    this.#view = view;
+    view.webview.options = { enableScripts: false, localResourceRoots: [] };
+    view.onDidDispose(() => (this.#view = undefined));
+    this.#draw();
+  }
+
+  #draw(): void {
+    if (!this.#view) return;
+    const nonce = randomBytes(16).toString("hex");
+    const context = this.watch.current;
+    this.#view.webview.html = context
+      ? page(context.thread, context.usage, context.policy, nonce)
+      : note("No thread is known yet, or the daemon does not run.", nonce);
+  }
+}
+
+/** The tree of threads, the newest first, by the folder they ran in. */
+export class ThreadTree implements vscode.TreeDataProvider<string | ThreadSummary> {
+  readonly #changed = new vscode.EventEmitter<void>();
+  readonly onDidChangeTreeData = this.#changed.event;
+  #threads: ThreadSummary[] = [];
+
+  constructor(
+    private readonly daemon: Daemon,
+    watch: ContextWatch,
+  ) {
+    watch.onChange(() => this.refresh());
+  }
+
+  refresh(): void {
+    this.#changed.fire();
+  }
+
+  async getChildren(folder?: string | ThreadSummary): Promise<Array<string | ThreadSummary>> {
+    if (typeof folder === "string") return this.#threads.filter((thread) => (thread.cwd ?? "") === folder);
+    try {
+      const client = await this.daemon.client({ mayStart: false });
+      this.#threads = (await client.call("thread/list", { limit: THREADS_MAX })).threads;
+    } catch {
+      return []; // The view's welcome text says what to do.
+    }
+    return [...new Set(this.#threads.map((thread) => thread.cwd ?? ""))];
+  }
+
+  getTreeItem(row: string | ThreadSummary): vscode.TreeItem {
+    return typeof row === "string" ? this.#folder(row) : this.#thread(row);
+  }
+
+  #folder(folder: string): vscode.TreeItem {
+    const name = folder.split("/").filter(Boolean).pop() ?? "elsewhere";
+    const isOpen = this.#threads[0]?.cwd === folder || isWorkspace(folder);
+    const state = isOpen ? vscode.TreeItemCollapsibleState.Expanded : vscode.TreeItemCollapsibleState.Collapsed;
+    const item = new vscode.TreeItem(name, state);
+    item.id = `folder:${folder}`;
+    item.tooltip = folder;
+    item.iconPath = vscode.ThemeIcon.Folder;
+    return item;
+  }
+
+  #thread(thread: ThreadSummary): vscode.TreeItem {
+    const item = new vscode.TreeItem(nameOf(thread));
+    item.id = thread.thread_id;
+    item.contextValue = "thread";
+    item.description = `${tokens(thread.tokens)} · ${ago(thread.updated_at, Date.now())}`;
+    const compacted = thread.compactions > 0 ? `, compacted ${thread.compactions} times` : "";
+    item.tooltip = `${nameOf(thread)}\n${thread.source}${thread.model ? `, ${thread.model}` : ""}\n${thread.items} items${compacted}`;
+    item.iconPath = new vscode.ThemeIcon(thread.compactions > 0 ? "fold" : "comment-discussion");
+    item.command = { command: "longhaul.follow", title: "Show its context", arguments: [thread] };
+    return item;
+  }
+}
+
+function isWorkspace(folder: string): boolean {
+  return (vscode.workspace.workspaceFolders ?? []).some((open) => open.uri.fsPath === folder);
+}
+
+/** Read-only texts: views, checkpoints, dropped items. The newest are kept. */
+export class Texts implements vscode.TextDocumentContentProvider {
+  static readonly SCHEME = "longhaul";
+  static readonly KEPT = 50;
+  readonly #texts = new Map<string, string>();
+
+  provideTextDocumentContent(uri: vscode.Uri): string {
+    return this.#texts.get(uri.path) ?? "This view is gone; ask for it again.";
+  }
+
+  async show(name: string, text: string, language = "markdown"): Promise<void> {
+    const path = `/${name.replace(/[/\s]+/g, " ").slice(0, 80)} ${randomBytes(2).toString("hex")}.md`;
+    this.#texts.set(path, text);
+    const oldest = this.#texts.keys().next();
+    if (this.#texts.size > Texts.KEPT && !oldest.done) this.#texts.delete(oldest.value);
+    const uri = vscode.Uri.from({ scheme: Texts.SCHEME, path });
+    const document = await vscode.languages.setTextDocumentLanguage(await vscode.workspace.openTextDocument(uri), language);
+    await vscode.window.showTextDocument(document, { preview: true });
+  }
+}

@@ -1,0 +1,42 @@
+// Numbers, times and forecasts as people read them.
+
+import type { ContextUsageResult, ThreadSummary } from "@longhaul/client";
+import type { Policy } from "./context";
+
+/** Tokens, to three digits. */
+export function tokens(count: number): string {
+  const units: Array<[number, string]> = [[1e9, "G"], [1e6, "M"], [1e3, "k"]];
+  for (const [size, unit] of units) {
+    if (count >= size) return `${(count / size).toFixed(count / size < 100 ? 1 : 0)}${unit}`;
+  }
+  return String(count);
+}
+
+export function ago(at: number, now: number): string {
+  const seconds = Math.max(0, (now - at) / 1000);
+  const units: Array<[number, string]> = [[86_400, "d"], [3_600, "h"], [60, "min"]];
+  for (const [size, unit] of units) if (seconds >= size) return `${Math.floor(seconds / size)} ${unit} ago`;
+  return "just now";
+}
+
+export function nameOf(thread: ThreadSummary): string {
+  return thread.title || thread.cwd || thread.thread_id;
+}
+
+/** What comes next: the daemon's forecast, or how much room there is until the trigger. */
+export function forecast(usage: ContextUsageResult, policy: Policy | undefined): string {
+  if (policy?.decision?.action === "compact") return "compact now";
+  const next = policy?.forecast;
+  if (next?.turns_to_next_tier !== undefined) return `${next.next_tier ?? "compaction"} in ~${next.turns_to_next_tier} turns`;
+  if (next?.turns_left !== undefined) return `full in ~${next.turns_left} turns`;
+  const trigger = usage.window.trigger;
+  if (!trigger) return "automatic compaction is off";
+  const room = trigger - usage.tokens.used;
+  return room > 0 ? `${tokens(room)} until compaction` : "compaction is due";
+}
+
+/** How urgent it is: the share of the trigger that is used. */
+export function level(usage: ContextUsageResult): "calm" | "near" | "due" {
+  const share = usage.tokens.used / Math.max(1, usage.window.trigger ?? usage.window.effective);
+  return share >= 1 ? "due" : share >= 0.8 ? "near" : "calm";
+}

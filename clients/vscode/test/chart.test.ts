@@ -1,0 +1,51 @@
+// The picture is a pure function: what it says, and what it must not let through.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import type { ContextUsageResult, ThreadSummary } from "@longhaul/client";
+import { note, page, parts } from "../src/chart";
+import { itemsAsText } from "../src/item";
+import { ago, forecast, level, tokens } from "../src/words";
+
+const thread = { title: 'Rename <parse> & "more"', thread_id: "t" } as ThreadSummary;
+const usage: ContextUsageResult = {
+  tokens: { used: 200_000, estimated: 190_000, overhead: 9_000 },
+  by_kind: { user: 1_000, tool_outputs: 150_000, something_new: 2_000 },
+  window: { tokens: 272_000, source: "transcript", effective: 258_400, trigger: 244_800, trigger_source: "default", percent_used: 74, percent_left: 24 },
+  course: {
+    turns: 12,
+    points: [{ seq: 1, turn: 0, tokens: 0 }, { seq: 50, turn: 6, tokens: 240_000 }, { seq: 51, turn: 6, tokens: 20_000 }, { seq: 99, turn: 12, tokens: 200_000 }],
+    compactions: [{ seq: 51, before: 240_000, after: 20_000 }],
+  },
+  warnings: [{ kind: "over_trigger", message: "over the <trigger>" }],
+};
+
+test("the picture says how full it is, with what, and where it was compacted", () => {
+  const html = page(thread, usage, undefined, "abc");
+  for (const part of ["<b>74</b>%", "44.8k until compaction", "tool outputs", "something new", "compacted: 240k → 20.0k", "compaction at 245k", "compacted once", "12 turns"]) {
+    assert.ok(html.includes(part), part);
+  }
+  assert.deepEqual(parts(usage).map((part) => part.name), ["tool outputs", "instructions and tools", "something new", "user"]);
+});
+
+test("texts are escaped, and only one style gets through", () => {
+  const html = page(thread, usage, undefined, "abc") + note("<b>", "abc");
+  assert.ok(!/<parse>|<trigger>|<p class="next"><b>/.test(html));
+  assert.ok(html.includes("default-src 'none'; style-src 'nonce-abc'"));
+  assert.ok(!/ style=|<script/.test(html));
+});
+
+test("numbers and forecasts are words", () => {
+  assert.deepEqual([tokens(999), tokens(12_345), tokens(244_800), tokens(2e6)], ["999", "12.3k", "245k", "2.0M"]);
+  assert.deepEqual([ago(0, 5_000), ago(0, 7_200_000)], ["just now", "2 h ago"]);
+  assert.equal(forecast(usage, { forecast: { tokens_per_turn: 9, next_tier: "tier_2", turns_to_next_tier: 3 } }), "tier_2 in ~3 turns");
+  assert.equal(forecast(usage, { decision: { action: "compact" } }), "compact now");
+  assert.equal(level(usage), "near");
+});
+
+test("items are readable, whatever their shape", () => {
+  const items = [{ type: "message", role: "user", content: [{ type: "input_text", text: "hi" }] }, { type: "web", q: 1 }, null];
+  const text = itemsAsText(items);
+  assert.ok(text.includes("message · user\n\nhi") && text.includes('"q": 1'));
+});

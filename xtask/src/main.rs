@@ -4,6 +4,7 @@
 mod agents;
 mod bench;
 mod daemon;
+mod editors;
 mod eval;
 mod place;
 mod process;

@@ -37,6 +37,7 @@ const STEPS: &[Step] = &[
     Step { name: "doctests", what: "examples in the documentation run", run: doctests },
     Step { name: "units", what: "systemd accepts the unit files", run: units },
     Step { name: "agents", what: "histories are what the real Codex sends", run: agents },
+    Step { name: "editors", what: "the clients in TypeScript and Lua work", run: editors },
 ];
 
 /// What a crate must never have among its dependencies, at any depth: the floors of ARCHITECTURE.md.
@@ -149,6 +150,13 @@ fn agents() -> anyhow::Result<Outcome> {
     Ok(match crate::agents::check()? {
         crate::agents::Outcome::Agreed => Outcome::Passed,
         crate::agents::Outcome::Skipped(why) => Outcome::Skipped(why),
+    })
+}
+
+fn editors() -> anyhow::Result<Outcome> {
+    Ok(match crate::editors::check()? {
+        crate::editors::Outcome::Passed => Outcome::Passed,
+        crate::editors::Outcome::Skipped(why) => Outcome::Skipped(why),
     })
 }
 

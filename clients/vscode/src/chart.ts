@@ -36,8 +36,9 @@ export function page(thread: ThreadSummary, usage: ContextUsageResult, policy: P
 <div class="number ${level(usage)}"><b>${window.percent_used}</b>%<span>${used}</span></div>
 <div class="next">${escape(forecast(usage, policy))}</div>
 ${stack(usage)}
-${legend(parts(usage))}
 ${usage.course && usage.course.points.length > 1 ? growth(usage.course, usage) : ""}
+<h3>what fills it</h3>
+${legend(parts(usage))}
 ${usage.warnings.map((warning) => `<p class="warning">${escape(warning.message)}</p>`).join("")}`;
   return html(body, nonce);
 }
@@ -155,7 +156,7 @@ svg{width:100%;display:block;overflow:visible}
 .area{fill:var(--vscode-charts-blue);opacity:.22}.line{fill:none;stroke:var(--vscode-charts-blue);stroke-width:1.6;stroke-linejoin:round}
 .cut line{stroke:var(--vscode-charts-orange);stroke-width:1;opacity:.55}.cut circle{fill:var(--vscode-charts-orange)}
 text{font-size:8.5px;fill:var(--vscode-descriptionForeground)}
-table{width:100%;border-collapse:collapse;margin-top:8px}td{padding:1px 0}td+td{text-align:right;width:4.5em;color:var(--vscode-descriptionForeground)}
+table{width:100%;border-collapse:collapse;margin-top:8px}td{padding:1px 0;white-space:nowrap}td+td{text-align:right;width:2.6em;padding-left:8px;color:var(--vscode-descriptionForeground)}
 i{display:inline-block;width:9px;height:9px;border-radius:2px;margin-right:8px}
 .axis{display:flex;justify-content:space-between;font-size:.85em;margin-top:4px;color:var(--vscode-descriptionForeground)}
 em{font-style:normal;color:var(--vscode-charts-orange)}.warning{color:var(--vscode-charts-yellow)}`;

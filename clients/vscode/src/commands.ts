@@ -70,7 +70,7 @@ export class Commands {
     const { totals } = result.receipt;
     const size = `${tokens(result.tokens.before)} → ${tokens(result.tokens.after)} tokens`;
     const choice = await vscode.window.showInformationMessage(
-      `${size}: ${totals.kept.items} items kept, ${totals.shortened.items} shortened, ${totals.dropped.items} dropped.`,
+      `${size}. Items kept: ${totals.kept.items}, shortened: ${totals.shortened.items}, dropped: ${totals.dropped.items}.`,
       "Show What Was Dropped",
       "Undo",
     );

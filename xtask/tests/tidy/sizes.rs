@@ -3,7 +3,7 @@
 use syn::visit::{self, Visit};
 
 use crate::assert_none;
-use crate::source::SOURCES;
+use crate::source::{SOURCES, files, root};
 
 const FILE_LINES_MAX: usize = 500;
 const FUNCTION_LINES_MAX: usize = 70;
@@ -18,6 +18,21 @@ fn files_are_short() {
         .map(|(path, lines)| long(path, lines))
         .collect();
     assert_none("a file has at most 500 lines", &findings);
+}
+
+#[test]
+fn files_of_editors_are_short() {
+    let is_generated = |path: &String| path.ends_with(".generated.ts");
+    let findings: Vec<_> = files(&["ts", "mjs", "lua"])
+        .into_iter()
+        .filter(|path| !is_generated(path))
+        .filter_map(|path| {
+            let text = std::fs::read_to_string(root().join(&path)).expect("a file is readable");
+            let lines = text.lines().count();
+            (lines > FILE_LINES_MAX).then(|| format!("{path} has {lines} lines"))
+        })
+        .collect();
+    assert_none("a file in TypeScript or Lua has at most 500 lines", &findings);
 }
 
 #[test]

@@ -43,7 +43,7 @@ pub(crate) fn files(endings: &[&str]) -> Vec<String> {
             let path = entry.path();
             let name = entry.file_name().to_string_lossy().into_owned();
             let is_output =
-                ["target", ".git", "node_modules", "worktrees"].contains(&name.as_str());
+                ["target", ".git", "node_modules", "dist", "worktrees"].contains(&name.as_str());
             if path.is_dir() && !path.is_symlink() && !is_output {
                 folders.push(path);
             } else if path.extension().is_some_and(|end| endings.iter().any(|e| end == *e)) {

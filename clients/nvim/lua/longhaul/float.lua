@@ -48,6 +48,8 @@ function M.open(view)
     vim.bo[buffer].filetype = view.filetype
   end
   local window = api.nvim_open_win(buffer, true, window_config(lines, view))
+  -- Menus are loud in many colour schemes; this is for reading.
+  vim.wo[window].winhighlight = 'NormalFloat:Normal,FloatBorder:Comment'
   vim.wo[window].wrap = true
   vim.wo[window].linebreak = true
   vim.wo[window].cursorline = view.on_enter ~= nil

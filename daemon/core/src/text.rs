@@ -57,8 +57,10 @@ pub fn cut_middle(text: &str, bytes: usize) -> Cow<'_, str> {
 
 /// A control sequence (colours, cursor), a title, or another escape of a terminal (ECMA-48).
 static ESCAPE: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new("\\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\\x07\\x1b]*(?:\\x07|\\x1b\\\\)|[ -/]*[0-Z\\\\^-~])")
-        .ok()
+    Regex::new(
+        "\\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\\x07\\x1b]*(?:\\x07|\\x1b\\\\)|[ -/]*[0-Z\\\\^-~])",
+    )
+    .ok()
 });
 
 /// What a terminal would show: without the sequences that colour it.

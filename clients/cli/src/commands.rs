@@ -15,6 +15,8 @@ mod down;
 mod eval;
 mod expand;
 mod history;
+mod hook;
+mod install;
 mod job;
 mod man;
 mod prompts;
@@ -54,6 +56,9 @@ pub(crate) enum Command {
     /// List background jobs, and tell why one does not run
     #[command(subcommand)]
     Job(job::JobCommand),
+    Install(install::InstallArgs),
+    Uninstall(install::UninstallArgs),
+    Hook(hook::HookArgs),
     Doctor(doctor::DoctorArgs),
     Eval(eval::EvalArgs),
     Completions(completions::CompletionsArgs),
@@ -77,6 +82,9 @@ pub(crate) async fn run(command: Command, session: &Session) -> Result<(), Failu
         Command::Checkpoint(command) => checkpoint::run(command, session).await,
         Command::Job(command) => job::run(command, session).await,
         Command::Prompts(args) => prompts::run(args, session).await,
+        Command::Install(args) => install::install(&args, session),
+        Command::Uninstall(args) => install::uninstall(&args, session),
+        Command::Hook(args) => hook::run(args, session).await,
         Command::Doctor(args) => doctor::run(args, session).await,
         Command::Eval(args) => eval::run(args, session).await,
         Command::Completions(args) => completions::run(&args, session),

@@ -1,5 +1,7 @@
 //! `cargo xtask agents`: what the real Codex sends after a resume or a fork, against our `history/get`.
 //!
+//! Then our hooks and our MCP server in the same Codex (`hooks`).
+//!
 //! The one check of the model-visible history that shares no reading of ours with it: released binaries
 //! are installed from npm into a folder that is gone afterwards, driven through tool calls, compactions,
 //! resumes and forks against a model made up here, and the first request each run sends must begin with
@@ -8,6 +10,7 @@
 
 mod codex;
 mod compare;
+mod hooks;
 mod mock;
 mod scenario;
 
@@ -25,7 +28,7 @@ use mock::Mock;
 const VERSION_DEFAULT: &str = "0.169.0";
 
 /// How long one version may take in CI, installation included.
-const CI_TIMEOUT: Duration = Duration::from_secs(90);
+const CI_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// How long one version may take when a person asks for several.
 const TIMEOUT: Duration = Duration::from_secs(240);
@@ -87,7 +90,11 @@ fn compare_all(options: &Options, limit: Duration) -> anyhow::Result<Outcome> {
         let mock = Mock::start()?;
         let codex = Codex::new(binary, mock.address(), deadline)?;
         let daemon = Daemon::start(&longhauld, &codex.home())?;
-        let rows = scenario::play(&codex, &mock, &daemon)?;
+        let mut rows = scenario::play(&codex, &mock, &daemon)?;
+        if version == VERSION_DEFAULT {
+            let longhaul = longhauld.with_file_name("longhaul");
+            rows.extend(hooks::play(&longhaul, &codex, &mock, &daemon)?);
+        }
         for row in rows {
             println!("    {row}");
             if !row.agrees {
@@ -102,7 +109,16 @@ fn compare_all(options: &Options, limit: Duration) -> anyhow::Result<Outcome> {
 
 fn build() -> anyhow::Result<PathBuf> {
     let mut build = place::cargo()?;
-    build.args(["build", "--locked", "-p", "longhaul-daemon"]);
+    build.args([
+        "build",
+        "--locked",
+        "-p",
+        "longhaul-daemon",
+        "-p",
+        "longhaul-cli",
+        "-p",
+        "longhaul-mcp",
+    ]);
     process::check(&mut build)?;
     Ok(place::target()?.join("debug/longhauld"))
 }

@@ -14,6 +14,9 @@ use serde_json::{Value, json};
 /// What Codex's own requests for a summary hold, of all versions.
 const COMPACTION_MARKS: [&str; 3] = ["CONTEXT CHECKPOINT COMPACTION", "handoff summary", "memento"];
 
+/// A task that the model does by a tool of ours.
+pub(super) const ASK_LONGHAUL: &str = "ask longhaul where we are";
+
 const BODY_BYTES_MAX: usize = 16 << 20;
 
 /// Tokens reported for a request, and for one after a compaction in the same run: old versions end a run
@@ -130,6 +133,7 @@ fn respond(mut stream: TcpStream, kind: &str, body: &str) -> anyhow::Result<()> 
 fn answer(request: &Value, is_first: bool) -> Vec<Value> {
     match compaction(request) {
         Some(made) => vec![made],
+        None if is_first && wants_longhaul(request) => vec![bridge_call()],
         None if is_first => vec![says("Looking."), command(request, items(request))],
         None => vec![says("Done.")],
     }
@@ -144,6 +148,24 @@ fn compaction(request: &Value) -> Option<Value> {
     let last = input.last().map(Value::to_string).unwrap_or_default();
     let is_asked = COMPACTION_MARKS.iter().any(|mark| last.contains(mark));
     is_asked.then(|| says("SUMMARY: the tasks so far are done."))
+}
+
+/// Whether a request asks for a compaction.
+pub(super) fn is_compaction(request: &Value) -> bool {
+    compaction(request).is_some()
+}
+
+fn wants_longhaul(request: &Value) -> bool {
+    let asks = |item: &Value| item["role"] == "user" && item.to_string().contains(ASK_LONGHAUL);
+    items(request).iter().any(asks)
+}
+
+/// A call of our MCP server, as new versions name its tools.
+fn bridge_call() -> Value {
+    json!({
+        "type": "function_call", "id": new_id("fc"), "call_id": new_id("call"), "status": "completed",
+        "name": "checkpoint_view", "namespace": "mcp__longhaul", "arguments": "{}",
+    })
 }
 
 fn items(request: &Value) -> &[Value] {

@@ -85,10 +85,10 @@ impl Link {
     async fn client(&self) -> Result<Client, Fault> {
         let mut open = self.open.lock().await;
         let was_open = open.is_some();
-        if let Some(client) = open.take() {
-            if !has_ended(&client).await {
-                return Ok(open.insert(client).clone());
-            }
+        if let Some(client) = open.take()
+            && !has_ended(&client).await
+        {
+            return Ok(open.insert(client).clone());
         }
         let mut is_started = false;
         let until = Instant::now() + Duration::from_secs(WAIT_SECONDS);

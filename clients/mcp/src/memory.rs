@@ -99,7 +99,7 @@ fn hit(hit: &Value) -> String {
 
 pub(crate) async fn read(link: &Link, args: ReadArgs) -> Result<String, Fault> {
     require::<Read>(link).await?;
-    Ok(text(link.call::<Read>(json!(args)).await?))
+    Ok(text(&link.call::<Read>(json!(args)).await?))
 }
 
 pub(crate) async fn note(link: &Link, mut args: NoteArgs) -> Result<String, Fault> {
@@ -119,11 +119,11 @@ pub(crate) async fn summary(link: &Link) -> Result<String, Fault> {
     if let Some(cwd) = here() {
         params["cwd"] = cwd.into();
     }
-    Ok(text(link.call::<Summary>(params).await?))
+    Ok(text(&link.call::<Summary>(params).await?))
 }
 
 /// The text of an answer; one without such a member as it is.
-fn text(answer: Value) -> String {
+fn text(answer: &Value) -> String {
     match answer["text"].as_str() {
         Some(text) => text.to_owned(),
         None => answer.to_string(),

@@ -4,6 +4,8 @@
 //! a command, in the form of whichever shell tool it offers; all after it with words, so that a run ends
 //! also when a compaction took the command out of sight.
 
+mod messages;
+
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -82,6 +84,14 @@ fn serve(stream: TcpStream, seen: &Requests) -> anyhow::Result<()> {
         return respond(stream, "application/json", &models.to_string());
     }
     let request: Value = serde_json::from_slice(&body).unwrap_or_default();
+    if path.contains("/messages") {
+        let (kind, body) = match path.contains("count_tokens") {
+            true => ("application/json", json!({ "input_tokens": 1000 }).to_string()),
+            false => messages::answer(&request),
+        };
+        seen.lock().unwrap_or_else(PoisonError::into_inner).push(request);
+        return respond(stream, kind, &body);
+    }
     let is_plain = path.ends_with("/compact");
     let (items, tokens) = {
         let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);

@@ -76,10 +76,10 @@ pub(super) fn remove(root: &CstObject) {
             event.remove();
         }
     }
-    if hooks.properties().is_empty() {
-        if let Some(hooks) = root.get("hooks") {
-            hooks.remove();
-        }
+    if hooks.properties().is_empty()
+        && let Some(hooks) = root.get("hooks")
+    {
+        hooks.remove();
     }
 }
 

@@ -98,10 +98,10 @@ fn remove_server(root: &CstObject) {
     let command = property.object_value().and_then(|server| string(&server, "command"));
     if command.is_some_and(|command| command.ends_with(BRIDGE)) {
         property.remove();
-        if servers.properties().is_empty() {
-            if let Some(servers) = root.get("mcpServers") {
-                servers.remove();
-            }
+        if servers.properties().is_empty()
+            && let Some(servers) = root.get("mcpServers")
+        {
+            servers.remove();
         }
     }
 }

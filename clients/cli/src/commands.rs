@@ -9,7 +9,9 @@ mod checkpoint;
 mod compact;
 mod compaction;
 mod completions;
+mod config;
 mod context;
+mod continuation;
 mod doctor;
 mod down;
 mod eval;
@@ -43,6 +45,7 @@ pub(crate) enum Command {
     Context(context::ContextCommand),
     Search(search::SearchArgs),
     Compact(compact::CompactArgs),
+    Continue(continuation::ContinueArgs),
     Expand(expand::ExpandArgs),
     History(history::HistoryArgs),
     Undo(undo::UndoArgs),
@@ -56,6 +59,9 @@ pub(crate) enum Command {
     /// List background jobs, and tell why one does not run
     #[command(subcommand)]
     Job(job::JobCommand),
+    /// Show the configuration in force, or read its file anew
+    #[command(subcommand)]
+    Config(config::ConfigCommand),
     Install(install::InstallArgs),
     Uninstall(install::UninstallArgs),
     Hook(hook::HookArgs),
@@ -75,6 +81,7 @@ pub(crate) async fn run(command: Command, session: &Session) -> Result<(), Failu
         Command::Usage(args) => usage::run(args, session).await,
         Command::Search(args) => search::run(args, session).await,
         Command::Compact(args) => compact::run(args, session).await,
+        Command::Continue(args) => continuation::run(args, session).await,
         Command::Expand(args) => expand::run(args, session).await,
         Command::History(args) => history::run(args, session).await,
         Command::Undo(args) => undo::run(args, session).await,
@@ -82,6 +89,7 @@ pub(crate) async fn run(command: Command, session: &Session) -> Result<(), Failu
         Command::Checkpoint(command) => checkpoint::run(command, session).await,
         Command::Job(command) => job::run(command, session).await,
         Command::Prompts(args) => prompts::run(args, session).await,
+        Command::Config(command) => config::run(command, session).await,
         Command::Install(args) => install::install(&args, session),
         Command::Uninstall(args) => install::uninstall(&args, session),
         Command::Hook(args) => hook::run(args, session).await,

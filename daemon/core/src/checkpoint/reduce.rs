@@ -357,7 +357,7 @@ impl Reducer {
         let mut is_look = !commands.is_empty();
         let mut reads = Vec::new();
         for command in &commands {
-            is_look &= is_look_only(command);
+            is_look &= shell::only_looks(command);
             for (used, path) in shell::uses(command) {
                 let touching =
                     Touching { folder: folder.as_deref(), ..Touching::of(&path, used.into()) };
@@ -477,35 +477,4 @@ fn change_of(op: FileOp) -> (String, FileState, Option<ContentHash>) {
         Op::Edited => (op.path, FileState::Edited, None),
         Op::Deleted => (op.path, FileState::Deleted, None),
     }
-}
-
-/// Whether a command only shows files: then the file list says as much as its line.
-fn is_look_only(command: &shell::Command) -> bool {
-    command.written.is_empty()
-        && matches!(
-            command.words.first().map(String::as_str),
-            Some(
-                "cat"
-                    | "sed"
-                    | "head"
-                    | "tail"
-                    | "nl"
-                    | "less"
-                    | "wc"
-                    | "ls"
-                    | "cd"
-                    | "pwd"
-                    | "rg"
-                    | "grep"
-                    | "find"
-                    | "tree"
-                    | "stat"
-                    | "echo"
-                    | "fd"
-                    | "sort"
-                    | "uniq"
-                    | "file"
-                    | "which"
-            )
-        )
 }

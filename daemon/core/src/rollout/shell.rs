@@ -106,6 +106,37 @@ pub fn uses(command: &Command) -> Vec<(Use, String)> {
     uses
 }
 
+/// Whether a command only shows files: then the file list says as much as its line.
+pub fn only_looks(command: &Command) -> bool {
+    command.written.is_empty()
+        && matches!(
+            command.words.first().map(String::as_str),
+            Some(
+                "cat"
+                    | "sed"
+                    | "head"
+                    | "tail"
+                    | "nl"
+                    | "less"
+                    | "wc"
+                    | "ls"
+                    | "cd"
+                    | "pwd"
+                    | "rg"
+                    | "grep"
+                    | "find"
+                    | "tree"
+                    | "stat"
+                    | "echo"
+                    | "fd"
+                    | "sort"
+                    | "uniq"
+                    | "file"
+                    | "which"
+            )
+        )
+}
+
 /// Whether a word names a file or folder rather than an option, a URL, a pattern or a number.
 pub fn is_path(word: &str) -> bool {
     let plain = |c: char| c.is_alphanumeric() || "/._-+@~#()[] ,=$".contains(c);

@@ -1,6 +1,7 @@
 //! The program over its pipes, against a scripted daemon.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(clippy::needless_pass_by_value, reason = "values are written where they are passed")]
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;

@@ -71,7 +71,8 @@ fn compacted(codex: &Codex, mock: &Mock, thread: &str) -> anyhow::Result<Row> {
         let Some(at) = requests.iter().position(is_compaction) else { continue };
         let next = requests.get(at + 1).context("nothing was sent after the compaction")?;
         if let Some(text) = injected(next) {
-            let holds = text.contains("[SESSION_CHECKPOINT v1]") && text.contains("and the lexer");
+            let holds =
+                text.contains("[SESSION_CHECKPOINT v1]") && text.contains("rename the parser");
             return Ok(Row::told(step, holds, format!("{} bytes in the next request", text.len())));
         }
         told = "the next request does not hold it".to_owned();

@@ -63,7 +63,7 @@ pub(crate) struct HookArgs {
 /// An agent with hooks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Agent {
-    /// `OpenAI` Codex
+    /// Codex
     Codex,
     /// Claude Code
     Claude,

@@ -77,7 +77,7 @@ struct What {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum Target {
-    /// Hooks and the MCP server of `OpenAI` Codex
+    /// Hooks and the MCP server of Codex
     Codex,
     /// Hooks and the MCP server of Claude Code
     Claude,

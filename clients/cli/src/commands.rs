@@ -17,6 +17,7 @@ mod expand;
 mod history;
 mod job;
 mod man;
+mod policy;
 mod prompts;
 mod search;
 mod slice;
@@ -25,6 +26,7 @@ mod thread;
 mod undo;
 mod up;
 mod usage;
+mod watch;
 
 /// What to do.
 #[derive(Debug, Subcommand)]
@@ -54,6 +56,10 @@ pub(crate) enum Command {
     /// List background jobs, and tell why one does not run
     #[command(subcommand)]
     Job(job::JobCommand),
+    /// Tell when threads are to be compacted, and why
+    #[command(subcommand)]
+    Policy(policy::PolicyCommand),
+    Watch(watch::WatchArgs),
     Doctor(doctor::DoctorArgs),
     Eval(eval::EvalArgs),
     Completions(completions::CompletionsArgs),
@@ -76,6 +82,8 @@ pub(crate) async fn run(command: Command, session: &Session) -> Result<(), Failu
         Command::Compaction(command) => compaction::run(command, session).await,
         Command::Checkpoint(command) => checkpoint::run(command, session).await,
         Command::Job(command) => job::run(command, session).await,
+        Command::Policy(command) => policy::run(command, session).await,
+        Command::Watch(args) => watch::run(args, session).await,
         Command::Prompts(args) => prompts::run(args, session).await,
         Command::Doctor(args) => doctor::run(args, session).await,
         Command::Eval(args) => eval::run(args, session).await,

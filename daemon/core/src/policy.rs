@@ -13,6 +13,7 @@ pub mod decide;
 pub mod forecast;
 pub mod judgment;
 pub mod phrase;
+pub mod replay;
 pub mod scratch;
 pub mod settings;
 pub mod template;

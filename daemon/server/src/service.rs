@@ -12,6 +12,7 @@ pub mod history;
 pub mod items;
 mod message_history;
 mod notices;
+pub mod policy;
 pub mod preimage;
 pub mod recording;
 pub mod retention;
@@ -118,6 +119,8 @@ pub struct Services {
     prune_due: Notify,
     recorder: Recorder,
     messages: MessageHistory,
+    /// The watcher's texts.
+    pub texts: policy::TextStore,
 }
 
 impl std::fmt::Debug for Services {
@@ -181,6 +184,7 @@ impl Services {
         let recorder = Recorder::new(own, deps.clock.clone());
         let messages = messages(&deps);
         let hashes = Arc::default();
+        let texts = policy::TextStore::new(deps.config.policies.templates.clone());
         let (settings, budget) = (deps.config.models.clone(), deps.config.budget.bounds());
         let models = Models::new(settings, budget, store.clone(), deps.clock.clone());
         models.recall_spent().await?;
@@ -203,6 +207,7 @@ impl Services {
             prune_due: Notify::new(),
             recorder,
             messages,
+            texts,
         })
     }
 

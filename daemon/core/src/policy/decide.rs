@@ -205,7 +205,7 @@ fn gates(
     reasons.add("boundary", !satisfied.is_empty(), || match satisfied.is_empty() {
         false => format!("{} at {}", names(&satisfied), tier.name()),
         true if boundaries.is_empty() => "no sign that a phase ended".to_owned(),
-        true => format!("{} does not count at {}", names(boundaries), tier.name()),
+        true => format!("of {}, none counts at {}", names(boundaries), tier.name()),
     });
     let is_gated =
         policy.tiers.get(&tier).is_some_and(|rule| rule.plan_boundaries_require_semantic_break);

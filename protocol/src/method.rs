@@ -51,6 +51,8 @@ pub const METHODS: &[MethodInfo] = &[
     method("context/normalize", "context"),
     method("context/truncate", "context"),
     method("context/usage", "context"),
+    method("daemon/config", "daemon"),
+    method("daemon/reload", "daemon"),
     method("daemon/shutdown", "daemon"),
     method("daemon/status", "daemon"),
     method("event/subscribe", "event"),
@@ -74,6 +76,7 @@ pub const METHODS: &[MethodInfo] = &[
     method("policy/templates", "policy"),
     method("thread/append", "thread"),
     method("thread/close", "thread"),
+    method("thread/continue", "thread"),
     method("thread/get", "thread"),
     method("thread/items", "thread"),
     method("thread/list", "thread"),
@@ -127,6 +130,8 @@ pub fn visit_methods(visitor: &mut impl MethodVisitor) {
     visitor.visit::<context::Normalize>();
     visitor.visit::<context::Truncate>();
     visitor.visit::<context::Usage>();
+    visitor.visit::<daemon::ShowConfig>();
+    visitor.visit::<daemon::Reload>();
     visitor.visit::<daemon::Shutdown>();
     visitor.visit::<daemon::Status>();
     visitor.visit::<event::Subscribe>();
@@ -150,6 +155,7 @@ pub fn visit_methods(visitor: &mut impl MethodVisitor) {
     visitor.visit::<policy::Templates>();
     visitor.visit::<thread::Append>();
     visitor.visit::<thread::Close>();
+    visitor.visit::<thread::Continue>();
     visitor.visit::<thread::Get>();
     visitor.visit::<thread::Items>();
     visitor.visit::<thread::List>();

@@ -244,6 +244,7 @@ impl Fold {
                     self.head.model = Some(text::prefix(model, limits::NAME_BYTES).to_owned());
                 }
             }
+            Body::Folder { path } => self.reducer.stand_in(state, path),
             Body::Item(item, tokens) => return self.item(place, at, item, *tokens),
             Body::Compacted(compacted) => {
                 self.signals.compacted(moment);

@@ -73,6 +73,13 @@ impl Policies {
         std::iter::once(&self.in_force).chain(&self.shadows)
     }
 
+    /// Names and modes, for a list of what changed.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let names: Vec<&str> = self.all().map(|policy| policy.name.as_str()).collect();
+        format!("{:?}: {}", self.in_force.mode, names.join(", ")).to_lowercase()
+    }
+
     /// What is wrong with each, by its name.
     #[must_use]
     pub fn problems(&self) -> Vec<(String, Problem)> {

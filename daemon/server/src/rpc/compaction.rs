@@ -99,7 +99,7 @@ async fn cancel(
     Ok(CancelResult { cancelled })
 }
 
-fn request(params: RunParams) -> Result<Request, Failure> {
+pub(super) fn request(params: RunParams) -> Result<Request, Failure> {
     let subject = match (params.thread_id, params.items, params.as_of) {
         (Some(thread_id), None, as_of) => Subject::Thread { thread_id, as_of },
         (None, Some(items), None) => Subject::Items(items),
@@ -149,7 +149,8 @@ async fn get(
 ) -> Result<GetResult, Failure> {
     let compaction = services.compaction(&params.compaction_id).await?;
     let summary = convert::summary_of(&compaction);
-    Ok(GetResult { run: convert::run_result(compaction), summary })
+    let policy = compaction.policy.clone().map(super::policy::trigger);
+    Ok(GetResult { run: convert::run_result(compaction), summary, policy })
 }
 
 async fn undo(

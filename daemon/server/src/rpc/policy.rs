@@ -20,6 +20,8 @@ use crate::link::CallContext;
 use crate::service::Services;
 use crate::service::policy::{Asked, Subject, Told};
 
+pub(super) use shown::trigger;
+
 pub(super) fn register(table: &mut Table) -> Result<(), TableError> {
     table.on_async::<Evaluate, _>(evaluate)?;
     table.on_async::<Step, _>(step)?;
@@ -47,7 +49,7 @@ async fn evaluate(
     };
     let record = params.record.unwrap_or(false);
     let found = services.policy_evaluate(subject, point, record).await?;
-    let mode = services.deps.config.policies.in_force.mode;
+    let mode = services.deps.config.now().policies.in_force.mode;
     Ok(EvaluateResult {
         thread_id: found.situation.thread_id,
         seq: found.situation.seq,
@@ -69,7 +71,7 @@ async fn step(
     let StepParams { thread_id, event, agent, model, context_window } = params;
     let subject = Subject { thread_id: thread_id.clone(), as_of: None, model, context_window };
     let stepped = services.policy_step(subject, agent.as_deref(), told(event)).await?;
-    let mode = services.deps.config.policies.in_force.mode;
+    let mode = services.deps.config.now().policies.in_force.mode;
     Ok(StepResult {
         thread_id,
         watcher: shown::watcher(&stepped.watcher, mode),

@@ -147,7 +147,8 @@ impl Services {
         let Gathered { fold, window } = &gathered;
         let situation = replay::situation(fold, window, thread_id, (now_ms, point));
         let situation = watcher.complete(situation);
-        let policies = &self.deps.config.policies;
+        let config = self.deps.config.now();
+        let policies = &config.policies;
         let mut said: Vec<Said> = policies
             .all()
             .map(|policy| Said {
@@ -270,7 +271,8 @@ impl Services {
         if said.iter().all(|said| said.decision.tier.is_none()) {
             return Ok(());
         }
-        let policies = &self.deps.config.policies;
+        let config = self.deps.config.now();
+        let policies = &config.policies;
         let rows: Vec<_> = policies
             .all()
             .zip(said.iter())
@@ -324,7 +326,8 @@ impl Stepping<'_> {
     async fn take(&self, thread_id: &str, event: Event) -> Result<Stepped, ServiceError> {
         let services = self.services;
         let now_ms = services.deps.clock.now_ms();
-        let policy = &services.deps.config.policies.in_force;
+        let config = services.deps.config.now();
+        let policy = &config.policies.in_force;
         let scratch_file = self.scratch_file.as_str();
         let env = Env { policy, texts: self.texts, thread_id, scratch_file, now_ms };
         let change = |found: Option<String>| {
@@ -352,7 +355,7 @@ impl Stepping<'_> {
 
 /// A watcher as stored. One that another version wrote begins anew: nothing is lost but a place in a
 /// sequence.
-fn watcher_of(stored: Option<&str>) -> Watcher {
+pub(super) fn watcher_of(stored: Option<&str>) -> Watcher {
     let Some(stored) = stored else { return Watcher::default() };
     serde_json::from_str(stored).unwrap_or_else(|error| {
         tracing::warn!(%error, "a stored watcher cannot be read; it begins anew");

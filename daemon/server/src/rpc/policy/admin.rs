@@ -26,7 +26,8 @@ pub(super) fn check(
         })?),
         None => None,
     };
-    let policies = given.as_ref().unwrap_or(&services.deps.config.policies);
+    let config = services.deps.config.now();
+    let policies = given.as_ref().unwrap_or(&config.policies);
     let problem = |(policy, problem): (String, longhaul_core::policy::settings::Problem)| Problem {
         policy,
         key: problem.key,

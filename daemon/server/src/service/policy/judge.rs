@@ -81,16 +81,17 @@ fn excerpt(fold: &Fold) -> String {
 impl Services {
     /// Whether judgments are the daemon's to ask for.
     pub(super) fn judges(&self) -> bool {
-        self.deps.config.policies.in_force.judge == Judge::Model
+        self.deps.config.now().policies.in_force.judge == Judge::Model
     }
 
     /// Asks the configured model; `None` when there is none, or it cannot answer.
     pub(super) async fn judge(&self, asked: &Asked) -> Option<Judgment> {
         let (instructions, question) = asked.question.as_ref()?;
-        let choice = self.models.settings().default.as_ref()?;
+        let settings = self.models.settings();
+        let choice = settings.default.as_ref()?;
         let input = [to_raw_value(&assemble::message("user", question)).ok()?];
         let schema = Schema { name: "judgment".to_owned(), schema: judgment::schema() };
-        let timeout_ms = self.deps.config.policies.in_force.judgment_timeout_ms;
+        let timeout_ms = self.deps.config.now().policies.in_force.judgment_timeout_ms;
         let ask = Ask {
             model: &choice.model,
             instructions,

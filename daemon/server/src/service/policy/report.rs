@@ -44,8 +44,9 @@ impl Services {
     /// There is no such thread, or its transcript cannot be read.
     pub async fn policy_report(&self, subject: &Subject) -> Result<Reported, ServiceError> {
         let file = self.snapshot(&subject.thread_id, None).await?.file;
-        let policies: Vec<Policy> = self.deps.config.policies.all().cloned().collect();
-        let configured = *self.deps.config.window_tokens;
+        let config = self.deps.config.now();
+        let policies: Vec<Policy> = config.policies.all().cloned().collect();
+        let configured = *config.window_tokens;
         let told = Told { asked: subject.context_window, configured };
         let work = move || {
             let path = Path::new(&file.path);

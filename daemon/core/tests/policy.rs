@@ -96,7 +96,7 @@ fn every_decision_of_a_session_is_as_written_down() {
     let mut text = String::new();
     let mut made = |policy: &Policy, at: &policy::Situation, decision: &policy::Decision| {
         let tier = decision.tier.map_or("-", Tier::name);
-        let _ = writeln!(
+        writeln!(
             text,
             "turn {} {} [{}] {} % {tier}: {}",
             at.turn,
@@ -104,10 +104,11 @@ fn every_decision_of_a_session_is_as_written_down() {
             policy.name,
             decision.percent_remaining,
             decision.action.name()
-        );
+        )
+        .unwrap();
         for reason in &decision.reasons {
             let mark = if reason.passed { "yes" } else { "NO " };
-            let _ = writeln!(text, "    {mark} {:<9} {}", reason.rule, reason.text);
+            writeln!(text, "    {mark} {:<9} {}", reason.rule, reason.text).unwrap();
         }
     };
     for line in session() {
@@ -116,14 +117,10 @@ fn every_decision_of_a_session_is_as_written_down() {
     }
     replay.end(&fold, &window, &mut made);
     for track in &replay.tracks {
-        let _ = writeln!(text, "{}: {} compactions", track.policy().name, track.count);
+        writeln!(text, "{}: {} compactions", track.policy().name, track.count).unwrap();
         for point in &track.points {
-            let _ = writeln!(
-                text,
-                "    turn {} used again: {}",
-                point.turn,
-                point.used_again.join(" ")
-            );
+            writeln!(text, "    turn {} used again: {}", point.turn, point.used_again.join(" "))
+                .unwrap();
         }
     }
     check("policy_decisions", &text);

@@ -149,7 +149,7 @@ async fn get(
 ) -> Result<GetResult, Failure> {
     let compaction = services.compaction(&params.compaction_id).await?;
     let summary = convert::summary_of(&compaction);
-    let policy = compaction.policy.clone().map(super::policy::trigger);
+    let policy = compaction.policy.as_ref().map(super::policy::trigger);
     Ok(GetResult { run: convert::run_result(compaction), summary, policy })
 }
 

@@ -116,7 +116,7 @@ fn effect(asked: Asked) -> Effect {
                 instructions,
                 prompt,
                 schema: Some(judgment::schema()),
-                trigger: Some(shown::trigger(trigger)),
+                trigger: Some(shown::trigger(&trigger)),
                 ..named("ask_judgment")
             }
         }
@@ -128,7 +128,7 @@ fn effect(asked: Asked) -> Effect {
         }
         Done::Compact { trigger, packet } => Effect {
             packet: Some(packet),
-            trigger: Some(shown::trigger(trigger)),
+            trigger: Some(shown::trigger(&trigger)),
             ..named("compact")
         },
         Done::InjectHandoff { text } => Effect { text: Some(text), ..named("inject_handoff") },

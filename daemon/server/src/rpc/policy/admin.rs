@@ -17,10 +17,10 @@ use crate::service::{ServiceError, Services};
 pub(super) fn check(
     services: &Services,
     _: &CallContext,
-    params: CheckParams,
+    CheckParams { toml }: CheckParams,
 ) -> Result<CheckResult, Failure> {
-    let given = match &params.toml {
-        Some(text) => Some(Policies::of_text(text).map_err(|error| {
+    let given = match toml {
+        Some(text) => Some(Policies::of_text(&text).map_err(|error| {
             Failure::new(ErrorKind::ConfigInvalid, error.to_string())
                 .with_hint("config.example.toml has every key")
         })?),
@@ -63,10 +63,10 @@ fn policy(policy: &Policy) -> PolicyInfo {
 pub(super) fn templates(
     services: &Services,
     _: &CallContext,
-    params: TemplatesParams,
+    TemplatesParams { seed }: TemplatesParams,
 ) -> Result<TemplatesResult, Failure> {
     let texts = &services.texts;
-    let seeded = match params.seed.unwrap_or(false) {
+    let seeded = match seed.unwrap_or(false) {
         true => texts.seed().map_err(|(path, error)| ServiceError::file(&path, error))?,
         false => Vec::new(),
     };

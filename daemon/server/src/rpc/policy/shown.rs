@@ -62,7 +62,7 @@ pub(super) fn watcher(watcher: &core_watcher::Watcher, mode: Mode) -> Watcher {
     }
 }
 
-pub(in crate::rpc) fn trigger(trigger: core_watcher::Trigger) -> Trigger {
+pub(in crate::rpc) fn trigger(trigger: &core_watcher::Trigger) -> Trigger {
     Trigger {
         tier: trigger.tier.name().to_owned(),
         percent_remaining: trigger.percent_remaining,

@@ -50,6 +50,8 @@ pub struct Continuation<'a> {
     pub first_line: Option<&'a str>,
     /// Absolute folder it works in, where the first line names none.
     pub cwd: Option<&'a str>,
+    /// What to call it: as the thread it goes on from.
+    pub title: Option<&'a str>,
     /// The place it goes on from, when its checkpoint can be gone on with.
     pub base: Option<&'a HistoryBase>,
     /// When it begins, Unix milliseconds.
@@ -100,6 +102,9 @@ impl Continuation<'_> {
             if !meta[key].is_string() {
                 meta[key] = json!(value);
             }
+        }
+        if let Some(title) = self.title {
+            meta["title"] = json!(title);
         }
         if let Some(continues) = self.base {
             meta[MARK] = json!(Mark { continues });
@@ -167,6 +172,7 @@ mod tests {
             thread_id: "new",
             first_line,
             cwd: Some("/elsewhere"),
+            title: None,
             base: None,
             at_ms: 0,
             view: "[SESSION_CHECKPOINT v1]",

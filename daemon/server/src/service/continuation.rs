@@ -85,6 +85,7 @@ impl Services {
             thread_id: &id,
             first_line: first_line.as_deref(),
             cwd: snapshot.fold.checkpoint().cwd.as_deref(),
+            title: snapshot.fold.head().title.as_deref(),
             base: base.as_ref(),
             at_ms: self.deps.clock.now_ms(),
             view: &compaction.view,

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use longhaul_core::policy::judgment::{self, Judgment};
 use longhaul_core::policy::watcher::{Effect as Done, Event};
 use longhaul_core::policy::{Point as At, replay};
+use longhaul_protocol::ErrorKind;
 use longhaul_protocol::policy::{
     Check, Effect, Evaluate, EvaluateParams, EvaluateResult, Explain, ExplainParams, ExplainResult,
     Log, LogParams, LogResult, LoggedDecision, Point, Report, ReportParams, ReportPolicy,
@@ -17,8 +18,8 @@ use longhaul_protocol::policy::{
 use super::error::Failure;
 use super::{Table, TableError, convert};
 use crate::link::CallContext;
-use crate::service::Services;
 use crate::service::policy::{Asked, Subject, Told};
+use crate::service::{ServiceError, Services};
 
 pub(super) use shown::trigger;
 
@@ -144,7 +145,14 @@ async fn explain(
 ) -> Result<ExplainResult, Failure> {
     // What is no number is the id of no decision.
     let id = params.decision_id.parse().unwrap_or(0);
-    let found = services.policy_explain(id).await?;
+    let found = services.policy_explain(id).await.map_err(|error| match error {
+        ServiceError::HandleNotFound(_) => {
+            let message = format!("no decision {:?}", params.decision_id);
+            Failure::new(ErrorKind::HandleNotFound, message)
+                .with_hint("policy/log names those that are kept; each thread keeps its newest 500")
+        }
+        error => error.into(),
+    })?;
     let policy = &found.row.policy;
     Ok(ExplainResult {
         is_same: found.logged.bytes() == found.decision.bytes(),

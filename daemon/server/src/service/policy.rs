@@ -262,7 +262,7 @@ impl Services {
         Ok(Gathered { fold: usage.fold.ok_or_else(not_found)?, window: usage.window })
     }
 
-    /// Logs decisions where one matters, once a line.
+    /// Logs the decisions, where any policy is at a tier.
     async fn policy_record(
         &self,
         situation: &Situation,

@@ -31,6 +31,7 @@ pub mod job;
 pub mod limit;
 pub mod message_history;
 pub mod method;
+pub mod policy;
 pub mod schema;
 pub mod thread;
 pub mod version;

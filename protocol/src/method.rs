@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::{
-    checkpoint, compaction, context, daemon, event, history, job, message_history, thread,
+    checkpoint, compaction, context, daemon, event, history, job, message_history, policy, thread,
 };
 
 /// One method of the wire contract, as a marker type.
@@ -67,6 +67,13 @@ pub const METHODS: &[MethodInfo] = &[
     method("job/why", "job"),
     method("message_history/append", "message_history"),
     method("message_history/lookup", "message_history"),
+    method("policy/check", "policy"),
+    method("policy/evaluate", "policy"),
+    method("policy/explain", "policy"),
+    method("policy/log", "policy"),
+    method("policy/report", "policy"),
+    method("policy/step", "policy"),
+    method("policy/templates", "policy"),
     method("thread/append", "thread"),
     method("thread/close", "thread"),
     method("thread/continue", "thread"),
@@ -91,6 +98,7 @@ pub const CAPABILITIES: &[&str] = &[
     "history",
     "job",
     "message_history",
+    "policy",
     "thread",
 ];
 
@@ -138,6 +146,13 @@ pub fn visit_methods(visitor: &mut impl MethodVisitor) {
     visitor.visit::<job::Why>();
     visitor.visit::<message_history::Append>();
     visitor.visit::<message_history::Lookup>();
+    visitor.visit::<policy::Check>();
+    visitor.visit::<policy::Evaluate>();
+    visitor.visit::<policy::Explain>();
+    visitor.visit::<policy::Log>();
+    visitor.visit::<policy::Report>();
+    visitor.visit::<policy::Step>();
+    visitor.visit::<policy::Templates>();
     visitor.visit::<thread::Append>();
     visitor.visit::<thread::Close>();
     visitor.visit::<thread::Continue>();

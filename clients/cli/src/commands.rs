@@ -21,6 +21,7 @@ mod hook;
 mod install;
 mod job;
 mod man;
+mod policy;
 mod prompts;
 mod search;
 mod slice;
@@ -29,6 +30,7 @@ mod thread;
 mod undo;
 mod up;
 mod usage;
+mod watch;
 
 /// What to do.
 #[derive(Debug, Subcommand)]
@@ -59,6 +61,10 @@ pub(crate) enum Command {
     /// List background jobs, and tell why one does not run
     #[command(subcommand)]
     Job(job::JobCommand),
+    /// Tell when threads are to be compacted, and why
+    #[command(subcommand)]
+    Policy(policy::PolicyCommand),
+    Watch(watch::WatchArgs),
     /// Show the configuration in force, or read its file anew
     #[command(subcommand)]
     Config(config::ConfigCommand),
@@ -88,6 +94,8 @@ pub(crate) async fn run(command: Command, session: &Session) -> Result<(), Failu
         Command::Compaction(command) => compaction::run(command, session).await,
         Command::Checkpoint(command) => checkpoint::run(command, session).await,
         Command::Job(command) => job::run(command, session).await,
+        Command::Policy(command) => policy::run(command, session).await,
+        Command::Watch(args) => watch::run(args, session).await,
         Command::Prompts(args) => prompts::run(args, session).await,
         Command::Config(command) => config::run(command, session).await,
         Command::Install(args) => install::install(&args, session),

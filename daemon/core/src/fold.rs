@@ -21,6 +21,7 @@ use crate::item::{ItemKind, ItemRow};
 use crate::rollout::{
     self, Body, Compacted, Entry, Item, Meta, Role, TitleBy, TurnSettings, contextual, weigh,
 };
+use crate::signal::{Moment, Signals};
 use crate::{limits, redact, text, tokens};
 
 use branches::Branches;
@@ -76,6 +77,7 @@ pub struct Fold {
     meter: Meter,
     checkpoint: Checkpoint,
     reducer: Reducer,
+    signals: Signals,
 }
 
 /// The version alone, so that a saved fold of another version is told from a broken one.
@@ -87,7 +89,7 @@ struct Version {
 impl Fold {
     /// Version of the saved form. Raised with every change of what is folded or how: saved folds of
     /// other versions are folded anew.
-    pub const VERSION: u32 = 9;
+    pub const VERSION: u32 = 10;
 
     /// The state before the first line.
     pub fn new(source: Source) -> Self {
@@ -102,6 +104,7 @@ impl Fold {
             meter: Meter::default(),
             checkpoint: Checkpoint::default(),
             reducer: Reducer::default(),
+            signals: Signals::default(),
         }
     }
 
@@ -201,6 +204,11 @@ impl Fold {
         &self.meter
     }
 
+    /// Signs that a phase of the work ends.
+    pub fn signals(&self) -> &Signals {
+        &self.signals
+    }
+
     /// Tokens in the model's window now: what its provider counted, carried on by estimates.
     pub fn used(&self) -> u64 {
         self.meter.used(self.visible.tokens())
@@ -236,6 +244,7 @@ impl Fold {
 
     fn entry(&mut self, place: Place, entry: &Entry<'_>) -> Option<ItemRow> {
         let at = self.date(place, entry.at_ms);
+        let moment = Moment { seq: at.seq, at_ms: at.ms };
         let state = &mut self.checkpoint;
         match &entry.body {
             Body::Meta(meta) => self.meta(meta),
@@ -250,19 +259,24 @@ impl Fold {
             }
             Body::Folder { path } => self.reducer.stand_in(state, path),
             Body::Item(item, tokens) => return self.item(place, at, item, *tokens),
-            Body::Compacted(compacted) => return Some(self.compacted(place, compacted)),
-            Body::RolledBack { turns } => self.roll_back(place, *turns),
+            Body::Compacted(compacted) => {
+                self.signals.compacted(moment);
+                return Some(self.compacted(place, compacted));
+            }
+            Body::RolledBack { turns } => self.roll_back(at, *turns),
             Body::Branch { parent } => {
                 let turns = self.branches.meet(parent.as_deref());
                 if turns > 0 {
-                    self.roll_back(place, turns);
+                    self.roll_back(at, turns);
                 }
             }
             Body::Aside(Item::Call(call)) => {
                 self.reducer.call(state, at, call);
+                self.signals.call(moment, call, &state.plan);
             }
             Body::Aside(Item::Output { call_id, text, .. }) => {
                 self.reducer.answer(state, at, call_id, text);
+                self.signals.answer(moment, call_id, text, &state.plan);
             }
             Body::Title { words, by } => {
                 if *by >= self.title_by {
@@ -271,13 +285,17 @@ impl Fold {
                 }
             }
             Body::Usage(usage) => self.meter.reported(place.line, *usage),
-            Body::TurnComplete => self.reducer.turn_ended(state, Outcome::Answered),
+            Body::TurnComplete => {
+                self.reducer.turn_ended(state, Outcome::Answered);
+                self.signals.turn_complete(moment);
+            }
             Body::TurnAborted => self.reducer.turn_ended(state, Outcome::Interrupted),
             Body::FilesChanged { call_id, success, changes } => {
                 self.reducer.files_changed(state, at, call_id, (*success, changes.clone()));
             }
             Body::CommandDone { call_id, command, exit_code } => {
                 self.reducer.command_done(state, at, call_id, (command, *exit_code));
+                self.signals.command_done(moment, call_id, (command, *exit_code));
             }
             Body::Passed | Body::Aside(_) => {}
             Body::Unknown => self.head.unknown += 1,
@@ -286,13 +304,14 @@ impl Fold {
         None
     }
 
-    fn roll_back(&mut self, place: Place, turns: u64) {
+    fn roll_back(&mut self, at: At, turns: u64) {
         self.reducer.roll_back(&mut self.checkpoint, turns);
-        self.visible.roll_back(place.line, turns);
+        self.signals.roll_back(Moment { seq: at.seq, at_ms: at.ms }, turns);
+        self.visible.roll_back(at.seq, turns);
         self.branches.roll_back(turns);
         self.references.roll_back(|seq| self.visible.is_taken_back(seq));
         self.head.tokens = self.visible.tokens();
-        self.meter.rolled_back(place.line, self.head.tokens, turns);
+        self.meter.rolled_back(at.seq, self.head.tokens, turns);
     }
 
     fn date(&mut self, place: Place, at_ms: Option<i64>) -> At {
@@ -336,6 +355,7 @@ impl Fold {
 
     fn item(&mut self, place: Place, at: At, item: &Item<'_>, tokens: u64) -> Option<ItemRow> {
         let state = &mut self.checkpoint;
+        let moment = Moment { seq: at.seq, at_ms: at.ms };
         let mut row = Row::new(ItemKind::Other, "");
         let mut is_context = false;
         match item {
@@ -348,6 +368,7 @@ impl Fold {
                     self.visible.begin_turn(place.line, tokens);
                     self.branches.begin_turn();
                     self.meter.begin_turn();
+                    self.signals.begin_turn(moment);
                     if self.head.title.is_none() {
                         self.head.title = state.requests.active().map(|r| title(&r.text));
                     }
@@ -355,6 +376,7 @@ impl Fold {
             }
             Item::Message { role: Role::Assistant, text, .. } => {
                 self.reducer.assistant(state, at, text);
+                self.signals.speak(text);
                 row = Row::new(ItemKind::AssistantMessage, text);
             }
             Item::Message { role: Role::Developer, text, .. } => {
@@ -364,12 +386,14 @@ impl Fold {
             Item::Reasoning { .. } => row.kind = ItemKind::Reasoning,
             Item::Call(call) => {
                 let shown = self.reducer.call(state, at, call);
+                self.signals.call(moment, call, &state.plan);
                 row = Row::new(ItemKind::ToolCall, &call.arguments);
                 row.call_id = Some(&call.call_id);
                 row.shown = shown;
             }
             Item::Output { call_id, text, .. } => {
                 let shown = self.reducer.answer(state, at, call_id, text);
+                self.signals.answer(moment, call_id, text, &state.plan);
                 row = Row::new(ItemKind::ToolOutput, text);
                 row.call_id = Some(call_id);
                 row.shown = shown;

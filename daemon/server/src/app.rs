@@ -31,6 +31,7 @@ use crate::jobs::runner;
 use crate::lock::{Lock, LockError};
 use crate::rpc::{self, TableError};
 use crate::service::compaction::CompactWork;
+use crate::service::policy::Live;
 use crate::service::{Deps, Services};
 use crate::shutdown::watch_signals;
 use crate::socket::bind::{BindError, Bound};
@@ -151,6 +152,15 @@ impl App {
         let pruned = Arc::clone(&services);
         let jobs = Arc::clone(&services);
         let app = app.with_task("jobs", |stop| work(jobs, stop));
+        let live = Live::new(Arc::clone(&services));
+        let app = app.with_task("policy", |stop| async move {
+            tokio::select! {
+                () = stop.cancelled() => {}
+                // Its events end when the daemon stops, a moment before this task is told to.
+                () = live.run() => stop.cancelled().await,
+            }
+            Ok(())
+        });
         let reloaded = Arc::clone(&services);
         let app = app.with_task("reload", |stop| reload_on_hangup(reloaded, stop));
         let app = app.with_task("retention", |stop| keep_pruned(pruned, stop));

@@ -20,8 +20,10 @@ use crate::paths::Base;
 pub mod file;
 mod live;
 pub mod model;
+pub mod policy;
 
 use file::File;
+pub use policy::Policies;
 
 pub use file::Persistence;
 pub use live::{Change, Live, Reloaded};
@@ -112,6 +114,8 @@ pub struct Config {
     pub models: ModelSettings,
     /// What may be spent on them.
     pub budget: model::BudgetSettings,
+    /// When threads are to be compacted.
+    pub policies: Policies,
     launch: Arc<Launch>,
 }
 
@@ -278,6 +282,11 @@ impl Config {
             worker_threads: WORKER_THREADS.of(server.worker_threads)?.map(to_count),
             models: model::settings(file.model, file.providers)?,
             budget: model::budget(&file.budget)?,
+            policies: Policies::of(
+                &file.policy,
+                &file.shadow_policy,
+                base.config_file().with_file_name("templates").join("policy"),
+            )?,
             file: path,
             state_dir,
             launch: Arc::new(Launch { args: args.clone(), around: around.clone() }),

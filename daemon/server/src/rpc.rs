@@ -30,6 +30,7 @@ mod history;
 mod job;
 mod message_history;
 mod params;
+mod policy;
 mod search;
 mod thread;
 
@@ -65,6 +66,7 @@ pub fn table(services: Arc<Services>) -> Result<Methods, TableError> {
     context::register(&mut table)?;
     job::register(&mut table)?;
     message_history::register(&mut table)?;
+    policy::register(&mut table)?;
     table.finish()
 }
 

@@ -13,6 +13,7 @@ pub mod history;
 pub mod items;
 mod message_history;
 mod notices;
+pub mod policy;
 pub mod preimage;
 pub mod recording;
 pub mod retention;
@@ -120,6 +121,8 @@ pub struct Services {
     prune_due: Notify,
     recorder: Recorder,
     messages: MessageHistory,
+    /// The watcher's texts.
+    pub texts: policy::TextStore,
 }
 
 impl std::fmt::Debug for Services {
@@ -180,6 +183,7 @@ impl Services {
         let recorder = Recorder::new(own, deps.clock.clone());
         let messages = messages(&deps);
         let hashes = Arc::default();
+        let texts = policy::TextStore::new(config.policies.templates.clone());
         let (settings, budget) = (config.models.clone(), config.budget.bounds());
         let models = Models::new(settings, budget, store.clone(), deps.clock.clone());
         models.recall_spent().await?;
@@ -202,6 +206,7 @@ impl Services {
             prune_due: Notify::new(),
             recorder,
             messages,
+            texts,
         })
     }
 

@@ -15,6 +15,7 @@ mod history;
 mod ladder;
 mod lifecycle;
 mod limits;
+mod policy;
 mod provider;
 mod reload;
 mod rollout;

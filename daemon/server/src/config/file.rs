@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use longhaul_core::policy::PolicyTable;
 use serde::Deserialize;
 
 use super::ConfigError;
@@ -41,6 +42,10 @@ pub struct File {
     pub providers: BTreeMap<String, ProviderTable>,
     /// What may be spent.
     pub budget: BudgetTable,
+    /// When threads are to be compacted.
+    pub policy: PolicyTable,
+    /// Policies that are only watched, by name.
+    pub shadow_policy: BTreeMap<String, PolicyTable>,
 }
 
 /// `[codex]`, `[claude]`: one agent whose transcripts are read.
@@ -176,6 +181,24 @@ pub const OPTIONAL_KEYS: &[&str] = &[
     "providers.NAME.headers",
     "providers.NAME.idle_timeout_ms",
     "providers.NAME.remote_compaction",
+    "policy",
+    "policy.mode",
+    "policy.packet_author",
+    "policy.scratch",
+    "policy.judge",
+    "policy.on_judgment_failure",
+    "policy.judgment_timeout_ms",
+    "policy.wait_ms",
+    "policy.compactions_per_hour",
+    "policy.TIER.percent_remaining_lt",
+    "policy.TIER.requires_any_boundary",
+    "policy.TIER.plan_boundaries_require_semantic_break",
+    "policy.TIER.judgment",
+    "policy.phrases.agent_done",
+    "policy.phrases.topic_shift",
+    "policy.phrases.concluding_thought",
+    "policy.phrases.negation",
+    "shadow_policy.NAME",
 ];
 
 /// Similarity from which another key counts as what was meant, from 0 to 1.

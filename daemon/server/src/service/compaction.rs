@@ -16,6 +16,7 @@ mod climb;
 mod gather;
 mod log;
 mod original;
+mod packet;
 mod start;
 
 use longhaul_core::checkpoint::view::{self, Scene, ViewCaps};
@@ -25,6 +26,7 @@ use longhaul_core::compaction::receipt::{Fate, Receipt, Span};
 use longhaul_core::compaction::worth::{self, Flaw};
 use longhaul_core::compaction::{Phase, default_view_tokens};
 use longhaul_core::model::budget::Spent;
+use longhaul_core::policy;
 use longhaul_protocol::event::EventKind;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -128,6 +130,9 @@ pub struct Compaction {
     /// What models cost.
     #[serde(default)]
     pub spent: Spent,
+    /// Why the watcher asked for it, where it did.
+    #[serde(default)]
+    pub policy: Option<policy::watcher::Trigger>,
 }
 
 /// One rung of the ladder.
@@ -196,22 +201,27 @@ impl Services {
     pub async fn compact_watched(
         &self,
         id: String,
-        request: Request,
+        mut request: Request,
         watch: &Watch<'_>,
     ) -> Result<Compaction, ServiceError> {
         let started = self.deps.clock.elapsed();
         let gathered = self.gather(&id, &request.subject).await?;
         self.guard(&request, &gathered).await?;
+        let cause = self.policy_cause(gathered.thread_id.as_deref(), &mut request).await;
         let told = Told::new(self, &id, gathered.thread_id.as_deref(), watch);
         let watch =
             Watch { cancel: watch.cancel, progress: &|rung, tokens| told.hear(rung, tokens) };
-        let Climbed { made, ladder, spent } = self.climb(&request, &gathered, &watch).await?;
+        let Climbed { mut made, ladder, spent } = self.climb(&request, &gathered, &watch).await?;
+        if let Some(cause) = &cause {
+            cause.add_packet(&mut made);
+        }
         let (spans, gathered) = self.all_spans(gathered, made.fates.keys().copied()).await?;
         let mut compaction = account(id, &request, gathered, made, spans);
         compaction.created_at_ms = self.deps.clock.now_ms();
         compaction.duration_ms = self.ms_since(started);
         compaction.ladder = ladder;
         compaction.spent = spent;
+        compaction.policy = cause.map(|cause| cause.trigger);
         self.record(&compaction).await?;
         self.deps.events.publish(
             EventKind::CompactionCompleted,
@@ -303,6 +313,7 @@ fn account(
         duration_ms: 0,
         undone_at_ms: None,
         spent: Spent::default(),
+        policy: None,
     }
 }
 

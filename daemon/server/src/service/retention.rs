@@ -80,6 +80,7 @@ impl Services {
             pruned.compactions += ids.len() as u64;
             pruned.histories += self.remove_histories(ids).await?;
         }
+        self.store.policy_prune(keep.since_ms).await?;
         let over = self.prune_bytes().await?;
         pruned.compactions += over;
         pruned.histories += over;

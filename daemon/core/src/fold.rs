@@ -110,11 +110,37 @@ impl Fold {
 
     /// The state of a fork or revert before its own first line: what `base` knows of the work, with
     /// an identity still to be read and line counters at zero.
-    pub fn branch(base: &Fold) -> Self {
-        let mut fold = Self { head: ThreadHead::new(base.head.source), ..base.clone() };
+    ///
+    /// The lines to come may be of another program than those of the base.
+    pub fn branch(base: &Fold, source: Source) -> Self {
+        let mut fold = Self { head: ThreadHead::new(source), ..base.clone() };
+        if source != base.head.source {
+            fold.branches = Branches::default();
+        }
         fold.head.items = base.head.items;
         fold.head.tokens = base.head.tokens;
         fold
+    }
+
+    /// The state before the first line of a history that stands for all that `base` knows: its numbers go
+    /// on, and nothing of it is visible yet.
+    pub fn succeed(base: &Fold) -> Self {
+        let mut head = ThreadHead::new(base.head.source);
+        head.compactions = base.head.compactions + 1;
+        let (visible, meter) = (Visible::default(), Meter::default());
+        let mut fold = Self { head, visible, meter, branches: Branches::default(), ..base.clone() };
+        fold.checkpoint.compactions += 1;
+        fold
+    }
+
+    /// Folds a line that says nothing new: it was made of what is known. It is visible and counted, and
+    /// the checkpoint stays as it is.
+    pub fn carried(&mut self, place: Place, line: &[u8]) -> Option<ItemRow> {
+        let known = (self.checkpoint.clone(), self.reducer.clone());
+        let row = self.line(place, line);
+        (self.checkpoint, self.reducer) = known;
+        self.checkpoint.seq = place.line;
+        row
     }
 
     /// Folds one complete line, given without its newline; the row when it is a history item. Lines

@@ -22,6 +22,7 @@ mod rollout;
 mod search;
 mod secrets;
 mod socket_traps;
+mod succession;
 mod support;
 mod systemd;
 mod threads;

@@ -14,17 +14,18 @@ mod ask;
 mod circle;
 mod climb;
 mod gather;
+mod given;
 mod log;
 mod original;
 mod packet;
 mod start;
 
 use longhaul_core::checkpoint::view::{self, Scene, ViewCaps};
+use longhaul_core::compaction::Phase;
 use longhaul_core::compaction::assemble::{self, KeptRequest, Parts};
 use longhaul_core::compaction::ladder::Strategy;
 use longhaul_core::compaction::receipt::{Fate, Receipt, Span};
 use longhaul_core::compaction::worth::{self, Flaw};
-use longhaul_core::compaction::{Phase, default_view_tokens};
 use longhaul_core::model::budget::Spent;
 use longhaul_core::policy;
 use longhaul_protocol::event::EventKind;
@@ -238,11 +239,9 @@ impl Services {
 
 /// The checkpoint rung: the view and the request, out of what was gathered.
 fn checkpoint(request: &Request, gathered: &Gathered) -> Made {
-    let Gathered { thread_id, fold, semantics, disk, kept, .. } = gathered;
-    let scene =
-        Scene { thread_id: thread_id.as_deref(), state: fold.checkpoint(), semantics, disk };
-    let before = fold.visible().tokens();
-    let max_tokens = request.max_tokens.unwrap_or_else(|| default_view_tokens(before));
+    let Gathered { of, fold, semantics, disk, kept, .. } = gathered;
+    let scene = Scene { thread_id: Some(of), state: fold.checkpoint(), semantics, disk };
+    let max_tokens = request.max_tokens.unwrap_or_else(|| gathered.view_tokens());
     let view = view::render(&scene, &ViewCaps::default(), max_tokens);
     let parts = Parts {
         guide: GUIDE,
@@ -251,8 +250,7 @@ fn checkpoint(request: &Request, gathered: &Gathered) -> Made {
         initial_context: &request.initial_context,
     };
     let history = assemble::replacement(parts, request.phase);
-    let request_seq = fold.checkpoint().requests.active().map(|active| active.seq);
-    let fates = kept.as_ref().and_then(|kept| Some((request_seq?, fate_of(kept))));
+    let fates = kept.as_ref().and_then(|kept| Some((gathered.request_seq?, fate_of(kept))));
     let redacted = kept.as_ref().map_or(0, |kept| u64::from(kept.redacted));
     let fates = fates.into_iter().collect();
     Made { strategy: Strategy::Checkpoint, history, view, fates, redacted }

@@ -62,7 +62,8 @@ impl Shutdown {
 /// # Errors
 /// The process may not catch signals.
 pub fn watch_signals(shutdown: Shutdown) -> impl Future<Output = std::io::Result<()>> {
-    let caught = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()].map(signal);
+    let caught =
+        [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()].map(signal);
     async move {
         let [terminate, interrupt, hangup] = caught;
         let (mut terminate, mut interrupt, mut hangup) = (terminate?, interrupt?, hangup?);

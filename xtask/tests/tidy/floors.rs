@@ -30,7 +30,7 @@ const CORE: &[Floor] = &[
     floor(&["search"]),
     floor(&["checkpoint"]),
     floor(&["fold"]),
-    floor(&["compaction", "context", "history"]),
+    floor(&["compaction", "context", "history", "memory"]),
 ];
 
 /// The shell, lowest first.

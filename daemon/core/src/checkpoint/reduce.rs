@@ -464,7 +464,7 @@ fn change_of(op: FileOp) -> (String, FileState, Option<ContentHash>) {
 }
 
 /// Whether a command only shows files: then the file list says as much as its line.
-fn is_look_only(command: &shell::Command) -> bool {
+pub fn is_look_only(command: &shell::Command) -> bool {
     command.written.is_empty()
         && matches!(
             command.words.first().map(String::as_str),

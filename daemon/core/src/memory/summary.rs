@@ -27,7 +27,7 @@ pub struct Scope<'a> {
 pub const SUMMARY_TOKENS: u64 = 5_000;
 
 /// Share of the budget that rules may take, in per cent.
-const RULES_PERCENT: usize = 25;
+const RULES_PERCENT: usize = 20;
 
 /// Share that failures and what mended them may take, in per cent.
 const FIXES_PERCENT: usize = 6;

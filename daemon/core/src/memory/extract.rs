@@ -84,6 +84,7 @@ struct Rule {
 #[derive(Debug)]
 struct Request {
     text: String,
+    is_typed: bool,
     turn: u32,
 }
 
@@ -175,6 +176,12 @@ impl Extractor {
         self.last_seq = place.line;
         let (source, wanted) = (self.thread.source, !self.has_meta);
         rollout::read(source, line, wanted, &mut |entry| self.entry(place.line, &entry));
+    }
+
+    /// What the thread was begun for: the first request that a person typed.
+    fn title(&self) -> Option<&str> {
+        let typed = self.requests.iter().find(|request| request.is_typed);
+        typed.or(self.requests.front()).map(|request| request.text.as_str())
     }
 
     /// Whether the thread used the network, or tools that reach outside.
@@ -280,7 +287,7 @@ impl Extractor {
             self.requests.remove(1);
         }
         let text = text::one_line_cut(request, 300);
-        self.requests.push_back(Request { text, turn });
+        self.requests.push_back(Request { text, is_typed: words::is_typed(request), turn });
     }
 
     fn agent(&mut self, seq: u64, message: &str) {

@@ -14,13 +14,18 @@ const TASKS_MAX: usize = 48;
 /// Entries of a project in the summary of all projects.
 const SUMMARY_ENTRIES: usize = 6;
 
-/// Renders every file.
-pub(super) fn render(book: &Handbook, selected: &[&RolloutMemory], bounds: &Bounds) -> Files {
+/// Renders every file. Lines of the threads' own accounts that hold one of the `unsaid` words are left
+/// out: what is forgotten is forgotten everywhere.
+pub(super) fn render(
+    book: &Handbook,
+    (selected, unsaid): (&[&RolloutMemory], &[String]),
+    bounds: &Bounds,
+) -> Files {
     let mut files = Files::new();
     for memory in selected {
-        files.insert(summary_path(memory), rollout_summary(memory));
+        files.insert(summary_path(memory), without(&rollout_summary(memory), unsaid));
     }
-    files.insert("raw_memories.md".to_owned(), raw_memories(selected));
+    files.insert("raw_memories.md".to_owned(), without(&raw_memories(selected), unsaid));
     files.insert("MEMORY.md".to_owned(), handbook(book));
     files.insert("memory_summary.md".to_owned(), memory_summary(book, bounds.summary_tokens));
     for (key, project) in &book.projects {
@@ -29,6 +34,11 @@ pub(super) fn render(book: &Handbook, selected: &[&RolloutMemory], bounds: &Boun
         }
     }
     files
+}
+
+fn without(text: &str, unsaid: &[String]) -> String {
+    let is_said = |line: &&str| !unsaid.iter().any(|words| line.contains(words.as_str()));
+    text.lines().filter(is_said).flat_map(|line| [line, "\n"]).collect()
 }
 
 fn rollout_summary(memory: &RolloutMemory) -> String {

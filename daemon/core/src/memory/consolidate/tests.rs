@@ -45,7 +45,7 @@ fn memory(thread: &str, project: &str, day: i64, learnings: Vec<Learning>) -> Ro
         outcome: Outcome::Success,
         rollout_summary: format!("# work of {thread}"),
         rollout_slug: "work".into(),
-        raw_memory: format!("raw of {thread}"),
+        raw_memory: learnings.iter().map(|l| format!("- {}\n", l.text)).collect(),
         learnings,
         map: vec![
             name(&format!("src/{}.rs", project.replace('/', "_")), NameKind::Path),
@@ -238,8 +238,12 @@ fn exclusions_and_age_work_at_once() {
         build(&memories, &rest)
     };
     let forgotten = [
-        forget(|out, _| drop(out.threads.insert("t1".into()))),
-        forget(|out, _| drop(out.projects.insert("/w/a".into()))),
+        forget(|out, _| {
+            out.threads.insert("t1".into());
+        }),
+        forget(|out, _| {
+            out.projects.insert("/w/a".into());
+        }),
         forget(|out, all| {
             out.entries.insert(all.handbook.projects["/w/a"].entries[0].id.clone());
         }),

@@ -27,6 +27,7 @@ use super::slug::stem;
 use crate::redact::redact;
 use crate::text;
 
+pub(in crate::memory) use files::rule_line;
 pub use handbook::{Entry, Handbook, MapEntry, Project, Skill, Superseded, Task};
 pub(in crate::memory) use merge::plain;
 

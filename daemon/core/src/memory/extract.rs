@@ -263,7 +263,7 @@ impl Extractor {
     }
 
     fn person(&mut self, seq: u64, message: &str) {
-        let kept = self.own.strip(&text::cut_middle(message, MESSAGE_BYTES));
+        let kept = self.own.strip_person(&text::cut_middle(message, MESSAGE_BYTES));
         let redacted = redact(&kept).text.into_owned();
         let Some(request) = contextual::request(&redacted) else { return };
         self.end_turn();

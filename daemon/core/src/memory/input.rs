@@ -171,7 +171,7 @@ impl Collector {
     fn item(&mut self, seq: u64, item: &Item<'_>) {
         match item {
             Item::Message { role: Role::User, text, .. } => {
-                let kept = self.own.strip(rows::window(text).as_ref());
+                let kept = self.own.strip_person(rows::window(text).as_ref());
                 if let Some(request) = contextual::request(&kept) {
                     self.has_person = true;
                     self.rows.push(seq, Voice::User, request);

@@ -2,7 +2,10 @@ use serde_json::json;
 
 use super::*;
 use crate::memory::Files;
+use crate::memory::consolidate::{Bounds, Consolidated, Exclusions, Inputs, Stored, consolidate};
+use crate::memory::edits::Edits;
 use crate::memory::learning::{Learning, Origin, Outcome};
+use crate::memory::summary::{Scope, injection, summary};
 
 /// A thread that is told line by line.
 struct Thread {
@@ -240,4 +243,52 @@ fn memory_of_a_long_thread_is_bounded() {
     }
     let size = all_text(&thread.finish().unwrap()).len();
     assert!(size < 200 * 1_024, "{size}");
+}
+
+#[test]
+fn a_thread_that_goes_on_keeps_what_it_taught() {
+    let memory = rich(Own::default()).finish().unwrap();
+    let built = build(std::slice::from_ref(&memory));
+    let again = rich(Own::new(Vec::new(), &built.files)).finish().unwrap();
+    assert_eq!(again.learnings, memory.learnings);
+}
+
+#[test]
+fn ten_sessions_that_are_told_memory_add_nothing_to_it() {
+    let mut memories = vec![rich(Own::default()).finish().unwrap()];
+    let before = build(&memories);
+    for round in 0..10 {
+        let built = build(&memories);
+        let scope = Scope { project: Some("/w/p"), cwd: None };
+        let told = injection(&built.handbook, scope, 5_000);
+        let mut thread = Thread::new(Own::new(vec!["/m".into()], &built.files));
+        thread
+            .says("developer", &told)
+            .user(&told)
+            .user("Go on with it, please")
+            .run("cat /m/MEMORY.md /m/memory_summary.md", 0, &built.files["MEMORY.md"])
+            .run("cat told.md", 0, &summary(&built.handbook, scope, 5_000))
+            .run("cat told.md", 0, &built.files["memory_summary.md"])
+            .says("assistant", &built.files["MEMORY.md"])
+            .user(&built.files["memory_summary.md"]);
+        memories.extend(thread.finish().map(|mut memory| {
+            memory.thread_id = format!("told-{round}");
+            memory
+        }));
+    }
+    let after = build(&memories);
+    assert_eq!(memories.len(), 1, "{:#?}", memories.last());
+    assert_eq!(after, before);
+}
+
+fn build(memories: &[RolloutMemory]) -> Consolidated {
+    let threads: Vec<Stored<'_>> =
+        memories.iter().map(|memory| Stored { memory, uses: 0, last_used_ms: None }).collect();
+    let inputs = Inputs {
+        threads: &threads,
+        notes: &[],
+        edits: &Edits::default(),
+        exclusions: &Exclusions::default(),
+    };
+    consolidate(&inputs, &Bounds::default(), memories[0].updated_at_ms)
 }

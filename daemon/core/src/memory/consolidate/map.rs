@@ -68,8 +68,19 @@ impl<'a> Draft<'a> {
             done: self.done,
             is_look: self.is_look,
             age_threads: u32::try_from(self.age).unwrap_or(u32::MAX),
-            gain: gain(kind, self.weight)
-                / if kind == NameKind::Command && self.users < 2 && is_particular(text) { 12 } else { 1 },
+            gain: self.told(kind, text),
+        }
+    }
+}
+
+impl Draft<'_> {
+    fn told(&self, kind: NameKind, text: &str) -> u64 {
+        let gain = gain(kind, self.weight);
+        match kind {
+            NameKind::Command if self.users < 2 && is_particular(text) => gain / 12,
+            // Printed in one thread it may be anything, in several it is a word of the project.
+            NameKind::Identifier if self.users == 0 && self.threads > 1 => gain * 4,
+            _ => gain,
         }
     }
 }

@@ -8,6 +8,8 @@
 
 mod naive;
 mod rows;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 

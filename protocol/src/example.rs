@@ -70,6 +70,7 @@ examples! {
     "history.expand"
     "history.get"
     "compaction.undo"
+    "thread.continue"
     "compaction.start"
     "job.list"
     "job.get"
@@ -81,6 +82,8 @@ examples! {
     "message_history.lookup"
     "event.subscribe"
     "event.unsubscribe"
+    "daemon.config"
+    "daemon.reload"
     "daemon.shutdown"
 }
 

@@ -51,6 +51,8 @@ pub const METHODS: &[MethodInfo] = &[
     method("context/normalize", "context"),
     method("context/truncate", "context"),
     method("context/usage", "context"),
+    method("daemon/config", "daemon"),
+    method("daemon/reload", "daemon"),
     method("daemon/shutdown", "daemon"),
     method("daemon/status", "daemon"),
     method("event/subscribe", "event"),
@@ -67,6 +69,7 @@ pub const METHODS: &[MethodInfo] = &[
     method("message_history/lookup", "message_history"),
     method("thread/append", "thread"),
     method("thread/close", "thread"),
+    method("thread/continue", "thread"),
     method("thread/get", "thread"),
     method("thread/items", "thread"),
     method("thread/list", "thread"),
@@ -119,6 +122,8 @@ pub fn visit_methods(visitor: &mut impl MethodVisitor) {
     visitor.visit::<context::Normalize>();
     visitor.visit::<context::Truncate>();
     visitor.visit::<context::Usage>();
+    visitor.visit::<daemon::ShowConfig>();
+    visitor.visit::<daemon::Reload>();
     visitor.visit::<daemon::Shutdown>();
     visitor.visit::<daemon::Status>();
     visitor.visit::<event::Subscribe>();
@@ -135,6 +140,7 @@ pub fn visit_methods(visitor: &mut impl MethodVisitor) {
     visitor.visit::<message_history::Lookup>();
     visitor.visit::<thread::Append>();
     visitor.visit::<thread::Close>();
+    visitor.visit::<thread::Continue>();
     visitor.visit::<thread::Get>();
     visitor.visit::<thread::Items>();
     visitor.visit::<thread::List>();

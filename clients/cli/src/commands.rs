@@ -9,7 +9,9 @@ mod checkpoint;
 mod compact;
 mod compaction;
 mod completions;
+mod config;
 mod context;
+mod continuation;
 mod doctor;
 mod down;
 mod eval;
@@ -41,6 +43,7 @@ pub(crate) enum Command {
     Context(context::ContextCommand),
     Search(search::SearchArgs),
     Compact(compact::CompactArgs),
+    Continue(continuation::ContinueArgs),
     Expand(expand::ExpandArgs),
     History(history::HistoryArgs),
     Undo(undo::UndoArgs),
@@ -54,6 +57,9 @@ pub(crate) enum Command {
     /// List background jobs, and tell why one does not run
     #[command(subcommand)]
     Job(job::JobCommand),
+    /// Show the configuration in force, or read its file anew
+    #[command(subcommand)]
+    Config(config::ConfigCommand),
     Doctor(doctor::DoctorArgs),
     Eval(eval::EvalArgs),
     Completions(completions::CompletionsArgs),
@@ -70,6 +76,7 @@ pub(crate) async fn run(command: Command, session: &Session) -> Result<(), Failu
         Command::Usage(args) => usage::run(args, session).await,
         Command::Search(args) => search::run(args, session).await,
         Command::Compact(args) => compact::run(args, session).await,
+        Command::Continue(args) => continuation::run(args, session).await,
         Command::Expand(args) => expand::run(args, session).await,
         Command::History(args) => history::run(args, session).await,
         Command::Undo(args) => undo::run(args, session).await,
@@ -77,6 +84,7 @@ pub(crate) async fn run(command: Command, session: &Session) -> Result<(), Failu
         Command::Checkpoint(command) => checkpoint::run(command, session).await,
         Command::Job(command) => job::run(command, session).await,
         Command::Prompts(args) => prompts::run(args, session).await,
+        Command::Config(command) => config::run(command, session).await,
         Command::Doctor(args) => doctor::run(args, session).await,
         Command::Eval(args) => eval::run(args, session).await,
         Command::Completions(args) => completions::run(&args, session),

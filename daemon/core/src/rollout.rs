@@ -10,6 +10,7 @@ pub mod claude;
 pub mod codex;
 pub mod compose;
 pub mod contextual;
+pub mod continuation;
 pub mod output;
 pub mod patch;
 mod scan;
@@ -51,6 +52,11 @@ pub enum Body<'a> {
         cwd: Option<String>,
         /// Model asked.
         model: Option<String>,
+    },
+    /// Where the agent's shell stands now: relative paths of the calls that follow start there.
+    Folder {
+        /// The folder, absolute.
+        path: Cow<'a, str>,
     },
     /// A history item and its estimated tokens.
     Item(Item<'a>, u64),

@@ -11,6 +11,7 @@ use longhaul_protocol::{ErrorKind, WireError};
 use longhaul_store::StoreError;
 use serde_json::{Value, json};
 
+use crate::config::ConfigError;
 use crate::ingest::{FoldLoadError, SyncError};
 use crate::jobs::JobError;
 use crate::link::CallContext;
@@ -128,12 +129,20 @@ fn is_of_items(handle: &str) -> bool {
     handle.starts_with(preimage::PREFIX)
 }
 
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Self {
+        let failure = Self::new(ErrorKind::ConfigInvalid, error.to_string());
+        failure.with_hint("correct the file and reload; until then everything stays as it was")
+    }
+}
+
 impl From<ServiceError> for Failure {
     fn from(error: ServiceError) -> Self {
         let message = error.to_string();
         let failure = |kind| Self::new(kind, message.clone());
         match error {
             ServiceError::ThreadNotFound(_) => failure(ErrorKind::ThreadNotFound),
+            ServiceError::ThreadBusy(_) => failure(ErrorKind::ThreadBusy),
             ServiceError::CheckpointNotFound(_) => failure(ErrorKind::CheckpointNotFound),
             ServiceError::HandleNotFound(handle) if is_of_items(&handle) => {
                 failure(ErrorKind::HandleNotFound).with_hint(PRUNED)

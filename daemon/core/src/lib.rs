@@ -14,7 +14,8 @@
 //! 7. [`compaction`]: history + checkpoint → replacement history and receipt; [`history`]: which
 //!    items the history has that a model sees;
 //!    [`policy`]: when to compact, and the watcher that does it;
-//! 8. [`search`]: what of an item can be found, what a query means, which hits come first.
+//! 8. [`memory`]: finished threads → learnings → the files of long-term memory;
+//! 9. [`search`]: what of an item can be found, what a query means, which hits come first.
 #![forbid(unsafe_code)]
 
 pub mod checkpoint;
@@ -26,6 +27,7 @@ pub mod history;
 pub mod item;
 pub mod job;
 pub mod limits;
+pub mod memory;
 pub mod message_history;
 pub mod model;
 pub mod policy;

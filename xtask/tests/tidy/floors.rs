@@ -31,7 +31,7 @@ const CORE: &[Floor] = &[
     floor(&["checkpoint"]),
     floor(&["signal"]),
     floor(&["fold"]),
-    floor(&["compaction", "context", "history"]),
+    floor(&["compaction", "context", "history", "memory"]),
     floor(&["policy"]),
 ];
 

@@ -164,7 +164,7 @@ impl Track {
     }
 
     fn note(&mut self, situation: &Situation, decision: &Decision, fold: &Fold) {
-        let after = fold.meter().overhead() + default_view_tokens(situation.used);
+        let after = fold.meter().overhead() + default_view_tokens(situation.used, false);
         let after = after.min(situation.used);
         self.spared += situation.used - after;
         self.baseline = Some(Baseline { used: after, at_ms: situation.at_ms });

@@ -36,6 +36,7 @@ use names::{Names, Voice};
 use outcome::Signs;
 use runs::Runs;
 
+pub(crate) use render::keywords;
 pub use runs::Class;
 
 /// The thread that is read.

@@ -17,6 +17,7 @@ mod expand;
 mod history;
 mod job;
 mod man;
+mod memory;
 mod prompts;
 mod search;
 mod slice;
@@ -50,6 +51,9 @@ pub(crate) enum Command {
     /// Show what is known about a thread
     #[command(subcommand)]
     Checkpoint(checkpoint::CheckpointCommand),
+    /// Show, search and change what earlier threads teach the next one
+    #[command(subcommand)]
+    Memory(memory::MemoryCommand),
     Prompts(prompts::PromptsArgs),
     /// List background jobs, and tell why one does not run
     #[command(subcommand)]
@@ -75,6 +79,7 @@ pub(crate) async fn run(command: Command, session: &Session) -> Result<(), Failu
         Command::Undo(args) => undo::run(args, session).await,
         Command::Compaction(command) => compaction::run(command, session).await,
         Command::Checkpoint(command) => checkpoint::run(command, session).await,
+        Command::Memory(command) => memory::run(command, session).await,
         Command::Job(command) => job::run(command, session).await,
         Command::Prompts(args) => prompts::run(args, session).await,
         Command::Doctor(args) => doctor::run(args, session).await,

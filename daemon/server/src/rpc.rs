@@ -28,6 +28,7 @@ pub mod error;
 mod event;
 mod history;
 mod job;
+mod memory;
 mod message_history;
 mod params;
 mod search;
@@ -64,6 +65,7 @@ pub fn table(services: Arc<Services>) -> Result<Methods, TableError> {
     checkpoint::register(&mut table)?;
     context::register(&mut table)?;
     job::register(&mut table)?;
+    memory::register(&mut table)?;
     message_history::register(&mut table)?;
     table.finish()
 }

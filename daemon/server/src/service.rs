@@ -10,6 +10,7 @@ mod disk;
 mod error;
 pub mod history;
 pub mod items;
+pub mod memory;
 mod message_history;
 mod notices;
 pub mod preimage;
@@ -45,6 +46,7 @@ use crate::model::Models;
 use crate::recorder::Recorder;
 use crate::shutdown::Shutdown;
 use disk::HashCache;
+use memory::Memory;
 use notices::Notices;
 use search::{FullText, IndexProgress};
 
@@ -118,6 +120,7 @@ pub struct Services {
     prune_due: Notify,
     recorder: Recorder,
     messages: MessageHistory,
+    memory: Memory,
 }
 
 impl std::fmt::Debug for Services {
@@ -184,8 +187,13 @@ impl Services {
         let (settings, budget) = (deps.config.models.clone(), deps.config.budget.bounds());
         let models = Models::new(settings, budget, store.clone(), deps.clock.clone());
         models.recall_spent().await?;
-        let rules = [(Kind::Compact, compaction::RULES)].into();
-        let jobs = Jobs::new(store.clone(), deps.clock.clone(), &instance.id, rules);
+        let rules = [
+            (Kind::Compact, compaction::RULES),
+            (Kind::Extract, memory::extract_rules()),
+            (Kind::Consolidate, memory::CONSOLIDATE_RULES),
+        ];
+        let jobs = Jobs::new(store.clone(), deps.clock.clone(), &instance.id, rules.into());
+        let memory = Memory::new(&deps.config.state_dir);
         Ok(Self {
             deps,
             instance,
@@ -203,6 +211,7 @@ impl Services {
             prune_due: Notify::new(),
             recorder,
             messages,
+            memory,
         })
     }
 

@@ -14,6 +14,7 @@ mod history;
 mod ladder;
 mod lifecycle;
 mod limits;
+mod memory;
 mod provider;
 mod rollout;
 mod search;

@@ -76,6 +76,20 @@ impl Store {
         .map_err(|error| pools.sorted(error))
     }
 
+    /// Removes all generations before `generation`.
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub async fn generations_purge(&self, generation: u64) -> Result<(), StoreError> {
+        let pools = self.pools();
+        sqlx::query("DELETE FROM memory_generation WHERE generation < ?1")
+            .bind(generation.cast_signed())
+            .execute(pools.writer())
+            .await
+            .map_err(|error| pools.sorted(error))?;
+        Ok(())
+    }
+
     /// Records a generation as the one in force, with what is searched in it. `false`, and nothing stored,
     /// when another was recorded since the one it was made from: whoever made it was taken over.
     ///

@@ -23,7 +23,7 @@ pub struct NoteRow {
 }
 
 /// Something that is not to be remembered.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Exclusion {
     /// A thread.
     Thread(String),

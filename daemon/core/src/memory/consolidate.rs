@@ -27,6 +27,7 @@ use super::slug::stem;
 use crate::redact::redact;
 use crate::text;
 
+pub(in crate::memory) use files::rule_line;
 pub use handbook::{Entry, Handbook, MapEntry, Project, Skill, Superseded, Task};
 pub(in crate::memory) use merge::plain;
 
@@ -112,8 +113,10 @@ pub struct Consolidated {
 pub fn consolidate(inputs: &Inputs<'_>, bounds: &Bounds, now_ms: i64) -> Consolidated {
     let chosen = select::select(inputs, bounds, now_ms);
     let mut handbook = Handbook { version: Handbook::VERSION, ..Handbook::default() };
+    let mut unsaid: Vec<String> = Vec::new();
     for (key, threads) in &chosen {
-        let entries = entries_of(key, threads, inputs);
+        let (entries, forgotten) = entries_of(key, threads, inputs);
+        unsaid.extend(forgotten);
         let project = Project {
             folders: threads.iter().filter_map(|stored| stored.memory.cwd.clone()).collect(),
             entries,
@@ -128,18 +131,20 @@ pub fn consolidate(inputs: &Inputs<'_>, bounds: &Bounds, now_ms: i64) -> Consoli
     let mut selected: Vec<&RolloutMemory> =
         chosen.values().flatten().map(|stored| stored.memory).collect();
     selected.sort_by(|a, b| a.thread_id.cmp(&b.thread_id));
-    let files = inputs.edits.apply(files::render(&handbook, &selected, bounds));
+    let files = inputs.edits.apply(files::render(&handbook, (&selected, &unsaid), bounds));
     let selected = selected.into_iter().map(|memory| memory.thread_id.clone()).collect();
     Consolidated { files, handbook, selected }
 }
 
-fn entries_of(key: &str, threads: &[Stored<'_>], inputs: &Inputs<'_>) -> Vec<Entry> {
+/// The entries of a project, and the words of those that are forgotten.
+fn entries_of(key: &str, threads: &[Stored<'_>], inputs: &Inputs<'_>) -> (Vec<Entry>, Vec<String>) {
     let mut learnings: Vec<&Learning> =
         threads.iter().flat_map(|stored| &stored.memory.learnings).collect();
     learnings.sort_by(|a, b| (a.at_ms, &a.evidence).cmp(&(b.at_ms, &b.evidence)));
-    let mut entries = merge::merge(key, learnings.into_iter(), &inputs.exclusions.entries);
-    entries.retain(|entry| !inputs.edits.removes(&entry.text));
-    entries
+    let forgotten = &inputs.exclusions.entries;
+    merge::merge(key, learnings.into_iter(), |id, text| {
+        forgotten.contains(id) || inputs.edits.removes(text)
+    })
 }
 
 /// Notes, and lines that a person wrote into the files, are entries of their own: they are not merged

@@ -36,6 +36,7 @@ use names::{Names, Voice};
 use outcome::Signs;
 use runs::Runs;
 
+pub(crate) use calls::is_outside;
 pub(crate) use render::keywords;
 pub use runs::Class;
 
@@ -84,6 +85,7 @@ struct Rule {
 #[derive(Debug)]
 struct Request {
     text: String,
+    is_typed: bool,
     turn: u32,
 }
 
@@ -177,6 +179,12 @@ impl Extractor {
         rollout::read(source, line, wanted, &mut |entry| self.entry(place.line, &entry));
     }
 
+    /// What the thread was begun for: the first request that a person typed.
+    fn title(&self) -> Option<&str> {
+        let typed = self.requests.iter().find(|request| request.is_typed);
+        typed.or(self.requests.front()).map(|request| request.text.as_str())
+    }
+
     /// Whether the thread used the network, or tools that reach outside.
     pub fn reached_outside(&self) -> bool {
         self.reached_outside
@@ -255,7 +263,7 @@ impl Extractor {
     }
 
     fn person(&mut self, seq: u64, message: &str) {
-        let kept = self.own.strip(&text::cut_middle(message, MESSAGE_BYTES));
+        let kept = self.own.strip_person(&text::cut_middle(message, MESSAGE_BYTES));
         let redacted = redact(&kept).text.into_owned();
         let Some(request) = contextual::request(&redacted) else { return };
         self.end_turn();
@@ -280,7 +288,7 @@ impl Extractor {
             self.requests.remove(1);
         }
         let text = text::one_line_cut(request, 300);
-        self.requests.push_back(Request { text, turn });
+        self.requests.push_back(Request { text, is_typed: words::is_typed(request), turn });
     }
 
     fn agent(&mut self, seq: u64, message: &str) {

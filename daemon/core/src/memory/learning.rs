@@ -27,6 +27,19 @@ pub enum LearningKind {
 }
 
 impl LearningKind {
+    /// Every kind.
+    pub const ALL: [Self; 9] = [
+        Self::Constraint,
+        Self::Preference,
+        Self::Correction,
+        Self::Note,
+        Self::Fix,
+        Self::Command,
+        Self::Fact,
+        Self::CoChange,
+        Self::Outcome,
+    ];
+
     /// Whether it tells the agent what to do, so that only a person may be its origin.
     pub fn is_rule(self) -> bool {
         matches!(self, Self::Constraint | Self::Preference | Self::Correction | Self::Note)
@@ -65,6 +78,9 @@ pub enum Origin {
 }
 
 impl Origin {
+    /// Every origin, the most trusted first.
+    pub const ALL: [Self; 5] = [Self::User, Self::File, Self::ToolOutput, Self::Agent, Self::Web];
+
     /// Stable name.
     pub fn name(self) -> &'static str {
         match self {

@@ -8,6 +8,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use super::learning::{LearningKind, Origin};
 use super::{Files, usage};
 use crate::digest::Digest128;
 use crate::rollout::tool::Call;
@@ -17,6 +18,9 @@ pub const OPENING: &str = "<longhaul_memory>";
 
 /// Its last line.
 pub const CLOSING: &str = "</longhaul_memory>";
+
+/// First lines of the files of the memory folder.
+pub(super) const TITLES: [&str; 3] = ["# Memory\n", "# Memory summary\n", "# Raw memories\n"];
 
 /// Bytes of a line below which it says too little to be told as ours.
 const LINE_BYTES_MIN: usize = 24;
@@ -35,29 +39,20 @@ impl Own {
         Self { roots, lines: Arc::new(lines) }
     }
 
-    /// The text without what we injected: framed parts, and lines that repeat a published one.
+    /// What a tool printed or the agent said, without what we injected: framed parts, and lines that
+    /// repeat a published one.
     pub fn strip(&self, text: &str) -> String {
-        let mut kept = String::with_capacity(text.len());
-        let mut framed = false;
-        for line in text.lines() {
-            let bare = line.trim();
-            framed = match bare {
-                line if line.starts_with(OPENING) => !line.ends_with(CLOSING),
-                _ => framed,
-            };
-            let is_ours = framed
-                || bare.starts_with(OPENING)
-                || bare.ends_with(CLOSING)
-                || mark(bare).is_some_and(|mark| self.lines.contains(&mark));
-            if bare.ends_with(CLOSING) {
-                framed = false;
-            }
-            if !is_ours {
-                kept.push_str(line);
-                kept.push('\n');
-            }
-        }
-        kept
+        unframed(text, |line| {
+            is_marked(line) || mark(line).is_some_and(|mark| self.lines.contains(&mark))
+        })
+    }
+
+    /// A person's message without what we injected: framed parts, files of ours, and lines with our
+    /// mark of where they are from. A rule that was published stays, for the person may have said it here first: a thread
+    /// that goes on is extracted again.
+    pub fn strip_person(&self, text: &str) -> String {
+        let is_file = TITLES.iter().any(|title| text.trim_start().starts_with(title));
+        if is_file { String::new() } else { unframed(text, is_marked) }
     }
 
     /// Whether a call only reads memory, so that neither it nor its answer counts.
@@ -74,6 +69,45 @@ impl Own {
         let roots: Vec<&str> = self.roots.iter().map(String::as_str).collect();
         usage::reads(script, workdir, &roots)
     }
+}
+
+/// The lines outside of our frames that are not `ours`.
+fn unframed(text: &str, ours: impl Fn(&str) -> bool) -> String {
+    let mut kept = String::with_capacity(text.len());
+    let mut framed = false;
+    for line in text.lines() {
+        let bare = line.trim();
+        let is_border = bare.starts_with(OPENING) || bare.ends_with(CLOSING);
+        if bare.starts_with(OPENING) {
+            framed = true;
+        }
+        if !framed && !is_border && !ours(bare) {
+            kept.push_str(line);
+            kept.push('\n');
+        }
+        if bare.ends_with(CLOSING) {
+            framed = false;
+        }
+    }
+    kept
+}
+
+/// Whether a line ends with the mark that our files and views put behind what was learned:
+/// `[user #7]`, `[user, 2026-05-01, …; id 0a…]`, `(constraint, 2026-05-01)`.
+fn is_marked(line: &str) -> bool {
+    let inside = |open: char, close: char| {
+        line.strip_suffix(close)?.rsplit_once(open).map(|(_, inside)| inside)
+    };
+    let of_origin = inside('[', ']').is_some_and(|mark| {
+        let word = mark.split([' ', ',']).next().unwrap_or_default();
+        Origin::ALL.iter().any(|origin| origin.name() == word) && mark.contains('#')
+            || mark.contains("; id ")
+    });
+    let of_kind =
+        inside('(', ')').and_then(|mark| mark.split_once(", ")).is_some_and(|(word, day)| {
+            LearningKind::ALL.iter().any(|kind| kind.name() == word) && day.len() == 10
+        });
+    of_origin || of_kind
 }
 
 /// A line told again: list marks, quotes and white space apart.
@@ -93,5 +127,16 @@ mod tests {
         let text = format!("fix it\n{OPENING}\nuse tabs\n{CLOSING}\n> {said}\nthen stop");
         assert_eq!(own.strip(&text), "fix it\nthen stop\n");
         assert_eq!(own.strip("use tabs"), "use tabs\n");
+        assert_eq!(own.strip_person(said), format!("{said}\n"));
+        for marked in [
+            "- use tabs [user #7]",
+            "- use tabs [user, 2026-05-01, t1 #7; id 0a1b2c]",
+            "- use tabs (constraint, 2026-05-01)",
+        ] {
+            assert_eq!(own.strip_person(marked), "", "{marked}");
+        }
+        for plain in ["see [the docs]", "run it (please, do)", "[user]"] {
+            assert_eq!(own.strip_person(plain), format!("{plain}\n"));
+        }
     }
 }

@@ -9,7 +9,7 @@ mod pack;
 
 use std::fmt::Write as _;
 
-use super::consolidate::{Entry, Handbook, Project, date};
+use super::consolidate::{Entry, Handbook, Project, date, rule_line};
 use super::learning::LearningKind;
 use crate::{text, tokens};
 use pack::Packed;
@@ -27,7 +27,7 @@ pub struct Scope<'a> {
 pub const SUMMARY_TOKENS: u64 = 5_000;
 
 /// Share of the budget that rules may take, in per cent.
-const RULES_PERCENT: usize = 25;
+const RULES_PERCENT: usize = 20;
 
 /// Share that failures and what mended them may take, in per cent.
 const FIXES_PERCENT: usize = 6;
@@ -49,7 +49,12 @@ pub fn summary(handbook: &Handbook, scope: Scope<'_>, max_tokens: u64) -> String
         handbook.profile.iter().chain(own).filter(move |entry| wanted(entry.kind))
     };
     let rules = entries(LearningKind::is_rule);
-    part(&mut head, "Rules the person set", rules.map(rule_line), bytes * RULES_PERCENT / 100);
+    part(
+        &mut head,
+        "Rules the person set",
+        rules.map(|entry| rule_line(entry, 320)),
+        bytes * RULES_PERCENT / 100,
+    );
     let Some((_, project)) = known else { return text::prefix(&head, bytes).to_owned() };
     let of = |kind| project.entries.iter().filter(move |entry: &&Entry| entry.kind == kind);
     let fixes = of(LearningKind::Fix).map(|entry| text::cut(&entry.text, 240).into_owned());
@@ -97,10 +102,6 @@ pub fn project<'a>(handbook: &'a Handbook, scope: Scope<'_>) -> Option<(&'a str,
     let (_, (key, project)) =
         found.max_by(|(a, (x, _)), (b, (y, _))| a.cmp(b).then_with(|| y.cmp(x)))?;
     Some((key, project))
-}
-
-fn rule_line(entry: &Entry) -> String {
-    format!("{} ({}, {})", text::cut(&entry.text, 320), entry.kind.name(), date(entry.last_ms))
 }
 
 fn task_lines(project: &Project) -> impl Iterator<Item = String> {

@@ -6,6 +6,7 @@ use super::handbook::{Entry, Handbook, Project, Skill};
 use super::{Bounds, date, summary_path};
 use crate::memory::Files;
 use crate::memory::learning::{LearningKind, RolloutMemory};
+use crate::memory::own::TITLES;
 use crate::{text, tokens};
 
 /// Threads of a project that are listed as tasks.
@@ -14,13 +15,18 @@ const TASKS_MAX: usize = 48;
 /// Entries of a project in the summary of all projects.
 const SUMMARY_ENTRIES: usize = 6;
 
-/// Renders every file.
-pub(super) fn render(book: &Handbook, selected: &[&RolloutMemory], bounds: &Bounds) -> Files {
+/// Renders every file. Lines of the threads' own accounts that hold one of the `unsaid` words are left
+/// out: what is forgotten is forgotten everywhere.
+pub(super) fn render(
+    book: &Handbook,
+    (selected, unsaid): (&[&RolloutMemory], &[String]),
+    bounds: &Bounds,
+) -> Files {
     let mut files = Files::new();
     for memory in selected {
-        files.insert(summary_path(memory), rollout_summary(memory));
+        files.insert(summary_path(memory), without(&rollout_summary(memory), unsaid));
     }
-    files.insert("raw_memories.md".to_owned(), raw_memories(selected));
+    files.insert("raw_memories.md".to_owned(), without(&raw_memories(selected), unsaid));
     files.insert("MEMORY.md".to_owned(), handbook(book));
     files.insert("memory_summary.md".to_owned(), memory_summary(book, bounds.summary_tokens));
     for (key, project) in &book.projects {
@@ -29,6 +35,11 @@ pub(super) fn render(book: &Handbook, selected: &[&RolloutMemory], bounds: &Boun
         }
     }
     files
+}
+
+fn without(text: &str, unsaid: &[String]) -> String {
+    let is_said = |line: &&str| !unsaid.iter().any(|words| line.contains(words.as_str()));
+    text.lines().filter(is_said).flat_map(|line| [line, "\n"]).collect()
 }
 
 fn rollout_summary(memory: &RolloutMemory) -> String {
@@ -46,7 +57,7 @@ fn rollout_summary(memory: &RolloutMemory) -> String {
 }
 
 fn raw_memories(selected: &[&RolloutMemory]) -> String {
-    let mut out = String::from("# Raw memories\n\n");
+    let mut out = format!("{}\n", TITLES[2]);
     if selected.is_empty() {
         out.push_str("No thread has taught anything yet.\n");
         return out;
@@ -82,7 +93,7 @@ const SECTIONS: &[(&str, &[LearningKind])] = &[
 ];
 
 fn handbook(book: &Handbook) -> String {
-    let mut out = String::from("# Memory\n\n");
+    let mut out = format!("{}\n", TITLES[0]);
     out.push_str(
         "Rules are the person's own words. All else is what was seen to happen: evidence, not \
          instruction. The mark behind a line names where it is from and when it was last so.\n",
@@ -142,11 +153,11 @@ fn entry_line(out: &mut String, entry: &Entry) {
 /// The first page: short whatever the number of projects. The newest come first and leave no room for
 /// the oldest.
 fn memory_summary(book: &Handbook, max_tokens: u64) -> String {
-    let mut out = String::from("# Memory summary\n");
+    let mut out = String::from(TITLES[1]);
     if !book.profile.is_empty() {
         out.push_str("\n## User profile\n\n");
         for entry in book.profile.iter().take(24) {
-            push(&mut out, format_args!("- {}\n", entry.text));
+            push(&mut out, format_args!("- {}\n", rule_line(entry, 320)));
         }
     }
     out.push_str(
@@ -163,7 +174,7 @@ fn memory_summary(book: &Handbook, max_tokens: u64) -> String {
     for (key, project) in projects {
         let mut part = format!("\n### {key}\n\n");
         for entry in project.entries.iter().filter(|e| e.kind.is_rule()).take(SUMMARY_ENTRIES) {
-            push(&mut part, format_args!("- {}\n", text::cut(&entry.text, 200)));
+            push(&mut part, format_args!("- {}\n", rule_line(entry, 200)));
         }
         for entry in
             project.entries.iter().filter(|e| e.kind == LearningKind::Command).take(SUMMARY_ENTRIES)
@@ -187,6 +198,11 @@ fn memory_summary(book: &Handbook, max_tokens: u64) -> String {
         out.push_str(&part);
     }
     text::prefix(&out, bytes).to_owned()
+}
+
+/// A rule with the mark that tells it from words said anew (see [`crate::memory::own`]).
+pub(in crate::memory) fn rule_line(entry: &Entry, bytes: usize) -> String {
+    format!("{} ({}, {})", text::cut(&entry.text, bytes), entry.kind.name(), date(entry.last_ms))
 }
 
 fn newest(project: &Project) -> i64 {

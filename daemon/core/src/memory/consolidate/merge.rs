@@ -18,12 +18,13 @@ const KIND_MAX: usize = 48;
 /// Share of words, in per cent, by which two rules say the same.
 const SAME_PERCENT: usize = 75;
 
-/// Merges the learnings of one project, given oldest first. `forgotten` are ids that are not to be said.
+/// Merges the learnings of one project, given oldest first. What `is_forgotten` (by id and words) is not
+/// said, in whatever words of its threads; those words are the second part of the result.
 pub(super) fn merge<'a>(
     project: &str,
     learnings: impl Iterator<Item = &'a Learning>,
-    forgotten: &BTreeSet<String>,
-) -> Vec<Entry> {
+    is_forgotten: impl Fn(&str, &str) -> bool,
+) -> (Vec<Entry>, Vec<String>) {
     let mut drafts: Vec<Draft> = Vec::new();
     let mut exact: BTreeMap<(LearningKind, String), usize> = BTreeMap::new();
     for learning in learnings.filter(|learning| learning.kind != LearningKind::Outcome) {
@@ -38,11 +39,19 @@ pub(super) fn merge<'a>(
         }
     }
     supersede(&mut drafts);
+    let mut unsaid: Vec<String> = Vec::new();
+    drafts.retain(|draft| {
+        let kind = draft.newest.kind;
+        let forgotten = draft.texts.iter().any(|text| is_forgotten(&id(project, kind, text), text));
+        if forgotten {
+            unsaid.extend(draft.texts.iter().cloned());
+        }
+        !forgotten
+    });
     let mut entries: Vec<Entry> = drafts
         .into_iter()
         .filter(|draft| !draft.is_passing || draft.threads.len() > 1)
         .map(|draft| draft.finish(project))
-        .filter(|entry| !forgotten.contains(&entry.id))
         .collect();
     let rank =
         |entry: &Entry| (entry.kind, std::cmp::Reverse((entry.threads.min(8), entry.last_ms)));
@@ -53,7 +62,7 @@ pub(super) fn merge<'a>(
         *count += 1;
         *count <= KIND_MAX
     });
-    entries
+    (entries, unsaid)
 }
 
 /// The id of an entry: the same words in the same project have the same one.
@@ -71,6 +80,8 @@ struct Draft {
     superseded: Vec<Superseded>,
     is_passing: bool,
     words: BTreeSet<String>,
+    /// Every wording of it.
+    texts: BTreeSet<String>,
 }
 
 impl Draft {
@@ -83,6 +94,7 @@ impl Draft {
             superseded: Vec::new(),
             is_passing: learning.is_passing,
             words: words(&learning.text),
+            texts: BTreeSet::from([learning.text.clone()]),
         }
     }
 
@@ -108,6 +120,7 @@ impl Draft {
             self.evidence.clear();
         }
         self.is_passing &= learning.is_passing;
+        self.texts.insert(learning.text.clone());
         self.threads.insert(learning.evidence.thread_id.clone());
         self.evidence.insert(0, learning.evidence.clone());
         self.evidence.truncate(EVIDENCE_MAX);

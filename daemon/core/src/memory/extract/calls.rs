@@ -201,7 +201,7 @@ fn call_key(call_id: &str) -> String {
 }
 
 /// Whether a call reaches outside of the machine: the web, or a server of tools.
-fn is_outside(call: &Call<'_>) -> bool {
+pub(crate) fn is_outside(call: &Call<'_>) -> bool {
     let name = call.name.to_ascii_lowercase();
     call.namespace.is_some()
         || name.starts_with("mcp__")

@@ -24,6 +24,8 @@ const KEYWORDS_MAX: usize = 8;
 
 /// What was read, by what becomes of it.
 pub(super) struct Gathered {
+    /// What the thread was begun for.
+    pub title: String,
     /// Requests in one line each.
     pub requests: Vec<String>,
     /// Files changed, and in how many calls.
@@ -70,15 +72,16 @@ fn memory(
     (outcome, learnings): (Outcome, Vec<Learning>),
     (map, steps): (Vec<Name>, Vec<String>),
 ) -> RolloutMemory {
+    let title = read.title().unwrap_or("(no request)").to_owned();
     let mut changed: Vec<(String, u32)> = read.changed_files.into_iter().collect();
     changed.sort_by(|(a, x), (b, y)| y.cmp(x).then_with(|| a.cmp(b)));
     let gathered = Gathered {
+        title,
         requests: read.requests.into_iter().map(|request: Request| request.text).collect(),
         changed,
         // The agent may repeat what a page told it.
         report: read.report.map(|(_, words)| words).filter(|words| behaviour(words).is_none()),
     };
-    let title = gathered.requests.first().map_or("", String::as_str);
     let mut memory = RolloutMemory {
         thread_id: read.thread.thread_id,
         project: read.thread.project.or_else(|| read.cwd.clone()),
@@ -88,7 +91,7 @@ fn memory(
         updated_at_ms: read.updated_at_ms,
         last_seq: read.last_seq,
         outcome,
-        rollout_slug: slug(text::prefix(title, 200)),
+        rollout_slug: slug(text::prefix(&gathered.title, 200)),
         rollout_summary: String::new(),
         raw_memory: String::new(),
         learnings,
@@ -277,8 +280,7 @@ impl Maker<'_> {
     }
 
     fn outcome(&mut self, read: &Extractor, outcome: Outcome) -> Option<Learning> {
-        let first = read.requests.front()?;
-        let title = text::one_line_cut(&first.text, 160);
+        let title = text::one_line_cut(read.title()?, 160);
         let text = format!("{}: {title}", outcome.name());
         let learning = self.learning(LearningKind::Outcome, &text, Origin::User);
         Some(self.at(learning, read.last_seq, read.updated_at_ms, &title))

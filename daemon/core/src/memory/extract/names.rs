@@ -49,7 +49,7 @@ pub struct Names {
 impl Names {
     /// Counts every name of a redacted text. `file`: the one file the text is of.
     pub fn read(&mut self, text: &str, voice: Voice, cwd: Option<&str>, file: Option<&str>) {
-        find(text, voice == Voice::Used, &mut |found| {
+        find(text, false, &mut |found| {
             let (kind, name) = match found.kind {
                 TermKind::Path => (NameKind::Path, shown(found.text, cwd)),
                 TermKind::Name => (NameKind::Identifier, found.text),

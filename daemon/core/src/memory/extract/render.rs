@@ -15,7 +15,7 @@ const KEYWORDS_MAX: usize = 16;
 
 /// What happened, for people and agents who want the whole story.
 pub(super) fn rollout_summary(memory: &RolloutMemory, gathered: &Gathered) -> String {
-    let title = gathered.requests.first().map_or("(no request)", String::as_str);
+    let title = &gathered.title;
     let mut out = format!("# {}\n\n", text::one_line_cut(title, 120));
     push(&mut out, format_args!("Outcome: {}\n", memory.outcome.name()));
     section(&mut out, "What the person asked", gathered.requests.iter().map(|words| words.clone()));
@@ -47,7 +47,7 @@ pub(super) fn rollout_summary(memory: &RolloutMemory, gathered: &Gathered) -> St
 
 /// What was learned, in the form that consolidation and models read.
 pub(super) fn raw_memory(memory: &RolloutMemory, gathered: &Gathered) -> String {
-    let title = gathered.requests.first().map_or("", String::as_str);
+    let title = &gathered.title;
     let mut out = String::from("---\n");
     let quoted = |words: &str| serde_json::to_string(words).unwrap_or_default();
     push(&mut out, format_args!("description: {}\n", quoted(&text::one_line_cut(title, 160))));

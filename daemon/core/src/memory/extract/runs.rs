@@ -196,7 +196,8 @@ impl Runs {
     }
 
     fn keep(&mut self, fix: Fix) {
-        if fix.said.is_empty() {
+        // A folder that was entered already, or what a commit was called, teaches nothing.
+        if fix.said.is_empty() || fix.said.contains(": cd: ") || fix.line.contains("git commit") {
             return;
         }
         self.fixes.retain(|known| known.line != fix.line || known.instead != fix.instead);
@@ -316,17 +317,22 @@ impl Class {
     }
 }
 
-/// Whether `other` is another way of doing what `line` does: it shares its telling words.
+/// Whether `other` is another way of doing what `line` does: it runs the same program and shares its
+/// telling words. A pipe put behind only hides how it ended.
 fn is_variant(line: &str, other: &str) -> bool {
     let words = |line: &str| -> Vec<String> {
         line.split(|c: char| c.is_whitespace() || "&|;'\"".contains(c))
-            .filter(|word| word.len() > 2 && !word.starts_with('-'))
+            .filter(|word| !word.is_empty() && !word.starts_with('-'))
             .map(|word| word.rsplit('/').next().unwrap_or(word).to_lowercase())
             .collect()
     };
+    if line == other || other.contains('|') && !line.contains('|') {
+        return false;
+    }
     let (first, second) = (words(line), words(other));
     let shared = first.iter().filter(|word| second.contains(word)).count();
-    !first.is_empty() && line != other && shared * 2 >= first.len().max(second.len())
+    first.first().is_some_and(|program| second.contains(program))
+        && shared * 2 >= first.len().max(second.len())
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! What a person says that holds beyond the task: preferences, constraints, corrections, notes.
 //!
-//! Only a person's own sentences are looked at: no code, no quotation, no pasted log. A sentence counts
+//! Only a person's own sentences are looked at: no code, no quotation, no pasted log, and no prompt that
+//! a command sends in the person's name. A sentence counts
 //! when it opens with, or turns on, a word by which people set rules ("always", "never", "instead of", in
 //! the languages of [`CUES`]); "the test always fails" tells what is so and does not.
 
@@ -188,11 +189,11 @@ const ADDRESSES: &[&str] = &[
 /// Bytes of a sentence that counts.
 const SENTENCE_BYTES: std::ops::RangeInclusive<usize> = 12..=400;
 
-/// Bytes of a message beyond which something was pasted into it: then only its ends are the person's.
-const TYPED_BYTES: usize = 4_000;
+/// Bytes of a message beyond which it was not typed: a log, a document, the prompt behind a command.
+const TYPED_BYTES: usize = 1_500;
 
-/// Bytes of each end of a message with pasted text that are looked at.
-const END_BYTES: usize = 1_000;
+/// Headings and tags at the beginnings of lines by which a short prompt is told from typed words.
+const MARKUP_LINES: usize = 2;
 
 /// Statements of one message.
 const STATEMENTS_MAX: usize = 12;
@@ -218,6 +219,11 @@ pub fn statements(message: &str, answers: bool) -> Vec<Statement> {
         found.push(Statement { kind: LearningKind::Correction, text, is_passing: false });
     }
     found
+}
+
+/// Whether a person typed the message, and no command sent it in their name.
+pub fn is_typed(message: &str) -> bool {
+    !typed(message).trim().is_empty()
 }
 
 /// Whether a message does nothing but thank or agree.
@@ -255,14 +261,13 @@ pub fn is_content(message: &str) -> bool {
 
 /// The words of a message that the person typed.
 fn typed(message: &str) -> String {
-    let ends;
-    let message = if message.len() > TYPED_BYTES {
-        ends =
-            format!("{}\n{}", text::prefix(message, END_BYTES), text::suffix(message, END_BYTES));
-        &ends
-    } else {
-        message
+    let is_markup = |line: &&str| {
+        let line = line.trim_start();
+        line.starts_with("# ") || line.starts_with("## ") || line.starts_with('<')
     };
+    if message.len() > TYPED_BYTES || message.lines().filter(is_markup).count() >= MARKUP_LINES {
+        return String::new();
+    }
     let mut kept = String::new();
     let mut in_code = false;
     for line in message.lines() {

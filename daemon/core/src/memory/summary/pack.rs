@@ -25,29 +25,47 @@ pub(super) struct Packed<'a> {
 }
 
 impl<'a> Packed<'a> {
-    /// Chooses for `bytes` bytes; what stands in `told` already is not told again.
+    /// Chooses for `bytes` bytes; what stands in `told` already is not told again, and a path not beside
+    /// a command that names it.
     pub(super) fn choose(project: &'a Project, bytes: usize, told: &str) -> Self {
-        let mut packed = Self::default();
-        let mut left = bytes.saturating_sub(HEADINGS_BYTES);
         let mut order: Vec<&MapEntry> = project.map.iter().collect();
         let density = |entry: &MapEntry| entry.gain * 100 / (entry.text.len() as u64 + ROW_BYTES);
         order.sort_by(|a, b| density(b).cmp(&density(a)).then_with(|| a.text.cmp(&b.text)));
+        let room = bytes.saturating_sub(HEADINGS_BYTES);
+        let first = Self::fill(&order, room, told);
+        let mut named = told.to_owned();
+        for entry in &first.commands {
+            named.push('\n');
+            named.push_str(&entry.text);
+        }
+        let mut packed = Self::fill(&order, room, &named);
+        packed.commands.extend(first.commands);
+        packed.place(project);
+        packed
+    }
+
+    /// Takes what comes first and fits. Commands that are told already cost what they cost.
+    fn fill(order: &[&'a MapEntry], room: usize, told: &str) -> Self {
+        let mut packed = Self::default();
+        let mut left = room;
         let mut said: BTreeSet<&str> = BTreeSet::new();
         for entry in order {
             let cost = cost(entry);
-            if cost > left || told.contains(entry.text.as_str()) || !said.insert(&entry.text) {
+            if cost > left || !said.insert(&entry.text) {
                 continue;
             }
-            left -= cost;
+            let is_told = names(told, &entry.text);
             match entry.kind {
-                NameKind::Command => packed.commands.push(entry),
+                _ if is_told && entry.kind != NameKind::Command => continue,
+                NameKind::Command if !is_told => packed.commands.push(entry),
+                NameKind::Command => {}
                 NameKind::Path => packed.paths.push(entry),
                 NameKind::Identifier | NameKind::Id => {
                     packed.names.entry(None).or_default().push(&entry.text);
                 }
             }
+            left -= cost;
         }
-        packed.place(project);
         packed
     }
 
@@ -103,6 +121,16 @@ impl<'a> Packed<'a> {
             }
         }
     }
+}
+
+/// Whether `text` names `name` as a word of its own.
+fn names(text: &str, name: &str) -> bool {
+    let is_inside = |c: char| c.is_alphanumeric() || "_-.".contains(c);
+    text.match_indices(name).any(|(at, _)| {
+        let before = text[..at].chars().next_back();
+        let after = text[at + name.len()..].chars().next();
+        !before.is_some_and(is_inside) && !after.is_some_and(is_inside)
+    })
 }
 
 fn cost(entry: &MapEntry) -> usize {

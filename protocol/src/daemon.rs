@@ -91,6 +91,83 @@ impl Method for Status {
 #[serde(deny_unknown_fields)]
 pub struct StatusParams {}
 
+/// `daemon/config`: the values in force and where each comes from.
+#[derive(Debug, Clone, Copy)]
+pub struct ShowConfig;
+
+impl Method for ShowConfig {
+    const NAME: &'static str = "daemon/config";
+    type Params = ShowConfigParams;
+    type Result = ShowConfigResult;
+}
+
+/// Takes nothing; `params` may be left out.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ShowConfigParams {}
+
+/// What the daemon runs with. Keys of providers are in no value.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ShowConfigResult {
+    /// The configuration file that was read; absent: there is none at the default place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// Where the file is, or would be.
+    pub path: String,
+    /// Every key, in the order of the file.
+    pub values: Vec<ConfigValue>,
+}
+
+/// A key of the configuration.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ConfigValue {
+    /// Its name in the file, tables with a point: `compaction.keep_days`.
+    pub key: String,
+    /// The value in force, in words.
+    pub value: String,
+    /// `default`, `file`, `environment NAME` or `flag NAME`.
+    pub origin: String,
+}
+
+/// `daemon/reload`: reads the configuration file anew. What can change while the daemon runs holds at once;
+/// a file that is refused (`config_invalid`) changes nothing.
+#[derive(Debug, Clone, Copy)]
+pub struct Reload;
+
+impl Method for Reload {
+    const NAME: &'static str = "daemon/reload";
+    type Params = ReloadParams;
+    type Result = ReloadResult;
+}
+
+/// Takes nothing; `params` may be left out.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReloadParams {}
+
+/// What the file says otherwise than the daemon was run with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ReloadResult {
+    /// The configuration file that was read; absent: there is none at the default place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// The keys whose value differs; empty: nothing changed.
+    pub changes: Vec<ConfigChange>,
+}
+
+/// A value that differs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ConfigChange {
+    /// The key.
+    pub key: String,
+    /// The value until now.
+    pub before: String,
+    /// The value of the file.
+    pub after: String,
+    /// True: in force; false: from the next start of the daemon on.
+    pub applied: bool,
+}
+
 /// `daemon/shutdown`: answers, finishes what is in flight, and ends. Under socket activation the next
 /// connection starts a new daemon.
 #[derive(Debug, Clone, Copy)]

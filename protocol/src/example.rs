@@ -94,6 +94,8 @@ examples! {
     "message_history.lookup"
     "event.subscribe"
     "event.unsubscribe"
+    "daemon.config"
+    "daemon.reload"
     "daemon.shutdown"
 }
 

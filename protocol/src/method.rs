@@ -51,6 +51,8 @@ pub const METHODS: &[MethodInfo] = &[
     method("context/normalize", "context"),
     method("context/truncate", "context"),
     method("context/usage", "context"),
+    method("daemon/config", "daemon"),
+    method("daemon/reload", "daemon"),
     method("daemon/shutdown", "daemon"),
     method("daemon/status", "daemon"),
     method("event/subscribe", "event"),
@@ -133,6 +135,8 @@ pub fn visit_methods(visitor: &mut impl MethodVisitor) {
     visitor.visit::<context::Normalize>();
     visitor.visit::<context::Truncate>();
     visitor.visit::<context::Usage>();
+    visitor.visit::<daemon::ShowConfig>();
+    visitor.visit::<daemon::Reload>();
     visitor.visit::<daemon::Shutdown>();
     visitor.visit::<daemon::Status>();
     visitor.visit::<event::Subscribe>();

@@ -9,6 +9,7 @@ mod checkpoint;
 mod compact;
 mod compaction;
 mod completions;
+mod config;
 mod context;
 mod doctor;
 mod down;
@@ -58,6 +59,9 @@ pub(crate) enum Command {
     /// List background jobs, and tell why one does not run
     #[command(subcommand)]
     Job(job::JobCommand),
+    /// Show the configuration in force, or read its file anew
+    #[command(subcommand)]
+    Config(config::ConfigCommand),
     Doctor(doctor::DoctorArgs),
     Eval(eval::EvalArgs),
     Completions(completions::CompletionsArgs),
@@ -82,6 +86,7 @@ pub(crate) async fn run(command: Command, session: &Session) -> Result<(), Failu
         Command::Memory(command) => memory::run(command, session).await,
         Command::Job(command) => job::run(command, session).await,
         Command::Prompts(args) => prompts::run(args, session).await,
+        Command::Config(command) => config::run(command, session).await,
         Command::Doctor(args) => doctor::run(args, session).await,
         Command::Eval(args) => eval::run(args, session).await,
         Command::Completions(args) => completions::run(&args, session),

@@ -12,7 +12,7 @@ use command::{only_looks, segments};
 use regex::Regex;
 
 use crate::entity::{comparable_path, flatten};
-use crate::transcript::{Call, PatchAction, PlanState, Step, StepKind, Transcript};
+use crate::transcript::{Call, PatchAction, PlanState, REFUSED, Step, StepKind, Transcript};
 
 /// The classes of bound facts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
@@ -126,6 +126,7 @@ const TEST_COMMAND: &str = r"(?x)^
 #[derive(Debug)]
 pub struct FactReader {
     test_command: Regex,
+    colour: Regex,
     error_line: Regex,
 }
 
@@ -137,6 +138,7 @@ impl FactReader {
     pub fn new() -> Result<Self, regex::Error> {
         Ok(Self {
             test_command: Regex::new(TEST_COMMAND)?,
+            colour: Regex::new("\\x1b\\[[0-9;]*m")?,
             error_line: Regex::new(
                 r"(?i)\b(?:error|failed|failure|exception|panicked|traceback|fatal|denied|not found|no such|cannot|invalid)\b|Error:",
             )?,
@@ -203,8 +205,8 @@ impl FactReader {
             (output.failed() && is_open && is_by_tool && !output.text.trim().is_empty())
                 .then_some(output)
         })?;
-        let lines: Vec<String> =
-            failed.text.lines().map(flatten).filter(|line| line.len() >= 4).collect();
+        let plain = failed.text.lines().map(|line| flatten(&self.colour.replace_all(line, "")));
+        let lines: Vec<String> = plain.filter(|line| line.len() >= 4 && line != REFUSED).collect();
         let telling: Vec<String> =
             lines.iter().filter(|line| self.error_line.is_match(line)).cloned().collect();
         let lines =

@@ -24,6 +24,7 @@
 mod baseline;
 mod corpus;
 mod cut;
+mod drive;
 mod entity;
 mod evaluate;
 mod fact;

@@ -12,7 +12,7 @@ mod output;
 mod patch;
 
 pub use call::{Argument, Call, Origin, PlanState, PlanStep};
-pub use output::Output;
+pub use output::{Output, REFUSED};
 pub use patch::PatchAction;
 
 use serde_json::Value;

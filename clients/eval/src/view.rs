@@ -1,5 +1,6 @@
 //! A view as the scorer reads it: is this name in it, and what is said beside it.
 
+use crate::drive::on_drive;
 use crate::entity::{Entity, EntityKind, flatten};
 
 /// A view's text, prepared for look-ups.
@@ -13,8 +14,9 @@ pub struct View {
 
 impl View {
     /// Prepares a view. Text behind backslash escapes (a view that prints commands as JSON
-    /// strings) counts as said.
+    /// strings) counts as said; drives of Windows are compared in one form.
     pub fn new(text: &str) -> Self {
+        let text = on_drive(text);
         let lines: Vec<String> = text.lines().map(flatten).filter(|l| !l.is_empty()).collect();
         let mut flat = lines.join(" ");
         if flat.contains('\\') {

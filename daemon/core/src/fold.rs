@@ -81,7 +81,7 @@ struct Version {
 impl Fold {
     /// Version of the saved form. Raised with every change of what is folded or how: saved folds of
     /// other versions are folded anew.
-    pub const VERSION: u32 = 7;
+    pub const VERSION: u32 = 8;
 
     /// The state before the first line.
     pub fn new(source: Source) -> Self {
@@ -235,6 +235,7 @@ impl Fold {
                     self.head.model = Some(text::prefix(model, limits::NAME_BYTES).to_owned());
                 }
             }
+            Body::Folder { path } => self.reducer.stand_in(state, path),
             Body::Item(item, tokens) => return self.item(place, at, item, *tokens),
             Body::Compacted(compacted) => return Some(self.compacted(place, compacted)),
             Body::RolledBack { turns } => self.roll_back(place, *turns),

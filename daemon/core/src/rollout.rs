@@ -52,6 +52,11 @@ pub enum Body<'a> {
         /// Model asked.
         model: Option<String>,
     },
+    /// Where the agent's shell stands now: relative paths of the calls that follow start there.
+    Folder {
+        /// The folder, absolute.
+        path: Cow<'a, str>,
+    },
     /// A history item and its estimated tokens.
     Item(Item<'a>, u64),
     /// The agent compacted its history.

@@ -1,6 +1,9 @@
 //! Cuts that never split a character, and one-line forms.
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use regex::Regex;
 
 /// Stands for what was cut away.
 pub const ELLIPSIS: &str = "…";
@@ -50,6 +53,22 @@ pub fn cut_middle(text: &str, bytes: usize) -> Cow<'_, str> {
     let head = prefix(text, room * 2 / 3);
     let tail = suffix(text, room - head.len());
     Cow::Owned(format!("{head}{marker}{tail}"))
+}
+
+/// A control sequence (colours, cursor), a title, or another escape of a terminal (ECMA-48).
+static ESCAPE: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(
+        "\\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\\x07\\x1b]*(?:\\x07|\\x1b\\\\)|[ -/]*[0-Z\\\\^-~])",
+    )
+    .ok()
+});
+
+/// What a terminal would show: without the sequences that colour it.
+pub fn without_escapes(text: &str) -> Cow<'_, str> {
+    match (text.contains('\x1b'), ESCAPE.as_ref()) {
+        (true, Some(escape)) => escape.replace_all(text, ""),
+        _ => Cow::Borrowed(text),
+    }
 }
 
 /// Folds every run of white space and control characters into one space.
@@ -127,6 +146,19 @@ mod tests {
         assert_eq!(cut_chars("abcdefg", 6), "abcde…");
         assert_eq!(cut_chars("😀😀😀", 2), "😀…");
         assert_eq!(cut_chars("x", 0), "");
+    }
+
+    #[test]
+    fn escapes_of_a_terminal_are_not_shown() {
+        for (text, shown) in [
+            ("\x1b[31merror\x1b[0m: \x1b[1;38;5;9mx\x1b[m", "error: x"),
+            ("\x1b]0;title\x07a\x1b]8;;http://x\x1b\\b", "ab"),
+            ("\x1b(Bplain\x1b=", "plain"),
+            ("torn \x1b[3", "torn \x1b[3"),
+        ] {
+            assert_eq!(without_escapes(text), shown, "{text:?}");
+        }
+        assert!(matches!(without_escapes("plain"), Cow::Borrowed("plain")));
     }
 
     #[test]

@@ -20,6 +20,7 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use longhaul_store::StoreError;
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
@@ -95,6 +96,24 @@ pub fn listen(config: &Config) -> Result<Held, AppError> {
     Ok(Held { socket, _state: state })
 }
 
+/// Reads the configuration anew at every SIGHUP, which is caught from the call on: a terminal that closes
+/// must not take the daemon with it.
+fn reload_on_hangup(
+    services: Arc<Services>,
+    stop: CancellationToken,
+) -> impl Future<Output = Result<(), TaskFailure>> {
+    let caught = signal(SignalKind::hangup());
+    async move {
+        let mut hangups = caught?;
+        while let Some(Some(())) = stop.run_until_cancelled(hangups.recv()).await {
+            if let Err(error) = services.reload() {
+                tracing::warn!(%error, "the configuration stays as it was");
+            }
+        }
+        Ok(())
+    }
+}
+
 /// A daemon that is ready to run.
 pub struct App {
     deps: Deps,
@@ -120,10 +139,11 @@ impl App {
         let services = Services::open(deps.clone(), held.socket.path.clone()).await?;
         let services = Arc::new(services);
         let methods = rpc::table(Arc::clone(&services))?;
+        let config = deps.config.now();
         let bounds = Bounds {
-            connections_max: *deps.config.connections_max,
-            write_timeout: *deps.config.write_timeout,
-            drain: *deps.config.drain,
+            connections_max: *config.connections_max,
+            write_timeout: *config.write_timeout,
+            drain: *config.drain,
             ..Bounds::default()
         };
         let server = Server::new(methods, bounds, deps.counters.clone(), deps.clock.clone());
@@ -132,6 +152,8 @@ impl App {
         let pruned = Arc::clone(&services);
         let jobs = Arc::clone(&services);
         let app = app.with_task("jobs", |stop| work(jobs, stop));
+        let reloaded = Arc::clone(&services);
+        let app = app.with_task("reload", |stop| reload_on_hangup(reloaded, stop));
         let app = app.with_task("retention", |stop| keep_pruned(pruned, stop));
         Ok(app.with_task("ingest", |stop| async move {
             tokio::select! {

@@ -3,10 +3,12 @@
 //! Reading a configuration has no effect on anything: no folder is made, no socket bound. Each value
 //! keeps where it came from, since "which of the four places said so" is the first question about one.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use longhaul_protocol::limit::CONNECTIONS_MAX;
@@ -16,12 +18,14 @@ use crate::model::ModelSettings;
 use crate::paths::Base;
 
 pub mod file;
+mod live;
 pub mod memory;
 pub mod model;
 
 use file::File;
 
 pub use file::Persistence;
+pub use live::{Change, Live, Reloaded};
 
 /// Where a value came from, weakest first.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -111,6 +115,7 @@ pub struct Config {
     pub models: ModelSettings,
     /// What may be spent on them.
     pub budget: model::BudgetSettings,
+    launch: Arc<Launch>,
 }
 
 /// Why a configuration was refused; the daemon exits with 78 (`EX_CONFIG`).
@@ -161,14 +166,26 @@ pub enum ConfigError {
 }
 
 /// What a configuration is made from, besides the file.
-pub struct Surroundings<'a> {
+#[derive(Debug, Clone)]
+pub struct Surroundings {
     /// The user's folders.
     pub base: Base,
     /// The folder relative paths of flags and environment start at.
     pub current_dir: PathBuf,
-    /// Reads an environment variable; an empty one counts as unset.
-    pub env: &'a dyn Fn(&'static str) -> Option<OsString>,
+    /// Variables of the environment by name; an empty one counts as unset.
+    pub env: BTreeMap<&'static str, OsString>,
 }
+
+/// How the process was started: with it the file can be read anew.
+#[derive(Debug)]
+struct Launch {
+    args: Args,
+    around: Surroundings,
+}
+
+/// The environment variables that say something.
+const VARIABLES: [&str; 5] =
+    ["LONGHAUL_STATE_DIR", "LONGHAUL_SOCKET", "LONGHAUL_LOG", "CODEX_HOME", "CLAUDE_CONFIG_DIR"];
 
 impl Config {
     /// The configuration of this process.
@@ -179,7 +196,16 @@ impl Config {
         let base = Base::of_user().ok_or(ConfigError::NoHome)?;
         // Without a current folder relative paths have no sense; they then start at the root and are not found.
         let current_dir = std::env::current_dir().unwrap_or_else(|_| "/".into());
-        Self::load(args, &Surroundings { base, current_dir, env: &|name| std::env::var_os(name) })
+        let set = VARIABLES.into_iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
+        Self::load(args, &Surroundings { base, current_dir, env: set.collect() })
+    }
+
+    /// Reads the file anew, with the flags and the environment of the start.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn again(&self) -> Result<Self, ConfigError> {
+        Self::load(&self.launch.args, &self.launch.around)
     }
 
     /// Puts the four layers together.
@@ -187,11 +213,8 @@ impl Config {
     /// # Errors
     /// [`ConfigError`]: a file that was asked for and cannot be read, a key or value that is refused. A
     /// missing file at the default place is no error.
-    pub fn load(args: &Args, around: &Surroundings<'_>) -> Result<Self, ConfigError> {
-        let (path, wanted) = match &args.config {
-            Some(path) => (around.base.resolve(path, &around.current_dir), true),
-            None => (around.base.config_file(), false),
-        };
+    pub fn load(args: &Args, around: &Surroundings) -> Result<Self, ConfigError> {
+        let (path, wanted) = (place(args, around), args.config.is_some());
         match std::fs::read_to_string(&path) {
             Ok(text) => Self::assemble(args, around, File::parse(&text)?, Some(path)),
             Err(error) if !wanted && error.kind() == std::io::ErrorKind::NotFound => {
@@ -203,7 +226,7 @@ impl Config {
 
     fn assemble(
         args: &Args,
-        around: &Surroundings<'_>,
+        around: &Surroundings,
         file: File,
         path: Option<PathBuf>,
     ) -> Result<Self, ConfigError> {
@@ -261,7 +284,14 @@ impl Config {
             budget: model::budget(&file.budget)?,
             file: path,
             state_dir,
+            launch: Arc::new(Launch { args: args.clone(), around: around.clone() }),
         })
+    }
+
+    /// Where the file is, or would be.
+    #[must_use]
+    pub fn file_place(&self) -> PathBuf {
+        place(&self.launch.args, &self.launch.around)
     }
 
     /// Every key with its value and origin, in the order of the file, for people.
@@ -274,6 +304,7 @@ impl Config {
         ) -> (&'static str, String, Origin) {
             (key, show(&setting.value), setting.origin.clone())
         }
+        let said = |is_said| if is_said { Origin::File } else { Origin::Default };
         let path = |path: &PathBuf| path.display().to_string();
         let ms = |time: &Duration| time.as_millis().to_string();
         let mut entries = vec![
@@ -295,6 +326,8 @@ impl Config {
             entry("server.write_timeout_ms", &self.write_timeout, ms),
             entry("server.drain_ms", &self.drain, ms),
             entry("server.worker_threads", &self.worker_threads, ToString::to_string),
+            ("model", self.models.choice_words(), said(self.models.default.is_some())),
+            ("providers", self.models.provider_words(), said(!self.models.providers.is_empty())),
             entry("budget.requests_per_day", &self.budget.requests_per_day, ToString::to_string),
             entry("budget.tokens_per_day", &self.budget.tokens_per_day, ToString::to_string),
             entry("budget.requests_per_job", &self.budget.requests_per_job, ToString::to_string),
@@ -304,6 +337,14 @@ impl Config {
         let at = server.unwrap_or(entries.len());
         entries.splice(at..at, self.memory.entries());
         entries
+    }
+}
+
+/// The file that is read.
+fn place(args: &Args, around: &Surroundings) -> PathBuf {
+    match &args.config {
+        Some(path) => around.base.resolve(path, &around.current_dir),
+        None => around.base.config_file(),
     }
 }
 
@@ -373,13 +414,13 @@ fn to_count(number: u64) -> usize {
 
 /// The layers above the default, and what their relative paths are relative to.
 struct Layers<'a> {
-    around: &'a Surroundings<'a>,
+    around: &'a Surroundings,
     file_dir: &'a Path,
 }
 
 impl Layers<'_> {
     fn env(&self, name: &'static str) -> Option<OsString> {
-        (self.around.env)(name).filter(|value| !value.is_empty())
+        self.around.env.get(name).filter(|value| !value.is_empty()).cloned()
     }
 
     fn path(

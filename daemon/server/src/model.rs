@@ -21,7 +21,7 @@ mod ledger;
 mod provider;
 
 use std::collections::BTreeMap;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
 use longhaul_core::digest::Digest128;
@@ -39,12 +39,28 @@ pub use provider::{KeySource, Kind, Provider, Remote, Timeouts};
 use ledger::Ledger;
 
 /// Everything configured about models.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct ModelSettings {
     /// Providers by name.
     pub providers: BTreeMap<String, Provider>,
     /// The model that is asked when nobody names one; `None`: no model is ever asked.
     pub default: Option<ModelChoice>,
+}
+
+impl ModelSettings {
+    /// The model that is asked, for people.
+    #[must_use]
+    pub fn choice_words(&self) -> String {
+        let name = |choice: &ModelChoice| format!("{}/{}", choice.provider, choice.model);
+        self.default.as_ref().map_or_else(|| "none".to_owned(), name)
+    }
+
+    /// The names of the providers, for people: what else is said of them may be secret.
+    #[must_use]
+    pub fn provider_words(&self) -> String {
+        let names: Vec<&str> = self.providers.keys().map(String::as_str).collect();
+        if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+    }
 }
 
 /// A model of a provider.
@@ -85,7 +101,7 @@ pub const OUTPUT_DEFAULT: u64 = 8_000;
 /// Asks models.
 #[derive(Debug)]
 pub struct Models {
-    settings: ModelSettings,
+    settings: RwLock<Arc<ModelSettings>>,
     client: OnceLock<reqwest::Client>,
     ledger: Ledger,
     clock: Clock,
@@ -143,13 +159,19 @@ impl Models {
     #[must_use]
     pub fn new(settings: ModelSettings, budget: Budget, store: Store, clock: Clock) -> Self {
         let ledger = Ledger::new(store, clock.clone(), budget);
-        Self { settings, client: OnceLock::new(), ledger, clock }
+        Self { settings: RwLock::new(Arc::new(settings)), client: OnceLock::new(), ledger, clock }
     }
 
     /// What is configured.
     #[must_use]
-    pub fn settings(&self) -> &ModelSettings {
-        &self.settings
+    pub fn settings(&self) -> Arc<ModelSettings> {
+        Arc::clone(&self.settings.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Replaces what is configured: requests from now on go by it.
+    pub fn configure(&self, settings: ModelSettings, budget: Budget) {
+        *self.settings.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(settings);
+        self.ledger.bound(budget);
     }
 
     /// What was spent today, all purposes together, as far as this process knows.
@@ -177,7 +199,8 @@ impl Models {
     ) -> Result<Answered, Failed> {
         let mut spent = Spent::default();
         let failed = |fault, spent| Failed { fault, spent };
-        let Some(provider) = self.settings.providers.get(call.provider) else {
+        let settings = self.settings();
+        let Some(provider) = settings.providers.get(call.provider) else {
             let fault = Fault::new(FaultKind::NotFound, "no such provider is configured");
             return Err(failed(fault, spent));
         };

@@ -36,7 +36,7 @@ use longhaul_store::{Opened, Store, StoreError};
 use tokio::sync::{Notify, RwLock, Semaphore};
 
 use crate::clock::Clock;
-use crate::config::{Config, Persistence};
+use crate::config::{Change, Config, ConfigError, Live, Persistence, Reloaded};
 use crate::events::EventHub;
 use crate::ingest::{Ingest, IngestDeps, IngestEvents as _, Limits, Root};
 use crate::jobs::Jobs;
@@ -45,6 +45,7 @@ use crate::message_history::MessageHistory;
 use crate::model::Models;
 use crate::recorder::Recorder;
 use crate::shutdown::Shutdown;
+use crate::telemetry;
 use disk::HashCache;
 use memory::Memory;
 use notices::Notices;
@@ -56,7 +57,7 @@ pub use error::ServiceError;
 #[derive(Debug, Clone)]
 pub struct Deps {
     /// The values in force.
-    pub config: Arc<Config>,
+    pub config: Live,
     /// Time and ids.
     pub clock: Clock,
     /// Where to tell what happened.
@@ -72,7 +73,7 @@ impl Deps {
     #[must_use]
     pub fn new(config: Config, clock: Clock) -> Self {
         Self {
-            config: Arc::new(config),
+            config: Live::new(config),
             events: EventHub::new(clock.clone()),
             clock,
             shutdown: Shutdown::default(),
@@ -143,20 +144,21 @@ impl Services {
     /// # Errors
     /// The database is of a newer version or cannot be opened.
     pub async fn open(deps: Deps, socket: PathBuf) -> Result<Self, StoreError> {
+        let config = deps.config.now();
         let (store, opened) =
-            Store::open(&deps.config.state_dir.join(DATABASE), deps.clock.now_ms()).await?;
+            Store::open(&config.state_dir.join(DATABASE), deps.clock.now_ms()).await?;
         let index_progress = Arc::<IndexProgress>::default();
         let notices = Notices::new(deps.events.clone(), Arc::clone(&index_progress));
         if let Some(moved_to) = &opened.moved_aside {
             notices.store_rebuilt(moved_to);
         }
-        let own = recording::folder(&deps.config.state_dir);
+        let own = recording::folder(&config.state_dir);
         let mut roots = Vec::new();
-        if *deps.config.codex_enabled {
-            roots.extend(Root::codex(&deps.config.codex_home));
+        if *config.codex_enabled {
+            roots.extend(Root::codex(&config.codex_home));
         }
-        if *deps.config.claude_enabled {
-            roots.push(Root::claude(&deps.config.claude_home));
+        if *config.claude_enabled {
+            roots.push(Root::claude(&config.claude_home));
         }
         roots.push(Root { source: Source::Longhaul, path: own.clone(), archived: false });
         let now = deps.clock.clone();
@@ -165,26 +167,22 @@ impl Services {
             roots,
             events: Arc::new(notices),
             now_ms: Arc::new(move || now.now_ms()),
-            limits: Limits { scan_period: *deps.config.scan_interval, ..Limits::default() },
+            limits: Limits { scan_period: *config.scan_interval, ..Limits::default() },
         }));
-        let full_text = FullText::start(
-            &deps.config.state_dir,
-            store.clone(),
-            Arc::clone(&ingest),
-            index_progress,
-        );
+        let full_text =
+            FullText::start(&config.state_dir, store.clone(), Arc::clone(&ingest), index_progress);
         let instance = Instance {
             id: deps.clock.new_id(),
             started_at: deps.clock.now_ms(),
             pid: std::process::id(),
             socket,
         };
-        let preimages = deps.config.state_dir.join("preimages");
+        let preimages = config.state_dir.join("preimages");
         let blocking = Arc::new(Semaphore::new(BLOCKING_CALLS_MAX));
         let recorder = Recorder::new(own, deps.clock.clone());
         let messages = messages(&deps);
         let hashes = Arc::default();
-        let (settings, budget) = (deps.config.models.clone(), deps.config.budget.bounds());
+        let (settings, budget) = (config.models.clone(), config.budget.bounds());
         let models = Models::new(settings, budget, store.clone(), deps.clock.clone());
         models.recall_spent().await?;
         let rules = [
@@ -193,7 +191,7 @@ impl Services {
             (Kind::Consolidate, memory::CONSOLIDATE_RULES),
         ];
         let jobs = Jobs::new(store.clone(), deps.clock.clone(), &instance.id, rules.into());
-        let memory = Memory::new(&deps.config.state_dir);
+        let memory = Memory::new(&config.state_dir);
         Ok(Self {
             deps,
             instance,
@@ -294,11 +292,25 @@ impl Services {
         (status, sources.collect())
     }
 
+    /// Reads the configuration file anew and lets what can change take hold.
+    ///
+    /// # Errors
+    /// The file is refused: everything stays as it was.
+    pub fn reload(&self) -> Result<Reloaded, ConfigError> {
+        let reloaded = self.deps.config.reload(|config| telemetry::filter(&config.log))?;
+        self.models.configure(reloaded.config.models.clone(), reloaded.config.budget.bounds());
+        for Change { key, is_applied, .. } in &reloaded.changes {
+            tracing::info!(key, is_applied, "the configuration changed");
+        }
+        Ok(reloaded)
+    }
+
     /// The model that may be asked, for `daemon/status`.
     #[must_use]
     pub fn model_status(&self) -> Option<ModelStatus> {
-        let choice = self.models.settings().default.as_ref()?;
-        let (spent, budget) = (self.models.spent_today(), self.deps.config.budget.bounds());
+        let settings = self.models.settings();
+        let choice = settings.default.as_ref()?;
+        let (spent, budget) = (self.models.spent_today(), self.deps.config.now().budget.bounds());
         Some(ModelStatus {
             provider: choice.provider.clone(),
             name: choice.model.clone(),
@@ -342,7 +354,7 @@ impl Services {
 }
 
 fn messages(deps: &Deps) -> MessageHistory {
-    let config = &deps.config;
+    let config = deps.config.now();
     let max_bytes = match *config.message_persistence {
         Persistence::SaveAll => Some(*config.message_max_bytes),
         Persistence::None => None,

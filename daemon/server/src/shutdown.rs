@@ -57,21 +57,17 @@ impl Shutdown {
 /// Signals are caught from the call on, not from the first poll: who had an answer from the daemon may
 /// send it one at once, and it must drain.
 ///
-/// SIGHUP is taken and does nothing: a terminal that closes must not take the daemon with it.
-///
 /// # Errors
 /// The process may not catch signals.
 pub fn watch_signals(shutdown: Shutdown) -> impl Future<Output = std::io::Result<()>> {
-    let caught =
-        [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()].map(signal);
+    let caught = [SignalKind::terminate(), SignalKind::interrupt()].map(signal);
     async move {
-        let [terminate, interrupt, hangup] = caught;
-        let (mut terminate, mut interrupt, mut hangup) = (terminate?, interrupt?, hangup?);
+        let [terminate, interrupt] = caught;
+        let (mut terminate, mut interrupt) = (terminate?, interrupt?);
         loop {
             let reason = tokio::select! {
                 _ = terminate.recv() => "SIGTERM",
                 _ = interrupt.recv() => "SIGINT",
-                _ = hangup.recv() => continue,
             };
             if shutdown.is_begun() {
                 tracing::warn!(reason, "stopped without draining");

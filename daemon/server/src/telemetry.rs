@@ -4,32 +4,53 @@
 //! well, since the standard library puts the string it failed on into it; its place is enough.
 
 use std::io::IsTerminal;
+use std::sync::OnceLock;
 
-use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::ParseError;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{EnvFilter, Layer, Registry, fmt, reload};
+
+use crate::config::ConfigError;
+
+/// The filter of this process, once it logs.
+static FILTER: OnceLock<reload::Handle<EnvFilter, Registry>> = OnceLock::new();
 
 /// Starts logging for the whole process with a tracing filter (`info`, `longhaul_daemon=debug`, …).
 ///
 /// # Errors
 /// The filter cannot be read.
 pub fn start(filter: &str) -> Result<(), ParseError> {
-    let filter = EnvFilter::try_new(filter)?;
-    let subscriber = tracing_subscriber::fmt()
-        .with_env_filter(filter)
+    let (filter, handle) = reload::Layer::new(EnvFilter::try_new(filter)?);
+    let lines = fmt::layer()
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal())
         .with_target(false);
     // The journal stamps every line itself; a second stamp would only push the text to the right.
-    let started = match std::env::var_os("JOURNAL_STREAM") {
-        Some(_) => subscriber.without_time().try_init(),
-        None => subscriber.try_init(),
+    let lines = match std::env::var_os("JOURNAL_STREAM") {
+        Some(_) => lines.without_time().boxed(),
+        None => lines.boxed(),
     };
     // A test process starts several daemons; the first one's logging serves them all.
-    if started.is_ok() {
+    if tracing_subscriber::registry().with(filter).with(lines).try_init().is_ok() {
+        drop(FILTER.set(handle));
         std::panic::set_hook(Box::new(|panic| {
             let place = panic.location().map(ToString::to_string);
             tracing::error!(place = place.as_deref().unwrap_or("unknown"), "panic");
         }));
     }
     Ok(())
+}
+
+/// Replaces the filter; where nothing is logged it is only read.
+///
+/// # Errors
+/// The filter cannot be read: the old one stays.
+pub fn filter(filter: &str) -> Result<(), ConfigError> {
+    let invalid = |reason: String| ConfigError::Invalid { key: "log".to_owned(), reason };
+    let filter = EnvFilter::try_new(filter).map_err(|error| invalid(error.to_string()))?;
+    match FILTER.get() {
+        Some(handle) => handle.reload(filter).map_err(|error| invalid(error.to_string())),
+        None => Ok(()),
+    }
 }

@@ -218,8 +218,12 @@ async fn old_compactions_go_with_their_histories_and_say_so() {
     let item = json!({ "type": "message", "role": "user", "content": [{ "type": "input_text", "text": "Go." }] });
     let given = run(&mut client, json!({ "items": [item, item] })).await;
     let (id, handle) = (&given["compaction_id"], &given["receipt"]["dropped"][0]["handle"]);
-    let history =
-        daemon.deps.config.state_dir.join(format!("preimages/{}.jsonl", id.as_str().unwrap()));
+    let history = daemon
+        .deps
+        .config
+        .now()
+        .state_dir
+        .join(format!("preimages/{}.jsonl", id.as_str().unwrap()));
     assert!(history.exists());
     daemon.clock.advance_ms(NINETY_DAYS_MS + 1);
     let mut last = Value::Null;
@@ -262,7 +266,7 @@ async fn damage_that_a_request_meets_is_repaired_and_the_thread_served_again() {
     let handle = made["receipt"]["dropped"][0]["handle"].clone();
     // Closed and opened again, so that the rows stand in the file and in nobody's memory.
     let daemon = Daemon::over(daemon.stopped().await, "").await;
-    let database = daemon.deps.config.state_dir.join("longhaul.db");
+    let database = daemon.deps.config.now().state_dir.join("longhaul.db");
     assert!(damage(&database, b"\"k\":\"tool_") > 0);
     let mut client = daemon.connect().await;
     let expand = json!({ "handle": handle });

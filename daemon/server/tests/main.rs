@@ -16,6 +16,7 @@ mod lifecycle;
 mod limits;
 mod memory;
 mod provider;
+mod reload;
 mod rollout;
 mod search;
 mod secrets;

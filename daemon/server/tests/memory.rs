@@ -156,7 +156,8 @@ async fn a_persons_edit_stays_and_what_they_took_out_is_not_said_again() {
 
 #[tokio::test]
 async fn what_is_forgotten_is_nowhere_when_it_is_answered() {
-    let threads = [(FIRST, APP, RULE), (SECOND, APP, "Never touch the lock file, it is generated.")];
+    let threads =
+        [(FIRST, APP, RULE), (SECOND, APP, "Never touch the lock file, it is generated.")];
     let (daemon, mut client) = daemon_with(&threads, OFF).await;
     result(&mut client, "memory/run", json!({ "all": true })).await;
     let note = json!({ "text": "Deploy on Tuesdays only.", "cwd": APP });
@@ -241,6 +242,9 @@ async fn use_is_counted_by_kind_and_thread() {
     let cited = result(&mut client, "memory/cite", json!({ "answer": answer })).await;
     assert_eq!((&cited["thread_ids"], &cited["answer"]), (&json!([FIRST]), &json!("Done.")));
     let status = result(&mut client, "memory/status", json!({})).await;
-    assert_eq!((&status["uses"][0]["kind"], &status["uses"][0]["uses"]), (&json!("memory_md"), &json!(1)));
+    assert_eq!(
+        (&status["uses"][0]["kind"], &status["uses"][0]["uses"]),
+        (&json!("memory_md"), &json!(1))
+    );
     daemon.stopped().await;
 }

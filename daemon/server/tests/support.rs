@@ -51,7 +51,8 @@ pub fn config_under(root: &Path, text: &str) -> Config {
     let base = Base::under(root);
     std::fs::create_dir_all(base.config_file().parent().unwrap()).unwrap();
     std::fs::write(base.config_file(), text).unwrap();
-    let around = Surroundings { base, current_dir: root.to_owned(), env: &|_| None };
+    let around =
+        Surroundings { base, current_dir: root.to_owned(), env: std::collections::BTreeMap::new() };
     Config::load(&Args::default(), &around).unwrap()
 }
 
@@ -60,7 +61,7 @@ pub struct Daemon {
     pub deps: Deps,
     pub clock: Clock,
     pub socket: PathBuf,
-    home: TempDir,
+    pub home: TempDir,
     task: JoinHandle<Result<(), AppError>>,
 }
 

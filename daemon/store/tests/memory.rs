@@ -122,7 +122,8 @@ async fn only_the_next_generation_is_taken() {
 async fn passages_are_found_in_any_language_and_by_project() {
     let temp = Temp::new();
     let (store, _) = temp.open().await;
-    let everywhere = Passage { project: None, thread_id: None, ..passage("x", "用中文写提交信息") };
+    let everywhere =
+        Passage { project: None, thread_id: None, ..passage("x", "用中文写提交信息") };
     publish(&store, 1, &[passage("a", "run `cargo nextest` first"), everywhere]).await;
     assert_eq!(hits(&store, "nextest", None).await.len(), 1);
     assert_eq!(hits(&store, "提交", Some(&[])).await.len(), 1);

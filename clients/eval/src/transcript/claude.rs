@@ -7,7 +7,8 @@ use serde_json::{Map, Value};
 
 use super::call::{Argument, Origin, PlanState, PlanStep};
 use super::patch::{PatchAction, PatchOp};
-use super::{Call, Output, StepKind, Summary, Transcript, string};
+use super::{Call, Output, REFUSED, StepKind, Summary, Transcript, string};
+use crate::drive::on_drive;
 
 /// Whether a line is one of Claude Code's.
 pub(crate) fn is_line(object: &Map<String, Value>) -> bool {
@@ -27,7 +28,7 @@ impl Transcript {
         if self.thread_id.is_none() && get("cwd").is_some() {
             self.thread_id = agent.or(get("sessionId")).map(str::to_owned);
         }
-        self.add_cwd(&slashed(get("cwd").unwrap_or_default()));
+        self.add_cwd(&on_drive(get("cwd").unwrap_or_default()));
         let content = object.get("message").and_then(|message| message.get("content"));
         match get("type") {
             Some("user") if is("isCompactSummary") => {
@@ -58,9 +59,9 @@ impl Transcript {
 
     fn spoken(&mut self, block: &Value, end: usize) {
         match block.get("type").and_then(Value::as_str) {
-            Some("text") => self.push(end, StepKind::Assistant(slashed(&string(block, "text")))),
+            Some("text") => self.push(end, StepKind::Assistant(on_drive(&string(block, "text")))),
             Some("thinking") => {
-                self.push(end, StepKind::Assistant(slashed(&string(block, "thinking"))));
+                self.push(end, StepKind::Assistant(on_drive(&string(block, "thinking"))));
             }
             Some("tool_use") => self.push(end, StepKind::Call(call(block))),
             _ => {}
@@ -111,7 +112,7 @@ fn asked(text: &str, is_meta: bool) -> StepKind {
         }
         words.replace_range(from..to + "</system-reminder>".len(), "");
     }
-    let words = slashed(words.trim());
+    let words = on_drive(words.trim());
     const NOTICES: [&str; 6] = [
         "[Request interrupted",
         "<command-",
@@ -140,7 +141,7 @@ fn attached(attachment: &Value) -> Option<StepKind> {
     let kind = string(attachment, "type");
     let mut text = String::new();
     strings(attachment, &mut text);
-    let text = slashed(&text);
+    let text = on_drive(&text);
     match kind.as_str() {
         "queued_command" => {
             let is_notice = string(attachment, "commandMode") == "task-notification";
@@ -169,7 +170,7 @@ fn call(block: &Value) -> Call {
     let mut call = Call { call_id: string(block, "id"), name, ..Call::default() };
     let input = block.get("input").unwrap_or(&Value::Null);
     let file = ["file_path", "filePath", "notebook_path"].iter().find_map(|key| input.get(key));
-    let path = file.and_then(Value::as_str).map(slashed);
+    let path = file.and_then(Value::as_str).map(on_drive);
     match (call.name.as_str(), path) {
         ("Edit" | "MultiEdit" | "Write" | "NotebookEdit", Some(path)) => {
             let is_whole = call.name == "Write";
@@ -181,7 +182,7 @@ fn call(block: &Value) -> Call {
             call.patches.push(PatchOp { path, action });
         }
         ("Bash" | "PowerShell", _) => {
-            let command = slashed(string(input, "command").trim());
+            let command = on_drive(string(input, "command").trim());
             let is_script = command.contains('\n');
             let origin = if is_script { Origin::Script } else { Origin::Command };
             push(&mut call, origin, &command);
@@ -221,7 +222,7 @@ fn values(call: &mut Call, key: &str, value: &Value) {
     match value {
         // A description tells the person what the call is for; modes are the tool's own words.
         Value::String(_) if matches!(key, "description" | "output_mode" | "model") => {}
-        Value::String(text) => push(call, Origin::Value, &slashed(text)),
+        Value::String(text) => push(call, Origin::Value, &on_drive(text)),
         Value::Array(items) => items.iter().for_each(|item| values(call, key, item)),
         Value::Object(fields) => fields.iter().for_each(|(key, item)| values(call, key, item)),
         _ => {}
@@ -244,48 +245,17 @@ fn output(block: &Value, result: Option<&Value>) -> Output {
         let (first, rest) = text.split_once('\n').unwrap_or((&text, ""));
         let code = first.strip_prefix("Exit code ").and_then(|code| code.trim().parse().ok());
         return match code {
-            Some(code) => Output { call_id, text: slashed(rest), exit_code: Some(code) },
-            // The words by which an output that refused is known.
-            None => Output {
-                call_id,
-                text: format!("execution error {}", slashed(&text)),
-                exit_code: None,
-            },
+            Some(code) => Output { call_id, text: on_drive(rest), exit_code: Some(code) },
+            None => {
+                Output { call_id, text: format!("{REFUSED}\n{}", on_drive(&text)), exit_code: None }
+            }
         };
     }
     let told =
         |key: &str| result.is_some_and(|result| !result[key].is_null() && result[key] != false);
     let ended = told("stdout") && !told("interrupted") && !told("backgroundTaskId");
     let exit_code = (ended && !told("returnCodeInterpretation")).then_some(0);
-    Output { call_id, text: slashed(&text), exit_code }
-}
-
-/// Windows paths that begin with a drive, with forward slashes; all else as it is.
-fn slashed(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find(":\\") {
-        let is_drive = rest[..at].ends_with(|c: char| c.is_ascii_alphabetic());
-        let end = match is_drive {
-            true => {
-                at + rest[at..]
-                    .find(|c: char| c.is_whitespace() || "\"'`<>|*?".contains(c))
-                    .unwrap_or(rest.len() - at)
-            }
-            false => at + 2,
-        };
-        let part = &rest[..end];
-        match is_drive {
-            true => {
-                out.push_str(&part[..at]);
-                out.push_str(&part[at..].replace("\\\\", "/").replace('\\', "/"));
-            }
-            false => out.push_str(part),
-        }
-        rest = &rest[end..];
-    }
-    out.push_str(rest);
-    out
+    Output { call_id, text: on_drive(&text), exit_code }
 }
 
 #[cfg(test)]
@@ -327,7 +297,7 @@ mod tests {
             answer("c", "a.rs", false, &json!({"stdout": "a.rs", "interrupted": false})),
         ]);
         assert_eq!((read.malformed, read.thread_id.as_deref()), (0, Some("s")));
-        assert_eq!(read.cwds, ["D:/w"]);
+        assert_eq!(read.cwds, ["/d/w"]);
         let outputs: Vec<_> = read
             .steps
             .iter()
@@ -341,7 +311,7 @@ mod tests {
             StepKind::Call(call) => call.patches.first().cloned(),
             _ => None,
         });
-        let expected = PatchOp { path: "D:/w/src/a.rs".into(), action: PatchAction::Edit };
+        let expected = PatchOp { path: "/d/w/src/a.rs".into(), action: PatchAction::Edit };
         assert_eq!(patch, Some(expected));
         assert!(
             matches!(&read.steps[0].kind, StepKind::User { text, request: true } if text == "go")
@@ -367,13 +337,5 @@ mod tests {
             })
             .collect();
         assert_eq!(requests, ["more"]);
-    }
-
-    #[test]
-    fn only_paths_with_a_drive_change_their_slashes() {
-        assert_eq!(
-            slashed(r#"at D:\a\b.rs "C:\\x\\y" a\nb \w:\d"#),
-            r#"at D:/a/b.rs "C:/x/y" a\nb \w:/d"#
-        );
     }
 }

@@ -5,6 +5,9 @@ use serde_json::Value;
 
 use super::parts;
 
+/// The words by which an output is known whose tool refused the call.
+pub const REFUSED: &str = "execution error";
+
 /// What a tool call returned.
 #[derive(Debug, Default)]
 pub struct Output {
@@ -36,7 +39,7 @@ impl Output {
     pub fn failed(&self) -> bool {
         const REFUSALS: [&str; 6] = [
             "apply_patch verification failed",
-            "execution error",
+            REFUSED,
             "exec_command failed",
             "aborted",
             "failed to parse function arguments",

@@ -235,15 +235,35 @@ fn after(before: FileState, change: FileState) -> FileState {
 
 /// Whether a path starts at a root, a home or a drive (`D:/`).
 fn is_absolute(path: &str) -> bool {
-    let has_drive = path.get(1..3) == Some(":/") && path.as_bytes()[0].is_ascii_alphabetic();
-    path.starts_with(['/', '~']) || has_drive
+    path.starts_with(['/', '~']) || drive(path).is_some()
 }
 
-/// The path made absolute and free of `.` and `..`; a relative one without a folder stays so.
+/// The drive's letter of a path of Windows.
+fn drive(path: &str) -> Option<char> {
+    let mut chars = path.chars();
+    let letter = chars.next().filter(char::is_ascii_alphabetic)?;
+    chars.as_str().starts_with(":/").then_some(letter)
+}
+
+/// What follows the drive in a path of a Unix shell on Windows: the letter and `oh/x` of `/d/oh/x`.
+fn mounted(path: &str) -> Option<(char, &str)> {
+    let mut chars = path.strip_prefix('/')?.chars();
+    let letter = chars.next().filter(char::is_ascii_alphabetic)?;
+    match chars.as_str() {
+        "" => Some((letter, "")),
+        rest => Some((letter, rest.strip_prefix('/')?)),
+    }
+}
+
+/// The path made absolute and free of `.` and `..`; a relative one without a folder stays so. Below a
+/// folder on a drive, `/d/x` is what shells there call `D:/x`.
 pub fn key(path: &str, cwd: Option<&str>) -> String {
     let path = path.strip_prefix("file://").unwrap_or(path);
-    let full = match cwd {
-        Some(cwd) if !is_absolute(path) => format!("{cwd}/{path}"),
+    let full = match (cwd, mounted(path)) {
+        (Some(cwd), Some((letter, rest))) if drive(cwd).is_some() => {
+            format!("{}:/{rest}", letter.to_ascii_uppercase())
+        }
+        (Some(cwd), _) if !is_absolute(path) => format!("{cwd}/{path}"),
         _ => path.to_owned(),
     };
     let mut parts: Vec<&str> = Vec::new();
@@ -285,6 +305,21 @@ mod tests {
             ("/w/a.rs", "/w/a.rs", FileState::Edited)
         );
         assert_eq!((all[0].1.reads, all[0].1.changes), (1, 1));
+    }
+
+    #[test]
+    fn a_drive_has_one_name() {
+        for (path, cwd, expected) in [
+            ("/d/w/src/a.rs", Some("D:/w"), "D:/w/src/a.rs"),
+            ("src/a.rs", Some("D:/w"), "D:/w/src/a.rs"),
+            ("/d", Some("D:/w"), "D:/"),
+            ("/tmp/a.rs", Some("D:/w"), "/tmp/a.rs"),
+            ("/d/w/a.rs", Some("/d/w"), "/d/w/a.rs"),
+            ("/d/w/a.rs", None, "/d/w/a.rs"),
+            ("D:/w/../a.rs", Some("D:/w"), "D:/a.rs"),
+        ] {
+            assert_eq!(key(path, cwd), expected.trim_end_matches('/'), "{path} in {cwd:?}");
+        }
     }
 
     #[test]

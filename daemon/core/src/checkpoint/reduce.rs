@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Checkpoint;
 use super::commands::CommandOutcome;
-use super::files::{FileState, FileTouch, Touch};
+use super::files::{self, FileState, FileTouch, Touch};
 use super::plan::Plan;
 use super::printed::Printed;
 use super::requests::Outcome;
@@ -31,6 +31,9 @@ pub struct Reducer {
     settled: VecDeque<String>,
     /// The agent spoke since the last request.
     spoken: bool,
+    /// Where the agent's shell stands, when that is not the thread's folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    folder: Option<String>,
     /// State before each of the last turns, for rollbacks.
     turns: VecDeque<TurnStart>,
     #[serde(skip)]
@@ -102,6 +105,15 @@ pub struct At {
 }
 
 impl Reducer {
+    /// The agent's shell has moved to `folder`.
+    pub fn stand_in(&mut self, state: &Checkpoint, folder: &str) {
+        let is_new = state.cwd.as_deref() != Some(folder) && folder.len() <= limits::PATH_BYTES;
+        let moved = is_new.then_some(folder);
+        if self.folder.as_deref() != moved {
+            self.folder = moved.map(|folder| redact(folder).text.into_owned());
+        }
+    }
+
     /// The person's words, or context that the harness wrote in their name. True when they begin a
     /// turn.
     pub fn user(&mut self, state: &mut Checkpoint, at: At, message: &str) -> bool {
@@ -211,6 +223,7 @@ impl Reducer {
             (false, false, None) => CommandOutcome::Unknown,
         };
         let window = text::cut_middle(&answer.text, OUTPUT_BYTES);
+        let window = text::without_escapes(&window);
         let printed = redact(&window);
         if outcome.is_failure() {
             let lines = output::failure_lines(&printed.text, 3).join("\n");
@@ -334,11 +347,14 @@ impl Reducer {
         let window = text::prefix(script, TALK_BYTES);
         let redacted = redact(window);
         let commands = shell::commands(&redacted.text);
-        let folder = shell::entered_folder(&redacted.text).or(workdir).map(str::to_owned);
+        let folder = match (shell::entered_folder(&redacted.text), workdir) {
+            (Some(entered), workdir) => Some(files::key(entered, workdir)),
+            (None, workdir) => workdir.map(str::to_owned),
+        };
         let mut is_look = !commands.is_empty();
         let mut reads = Vec::new();
         for command in &commands {
-            is_look &= is_look_only(command);
+            is_look &= shell::only_looks(command);
             for (used, path) in shell::uses(command) {
                 let touching =
                     Touching { folder: folder.as_deref(), ..Touching::of(&path, used.into()) };
@@ -383,7 +399,7 @@ impl Reducer {
         let mut changes = Vec::with_capacity(ops.len());
         for op in ops {
             let path = redact(text::prefix(&op.path, limits::PATH_BYTES)).text;
-            let anchor = Anchor::File(super::files::key(&path, state.cwd.as_deref()).into());
+            let anchor = Anchor::File(files::key(&path, state.cwd.as_deref()).into());
             note(state, &redact(&op.changed).text, &anchor, Voice::Used);
             let mut change = change_of(op);
             // Whole content written over a file that was read before makes nothing new.
@@ -408,13 +424,10 @@ impl Reducer {
     }
 
     fn touch(&mut self, state: &mut Checkpoint, at: At, touch: Touching<'_>) -> String {
-        let base = state.cwd.as_deref();
-        let cwd = match (touch.folder, base) {
-            (Some(folder), Some(base)) if !folder.starts_with('/') => {
-                Some(format!("{base}/{folder}"))
-            }
-            (Some(folder), _) => Some(folder.to_owned()),
-            (None, base) => base.map(str::to_owned),
+        let base = self.folder.as_deref().or(state.cwd.as_deref());
+        let cwd = match touch.folder {
+            Some(folder) => Some(files::key(folder, base)),
+            None => base.map(str::to_owned),
         };
         let cwd = cwd.filter(|cwd| cwd.len() <= limits::PATH_BYTES);
         let path = redact(text::prefix(touch.path, limits::PATH_BYTES)).text;
@@ -461,35 +474,4 @@ fn change_of(op: FileOp) -> (String, FileState, Option<ContentHash>) {
         Op::Edited => (op.path, FileState::Edited, None),
         Op::Deleted => (op.path, FileState::Deleted, None),
     }
-}
-
-/// Whether a command only shows files: then the file list says as much as its line.
-pub fn is_look_only(command: &shell::Command) -> bool {
-    command.written.is_empty()
-        && matches!(
-            command.words.first().map(String::as_str),
-            Some(
-                "cat"
-                    | "sed"
-                    | "head"
-                    | "tail"
-                    | "nl"
-                    | "less"
-                    | "wc"
-                    | "ls"
-                    | "cd"
-                    | "pwd"
-                    | "rg"
-                    | "grep"
-                    | "find"
-                    | "tree"
-                    | "stat"
-                    | "echo"
-                    | "fd"
-                    | "sort"
-                    | "uniq"
-                    | "file"
-                    | "which"
-            )
-        )
 }

@@ -223,9 +223,14 @@ fn cost(text: &str) -> usize {
     text.len() + ROW_BYTES
 }
 
-/// The path as seen from `cwd`, when it is below it.
+/// The path as seen from `cwd`, when it is below it; `/d/w/x` is below `D:/w`.
 fn below<'a>(path: &'a str, cwd: &str) -> Option<&'a str> {
-    path.strip_prefix(cwd)?.strip_prefix('/').filter(|rest| !rest.is_empty())
+    let rest = path.strip_prefix(cwd).or_else(|| {
+        let (drive, folder) = cwd.split_once(':')?;
+        let (mount, rest) = path.strip_prefix('/')?.split_at_checked(1)?;
+        mount.eq_ignore_ascii_case(drive).then(|| rest.strip_prefix(folder))?
+    });
+    rest?.strip_prefix('/').filter(|rest| !rest.is_empty())
 }
 
 /// Terms of one anchor, as saved.

@@ -222,6 +222,7 @@ impl Extractor {
                 self.nested_command(seq, command, *code);
             }
             Body::Settings { .. }
+            | Body::Folder { .. }
             | Body::FilesChanged { .. }
             | Body::CommandDone { .. }
             | Body::Compacted(_)

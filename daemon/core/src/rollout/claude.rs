@@ -24,6 +24,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::codex::{repair, time};
+use super::tool::slashed;
 use super::{Body, Compacted, Entry, Images, Item, Replacement, Role, Usage};
 use crate::item::breakdown::{Breakdown, ContextKind};
 use crate::tokens;
@@ -218,6 +219,9 @@ fn assistant(line: &Line<'_>, raw: &RawValue, show: &mut Show<'_>) -> Option<()>
         || message.model.as_ref().is_some_and(|model| model.0 == "<synthetic>");
     if let Some(model) = message.model.as_ref().filter(|_| !by_harness && !is_aside(line)) {
         show(Body::Settings { cwd: None, model: Some(model.0.to_string()) });
+    }
+    if let Some(cwd) = &line.cwd {
+        show(Body::Folder { path: slashed(&cwd.0) });
     }
     let is_end = message.stop_reason.is_some_and(|reason| reason.0 == "end_turn");
     for (mut item, tokens) in items {

@@ -53,7 +53,8 @@ pub fn entered_folder(script: &str) -> Option<&str> {
     let rest = script.trim_start().strip_prefix("cd ")?;
     let end = rest.find(['&', ';', '\n'])?;
     let folder = rest[..end].trim().trim_matches(['"', '\'']);
-    (folder.starts_with('/')).then_some(folder)
+    let is_known = folder.starts_with('/') || is_path(folder) || is_plain_word(folder);
+    (is_known && !folder.contains(['$', '`', '*'])).then_some(folder)
 }
 
 /// Splits a script into its commands.
@@ -96,16 +97,50 @@ pub fn uses(command: &Command) -> Vec<(Use, String)> {
             () if matches!(program, "echo" | "printf") || is_revision(program, path) => continue,
             () => kind,
         };
-        uses.push((kind, (*path).to_owned()));
+        // Go's `./terminal/...` is a folder with all below it.
+        let path = path.strip_suffix("/...").unwrap_or(path);
+        uses.push((kind, path.to_owned()));
     }
     uses.extend(command.read.iter().map(|path| (Use::Read, path.clone())));
     uses.extend(command.written.iter().filter(|p| is_file(p)).map(|p| (Use::Written, p.clone())));
     uses
 }
 
+/// Whether a command only shows files: then the file list says as much as its line.
+pub fn only_looks(command: &Command) -> bool {
+    command.written.is_empty()
+        && matches!(
+            command.words.first().map(String::as_str),
+            Some(
+                "cat"
+                    | "sed"
+                    | "head"
+                    | "tail"
+                    | "nl"
+                    | "less"
+                    | "wc"
+                    | "ls"
+                    | "cd"
+                    | "pwd"
+                    | "rg"
+                    | "grep"
+                    | "find"
+                    | "tree"
+                    | "stat"
+                    | "echo"
+                    | "fd"
+                    | "sort"
+                    | "uniq"
+                    | "file"
+                    | "which"
+            )
+        )
+}
+
 /// Whether a word names a file or folder rather than an option, a URL, a pattern or a number.
 pub fn is_path(word: &str) -> bool {
     let plain = |c: char| c.is_alphanumeric() || "/._-+@~#()[] ,=$".contains(c);
+    let word = below_drive(word);
     !word.is_empty()
         && word.len() <= crate::limits::PATH_BYTES
         && !word.starts_with('-')
@@ -114,6 +149,16 @@ pub fn is_path(word: &str) -> bool {
         && !word.starts_with("/dev/")
         && word.chars().all(plain)
         && (is_nested(word) || has_extension(word))
+}
+
+/// A path of Windows without its drive; any other word as it is.
+fn below_drive(word: &str) -> &str {
+    match word.split_once(":/") {
+        Some((drive, _)) if drive.len() == 1 && drive.as_bytes()[0].is_ascii_alphabetic() => {
+            &word[2..]
+        }
+        _ => word,
+    }
 }
 
 /// The arguments without the first one where that is a pattern or a program, not a file.
@@ -140,6 +185,12 @@ fn is_revision(program: &str, word: &str) -> bool {
     program == "git"
         && (word.contains("..")
             || ["origin/", "upstream/", "refs/"].iter().any(|p| word.starts_with(p)))
+}
+
+/// One word of a name, with nothing that only the shell knows.
+fn is_plain_word(word: &str) -> bool {
+    let is_name = |c: char| c.is_alphanumeric() || "._-".contains(c);
+    word != "-" && !word.is_empty() && word.chars().all(is_name)
 }
 
 fn is_nested(word: &str) -> bool {

@@ -6,8 +6,11 @@ use crate::config::Surroundings;
 use crate::paths::Base;
 
 async fn app(root: &Path) -> App {
-    let around =
-        Surroundings { base: Base::under(root), current_dir: root.to_owned(), env: &|_| None };
+    let around = Surroundings {
+        base: Base::under(root),
+        current_dir: root.to_owned(),
+        env: std::collections::BTreeMap::new(),
+    };
     let config = Config::load(&Args::default(), &around).unwrap();
     let held = listen(&config).unwrap();
     App::build(config, Clock::manual(0), held).await.unwrap()

@@ -42,7 +42,7 @@ impl Purpose {
 pub(super) struct Ledger {
     store: Store,
     clock: Clock,
-    budget: Budget,
+    budget: Mutex<Budget>,
     /// One request at a time is checked and written, or two could take the same last place.
     opening: tokio::sync::Mutex<()>,
     /// The last day that was looked at and what it had, for those who may not wait for the store.
@@ -66,7 +66,13 @@ struct Kept {
 impl Ledger {
     pub(super) fn new(store: Store, clock: Clock, budget: Budget) -> Self {
         let known = Mutex::default();
+        let budget = Mutex::new(budget);
         Self { store, clock, budget, opening: tokio::sync::Mutex::default(), known }
+    }
+
+    /// Replaces what may be spent.
+    pub(super) fn bound(&self, budget: Budget) {
+        *self.budget.lock().unwrap_or_else(PoisonError::into_inner) = budget;
     }
 
     /// What was spent today, as last seen.
@@ -102,7 +108,8 @@ impl Ledger {
         let _one_at_a_time = self.opening.lock().await;
         let now_ms = self.clock.now_ms();
         let today = self.today().await.map_err(unkept)?;
-        budget::check(&self.budget, (today, job), input, now_ms)?;
+        let budget = *self.budget.lock().unwrap_or_else(PoisonError::into_inner);
+        budget::check(&budget, (today, job), input, now_ms)?;
         let row = UsageRow {
             day: budget::day_of(now_ms),
             provider: call.provider.to_owned(),

@@ -6,7 +6,7 @@ use longhaul_core::model::{Ask, Fault, FaultKind, Wire};
 use tokio::process::Command;
 
 /// A provider of models.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Provider {
     /// How it is spoken to.
     pub kind: Kind,

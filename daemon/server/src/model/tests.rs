@@ -229,14 +229,16 @@ async fn a_spent_budget_sends_nothing() {
 
 #[tokio::test]
 async fn a_missing_key_and_an_absent_server_are_told_apart() {
-    let mut rig = rig(Kind::Http(Wire::Messages), "http://127.0.0.1:1/v1", Budget::default()).await;
+    let rig = rig(Kind::Http(Wire::Messages), "http://127.0.0.1:1/v1", Budget::default()).await;
     let cancel = CancellationToken::new();
     let short = Duration::from_millis(150);
     let failed = ask(&rig, short, &cancel).await.unwrap_err();
     assert_eq!(failed.fault.kind, FaultKind::Unreachable);
-    if let Some(provider) = rig.models.settings.providers.get_mut("p") {
+    let mut settings = ModelSettings::clone(&rig.models.settings());
+    if let Some(provider) = settings.providers.get_mut("p") {
         provider.key = KeySource::Environment("LONGHAUL_TEST_NO_SUCH_KEY".into());
     }
+    rig.models.configure(settings, Budget::default());
     let failed = ask(&rig, short, &cancel).await.unwrap_err();
     assert_eq!(failed.fault.kind, FaultKind::Unauthorized);
     assert!(failed.fault.detail.contains("LONGHAUL_TEST_NO_SUCH_KEY"));

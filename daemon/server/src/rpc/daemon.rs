@@ -3,8 +3,9 @@
 use std::sync::atomic::Ordering;
 
 use longhaul_protocol::daemon::{
-    Initialize, InitializeParams, InitializeResult, ServerInfo, Shutdown, ShutdownParams,
-    ShutdownResult, Status, StatusParams, StatusResult,
+    ConfigChange, ConfigValue, Initialize, InitializeParams, InitializeResult, Reload,
+    ReloadParams, ReloadResult, ServerInfo, ShowConfig, ShowConfigParams, ShowConfigResult,
+    Shutdown, ShutdownParams, ShutdownResult, Status, StatusParams, StatusResult,
 };
 use longhaul_protocol::limit::Limits;
 use longhaul_protocol::method::CAPABILITIES;
@@ -14,6 +15,7 @@ use serde_json::json;
 
 use super::error::Failure;
 use super::{HANDSHAKE, Table, TableError, capability_bit};
+use crate::config::Reloaded;
 use crate::link::CallContext;
 use crate::service::Services;
 
@@ -27,6 +29,8 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 pub(super) fn register(table: &mut Table) -> Result<(), TableError> {
     table.on::<Initialize>(initialize)?;
     table.on::<Status>(status)?;
+    table.on::<ShowConfig>(config)?;
+    table.on::<Reload>(reload)?;
     table.on::<Shutdown>(shutdown)
 }
 
@@ -61,7 +65,10 @@ fn initialize(
         },
         capabilities: granted.into_iter().map(str::to_owned).collect(),
         methods,
-        limits: Limits { connections_max: *services.deps.config.connections_max, ..Limits::OURS },
+        limits: Limits {
+            connections_max: *services.deps.config.now().connections_max,
+            ..Limits::OURS
+        },
     })
 }
 
@@ -98,7 +105,7 @@ fn status(services: &Services, _: &CallContext, _: StatusParams) -> Result<Statu
         started_at: services.instance.started_at,
         uptime_ms: u64::try_from(deps.clock.elapsed().as_millis()).unwrap_or(u64::MAX),
         socket: services.instance.socket.display().to_string(),
-        state_dir: deps.config.state_dir.display().to_string(),
+        state_dir: deps.config.now().state_dir.display().to_string(),
         store: services.store_status(),
         sources,
         ingest,
@@ -108,6 +115,38 @@ fn status(services: &Services, _: &CallContext, _: StatusParams) -> Result<Statu
         panics: count(&deps.counters.panics),
         model: services.model_status(),
         warnings: services.warnings(),
+    })
+}
+
+fn config(
+    services: &Services,
+    _: &CallContext,
+    _: ShowConfigParams,
+) -> Result<ShowConfigResult, Failure> {
+    let config = services.deps.config.now();
+    let values = config.entries().into_iter().map(|(key, value, origin)| ConfigValue {
+        key: key.to_owned(),
+        value,
+        origin: origin.to_string(),
+    });
+    Ok(ShowConfigResult {
+        file: config.file.as_ref().map(|path| path.display().to_string()),
+        path: config.file_place().display().to_string(),
+        values: values.collect(),
+    })
+}
+
+fn reload(services: &Services, _: &CallContext, _: ReloadParams) -> Result<ReloadResult, Failure> {
+    let Reloaded { config, changes } = services.reload()?;
+    let changes = changes.into_iter().map(|change| ConfigChange {
+        key: change.key.to_owned(),
+        before: change.before,
+        after: change.after,
+        applied: change.is_applied,
+    });
+    Ok(ReloadResult {
+        file: config.file.as_ref().map(|path| path.display().to_string()),
+        changes: changes.collect(),
     })
 }
 

@@ -11,6 +11,7 @@ use longhaul_protocol::{ErrorKind, WireError};
 use longhaul_store::StoreError;
 use serde_json::{Value, json};
 
+use crate::config::ConfigError;
 use crate::ingest::{FoldLoadError, SyncError};
 use crate::jobs::JobError;
 use crate::link::CallContext;
@@ -126,6 +127,13 @@ const PRUNED: &str = "compaction/list names those that are kept; older ones go b
 /// Whether a handle leads to items that were given, not to a thread's.
 fn is_of_items(handle: &str) -> bool {
     handle.starts_with(preimage::PREFIX)
+}
+
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Self {
+        let failure = Self::new(ErrorKind::ConfigInvalid, error.to_string());
+        failure.with_hint("correct the file and reload; until then everything stays as it was")
+    }
 }
 
 impl From<ServiceError> for Failure {

@@ -208,7 +208,7 @@ async fn status(
     let uses = status.uses.into_iter();
     let uses = uses.map(|row| MemoryUse { kind: row.kind, uses: row.uses, last_at: row.last_ms });
     Ok(StatusResult {
-        enabled: *services.deps.config.memory.enabled,
+        enabled: *services.deps.config.now().memory.enabled,
         engine: "deterministic".to_owned(),
         path: status.path,
         generation: status.generation,

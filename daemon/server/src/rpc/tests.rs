@@ -17,11 +17,14 @@ use crate::socket::bind::Bound;
 use crate::socket::{Bounds, Server, accept};
 
 async fn empty_table(root: &Path) -> Table {
-    let around =
-        Surroundings { base: Base::under(root), current_dir: root.to_owned(), env: &|_| None };
+    let around = Surroundings {
+        base: Base::under(root),
+        current_dir: root.to_owned(),
+        env: std::collections::BTreeMap::new(),
+    };
     let config = Config::load(&Args::default(), &around).unwrap();
     let deps = Deps::new(config, Clock::manual(0));
-    crate::folder::make_private(&deps.config.state_dir).unwrap();
+    crate::folder::make_private(&deps.config.now().state_dir).unwrap();
     Table::new(Arc::new(Services::open(deps, root.join("v1.sock")).await.unwrap()))
 }
 

@@ -73,7 +73,7 @@ impl Services {
             None => None,
         };
         let model = question.model.or_else(|| fold.as_ref()?.head().model.clone());
-        let config = &self.deps.config;
+        let config = self.deps.config.now();
         let percent = &config.auto_compact_percent;
         let window = window::decide(&Known {
             model: model.as_deref(),

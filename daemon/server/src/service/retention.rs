@@ -64,7 +64,7 @@ impl Services {
     /// # Errors
     /// The store or the folder of histories refuses; the next pass goes on.
     pub async fn prune(&self) -> Result<Pruned, ServiceError> {
-        let config = &self.deps.config;
+        let config = self.deps.config.now();
         let days = i64::try_from(*config.keep_days).unwrap_or(i64::MAX);
         let keep = Keep {
             since_ms: self.deps.clock.now_ms().saturating_sub(days.saturating_mul(DAY_MS)),

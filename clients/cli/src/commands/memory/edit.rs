@@ -28,7 +28,8 @@ pub(crate) struct EditArgs {
 pub(crate) async fn run(args: EditArgs, session: &Session) -> Result<(), Failure> {
     let client = session.connect().await?;
     // Asked first: it says no to a path that is none of memory's.
-    let params = ReadParams { path: args.path.clone(), max_lines: Some(1), ..ReadParams::default() };
+    let params =
+        ReadParams { path: args.path.clone(), max_lines: Some(1), ..ReadParams::default() };
     client.call::<Read>(params).await?;
     let params = ListParams { limit: Some(1), ..ListParams::default() };
     let root = client.call::<List>(params).await?.root;

@@ -84,7 +84,8 @@ impl Page for AddNoteResult {
             Some(project) => format!("for {}", style.path(project)),
             None => "everywhere".to_owned(),
         };
-        let undo = style.dim(&format!("take it back: longhaul memory forget --note {}", self.note_id));
+        let undo =
+            style.dim(&format!("take it back: longhaul memory forget --note {}", self.note_id));
         format!("Remembered {place}: {}\n{undo}\n", self.text)
     }
 }

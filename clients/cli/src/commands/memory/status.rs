@@ -52,7 +52,14 @@ impl Page for StatusResult {
                     counted(self.notes, "note")
                 ),
             ),
-            ("due", format!("{}, {} waiting", counted(self.due, "thread"), counted(self.pending, "job"))),
+            (
+                "due",
+                format!(
+                    "{}, {} waiting",
+                    counted(self.due, "thread"),
+                    counted(self.pending, "job")
+                ),
+            ),
         ];
         let uses: Vec<String> = self
             .uses

@@ -284,9 +284,9 @@ pub(super) fn command_score(command: &Command, now: u64) -> u64 {
 /// The path as seen from the thread's folder, which the header names.
 pub(super) fn shown_path<'a>(scene: &Scene<'a>, key: &'a str, file: &'a File) -> &'a str {
     let cwd = scene.state.cwd.as_deref();
-    let is_elsewhere =
-        !file.path.starts_with('/') && super::super::files::key(&file.path, cwd) != key;
-    below_cwd(scene, if is_elsewhere { key } else { &file.path })
+    // A relative path that the agent wrote is shown as it wrote it, unless it wrote it elsewhere.
+    let is_here = !file.path.starts_with('/') && super::super::files::key(&file.path, cwd) == key;
+    below_cwd(scene, if is_here { &file.path } else { key })
 }
 
 /// A path without the thread's folder, when it is below it.

@@ -22,6 +22,7 @@ fn said(line: &str) -> Vec<String> {
             Body::Compacted(compacted) => format!("compacted {}", compacted.message),
             Body::Usage(usage) => format!("usage {:?}", usage.total_tokens),
             Body::Branch { parent } => format!("branch {parent:?}"),
+            Body::Folder { path } => format!("in {path}"),
             Body::Aside(_) => "aside".to_owned(),
             other => format!("{other:?}"),
         });
@@ -43,6 +44,7 @@ fn blocks_become_items() {
             ),
             vec![
                 r#"Settings { cwd: None, model: Some("claude-x") }"#,
+                "in /w",
                 "reasoning None 2",
                 "Assistant on it 0",
                 r#"call Bash {"command":"ls"}"#,
@@ -131,7 +133,7 @@ fn lines_beside_the_conversation() {
         "assistant",
         r#""isApiErrorMessage":true,"message":{"model":"<synthetic>","content":[{"type":"text","text":"API Error"}]}"#,
     );
-    assert_eq!(said(&late), ["Developer API Error 0"]);
+    assert_eq!(said(&late), ["in /w", "Developer API Error 0"]);
 }
 
 #[test]

@@ -131,8 +131,8 @@ impl Services {
     }
 
     fn remote_of(&self, choice: &ModelChoice) -> Remote {
-        let provider = self.models.settings().providers.get(&choice.provider);
-        provider.map_or(Remote::No, |provider| provider.remote)
+        let settings = self.models.settings();
+        settings.providers.get(&choice.provider).map_or(Remote::No, |provider| provider.remote)
     }
 }
 

@@ -102,7 +102,7 @@ impl Services {
         let threads = self.store.extractions(EXTRACTIONS_MAX).await?;
         let notes = self.store.notes().await?;
         let exclusions = self.store.exclusions().await?;
-        let bounds = self.deps.config.memory.bounds();
+        let bounds = self.deps.config.now().memory.bounds();
         let summed = json!([
             threads.iter().map(summed).collect::<Vec<_>>(),
             notes.iter().map(|note| &note.note_id).collect::<Vec<_>>(),

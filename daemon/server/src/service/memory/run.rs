@@ -198,7 +198,7 @@ impl Services {
         }
         loop {
             let mut pause = LOOK_MAX;
-            if *self.deps.config.memory.enabled {
+            if *self.deps.config.now().memory.enabled {
                 self.ingest.idle().await;
                 match self.make_due().await {
                     Ok(next) => pause = next,

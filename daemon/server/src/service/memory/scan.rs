@@ -106,7 +106,7 @@ impl Services {
         let marks: HashMap<&str, &Watermark> =
             marks.iter().map(|mark| (mark.thread_id.as_str(), mark)).collect();
         let excluded: HashSet<Exclusion> = self.store.exclusions().await?.into_iter().collect();
-        let mut rules = self.deps.config.memory.rules();
+        let mut rules = self.deps.config.now().memory.rules();
         if scope.takes_all || scope.thread_id.is_some() {
             (rules.min_idle_ms, rules.max_age_ms) = (0, i64::MAX);
         }

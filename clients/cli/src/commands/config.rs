@@ -1,0 +1,99 @@
+//! `longhaul config`: what the daemon runs with.
+
+use clap::Subcommand;
+use longhaul_protocol::daemon::{
+    Reload, ReloadParams, ReloadResult, ShowConfig, ShowConfigParams, ShowConfigResult,
+};
+use serde::Serialize;
+
+use crate::failure::Failure;
+use crate::session::{Page, Session};
+use crate::style::Style;
+
+/// What to do with the configuration.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Show the values in force and where each comes from
+    #[command(after_help = "\
+Examples:
+  longhaul config show
+  longhaul config show --json | jq -r '.values[] | select(.origin != \"default\") | .key'")]
+    Show,
+    /// Show where the configuration file is, or would be
+    #[command(after_help = "\
+Examples:
+  longhaul config path
+  $EDITOR \"$(longhaul config path)\" && longhaul config reload")]
+    Path,
+    /// Read the configuration file anew, without a restart
+    #[command(after_help = "\
+A file that is refused changes nothing. What only a start can set is named.
+
+Example:
+  longhaul config reload")]
+    Reload,
+}
+
+pub(crate) async fn run(command: ConfigCommand, session: &Session) -> Result<(), Failure> {
+    let client = session.connect().await?;
+    match command {
+        ConfigCommand::Show => {
+            session.print(&client.call::<ShowConfig>(ShowConfigParams {}).await?)
+        }
+        ConfigCommand::Path => {
+            let ShowConfigResult { path, .. } =
+                client.call::<ShowConfig>(ShowConfigParams {}).await?;
+            session.print(&PathPage { path })
+        }
+        ConfigCommand::Reload => session.print(&client.call::<Reload>(ReloadParams {}).await?),
+    }
+}
+
+#[derive(Serialize)]
+struct PathPage {
+    path: String,
+}
+
+impl Page for PathPage {
+    fn text(&self, _: &Style) -> String {
+        // Nothing else: it is for a shell to take up.
+        format!("{}\n", self.path)
+    }
+}
+
+impl Page for ShowConfigResult {
+    fn text(&self, style: &Style) -> String {
+        let heading = match &self.file {
+            Some(file) => format!("read from {}\n", style.path(file)),
+            None => format!("no file; it would be {}\n", style.path(&self.path)),
+        };
+        let row = |value: &longhaul_protocol::daemon::ConfigValue| {
+            vec![value.key.clone(), value.value.clone(), value.origin.clone()]
+        };
+        let table =
+            style.table(&["KEY", "VALUE", "SAID BY"], self.values.iter().map(row).collect());
+        [style.dim(&heading), table].concat()
+    }
+}
+
+impl Page for ReloadResult {
+    fn text(&self, style: &Style) -> String {
+        if self.changes.is_empty() {
+            return match &self.file {
+                Some(file) => format!("nothing has changed in {}\n", style.path(file)),
+                None => "there is no configuration file, and nothing has changed\n".to_owned(),
+            };
+        }
+        let row = |change: &longhaul_protocol::daemon::ConfigChange| {
+            let holds = if change.applied { "now" } else { "from the next start" };
+            vec![change.key.clone(), change.before.clone(), change.after.clone(), holds.to_owned()]
+        };
+        let rows: Vec<Vec<String>> = self.changes.iter().map(row).collect();
+        let table = style.table(&["KEY", "BEFORE", "AFTER", "HOLDS"], rows);
+        let restart = match self.changes.iter().all(|change| change.applied) {
+            true => "",
+            false => "restart it for the rest: longhaul down && longhaul up\n",
+        };
+        [table, restart.to_owned()].concat()
+    }
+}

@@ -24,6 +24,7 @@ mod socket_traps;
 mod support;
 mod systemd;
 mod threads;
+mod workers;
 
 /// A file in this folder that is no module of the binary would be a test that never runs.
 #[test]

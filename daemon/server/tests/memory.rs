@@ -138,7 +138,7 @@ async fn a_persons_edit_stays_and_what_they_took_out_is_not_said_again() {
     let root = result(&mut client, "memory/list", json!({})).await["root"].clone();
     let file = Path::new(root.as_str().unwrap()).join("MEMORY.md");
     let text = std::fs::read_to_string(&file).unwrap();
-    let line = text.lines().find(|line| line.contains("Always run cargo nextest")).unwrap();
+    let line = text.lines().find(|line| line.starts_with("- Always run cargo nextest")).unwrap();
     let edited = text.replace(&format!("{line}\n"), "- The fixtures live in tests/fixtures.\n");
     std::fs::write(&file, edited).unwrap();
     let files = result(&mut client, "memory/list", json!({})).await;
@@ -148,7 +148,7 @@ async fn a_persons_edit_stays_and_what_they_took_out_is_not_said_again() {
     assert_eq!(ran["changed"], true, "{ran}");
     let text = std::fs::read_to_string(&file).unwrap();
     assert!(text.contains("The fixtures live in tests/fixtures."), "{text}");
-    assert!(!text.contains("Always run cargo nextest"), "{text}");
+    assert!(!text.contains("\n- Always run cargo nextest"), "{text}");
     let again = result(&mut client, "memory/run", json!({})).await;
     assert_eq!(again["changed"], false, "an edit is taken once");
     daemon.stopped().await;

@@ -169,6 +169,11 @@ async fn what_is_forgotten_is_nowhere_when_it_is_answered() {
     result(&mut client, "memory/forget", json!({ "note_id": note["note_id"] })).await;
     let found = result(&mut client, "memory/search", search).await;
     assert_eq!(found["hits"], json!([]));
+    // The person's own version of the file goes with the thread.
+    let root = result(&mut client, "memory/list", json!({})).await["root"].clone();
+    let summaries = all_files(&Path::new(root.as_str().unwrap()).join("rollout_summaries"));
+    let (path, text) = summaries.iter().find(|(_, text)| text.contains(SECOND)).unwrap();
+    std::fs::write(path, format!("{text}mine\n")).unwrap();
     let gone = result(&mut client, "memory/forget", json!({ "thread_id": SECOND })).await;
     assert_eq!(gone["gone"], 1);
     let status = result(&mut client, "memory/status", json!({ "thread_id": SECOND })).await;

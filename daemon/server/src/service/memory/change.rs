@@ -119,8 +119,24 @@ impl Services {
             }
             what => what,
         };
+        let summary = match &what {
+            Exclusion::Thread(id) => self.summary_path(id).await?,
+            _ => None,
+        };
         let gone = self.store.forget(&what, self.deps.clock.now_ms()).await?;
-        let (generation, _) = self.publish_memory(Purge::Yes).await?;
+        if gone == 0 && matches!(what, Exclusion::Note(_)) {
+            let reason = "no such note".to_owned();
+            return Err(ServiceError::Invalid { field: "note_id", reason });
+        }
+        let (generation, _) = self.publish_memory(Purge::Yes(summary)).await?;
         Ok(Forgotten { gone, generation })
+    }
+
+    /// The file with the summary of a thread.
+    async fn summary_path(&self, thread_id: &str) -> Result<Option<String>, ServiceError> {
+        let published = self.published_memory().await?;
+        let mut tasks = published.handbook.projects.values().flat_map(|project| &project.tasks);
+        let task = tasks.find(|task| task.thread_id == thread_id);
+        Ok(task.map(|task| task.summary_path.clone()))
     }
 }

@@ -46,9 +46,13 @@ pub(super) fn passages(files: &Files, handbook: &Handbook, at_ms: i64) -> Vec<Pa
             } else if path == "MEMORY.md" && line.starts_with("# ") {
                 about = About { at_ms, ..About::default() };
             }
-            let is_entry = path == "MEMORY.md" && line.starts_with("- ");
+            // A task's heading, its summary's place and its keywords belong together.
+            let is_entry = path == "MEMORY.md"
+                && line.starts_with("- ")
+                && !line.starts_with("- rollout_summaries/");
+            let is_heading = line.starts_with('#') && !line.starts_with("###");
             let is_full = open.as_ref().is_some_and(|open| open.text.len() >= PASSAGE_BYTES);
-            if line.starts_with('#') || is_entry || is_full {
+            if is_heading || is_entry || is_full {
                 out.extend(open.take());
             }
             if line.trim().is_empty() {

@@ -6,7 +6,7 @@ use longhaul_core::digest::Digest128;
 use longhaul_core::job::{Failure, FailureKind, Job, Kind, Token};
 use longhaul_core::memory::Files;
 use longhaul_core::memory::consolidate::{
-    Consolidated, Exclusions, Handbook, Inputs, Note, Stored, consolidate,
+    Bounds, Consolidated, Exclusions, Handbook, Inputs, Note, Stored, consolidate,
 };
 use longhaul_core::memory::edits::Edits;
 use longhaul_core::memory::own::Own;
@@ -44,12 +44,12 @@ impl Work for ConsolidateWork {
 }
 
 /// Whether what is older goes with it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Purge {
     /// It stays as long as usual.
     No,
-    /// It holds what is to be forgotten; so does a person's copy of this file.
-    Yes,
+    /// It holds what is to be forgotten; so does a person's own version of this file.
+    Yes(Option<String>),
 }
 
 /// What there is before a publication.
@@ -98,7 +98,10 @@ impl Services {
     pub(super) async fn publish_memory(&self, purge: Purge) -> Result<(u64, bool), ServiceError> {
         let _making = self.memory.making.lock().await;
         let now_ms = self.deps.clock.now_ms();
-        let base = self.memory_base(now_ms).await?;
+        let mut base = self.memory_base(now_ms).await?;
+        if let Purge::Yes(Some(path)) = &purge {
+            base.edits.files.remove(path);
+        }
         let threads = self.store.extractions(EXTRACTIONS_MAX).await?;
         let notes = self.store.notes().await?;
         let exclusions = self.store.exclusions().await?;
@@ -153,10 +156,11 @@ impl Services {
         if !self.store.generation_put(new).await? {
             return Err(ServiceError::Busy);
         }
-        if purge == Purge::Yes {
+        let is_purge = purge != Purge::No;
+        if is_purge {
             self.store.generations_purge(number).await?;
         }
-        let kept = if purge == Purge::Yes { vec![number] } else { vec![base.number, number] };
+        let kept = if is_purge { vec![number] } else { vec![base.number, number] };
         let switched = self.in_folder(move |folder| {
             folder.switch(number, &staging)?;
             folder.sweep(&kept);
@@ -240,18 +244,28 @@ fn summed(row: &ExtractionRow) -> serde_json::Value {
     json!([row.thread_id, row.next_seq, row.version, row.extracted_at_ms, row.uses])
 }
 
+/// When a thread was last of use. An old one that a person had extracted is kept as long as others are
+/// unused, and ranks below them.
+fn last_used(row: &ExtractionRow, bounds: &Bounds, now_ms: i64) -> Option<i64> {
+    let since_ms = now_ms.saturating_sub(bounds.max_unused_ms);
+    let updated_ms = row.memory.as_ref().map_or(0, |memory| memory.updated_at_ms);
+    let is_old = updated_ms.max(row.last_used_ms.unwrap_or(0)) < since_ms;
+    let is_fresh = row.extracted_at_ms >= since_ms;
+    if is_old && is_fresh { Some(since_ms) } else { row.last_used_ms }
+}
+
 fn made(
     threads: &[ExtractionRow],
     notes: Vec<NoteRow>,
     excluded: Vec<Exclusion>,
     edits: &Edits,
-    (bounds, now_ms): (longhaul_core::memory::consolidate::Bounds, i64),
+    (bounds, now_ms): (Bounds, i64),
 ) -> Consolidated {
     let threads: Vec<Stored<'_>> = threads
         .iter()
         .filter_map(|row| {
             let memory = row.memory.as_ref()?;
-            Some(Stored { memory, uses: row.uses, last_used_ms: row.last_used_ms })
+            Some(Stored { memory, uses: row.uses, last_used_ms: last_used(row, &bounds, now_ms) })
         })
         .collect();
     let note =

@@ -8,6 +8,8 @@
 
 mod naive;
 mod rows;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -18,7 +20,7 @@ use crate::corpus::{Corpus, Identity, Session, distinct};
 use crate::entity::{Entity, Extractor, ExtractorKind};
 use crate::evaluate::{EvalError, StopList};
 use crate::gold::Index;
-use crate::tally::{Tally, to_f64};
+use crate::tally::{Tally, mean};
 use crate::transcript::Transcript;
 use crate::view::View;
 use naive::Naive;
@@ -56,6 +58,8 @@ pub struct MemoryRow {
     pub kinds: BTreeMap<&'static str, Tally>,
     /// Mean over sessions, percent.
     pub per_session: Option<f64>,
+    /// Mean over repositories, percent: no busy one outweighs the others.
+    pub per_repository: Option<f64>,
 }
 
 /// What was measured.
@@ -168,6 +172,7 @@ struct Score {
     names: Tally,
     kinds: BTreeMap<&'static str, Tally>,
     sessions: Vec<f64>,
+    repositories: BTreeMap<String, Tally>,
 }
 
 struct Run<'a> {
@@ -234,7 +239,7 @@ impl Run<'_> {
             ];
             for (name, view) in &views {
                 for (at, gold) in gold.iter().enumerate() {
-                    self.score((*name, budget, at), gold, view);
+                    self.score((*name, budget, at), (repository, gold), view);
                 }
             }
             if budget == largest {
@@ -244,7 +249,12 @@ impl Run<'_> {
         }
     }
 
-    fn score(&mut self, key: (&'static str, u64, usize), gold: &[Entity], view: &View) {
+    fn score(
+        &mut self,
+        key: (&'static str, u64, usize),
+        (repository, gold): (&str, &[Entity]),
+        view: &View,
+    ) {
         let score = self.scores.entry(key).or_default();
         let mut session = Tally::default();
         for name in gold {
@@ -253,6 +263,7 @@ impl Run<'_> {
             score.kinds.entry(name.kind.name()).or_default().note(is_kept);
         }
         score.names.add(session);
+        score.repositories.entry(repository.to_owned()).or_default().add(session);
         score.sessions.extend(session.percent());
     }
 
@@ -278,11 +289,20 @@ impl Run<'_> {
     fn finish(mut self) -> MemoryReport {
         for ((view, budget, at), score) in self.scores {
             let extractor = ExtractorKind::ALL[at];
-            let sum: f64 = score.sessions.iter().sum();
-            let per_session =
-                (!score.sessions.is_empty()).then(|| sum / to_f64(score.sessions.len() as u64));
+            let per_session = mean(&score.sessions);
+            let repositories: Vec<f64> =
+                score.repositories.values().filter_map(|tally| tally.percent()).collect();
+            let per_repository = mean(&repositories);
             let (names, kinds) = (score.names, score.kinds);
-            self.report.rows.push(MemoryRow { view, budget, extractor, names, kinds, per_session });
+            self.report.rows.push(MemoryRow {
+                view,
+                budget,
+                extractor,
+                names,
+                kinds,
+                per_session,
+                per_repository,
+            });
         }
         self.report
     }
@@ -293,7 +313,7 @@ impl MemoryReport {
     pub fn table(&self) -> String {
         use std::fmt::Write as _;
         let mut out = format!(
-            "{} sessions, {} repositories with several, {} sessions asked\n\n{:<20} {:>9} {:>7} {:>7} {:>9}\n",
+            "{} sessions, {} repositories with several, {} sessions asked\n\n{:<20} {:>9} {:>7} {:>7} {:>9} {:>12}\n",
             self.sessions,
             self.repositories,
             self.asked,
@@ -301,19 +321,21 @@ impl MemoryReport {
             "names by",
             "tokens",
             "X-FRR",
-            "/session"
+            "/session",
+            "/repository"
         );
         let percent = |value: Option<f64>| value.map_or("-".to_owned(), |v| format!("{v:.1}"));
         for row in &self.rows {
             // Writing to a string cannot fail.
             let _written = writeln!(
                 out,
-                "{:<20} {:>9} {:>7} {:>7} {:>9}  {}",
+                "{:<20} {:>9} {:>7} {:>7} {:>9} {:>12}  {}",
                 row.view,
                 row.extractor.name(),
                 row.budget,
                 percent(row.names.percent()),
                 percent(row.per_session),
+                percent(row.per_repository),
                 row.kinds
                     .iter()
                     .map(|(kind, tally)| format!("{kind} {}/{}", tally.kept, tally.asked))

@@ -68,7 +68,19 @@ impl<'a> Draft<'a> {
             done: self.done,
             is_look: self.is_look,
             age_threads: u32::try_from(self.age).unwrap_or(u32::MAX),
-            gain: gain(kind, self.weight),
+            gain: self.told(kind, text),
+        }
+    }
+}
+
+impl Draft<'_> {
+    fn told(&self, kind: NameKind, text: &str) -> u64 {
+        let gain = gain(kind, self.weight);
+        match kind {
+            NameKind::Command if self.users < 2 && is_particular(text) => gain / 12,
+            // Printed in one thread it may be anything, in several it is a word of the project.
+            NameKind::Identifier if self.users == 0 && self.threads > 1 => gain * 4,
+            _ => gain,
         }
     }
 }
@@ -102,4 +114,16 @@ fn gain(kind: NameKind, weight: u64) -> u64 {
         NameKind::Identifier => 7 * weight * again / WHOLE,
         NameKind::Id => 5 * weight,
     }
+}
+
+/// Whether a command looks for one thing or at one place: a later thread looks for another.
+fn is_particular(line: &str) -> bool {
+    const WORDS: &[&str] = &["curl", "wget", "grep", "rg", "awk", "python3", "python", "node"];
+    let lists_files = line.contains("--files") && !line.contains("| rg");
+    let is_range = line.split("sed -n ").skip(1).any(|rest| {
+        let from = rest.trim_start_matches(['\'', '"']);
+        !from.starts_with("1,")
+    });
+    let searches = line.split([' ', '|']).any(|word| WORDS.contains(&word));
+    line.len() > 160 || is_range || searches && !lists_files
 }

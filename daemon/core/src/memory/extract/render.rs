@@ -18,7 +18,7 @@ pub(super) fn rollout_summary(memory: &RolloutMemory, gathered: &Gathered) -> St
     let title = &gathered.title;
     let mut out = format!("# {}\n\n", text::one_line_cut(title, 120));
     push(&mut out, format_args!("Outcome: {}\n", memory.outcome.name()));
-    section(&mut out, "What the person asked", gathered.requests.iter().map(|words| words.clone()));
+    section(&mut out, "What the person asked", gathered.requests.iter().cloned());
     let rules = of(memory, LearningKind::is_rule);
     section(&mut out, "Preference signals", rules.map(with_evidence));
     let changed = gathered.changed.iter().take(FILES_MAX);

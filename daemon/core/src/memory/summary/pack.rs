@@ -12,6 +12,12 @@ const ROW_BYTES: u64 = 8;
 /// Bytes that a name within a row costs beside itself.
 const JOIN_BYTES: usize = 2;
 
+/// Share of the bytes, in per cent, that commands and paths leave to identifiers.
+const NAMES_PERCENT: usize = 15;
+
+/// Bytes of which nothing is left to identifiers that did not earn their place.
+const NARROW_BYTES: usize = 4_000;
+
 /// Bytes that the headings of the parts may take.
 const HEADINGS_BYTES: usize = 150;
 
@@ -47,11 +53,14 @@ impl<'a> Packed<'a> {
     /// Takes what comes first and fits. Commands that are told already cost what they cost.
     fn fill(order: &[&'a MapEntry], room: usize, told: &str) -> Self {
         let mut packed = Self::default();
-        let mut left = room;
+        let reserved = room.saturating_sub(NARROW_BYTES) * NAMES_PERCENT / 100;
+        let (mut left, mut left_for_names) = (room - reserved, reserved);
         let mut said: BTreeSet<&str> = BTreeSet::new();
         for entry in order {
             let cost = cost(entry);
-            if cost > left || !said.insert(&entry.text) {
+            let is_name = matches!(entry.kind, NameKind::Identifier | NameKind::Id);
+            let pool = if is_name && cost > left { &mut left_for_names } else { &mut left };
+            if cost > *pool || !said.insert(&entry.text) {
                 continue;
             }
             let is_told = names(told, &entry.text);
@@ -64,7 +73,7 @@ impl<'a> Packed<'a> {
                     packed.names.entry(None).or_default().push(&entry.text);
                 }
             }
-            left -= cost;
+            *pool -= cost;
         }
         packed
     }

@@ -70,6 +70,7 @@ examples! {
     "history.expand"
     "history.get"
     "compaction.undo"
+    "thread.continue"
     "compaction.start"
     "job.list"
     "job.get"

@@ -82,6 +82,7 @@ pub const METHODS: &[MethodInfo] = &[
     method("message_history/lookup", "message_history"),
     method("thread/append", "thread"),
     method("thread/close", "thread"),
+    method("thread/continue", "thread"),
     method("thread/get", "thread"),
     method("thread/items", "thread"),
     method("thread/list", "thread"),
@@ -166,6 +167,7 @@ pub fn visit_methods(visitor: &mut impl MethodVisitor) {
     visitor.visit::<message_history::Lookup>();
     visitor.visit::<thread::Append>();
     visitor.visit::<thread::Close>();
+    visitor.visit::<thread::Continue>();
     visitor.visit::<thread::Get>();
     visitor.visit::<thread::Items>();
     visitor.visit::<thread::List>();

@@ -1,5 +1,6 @@
 //! `thread/*`: the conversations found in the transcripts.
 
+mod continuation;
 mod items;
 mod search;
 
@@ -10,6 +11,7 @@ use crate::Method;
 
 mod write;
 
+pub use continuation::{Continue, ContinueParams, ContinueResult};
 pub use items::{ItemSummary, Items, ItemsParams, ItemsResult};
 pub use search::{IndexState, IndexStatus, Search, SearchHit, SearchParams, SearchResult};
 pub use write::{

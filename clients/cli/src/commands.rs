@@ -11,6 +11,7 @@ mod compaction;
 mod completions;
 mod config;
 mod context;
+mod continuation;
 mod doctor;
 mod down;
 mod eval;
@@ -43,6 +44,7 @@ pub(crate) enum Command {
     Context(context::ContextCommand),
     Search(search::SearchArgs),
     Compact(compact::CompactArgs),
+    Continue(continuation::ContinueArgs),
     Expand(expand::ExpandArgs),
     History(history::HistoryArgs),
     Undo(undo::UndoArgs),
@@ -78,6 +80,7 @@ pub(crate) async fn run(command: Command, session: &Session) -> Result<(), Failu
         Command::Usage(args) => usage::run(args, session).await,
         Command::Search(args) => search::run(args, session).await,
         Command::Compact(args) => compact::run(args, session).await,
+        Command::Continue(args) => continuation::run(args, session).await,
         Command::Expand(args) => expand::run(args, session).await,
         Command::History(args) => history::run(args, session).await,
         Command::Undo(args) => undo::run(args, session).await,

@@ -10,6 +10,7 @@ pub mod claude;
 pub mod codex;
 pub mod compose;
 pub mod contextual;
+pub mod continuation;
 pub mod output;
 pub mod patch;
 mod scan;

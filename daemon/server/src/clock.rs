@@ -55,6 +55,18 @@ impl Clock {
         }
     }
 
+    /// What a clock on the wall shows now, as if it showed UTC; UTC itself on a manual clock.
+    #[must_use]
+    pub fn local_ms(&self) -> i64 {
+        let now_ms = self.now_ms();
+        let (Source::System { .. }, Ok(at)) = (&self.0, jiff::Timestamp::from_millisecond(now_ms))
+        else {
+            return now_ms;
+        };
+        let offset = jiff::tz::TimeZone::system().to_offset(at);
+        now_ms.saturating_add(i64::from(offset.seconds()) * 1_000)
+    }
+
     /// Time since the clock was made; never jumps, so that durations are differences of it.
     #[must_use]
     pub fn elapsed(&self) -> Duration {

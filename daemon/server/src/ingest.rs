@@ -220,6 +220,8 @@ pub struct Ingest {
     cancel: CancellationToken,
     ended: CancellationToken,
     task: Mutex<Option<JoinHandle<()>>>,
+    /// Somebody has waited for the first reading.
+    is_begun: AtomicBool,
 }
 
 impl Ingest {
@@ -249,7 +251,8 @@ impl Ingest {
             let _guard = guard;
             worker.run().await;
         });
-        Self { shared, requests, cancel, ended, task: Mutex::new(Some(task)) }
+        let (task, is_begun) = (Mutex::new(Some(task)), AtomicBool::new(false));
+        Self { shared, requests, cancel, ended, task, is_begun }
     }
 
     /// Waits until the worker has ended: after [`Ingest::stop`], or through a defect.
@@ -412,11 +415,29 @@ impl Ingest {
 
     /// Waits until there is nothing left to read.
     pub async fn idle(&self) {
+        self.told(|progress| !progress.is_catching_up.load(Ordering::Relaxed)).await;
+    }
+
+    /// Waits, `within` at most and for the first caller only, until what stood in the folders at the start
+    /// is read: who asks right after a start is not told that there is nothing.
+    pub async fn begun(&self, within: Duration) {
+        if self.is_begun.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let begun = self.told(|progress| {
+            progress.last_scan_at_ms.load(Ordering::Relaxed) != 0
+                && !progress.is_catching_up.load(Ordering::Relaxed)
+        });
+        // What is not read by then is listed by the next call.
+        drop(tokio::time::timeout(within, begun).await);
+    }
+
+    async fn told(&self, is_so: impl Fn(&progress::Counters) -> bool) {
         loop {
             let mut told = std::pin::pin!(self.shared.progress.idle.notified());
             // Listening before looking: what is told in between is not missed.
             told.as_mut().enable();
-            if !self.shared.progress.is_catching_up.load(Ordering::Relaxed) {
+            if is_so(&self.shared.progress) {
                 return;
             }
             told.await;

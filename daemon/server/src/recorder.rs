@@ -50,6 +50,7 @@ use held::Held;
 use log::Log;
 
 pub use log::{Appended, Line};
+pub use place::publish;
 
 /// Why a thread was not written.
 #[derive(Debug, thiserror::Error)]

@@ -6,6 +6,7 @@
 pub mod checkpoint;
 pub mod compaction;
 pub mod context;
+pub mod continuation;
 mod disk;
 mod error;
 pub mod history;

@@ -1,6 +1,7 @@
 //! A whole daemon: handshake, status, start, stop, and the one that comes second.
 
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::process::Output;
 
 use longhaul_protocol::{METHODS, event::EventKind};
@@ -8,6 +9,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::rollout::Rollout;
 use crate::support::{Client, Daemon, Process, command, kind};
 
 fn hello(protocol: &Value, capabilities: &Value) -> Value {
@@ -78,6 +80,20 @@ async fn status_says_what_runs_and_since_when() {
     );
     assert_eq!(status["socket"], daemon.socket.display().to_string());
     assert_eq!((&status["connections"], &status["requests"]), (&json!(1), &json!(1)));
+}
+
+#[tokio::test]
+async fn the_first_list_after_a_start_holds_what_was_there() {
+    let home = home();
+    for thread in 10..60 {
+        let id = format!("019cadd3-0000-7000-8000-0000000000{thread}");
+        let mut rollout = Rollout::new(&id, Path::new("/w"));
+        rollout.message("user", "Make the fetcher retry.");
+        rollout.write(home.path());
+    }
+    let daemon = Daemon::over(home, "").await;
+    let listed = daemon.connect().await.call("thread/list", json!({ "limit": 100 })).await;
+    assert_eq!(listed["result"]["threads"].as_array().unwrap().len(), 50);
 }
 
 #[tokio::test]

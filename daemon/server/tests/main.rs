@@ -7,6 +7,7 @@ mod checkpoint;
 mod claude;
 mod compaction;
 mod context;
+mod continuation;
 mod examples;
 mod fork;
 mod histories;

@@ -44,6 +44,7 @@ pub(super) fn play(codex: &Codex, mock: &Mock, daemon: &Daemon) -> anyhow::Resul
         }
         Err(error) => return Err(error),
     }
+    stage.continuation(&source)?;
     Ok(stage.rows)
 }
 
@@ -73,6 +74,39 @@ impl Stage<'_> {
             None => Row::failed(step, "it sent no request".to_owned()),
         };
         self.rows.push(row);
+        Ok(())
+    }
+
+    /// A thread goes on in a new transcript of ours: its first request holds the view, the last request of
+    /// the person word for word, and the context of today.
+    fn continuation(&mut self, source: &str) -> anyhow::Result<()> {
+        const STEP: &str = "a continuation of ours";
+        let of = json!({ "thread_id": source, "strategy": "checkpoint", "max_tokens": 1500 });
+        let made = self.wire.call("thread/continue", &of)?;
+        let id = made["thread_id"].as_str().context("a continuation without an id")?.to_owned();
+        let history = self.history(Path::new(made["path"].as_str().unwrap_or_default()))?;
+        self.mock.take();
+        self.codex.exec(&["resume", &id, "go on then"])?;
+        let requests = self.mock.take();
+        let input = requests.first().and_then(|request| request["input"].as_array());
+        let Some(input) = input else {
+            self.rows.push(Row::failed(STEP, "it sent no request".to_owned()));
+            return Ok(());
+        };
+        self.rows.push(compare(STEP, &history, input));
+        let view = made["compaction"]["view"].as_str().unwrap_or_default().trim();
+        let wanted = [
+            ("the view", view),
+            ("the request", "fifth task"),
+            ("context", "<environment_context>"),
+        ];
+        let texts: Vec<&str> =
+            input.iter().filter_map(|item| item.pointer("/content/0/text")?.as_str()).collect();
+        for (what, words) in wanted {
+            if words.is_empty() || !texts.iter().any(|text| text.contains(words)) {
+                self.rows.push(Row::failed(STEP, format!("{what} was not sent")));
+            }
+        }
         Ok(())
     }
 

@@ -65,7 +65,7 @@ pub(crate) struct CompactArgs {
 
 /// How to compact.
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum StrategyName {
+pub(crate) enum StrategyName {
     /// The best that is configured
     Auto,
     /// From the folded checkpoint: no model, cannot fail

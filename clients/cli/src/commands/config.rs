@@ -26,11 +26,11 @@ Examples:
   $EDITOR \"$(longhaul config path)\" && longhaul config reload")]
     Path,
     /// Read the configuration file anew, without a restart
-    #[command(after_help = "\
-A file that is refused changes nothing. What only a start can set is named.
-
-Example:
-  longhaul config reload")]
+    ///
+    /// A file that is refused changes nothing. What only a start can set is named.
+    #[command(
+        after_help = "Example:\n  longhaul config reload    what you changed holds from now on"
+    )]
     Reload,
 }
 

@@ -147,7 +147,7 @@ pub fn file_name(at_ms: i64, thread_id: &str) -> String {
     format!("rollout-{}-{thread_id}.jsonl", moment(at_ms).strftime("%Y-%m-%dT%H-%M-%S"))
 }
 
-fn timestamp(at_ms: i64) -> String {
+pub(super) fn timestamp(at_ms: i64) -> String {
     format!("{:.3}", moment(at_ms))
 }
 

@@ -60,6 +60,21 @@ pub fn is_settings(text: &str) -> bool {
     SETTINGS.iter().any(|opening| text.starts_with(opening))
 }
 
+/// Openings of context that holds for every turn, not for the one it stands in.
+const STANDING: [&str; 5] = [
+    "<environment_context>",
+    "# AGENTS.md instructions",
+    "<user_instructions>",
+    "<INSTRUCTIONS>",
+    "<permissions instructions>",
+];
+
+/// Whether a user message is context that holds for every turn.
+pub fn is_standing(text: &str) -> bool {
+    let text = text.trim_start();
+    STANDING.iter().any(|opening| text.starts_with(opening))
+}
+
 /// The person's own words in a user message, or `None` when the harness wrote it.
 pub fn request(text: &str) -> Option<&str> {
     let text = text.trim();

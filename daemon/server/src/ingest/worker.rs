@@ -234,7 +234,8 @@ impl Worker {
         }
         self.next_scan = Instant::now() + self.shared.limits.scan_period;
         let progress = &self.shared.progress;
-        progress.last_scan_at_ms.store((self.shared.now_ms)(), Ordering::Relaxed);
+        // 0 stands for "never", also on a clock that starts there.
+        progress.last_scan_at_ms.store((self.shared.now_ms)().max(1), Ordering::Relaxed);
         progress.queued_bytes.store(plan.bytes, Ordering::Relaxed);
         progress.is_catching_up.store(!plan.jobs.is_empty(), Ordering::Relaxed);
         self.report(&listing);

@@ -47,16 +47,20 @@ fn find_below(
     Ok(None)
 }
 
-/// Begins a transcript: whole and synced, or not there.
+/// Begins a transcript of our own.
 pub(super) fn begin(folder: &Path, opening: &Opening, at_ms: i64) -> io::Result<PathBuf> {
-    let day = folder.join(compose::folder(at_ms));
-    make_synced(&day)?;
-    sweep(&day);
     let name = compose::file_name(at_ms, &opening.thread_id);
+    publish(&folder.join(compose::folder(at_ms)), &name, &compose::opening(opening, at_ms))
+}
+
+/// Makes a transcript: whole and synced, or not there.
+pub fn publish(day: &Path, name: &str, text: &str) -> io::Result<PathBuf> {
+    make_synced(day)?;
+    sweep(day);
     let (new, path) = (day.join(format!(".{name}{NEW}")), day.join(name));
     let mut file = file::create(&new)?;
     let written = file
-        .write_all(compose::opening(opening, at_ms).as_bytes())
+        .write_all(text.as_bytes())
         .and_then(|()| file.sync_all())
         .and_then(|()| fs::rename(&new, &path));
     if let Err(error) = written {
@@ -64,7 +68,7 @@ pub(super) fn begin(folder: &Path, opening: &Opening, at_ms: i64) -> io::Result<
         fs::remove_file(&new).ok();
         return Err(error);
     }
-    File::open(&day)?.sync_all()?;
+    File::open(day)?.sync_all()?;
     Ok(path)
 }
 

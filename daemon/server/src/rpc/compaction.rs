@@ -99,7 +99,7 @@ async fn cancel(
     Ok(CancelResult { cancelled })
 }
 
-fn request(params: RunParams) -> Result<Request, Failure> {
+pub(super) fn request(params: RunParams) -> Result<Request, Failure> {
     let subject = match (params.thread_id, params.items, params.as_of) {
         (Some(thread_id), None, as_of) => Subject::Thread { thread_id, as_of },
         (None, Some(items), None) => Subject::Items(items),

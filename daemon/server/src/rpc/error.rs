@@ -142,6 +142,7 @@ impl From<ServiceError> for Failure {
         let failure = |kind| Self::new(kind, message.clone());
         match error {
             ServiceError::ThreadNotFound(_) => failure(ErrorKind::ThreadNotFound),
+            ServiceError::ThreadBusy(_) => failure(ErrorKind::ThreadBusy),
             ServiceError::CheckpointNotFound(_) => failure(ErrorKind::CheckpointNotFound),
             ServiceError::HandleNotFound(handle) if is_of_items(&handle) => {
                 failure(ErrorKind::HandleNotFound).with_hint(PRUNED)

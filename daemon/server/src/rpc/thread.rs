@@ -15,12 +15,14 @@ use crate::link::CallContext;
 use crate::service::Services;
 use crate::service::threads::{SYNC_TIMEOUT_DEFAULT, target};
 
+mod continuation;
 mod write;
 
 pub(super) fn register(table: &mut Table) -> Result<(), TableError> {
     table.on_async::<List, _>(list)?;
     table.on_async::<Get, _>(get)?;
     table.on_async::<Sync, _>(sync)?;
+    continuation::register(table)?;
     write::register(table)
 }
 

@@ -83,6 +83,9 @@ pub enum ServiceError {
         /// What it has.
         given: u64,
     },
+    /// The thread's own agent writes to it right now.
+    #[error("thread {0:?} is being written to by its agent")]
+    ThreadBusy(String),
     /// The thread has hardly grown since it was compacted.
     #[error("the thread grew by {grown} tokens since it was compacted, {needed} are needed")]
     NotWorthwhile {

@@ -8,6 +8,9 @@ use longhaul_store::{FileRow, ThreadCursor, ThreadFilter, ThreadRow};
 use super::{ServiceError, Services};
 use crate::ingest::{Reach, SyncError, SyncTarget, Synced};
 
+/// How long the first list after a start waits for the transcripts that stand there.
+const BEGUN_WITHIN: Duration = Duration::from_millis(1_500);
+
 /// How long a sync waits when the caller does not say.
 pub const SYNC_TIMEOUT_DEFAULT: Duration = Duration::from_secs(5);
 
@@ -25,6 +28,7 @@ impl Services {
         limit: u32,
         after: Option<&ThreadCursor>,
     ) -> Result<(Vec<ThreadRow>, Option<ThreadCursor>), ServiceError> {
+        self.ingest.begun(BEGUN_WITHIN).await;
         Ok(self.store.thread_list(filter, limit, after).await?)
     }
 

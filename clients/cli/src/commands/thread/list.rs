@@ -48,7 +48,7 @@ pub(crate) async fn run(args: ListArgs, session: &Session) -> Result<(), Failure
 impl Page for ListResult {
     fn text(&self, style: &Style) -> String {
         if self.threads.is_empty() {
-            return "No threads.\n".to_owned();
+            return "No threads. longhaul status shows which folders are read.\n".to_owned();
         }
         let ids: Vec<&str> = self.threads.iter().map(|thread| thread.thread_id.as_str()).collect();
         let id_chars = short_len(&ids);

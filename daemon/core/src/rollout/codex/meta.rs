@@ -20,6 +20,8 @@ struct Wire {
     parent_thread_id: Option<String>,
     forked_from_id: Option<String>,
     history_base: Option<Value>,
+    /// Ours: a continuation goes on from a thread without making a claim on it before Codex.
+    longhaul: Option<Value>,
     git: Option<Value>,
 }
 
@@ -42,7 +44,11 @@ pub(super) fn read<'a>(payload: &str) -> Option<Body<'a>> {
         kind: if is_internal { ThreadKind::Other } else { kind(wire.source.as_ref()) },
         parent_thread_id: parent,
         forked_from: wire.forked_from_id,
-        history_base: wire.history_base.as_ref().and_then(history_base),
+        history_base: wire
+            .history_base
+            .as_ref()
+            .or_else(|| wire.longhaul.as_ref()?.get("continues"))
+            .and_then(history_base),
         git_branch: wire.git.and_then(|git| git["branch"].as_str().map(str::to_owned)),
         id: wire.id,
         cwd: wire.cwd,

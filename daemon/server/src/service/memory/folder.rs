@@ -134,7 +134,7 @@ impl Folder {
             return Ok(None);
         }
         let mut files = Files::new();
-        collect(&root, String::new(), &mut files, 0)?;
+        collect(&root, "", &mut files, 0)?;
         Ok(Some(files))
     }
 
@@ -170,7 +170,7 @@ fn refused(path: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, format!("{path:?} is no file of memory"))
 }
 
-fn collect(folder: &Path, prefix: String, files: &mut Files, depth: usize) -> io::Result<()> {
+fn collect(folder: &Path, prefix: &str, files: &mut Files, depth: usize) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         let Some(name) = entry.file_name().to_str().map(str::to_owned) else { continue };
@@ -180,7 +180,7 @@ fn collect(folder: &Path, prefix: String, files: &mut Files, depth: usize) -> io
         }
         let (kind, path) = (entry.file_type()?, format!("{prefix}{name}"));
         if kind.is_dir() && depth < DEPTH_MAX {
-            collect(&entry.path(), format!("{path}/"), files, depth + 1)?;
+            collect(&entry.path(), &format!("{path}/"), files, depth + 1)?;
         } else if kind.is_file()
             && let Some(text) = text_of(&entry.path())?
         {

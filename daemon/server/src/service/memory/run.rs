@@ -171,12 +171,25 @@ impl Services {
             priority: 0,
             urgent: true,
         };
-        let mut changed = self.jobs.watch();
+        let changed = self.jobs.watch();
         let asked = self.jobs.request(asked).await?;
-        while waits {
+        if waits {
+            self.consolidated(&key, asked.wanted, changed).await?;
+        }
+        Ok(self.published_memory().await?.generation)
+    }
+
+    /// Waits until a consolidation that had seen `wanted` is done.
+    async fn consolidated(
+        &self,
+        key: &JobKey,
+        wanted: u64,
+        mut changed: tokio::sync::watch::Receiver<()>,
+    ) -> Result<(), ServiceError> {
+        loop {
             changed.mark_unchanged();
-            match self.store.job_get(&key).await? {
-                Some(job) if job.done >= asked.wanted => break,
+            match self.store.job_get(key).await? {
+                Some(job) if job.done >= wanted => return Ok(()),
                 Some(job) if matches!(job.state, State::Queued | State::Running) => {}
                 job => {
                     let detail = job.and_then(|job| job.failure).map(|failure| failure.detail);
@@ -185,10 +198,9 @@ impl Services {
                 }
             }
             if changed.changed().await.is_err() {
-                break;
+                return Ok(());
             }
         }
-        Ok(self.published_memory().await?.generation)
     }
 
     /// Makes memory whenever something is due, until it is dropped.

@@ -1,0 +1,79 @@
+//! `longhaul continue`: go on with a thread in a new one, from a compacted history.
+
+use clap::Args;
+use longhaul_protocol::thread::{Continue, ContinueParams, ContinueResult};
+
+use crate::commands::compact::{StrategyName, summary};
+use crate::failure::Failure;
+use crate::progress::while_waiting;
+use crate::select;
+use crate::session::{Page, Session};
+use crate::style::Style;
+
+/// Go on with a thread in a new Codex thread, from a compacted history
+///
+/// Writes a new transcript into Codex's own folder and prints the command that resumes it. The thread gone
+/// on from is not changed, and longhaul expand brings back anything of it. One of Claude Code can be gone
+/// on with in Codex, too.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  longhaul continue                          the newest thread of this folder
+  longhaul continue 0199a213 --max-tokens 4000
+  $(longhaul continue --command-only)        and resume it at once")]
+pub(crate) struct ContinueArgs {
+    /// The thread, or the beginning of its id
+    thread: Option<String>,
+    /// Tokens the view may have; never exceeded
+    #[arg(long, value_name = "N")]
+    max_tokens: Option<u64>,
+    /// How to compact
+    #[arg(long, value_name = "NAME", default_value = "auto")]
+    strategy: StrategyName,
+    /// As the thread was after the item of this seq
+    #[arg(long, value_name = "SEQ")]
+    as_of: Option<u64>,
+    /// Seconds a model may take; the checkpoint is there by then in any case
+    #[arg(long, value_name = "SECONDS")]
+    deadline: Option<u64>,
+    /// Print the command that resumes it and nothing else
+    #[arg(long)]
+    command_only: bool,
+}
+
+pub(crate) async fn run(args: ContinueArgs, session: &Session) -> Result<(), Failure> {
+    let client = session.connect().await?;
+    let thread = select::thread(&client, args.thread.as_deref()).await?;
+    if args.as_of.is_none() {
+        select::catch_up(&client, &thread, session).await;
+    }
+    let params = ContinueParams {
+        thread_id: thread.thread_id,
+        as_of: args.as_of,
+        strategy: Some(args.strategy.into()),
+        max_tokens: args.max_tokens,
+        deadline_ms: args.deadline.map(|seconds| seconds.saturating_mul(1_000)),
+    };
+    let result = while_waiting("compacting", client.call::<Continue>(params)).await?;
+    session.print(&ContinuePage { result, command_only: args.command_only })
+}
+
+#[derive(serde::Serialize)]
+struct ContinuePage {
+    #[serde(flatten)]
+    result: ContinueResult,
+    #[serde(skip)]
+    command_only: bool,
+}
+
+impl Page for ContinuePage {
+    fn text(&self, style: &Style) -> String {
+        let command = self.result.command.join(" ");
+        if self.command_only {
+            return command + "\n";
+        }
+        let path = style.dim(&format!("written to {}\n", style.path(&self.result.path)));
+        let next = format!("\ngo on with it:\n  {}\n", style.bold(&command));
+        [summary(&self.result.compaction, style), path, next].concat()
+    }
+}

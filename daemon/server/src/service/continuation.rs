@@ -1,0 +1,162 @@
+//! `thread/continue`: a new Codex transcript that goes on from a compacted thread.
+//!
+//! # Theory of operation
+//! *Steps.* See that the thread's own agent is not at work; compact; compose the new transcript; publish it
+//! in Codex's own folder by a rename, as all transcripts of ours are. The one gone on from is only read.
+//!
+//! *A crash* before the rename leaves a compaction nobody uses and at most a hidden file, swept by the
+//! next one; after it the thread is there, and is read like any other.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use longhaul_core::rollout::compose;
+use longhaul_core::rollout::continuation::{self, Continuation};
+use longhaul_core::thread::{HistoryBase, Source};
+use rustix::fs::{FlockOperation, flock};
+use serde_json::Value;
+
+use super::compaction::{Compaction, Request, Subject};
+use super::history::{Opaque, Position, Query};
+use super::snapshot::Snapshot;
+use super::{ServiceError, Services};
+use crate::ingest::SyncTarget;
+use crate::recorder;
+
+/// Bytes of a first line; longer ones are of no Codex.
+const FIRST_LINE_BYTES: u64 = 4 << 20;
+
+/// Bytes of the history that are looked through for context.
+const CONTEXT_BYTES: u64 = 1 << 20;
+
+/// By this line a thread's first turn has begun, with its context.
+const BEGINNING_SEQ: u64 = 16;
+
+/// How long the new thread is waited for. It stands on the disk all the same.
+const LISTED_WITHIN: Duration = Duration::from_millis(1_500);
+
+/// A thread that goes on from another.
+#[derive(Debug, Clone)]
+pub struct Continued {
+    /// Its id.
+    pub thread_id: String,
+    /// Its transcript.
+    pub path: PathBuf,
+    /// What it begins with.
+    pub compaction: Compaction,
+}
+
+impl Services {
+    /// Compacts a thread and begins a new one with what came of it.
+    ///
+    /// # Errors
+    /// As [`compact`](Self::compact); [`ServiceError::ThreadBusy`] while the thread's agent is at work,
+    /// and what the disk refuses.
+    pub async fn continue_thread(&self, request: Request) -> Result<Continued, ServiceError> {
+        let Subject::Thread { thread_id, as_of } = &request.subject else {
+            let reason = "only a thread can be gone on from".to_owned();
+            return Err(ServiceError::Invalid { field: "thread_id", reason });
+        };
+        let snapshot = self.snapshot(thread_id, *as_of).await?;
+        let home = self.deps.config.now().codex_home.value.clone();
+        let lock = home.join("thread-writer-locks").join(format!("{}.lock", snapshot.thread_id));
+        if is_held(&lock) {
+            return Err(ServiceError::ThreadBusy(snapshot.thread_id));
+        }
+        let first_line = match snapshot.file.source {
+            Source::Claude => None,
+            _ => first_line(snapshot.file.path.clone().into()).await?,
+        };
+        let mut history = match continuation::carries_context(first_line.as_deref()) {
+            true => self.standing_context(&snapshot).await?,
+            false => Vec::new(),
+        };
+        let compaction = self.compact(request).await?;
+        history.extend(compaction.history.iter().cloned());
+        let id = self.deps.clock.new_id();
+        let base = (snapshot.file.source != Source::Claude).then(|| HistoryBase {
+            thread_id: snapshot.thread_id.clone(),
+            end_ordinal_exclusive: snapshot.fold.next_seq(),
+            end_byte_offset: None,
+        });
+        let text = Continuation {
+            thread_id: &id,
+            first_line: first_line.as_deref(),
+            cwd: snapshot.fold.checkpoint().cwd.as_deref(),
+            title: snapshot.fold.head().title.as_deref(),
+            base: base.as_ref(),
+            at_ms: self.deps.clock.now_ms(),
+            view: &compaction.view,
+            history: &history,
+        }
+        .text();
+        let path = publish(home, self.deps.clock.local_ms(), id.clone(), text).await?;
+        if let Err(error) =
+            self.ingest.sync(SyncTarget::Path(path.clone()), None, LISTED_WITHIN).await
+        {
+            tracing::debug!(%error, "a continuation is not listed yet");
+        }
+        Ok(Continued { thread_id: id, path, compaction })
+    }
+
+    /// What the harness says at the beginning of every turn: as it stands now, and what a compaction has
+    /// taken away as it stood at the thread's beginning.
+    async fn standing_context(&self, snapshot: &Snapshot) -> Result<Vec<Value>, ServiceError> {
+        let mut items = Vec::new();
+        for as_of in [BEGINNING_SEQ, snapshot.seq()] {
+            let query = Query {
+                thread_id: snapshot.thread_id.clone(),
+                as_of: Some(as_of),
+                from: Position::default(),
+                max_bytes: CONTEXT_BYTES,
+                opaque: Opaque::AsIs,
+            };
+            items.extend(self.visible_history(query).await?.items);
+        }
+        let items = items.iter().filter_map(|item| serde_json::from_str(item.get()).ok());
+        Ok(continuation::context_of(items))
+    }
+}
+
+/// Whether a running Codex holds the lock of a thread it writes to; one that does not say so is not asked.
+fn is_held(lock: &Path) -> bool {
+    let Ok(file) = File::open(lock) else { return false };
+    matches!(
+        flock(&file, FlockOperation::NonBlockingLockShared),
+        Err(error) if error == rustix::io::Errno::WOULDBLOCK
+    )
+}
+
+async fn first_line(path: PathBuf) -> Result<Option<String>, ServiceError> {
+    let read = move || -> io::Result<Option<String>> {
+        let file = File::open(&path)?;
+        let mut reader: Box<dyn BufRead> = match path.extension().is_some_and(|end| end == "zst") {
+            true => {
+                Box::new(BufReader::new(zstd::stream::read::Decoder::new(BufReader::new(file))?))
+            }
+            false => Box::new(BufReader::new(file)),
+        };
+        let mut line = Vec::new();
+        io::Read::take(&mut reader, FIRST_LINE_BYTES).read_until(b'\n', &mut line)?;
+        Ok(String::from_utf8(line).ok())
+    };
+    // A transcript that was moved away since: its thread goes on without it.
+    Ok(tokio::task::spawn_blocking(read).await?.unwrap_or_default())
+}
+
+/// Codex lists its folders by local time.
+async fn publish(
+    home: PathBuf,
+    local_ms: i64,
+    id: String,
+    text: String,
+) -> Result<PathBuf, ServiceError> {
+    let day = home.join("sessions").join(compose::folder(local_ms));
+    let name = compose::file_name(local_ms, &id);
+    let shown = day.join(&name).display().to_string();
+    let publish = move || recorder::publish(&day, &name, &text);
+    let published = tokio::task::spawn_blocking(publish).await?;
+    published.map_err(|source| ServiceError::File { path: shown, source })
+}

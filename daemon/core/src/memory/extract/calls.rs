@@ -6,7 +6,6 @@ use super::{Extractor, Fact, SCRIPT_BYTES, Waiting, hazard};
 use crate::checkpoint::semantic::policy::behaviour;
 use crate::digest::Digest128;
 use crate::redact::redact;
-use crate::rollout::shell::only_looks;
 use crate::rollout::tool::{self, Action, Call, StepStatus};
 use crate::rollout::{output, patch, shell};
 use crate::{limits, text};
@@ -71,7 +70,7 @@ impl Extractor {
         let commands = shell::commands(&redacted);
         let folder = shell::entered_folder(&redacted).or(workdir);
         let folder = folder.map(|folder| names::shown(folder, self.cwd.as_deref()).to_owned());
-        let is_look = !commands.is_empty() && commands.iter().all(only_looks);
+        let is_look = !commands.is_empty() && commands.iter().all(shell::only_looks);
         let mut read: Vec<String> = Vec::new();
         for command in &commands {
             for (what, path) in shell::uses(command) {
@@ -174,7 +173,7 @@ impl Extractor {
 
     pub(super) fn nested_command(&mut self, seq: u64, command: &str, code: i64) {
         let redacted = redact(text::prefix(command, SCRIPT_BYTES)).text.into_owned();
-        let is_look = shell::commands(&redacted).iter().all(only_looks);
+        let is_look = shell::commands(&redacted).iter().all(shell::only_looks);
         if let Some(line) = names::line_of(&redacted).filter(|_| !is_look) {
             self.end(seq, (&line, None), code == 0, "");
         }

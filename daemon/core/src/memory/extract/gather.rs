@@ -47,7 +47,7 @@ pub(super) fn gather(mut read: Extractor) -> Option<RolloutMemory> {
     let (runs, fixes, steps) = std::mem::take(&mut read.runs).finish();
     learnings.extend(fixes.iter().map(|fix| maker.fix(fix)));
     learnings.extend(commands(&runs).into_iter().map(|run| maker.command(run)));
-    learnings.extend(managers(&runs).into_iter().map(|run| maker.manager(run)));
+    learnings.extend(packagers(&runs).into_iter().map(|run| maker.packager(run)));
     learnings.extend(read.facts.values().map(|fact| {
         let slot = Some(fact.slot.clone());
         let learning = maker.learning(LearningKind::Fact, &fact.text, Origin::ToolOutput);
@@ -147,7 +147,7 @@ fn is_ordinary(line: &str) -> bool {
 }
 
 /// Package managers that worked, by what they manage.
-fn managers(runs: &[Run]) -> Vec<(&'static str, &'static str, &Run)> {
+fn packagers(runs: &[Run]) -> Vec<(&'static str, &'static str, &Run)> {
     const MANAGERS: &[(&str, &str)] = &[
         ("pnpm", "JavaScript"),
         ("npm", "JavaScript"),
@@ -261,7 +261,7 @@ impl Maker<'_> {
         }
     }
 
-    fn manager(&mut self, (name, what, run): (&str, &str, &Run)) -> Learning {
+    fn packager(&mut self, (name, what, run): (&str, &str, &Run)) -> Learning {
         let text = format!("{what} packages are managed with `{name}`");
         let learning = self.learning(LearningKind::Fact, &text, Origin::ToolOutput);
         let learning = self.at(learning, run.seq, run.at_ms, &run.line);

@@ -17,6 +17,8 @@ mod down;
 mod eval;
 mod expand;
 mod history;
+mod hook;
+mod install;
 mod job;
 mod man;
 mod memory;
@@ -64,6 +66,9 @@ pub(crate) enum Command {
     /// Show the configuration in force, or read its file anew
     #[command(subcommand)]
     Config(config::ConfigCommand),
+    Install(install::InstallArgs),
+    Uninstall(install::UninstallArgs),
+    Hook(hook::HookArgs),
     Doctor(doctor::DoctorArgs),
     Eval(eval::EvalArgs),
     Completions(completions::CompletionsArgs),
@@ -90,6 +95,9 @@ pub(crate) async fn run(command: Command, session: &Session) -> Result<(), Failu
         Command::Job(command) => job::run(command, session).await,
         Command::Prompts(args) => prompts::run(args, session).await,
         Command::Config(command) => config::run(command, session).await,
+        Command::Install(args) => install::install(&args, session),
+        Command::Uninstall(args) => install::uninstall(&args, session),
+        Command::Hook(args) => hook::run(args, session).await,
         Command::Doctor(args) => doctor::run(args, session).await,
         Command::Eval(args) => eval::run(args, session).await,
         Command::Completions(args) => completions::run(&args, session),

@@ -7,6 +7,7 @@
 
 mod branches;
 mod meter;
+mod references;
 mod visible;
 
 use serde::{Deserialize, Serialize};
@@ -17,10 +18,13 @@ use crate::checkpoint::requests::Outcome;
 use crate::digest::Digest128;
 use crate::item::breakdown::{Breakdown, ContextKind};
 use crate::item::{ItemKind, ItemRow};
-use crate::rollout::{self, Body, Compacted, Entry, Item, Meta, Role, TitleBy, contextual, weigh};
+use crate::rollout::{
+    self, Body, Compacted, Entry, Item, Meta, Role, TitleBy, TurnSettings, contextual, weigh,
+};
 use crate::{limits, redact, text, tokens};
 
 use branches::Branches;
+use references::References;
 
 pub use meter::{CompactionPoint, Meter, Point, Report};
 pub use visible::Visible;
@@ -66,6 +70,8 @@ pub struct Fold {
     title_by: TitleBy,
     #[serde(default)]
     branches: Branches,
+    #[serde(default)]
+    references: References,
     visible: Visible,
     meter: Meter,
     checkpoint: Checkpoint,
@@ -81,7 +87,7 @@ struct Version {
 impl Fold {
     /// Version of the saved form. Raised with every change of what is folded or how: saved folds of
     /// other versions are folded anew.
-    pub const VERSION: u32 = 8;
+    pub const VERSION: u32 = 9;
 
     /// The state before the first line.
     pub fn new(source: Source) -> Self {
@@ -91,6 +97,7 @@ impl Fold {
             head: ThreadHead::new(source),
             title_by: TitleBy::default(),
             branches: Branches::default(),
+            references: References::default(),
             visible: Visible::default(),
             meter: Meter::default(),
             checkpoint: Checkpoint::default(),
@@ -184,6 +191,11 @@ impl Fold {
         &self.visible
     }
 
+    /// The settings that the model was last told; `None` when it has to be told everything.
+    pub fn reference(&self) -> Option<&TurnSettings> {
+        self.references.current()
+    }
+
     /// How full the model's window is, and was.
     pub fn meter(&self) -> &Meter {
         &self.meter
@@ -227,13 +239,14 @@ impl Fold {
         let state = &mut self.checkpoint;
         match &entry.body {
             Body::Meta(meta) => self.meta(meta),
-            Body::Settings { cwd, model } => {
-                if let Some(cwd) = cwd {
+            Body::Settings(settings) => {
+                if let Some(cwd) = &settings.cwd {
                     state.cwd = folder(Some(cwd));
                 }
-                if let Some(model) = model {
+                if let Some(model) = &settings.model {
                     self.head.model = Some(text::prefix(model, limits::NAME_BYTES).to_owned());
                 }
+                self.references.told(settings);
             }
             Body::Folder { path } => self.reducer.stand_in(state, path),
             Body::Item(item, tokens) => return self.item(place, at, item, *tokens),
@@ -277,6 +290,7 @@ impl Fold {
         self.reducer.roll_back(&mut self.checkpoint, turns);
         self.visible.roll_back(place.line, turns);
         self.branches.roll_back(turns);
+        self.references.roll_back(|seq| self.visible.is_taken_back(seq));
         self.head.tokens = self.visible.tokens();
         self.meter.rolled_back(place.line, self.head.tokens, turns);
     }
@@ -364,6 +378,7 @@ impl Fold {
             Item::Other { text } => row.words = text,
             Item::Invisible => return None,
         }
+        self.references.item(place.line);
         let weight = weigh::weigh(item, tokens);
         match is_context {
             true => self.visible.add_context(place.line, &weight),
@@ -390,6 +405,7 @@ impl Fold {
             compacted.replacement,
             tokens::of_text(&compacted.message),
         );
+        self.references.compact(place.line);
         self.head.tokens = self.visible.tokens();
         self.meter.compacted(place.line, before, self.head.tokens);
         let row = Row::new(ItemKind::Compaction, &compacted.message);

@@ -210,7 +210,11 @@ impl Extractor {
         }
         match &entry.body {
             Body::Meta(meta) => self.meta(meta),
-            Body::Settings { cwd: Some(cwd), .. } => self.cwd = folder(cwd),
+            Body::Settings(settings) => {
+                if let Some(cwd) = &settings.cwd {
+                    self.cwd = folder(cwd);
+                }
+            }
             Body::Item(item, _) | Body::Aside(item) => self.item(seq, item),
             Body::RolledBack { turns } => self.roll_back(*turns),
             Body::TurnComplete => self.signs.is_interrupted = false,
@@ -221,8 +225,7 @@ impl Extractor {
             Body::CommandDone { command, exit_code: Some(code), .. } => {
                 self.nested_command(seq, command, *code);
             }
-            Body::Settings { .. }
-            | Body::Folder { .. }
+            Body::Folder { .. }
             | Body::FilesChanged { .. }
             | Body::CommandDone { .. }
             | Body::Compacted(_)

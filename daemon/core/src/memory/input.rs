@@ -141,7 +141,11 @@ impl Collector {
                     self.about.cwd = meta.cwd.as_deref().map(rows::clean).or(self.about.cwd.take());
                     self.about.branch = meta.git_branch.as_deref().map(rows::clean);
                 }
-                Body::Settings { cwd: Some(cwd), .. } => self.about.cwd = Some(rows::clean(cwd)),
+                Body::Settings(settings) => {
+                    if let Some(cwd) = &settings.cwd {
+                        self.about.cwd = Some(rows::clean(cwd));
+                    }
+                }
                 Body::Item(item, _) => self.item(place.line, item),
                 _ => {}
             }

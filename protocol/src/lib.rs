@@ -29,6 +29,7 @@ pub mod frame;
 pub mod history;
 pub mod job;
 pub mod limit;
+pub mod memory;
 pub mod message_history;
 pub mod method;
 pub mod policy;

@@ -21,6 +21,7 @@ mod hook;
 mod install;
 mod job;
 mod man;
+mod memory;
 mod policy;
 mod prompts;
 mod search;
@@ -57,6 +58,9 @@ pub(crate) enum Command {
     /// Show what is known about a thread
     #[command(subcommand)]
     Checkpoint(checkpoint::CheckpointCommand),
+    /// Show, search and change what earlier threads teach the next one
+    #[command(subcommand)]
+    Memory(memory::MemoryCommand),
     Prompts(prompts::PromptsArgs),
     /// List background jobs, and tell why one does not run
     #[command(subcommand)]
@@ -93,6 +97,7 @@ pub(crate) async fn run(command: Command, session: &Session) -> Result<(), Failu
         Command::Undo(args) => undo::run(args, session).await,
         Command::Compaction(command) => compaction::run(command, session).await,
         Command::Checkpoint(command) => checkpoint::run(command, session).await,
+        Command::Memory(command) => memory::run(command, session).await,
         Command::Job(command) => job::run(command, session).await,
         Command::Policy(command) => policy::run(command, session).await,
         Command::Watch(args) => watch::run(args, session).await,

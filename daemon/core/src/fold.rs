@@ -8,6 +8,7 @@
 mod branches;
 mod meter;
 mod references;
+mod row;
 mod visible;
 
 use serde::{Deserialize, Serialize};
@@ -26,6 +27,7 @@ use crate::{limits, redact, text, tokens};
 
 use branches::Branches;
 use references::References;
+use row::Row;
 
 pub use meter::{CompactionPoint, Meter, Point, Report};
 pub use visible::Visible;
@@ -460,41 +462,6 @@ impl Fold {
         self.meter.compacted(place.line, before, self.head.tokens);
         let row = Row::new(ItemKind::Compaction, &compacted.message);
         row.index(place, tokens::of_bytes(place.bytes))
-    }
-}
-
-/// What an item tells its index row.
-struct Row<'a> {
-    kind: ItemKind,
-    words: &'a str,
-    call_id: Option<&'a str>,
-    /// The beginning of the words where the reducer has redacted it already.
-    shown: Option<String>,
-}
-
-impl<'a> Row<'a> {
-    fn new(kind: ItemKind, words: &'a str) -> Self {
-        Self { kind, words, call_id: None, shown: None }
-    }
-
-    /// The digest is set once for the whole line.
-    fn index(self, place: Place, tokens: u64) -> ItemRow {
-        let head = self.shown.unwrap_or_else(|| {
-            let window = text::prefix(self.words, limits::EXCERPT_WINDOW_BYTES);
-            let redacted = redact::redact(window);
-            text::prefix(&redacted.text, limits::EXCERPT_BYTES * 4).to_owned()
-        });
-        let excerpt = text::one_line_cut(&head, limits::EXCERPT_BYTES);
-        ItemRow {
-            seq: place.line,
-            offset: place.offset,
-            bytes: place.bytes,
-            kind: self.kind,
-            tokens,
-            digest: Digest128::default(),
-            excerpt,
-            call_id: self.call_id.map(|id| text::cut(id, limits::NAME_BYTES).into_owned()),
-        }
     }
 }
 

@@ -11,6 +11,7 @@ mod disk;
 mod error;
 pub mod history;
 pub mod items;
+pub mod memory;
 mod message_history;
 mod notices;
 pub mod policy;
@@ -48,6 +49,7 @@ use crate::recorder::Recorder;
 use crate::shutdown::Shutdown;
 use crate::telemetry;
 use disk::HashCache;
+use memory::Memory;
 use notices::Notices;
 use search::{FullText, IndexProgress};
 
@@ -123,6 +125,7 @@ pub struct Services {
     messages: MessageHistory,
     /// The watcher's texts.
     pub texts: policy::TextStore,
+    memory: Memory,
 }
 
 impl std::fmt::Debug for Services {
@@ -187,8 +190,13 @@ impl Services {
         let (settings, budget) = (config.models.clone(), config.budget.bounds());
         let models = Models::new(settings, budget, store.clone(), deps.clock.clone());
         models.recall_spent().await?;
-        let rules = [(Kind::Compact, compaction::RULES)].into();
-        let jobs = Jobs::new(store.clone(), deps.clock.clone(), &instance.id, rules);
+        let rules = [
+            (Kind::Compact, compaction::RULES),
+            (Kind::Extract, memory::extract_rules()),
+            (Kind::Consolidate, memory::CONSOLIDATE_RULES),
+        ];
+        let jobs = Jobs::new(store.clone(), deps.clock.clone(), &instance.id, rules.into());
+        let memory = Memory::new(&config.state_dir);
         Ok(Self {
             deps,
             instance,
@@ -207,6 +215,7 @@ impl Services {
             recorder,
             messages,
             texts,
+            memory,
         })
     }
 

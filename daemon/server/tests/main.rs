@@ -15,6 +15,7 @@ mod history;
 mod ladder;
 mod lifecycle;
 mod limits;
+mod memory;
 mod policy;
 mod provider;
 mod reload;
@@ -26,6 +27,7 @@ mod succession;
 mod support;
 mod systemd;
 mod threads;
+mod workers;
 
 /// A file in this folder that is no module of the binary would be a test that never runs.
 #[test]

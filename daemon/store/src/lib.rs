@@ -36,6 +36,7 @@ mod current;
 mod error;
 mod file;
 mod job;
+mod memory;
 mod meta;
 mod model;
 mod observation;
@@ -57,6 +58,10 @@ pub use compaction::{CompactionBody, CompactionCursor, CompactionRow};
 pub use error::{RetryClass, StoreError};
 pub use file::{BaseState, Cursor, FileId, FileRow, FileStat};
 pub use job::{EVENTS_PER_JOB_MAX, JobEvent, JobFilter, SCAN_MAX};
+pub use memory::{
+    Exclusion, ExtractionRow, GENERATIONS_KEPT, Generation, NOTES_MAX, NewGeneration, NoteRow,
+    Passage, PassageMatch, UseRow, Watermark,
+};
 pub use meta::Totals;
 pub use model::{ANSWERS_MAX, USAGE_DAYS_MAX, UsageRow};
 pub use observation::{OBSERVATIONS_PER_THREAD_MAX, Observation};

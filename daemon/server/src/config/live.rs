@@ -84,6 +84,7 @@ impl Config {
             keep_per_thread: new.keep_per_thread,
             window_tokens: new.window_tokens,
             auto_compact_percent: new.auto_compact_percent,
+            memory: new.memory,
             models: new.models,
             budget: new.budget,
             policies: new.policies,

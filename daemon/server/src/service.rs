@@ -23,7 +23,7 @@ mod snapshot;
 pub mod threads;
 mod transcript;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -157,18 +157,10 @@ impl Services {
             notices.store_rebuilt(moved_to);
         }
         let own = recording::folder(&config.state_dir);
-        let mut roots = Vec::new();
-        if *config.codex_enabled {
-            roots.extend(Root::codex(&config.codex_home));
-        }
-        if *config.claude_enabled {
-            roots.push(Root::claude(&config.claude_home));
-        }
-        roots.push(Root { source: Source::Longhaul, path: own.clone(), archived: false });
         let now = deps.clock.clone();
         let ingest = Arc::new(Ingest::start(IngestDeps {
             store: store.clone(),
-            roots,
+            roots: roots(&config, &own),
             events: Arc::new(notices),
             now_ms: Arc::new(move || now.now_ms()),
             limits: Limits { scan_period: *config.scan_interval, ..Limits::default() },
@@ -357,6 +349,19 @@ impl Services {
         }
         warnings
     }
+}
+
+/// The folders that are read: those of the agents that are not left out, and our own.
+fn roots(config: &Config, own: &Path) -> Vec<Root> {
+    let mut roots = Vec::new();
+    if *config.codex_enabled {
+        roots.extend(Root::codex(&config.codex_home));
+    }
+    if *config.claude_enabled {
+        roots.push(Root::claude(&config.claude_home));
+    }
+    roots.push(Root { source: Source::Longhaul, path: own.to_owned(), archived: false });
+    roots
 }
 
 fn messages(deps: &Deps) -> MessageHistory {

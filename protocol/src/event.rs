@@ -119,6 +119,10 @@ pub enum EventKind {
     CompactionLoop,
     /// A compaction is done: `{compaction_id, thread_id?, strategy_used, tokens:{before, after}}`.
     CompactionCompleted,
+    /// Memory is being made: `{phase, done, total}`; the phases are `extract` and `consolidate`.
+    MemoryProgress,
+    /// Memory was published: `{generation, threads}`.
+    MemoryPublished,
     /// Events were lost for this subscriber: `{missed?, next_seq}`. Read the state again.
     Gap,
     /// The last event: the daemon shuts down or the subscription ends: `{reason}`.
@@ -127,7 +131,7 @@ pub enum EventKind {
 
 impl EventKind {
     /// Every kind of this revision.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::ThreadUpdated,
         Self::IngestWarning,
         Self::StoreRebuilt,
@@ -136,6 +140,8 @@ impl EventKind {
         Self::CompactionFailed,
         Self::CompactionLoop,
         Self::CompactionCompleted,
+        Self::MemoryProgress,
+        Self::MemoryPublished,
         Self::Gap,
         Self::Closing,
     ];
@@ -152,6 +158,8 @@ impl EventKind {
             Self::CompactionFailed => "compaction_failed",
             Self::CompactionLoop => "compaction_loop",
             Self::CompactionCompleted => "compaction_completed",
+            Self::MemoryProgress => "memory_progress",
+            Self::MemoryPublished => "memory_published",
             Self::Gap => "gap",
             Self::Closing => "closing",
         }

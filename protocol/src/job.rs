@@ -5,6 +5,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::Method;
 
+mod worker;
+
+pub use worker::{
+    Claim, ClaimParams, ClaimResult, ClaimedJob, Complete, Fail, FailKind, FailParams, Heartbeat,
+    HeartbeatResult, TokenParams,
+};
+
 /// `job/list`: jobs, the last changed first.
 #[derive(Debug, Clone, Copy)]
 pub struct List;

@@ -116,6 +116,17 @@ pub const CLIENT_ID_BYTES_MAX: usize = 128;
 /// Chosen: a prompt with a long file pasted into it; more is no prompt to recall.
 pub const MESSAGE_BYTES_MAX: usize = 256 * 1024;
 
+/// Bytes of one note of `memory/add_note`.
+///
+/// # Source
+/// Chosen: a long paragraph; what is longer belongs into a file of the project.
+pub const NOTE_BYTES_MAX: usize = 4 * 1024;
+/// Tokens `memory/read` answers where the request does not say, and at most.
+///
+/// # Source
+/// Chosen: half of what agents let one tool answer take; the rest follows by `next_line`.
+pub const MEMORY_READ_TOKENS_MAX: u64 = 10_000;
+
 /// The bounds in force, as `initialize` answers them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Limits {

@@ -10,7 +10,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::{
-    checkpoint, compaction, context, daemon, event, history, job, message_history, thread,
+    checkpoint, compaction, context, daemon, event, history, job, memory, message_history, policy,
+    thread,
 };
 
 /// One method of the wire contract, as a marker type.
@@ -61,12 +62,32 @@ pub const METHODS: &[MethodInfo] = &[
     method("history/get", "history"),
     method("initialize", "daemon"),
     method("job/cancel", "job"),
+    method("job/claim", "job"),
+    method("job/complete", "job"),
+    method("job/fail", "job"),
     method("job/get", "job"),
+    method("job/heartbeat", "job"),
     method("job/list", "job"),
     method("job/retry", "job"),
     method("job/why", "job"),
+    method("memory/add_note", "memory"),
+    method("memory/cite", "memory"),
+    method("memory/forget", "memory"),
+    method("memory/list", "memory"),
+    method("memory/read", "memory"),
+    method("memory/run", "memory"),
+    method("memory/search", "memory"),
+    method("memory/status", "memory"),
+    method("memory/summary", "memory"),
     method("message_history/append", "message_history"),
     method("message_history/lookup", "message_history"),
+    method("policy/check", "policy"),
+    method("policy/evaluate", "policy"),
+    method("policy/explain", "policy"),
+    method("policy/log", "policy"),
+    method("policy/report", "policy"),
+    method("policy/step", "policy"),
+    method("policy/templates", "policy"),
     method("thread/append", "thread"),
     method("thread/close", "thread"),
     method("thread/continue", "thread"),
@@ -90,7 +111,9 @@ pub const CAPABILITIES: &[&str] = &[
     "event",
     "history",
     "job",
+    "memory",
     "message_history",
+    "policy",
     "thread",
 ];
 
@@ -132,12 +155,32 @@ pub fn visit_methods(visitor: &mut impl MethodVisitor) {
     visitor.visit::<history::Get>();
     visitor.visit::<daemon::Initialize>();
     visitor.visit::<job::Cancel>();
+    visitor.visit::<job::Claim>();
+    visitor.visit::<job::Complete>();
+    visitor.visit::<job::Fail>();
     visitor.visit::<job::Get>();
+    visitor.visit::<job::Heartbeat>();
     visitor.visit::<job::List>();
     visitor.visit::<job::Retry>();
     visitor.visit::<job::Why>();
+    visitor.visit::<memory::AddNote>();
+    visitor.visit::<memory::Cite>();
+    visitor.visit::<memory::Forget>();
+    visitor.visit::<memory::List>();
+    visitor.visit::<memory::Read>();
+    visitor.visit::<memory::Run>();
+    visitor.visit::<memory::Search>();
+    visitor.visit::<memory::Status>();
+    visitor.visit::<memory::Summary>();
     visitor.visit::<message_history::Append>();
     visitor.visit::<message_history::Lookup>();
+    visitor.visit::<policy::Check>();
+    visitor.visit::<policy::Evaluate>();
+    visitor.visit::<policy::Explain>();
+    visitor.visit::<policy::Log>();
+    visitor.visit::<policy::Report>();
+    visitor.visit::<policy::Step>();
+    visitor.visit::<policy::Templates>();
     visitor.visit::<thread::Append>();
     visitor.visit::<thread::Close>();
     visitor.visit::<thread::Continue>();

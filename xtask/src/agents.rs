@@ -1,31 +1,41 @@
 //! `cargo xtask agents`: what the real Codex sends after a resume or a fork, against our `history/get`.
 //!
+//! Then our hooks and our MCP server in the same Codex (`hooks`).
+//!
 //! The one check of the model-visible history that shares no reading of ours with it: released binaries
 //! are installed from npm into a folder that is gone afterwards, driven through tool calls, compactions,
 //! resumes and forks against a model made up here, and the first request each run sends must begin with
 //! the items that `history/get` gave for the transcript just before. Nothing of the user's is touched,
 //! and nothing is sent beyond this machine but the installation.
 
+mod claude;
 mod codex;
 mod compare;
+mod hooks;
 mod mock;
 mod scenario;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::ensure;
 
 use crate::stopwatch::Stopwatch;
 use crate::{daemon::Daemon, place, process};
+use claude::Claude;
 use codex::{Codex, Installed};
+use compare::Row;
 use mock::Mock;
 
 /// The version that CI runs.
 const VERSION_DEFAULT: &str = "0.169.0";
 
+/// Package and program of an agent.
+const CODEX: (&str, &str) = ("@openai/codex", "codex");
+const CLAUDE: (&str, &str) = ("@anthropic-ai/claude-code", "claude");
+
 /// How long one version may take in CI, installation included.
-const CI_TIMEOUT: Duration = Duration::from_secs(90);
+const CI_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// How long one version may take when a person asks for several.
 const TIMEOUT: Duration = Duration::from_secs(240);
@@ -36,6 +46,9 @@ pub(crate) struct Options {
     /// Versions of Codex, as npm names them
     #[arg(long, num_args = 1.., value_name = "VERSION", default_values_t = [VERSION_DEFAULT.to_owned()])]
     codex: Vec<String>,
+    /// A version of Claude Code, for our hooks and our MCP server in it
+    #[arg(long, value_name = "VERSION")]
+    claude: Option<String>,
     /// Compare with an already built daemon
     #[arg(long, value_name = "LONGHAULD")]
     daemon: Option<PathBuf>,
@@ -61,7 +74,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
 /// The step of CI: one version, within its time.
 pub(crate) fn check() -> anyhow::Result<Outcome> {
     let codex = vec![VERSION_DEFAULT.to_owned()];
-    compare_all(&Options { codex, daemon: None, keep: None }, CI_TIMEOUT)
+    compare_all(&Options { codex, claude: None, daemon: None, keep: None }, CI_TIMEOUT)
 }
 
 fn compare_all(options: &Options, limit: Duration) -> anyhow::Result<Outcome> {
@@ -78,7 +91,7 @@ fn compare_all(options: &Options, limit: Duration) -> anyhow::Result<Outcome> {
         println!("==> codex {version}");
         let temporary = tempfile::tempdir()?;
         let folder = options.keep.as_ref().map_or(temporary.path(), PathBuf::as_path);
-        let binary = match codex::install(version, &folder.join(version), deadline)? {
+        let binary = match codex::install(CODEX, version, &folder.join(version), deadline)? {
             Installed::At(binary) => binary,
             Installed::NoRegistry => {
                 return Ok(Outcome::Skipped("the npm registry is not reached"));
@@ -87,22 +100,65 @@ fn compare_all(options: &Options, limit: Duration) -> anyhow::Result<Outcome> {
         let mock = Mock::start()?;
         let codex = Codex::new(binary, mock.address(), deadline)?;
         let daemon = Daemon::start(&longhauld, &codex.home())?;
-        let rows = scenario::play(&codex, &mock, &daemon)?;
-        for row in rows {
-            println!("    {row}");
-            if !row.agrees {
-                differing.push(format!("{version} {}", row.step));
-            }
+        let mut rows = scenario::play(&codex, &mock, &daemon)?;
+        if version == VERSION_DEFAULT {
+            let longhaul = longhauld.with_file_name("longhaul");
+            rows.extend(hooks::play(&longhaul, &codex, &mock, &daemon)?);
         }
+        differing.extend(failed(&rows, version));
         daemon.stop()?;
+    }
+    if let Some(version) = &options.claude {
+        match claude_rows(version, options, &longhauld, limit)? {
+            Some(rows) => differing.extend(failed(&rows, version)),
+            None => return Ok(Outcome::Skipped("the npm registry is not reached")),
+        }
     }
     ensure!(differing.is_empty(), "histories differ: {}", differing.join(", "));
     Ok(Outcome::Agreed)
 }
 
+/// Shows the rows, and names those that do not agree.
+fn failed(rows: &[Row], version: &str) -> Vec<String> {
+    rows.iter().for_each(|row| println!("    {row}"));
+    let differing = rows.iter().filter(|row| !row.agrees);
+    differing.map(|row| format!("{version} {}", row.step)).collect()
+}
+
+/// Our hooks and our MCP server in Claude Code; `None` where it cannot be installed.
+fn claude_rows(
+    version: &str,
+    options: &Options,
+    longhauld: &Path,
+    limit: Duration,
+) -> anyhow::Result<Option<Vec<Row>>> {
+    let deadline = Deadline::after(limit);
+    println!("==> claude {version}");
+    let temporary = tempfile::tempdir()?;
+    let folder = options.keep.as_ref().map_or(temporary.path(), PathBuf::as_path);
+    let installed = codex::install(CLAUDE, version, &folder.join(version), deadline)?;
+    let Installed::At(binary) = installed else { return Ok(None) };
+    let mock = Mock::start()?;
+    let claude = Claude::new(binary, mock.address(), deadline)?;
+    let daemon = Daemon::start_on(longhauld, &claude.home().join("no-codex"), &claude.home())?;
+    let longhaul = longhauld.with_file_name("longhaul");
+    let rows = claude::play(&longhaul, &claude, &mock, &daemon)?;
+    daemon.stop()?;
+    Ok(Some(rows))
+}
+
 fn build() -> anyhow::Result<PathBuf> {
     let mut build = place::cargo()?;
-    build.args(["build", "--locked", "-p", "longhaul-daemon"]);
+    build.args([
+        "build",
+        "--locked",
+        "-p",
+        "longhaul-daemon",
+        "-p",
+        "longhaul-cli",
+        "-p",
+        "longhaul-mcp",
+    ]);
     process::check(&mut build)?;
     Ok(place::target()?.join("debug/longhauld"))
 }

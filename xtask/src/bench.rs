@@ -7,6 +7,7 @@ mod append;
 mod compaction;
 mod context;
 mod corpus;
+mod hook;
 mod idle;
 mod ingest;
 mod normalize;
@@ -42,7 +43,10 @@ pub(crate) struct Options {
     /// Measure search alone, over so many written items; 1000000 take some minutes
     #[arg(long, value_name = "ITEMS")]
     search: Option<u64>,
-    /// Measure an already built daemon
+    /// Measure the agents' hooks alone, as whole processes
+    #[arg(long)]
+    hooks: bool,
+    /// Measure an already built daemon, with the other programs beside it
     #[arg(long, value_name = "LONGHAULD")]
     daemon: Option<PathBuf>,
 }
@@ -70,6 +74,12 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
         return Ok(());
     }
     let corpus = corpus::find(options.corpus.as_deref())?;
+    if options.hooks {
+        let mut report = Report::default();
+        hook::measure(&longhauld, &corpus, options.rounds, &mut report)?;
+        report.print();
+        return Ok(());
+    }
     println!("==> longhaul bench");
     println!("    daemon  {}", longhauld.display());
     println!("    corpus  {} ({} transcripts)", corpus.folder.display(), corpus.files.len());
@@ -77,6 +87,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
     idle::measure(&longhauld, &corpus, &mut report)?;
     round_trip::measure(&longhauld, &corpus, options.rounds, &mut report)?;
     compaction::measure(&longhauld, &corpus, options.rounds, &mut report)?;
+    hook::measure(&longhauld, &corpus, options.rounds, &mut report)?;
     context::measure(&corpus, options.rounds, &mut report)?;
     normalize::measure_calls(&longhauld, &context::history()?, options.rounds, &mut report)?;
     append::measure(&longhauld, options.rounds, &mut report)?;

@@ -31,6 +31,15 @@ pub(crate) struct Daemon {
 impl Daemon {
     /// Starts a daemon that reads the Codex transcripts under `codex_home`, and waits until it listens.
     pub(crate) fn start(longhauld: &Path, codex_home: &Path) -> anyhow::Result<Self> {
+        Self::start_on(longhauld, codex_home, Path::new("/nonexistent"))
+    }
+
+    /// The same, on transcripts of Claude Code, too.
+    pub(crate) fn start_on(
+        longhauld: &Path,
+        codex_home: &Path,
+        claude_home: &Path,
+    ) -> anyhow::Result<Self> {
         let folder = tempfile::Builder::new().prefix("longhaul-bench-").tempdir()?;
         let at = |name: &str| folder.path().join(name);
         let notify = UnixDatagram::bind(at("notify"))?;
@@ -44,7 +53,7 @@ impl Daemon {
             .env("LONGHAUL_STATE_DIR", at("state"))
             .env("LONGHAUL_SOCKET", at("run/v1.sock"))
             .env("CODEX_HOME", codex_home)
-            .env("CLAUDE_CONFIG_DIR", at("no-claude"))
+            .env("CLAUDE_CONFIG_DIR", claude_home)
             .env("LONGHAUL_LOG", "warn")
             .stdin(Stdio::null())
             .stdout(log.try_clone()?)

@@ -3,6 +3,8 @@
 //! The daemon is not involved: a fold is fed with the bytes before the cut, and the view is
 //! rendered from it. `longhaul eval` measures the same through the daemon.
 
+mod memory;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -37,6 +39,9 @@ pub(crate) struct Options {
     /// Writes each view to this folder
     #[arg(long, value_name = "FOLDER")]
     views: Option<PathBuf>,
+    /// Measures long-term memory instead: what earlier sessions of a repository teach the next one
+    #[arg(long)]
+    memory: bool,
 }
 
 pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
@@ -44,6 +49,9 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
     ensure!(!files.paths.is_empty(), "no .jsonl file under {}", options.folder.display());
     if let Some(folder) = &options.views {
         fs::create_dir_all(folder)?;
+    }
+    if options.memory {
+        return memory::run(&files, options);
     }
     let measures = Measures {
         budgets: options.budgets.clone(),

@@ -47,6 +47,7 @@ const FORBIDDEN_EDGES: &[(&str, &[&str])] = &[
     ("longhaul-store", &["jsonrpsee", "longhaul-protocol", "notify"]),
     ("longhaul-client", &["sqlx", "longhaul-core", "longhaul-store", "notify"]),
     ("longhaul-cli", &["sqlx", "longhaul-core", "longhaul-store", "notify", "hyper"]),
+    ("longhaul-mcp", &["sqlx", "longhaul-core", "longhaul-store", "notify", "hyper"]),
     ("longhaul-eval", &["tokio", "sqlx", "longhaul-core"]),
 ];
 

@@ -29,6 +29,8 @@ Examples:
   longhaul compact --max-tokens 2000 --view-only > handoff.md
   longhaul history                  what the model sees of it now
   longhaul expand HANDLE            the exact items behind a handle of a receipt
+  longhaul memory show              what earlier threads teach the next one in this folder
+  longhaul install codex            have an agent use it by itself
   longhaul doctor                   when something does not work
 
 THREAD may be left out (the newest thread of this folder, else the newest of all) or shortened to \

@@ -17,8 +17,12 @@ mod down;
 mod eval;
 mod expand;
 mod history;
+mod hook;
+mod install;
 mod job;
 mod man;
+mod memory;
+mod policy;
 mod prompts;
 mod search;
 mod slice;
@@ -27,6 +31,7 @@ mod thread;
 mod undo;
 mod up;
 mod usage;
+mod watch;
 
 /// What to do.
 #[derive(Debug, Subcommand)]
@@ -53,13 +58,23 @@ pub(crate) enum Command {
     /// Show what is known about a thread
     #[command(subcommand)]
     Checkpoint(checkpoint::CheckpointCommand),
+    /// Show, search and change what earlier threads teach the next one
+    #[command(subcommand)]
+    Memory(memory::MemoryCommand),
     Prompts(prompts::PromptsArgs),
     /// List background jobs, and tell why one does not run
     #[command(subcommand)]
     Job(job::JobCommand),
+    /// Tell when threads are to be compacted, and why
+    #[command(subcommand)]
+    Policy(policy::PolicyCommand),
+    Watch(watch::WatchArgs),
     /// Show the configuration in force, or read its file anew
     #[command(subcommand)]
     Config(config::ConfigCommand),
+    Install(install::InstallArgs),
+    Uninstall(install::UninstallArgs),
+    Hook(hook::HookArgs),
     Doctor(doctor::DoctorArgs),
     Eval(eval::EvalArgs),
     Completions(completions::CompletionsArgs),
@@ -82,9 +97,15 @@ pub(crate) async fn run(command: Command, session: &Session) -> Result<(), Failu
         Command::Undo(args) => undo::run(args, session).await,
         Command::Compaction(command) => compaction::run(command, session).await,
         Command::Checkpoint(command) => checkpoint::run(command, session).await,
+        Command::Memory(command) => memory::run(command, session).await,
         Command::Job(command) => job::run(command, session).await,
+        Command::Policy(command) => policy::run(command, session).await,
+        Command::Watch(args) => watch::run(args, session).await,
         Command::Prompts(args) => prompts::run(args, session).await,
         Command::Config(command) => config::run(command, session).await,
+        Command::Install(args) => install::install(&args, session),
+        Command::Uninstall(args) => install::uninstall(&args, session),
+        Command::Hook(args) => hook::run(args, session).await,
         Command::Doctor(args) => doctor::run(args, session).await,
         Command::Eval(args) => eval::run(args, session).await,
         Command::Completions(args) => completions::run(&args, session),

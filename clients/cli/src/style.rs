@@ -39,7 +39,10 @@ impl Style {
         };
         Self {
             is_color,
-            width: Table::new().width().unwrap_or(WIDTH_WITHOUT_TERMINAL),
+            width: Table::new()
+                .width()
+                .filter(|width| *width > 0)
+                .unwrap_or(WIDTH_WITHOUT_TERMINAL),
             now_ms: clock::now_ms(),
             home: BaseDirs::new().map(|folders| folders.home_dir().to_owned()),
         }

@@ -114,7 +114,7 @@ fn other() -> Value {
     other
 }
 
-fn usage() -> Value {
+pub(crate) fn usage() -> Value {
     let points: Vec<Value> = (0..60_u64)
         .map(|n| json!({ "seq": n * 72, "turn": n / 5 + 1, "tokens": 9_000 + n % 20 * 11_000 }))
         .collect();

@@ -7,6 +7,8 @@ mod ask;
 mod eval;
 mod exit;
 mod help;
+mod hook;
+mod install;
 mod print;
 mod tail;
 mod up;

@@ -155,6 +155,8 @@ impl Drop for ScriptedServer {
         if let Some(acceptor) = self.acceptor.take() {
             acceptor.join().unwrap_or_default();
         }
+        // Who came after the last `close_all` would wait for an answer for ever.
+        self.close_all();
     }
 }
 

@@ -14,6 +14,10 @@
 //!   last request, the last error), how many the view states *with their meaning*. A heap of
 //!   names scores well on the first measure and badly on this one.
 //!
+//! A third measures long-term memory, X-FRR@N: of the names that the first 40 calls of a session used
+//! and that only earlier sessions of the repository had shown, how many a memory of N tokens made of
+//! those earlier sessions holds ([`evaluate_memory`]).
+//!
 //! [`evaluate`] runs it: sessions from a [`Corpus`], views from a closure that is given only the
 //! bytes before the cut.
 
@@ -25,6 +29,7 @@ mod entity;
 mod evaluate;
 mod fact;
 mod gold;
+mod memory;
 mod random;
 mod report;
 mod table;
@@ -39,6 +44,7 @@ pub use entity::{Entity, EntityKind, ExtractorKind};
 pub use evaluate::{EvalError, GOLD_MIN, Options, VIEW_NAME, ViewMaker, evaluate};
 pub use fact::FactKind;
 pub use gold::{HORIZON_CALLS, Role};
+pub use memory::{MemoryMaker, MemoryQuestion, MemoryReport, MemoryRow, evaluate_memory};
 pub use report::{CorpusSummary, GoldSummary, Measure, Miss, MissedName, Report, SessionRow};
 pub use tally::Tally;
 pub use transcript::{Origin, Transcript};

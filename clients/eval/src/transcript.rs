@@ -178,6 +178,13 @@ impl Transcript {
         if !cwd.is_empty() && !self.cwds.iter().any(|known| known == cwd) {
             self.cwds.push(cwd.to_owned());
         }
+        // A path of Windows is found in text without its drive.
+        if let Some((drive, rest)) = cwd.split_once(':')
+            && drive.len() == 1
+            && rest.starts_with(['/', '\\'])
+        {
+            self.add_cwd(&rest.replace('\\', "/"));
+        }
     }
 
     fn push(&mut self, end: usize, kind: StepKind) {

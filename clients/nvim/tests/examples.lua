@@ -48,19 +48,33 @@ local function replay(example, bindings, path)
   return #example.exchanges
 end
 
+--- These need a job that nothing but the daemon itself can owe; its own tests replay them.
+local OF_WORKERS = { ['job.claim'] = true, ['job.heartbeat'] = true, ['job.complete'] = true, ['job.fail'] = true }
+
+local function replay_all(names, path)
+  local bindings = placeholders.new()
+  local replayed = 0
+  for _, name in ipairs(names) do
+    local text = support.read('protocol/examples/' .. name .. '.json')
+    -- Neovim's encoder writes 14 digits of a number. No size of a file and no time needs more.
+    local example = vim.json.decode((text:gsub('9007199254740991', '99999999999999')))
+    replayed = replayed + replay(example, bindings, path)
+  end
+  return replayed
+end
+
 return function()
   local daemon = support.daemon()
   daemon:start()
   daemon.ingested()
   local list = support.read('protocol/src/example.rs'):match('\nexamples! {([^}]*)}')
-  local bindings = placeholders.new()
-  local replayed = 0
+  local names = {}
   for name in list:gmatch('"([^"]+)"') do
-    local text = support.read('protocol/examples/' .. name .. '.json')
-    -- Neovim's encoder writes 14 digits of a number. No size of a file and no time needs more.
-    local example = vim.json.decode((text:gsub('9007199254740991', '99999999999999')))
-    replayed = replayed + replay(example, bindings, daemon.socket)
+    if not OF_WORKERS[name] then
+      table.insert(names, name)
+    end
   end
+  local replayed = replay_all(names, daemon.socket)
   assert(replayed > 80, 'replayed ' .. replayed)
   client.close()
   return replayed .. ' exchanges'

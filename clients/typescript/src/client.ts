@@ -40,7 +40,7 @@ export interface ConnectOptions {
   version: string;
   /** The socket; absent: by the environment. */
   socket?: string;
-  /** May a call start an absent daemon, with `longhaul up`? Default: no. A path names the `longhaul` to run. */
+  /** May a call start an absent daemon, with `longhaul up`? Default: no; `LONGHAUL_AUTOSTART=0` forbids it. A path names the `longhaul` to run. */
   start?: boolean | string;
   /** Milliseconds a call may take. Default: 60,000. */
   requestTimeoutMs?: number;
@@ -189,7 +189,8 @@ export class Client {
   }
 
   async #open(wish: { mayStart: boolean; giveUpAt: number }): Promise<Connection> {
-    let mayStart = wish.mayStart && this.#settings.start !== undefined;
+    const isForbidden = process.env["LONGHAUL_AUTOSTART"] === "0";
+    let mayStart = wish.mayStart && this.#settings.start !== undefined && !isForbidden;
     for (let attempt = 0; ; attempt += 1) {
       try {
         return this.#adopt(await Connection.open({ ...this.#settings, onEvent: (event) => this.#deliver(event) }));

@@ -112,6 +112,20 @@ export interface CheckpointViewResult {
   tokens: number;
 }
 
+/** A claimed job. */
+export interface ClaimedJob {
+  /** Milliseconds between two renewals. */
+  heartbeat_ms: number;
+  /** The job. */
+  job: Job;
+  /** What it needs to know besides its name; may be empty. */
+  payload: string;
+  /** Milliseconds after which the work must have stopped unless the claim is renewed. */
+  stop_in_ms: number;
+  /** Shows the claim in the calls that follow. */
+  token: string;
+}
+
 /** A program that calls the daemon. */
 export interface ClientInfo {
   /** Its name, for example `longhaul-cli`; at most 128 bytes. */
@@ -160,6 +174,8 @@ export interface CompactionGetResult {
   history: unknown[];
   /** The rungs that were tried, in order; the last one made it. */
   ladder: Rung[];
+  /** Why the thread's watcher asked for it, where it did. */
+  policy?: PolicyTrigger | null;
   /** What became of every item. */
   receipt: Receipt;
   /** The strategy that made it, never `auto`. */
@@ -373,8 +389,16 @@ export interface ContextDiffParams {
   also?: OptIn[] | null;
   /** What holds for the next turn. */
   current: ContextSettings;
-  /** What the model was last told; absent (as after a compaction): everything is told. */
+  /**
+   * What the model was last told; absent without a `thread_id` (as after a compaction): everything is
+   * told.
+   */
   reference?: ContextSettings | null;
+  /**
+   * A thread whose transcript says what the model was last told, instead of `reference`. It keeps names,
+   * not words: what it does not tell counts as unchanged.
+   */
+  thread_id?: string | null;
 }
 
 /** What to put before the next turn. */
@@ -642,7 +666,7 @@ export interface Event {
 }
 
 /** The kinds of events of this revision, with the fields of their `data`. */
-export type EventKind = "thread_updated" | "ingest_warning" | "store_rebuilt" | "compaction_started" | "compaction_progress" | "compaction_failed" | "compaction_loop" | "compaction_completed" | "gap" | "closing";
+export type EventKind = "thread_updated" | "ingest_warning" | "store_rebuilt" | "compaction_started" | "compaction_progress" | "compaction_failed" | "compaction_loop" | "compaction_completed" | "memory_progress" | "memory_published" | "gap" | "closing";
 
 /** The params of the `event` notification. */
 export interface EventNotificationParams {
@@ -695,6 +719,9 @@ export interface Evidence {
 
 /** What kind of thing evidence names. */
 export type EvidenceSource = "user" | "file" | "tool_output";
+
+/** Kinds of failure, by what happens next. */
+export type FailKind = "transient" | "rate_limited" | "overflow" | "unauthorized" | "permanent" | "interrupted";
 
 /** What a history begins with. */
 export interface HistoryBase {
@@ -914,6 +941,20 @@ export interface Job {
   updated_at: number;
 }
 
+/** Who claims what. */
+export interface JobClaimParams {
+  /** Kind. */
+  kind: string;
+  /** Name of the worker, for people: 1 to 64 of letters, digits, `.`, `_`, `-`. */
+  worker: string;
+}
+
+/** The job, if one is due. */
+export interface JobClaimResult {
+  /** The claim; absent: nothing is due. */
+  claim?: ClaimedJob | null;
+}
+
 /** Something that happened to a job. */
 export interface JobEvent {
   /** When, Unix milliseconds. */
@@ -926,12 +967,32 @@ export interface JobEvent {
   state: string;
 }
 
+/** Why. */
+export interface JobFailParams {
+  /** In words, for a person; secrets are replaced. */
+  detail: string;
+  /** The job's name. */
+  job: string;
+  /** What happens next. */
+  kind: FailKind;
+  /** Milliseconds to wait at least. */
+  retry_after_ms?: number | null;
+  /** The token of the claim. */
+  token: string;
+}
+
 /** A job and its events. */
 export interface JobGetResult {
   /** What happened to it, the oldest first; only the newest are kept. */
   events: JobEvent[];
   /** The job. */
   job: Job;
+}
+
+/** The claim holds. */
+export interface JobHeartbeatResult {
+  /** Milliseconds after which the work must have stopped unless the claim is renewed. */
+  stop_in_ms: number;
 }
 
 /** Which jobs. */
@@ -960,6 +1021,14 @@ export interface JobParams {
 export interface JobResult {
   /** The job. */
   job: Job;
+}
+
+/** Which claim. */
+export interface JobTokenParams {
+  /** The job's name. */
+  job: string;
+  /** The token of the claim. */
+  token: string;
 }
 
 /** Why. */
@@ -1034,6 +1103,274 @@ export type Marker = {
   replacement_history: unknown[];
   type: "compacted";
 };
+
+/** What to remember. */
+export interface MemoryAddNoteParams {
+  /** For the project of this folder; absent: everywhere. */
+  cwd?: string | null;
+  /** In words; not blank, at most `limit::NOTE_BYTES_MAX` bytes. */
+  text: string;
+}
+
+/** The note. */
+export interface MemoryAddNoteResult {
+  /** Number of the published memory that holds it. */
+  generation: number;
+  /** Its id, for `memory/forget`. */
+  note_id: string;
+  /** The project it is for. */
+  project?: string | null;
+  /** Its words as they are kept. */
+  text: string;
+}
+
+/** What was used; at least one field. */
+export interface MemoryCiteParams {
+  /** An answer with a citation block. */
+  answer?: string | null;
+  /** Files that were cited or read. */
+  paths?: string[] | null;
+  /** Threads that were cited. */
+  thread_ids?: string[] | null;
+}
+
+/** What was counted. */
+export interface MemoryCiteResult {
+  /** The answer without its citation blocks, where one was given. */
+  answer?: string | null;
+  /** Kinds of file. */
+  kinds: string[];
+  /** Threads; unknown ones are passed over. */
+  thread_ids: string[];
+}
+
+/** A file of memory. */
+export interface MemoryFile {
+  /** Bytes. */
+  bytes: number;
+  /** A person changed it since it was published. */
+  edited: boolean;
+  /** Lines. */
+  lines: number;
+  /** Path below the memory folder. */
+  path: string;
+}
+
+/** What to forget; exactly one field. */
+export interface MemoryForgetParams {
+  /** All that is from the project of this folder. */
+  cwd?: string | null;
+  /** One thing that was learned. */
+  entry_id?: string | null;
+  /** A note. */
+  note_id?: string | null;
+  /** All that is from a thread. */
+  thread_id?: string | null;
+}
+
+/** What is forgotten. */
+export interface MemoryForgetResult {
+  /** Number of the published memory without it. */
+  generation: number;
+  /** Extractions and notes that went. */
+  gone: number;
+}
+
+/** A passage. */
+export interface MemoryHit {
+  /** Newest thing it tells, Unix milliseconds; check what is old before you trust it. */
+  at: number;
+  /** Last line. */
+  line_end: number;
+  /** First line, from 1. */
+  line_start: number;
+  /** File, for `memory/read` and citations. */
+  path: string;
+  /** Project it is about; absent: all. */
+  project?: string | null;
+  /** Larger is better; comparable within one answer. */
+  score: number;
+  /** Kind of file: `memory_md`, `memory_summary`, `raw_memories`, `rollout_summaries`, `skills`. */
+  source: string;
+  /** Its lines. */
+  text: string;
+  /** Thread it is from, where it is from one. */
+  thread_id?: string | null;
+}
+
+/** Which files. */
+export interface MemoryListParams {
+  /** `next_cursor` of the page before. */
+  cursor?: string | null;
+  /** Rows, at most `limit::PAGE_ROWS_MAX`; absent: `limit::PAGE_ROWS_DEFAULT`. */
+  limit?: number | null;
+  /** Only those below this folder. */
+  path?: string | null;
+}
+
+/** Files. */
+export interface MemoryListResult {
+  /** By path. */
+  files: MemoryFile[];
+  /** Where the next page starts. */
+  next_cursor?: string | null;
+  /** The folder they lie in. */
+  root: string;
+}
+
+/** Which lines. */
+export interface MemoryReadParams {
+  /** First line, from 1; absent: 1. */
+  line?: number | null;
+  /** Lines, at most. */
+  max_lines?: number | null;
+  /** Tokens, at most; absent: 10000. At least one line is answered, cut where it is longer. */
+  max_tokens?: number | null;
+  /** File, as `memory/list` names it. */
+  path: string;
+}
+
+/** Lines. */
+export interface MemoryReadResult {
+  /** Last line; one less than the first when there is none. */
+  line_end: number;
+  /** First line. */
+  line_start: number;
+  /** Where to go on; absent at the end. */
+  next_line?: number | null;
+  /** The file. */
+  path: string;
+  /** The lines. */
+  text: string;
+}
+
+/** How. */
+export interface MemoryRunParams {
+  /** Take threads that have not rested long enough or are old; absent: false. */
+  all?: boolean | null;
+  /** The thread that asks: it is left out. */
+  current_thread_id?: string | null;
+  /** Only this thread; at a person's wish it need not have rested. */
+  thread_id?: string | null;
+  /** Answer when it is done; absent: true. */
+  wait?: boolean | null;
+}
+
+/** What came of it. */
+export interface MemoryRunResult {
+  /** Whether this run changed it. */
+  changed: boolean;
+  /** Milliseconds. */
+  duration_ms: number;
+  /** Those of them that taught nothing. */
+  empty: number;
+  /** Threads that were extracted by this run. */
+  extracted: number;
+  /** Those that failed; `longhaul job list --kind extract` says why. */
+  failed: number;
+  /** Number of the published memory. */
+  generation: number;
+  /** Threads that were left out, by reason. */
+  skipped: SkipCount[];
+  /** Where it stands. */
+  state: RunState;
+  /** Threads that are known. */
+  threads: number;
+}
+
+/** What to look for. */
+export interface MemorySearchParams {
+  /** Only what concerns the project of this folder, and what holds everywhere. */
+  cwd?: string | null;
+  /** Hits, at most `limit::SEARCH_HITS_MAX`; absent: `limit::SEARCH_HITS_DEFAULT`. */
+  k?: number | null;
+  /** Tokens of all texts together; never exceeded. */
+  max_tokens?: number | null;
+  /** Words, as in `thread/search`. */
+  query: string;
+}
+
+/** What was found. */
+export interface MemorySearchResult {
+  /** Number of the published memory that was searched; 0: none is published yet. */
+  generation: number;
+  /** Best first. */
+  hits: MemoryHit[];
+}
+
+/** Of what. */
+export interface MemoryStatusParams {
+  /** Also why this thread is or is not extracted. */
+  thread_id?: string | null;
+}
+
+/** How it is. */
+export interface MemoryStatusResult {
+  /** Threads that are due. */
+  due: number;
+  /** Whether it is made in the background. */
+  enabled: boolean;
+  /** The engine that extracts: `deterministic`. */
+  engine: string;
+  /** Threads that were looked at. */
+  extracted: number;
+  /** Why it last failed, until it succeeds. */
+  failure?: string | null;
+  /** Number of the published memory; 0: none is published yet. */
+  generation: number;
+  /** Things learned in them. */
+  learnings: number;
+  /** Notes. */
+  notes: number;
+  /** The memory folder. */
+  path: string;
+  /** Jobs of memory that run or wait. */
+  pending: number;
+  /** When it was published. */
+  published_at?: number | null;
+  /** Threads that are left out, by reason. */
+  skipped: SkipCount[];
+  /** Threads it was made of. */
+  threads: number;
+  /** How often each kind of file was used. */
+  uses: MemoryUse[];
+  /** Why the thread that was asked for is left out; absent when it is due or none was asked for. */
+  why?: SkipCount | null;
+}
+
+/** For whom, and how much. */
+export interface MemorySummaryParams {
+  /** Working folder, absolute; absent: only what holds everywhere. */
+  cwd?: string | null;
+  /** With the frame that lets the daemon tell its own words later; absent: true. */
+  framed?: boolean | null;
+  /** Tokens of the text, never exceeded; absent: 5000. */
+  max_tokens?: number | null;
+}
+
+/** The text. */
+export interface MemorySummaryResult {
+  /** Number of the published memory it is of; 0: none is published yet. */
+  generation: number;
+  /** The project `cwd` lies in. */
+  project?: string | null;
+  /** When that was made. */
+  published_at?: number | null;
+  /** To be injected as it is; empty when nothing is known that concerns the folder. */
+  text: string;
+  /** Its tokens. */
+  tokens: number;
+}
+
+/** How often a kind of file was used. */
+export interface MemoryUse {
+  /** `memory_md`, `memory_summary`, `raw_memories`, `rollout_summaries` or `skills`. */
+  kind: string;
+  /** The last time. */
+  last_at: number;
+  /** Times. */
+  uses: number;
+}
 
 /** A prompt. */
 export interface Message {
@@ -1183,6 +1520,384 @@ export interface PlanStep {
   text: string;
 }
 
+/** What to check. */
+export interface PolicyCheckParams {
+  /** The text of a configuration file; absent: what is in force. */
+  toml?: string | null;
+}
+
+/** Policies as they are understood. */
+export interface PolicyCheckResult {
+  /** The one in force first. */
+  policies: PolicyInfo[];
+  /** What is wrong, and what has no effect. */
+  problems: PolicyProblem[];
+}
+
+/** What a policy says. */
+export interface PolicyDecision {
+  /** `wait`, `judge` or `compact`. */
+  action: string;
+  /** All signs of the turn. */
+  boundaries: string[];
+  /** Its number in the log, where it was logged. */
+  decision_id?: string | null;
+  /** Parts of a hundred of the window that are left. */
+  percent_remaining: number;
+  /** Name of the policy; `default` is in force. */
+  policy: string;
+  /** What every rule said, in order, those that said no included. */
+  reasons: PolicyReason[];
+  /** Those that count at the tier. */
+  satisfied: string[];
+  /** `early`, `ready`, `asap` or `emergency`. */
+  tier?: string | null;
+}
+
+/** Something to be done; which fields it has, its name says. */
+export interface PolicyEffect {
+  /**
+   * `notify` and `warn` (`text`: tell the person); `ask_judgment` (`request_id`, `instructions`,
+   * `prompt`, `schema`, `trigger`: ask, and answer with `judged`); `request_scratch` and
+   * `request_packet` (`prompt`: give the agent this message, and tell when its turn has ended);
+   * `compact` (`packet`, `trigger`: compact, with the packet in the view); `inject_handoff`
+   * (`text`: give the agent this message); `hold_message`; `release_message` (`prefix?`).
+   */
+  effect: string;
+  /** What the judge is told to be. */
+  instructions?: string | null;
+  /** What carries the work over. */
+  packet?: string | null;
+  /** Goes before the words of the user's message. */
+  prefix?: string | null;
+  /** A message for the agent, or the question for a judge. */
+  prompt?: string | null;
+  /** Names the question. */
+  request_id?: string | null;
+  /** The JSON Schema of the judge's answer. */
+  schema?: unknown;
+  /** Words. */
+  text?: string | null;
+  /** Why: for the compaction's record. */
+  trigger?: PolicyTrigger | null;
+}
+
+/** Which thread, and where it is. */
+export interface PolicyEvaluateParams {
+  /** The thread as it was after the line of this seq; absent: now. The past is not logged. */
+  as_of?: number | null;
+  /** Tokens of its whole window; absent: as configuration, transcript or table say. */
+  context_window?: number | null;
+  /** Name of the model; absent: as the transcript says. */
+  model?: string | null;
+  /** Absent: `turn_end`. */
+  point?: PolicyPoint | null;
+  /** Whether the decisions go into the log; absent: no. */
+  record?: boolean | null;
+  /** The thread. */
+  thread_id: string;
+}
+
+/** The decision, and what comes. */
+export interface PolicyEvaluateResult {
+  /** Of the policy in force. */
+  decision: PolicyDecision;
+  /** What comes. */
+  forecast: PolicyForecast;
+  /** Last line that is known. */
+  seq: number;
+  /** Of the policies that are only watched. */
+  shadows: PolicyDecision[];
+  /** The thread. */
+  thread_id: string;
+  /** The turn, from 1. */
+  turn: number;
+  /** Tokens in the window. */
+  used: number;
+  /** Where the watcher is. */
+  watcher: PolicyWatcher;
+  /** Tokens of the whole window. */
+  window: number;
+}
+
+/** Which decision. */
+export interface PolicyExplainParams {
+  /** Its number. */
+  decision_id: string;
+}
+
+/** A decision and what it was made of. */
+export interface PolicyExplainResult {
+  /** What this version decides. */
+  decision: PolicyDecision;
+  /** Made again, the bytes are the same. They differ only when this version decides otherwise. */
+  is_same: boolean;
+  /** As it was logged. */
+  logged: PolicyLoggedDecision;
+  /** The policy as it was. */
+  settings: unknown;
+  /** What it is made of. */
+  situation: unknown;
+}
+
+/** An estimate out of the thread's own course. */
+export interface PolicyForecast {
+  /** The boundary that comes most often. */
+  next_boundary?: string | null;
+  /** The next tier. */
+  next_tier?: string | null;
+  /** Tokens a turn adds. */
+  tokens_per_turn: number;
+  /** Turns until the window is full. */
+  turns_left?: number | null;
+  /** Turns until it is due; 0: now. */
+  turns_to_boundary?: number | null;
+  /** Turns until it holds. */
+  turns_to_next_tier?: number | null;
+}
+
+/** Something that happened in a thread. */
+export interface PolicyHappened {
+  /** When, Unix milliseconds; absent: the line is not dated. */
+  at?: number | null;
+  /** `turn_started`, a boundary's name, `compacted` or `rolled_back`. */
+  kind: string;
+  /** The line. */
+  seq: number;
+  /** The turn. */
+  turn: number;
+}
+
+/** A policy, complete. */
+export interface PolicyInfo {
+  /** Compactions in an hour, at most. */
+  compactions_per_hour: number;
+  /** `model` or `client`. */
+  judge: string;
+  /** `tag`, `suggest` or `auto`. */
+  mode: string;
+  /** `compact` or `wait`. */
+  on_judgment_failure: string;
+  /** `watcher` or `agent`. */
+  packet_author: string;
+  /** Its name. */
+  policy: string;
+  /** Whether the agent is asked for a scratch file. */
+  scratch: boolean;
+  /** The least urgent first. */
+  tiers: TierInfo[];
+}
+
+/** Which decisions. */
+export interface PolicyLogParams {
+  /** Only those before this one, by its `decision_id`: the next page. */
+  before?: string | null;
+  /** Rows, 1 ≤ `limit` ≤ `limit::PAGE_ROWS_MAX`; absent: `limit::PAGE_ROWS_DEFAULT`. */
+  limit?: number | null;
+  /** Only of this policy; absent: of all. */
+  policy?: string | null;
+  /** Only of this thread; absent: of all. */
+  thread_id?: string | null;
+}
+
+/** Decisions and signs. */
+export interface PolicyLogResult {
+  /** Newest first. */
+  decisions: PolicyLoggedDecision[];
+  /** What happened in the thread, oldest first; empty without a `thread_id`. */
+  events: PolicyHappened[];
+}
+
+/** A decision that was logged. */
+export interface PolicyLoggedDecision {
+  /** When, Unix milliseconds. */
+  at: number;
+  /** What was decided. */
+  decision: PolicyDecision;
+  /** The policy was not in force. */
+  is_shadow: boolean;
+  /** Last line that was known. */
+  seq: number;
+  /** The thread. */
+  thread_id: string;
+  /** The turn. */
+  turn: number;
+}
+
+/** Where in a conversation a decision is made. */
+export type PolicyPoint = "turn_end" | "mid_turn";
+
+/** Something about a policy that a person should know. */
+export interface PolicyProblem {
+  /** It is refused; else it only has no effect. */
+  is_fatal: boolean;
+  /** The key. */
+  key: string;
+  /** The policy. */
+  policy: string;
+  /** What about it. */
+  reason: string;
+}
+
+/** What one rule said. */
+export interface PolicyReason {
+  /** Whether it lets a compaction pass. */
+  passed: boolean;
+  /** `window`, `tier`, `boundary`, `plan_gate`, `rearm`, `budget`, `judgment`. */
+  rule: string;
+  /** In words. */
+  text: string;
+}
+
+/** Which thread. */
+export interface PolicyReportParams {
+  /** Tokens of its model's whole window; absent: as configuration, transcript or table say. */
+  context_window?: number | null;
+  /** The thread. */
+  thread_id: string;
+}
+
+/** What each policy would have done. */
+export interface PolicyReportResult {
+  /** Compactions its agent made. */
+  compactions: number;
+  /** The transcript is longer than is replayed. */
+  is_cut: boolean;
+  /** By policy, the one in force first. */
+  policies: ReportPolicy[];
+  /** The thread. */
+  thread_id: string;
+  /** Turns of it. */
+  turns: number;
+}
+
+/** What can happen. */
+export type PolicyStepEvent = {
+  kind: "turn_ended";
+  /** The agent's last words; absent: as the transcript says. */
+  message?: string | null;
+} | {
+  kind: "mid_turn";
+} | {
+  kind: "judged";
+  /** Why. */
+  reason?: string | null;
+  /** The question. */
+  request_id: string;
+  /** Its answer; absent: it could not. */
+  should_compact?: boolean | null;
+} | {
+  kind: "compacted";
+  /** Tokens that are left; absent: as the transcript says. */
+  tokens_after?: number | null;
+  /** The compaction is a turn of its own whose end is still to come; absent: no. */
+  turn_end_follows?: boolean | null;
+} | {
+  kind: "compaction_failed";
+  /** Why. */
+  reason: string;
+} | {
+  /** It is for the user's shell, not for the agent; absent: no. */
+  is_shell?: boolean | null;
+  kind: "user_message";
+  /** The handoff may be put before its words; absent: no. */
+  takes_prefix?: boolean | null;
+} | {
+  kind: "tick";
+} | {
+  kind: "cancel";
+};
+
+/** What happened to which thread. */
+export interface PolicyStepParams {
+  /** Name of the agent: names its scratch file. */
+  agent?: string | null;
+  /** Tokens of its whole window; absent: as configuration, transcript or table say. */
+  context_window?: number | null;
+  /** What happened. */
+  event: PolicyStepEvent;
+  /** Name of the model; absent: as the transcript says. */
+  model?: string | null;
+  /** The thread. */
+  thread_id: string;
+}
+
+/** What is to be done. */
+export interface PolicyStepResult {
+  /** The decision, where one was made. */
+  decision?: PolicyDecision | null;
+  /** What is to be done, in order. */
+  effects: PolicyEffect[];
+  /** The thread. */
+  thread_id: string;
+  /** Where the watcher is now. */
+  watcher: PolicyWatcher;
+}
+
+/** A text. */
+export interface PolicyTemplateInfo {
+  /** It was written just now. */
+  is_seeded: boolean;
+  /** Its name. */
+  name: string;
+  /** Its file, whether there is one or not. */
+  path: string;
+  /** The places it may have. */
+  places: string[];
+  /** Why the file is not in force; the text from before is. */
+  problem?: string | null;
+  /** `built_in` or `file`. */
+  source: string;
+}
+
+/** What to do with them. */
+export interface PolicyTemplatesParams {
+  /** Writes the built-in text of every one that has no file; absent: no. */
+  seed?: boolean | null;
+}
+
+/** The texts. */
+export interface PolicyTemplatesResult {
+  /** Where their files are. */
+  folder: string;
+  /** One a kind. */
+  templates: PolicyTemplateInfo[];
+}
+
+/** Why a compaction is made. */
+export interface PolicyTrigger {
+  /** All signs, those read from words included. */
+  boundaries: string[];
+  /** `watcher` or `agent`. */
+  packet_author: string;
+  /** Parts of a hundred that were left. */
+  percent_remaining: number;
+  /** `turn_end` or `mid_turn`. */
+  point: string;
+  /** How urgent it was. */
+  tier: string;
+  /** The turn. */
+  turn: number;
+  /** Tokens in the window. */
+  used: number;
+}
+
+/** Where a thread's watcher is. */
+export interface PolicyWatcher {
+  /** A compaction waits for the user's next message. */
+  deferred: boolean;
+  /** A message of the user's is held back. */
+  held: boolean;
+  /** What it does when a compaction is due: `tag`, `suggest` or `auto`. */
+  mode: string;
+  /** A packet is kept whose compaction did not come about. */
+  packet_kept: boolean;
+  /** `idle`, `awaiting_judgment`, `awaiting_scratch`, `awaiting_packet` or `compacting`. */
+  phase: string;
+  /** The whole state, for people who look for a defect; its shape may change. */
+  state: unknown;
+}
+
 /**
  * What was kept, shortened and dropped.
  *
@@ -1213,6 +1928,20 @@ export interface ReloadResult {
   file?: string | null;
 }
 
+/** What one policy would have done. */
+export interface ReportPolicy {
+  /** How often it would have compacted. */
+  compactions: number;
+  /** Decisions it made. */
+  decisions: number;
+  /** Where, oldest first, at most 200. */
+  points: WouldCompact[];
+  /** Its name. */
+  policy: string;
+  /** Known files that were used again within 40 calls after, all together. */
+  used_again: number;
+}
+
 /** What a caller should do with a request that was refused. */
 export type Retry = "never" | "refresh" | "backoff" | "reconnect";
 
@@ -1223,6 +1952,9 @@ export interface RevisionRange {
   /** The oldest revision spoken. */
   min: number;
 }
+
+/** Where a run stands. */
+export type RunState = "done" | "started";
 
 /** One rung of the ladder. */
 export interface Rung {
@@ -1323,6 +2055,19 @@ export interface ShutdownResult {
   pid: number;
   /** Other requests that are still worked on. */
   requests_in_flight: number;
+}
+
+/** Threads that were left out for one reason. */
+export interface SkipCount {
+  /**
+   * Stable name: `excluded`, `ephemeral`, `not_interactive`, `reached_outside`, `current`,
+   * `nothing_new`, `no_request`, `too_small`, `too_old`, `busy`, `gone`.
+   */
+  reason: string;
+  /** For a person, of one of them. */
+  text: string;
+  /** How many. */
+  threads: number;
 }
 
 /** A folder of transcripts. */
@@ -1695,6 +2440,20 @@ export interface ThreadSyncResult {
   thread_id: string;
 }
 
+/** The rule of a tier. */
+export interface TierInfo {
+  /** The boundaries that count: those required of those allowed. */
+  boundaries: string[];
+  /** A judgment is asked for. */
+  judgment: boolean;
+  /** It holds when less than this is left, in parts of a hundred. */
+  percent_remaining_lt: number;
+  /** Plan boundaries count only beside a sign in the agent's words. */
+  plan_gate: boolean;
+  /** Its name. */
+  tier: string;
+}
+
 /** Tokens before and after. */
 export interface TokensChange {
   /** Tokens of the new one. */
@@ -1832,6 +2591,29 @@ export interface WireError {
   message: string;
 }
 
+/** Where a policy would have compacted. */
+export interface WouldCompact {
+  /** The signs that made it. */
+  boundaries: string[];
+  /** A judge would have been asked. */
+  is_judged: boolean;
+  /** Parts of a hundred that were left. */
+  percent_remaining: number;
+  /** Where in the conversation. */
+  point: PolicyPoint;
+  /** The line. */
+  seq: number;
+  /** How urgent it was. */
+  tier: string;
+  /** The turn. */
+  turn: number;
+  /**
+   * Files that were known and used again soon after: each would have been read again, unless it
+   * stood in the view.
+   */
+  used_again: string[];
+}
+
 /** Every method: what it takes and what it answers. */
 export interface Methods {
   "checkpoint/apply": { params: CheckpointApplyParams; result: CheckpointApplyResult };
@@ -1859,12 +2641,32 @@ export interface Methods {
   "history/get": { params: HistoryGetParams; result: HistoryGetResult };
   "initialize": { params: InitializeParams; result: InitializeResult };
   "job/cancel": { params: JobParams; result: JobResult };
+  "job/claim": { params: JobClaimParams; result: JobClaimResult };
+  "job/complete": { params: JobTokenParams; result: JobResult };
+  "job/fail": { params: JobFailParams; result: JobResult };
   "job/get": { params: JobParams; result: JobGetResult };
+  "job/heartbeat": { params: JobTokenParams; result: JobHeartbeatResult };
   "job/list": { params: JobListParams; result: JobListResult };
   "job/retry": { params: JobParams; result: JobResult };
   "job/why": { params: JobParams; result: JobWhyResult };
+  "memory/add_note": { params: MemoryAddNoteParams; result: MemoryAddNoteResult };
+  "memory/cite": { params: MemoryCiteParams; result: MemoryCiteResult };
+  "memory/forget": { params: MemoryForgetParams; result: MemoryForgetResult };
+  "memory/list": { params: MemoryListParams; result: MemoryListResult };
+  "memory/read": { params: MemoryReadParams; result: MemoryReadResult };
+  "memory/run": { params: MemoryRunParams; result: MemoryRunResult };
+  "memory/search": { params: MemorySearchParams; result: MemorySearchResult };
+  "memory/status": { params: MemoryStatusParams; result: MemoryStatusResult };
+  "memory/summary": { params: MemorySummaryParams; result: MemorySummaryResult };
   "message_history/append": { params: MessageHistoryAppendParams; result: MessageHistoryAppendResult };
   "message_history/lookup": { params: MessageHistoryLookupParams; result: MessageHistoryLookupResult };
+  "policy/check": { params: PolicyCheckParams; result: PolicyCheckResult };
+  "policy/evaluate": { params: PolicyEvaluateParams; result: PolicyEvaluateResult };
+  "policy/explain": { params: PolicyExplainParams; result: PolicyExplainResult };
+  "policy/log": { params: PolicyLogParams; result: PolicyLogResult };
+  "policy/report": { params: PolicyReportParams; result: PolicyReportResult };
+  "policy/step": { params: PolicyStepParams; result: PolicyStepResult };
+  "policy/templates": { params: PolicyTemplatesParams; result: PolicyTemplatesResult };
   "thread/append": { params: ThreadAppendParams; result: ThreadAppendResult };
   "thread/close": { params: ThreadCloseParams; result: ThreadCloseResult };
   "thread/continue": { params: ThreadContinueParams; result: ThreadContinueResult };

@@ -15,13 +15,17 @@ interface Example {
   exchanges: Array<{ name: string; request: any; response: any }>;
 }
 
+/** These need a job that nothing but the daemon itself can owe; its own tests replay them. */
+const OF_WORKERS = new Set(["job.claim", "job.heartbeat", "job.complete", "job.fail"]);
+
 const FOLDER = path.join(ROOT, "protocol/examples");
 
 function examples(): Example[] {
   const rust = fs.readFileSync(path.join(ROOT, "protocol/src/example.rs"), "utf8");
   const list = /^examples! \{([^}]*)\}/m.exec(rust)?.[1] ?? "";
   const names = [...list.matchAll(/"([^"]+)"/g)].map((match) => match[1]);
-  return names.map((name) => JSON.parse(fs.readFileSync(path.join(FOLDER, `${name}.json`), "utf8")));
+  const replayed = names.filter((name) => !OF_WORKERS.has(name as string));
+  return replayed.map((name) => JSON.parse(fs.readFileSync(path.join(FOLDER, `${name}.json`), "utf8")));
 }
 
 test("every example is answered as it says", { skip: !binaries() && "longhauld is not built" }, async () => {

@@ -27,7 +27,7 @@ export function nameOf(thread: ThreadSummary): string {
 export function forecast(usage: ContextUsageResult, policy: Policy | undefined): string {
   if (policy?.decision?.action === "compact") return "compact now";
   const next = policy?.forecast;
-  if (next?.turns_to_next_tier !== undefined) return `${next.next_tier ?? "compaction"} in ~${next.turns_to_next_tier} turns`;
+  if (next?.turns_to_next_tier !== undefined) return `may compact in ~${next.turns_to_next_tier} turns`;
   if (next?.turns_left !== undefined) return `full in ~${next.turns_left} turns`;
   const trigger = usage.window.trigger;
   if (!trigger) return "automatic compaction is off";

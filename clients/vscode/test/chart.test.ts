@@ -39,7 +39,7 @@ test("texts are escaped, and only one style gets through", () => {
 test("numbers and forecasts are words", () => {
   assert.deepEqual([tokens(999), tokens(12_345), tokens(244_800), tokens(2e6)], ["999", "12.3k", "245k", "2.0M"]);
   assert.deepEqual([ago(0, 5_000), ago(0, 7_200_000)], ["just now", "2 h ago"]);
-  assert.equal(forecast(usage, { forecast: { tokens_per_turn: 9, next_tier: "tier_2", turns_to_next_tier: 3 } }), "tier_2 in ~3 turns");
+  assert.equal(forecast(usage, { forecast: { tokens_per_turn: 9, next_tier: "tier_2", turns_to_next_tier: 3 } }), "may compact in ~3 turns");
   assert.equal(forecast(usage, { decision: { action: "compact" } }), "compact now");
   assert.equal(level(usage), "near");
 });

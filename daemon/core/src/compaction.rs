@@ -9,6 +9,7 @@ pub mod ladder;
 pub mod rearm;
 pub mod receipt;
 pub mod remote;
+pub mod succession;
 pub mod summary;
 pub mod told;
 pub mod trigger;
@@ -40,7 +41,9 @@ impl Phase {
     }
 }
 
-/// Tokens a view gets when nobody says: a quarter of what it replaces, within bounds.
-pub fn default_view_tokens(tokens_before: u64) -> u64 {
-    (tokens_before / 4).clamp(512, crate::checkpoint::view::DEFAULT_TOKENS)
+/// Tokens a view gets when nobody says: a quarter of what it replaces, within bounds. A history that
+/// begins with a view (`is_compacted`) is packed already: a quarter of it each time would soon be nothing.
+pub fn default_view_tokens(tokens_before: u64, is_compacted: bool) -> u64 {
+    let share = if is_compacted { 1 } else { 4 };
+    (tokens_before / share).clamp(512, crate::checkpoint::view::DEFAULT_TOKENS)
 }

@@ -7,6 +7,8 @@
 
 mod branches;
 mod meter;
+mod references;
+mod row;
 mod visible;
 
 use serde::{Deserialize, Serialize};
@@ -17,10 +19,15 @@ use crate::checkpoint::requests::Outcome;
 use crate::digest::Digest128;
 use crate::item::breakdown::{Breakdown, ContextKind};
 use crate::item::{ItemKind, ItemRow};
-use crate::rollout::{self, Body, Compacted, Entry, Item, Meta, Role, TitleBy, contextual, weigh};
+use crate::rollout::{
+    self, Body, Compacted, Entry, Item, Meta, Role, TitleBy, TurnSettings, contextual, weigh,
+};
+use crate::signal::{Moment, Signals};
 use crate::{limits, redact, text, tokens};
 
 use branches::Branches;
+use references::References;
+use row::Row;
 
 pub use meter::{CompactionPoint, Meter, Point, Report};
 pub use visible::Visible;
@@ -66,10 +73,13 @@ pub struct Fold {
     title_by: TitleBy,
     #[serde(default)]
     branches: Branches,
+    #[serde(default)]
+    references: References,
     visible: Visible,
     meter: Meter,
     checkpoint: Checkpoint,
     reducer: Reducer,
+    signals: Signals,
 }
 
 /// The version alone, so that a saved fold of another version is told from a broken one.
@@ -81,7 +91,7 @@ struct Version {
 impl Fold {
     /// Version of the saved form. Raised with every change of what is folded or how: saved folds of
     /// other versions are folded anew.
-    pub const VERSION: u32 = 8;
+    pub const VERSION: u32 = 10;
 
     /// The state before the first line.
     pub fn new(source: Source) -> Self {
@@ -91,20 +101,48 @@ impl Fold {
             head: ThreadHead::new(source),
             title_by: TitleBy::default(),
             branches: Branches::default(),
+            references: References::default(),
             visible: Visible::default(),
             meter: Meter::default(),
             checkpoint: Checkpoint::default(),
             reducer: Reducer::default(),
+            signals: Signals::default(),
         }
     }
 
     /// The state of a fork or revert before its own first line: what `base` knows of the work, with
     /// an identity still to be read and line counters at zero.
-    pub fn branch(base: &Fold) -> Self {
-        let mut fold = Self { head: ThreadHead::new(base.head.source), ..base.clone() };
+    ///
+    /// The lines to come may be of another program than those of the base.
+    pub fn branch(base: &Fold, source: Source) -> Self {
+        let mut fold = Self { head: ThreadHead::new(source), ..base.clone() };
+        if source != base.head.source {
+            fold.branches = Branches::default();
+        }
         fold.head.items = base.head.items;
         fold.head.tokens = base.head.tokens;
         fold
+    }
+
+    /// The state before the first line of a history that stands for all that `base` knows: its numbers go
+    /// on, and nothing of it is visible yet.
+    pub fn succeed(base: &Fold) -> Self {
+        let mut head = ThreadHead::new(base.head.source);
+        head.compactions = base.head.compactions + 1;
+        let (visible, meter) = (Visible::default(), Meter::default());
+        let mut fold = Self { head, visible, meter, branches: Branches::default(), ..base.clone() };
+        fold.checkpoint.compactions += 1;
+        fold
+    }
+
+    /// Folds a line that says nothing new: it was made of what is known. It is visible and counted, and
+    /// the checkpoint stays as it is.
+    pub fn carried(&mut self, place: Place, line: &[u8]) -> Option<ItemRow> {
+        let known = (self.checkpoint.clone(), self.reducer.clone());
+        let row = self.line(place, line);
+        (self.checkpoint, self.reducer) = known;
+        self.checkpoint.seq = place.line;
+        row
     }
 
     /// Folds one complete line, given without its newline; the row when it is a history item. Lines
@@ -184,9 +222,19 @@ impl Fold {
         &self.visible
     }
 
+    /// The settings that the model was last told; `None` when it has to be told everything.
+    pub fn reference(&self) -> Option<&TurnSettings> {
+        self.references.current()
+    }
+
     /// How full the model's window is, and was.
     pub fn meter(&self) -> &Meter {
         &self.meter
+    }
+
+    /// Signs that a phase of the work ends.
+    pub fn signals(&self) -> &Signals {
+        &self.signals
     }
 
     /// Tokens in the model's window now: what its provider counted, carried on by estimates.
@@ -224,32 +272,39 @@ impl Fold {
 
     fn entry(&mut self, place: Place, entry: &Entry<'_>) -> Option<ItemRow> {
         let at = self.date(place, entry.at_ms);
+        let moment = Moment { seq: at.seq, at_ms: at.ms };
         let state = &mut self.checkpoint;
         match &entry.body {
             Body::Meta(meta) => self.meta(meta),
-            Body::Settings { cwd, model } => {
-                if let Some(cwd) = cwd {
+            Body::Settings(settings) => {
+                if let Some(cwd) = &settings.cwd {
                     state.cwd = folder(Some(cwd));
                 }
-                if let Some(model) = model {
+                if let Some(model) = &settings.model {
                     self.head.model = Some(text::prefix(model, limits::NAME_BYTES).to_owned());
                 }
+                self.references.told(settings);
             }
             Body::Folder { path } => self.reducer.stand_in(state, path),
             Body::Item(item, tokens) => return self.item(place, at, item, *tokens),
-            Body::Compacted(compacted) => return Some(self.compacted(place, compacted)),
-            Body::RolledBack { turns } => self.roll_back(place, *turns),
+            Body::Compacted(compacted) => {
+                self.signals.compacted(moment);
+                return Some(self.compacted(place, compacted));
+            }
+            Body::RolledBack { turns } => self.roll_back(at, *turns),
             Body::Branch { parent } => {
                 let turns = self.branches.meet(parent.as_deref());
                 if turns > 0 {
-                    self.roll_back(place, turns);
+                    self.roll_back(at, turns);
                 }
             }
             Body::Aside(Item::Call(call)) => {
                 self.reducer.call(state, at, call);
+                self.signals.call(moment, call, &state.plan);
             }
             Body::Aside(Item::Output { call_id, text, .. }) => {
                 self.reducer.answer(state, at, call_id, text);
+                self.signals.answer(moment, call_id, text, &state.plan);
             }
             Body::Title { words, by } => {
                 if *by >= self.title_by {
@@ -258,13 +313,17 @@ impl Fold {
                 }
             }
             Body::Usage(usage) => self.meter.reported(place.line, *usage),
-            Body::TurnComplete => self.reducer.turn_ended(state, Outcome::Answered),
+            Body::TurnComplete => {
+                self.reducer.turn_ended(state, Outcome::Answered);
+                self.signals.turn_complete(moment);
+            }
             Body::TurnAborted => self.reducer.turn_ended(state, Outcome::Interrupted),
             Body::FilesChanged { call_id, success, changes } => {
                 self.reducer.files_changed(state, at, call_id, (*success, changes.clone()));
             }
             Body::CommandDone { call_id, command, exit_code } => {
                 self.reducer.command_done(state, at, call_id, (command, *exit_code));
+                self.signals.command_done(moment, call_id, (command, *exit_code));
             }
             Body::Passed | Body::Aside(_) => {}
             Body::Unknown => self.head.unknown += 1,
@@ -273,12 +332,14 @@ impl Fold {
         None
     }
 
-    fn roll_back(&mut self, place: Place, turns: u64) {
+    fn roll_back(&mut self, at: At, turns: u64) {
         self.reducer.roll_back(&mut self.checkpoint, turns);
-        self.visible.roll_back(place.line, turns);
+        self.signals.roll_back(Moment { seq: at.seq, at_ms: at.ms }, turns);
+        self.visible.roll_back(at.seq, turns);
         self.branches.roll_back(turns);
+        self.references.roll_back(|seq| self.visible.is_taken_back(seq));
         self.head.tokens = self.visible.tokens();
-        self.meter.rolled_back(place.line, self.head.tokens, turns);
+        self.meter.rolled_back(at.seq, self.head.tokens, turns);
     }
 
     fn date(&mut self, place: Place, at_ms: Option<i64>) -> At {
@@ -322,6 +383,7 @@ impl Fold {
 
     fn item(&mut self, place: Place, at: At, item: &Item<'_>, tokens: u64) -> Option<ItemRow> {
         let state = &mut self.checkpoint;
+        let moment = Moment { seq: at.seq, at_ms: at.ms };
         let mut row = Row::new(ItemKind::Other, "");
         let mut is_context = false;
         match item {
@@ -334,6 +396,7 @@ impl Fold {
                     self.visible.begin_turn(place.line, tokens);
                     self.branches.begin_turn();
                     self.meter.begin_turn();
+                    self.signals.begin_turn(moment);
                     if self.head.title.is_none() {
                         self.head.title = state.requests.active().map(|r| title(&r.text));
                     }
@@ -341,6 +404,7 @@ impl Fold {
             }
             Item::Message { role: Role::Assistant, text, .. } => {
                 self.reducer.assistant(state, at, text);
+                self.signals.speak(text);
                 row = Row::new(ItemKind::AssistantMessage, text);
             }
             Item::Message { role: Role::Developer, text, .. } => {
@@ -350,12 +414,14 @@ impl Fold {
             Item::Reasoning { .. } => row.kind = ItemKind::Reasoning,
             Item::Call(call) => {
                 let shown = self.reducer.call(state, at, call);
+                self.signals.call(moment, call, &state.plan);
                 row = Row::new(ItemKind::ToolCall, &call.arguments);
                 row.call_id = Some(&call.call_id);
                 row.shown = shown;
             }
             Item::Output { call_id, text, .. } => {
                 let shown = self.reducer.answer(state, at, call_id, text);
+                self.signals.answer(moment, call_id, text, &state.plan);
                 row = Row::new(ItemKind::ToolOutput, text);
                 row.call_id = Some(call_id);
                 row.shown = shown;
@@ -364,6 +430,7 @@ impl Fold {
             Item::Other { text } => row.words = text,
             Item::Invisible => return None,
         }
+        self.references.item(place.line);
         let weight = weigh::weigh(item, tokens);
         match is_context {
             true => self.visible.add_context(place.line, &weight),
@@ -390,45 +457,11 @@ impl Fold {
             compacted.replacement,
             tokens::of_text(&compacted.message),
         );
+        self.references.compact(place.line);
         self.head.tokens = self.visible.tokens();
         self.meter.compacted(place.line, before, self.head.tokens);
         let row = Row::new(ItemKind::Compaction, &compacted.message);
         row.index(place, tokens::of_bytes(place.bytes))
-    }
-}
-
-/// What an item tells its index row.
-struct Row<'a> {
-    kind: ItemKind,
-    words: &'a str,
-    call_id: Option<&'a str>,
-    /// The beginning of the words where the reducer has redacted it already.
-    shown: Option<String>,
-}
-
-impl<'a> Row<'a> {
-    fn new(kind: ItemKind, words: &'a str) -> Self {
-        Self { kind, words, call_id: None, shown: None }
-    }
-
-    /// The digest is set once for the whole line.
-    fn index(self, place: Place, tokens: u64) -> ItemRow {
-        let head = self.shown.unwrap_or_else(|| {
-            let window = text::prefix(self.words, limits::EXCERPT_WINDOW_BYTES);
-            let redacted = redact::redact(window);
-            text::prefix(&redacted.text, limits::EXCERPT_BYTES * 4).to_owned()
-        });
-        let excerpt = text::one_line_cut(&head, limits::EXCERPT_BYTES);
-        ItemRow {
-            seq: place.line,
-            offset: place.offset,
-            bytes: place.bytes,
-            kind: self.kind,
-            tokens,
-            digest: Digest128::default(),
-            excerpt,
-            call_id: self.call_id.map(|id| text::cut(id, limits::NAME_BYTES).into_owned()),
-        }
     }
 }
 

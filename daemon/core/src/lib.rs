@@ -9,10 +9,13 @@
 //! 3. [`rollout`]: one transcript line, read into a closed model;
 //! 4. [`context`]: the context manager: estimates, windows, truncation, settings, normalisation;
 //! 5. [`checkpoint`]: the structured state of a thread and its view;
-//! 6. [`fold`]: lines in order → checkpoint, totals and index rows;
+//!    [`signal`]: signs that a phase of the work ends;
+//! 6. [`fold`]: lines in order → checkpoint, totals, signs and index rows;
 //! 7. [`compaction`]: history + checkpoint → replacement history and receipt; [`history`]: which
 //!    items the history has that a model sees;
-//! 8. [`search`]: what of an item can be found, what a query means, which hits come first.
+//!    [`policy`]: when to compact, and the watcher that does it;
+//! 8. [`memory`]: finished threads → learnings → the files of long-term memory;
+//! 9. [`search`]: what of an item can be found, what a query means, which hits come first.
 #![forbid(unsafe_code)]
 
 pub mod checkpoint;
@@ -24,11 +27,14 @@ pub mod history;
 pub mod item;
 pub mod job;
 pub mod limits;
+pub mod memory;
 pub mod message_history;
 pub mod model;
+pub mod policy;
 pub mod redact;
 pub mod rollout;
 pub mod search;
+pub mod signal;
 pub mod text;
 pub mod thread;
 pub mod tokens;

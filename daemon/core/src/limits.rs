@@ -123,3 +123,12 @@ pub const QUERY_TERMS: usize = 16;
 
 /// Bytes of a hit's snippet.
 pub const SNIPPET_BYTES: usize = 280;
+
+/// Bytes of the agent's last words that are kept to be read for signs of a phase's end.
+pub const SIGNAL_MESSAGE_BYTES: usize = 2_000;
+
+/// Signs of a thread that are kept, newest last.
+pub const SIGNAL_EVENTS: usize = 64;
+
+/// Calls that await the end which tells whether their signs count.
+pub const SIGNAL_PENDING: usize = 16;

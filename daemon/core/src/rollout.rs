@@ -20,6 +20,8 @@ pub mod weigh;
 
 use std::borrow::Cow;
 
+use serde::{Deserialize, Serialize};
+
 use crate::item::breakdown::Breakdown;
 use crate::thread::Source;
 
@@ -30,6 +32,35 @@ pub fn read(source: Source, line: &[u8], wanted: bool, visit: &mut dyn FnMut(Ent
         Source::Codex | Source::Longhaul => codex::read(line, visit),
         Source::Claude => claude::read(line, wanted, visit),
     }
+}
+
+/// What a turn's line of settings tells; a part that is absent is not told.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct TurnSettings {
+    /// Working folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+    /// Model asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// When the person is asked, as `on-request`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval_policy: Option<String>,
+    /// Kind of the sandbox, as `workspace-write`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<String>,
+    /// Today, as `2026-11-21`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub current_date: Option<String>,
+    /// As `Europe/Paris`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timezone: Option<String>,
+    /// How the agent speaks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub personality: Option<String>,
+    /// How the agent works with the person, as `plan`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<String>,
 }
 
 /// What one line says.
@@ -47,12 +78,7 @@ pub enum Body<'a> {
     /// Identity of the thread; several may stand in one file, the first one counts.
     Meta(Box<Meta>),
     /// Settings of the turn that follows.
-    Settings {
-        /// Working folder.
-        cwd: Option<String>,
-        /// Model asked.
-        model: Option<String>,
-    },
+    Settings(Box<TurnSettings>),
     /// Where the agent's shell stands now: relative paths of the calls that follow start there.
     Folder {
         /// The folder, absolute.

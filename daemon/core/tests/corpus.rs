@@ -29,7 +29,7 @@ pub(crate) fn files() -> Vec<PathBuf> {
 }
 
 /// Who wrote a transcript of the corpus: its part says so.
-fn source(file: &Path) -> Source {
+pub(crate) fn source(file: &Path) -> Source {
     match file.components().any(|part| part.as_os_str() == "claude") {
         true => Source::Claude,
         false => Source::Codex,

@@ -4,7 +4,7 @@ use longhaul_core::checkpoint::view::ViewCaps;
 
 use crate::session::{everything, fold, view};
 
-fn check(name: &str, text: &str) {
+pub(crate) fn check(name: &str, text: &str) {
     let path = format!("{}/tests/golden/{name}.txt", env!("CARGO_MANIFEST_DIR"));
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
         std::fs::write(&path, text).unwrap();

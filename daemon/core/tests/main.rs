@@ -6,6 +6,7 @@ mod claude;
 mod corpus;
 mod golden;
 mod normalize;
+mod policy;
 mod properties;
 mod secrets;
 mod session;

@@ -31,6 +31,8 @@ use crate::jobs::runner;
 use crate::lock::{Lock, LockError};
 use crate::rpc::{self, TableError};
 use crate::service::compaction::CompactWork;
+use crate::service::memory::{ConsolidateWork, ExtractWork};
+use crate::service::policy::Live;
 use crate::service::{Deps, Services};
 use crate::shutdown::watch_signals;
 use crate::socket::bind::{BindError, Bound};
@@ -151,6 +153,15 @@ impl App {
         let pruned = Arc::clone(&services);
         let jobs = Arc::clone(&services);
         let app = app.with_task("jobs", |stop| work(jobs, stop));
+        let live = Live::new(Arc::clone(&services));
+        let app = app.with_task("policy", |stop| async move {
+            tokio::select! {
+                () = stop.cancelled() => {}
+                // Its events end when the daemon stops, a moment before this task is told to.
+                () = live.run() => stop.cancelled().await,
+            }
+            Ok(())
+        });
         let reloaded = Arc::clone(&services);
         let app = app.with_task("reload", |stop| reload_on_hangup(reloaded, stop));
         let app = app.with_task("retention", |stop| keep_pruned(pruned, stop));
@@ -341,7 +352,21 @@ async fn work(services: Arc<Services>, stop: CancellationToken) -> Result<(), Ta
         Ok(taken) => tracing::info!(taken, "jobs of an earlier run are taken up"),
         Err(error) => tracing::warn!(%error, "jobs of an earlier run could not be looked for"),
     }
-    runner::run(jobs, Arc::new(CompactWork(services)), stop).await;
+    let compactions = Arc::new(CompactWork(Arc::clone(&services)));
+    let extractions = Arc::new(ExtractWork(Arc::clone(&services)));
+    let consolidation = Arc::new(ConsolidateWork(Arc::clone(&services)));
+    let memory = async {
+        tokio::select! {
+            () = stop.cancelled() => {}
+            () = services.keep_memory() => {}
+        }
+    };
+    tokio::join!(
+        runner::run(jobs.clone(), compactions, stop.clone()),
+        runner::run(jobs.clone(), extractions, stop.clone()),
+        runner::run(jobs, consolidation, stop.clone()),
+        memory,
+    );
     Ok(())
 }
 

@@ -19,9 +19,12 @@ use crate::paths::Base;
 
 pub mod file;
 mod live;
+pub mod memory;
 pub mod model;
+pub mod policy;
 
 use file::File;
+pub use policy::Policies;
 
 pub use file::Persistence;
 pub use live::{Change, Live, Reloaded};
@@ -100,6 +103,8 @@ pub struct Config {
     pub message_persistence: Setting<Persistence>,
     /// Bytes of the file they are kept in.
     pub message_max_bytes: Setting<u64>,
+    /// Long-term memory.
+    pub memory: memory::MemorySettings,
     /// Connections open at the same time.
     pub connections_max: Setting<usize>,
     /// How long a client may leave an answer unread.
@@ -112,6 +117,8 @@ pub struct Config {
     pub models: ModelSettings,
     /// What may be spent on them.
     pub budget: model::BudgetSettings,
+    /// When threads are to be compacted.
+    pub policies: Policies,
     launch: Arc<Launch>,
 }
 
@@ -272,12 +279,18 @@ impl Config {
                 None => Setting { value: Persistence::default(), origin: Origin::Default },
             },
             message_max_bytes: MESSAGE_BYTES.of(file.message_history.max_bytes)?,
+            memory: memory::settings(&file.memory)?,
             connections_max: CONNECTIONS.of(server.connections_max)?.map(to_count),
             write_timeout: WRITE_TIMEOUT_MS.of(server.write_timeout_ms)?.map(Duration::from_millis),
             drain: DRAIN_MS.of(server.drain_ms)?.map(Duration::from_millis),
             worker_threads: WORKER_THREADS.of(server.worker_threads)?.map(to_count),
             models: model::settings(file.model, file.providers)?,
             budget: model::budget(&file.budget)?,
+            policies: Policies::of(
+                &file.policy,
+                &file.shadow_policy,
+                base.config_file().with_file_name("templates").join("policy"),
+            )?,
             file: path,
             state_dir,
             launch: Arc::new(Launch { args: args.clone(), around: around.clone() }),
@@ -303,7 +316,7 @@ impl Config {
         let said = |is_said| if is_said { Origin::File } else { Origin::Default };
         let path = |path: &PathBuf| path.display().to_string();
         let ms = |time: &Duration| time.as_millis().to_string();
-        vec![
+        let mut entries = vec![
             entry("state_dir", &self.state_dir, path),
             entry("socket", &self.socket, path),
             entry("log", &self.log, String::clone),
@@ -328,7 +341,11 @@ impl Config {
             entry("budget.tokens_per_day", &self.budget.tokens_per_day, ToString::to_string),
             entry("budget.requests_per_job", &self.budget.requests_per_job, ToString::to_string),
             entry("budget.tokens_per_job", &self.budget.tokens_per_job, ToString::to_string),
-        ]
+        ];
+        let server = entries.iter().position(|(key, ..)| *key == "server.connections_max");
+        let at = server.unwrap_or(entries.len());
+        entries.splice(at..at, self.memory.entries());
+        entries
     }
 }
 
@@ -342,9 +359,13 @@ fn place(args: &Args, around: &Surroundings) -> PathBuf {
 
 /// A source is read unless the file says otherwise.
 fn enabled(given: Option<bool>) -> Setting<bool> {
+    flag(given, true)
+}
+
+fn flag(given: Option<bool>, default: bool) -> Setting<bool> {
     match given {
         Some(value) => Setting { value, origin: Origin::File },
-        None => Setting { value: true, origin: Origin::Default },
+        None => Setting { value: default, origin: Origin::Default },
     }
 }
 

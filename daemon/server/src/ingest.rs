@@ -46,6 +46,7 @@ mod pages;
 mod pieces;
 mod plan;
 mod progress;
+mod read;
 mod scan;
 mod shared;
 mod tail;
@@ -67,6 +68,7 @@ use tokio_util::sync::CancellationToken;
 pub use catalogue::Counts;
 pub use events::{IngestEvents, IngestWarning, ThreadUpdated, WarningKind};
 pub use progress::{Progress, SourceProgress};
+pub use read::each_line;
 pub use scan::Root;
 pub use shared::NowMs;
 

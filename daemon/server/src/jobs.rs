@@ -171,7 +171,9 @@ impl Jobs {
             let job = job::finish(job, &token, &rules, &now)?;
             Ok((job.clone(), job))
         };
-        self.decide(key, finish).await
+        let job = self.decide(key, finish).await?;
+        self.wake();
+        Ok(job)
     }
 
     /// Settles a claim as failed.
@@ -190,7 +192,9 @@ impl Jobs {
             let job = job::fail(job, &token, failure, (&rules, chance), &now)?;
             Ok((job.clone(), job))
         };
-        self.decide(key, fail).await
+        let job = self.decide(key, fail).await?;
+        self.wake();
+        Ok(job)
     }
 
     /// Wakes a job.
@@ -245,6 +249,12 @@ impl Jobs {
     #[must_use]
     pub fn rules(&self, kind: Kind) -> Rules {
         self.rules.get(&kind).copied().unwrap_or_default()
+    }
+
+    /// Told whenever jobs are asked for or settled; what came of them is in the store.
+    #[must_use]
+    pub fn watch(&self) -> watch::Receiver<()> {
+        self.changed.subscribe()
     }
 
     fn wake(&self) {

@@ -28,8 +28,10 @@ pub mod error;
 mod event;
 mod history;
 mod job;
+mod memory;
 mod message_history;
 mod params;
+mod policy;
 mod search;
 mod thread;
 
@@ -64,7 +66,9 @@ pub fn table(services: Arc<Services>) -> Result<Methods, TableError> {
     checkpoint::register(&mut table)?;
     context::register(&mut table)?;
     job::register(&mut table)?;
+    memory::register(&mut table)?;
     message_history::register(&mut table)?;
+    policy::register(&mut table)?;
     table.finish()
 }
 

@@ -11,8 +11,10 @@ mod disk;
 mod error;
 pub mod history;
 pub mod items;
+pub mod memory;
 mod message_history;
 mod notices;
+pub mod policy;
 pub mod preimage;
 pub mod recording;
 pub mod retention;
@@ -21,7 +23,7 @@ mod snapshot;
 pub mod threads;
 mod transcript;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -47,6 +49,7 @@ use crate::recorder::Recorder;
 use crate::shutdown::Shutdown;
 use crate::telemetry;
 use disk::HashCache;
+use memory::Memory;
 use notices::Notices;
 use search::{FullText, IndexProgress};
 
@@ -120,6 +123,9 @@ pub struct Services {
     prune_due: Notify,
     recorder: Recorder,
     messages: MessageHistory,
+    /// The watcher's texts.
+    pub texts: policy::TextStore,
+    memory: Memory,
 }
 
 impl std::fmt::Debug for Services {
@@ -151,18 +157,10 @@ impl Services {
             notices.store_rebuilt(moved_to);
         }
         let own = recording::folder(&config.state_dir);
-        let mut roots = Vec::new();
-        if *config.codex_enabled {
-            roots.extend(Root::codex(&config.codex_home));
-        }
-        if *config.claude_enabled {
-            roots.push(Root::claude(&config.claude_home));
-        }
-        roots.push(Root { source: Source::Longhaul, path: own.clone(), archived: false });
         let now = deps.clock.clone();
         let ingest = Arc::new(Ingest::start(IngestDeps {
             store: store.clone(),
-            roots,
+            roots: roots(&config, &own),
             events: Arc::new(notices),
             now_ms: Arc::new(move || now.now_ms()),
             limits: Limits { scan_period: *config.scan_interval, ..Limits::default() },
@@ -180,11 +178,17 @@ impl Services {
         let recorder = Recorder::new(own, deps.clock.clone());
         let messages = messages(&deps);
         let hashes = Arc::default();
+        let texts = policy::TextStore::new(config.policies.templates.clone());
         let (settings, budget) = (config.models.clone(), config.budget.bounds());
         let models = Models::new(settings, budget, store.clone(), deps.clock.clone());
         models.recall_spent().await?;
-        let rules = [(Kind::Compact, compaction::RULES)].into();
-        let jobs = Jobs::new(store.clone(), deps.clock.clone(), &instance.id, rules);
+        let rules = [
+            (Kind::Compact, compaction::RULES),
+            (Kind::Extract, memory::extract_rules()),
+            (Kind::Consolidate, memory::CONSOLIDATE_RULES),
+        ];
+        let jobs = Jobs::new(store.clone(), deps.clock.clone(), &instance.id, rules.into());
+        let memory = Memory::new(&config.state_dir);
         Ok(Self {
             deps,
             instance,
@@ -202,6 +206,8 @@ impl Services {
             prune_due: Notify::new(),
             recorder,
             messages,
+            texts,
+            memory,
         })
     }
 
@@ -343,6 +349,19 @@ impl Services {
         }
         warnings
     }
+}
+
+/// The folders that are read: those of the agents that are not left out, and our own.
+fn roots(config: &Config, own: &Path) -> Vec<Root> {
+    let mut roots = Vec::new();
+    if *config.codex_enabled {
+        roots.extend(Root::codex(&config.codex_home));
+    }
+    if *config.claude_enabled {
+        roots.push(Root::claude(&config.claude_home));
+    }
+    roots.push(Root { source: Source::Longhaul, path: own.to_owned(), archived: false });
+    roots
 }
 
 fn messages(deps: &Deps) -> MessageHistory {

@@ -88,6 +88,39 @@ async fn right_after_a_compaction_nothing_is_left_out_of_the_count() {
 }
 
 #[tokio::test]
+async fn settings_are_compared_with_what_the_transcript_says_was_told() {
+    let home = tempfile::tempdir().unwrap();
+    let mut rollout = Rollout::new(THREAD, std::path::Path::new("/w"));
+    let told = json!({ "cwd": "/w", "approval_policy": "never", "model": "gpt-5",
+        "sandbox_policy": { "type": "read-only" }, "collaboration_mode": { "mode": "plan" } });
+    rollout.line("turn_context", &told);
+    rollout.message("user", "Look around.").message("assistant", "Done.");
+    rollout.write(home.path());
+    let daemon = Daemon::over(home, "").await;
+    let mut client = daemon.connect().await;
+    client.call("thread/sync", json!({ "thread_id": THREAD })).await;
+    let current = |profile: &str, cwd: &str| {
+        json!({
+            "environment": { "places": [{ "cwd": cwd, "shell": "bash" }] },
+            "permissions": { "profile": profile, "approval_policy": "never", "instructions": "i" },
+            "collaboration_mode": { "mode": "plan", "instructions": "think first" },
+            "model": { "name": "gpt-5", "instructions": "m" },
+        })
+    };
+    for (profile, cwd, changed) in [
+        ("read-only", "/w", json!([])),
+        ("workspace-write", "/w", json!(["permissions"])),
+        ("read-only", "/elsewhere", json!(["environment"])),
+    ] {
+        let params = json!({ "thread_id": THREAD, "current": current(profile, cwd) });
+        let result = client.call("context/diff", params).await["result"].take();
+        assert_eq!((&result["changed"], &result["full"]), (&changed, &json!(false)), "{result}");
+    }
+    let both = json!({ "thread_id": THREAD, "reference": {}, "current": {} });
+    assert_eq!(kind(&client.call("context/diff", both).await), "invalid_params");
+}
+
+#[tokio::test]
 async fn a_resumed_or_rolled_back_thread_does_not_trust_an_old_count() {
     let (_daemon, mut client) = session("", |rollout| {
         rollout.message("user", "Fix the parser.");

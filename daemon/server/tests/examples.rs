@@ -6,6 +6,7 @@ use longhaul_protocol::example::{Bindings, examples};
 use serde_json::json;
 
 use crate::support::Daemon;
+use crate::workers::owe;
 
 #[tokio::test]
 async fn every_example_is_answered_as_it_says() {
@@ -27,6 +28,9 @@ async fn every_example_is_answered_as_it_says() {
     while client.call("daemon/status", json!({})).await["result"]["search"]["state"] != "idle" {
         tokio::task::yield_now().await;
     }
+
+    owe(&daemon, "a").await;
+    owe(&daemon, "b").await;
 
     let mut bindings = Bindings::default();
     for example in examples().unwrap() {

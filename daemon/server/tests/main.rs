@@ -15,15 +15,19 @@ mod history;
 mod ladder;
 mod lifecycle;
 mod limits;
+mod memory;
+mod policy;
 mod provider;
 mod reload;
 mod rollout;
 mod search;
 mod secrets;
 mod socket_traps;
+mod succession;
 mod support;
 mod systemd;
 mod threads;
+mod workers;
 
 /// A file in this folder that is no module of the binary would be a test that never runs.
 #[test]

@@ -36,11 +36,13 @@ mod current;
 mod error;
 mod file;
 mod job;
+mod memory;
 mod meta;
 mod model;
 mod observation;
 mod open;
 mod page;
+mod policy;
 mod pool;
 mod retention;
 mod row;
@@ -56,11 +58,16 @@ pub use compaction::{CompactionBody, CompactionCursor, CompactionRow};
 pub use error::{RetryClass, StoreError};
 pub use file::{BaseState, Cursor, FileId, FileRow, FileStat};
 pub use job::{EVENTS_PER_JOB_MAX, JobEvent, JobFilter, SCAN_MAX};
+pub use memory::{
+    Exclusion, ExtractionRow, GENERATIONS_KEPT, Generation, NOTES_MAX, NewGeneration, NoteRow,
+    Passage, PassageMatch, UseRow, Watermark,
+};
 pub use meta::Totals;
 pub use model::{ANSWERS_MAX, USAGE_DAYS_MAX, UsageRow};
 pub use observation::{OBSERVATIONS_PER_THREAD_MAX, Observation};
 pub use open::Opened;
 pub use page::{ItemPage, PageHead};
+pub use policy::{DECISIONS_MAX, DECISIONS_PER_THREAD_MAX, DecisionRow, WATCHERS_MAX};
 pub use pool::BUSY_TIMEOUT_MS;
 pub use retention::Keep;
 pub use salvage::Salvaged;

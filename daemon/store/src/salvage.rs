@@ -48,6 +48,8 @@ pub struct Salvaged {
     pub usage: u64,
     /// Jobs that could be read there.
     pub jobs: u64,
+    /// Notes that were to be remembered, and what was to be forgotten.
+    pub memory: u64,
     /// Every page of these tables could be read.
     pub complete: bool,
 }
@@ -59,6 +61,11 @@ struct Table {
 }
 
 const UPDATES: Table = Table { name: "semantic_update", is_sound: "json_valid(body)" };
+/// Published memory holds what a person changed in its files.
+const GENERATIONS: Table = Table {
+    name: "memory_generation",
+    is_sound: "json_valid(edits) AND json_valid(files) AND json_valid(coalesce(found, '{}'))",
+};
 const COMPACTIONS: Table =
     Table { name: "compaction", is_sound: "json_valid(CAST(result AS TEXT))" };
 
@@ -85,14 +92,18 @@ pub(crate) async fn salvage(pools: &Pools) -> Result<Option<Salvaged>, StoreErro
         // Gone for good: nothing may hold the damaged file longer.
         connection.close().await.map_err(sorted)?;
     }
-    let Tables { updates, compactions, usage, jobs } = copied.map_err(sorted)?;
+    let Tables { updates, compactions, usage, jobs, notes, exclusions, generations } =
+        copied.map_err(sorted)?;
     Ok(old.map(|from| Salvaged {
         from,
         updates: updates.rows,
         compactions: compactions.rows,
         usage: usage.rows,
         jobs: jobs.rows,
-        complete: [updates, compactions, usage, jobs].iter().all(|table| table.complete),
+        memory: notes.rows + exclusions.rows,
+        complete: [updates, compactions, usage, jobs, notes, exclusions, generations]
+            .iter()
+            .all(|table| table.complete),
     }))
 }
 
@@ -148,6 +159,9 @@ struct Tables {
     compactions: Copied,
     usage: Copied,
     jobs: Copied,
+    notes: Copied,
+    exclusions: Copied,
+    generations: Copied,
 }
 
 async fn copy_all(
@@ -160,6 +174,12 @@ async fn copy_all(
         tables.compactions = copy(connection, &COMPACTIONS).await?;
         tables.usage = keyed::copy(connection, &keyed::USAGE).await?;
         tables.jobs = keyed::copy(connection, &keyed::JOBS).await?;
+        tables.notes = keyed::copy(connection, &keyed::NOTES).await?;
+        tables.exclusions = keyed::copy(connection, &keyed::EXCLUSIONS).await?;
+        tables.generations = match keyed::is_there(connection, GENERATIONS.name).await? {
+            true => copy(connection, &GENERATIONS).await?,
+            false => Copied { rows: 0, complete: true },
+        };
     }
     sqlx::query("DELETE FROM meta WHERE key = 'salvage'").execute(connection).await?;
     Ok(tables)

@@ -13,7 +13,7 @@ use crate::salvage::MARK_PENDING;
 const APPLICATION_ID: u32 = 0x6c68_4442;
 
 /// Version reached when all migrations are applied.
-pub const SCHEMA_VERSION: u32 = 3;
+pub const SCHEMA_VERSION: u32 = 5;
 
 struct Migration {
     version: u32,
@@ -24,6 +24,8 @@ const MIGRATIONS: &[Migration] = &[
     Migration { version: 1, sql: include_str!("../migrations/0001_init.sql") },
     Migration { version: 2, sql: include_str!("../migrations/0002_model.sql") },
     Migration { version: 3, sql: include_str!("../migrations/0003_job.sql") },
+    Migration { version: 4, sql: include_str!("../migrations/0004_memory.sql") },
+    Migration { version: 5, sql: include_str!("../migrations/0005_policy.sql") },
 ];
 
 /// Brings the database to [`SCHEMA_VERSION`]; returns the version it had.

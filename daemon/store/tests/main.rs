@@ -6,6 +6,7 @@ mod crash;
 mod damage;
 mod job;
 mod lists;
+mod memory;
 mod model;
 mod salvage;
 mod sample;

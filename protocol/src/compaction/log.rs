@@ -102,6 +102,9 @@ pub struct GetResult {
     pub run: RunResult,
     /// Its row in `compaction/list`.
     pub summary: CompactionSummary,
+    /// Why the thread's watcher asked for it, where it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<crate::policy::Trigger>,
 }
 
 /// `compaction/undo`: the history as it was before, and a mark in the log. Undoing twice answers the same.

@@ -21,9 +21,14 @@ impl Method for Diff {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ContextDiffParams")]
 pub struct DiffParams {
-    /// What the model was last told; absent (as after a compaction): everything is told.
+    /// What the model was last told; absent without a `thread_id` (as after a compaction): everything is
+    /// told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<Settings>,
+    /// A thread whose transcript says what the model was last told, instead of `reference`. It keeps names,
+    /// not words: what it does not tell counts as unchanged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread_id: Option<String>,
     /// What holds for the next turn.
     pub current: Settings,
     /// Settings to compare besides the five; all of them are told when there is no reference.

@@ -22,13 +22,14 @@ pub(super) fn has_npm() -> bool {
     process::is_present(Command::new("npm").arg("--version"))
 }
 
-/// Installs a version below `folder`, unless it is there.
+/// Installs a version of a package below `folder`, unless it is there; `program` is what it brings.
 pub(super) fn install(
+    (package, program): (&str, &str),
     version: &str,
     folder: &Path,
     deadline: Deadline,
 ) -> anyhow::Result<Installed> {
-    let binary = folder.join("node_modules/.bin/codex");
+    let binary = folder.join("node_modules/.bin").join(program);
     if binary.exists() {
         return Ok(Installed::At(binary));
     }
@@ -36,7 +37,7 @@ pub(super) fn install(
     let mut npm = Command::new("npm");
     npm.args(["install", "--no-audit", "--no-fund", "--fetch-retries=0", "--prefix"])
         .arg(folder)
-        .arg(format!("@openai/codex@{version}"));
+        .arg(format!("{package}@{version}"));
     let (is_done, said) = finish(&mut npm, &folder.join("npm.log"), deadline)?;
     if is_done && binary.exists() {
         return Ok(Installed::At(binary));
@@ -46,11 +47,15 @@ pub(super) fn install(
         println!("    {}", said.lines().last().unwrap_or_default());
         return Ok(Installed::NoRegistry);
     }
-    bail!("codex {version} was not installed:\n{said}")
+    bail!("{program} {version} was not installed:\n{said}")
 }
 
 /// Runs a program until it ends or the deadline is over; whether it succeeded, and what it said.
-fn finish(command: &mut Command, log: &Path, deadline: Deadline) -> anyhow::Result<(bool, String)> {
+pub(super) fn finish(
+    command: &mut Command,
+    log: &Path,
+    deadline: Deadline,
+) -> anyhow::Result<(bool, String)> {
     let output = File::create(log)?;
     let mut child = command
         .stdin(Stdio::null())

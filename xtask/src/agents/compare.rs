@@ -16,6 +16,10 @@ pub(super) struct Row {
 }
 
 impl Row {
+    pub(super) fn told(step: &'static str, agrees: bool, told: String) -> Self {
+        Self { step, agrees, told }
+    }
+
     pub(super) fn failed(step: &'static str, told: String) -> Self {
         Self { step, agrees: false, told }
     }

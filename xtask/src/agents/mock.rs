@@ -4,6 +4,8 @@
 //! a command, in the form of whichever shell tool it offers; all after it with words, so that a run ends
 //! also when a compaction took the command out of sight.
 
+mod messages;
+
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,6 +15,9 @@ use serde_json::{Value, json};
 
 /// What Codex's own requests for a summary hold, of all versions.
 const COMPACTION_MARKS: [&str; 3] = ["CONTEXT CHECKPOINT COMPACTION", "handoff summary", "memento"];
+
+/// A task that the model does by a tool of ours.
+pub(super) const ASK_LONGHAUL: &str = "ask longhaul where we are";
 
 const BODY_BYTES_MAX: usize = 16 << 20;
 
@@ -79,6 +84,14 @@ fn serve(stream: TcpStream, seen: &Requests) -> anyhow::Result<()> {
         return respond(stream, "application/json", &models.to_string());
     }
     let request: Value = serde_json::from_slice(&body).unwrap_or_default();
+    if path.contains("/messages") {
+        let (kind, body) = match path.contains("count_tokens") {
+            true => ("application/json", json!({ "input_tokens": 1000 }).to_string()),
+            false => messages::answer(&request),
+        };
+        seen.lock().unwrap_or_else(PoisonError::into_inner).push(request);
+        return respond(stream, kind, &body);
+    }
     let is_plain = path.ends_with("/compact");
     let (items, tokens) = {
         let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
@@ -130,6 +143,7 @@ fn respond(mut stream: TcpStream, kind: &str, body: &str) -> anyhow::Result<()> 
 fn answer(request: &Value, is_first: bool) -> Vec<Value> {
     match compaction(request) {
         Some(made) => vec![made],
+        None if is_first && wants_longhaul(request) => vec![bridge_call()],
         None if is_first => vec![says("Looking."), command(request, items(request))],
         None => vec![says("Done.")],
     }
@@ -144,6 +158,24 @@ fn compaction(request: &Value) -> Option<Value> {
     let last = input.last().map(Value::to_string).unwrap_or_default();
     let is_asked = COMPACTION_MARKS.iter().any(|mark| last.contains(mark));
     is_asked.then(|| says("SUMMARY: the tasks so far are done."))
+}
+
+/// Whether a request asks for a compaction.
+pub(super) fn is_compaction(request: &Value) -> bool {
+    compaction(request).is_some()
+}
+
+fn wants_longhaul(request: &Value) -> bool {
+    let asks = |item: &Value| item["role"] == "user" && item.to_string().contains(ASK_LONGHAUL);
+    items(request).iter().any(asks)
+}
+
+/// A call of our MCP server, as new versions name its tools.
+fn bridge_call() -> Value {
+    json!({
+        "type": "function_call", "id": new_id("fc"), "call_id": new_id("call"), "status": "completed",
+        "name": "checkpoint_view", "namespace": "mcp__longhaul", "arguments": "{}",
+    })
 }
 
 fn items(request: &Value) -> &[Value] {

@@ -13,7 +13,7 @@ use crate::daemon::Daemon;
 use crate::wire::Wire;
 
 /// Lies under the usage that the model reports, so that a compaction is due.
-const COMPACT_AT_ONCE: &str = "model_auto_compact_token_limit=2000";
+pub(super) const COMPACT_AT_ONCE: &str = "model_auto_compact_token_limit=2000";
 
 /// A task with tool calls, a resume of it, a compaction, resumes of what that left, a fork where the
 /// version has one.
@@ -126,7 +126,7 @@ fn compactions(transcript: &Path) -> anyhow::Result<usize> {
     Ok(text.lines().filter(|line| line.contains(r#""type":"compacted""#)).count())
 }
 
-fn thread_id(transcript: &Path) -> anyhow::Result<String> {
+pub(super) fn thread_id(transcript: &Path) -> anyhow::Result<String> {
     let text = fs::read_to_string(transcript)?;
     let meta: Value = serde_json::from_str(text.lines().next().context("an empty transcript")?)?;
     let id = meta.pointer("/payload/id").or_else(|| meta.get("id"));

@@ -19,6 +19,7 @@ const MAY_KNOW: &[(&str, &[&str], &[&str])] = &[
     ),
     ("longhaul-client", &["longhaul-protocol"], &[]),
     ("longhaul-cli", &["longhaul-client", "longhaul-protocol", "longhaul-eval"], &[]),
+    ("longhaul-mcp", &["longhaul-client", "longhaul-protocol"], &[]),
     ("longhaul-eval", &[], &[]),
     ("xtask", &["longhaul-core", "longhaul-eval"], &[]),
 ];

@@ -29,8 +29,10 @@ const CORE: &[Floor] = &[
     floor(&["context"]),
     floor(&["search"]),
     floor(&["checkpoint"]),
+    floor(&["signal"]),
     floor(&["fold"]),
-    floor(&["compaction", "context", "history"]),
+    floor(&["compaction", "context", "history", "memory"]),
+    floor(&["policy"]),
 ];
 
 /// The shell, lowest first.

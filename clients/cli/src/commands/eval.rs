@@ -18,6 +18,7 @@ use crate::session::Session;
 mod daemon;
 mod page;
 mod stage;
+mod successive;
 mod transcripts;
 
 use daemon::PrivateDaemon;
@@ -50,6 +51,7 @@ masked outputs (all but the newest 10 tool outputs left out), calls only (no too
 Examples:
   longhaul eval                                   your 50 newest sessions
   longhaul eval --budgets 500,1000 ~/old-sessions
+  longhaul eval --successive 8                    what eight compactions in a row keep
   longhaul eval --json | jq '.rows[] | select(.view == \"longhaul\")'")]
 pub(crate) struct EvalArgs {
     /// Transcripts (.jsonl, .jsonl.zst), or folders of them [default: those of Codex and Claude Code]
@@ -65,6 +67,9 @@ pub(crate) struct EvalArgs {
     /// In the JSON, list what each view lacks
     #[arg(long)]
     misses: bool,
+    /// Measure instead what is left after N compactions, each of what the last one left and what came next
+    #[arg(long, value_name = "N", conflicts_with = "misses")]
+    successive: Option<std::num::NonZeroUsize>,
 }
 
 pub(crate) async fn run(args: EvalArgs, session: &Session) -> Result<(), Failure> {
@@ -79,8 +84,20 @@ pub(crate) async fn run(args: EvalArgs, session: &Session) -> Result<(), Failure
     }
     let daemon = PrivateDaemon::start(session).await?;
     let stage = Stage::new(&daemon, Arc::clone(&stop));
+    if let Some(compactions) = args.successive {
+        let decay = measure(transcripts, stage, &stop, move |transcripts, stage| {
+            successive::measure(transcripts, &args.budgets, stage, compactions.get())
+        });
+        let measured = decay.await;
+        daemon.stop().await;
+        return session.print(&measured?);
+    }
     let options = Options { budgets: args.budgets, baselines: true, misses: args.misses };
-    let measured = measure(transcripts, options, stage, &stop).await;
+    let measured = measure(transcripts, stage, &stop, move |transcripts, stage| {
+        let report = evaluate(transcripts, &options, &mut |cut, budget| stage.view(cut, budget));
+        report.map_err(|error| Failure::new(INTERNAL, error.to_string()))
+    });
+    let measured = measured.await;
     daemon.stop().await;
     let report = measured?;
     refuse_empty(&report)?;
@@ -101,14 +118,14 @@ fn refuse_empty(report: &Report) -> Result<(), Failure> {
 }
 
 /// Scoring computes, so it runs beside the thread that talks to the daemon.
-async fn measure(
+async fn measure<T: Send + 'static>(
     transcripts: Transcripts,
-    options: Options,
     mut stage: Stage,
     stop: &AtomicBool,
-) -> Result<Report, Failure> {
+    score: impl FnOnce(&Transcripts, &mut Stage) -> Result<T, Failure> + Send + 'static,
+) -> Result<T, Failure> {
     let scored = tokio::task::spawn_blocking(move || {
-        let report = evaluate(&transcripts, &options, &mut |cut, budget| stage.view(cut, budget));
+        let report = score(&transcripts, &mut stage);
         transcripts.finish();
         report
     });
@@ -120,8 +137,7 @@ async fn measure(
     };
     tokio::select! {
         report = scored => {
-            let report = report.map_err(|error| Failure::new(INTERNAL, error.to_string()))?;
-            report.map_err(|error| Failure::new(INTERNAL, error.to_string()))
+            report.map_err(|error| Failure::new(INTERNAL, error.to_string()))?
         }
         () = interrupted => {
             // No further session is read and no further view asked for, so the scorer ends soon.

@@ -172,7 +172,7 @@ local function connected(wish, done)
     end)
   end
   state.opening = { done }
-  local may_start = wish.may_start and M.options.may_start
+  local may_start = wish.may_start and M.options.may_start and vim.env.LONGHAUL_AUTOSTART ~= '0'
   local function finish(problem, opened)
     local waiting = state.opening
     state.opening = nil

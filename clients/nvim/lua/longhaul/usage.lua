@@ -19,7 +19,7 @@ function M.forecast(usage, policy)
   if policy and policy.decision and policy.decision.action == 'compact' then
     return 'compact now'
   elseif forecast and forecast.turns_to_next_tier then
-    return ('%s in ~%d turns'):format(forecast.next_tier or 'compaction', forecast.turns_to_next_tier)
+    return ('may compact in ~%d turns'):format(forecast.turns_to_next_tier)
   elseif forecast and forecast.turns_left then
     return ('full in ~%d turns'):format(forecast.turns_left)
   end

@@ -156,6 +156,9 @@ impl Reducer {
     pub fn call(&mut self, state: &mut Checkpoint, at: At, call: &Call<'_>) -> Option<String> {
         state.requests.reopen();
         state.calls += 1;
+        if tool::is_ours(call) {
+            return None;
+        }
         let (what, kind) = match tool::interpret(call) {
             Action::Shell { script, workdir } => self.shell(state, at, &script, workdir.as_deref()),
             Action::Patch(ops) => self.patch(state, ops),

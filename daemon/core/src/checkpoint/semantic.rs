@@ -4,7 +4,7 @@
 //! so and why, with evidence that exists, but never how the agent is to behave: stored text that
 //! says "always do X" would outlive the attack that planted it (document 002 §11, S1–S4).
 
-mod policy;
+pub mod policy;
 mod validate;
 
 use std::collections::BTreeMap;

@@ -68,6 +68,12 @@ pub fn tell(items: &[Box<RawValue>]) -> Vec<Told<'_>> {
     items.iter().enumerate().map(|(at, raw)| told(at, raw)).collect()
 }
 
+/// What one item is.
+#[must_use]
+pub fn class_of_item(item: &serde_json::Value) -> Class {
+    serde_json::value::to_raw_value(item).map_or(Class::Unknown, |raw| told(0, &raw).class)
+}
+
 fn told(at: usize, raw: &RawValue) -> Told<'_> {
     let Some((item, tokens)) = codex::read_item(raw.get()) else {
         let tokens = codex::estimate(raw.get());

@@ -6,6 +6,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::rollout::TurnSettings;
+
 /// All that a model is told about where and how it works. A part that is absent is not told.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -134,7 +136,58 @@ pub struct Model {
     pub instructions: String,
 }
 
+impl Settings {
+    /// What a transcript says was told, to be compared with `current`. It keeps names and no words: what
+    /// it does not tell counts as unchanged.
+    pub fn of_turn(told: &TurnSettings, current: &Self) -> Self {
+        let environment = current.environment.clone().map(|now| now.told(told));
+        let permissions = current.permissions.clone().map(|now| Permissions {
+            profile: told.sandbox.clone().unwrap_or(now.profile),
+            approval_policy: told.approval_policy.clone().unwrap_or(now.approval_policy),
+            ..now
+        });
+        let collaboration_mode = match (&told.mode, &current.collaboration_mode) {
+            (Some(mode), Some(now)) if *mode == now.mode => Some(now.clone()),
+            (Some(mode), _) => {
+                Some(CollaborationMode { mode: mode.clone(), ..CollaborationMode::default() })
+            }
+            (None, now) => now.clone(),
+        };
+        let personality = match (&told.personality, &current.personality) {
+            (Some(name), Some(now)) if *name == now.name => Some(now.clone()),
+            (Some(name), _) => Some(Personality { name: name.clone(), ..Personality::default() }),
+            (None, now) => now.clone(),
+        };
+        let model = match (&told.model, &current.model) {
+            (Some(name), Some(now)) if *name == now.name => Some(now.clone()),
+            (Some(name), _) => Some(Model { name: name.clone(), ..Model::default() }),
+            (None, now) => now.clone(),
+        };
+        Self {
+            environment,
+            permissions,
+            collaboration_mode,
+            personality,
+            model,
+            agents_md: current.agents_md.clone(),
+            memory: current.memory.clone(),
+        }
+    }
+}
+
 impl Environment {
+    /// This one as a turn told it.
+    fn told(mut self, told: &TurnSettings) -> Self {
+        if let Some(cwd) = &told.cwd
+            && !self.places.iter().any(|place| place.cwd == *cwd)
+        {
+            self.places = vec![Place { id: None, cwd: cwd.clone(), shell: None }];
+        }
+        self.current_date = told.current_date.clone().or(self.current_date);
+        self.timezone = told.timezone.clone().or(self.timezone);
+        self
+    }
+
     /// The folders in an order that does not depend on how they were listed.
     pub(super) fn folders(&self) -> Vec<(&Option<String>, &str)> {
         let mut folders: Vec<_> =

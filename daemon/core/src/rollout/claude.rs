@@ -25,7 +25,7 @@ use serde_json::value::RawValue;
 
 use super::codex::{repair, time};
 use super::tool::slashed;
-use super::{Body, Compacted, Entry, Images, Item, Replacement, Role, Usage};
+use super::{Body, Compacted, Entry, Images, Item, Replacement, Role, TurnSettings, Usage};
 use crate::item::breakdown::{Breakdown, ContextKind};
 use crate::tokens;
 use block::{Content, Message};
@@ -218,7 +218,8 @@ fn assistant(line: &Line<'_>, raw: &RawValue, show: &mut Show<'_>) -> Option<()>
     let by_harness = line.is_api_error_message == Some(true)
         || message.model.as_ref().is_some_and(|model| model.0 == "<synthetic>");
     if let Some(model) = message.model.as_ref().filter(|_| !by_harness && !is_aside(line)) {
-        show(Body::Settings { cwd: None, model: Some(model.0.to_string()) });
+        let model = Some(model.0.to_string());
+        show(Body::Settings(Box::new(TurnSettings { model, ..TurnSettings::default() })));
     }
     if let Some(cwd) = &line.cwd {
         show(Body::Folder { path: slashed(&cwd.0) });

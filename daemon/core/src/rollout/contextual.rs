@@ -5,7 +5,7 @@
 
 /// Openings of messages that a harness writes in the person's name
 /// (`facts/rollout-formats.md` §5, prefixes seen in 332 public sessions).
-const OPENINGS: [&str; 21] = [
+const OPENINGS: [&str; 22] = [
     "<environment_context>",
     "# AGENTS.md instructions",
     "<user_instructions>",
@@ -22,12 +22,17 @@ const OPENINGS: [&str; 21] = [
     "<system-reminder>",
     "<hook_prompt",
     "<recommended_plugins>",
+    INJECTED_OPENING,
     "Warning: ",
     "[SESSION_CHECKPOINT v1]",
     "The conversation so far was compacted.",
     SUMMARY_OPENING,
     "Another language model started to solve this problem",
 ];
+
+/// First words of what our hooks put before a model (`longhaul hook`): never words of the person, and
+/// nothing to learn from.
+pub const INJECTED_OPENING: &str = "<longhaul_context";
 
 /// First words of the message that carries a summary of ours (`templates/compaction/summary_prefix.md`).
 pub const SUMMARY_OPENING: &str = "[HANDOFF_SUMMARY v1]";
@@ -99,8 +104,13 @@ mod tests {
             request("# Context from my IDE setup:\n…\n## My request for Codex:\nfix it"),
             Some("fix it")
         );
-        for text in ["", "<environment_context>\n<cwd>/w</cwd>", "# AGENTS.md instructions for /w"]
-        {
+        let injected = "<longhaul_context about=\"resume\">\nstate\n</longhaul_context>";
+        for text in [
+            "",
+            injected,
+            "<environment_context>\n<cwd>/w</cwd>",
+            "# AGENTS.md instructions for /w",
+        ] {
             assert_eq!(request(text), None, "{text}");
         }
     }

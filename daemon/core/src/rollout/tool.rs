@@ -198,6 +198,12 @@ fn step(wire: WireStep) -> PlanStep {
     PlanStep { text: wire.step, status }
 }
 
+/// Whether a call asks longhaul itself (`clients/mcp`, in the names of Codex and of Claude Code): what it
+/// answers is known here already, and is not to be recorded as something the agent found out.
+pub fn is_ours(call: &Call<'_>) -> bool {
+    call.namespace.as_deref() == Some("mcp__longhaul") || call.name.starts_with("mcp__longhaul__")
+}
+
 fn other(call: &Call<'_>) -> Action {
     let tool = match &call.namespace {
         Some(namespace) => format!("{namespace}.{}", call.name),

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use longhaul_core::policy::PolicyTable;
 use serde::Deserialize;
 
 use super::ConfigError;
@@ -33,6 +34,8 @@ pub struct File {
     pub context: Context,
     /// Prompts kept for recall.
     pub message_history: MessageHistory,
+    /// Long-term memory.
+    pub memory: Memory,
     /// The socket server.
     pub server: Server,
     /// The model that is asked for summaries and memory.
@@ -41,6 +44,10 @@ pub struct File {
     pub providers: BTreeMap<String, ProviderTable>,
     /// What may be spent.
     pub budget: BudgetTable,
+    /// When threads are to be compacted.
+    pub policy: PolicyTable,
+    /// Policies that are only watched, by name.
+    pub shadow_policy: BTreeMap<String, PolicyTable>,
 }
 
 /// `[codex]`, `[claude]`: one agent whose transcripts are read.
@@ -111,6 +118,26 @@ impl std::fmt::Display for Persistence {
     }
 }
 
+/// `[memory]`.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Memory {
+    /// Whether memory is made in the background; without a model, and nothing leaves the machine.
+    pub enabled: Option<bool>,
+    /// Hours a thread must rest before it is extracted. 0 to 8760.
+    pub min_idle_hours: Option<u64>,
+    /// Days after which a thread is too old to be extracted. 1 to 36500.
+    pub max_age_days: Option<u64>,
+    /// Threads that memory is made of. 1 to 4096.
+    pub max_threads: Option<u64>,
+    /// Days after which a thread whose memory nobody used is left out. 1 to 36500.
+    pub max_unused_days: Option<u64>,
+    /// Tokens of `memory_summary.md`. 500 to 100000.
+    pub summary_tokens: Option<u64>,
+    /// Whether threads that a script ran once count.
+    pub takes_exec: Option<bool>,
+}
+
 /// `[server]`.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -147,6 +174,14 @@ pub const KEYS: &[&str] = &[
     "message_history",
     "message_history.persistence",
     "message_history.max_bytes",
+    "memory",
+    "memory.enabled",
+    "memory.min_idle_hours",
+    "memory.max_age_days",
+    "memory.max_threads",
+    "memory.max_unused_days",
+    "memory.summary_tokens",
+    "memory.takes_exec",
     "server",
     "server.connections_max",
     "server.write_timeout_ms",
@@ -176,6 +211,24 @@ pub const OPTIONAL_KEYS: &[&str] = &[
     "providers.NAME.headers",
     "providers.NAME.idle_timeout_ms",
     "providers.NAME.remote_compaction",
+    "policy",
+    "policy.mode",
+    "policy.packet_author",
+    "policy.scratch",
+    "policy.judge",
+    "policy.on_judgment_failure",
+    "policy.judgment_timeout_ms",
+    "policy.wait_ms",
+    "policy.compactions_per_hour",
+    "policy.TIER.percent_remaining_lt",
+    "policy.TIER.requires_any_boundary",
+    "policy.TIER.plan_boundaries_require_semantic_break",
+    "policy.TIER.judgment",
+    "policy.phrases.agent_done",
+    "policy.phrases.topic_shift",
+    "policy.phrases.concluding_thought",
+    "policy.phrases.negation",
+    "shadow_policy.NAME",
 ];
 
 /// Similarity from which another key counts as what was meant, from 0 to 1.

@@ -84,8 +84,10 @@ impl Config {
             keep_per_thread: new.keep_per_thread,
             window_tokens: new.window_tokens,
             auto_compact_percent: new.auto_compact_percent,
+            memory: new.memory,
             models: new.models,
             budget: new.budget,
+            policies: new.policies,
             ..self.clone()
         }
     }
@@ -102,6 +104,10 @@ fn changes(before: &Config, after: &Config, is_applied: bool) -> Vec<Change> {
     if before.models != after.models && !is_told {
         let words = after.models.provider_words();
         changes.push(Change { key: "providers", before: words.clone(), after: words, is_applied });
+    }
+    if before.policies != after.policies {
+        let (before, after) = (before.policies.words(), after.policies.words());
+        changes.push(Change { key: "policy", before, after, is_applied });
     }
     changes
 }

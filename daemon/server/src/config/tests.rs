@@ -64,6 +64,7 @@ fn every_key_of_the_file_is_shown_with_its_origin() {
         "compaction",
         "context",
         "message_history",
+        "memory",
         "server",
         "budget",
     ];

@@ -64,7 +64,7 @@ impl Folding {
         };
         let source = self.fold.head().source;
         let (fold, state) = match lineage::base_fold(lineage, &base, Limit::default()) {
-            Some(found) => (Fold::branch(&found), BaseState::Joined),
+            Some(found) => (Fold::branch(&found, source), BaseState::Joined),
             None => (Fold::new(source), BaseState::Missing),
         };
         self.next_line = base.end_ordinal_exclusive.max(fold.next_seq());

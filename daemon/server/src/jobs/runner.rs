@@ -90,7 +90,6 @@ async fn one<W: Work>(jobs: &Jobs, work: &W, claimed: Claimed, stop: &Cancellati
     if let Err(error) = settled {
         tracing::warn!(job = %key, %error, "what came of a job could not be noted");
     }
-    jobs.wake();
 }
 
 /// Waits until the claim is another's or nobody's, as far as this process hears of it.

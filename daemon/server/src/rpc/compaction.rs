@@ -149,7 +149,8 @@ async fn get(
 ) -> Result<GetResult, Failure> {
     let compaction = services.compaction(&params.compaction_id).await?;
     let summary = convert::summary_of(&compaction);
-    Ok(GetResult { run: convert::run_result(compaction), summary })
+    let policy = compaction.policy.as_ref().map(super::policy::trigger);
+    Ok(GetResult { run: convert::run_result(compaction), summary, policy })
 }
 
 async fn undo(

@@ -30,7 +30,7 @@ pub(super) fn register(table: &mut Table) -> Result<(), TableError> {
     table.on_blocking::<Estimate>(estimate)?;
     table.on_blocking::<Normalize>(normalize)?;
     table.on_blocking::<Truncate>(cut)?;
-    table.on_blocking::<Diff>(compare)?;
+    table.on_async::<Diff, _>(compare)?;
     table.on_async::<Usage, _>(usage)
 }
 
@@ -142,14 +142,25 @@ fn policy_of(policy: &TruncatePolicy) -> Result<Policy, Failure> {
     }
 }
 
-fn compare(_: &Services, _: &CallContext, params: DiffParams) -> Result<DiffResult, Failure> {
+async fn compare(
+    services: Arc<Services>,
+    _: CallContext,
+    params: DiffParams,
+) -> Result<DiffResult, Failure> {
     let also = params.also.unwrap_or_default();
     let opt_in = OptIn {
         agents_md: also.contains(&wire::OptIn::AgentsMd),
         memory: also.contains(&wire::OptIn::Memory),
     };
-    let reference = params.reference.map(settings);
-    let injection = diff::diff(reference.as_ref(), &settings(params.current), opt_in);
+    let current = settings(params.current);
+    let reference = match (params.reference, params.thread_id) {
+        (Some(_), Some(_)) => {
+            return Err(Failure::invalid("thread_id", "give either reference or thread_id"));
+        }
+        (reference, None) => reference.map(settings),
+        (None, Some(thread_id)) => services.reference(&thread_id, &current).await?,
+    };
+    let injection = diff::diff(reference.as_ref(), &current, opt_in);
     let texts: Vec<String> = injection.items.iter().map(Value::to_string).collect();
     Ok(DiffResult {
         tokens: estimate::of_items(texts.iter().map(String::as_str)).total(),

@@ -291,3 +291,9 @@ pub(super) fn summary(row: CompactionRow) -> wire::CompactionSummary {
         undone_at: row.undone_at_ms,
     }
 }
+
+/// The word that a choice of the core is written as.
+pub(super) fn word<T: serde::Serialize>(choice: &T) -> String {
+    let value = serde_json::to_value(choice).unwrap_or_default();
+    value.as_str().unwrap_or_default().to_owned()
+}

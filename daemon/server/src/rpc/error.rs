@@ -194,7 +194,9 @@ impl From<ServiceError> for Failure {
             }
             ServiceError::MessageHistory(error) => Self::internal(error),
             ServiceError::File { path, source } => Self::of_file(&path, source),
-            ServiceError::Undecodable { .. } | ServiceError::Task(_) => Self::internal(error),
+            ServiceError::Undecodable { .. }
+            | ServiceError::MemoryFailed(_)
+            | ServiceError::Task(_) => Self::internal(error),
         }
     }
 }

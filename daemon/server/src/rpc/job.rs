@@ -14,12 +14,15 @@ use super::{Table, TableError, convert};
 use crate::link::CallContext;
 use crate::service::{ServiceError, Services};
 
+mod worker;
+
 pub(super) fn register(table: &mut Table) -> Result<(), TableError> {
     table.on_async::<List, _>(list)?;
     table.on_async::<Get, _>(get)?;
     table.on_async::<Why, _>(why)?;
     table.on_async::<Retry, _>(retry)?;
-    table.on_async::<Cancel, _>(cancel)
+    table.on_async::<Cancel, _>(cancel)?;
+    worker::register(table)
 }
 
 async fn list(
@@ -27,10 +30,7 @@ async fn list(
     _: CallContext,
     params: ListParams,
 ) -> Result<ListResult, Failure> {
-    let kinds = Kind::ALL.map(Kind::name).join(", ");
-    let kind = params.kind.as_deref().map(|name| {
-        Kind::named(name).ok_or_else(|| Failure::invalid("kind", &format!("one of {kinds}")))
-    });
+    let kind = params.kind.as_deref().map(kind_of);
     let state = params.state.as_deref().map(|name| {
         let expected = "one of queued, running, done, failed, dead, parked";
         State::named(name).ok_or_else(|| Failure::invalid("state", expected))
@@ -105,9 +105,17 @@ async fn cancel(
     Ok(JobResult { job: shown(job) })
 }
 
+fn kind_of(name: &str) -> Result<Kind, Failure> {
+    let kinds = || Kind::ALL.map(Kind::name).join(", ");
+    Kind::named(name).ok_or_else(|| Failure::invalid("kind", &format!("one of {}", kinds())))
+}
+
 fn key(params: &JobParams) -> Result<JobKey, Failure> {
-    JobKey::parse(&params.job)
-        .ok_or_else(|| Failure::invalid("job", "kind/subject, as job/list names it"))
+    key_of(&params.job)
+}
+
+fn key_of(job: &str) -> Result<JobKey, Failure> {
+    JobKey::parse(job).ok_or_else(|| Failure::invalid("job", "kind/subject, as job/list names it"))
 }
 
 fn shown(job: job::Job) -> Job {

@@ -14,17 +14,20 @@ mod ask;
 mod circle;
 mod climb;
 mod gather;
+mod given;
 mod log;
 mod original;
+mod packet;
 mod start;
 
 use longhaul_core::checkpoint::view::{self, Scene, ViewCaps};
+use longhaul_core::compaction::Phase;
 use longhaul_core::compaction::assemble::{self, KeptRequest, Parts};
 use longhaul_core::compaction::ladder::Strategy;
 use longhaul_core::compaction::receipt::{Fate, Receipt, Span};
 use longhaul_core::compaction::worth::{self, Flaw};
-use longhaul_core::compaction::{Phase, default_view_tokens};
 use longhaul_core::model::budget::Spent;
+use longhaul_core::policy;
 use longhaul_protocol::event::EventKind;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -128,6 +131,9 @@ pub struct Compaction {
     /// What models cost.
     #[serde(default)]
     pub spent: Spent,
+    /// Why the watcher asked for it, where it did.
+    #[serde(default)]
+    pub policy: Option<policy::watcher::Trigger>,
 }
 
 /// One rung of the ladder.
@@ -196,22 +202,27 @@ impl Services {
     pub async fn compact_watched(
         &self,
         id: String,
-        request: Request,
+        mut request: Request,
         watch: &Watch<'_>,
     ) -> Result<Compaction, ServiceError> {
         let started = self.deps.clock.elapsed();
         let gathered = self.gather(&id, &request.subject).await?;
         self.guard(&request, &gathered).await?;
+        let cause = self.policy_cause(gathered.thread_id.as_deref(), &mut request).await;
         let told = Told::new(self, &id, gathered.thread_id.as_deref(), watch);
         let watch =
             Watch { cancel: watch.cancel, progress: &|rung, tokens| told.hear(rung, tokens) };
-        let Climbed { made, ladder, spent } = self.climb(&request, &gathered, &watch).await?;
+        let Climbed { mut made, ladder, spent } = self.climb(&request, &gathered, &watch).await?;
+        if let Some(cause) = &cause {
+            cause.add_packet(&mut made);
+        }
         let (spans, gathered) = self.all_spans(gathered, made.fates.keys().copied()).await?;
         let mut compaction = account(id, &request, gathered, made, spans);
         compaction.created_at_ms = self.deps.clock.now_ms();
         compaction.duration_ms = self.ms_since(started);
         compaction.ladder = ladder;
         compaction.spent = spent;
+        compaction.policy = cause.map(|cause| cause.trigger);
         self.record(&compaction).await?;
         self.deps.events.publish(
             EventKind::CompactionCompleted,
@@ -228,11 +239,9 @@ impl Services {
 
 /// The checkpoint rung: the view and the request, out of what was gathered.
 fn checkpoint(request: &Request, gathered: &Gathered) -> Made {
-    let Gathered { thread_id, fold, semantics, disk, kept, .. } = gathered;
-    let scene =
-        Scene { thread_id: thread_id.as_deref(), state: fold.checkpoint(), semantics, disk };
-    let before = fold.visible().tokens();
-    let max_tokens = request.max_tokens.unwrap_or_else(|| default_view_tokens(before));
+    let Gathered { of, fold, semantics, disk, kept, .. } = gathered;
+    let scene = Scene { thread_id: Some(of), state: fold.checkpoint(), semantics, disk };
+    let max_tokens = request.max_tokens.unwrap_or_else(|| gathered.view_tokens());
     let view = view::render(&scene, &ViewCaps::default(), max_tokens);
     let parts = Parts {
         guide: GUIDE,
@@ -241,8 +250,7 @@ fn checkpoint(request: &Request, gathered: &Gathered) -> Made {
         initial_context: &request.initial_context,
     };
     let history = assemble::replacement(parts, request.phase);
-    let request_seq = fold.checkpoint().requests.active().map(|active| active.seq);
-    let fates = kept.as_ref().and_then(|kept| Some((request_seq?, fate_of(kept))));
+    let fates = kept.as_ref().and_then(|kept| Some((gathered.request_seq?, fate_of(kept))));
     let redacted = kept.as_ref().map_or(0, |kept| u64::from(kept.redacted));
     let fates = fates.into_iter().collect();
     Made { strategy: Strategy::Checkpoint, history, view, fates, redacted }
@@ -303,6 +311,7 @@ fn account(
         duration_ms: 0,
         undone_at_ms: None,
         spent: Spent::default(),
+        policy: None,
     }
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use longhaul_core::context::estimate;
+use longhaul_core::context::reference::Settings;
 use longhaul_core::context::usage::{self, Remark, Sizes};
 use longhaul_core::context::window::{self, Known, Window};
 use longhaul_core::fold::Fold;
@@ -59,6 +60,19 @@ struct Given {
 }
 
 impl Services {
+    /// What a thread's transcript says the model was last told, to be compared with `current`.
+    ///
+    /// # Errors
+    /// There is no such thread, it holds nothing, or reading failed.
+    pub async fn reference(
+        &self,
+        thread_id: &str,
+        current: &Settings,
+    ) -> Result<Option<Settings>, ServiceError> {
+        let fold = self.snapshot(thread_id, None).await?.fold;
+        Ok(fold.reference().map(|told| Settings::of_turn(told, current)))
+    }
+
     /// Answers how full a window is.
     ///
     /// # Errors

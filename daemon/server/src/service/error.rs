@@ -97,6 +97,9 @@ pub enum ServiceError {
     /// The job table failed.
     #[error(transparent)]
     Job(#[from] JobError),
+    /// Memory could not be published.
+    #[error("memory could not be published: {0}")]
+    MemoryFailed(String),
     /// A search query without a word, or with too many.
     #[error("the query cannot be searched for: {0}")]
     Query(#[source] QueryError),

@@ -49,7 +49,7 @@ impl Services {
     ) -> Result<Expanded, ServiceError> {
         let first = from.unwrap_or(handle.first).clamp(handle.first, handle.last);
         let mut located = match preimage::is_id(&handle.of) {
-            true => vec![preimage::locate(&self.preimages, handle).await?],
+            true => preimage::locate(&self.preimages, handle).await?,
             false => self.locate(handle).await?,
         };
         for (_, rows) in &mut located {

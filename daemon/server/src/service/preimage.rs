@@ -1,13 +1,19 @@
 //! Histories that a client gave and nobody else keeps: one file each, so that what a compaction
 //! dropped can be given back.
 //!
-//! *Owns* `<state dir>/preimages`. A file is `<compaction id>.jsonl`, one item a line, secrets
+//! *Owns* `<state dir>/preimages`. A history is `<compaction id>.jsonl`, one item a line, secrets
 //! replaced. It is written whole under another name, synced and renamed, before the compaction is
 //! recorded: a crash between leaves a file nobody names. How long a history stays, and who sweeps, is
 //! `retention`'s affair.
+//!
+//! *One after another.* A history that begins with the view of an earlier compaction goes on from it:
+//! `<id>.base` names that one and the number of the first own line, and stands before the history does, so
+//! that a handle means the same line for ever. `<id>.fold` is what was known at the history's end: a cache,
+//! made again from the histories when it is missing.
 
+use std::collections::HashMap;
 use std::fs::{self, DirBuilder, OpenOptions};
-use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::io::{self, BufRead as _, BufReader, BufWriter, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -15,6 +21,7 @@ use std::time::SystemTime;
 use longhaul_core::compaction::handle::Handle;
 use longhaul_core::digest::Digest128;
 use longhaul_core::item::{ItemKind, ItemRow};
+use serde::{Deserialize, Serialize};
 
 use super::ServiceError;
 
@@ -35,27 +42,93 @@ pub fn is_id(text: &str) -> bool {
     })
 }
 
+/// What a history goes on from.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Origin {
+    /// The compaction whose view it begins with.
+    pub base: Option<String>,
+    /// Number of its first line.
+    pub first_seq: u64,
+    /// Which of its lines that compaction made, counted from 0.
+    pub carried: Vec<usize>,
+}
+
+/// Ends of the names of a history's files.
+pub const EXTENSIONS: [&str; 4] = ["jsonl", "tmp", "base", "fold"];
+
+/// Histories that are followed from one to the one before.
+const DEPTH_MAX: usize = 64;
+
 /// Stores the lines of a history under a compaction's id. Blocking.
 ///
 /// # Errors
 /// The folder cannot be made or written.
-pub fn write(folder: &Path, id: &str, lines: &[String]) -> Result<(), ServiceError> {
-    let path = folder.join(format!("{id}.jsonl"));
+pub fn write(
+    folder: &Path,
+    id: &str,
+    lines: &[String],
+    origin: &Origin,
+) -> Result<(), ServiceError> {
+    if origin.base.is_some() {
+        let origin = serde_json::to_vec(origin)
+            .map_err(|source| ServiceError::Undecodable { what: "origin", source })?;
+        put(folder, id, "base", |file| file.write_all(&origin))?;
+    }
+    put(folder, id, "jsonl", |file| {
+        lines.iter().try_for_each(|line| {
+            file.write_all(line.as_bytes())?;
+            file.write_all(b"\n")
+        })
+    })
+}
+
+/// Stores what was known at a history's end. Blocking.
+///
+/// # Errors
+/// It cannot be written.
+pub fn write_fold(folder: &Path, id: &str, fold: &[u8]) -> Result<(), ServiceError> {
+    put(folder, id, "fold", |file| file.write_all(fold))
+}
+
+/// What was known at a history's end, if that was stored. Blocking.
+pub fn read_fold(folder: &Path, id: &str) -> Option<Vec<u8>> {
+    fs::read(folder.join(format!("{id}.fold"))).ok()
+}
+
+fn put(
+    folder: &Path,
+    id: &str,
+    extension: &str,
+    write: impl FnOnce(&mut BufWriter<&fs::File>) -> io::Result<()>,
+) -> Result<(), ServiceError> {
+    let path = folder.join(format!("{id}.{extension}"));
     let fresh = folder.join(format!("{id}.tmp"));
     let written = (|| {
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-        let mut file =
+        let file =
             OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&fresh)?;
-        for line in lines {
-            file.write_all(line.as_bytes())?;
-            file.write_all(b"\n")?;
-        }
+        let mut buffered = BufWriter::new(&file);
+        write(&mut buffered)?;
+        buffered.flush()?;
+        drop(buffered);
         file.sync_data()?;
         fs::rename(&fresh, &path)?;
         // The record that names the file may reach the disk before the file's name does.
         fs::File::open(folder)?.sync_all()
     })();
     written.map_err(|error: io::Error| ServiceError::file(&path, error))
+}
+
+/// What a history goes on from; nothing for one that begins by itself. Blocking.
+///
+/// # Errors
+/// It is there and cannot be read.
+pub fn origin(folder: &Path, id: &str) -> Result<Origin, ServiceError> {
+    let path = folder.join(format!("{id}.base"));
+    let text = unless_gone(fs::read(&path)).map_err(|error| ServiceError::file(&path, error))?;
+    let Some(text) = text else { return Ok(Origin::default()) };
+    serde_json::from_slice(&text)
+        .map_err(|source| ServiceError::Undecodable { what: "origin", source })
 }
 
 /// The lines of a stored history. Blocking.
@@ -73,29 +146,38 @@ pub fn read(folder: &Path, id: &str) -> Result<Vec<String>, ServiceError> {
     }
 }
 
-/// The file of a compaction's history and the rows of the handle's lines.
+/// Where the lines of a handle stand: in the compaction's own history and in those it goes on from, the
+/// oldest first.
 ///
 /// # Errors
-/// There is none, or other lines stand there.
+/// There are none, or other lines stand there.
 pub async fn locate(
     folder: &Path,
     handle: &Handle,
-) -> Result<(PathBuf, Vec<ItemRow>), ServiceError> {
-    let path = folder.join(format!("{}.jsonl", handle.of));
-    let handle = handle.clone();
+) -> Result<Vec<(PathBuf, Vec<ItemRow>)>, ServiceError> {
+    let (folder, handle) = (folder.to_owned(), handle.clone());
     tokio::task::spawn_blocking(move || {
-        let rows = rows(&path).map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => ServiceError::HandleNotFound(handle.to_string()),
-            _ => ServiceError::file(&path, error),
-        })?;
-        let rows: Vec<ItemRow> = rows
-            .into_iter()
-            .filter(|row| (handle.first..=handle.last).contains(&row.seq))
-            .collect();
-        match rows.first() {
-            None => Err(ServiceError::HandleNotFound(handle.to_string())),
-            Some(first) if handle.fits(first.digest) => Ok((path, rows)),
-            Some(_) => Err(ServiceError::SourceChanged {
+        let gone = || ServiceError::HandleNotFound(handle.to_string());
+        let (mut found, mut id) = (Vec::new(), handle.of.clone());
+        for _ in 0..DEPTH_MAX {
+            let (path, mut rows, origin) = own(&folder, &id)?.ok_or_else(gone)?;
+            rows.retain(|row| (handle.first..=handle.last).contains(&row.seq));
+            found.push((path, rows));
+            match origin.base.filter(|_| handle.first < origin.first_seq) {
+                Some(base) => id = base,
+                None => break,
+            }
+        }
+        found.retain(|(_, rows)| !rows.is_empty());
+        found.reverse();
+        let (path, first) =
+            found.first().and_then(|(path, rows)| Some((path, rows.first()?))).ok_or_else(gone)?;
+        if first.seq > handle.first && handle.first != handle.last {
+            return Err(gone());
+        }
+        match handle.fits(first.digest) {
+            true => Ok(found),
+            false => Err(ServiceError::SourceChanged {
                 handle: handle.to_string(),
                 path: path.display().to_string(),
             }),
@@ -104,8 +186,24 @@ pub async fn locate(
     .await?
 }
 
+/// The file of a compaction's own history, its rows, and what it goes on from; `None` when it is gone.
+/// Blocking.
+///
+/// # Errors
+/// It cannot be read.
+pub fn own(
+    folder: &Path,
+    id: &str,
+) -> Result<Option<(PathBuf, Vec<ItemRow>, Origin)>, ServiceError> {
+    let path = folder.join(format!("{id}.jsonl"));
+    let origin = origin(folder, id)?;
+    let rows = unless_gone(rows(&path, origin.first_seq));
+    let rows = rows.map_err(|error| ServiceError::file(&path, error))?;
+    Ok(rows.map(|rows| (path, rows, origin)))
+}
+
 /// The index of a stored history, made from it. Blocking.
-pub fn rows(path: &Path) -> io::Result<Vec<ItemRow>> {
+fn rows(path: &Path, first_seq: u64) -> io::Result<Vec<ItemRow>> {
     let mut reader = BufReader::new(fs::File::open(path)?);
     let (mut rows, mut line, mut offset) = (Vec::new(), Vec::new(), 0);
     loop {
@@ -116,7 +214,7 @@ pub fn rows(path: &Path) -> io::Result<Vec<ItemRow>> {
         }
         let text = line.strip_suffix(b"\n").unwrap_or(&line);
         rows.push(ItemRow {
-            seq: rows.len() as u64,
+            seq: first_seq + rows.len() as u64,
             offset,
             bytes: text.len() as u64,
             kind: ItemKind::Other,
@@ -147,16 +245,20 @@ pub struct Stored {
 pub fn list(folder: &Path) -> Result<Vec<Stored>, ServiceError> {
     let listed = (|| {
         let Some(entries) = unless_gone(fs::read_dir(folder))? else { return Ok(Vec::new()) };
-        let mut stored = Vec::new();
+        let mut stored: HashMap<String, Stored> = HashMap::new();
         for entry in entries {
             let entry = entry?;
             let path = entry.path();
             let id = path.file_stem().and_then(|stem| stem.to_str()).filter(|id| is_id(id));
             // Another compaction may finish at the same time.
             let (Some(id), Some(meta)) = (id, unless_gone(entry.metadata())?) else { continue };
-            let id = id.to_owned();
-            stored.push(Stored { id, bytes: meta.len(), written: meta.modified()? });
+            let (bytes, written) = (meta.len(), meta.modified()?);
+            let known = stored.entry(id.to_owned());
+            let known = known.or_insert_with(|| Stored { id: id.to_owned(), bytes: 0, written });
+            known.bytes += bytes;
+            known.written = known.written.max(written);
         }
+        let mut stored: Vec<Stored> = stored.into_values().collect();
         stored.sort_by_key(|stored| std::cmp::Reverse(stored.written));
         Ok(stored)
     })();
@@ -168,7 +270,7 @@ pub fn list(folder: &Path) -> Result<Vec<Stored>, ServiceError> {
 /// # Errors
 /// It cannot be removed.
 pub fn remove(folder: &Path, id: &str) -> Result<(), ServiceError> {
-    for extension in ["jsonl", "tmp"] {
+    for extension in EXTENSIONS {
         let path = folder.join(format!("{id}.{extension}"));
         unless_gone(fs::remove_file(&path)).map_err(|error| ServiceError::file(&path, error))?;
     }
@@ -190,8 +292,9 @@ mod tests {
     fn histories_are_private_and_found_again() {
         let temp = tempfile::tempdir().unwrap();
         let folder = temp.path().join("preimages");
-        write(&folder, "cmp_1", &["{\"a\":1}".into(), "{\"b\":2}".into()]).unwrap();
-        let rows = rows(&folder.join("cmp_1.jsonl")).unwrap();
+        let lines = ["{\"a\":1}".into(), "{\"b\":2}".into()];
+        write(&folder, "cmp_1", &lines, &Origin::default()).unwrap();
+        let (_, rows, _) = own(&folder, "cmp_1").unwrap().unwrap();
         assert_eq!(
             rows.iter().map(|row| (row.offset, row.bytes)).collect::<Vec<_>>(),
             [(0, 7), (8, 7)]
@@ -210,7 +313,8 @@ mod tests {
             for writer in 0..8 {
                 scope.spawn(move || {
                     for n in 0..40 {
-                        write(folder, &format!("cmp_{writer}-{n}"), &["{}".into()]).unwrap();
+                        let id = format!("cmp_{writer}-{n}");
+                        write(folder, &id, &["{}".into()], &Origin::default()).unwrap();
                     }
                 });
             }

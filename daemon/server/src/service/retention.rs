@@ -80,6 +80,7 @@ impl Services {
             pruned.compactions += ids.len() as u64;
             pruned.histories += self.remove_histories(ids).await?;
         }
+        self.store.policy_prune(keep.since_ms).await?;
         let over = self.prune_bytes().await?;
         pruned.compactions += over;
         pruned.histories += over;
@@ -124,7 +125,8 @@ impl Services {
     async fn remove_histories(&self, ids: Vec<String>) -> Result<u64, ServiceError> {
         let folder = self.preimages.clone();
         let removed = move || {
-            let there = |id: &&String| folder.join(format!("{id}.jsonl")).exists();
+            let is_there = |id: &str, end| folder.join(format!("{id}.{end}")).exists();
+            let there = |id: &&String| preimage::EXTENSIONS.iter().any(|end| is_there(id, *end));
             let ids: Vec<&String> = ids.iter().filter(there).collect();
             ids.iter().try_for_each(|id| preimage::remove(&folder, id))?;
             Ok(ids.len() as u64)

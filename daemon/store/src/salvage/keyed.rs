@@ -1,7 +1,7 @@
 //! Tables without row ids: read in the order of their keys from the first row on and from the last one
 //! back, each time up to the row that is refused.
 //!
-//! Both are short (rows of days and models, one row a job), so one damaged stretch is what is to be
+//! They are short (rows of days and models, one row a job or note), so one damaged stretch is what is to be
 //! expected of them; between two of them rows are lost.
 
 use sqlx::{AssertSqlSafe, SqliteConnection};
@@ -32,6 +32,20 @@ pub(super) const JOBS: Keyed = Keyed {
     name: "job",
     orders: ["kind, subject", "kind DESC, subject DESC"],
     is_sound: "json_valid(body)",
+};
+
+/// Notes of a person: nobody else knows them.
+pub(super) const NOTES: Keyed = Keyed {
+    name: "memory_note",
+    orders: ["note_id", "note_id DESC"],
+    is_sound: "length(text) > 0",
+};
+
+/// What is to be forgotten stays forgotten.
+pub(super) const EXCLUSIONS: Keyed = Keyed {
+    name: "memory_exclusion",
+    orders: ["kind, subject", "kind DESC, subject DESC"],
+    is_sound: "kind IN ('thread', 'project', 'entry')",
 };
 
 /// Copies what can be read from both ends.
@@ -90,7 +104,11 @@ async fn advance(
     }
 }
 
-async fn is_there(connection: &mut SqliteConnection, name: &str) -> Result<bool, sqlx::Error> {
+/// Whether the old database has a table, as far as it can say.
+pub(super) async fn is_there(
+    connection: &mut SqliteConnection,
+    name: &str,
+) -> Result<bool, sqlx::Error> {
     let found: Result<Option<(i64,)>, _> =
         sqlx::query_as("SELECT 1 FROM old.sqlite_schema WHERE type = 'table' AND name = ?1")
             .bind(name)

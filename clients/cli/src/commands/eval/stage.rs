@@ -48,13 +48,27 @@ impl Stage {
 
     /// The daemon's view of a cut, within `budget` tokens. Called from outside the runtime's thread.
     pub(super) fn view(&mut self, cut: &Cut<'_>, budget: u64) -> Result<String, String> {
-        if self.stop.load(Ordering::Relaxed) {
-            return Err("interrupted".to_owned());
-        }
-        let thread_id = self.place(cut)?;
+        let thread_id = self.thread(cut)?;
         let params = ViewParams { thread_id, max_tokens: Some(budget), caps: None, as_of: None };
         let answer = self.runtime.block_on(self.client.call::<View>(params));
         answer.map(|view| view.text).map_err(|error| error.to_string())
+    }
+
+    /// The thread of what came before a cut, read to its end.
+    pub(super) fn thread(&mut self, cut: &Cut<'_>) -> Result<String, String> {
+        match self.stop.load(Ordering::Relaxed) {
+            true => Err("interrupted".to_owned()),
+            false => self.place(cut),
+        }
+    }
+
+    pub(super) fn client(&self) -> Client {
+        self.client.clone()
+    }
+
+    /// Waits for a call. From outside the runtime's thread.
+    pub(super) fn run<T>(&self, call: impl Future<Output = T>) -> T {
+        self.runtime.block_on(call)
     }
 
     fn place(&mut self, cut: &Cut<'_>) -> Result<String, String> {

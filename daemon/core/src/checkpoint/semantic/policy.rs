@@ -24,7 +24,7 @@ static COMMANDS: LazyLock<Option<Regex>> = LazyLock::new(|| {
 });
 
 /// The words that make a text a rule of behaviour, if any.
-pub(super) fn behaviour(text: &str) -> Option<&str> {
+pub fn behaviour(text: &str) -> Option<&str> {
     COMMANDS.as_ref()?.find(text).map(|found| found.as_str())
 }
 

@@ -22,6 +22,7 @@ fn said(line: &str) -> Vec<String> {
             Body::Compacted(compacted) => format!("compacted {}", compacted.message),
             Body::Usage(usage) => format!("usage {:?}", usage.total_tokens),
             Body::Branch { parent } => format!("branch {parent:?}"),
+            Body::Settings(settings) => format!("model {}", settings.model.unwrap_or_default()),
             Body::Folder { path } => format!("in {path}"),
             Body::Aside(_) => "aside".to_owned(),
             other => format!("{other:?}"),
@@ -43,7 +44,7 @@ fn blocks_become_items() {
                 r#""message":{"model":"claude-x","content":[{"type":"thinking","thinking":"12345678","signature":"s"},{"type":"text","text":"on it"},{"type":"tool_use","id":"t1","name":"Bash","input":{"command":"ls"}}],"stop_reason":"tool_use","usage":{"input_tokens":3,"cache_read_input_tokens":10,"output_tokens":2}}"#,
             ),
             vec![
-                r#"Settings { cwd: None, model: Some("claude-x") }"#,
+                "model claude-x",
                 "in /w",
                 "reasoning None 2",
                 "Assistant on it 0",

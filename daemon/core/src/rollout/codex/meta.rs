@@ -3,8 +3,9 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::super::{Body, Meta};
+use super::super::{Body, Meta, TurnSettings};
 use crate::thread::{HistoryBase, ThreadKind};
+use crate::{limits, text};
 
 /// These lines are few, large and change keys with every release: read loosely, by name.
 #[derive(Deserialize)]
@@ -29,6 +30,12 @@ struct Wire {
 struct Turn {
     cwd: Option<String>,
     model: Option<String>,
+    approval_policy: Option<Value>,
+    sandbox_policy: Option<Value>,
+    current_date: Option<String>,
+    timezone: Option<String>,
+    personality: Option<Value>,
+    collaboration_mode: Option<Value>,
 }
 
 /// Reads a meta payload, or the bare meta line itself.
@@ -61,7 +68,24 @@ pub(super) fn read<'a>(payload: &str) -> Option<Body<'a>> {
 /// Reads a `turn_context` payload.
 pub(super) fn settings<'a>(payload: &str) -> Option<Body<'a>> {
     let turn = serde_json::from_str::<Turn>(payload).ok()?;
-    Some(Body::Settings { cwd: turn.cwd, model: turn.model })
+    // A word, or an object whose kind is one: both forms have been written.
+    let word = |value: Option<Value>, key: &str| {
+        let value = value?;
+        let word = value.as_str().or_else(|| value.get(key)?.as_str())?;
+        Some(text::prefix(word, limits::NAME_BYTES).to_owned())
+    };
+    let short =
+        |name: Option<String>| name.map(|name| text::prefix(&name, limits::NAME_BYTES).to_owned());
+    Some(Body::Settings(Box::new(TurnSettings {
+        cwd: turn.cwd,
+        model: turn.model,
+        approval_policy: word(turn.approval_policy, "type"),
+        sandbox: word(turn.sandbox_policy, "type"),
+        current_date: short(turn.current_date),
+        timezone: short(turn.timezone),
+        personality: word(turn.personality, "name"),
+        mode: word(turn.collaboration_mode, "mode"),
+    })))
 }
 
 /// `source` is a word or an object; a missing one meant the editor.

@@ -9,7 +9,7 @@ use longhaul_core::compaction::ladder::Strategy;
 use longhaul_core::compaction::receipt::Fate;
 use longhaul_core::compaction::summary::{self, Layout, Shed, Split};
 use longhaul_core::compaction::told::{Told, tell};
-use longhaul_core::compaction::{assemble, default_view_tokens, remote};
+use longhaul_core::compaction::{assemble, remote};
 use longhaul_core::model::budget::Spent;
 use longhaul_core::model::{Answer, Ask, Endpoint, FaultKind};
 use longhaul_core::{text, tokens};
@@ -83,7 +83,7 @@ impl Asking<'_> {
         summary::refuse(&answer.text, PROMPT, &self.names(), before)
             .map_err(|refusal| Left::named(refusal.name()))?;
         let words = longhaul_core::redact::redact(answer.text.trim());
-        let view = self.text(&words.text, strategy, before);
+        let view = self.text(&words.text, strategy);
         let layout = Layout {
             split: &split,
             summary: &view,
@@ -165,8 +165,8 @@ impl Asking<'_> {
 
     /// Prefix, summary and view in one text within the caller's budget. A summary gets half of it, and
     /// what the view leaves.
-    fn text(&self, summary: &str, strategy: Strategy, before: u64) -> String {
-        let most = self.request.max_tokens.unwrap_or_else(|| default_view_tokens(before));
+    fn text(&self, summary: &str, strategy: Strategy) -> String {
+        let most = self.request.max_tokens.unwrap_or_else(|| self.gathered.view_tokens());
         let room = tokens::bytes_of(most);
         let head = format!("{}\n\n", PREFIX.trim_end());
         if strategy == Strategy::Summary || room < 2 * (head.len() + GUIDE.len()) {
@@ -176,9 +176,8 @@ impl Asking<'_> {
         let words = text::cut_middle(summary, room / 2 - head.len());
         let guide = format!("\n\n{}\n\n", GUIDE.trim_end());
         let left = room - head.len() - words.len() - guide.len();
-        let Gathered { thread_id, fold, semantics, disk, .. } = self.gathered;
-        let scene =
-            Scene { thread_id: thread_id.as_deref(), state: fold.checkpoint(), semantics, disk };
+        let Gathered { of, fold, semantics, disk, .. } = self.gathered;
+        let scene = Scene { thread_id: Some(of), state: fold.checkpoint(), semantics, disk };
         let view = view::render(&scene, &ViewCaps::default(), (left / 4) as u64);
         format!("{head}{words}{guide}{view}")
     }
@@ -229,8 +228,7 @@ impl Asking<'_> {
         let mut history = result
             .map_err(|kind| Left::named(kind.name()))?
             .map_err(|fault| Left(format!("{}: {}", fault.kind.name(), fault.detail)))?;
-        let before = self.gathered.fold.visible().tokens();
-        let most = self.request.max_tokens.unwrap_or_else(|| default_view_tokens(before));
+        let most = self.request.max_tokens.unwrap_or_else(|| self.gathered.view_tokens());
         let view = self.checkpoint_view(most);
         let beside = format!("{}\n\n{view}", GUIDE.trim_end());
         let last = history.len().saturating_sub(1);
@@ -250,9 +248,8 @@ impl Asking<'_> {
     }
 
     fn checkpoint_view(&self, max_tokens: u64) -> String {
-        let Gathered { thread_id, fold, semantics, disk, .. } = self.gathered;
-        let scene =
-            Scene { thread_id: thread_id.as_deref(), state: fold.checkpoint(), semantics, disk };
+        let Gathered { of, fold, semantics, disk, .. } = self.gathered;
+        let scene = Scene { thread_id: Some(of), state: fold.checkpoint(), semantics, disk };
         view::render(&scene, &ViewCaps::default(), max_tokens)
     }
 }

@@ -1,5 +1,5 @@
 //! What a compaction is made of: for a thread from the index and one line of its transcript, for
-//! given items by folding them here and now.
+//! given items (`given`) by folding them here and now.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -8,18 +8,20 @@ use std::sync::Arc;
 use longhaul_core::checkpoint::semantic::Semantics;
 use longhaul_core::checkpoint::staleness::Disk;
 use longhaul_core::compaction::assemble::{self, KeptRequest};
-use longhaul_core::fold::{Fold, Place, Source};
+use longhaul_core::compaction::default_view_tokens;
+use longhaul_core::fold::Fold;
 use longhaul_core::item::ItemRow;
-use longhaul_core::redact::redact_value;
+use longhaul_core::thread::Source;
 use longhaul_store::PageHead;
 use serde_json::Value;
 
+use super::given;
 use super::original::Original;
 use super::{Notice, Span, Subject};
 use crate::service::history::lineage::Stretch;
 use crate::service::snapshot::Snapshot;
 use crate::service::transcript::Lines;
-use crate::service::{ServiceError, Services, preimage};
+use crate::service::{ServiceError, Services};
 
 /// Newest pages whose items stand alone in a receipt.
 const FINE_PAGES: usize = 2;
@@ -39,6 +41,13 @@ pub(super) struct Gathered {
     pub warnings: Vec<Notice>,
     pub redacted: u64,
     pub seq: u64,
+}
+
+impl Gathered {
+    /// Bound of the view when the caller names none.
+    pub(super) fn view_tokens(&self) -> u64 {
+        default_view_tokens(self.fold.visible().tokens(), self.fold.checkpoint().compactions > 0)
+    }
 }
 
 impl Services {
@@ -109,8 +118,8 @@ impl Services {
         alone: impl Iterator<Item = u64>,
     ) -> Result<(Vec<Span>, Gathered), ServiceError> {
         let file = match &gathered.original {
-            Original::Given(items) => {
-                let spans = given_spans(items);
+            Original::Given { items, first_seq } => {
+                let spans = given::spans(items, *first_seq);
                 return Ok((spans, gathered));
             }
             Original::Transcript(file) => file,
@@ -138,76 +147,6 @@ impl Services {
         }
         Ok((spans, gathered))
     }
-
-    /// Given items are nowhere else: stored first, secrets replaced, under the compaction's id. Returns
-    /// how many were replaced.
-    pub(super) async fn store_items(
-        &self,
-        id: &str,
-        mut items: Vec<Value>,
-    ) -> Result<u64, ServiceError> {
-        if items.is_empty() {
-            let reason = "there is nothing to compact".to_owned();
-            return Err(ServiceError::Invalid { field: "items", reason });
-        }
-        let folder = self.preimages.clone();
-        let id = id.to_owned();
-        tokio::task::spawn_blocking(move || {
-            let redacted = items.iter_mut().map(|item| u64::from(redact_value(item))).sum();
-            let lines: Vec<String> = items.iter().map(Value::to_string).collect();
-            preimage::write(&folder, &id, &lines)?;
-            Ok(redacted)
-        })
-        .await?
-    }
-
-    /// What was stored under the compaction's id.
-    async fn gather_stored(&self, id: &str, redacted: u64) -> Result<Gathered, ServiceError> {
-        let (folder, id) = (self.preimages.clone(), id.to_owned());
-        tokio::task::spawn_blocking(move || {
-            let lines = preimage::read(&folder, &id)?;
-            let items: Vec<Value> =
-                lines.iter().map(|line| serde_json::from_str(line).unwrap_or_default()).collect();
-            let fold = fold_of(&lines, |_| {});
-            let active = fold.checkpoint().requests.active().map(|active| active.seq);
-            let request = active.and_then(|seq| items.get(usize::try_from(seq).ok()?).cloned());
-            let seq = fold.next_seq().saturating_sub(1);
-            Ok(Gathered {
-                of: id,
-                thread_id: None,
-                fold: Arc::new(fold),
-                semantics: Semantics::default(),
-                disk: Disk::new(),
-                kept: request.map(assemble::keep_request),
-                original: Original::Given(items),
-                request_seq: active,
-                warnings: Vec::new(),
-                redacted,
-                seq,
-            })
-        })
-        .await?
-    }
-}
-
-/// Folds given items as the lines they are stored as, and shows each item's row.
-fn fold_of(lines: &[String], mut row: impl FnMut(ItemRow)) -> Fold {
-    let mut fold = Fold::new(Source::Longhaul);
-    let mut offset = 0;
-    for (line, seq) in lines.iter().zip(0..) {
-        let bytes = line.len() as u64;
-        let place = Place { line: seq, offset, bytes };
-        fold.line(place, line.as_bytes()).into_iter().for_each(&mut row);
-        offset += bytes + 1;
-    }
-    fold
-}
-
-fn given_spans(items: &[Value]) -> Vec<Span> {
-    let lines: Vec<String> = items.iter().map(Value::to_string).collect();
-    let mut spans = Vec::new();
-    fold_of(&lines, |row| spans.push(Span::from(&row)));
-    spans
 }
 
 fn span_of(head: &PageHead) -> Span {

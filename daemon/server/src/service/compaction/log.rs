@@ -112,11 +112,13 @@ impl Services {
     }
 
     async fn given(&self, compaction: &Compaction) -> Result<Option<Vec<Value>>, ServiceError> {
-        let of = compaction.of.clone();
-        let all = Handle { of, first: 0, last: u64::MAX, digest: String::new() };
-        let (path, rows) = preimage::locate(&self.preimages, &all).await?;
-        let id = compaction.id.clone();
-        tokio::task::spawn_blocking(move || read_given(&id, &path, &rows)).await?
+        let (folder, id) = (self.preimages.clone(), compaction.id.clone());
+        tokio::task::spawn_blocking(move || {
+            let (path, rows, _) = preimage::own(&folder, &id)?
+                .ok_or_else(|| ServiceError::HandleNotFound(id.clone()))?;
+            read_given(&id, &path, &rows)
+        })
+        .await?
     }
 }
 

@@ -18,7 +18,12 @@ pub(super) enum Original {
     /// In a transcript.
     Transcript(Box<longhaul_store::FileRow>),
     /// Given by the caller, secrets replaced.
-    Given(Vec<Value>),
+    Given {
+        /// The items.
+        items: Vec<Value>,
+        /// Number of the first.
+        first_seq: u64,
+    },
 }
 
 /// A history: the line of each item, and the items.
@@ -32,8 +37,8 @@ impl Services {
         gathered: &Gathered,
         opaque: Opaque,
     ) -> Result<Option<Items>, ServiceError> {
-        let items = match &gathered.original {
-            Original::Given(items) => items,
+        let (items, first_seq) = match &gathered.original {
+            Original::Given { items, first_seq } => (items, *first_seq),
             Original::Transcript(_) => {
                 let query = Query {
                     thread_id: gathered.of.clone(),
@@ -48,6 +53,6 @@ impl Services {
             }
         };
         let raw = |(seq, item): (u64, &Value)| Some((seq, to_raw_value(item).ok()?));
-        Ok(Some((0..).zip(items).filter_map(raw).unzip()))
+        Ok(Some((first_seq..).zip(items).filter_map(raw).unzip()))
     }
 }

@@ -1,0 +1,137 @@
+//! `longhaul eval --successive N`: what is left after N compactions, one of what the last one left.
+//!
+//! The history before a cut is given to the daemon as a client would give it: once whole, and once in N
+//! parts, each compacted together with what the compaction before it made. Both last views are scored.
+
+use longhaul_client::Client;
+use longhaul_eval::{Cut, ExtractorKind, Measure, Options, Report, VIEW_NAME, evaluate};
+use longhaul_protocol::compaction::{Run, RunParams, Strategy};
+use longhaul_protocol::history::{Get, GetParams};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::stage::Stage;
+use super::transcripts::Transcripts;
+use crate::failure::{Failure, INTERNAL};
+use crate::session::Page;
+use crate::style::{Style, count, counted};
+
+/// Bytes of items that are given at once: a frame holds them and their envelope.
+const GIVEN_BYTES_MAX: usize = 12 << 20;
+
+/// Both measurements.
+#[derive(Serialize)]
+pub(super) struct Decay {
+    /// Compactions, one of what the last one left.
+    compactions: usize,
+    /// After one of the whole history.
+    once: Report,
+    /// After all of them.
+    successive: Report,
+}
+
+/// Measures both. Blocking.
+pub(super) fn measure(
+    transcripts: &Transcripts,
+    budgets: &[u64],
+    stage: &mut Stage,
+    compactions: usize,
+) -> Result<Decay, Failure> {
+    let mut report = |parts: usize| {
+        let options = Options { budgets: budgets.to_vec(), baselines: false, misses: false };
+        let result = evaluate(transcripts, &options, &mut |cut, budget| {
+            stage.view_after(cut, budget, parts)
+        });
+        result.map_err(|error| Failure::new(INTERNAL, error.to_string()))
+    };
+    Ok(Decay { compactions, once: report(1)?, successive: report(compactions)? })
+}
+
+impl Stage {
+    /// The view of the last of `parts` compactions of the history before a cut.
+    fn view_after(&mut self, cut: &Cut<'_>, budget: u64, parts: usize) -> Result<String, String> {
+        let thread_id = self.thread(cut)?;
+        let client = self.client();
+        self.run(async {
+            let items = history(&client, thread_id).await?;
+            let (mut given, mut view) = (Vec::new(), String::new());
+            for part in items.chunks(items.len().div_ceil(parts).max(1)) {
+                given.extend_from_slice(part);
+                let params = RunParams {
+                    items: Some(given),
+                    strategy: Some(Strategy::Checkpoint),
+                    max_tokens: Some(budget),
+                    ..RunParams::default()
+                };
+                let made = client.call::<Run>(params).await.map_err(|error| error.to_string())?;
+                (given, view) = (made.history, made.view);
+            }
+            Ok(view)
+        })
+    }
+}
+
+/// What the model saw of the thread.
+async fn history(client: &Client, thread_id: String) -> Result<Vec<Value>, String> {
+    let (mut items, mut cursor, mut bytes) = (Vec::new(), None, 0);
+    loop {
+        let params = GetParams {
+            thread_id: thread_id.clone(),
+            as_of: None,
+            cursor,
+            max_bytes: Some(GIVEN_BYTES_MAX as u64),
+            opaque: None,
+        };
+        let page = client.call::<Get>(params).await.map_err(|error| error.to_string())?;
+        bytes += page.items.iter().map(|item| item.get().len()).sum::<usize>();
+        if bytes > GIVEN_BYTES_MAX {
+            return Err("the history is too large to be given at once".to_owned());
+        }
+        items.extend(page.items.iter().filter_map(|item| serde_json::from_str(item.get()).ok()));
+        match page.next_cursor {
+            Some(next) => cursor = Some(next),
+            None => return Ok(items),
+        }
+    }
+}
+
+fn own(report: &Report, budget: u64) -> Option<&Measure> {
+    report.measures.iter().find(|measure| {
+        measure.view == VIEW_NAME
+            && measure.budget_tokens == budget
+            && measure.extractor == ExtractorKind::ALL[0]
+    })
+}
+
+impl Page for Decay {
+    fn text(&self, style: &Style) -> String {
+        let corpus = &self.once.corpus;
+        let heading = format!(
+            "{} of {}: one compaction, and {} one after the other\n",
+            counted(corpus.cuts as u64, "cut"),
+            counted(corpus.scored as u64, "session"),
+            self.compactions,
+        );
+        let mut budgets: Vec<u64> = self.once.measures.iter().map(|m| m.budget_tokens).collect();
+        budgets.sort_unstable();
+        budgets.dedup();
+        let rows = budgets.iter().filter_map(|budget| {
+            let (once, later) = (own(&self.once, *budget)?, own(&self.successive, *budget)?);
+            let pair =
+                |one: f64, two: f64| [format!("{one:.1}"), format!("{two:.1}"), kept(one, two)];
+            let (frr, bfr) = (pair(once.frr, later.frr), pair(once.bfr, later.bfr));
+            Some([vec![count(*budget)], frr.to_vec(), bfr.to_vec()].concat())
+        });
+        let header = [">tokens", ">FRR once", ">after", ">kept", ">BFR once", ">after", ">kept"];
+        let failed = match self.successive.corpus.failed_view_count {
+            0 => String::new(),
+            views => style.warn(&format!("{} could not be made\n", counted(views as u64, "view"))),
+        };
+        [style.bold(&heading), failed, style.table(&header, rows.collect())].concat()
+    }
+}
+
+/// What is left, of what one compaction keeps.
+fn kept(once: f64, later: f64) -> String {
+    if once > 0.0 { format!("{:.1} %", later / once * 100.0) } else { "-".to_owned() }
+}

@@ -1,0 +1,161 @@
+//! `longhaul hook`: what an agent runs at its events.
+//!
+//! The agent writes one JSON object to standard input and reads one from standard output. In between stands
+//! a person who waits, so the whole process has [`LIMIT_MS`]: what the daemon has answered by then is said,
+//! the rest is left out. It fails open: without a daemon, with a payload nobody knows, after any error it
+//! says nothing to the agent, one line to standard error, and ends with exit code 0. Nothing it answers can
+//! stop an agent (no `continue: false`, no `decision`).
+//!
+//! What is put before the model is marked (`<longhaul_context`), so that the daemon never takes it for words
+//! of the person when it reads the transcript back.
+
+use std::io::{self, Read, Write};
+use std::process::Stdio;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use longhaul_client::{Client, ClientError};
+use tokio::sync::oneshot;
+use tokio::time::{Instant, timeout_at};
+
+use crate::failure::Failure;
+use crate::session::Session;
+
+mod answer;
+mod event;
+mod payload;
+
+use answer::Answer;
+use payload::{Event, Payload};
+
+/// Milliseconds for everything; the goal for the whole process is 200.
+const LIMIT_MS: u64 = 150;
+/// Milliseconds of it that reading the payload and the daemon may take; the rest is for saying so.
+const DAEMON_MS: u64 = 140;
+/// Bytes of a payload that are read: a prompt may hold a pasted file.
+const PAYLOAD_BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// Set to `0`, nothing here starts the daemon.
+const AUTOSTART_VARIABLE: &str = "LONGHAUL_AUTOSTART";
+
+/// Answer an agent's hook: JSON from stdin, JSON to stdout
+///
+/// At the start of a session, at its resume and after a compaction the agent is given the checkpoint of the
+/// thread and what is remembered of the project; before a compaction the state is kept with a receipt; near
+/// a full window the agent is told. It never blocks: after 150 ms it answers with what it has, and always
+/// ends with exit code 0.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  longhaul install codex                 writes the hooks into Codex's settings
+  echo '{\"hook_event_name\":\"SessionStart\",\"source\":\"resume\",\"session_id\":\"THREAD\"}' | \
+longhaul hook SessionStart
+
+Events: SessionStart, UserPromptSubmit, PreCompact, PostCompact, Stop; others are answered with nothing.
+LONGHAUL_AUTOSTART=0 keeps it from starting a daemon that is not there.")]
+pub(crate) struct HookArgs {
+    /// The event [default: as the payload names it]
+    event: Option<String>,
+    /// Whose hook it is [default: as the payload shows it]
+    #[arg(long)]
+    agent: Option<Agent>,
+}
+
+/// An agent with hooks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Agent {
+    /// Codex
+    Codex,
+    /// Claude Code
+    Claude,
+}
+
+impl Agent {
+    /// Tokens of added context the agent takes whole. Codex puts what is over 2,500 into a file and shows
+    /// its ends (`facts/codex-compaction.md` §8.1); Claude Code does so over 10,000 characters.
+    const fn context_tokens_max(self) -> u64 {
+        match self {
+            Self::Codex | Self::Claude => 2_400,
+        }
+    }
+}
+
+pub(crate) async fn run(args: HookArgs, session: &Session) -> Result<(), Failure> {
+    let begun = Instant::now();
+    let daemon_until = begun + Duration::from_millis(DAEMON_MS);
+    let answered = answer(&args, session, daemon_until);
+    let until = begun + Duration::from_millis(LIMIT_MS);
+    let said = match timeout_at(until, answered).await {
+        Ok(Ok(answer)) => answer.json(),
+        Ok(Err(why)) => complain(&why),
+        Err(_) => complain(&format!("no answer within {LIMIT_MS} ms")),
+    };
+    if let Some(json) = said {
+        // An agent that no longer reads has no use for an error either.
+        session.print_text(&(json + "\n")).unwrap_or_default();
+    }
+    Ok(())
+}
+
+/// One line for whoever looks into the agent's log; nothing for the agent.
+fn complain(why: &str) -> Option<String> {
+    io::stderr().write_all(format!("longhaul hook: {why}\n").as_bytes()).unwrap_or_default();
+    None
+}
+
+async fn answer(args: &HookArgs, session: &Session, until: Instant) -> Result<Answer, String> {
+    let payload = stdin().await?;
+    let name = args.event.as_deref().unwrap_or(&payload.hook_event_name);
+    let Some(event) = Event::of(name) else { return Ok(Answer::default()) };
+    let agent = args.agent.unwrap_or_else(|| payload.agent());
+    let left_ms = u64::try_from((until - Instant::now()).as_millis()).unwrap_or(0);
+    let options = session.options().connect_timeout_ms(left_ms).request_timeout_ms(left_ms);
+    let client = match Client::connect(options).await {
+        Ok(client) => client,
+        Err(error @ ClientError::NotRunning { .. }) if event == Event::SessionStart => {
+            let is_started = start_daemon(session);
+            let then = if is_started { "; it is being started for the next event" } else { "" };
+            return Err(format!("{error}{then}"));
+        }
+        Err(error) => return Err(told(&error)),
+    };
+    event::answer(event, &event::Hook { agent, payload: &payload, client: &client, until }).await
+}
+
+/// An error and what to do about it, in a line.
+fn told(error: &ClientError) -> String {
+    let hint = error.hint().map_or_else(String::new, |hint| format!(" ({hint})"));
+    format!("{error}{hint}")
+}
+
+/// The payload, read as soon as its object ends: an agent may leave the pipe open. The thread that reads is
+/// left behind when time is up, and ends with the process.
+async fn stdin() -> Result<Payload, String> {
+    let (read, payload) = oneshot::channel();
+    std::thread::spawn(move || {
+        let input = io::stdin().lock().take(PAYLOAD_BYTES_MAX);
+        let mut objects = serde_json::Deserializer::from_reader(input).into_iter::<Payload>();
+        // Nobody waits for it any more when the time is up.
+        drop(read.send(objects.next()));
+    });
+    match payload.await {
+        Ok(Some(Ok(payload))) => Ok(payload),
+        Ok(Some(Err(error))) => Err(format!("the payload cannot be read: {error}")),
+        Ok(None) | Err(_) => Err("no payload on standard input".to_owned()),
+    }
+}
+
+/// Starts the daemon beside us, without waiting for it; whether that was tried.
+fn start_daemon(session: &Session) -> bool {
+    if std::env::var_os(AUTOSTART_VARIABLE).is_some_and(|value| value == "0") {
+        return false;
+    }
+    let Ok(program) = std::env::current_exe() else { return false };
+    let mut up = std::process::Command::new(program);
+    if let Some(path) = &session.socket {
+        up.arg("--socket").arg(path);
+    }
+    up.arg("up").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    // Out of the agent's group: it may end all of it with the hook.
+    std::os::unix::process::CommandExt::process_group(&mut up, 0);
+    up.spawn().is_ok()
+}

@@ -1,0 +1,204 @@
+//! What each event asks of the daemon, and what is said of the answers.
+
+use longhaul_client::{Client, ClientError};
+use longhaul_protocol::thread::{Sync, SyncParams};
+use longhaul_protocol::{ErrorKind, Method, checkpoint, compaction, context};
+use serde_json::{Value, json};
+use tokio::time::{Instant, timeout_at};
+
+use super::answer::Answer;
+use super::payload::{Event, Payload};
+use super::{Agent, told};
+
+/// Milliseconds of the wait for the newest lines of the transcript: without them the checkpoint is a little
+/// older, which is better than none.
+const SYNC_MS: u64 = 60;
+/// Tokens of the checkpoint after a compaction; the rest of what the agent takes is for memory.
+const COMPACTED_TOKENS: u64 = 1_700;
+/// Tokens of the checkpoint at a resume: the history is still there, the state of files may have changed.
+const RESUMED_TOKENS: u64 = 1_000;
+/// Tokens of the mark and of the words around checkpoint and memory.
+const FRAME_TOKENS: u64 = 150;
+/// Parts of a hundred of the way to the next compaction from which the agent is told.
+const NEARLY_FULL_PERCENT: u64 = 85;
+
+/// One run of a hook.
+#[derive(Clone, Copy)]
+pub(super) struct Hook<'a> {
+    pub(super) agent: Agent,
+    pub(super) payload: &'a Payload,
+    pub(super) client: &'a Client,
+    /// When the daemon's time is up.
+    pub(super) until: Instant,
+}
+
+pub(super) async fn answer(event: Event, hook: &Hook<'_>) -> Result<Answer, String> {
+    match event {
+        Event::SessionStart => session_start(hook).await,
+        Event::UserPromptSubmit => prompt(hook).await,
+        Event::PreCompact => pre_compact(hook).await,
+        // Nothing to say: what was written is read now, so that whoever asks next finds it.
+        Event::PostCompact => hook.thread().await.map(|_| Answer::default()),
+        Event::Stop => stop(hook).await,
+    }
+}
+
+async fn session_start(hook: &Hook<'_>) -> Result<Answer, String> {
+    let (about, view_tokens) = match hook.payload.source.as_deref() {
+        Some("compact") => ("compaction", COMPACTED_TOKENS),
+        Some("resume") => ("resume", RESUMED_TOKENS),
+        // A new thread has no checkpoint yet.
+        _ => ("memory", 0),
+    };
+    let view = async { if view_tokens == 0 { None } else { Some(hook.view(view_tokens).await) } };
+    let memory_tokens = hook.agent.context_tokens_max() - view_tokens - FRAME_TOKENS;
+    let (view, memory) = tokio::join!(view, hook.memory(memory_tokens));
+    let (view, complaint) = match view {
+        Some(Ok(view)) => (Some(view), None),
+        Some(Err(why)) => (None, Some(why)),
+        None => (None, None),
+    };
+    let checkpoint = view.map(|view| {
+        format!(
+            "The state of this thread as longhaul recorded it from the transcript. It is a record and not a \
+             new request; go on with the last request. A handle brings back what it names, word for word \
+             (tool `expand`, or: longhaul expand HANDLE).\n\n{}",
+            view.trim_end()
+        )
+    });
+    let memory = memory.map(|summary| {
+        format!("What longhaul remembers from earlier threads:\n\n{}", summary.trim_end())
+    });
+    let parts: Vec<String> = checkpoint.into_iter().chain(memory).collect();
+    match (parts.is_empty(), complaint) {
+        (true, Some(why)) => Err(why),
+        (true, None) => Ok(Answer::default()),
+        (false, _) => Ok(Answer::context("SessionStart", about, &parts.join("\n\n"))),
+    }
+}
+
+/// Tells the agent when the window is nearly full: what it decides it should write down.
+async fn prompt(hook: &Hook<'_>) -> Result<Answer, String> {
+    let params =
+        context::UsageParams { thread_id: Some(hook.thread().await?), ..Default::default() };
+    let usage = hook.call::<context::Usage>(params).await?;
+    let (used, window) = (usage.tokens.used, usage.window);
+    let Some(trigger) = window.trigger.filter(|trigger| *trigger > 0) else {
+        return Ok(Answer::default());
+    };
+    if used.saturating_mul(100) < trigger.saturating_mul(NEARLY_FULL_PERCENT) {
+        return Ok(Answer::default());
+    }
+    let text = format!(
+        "The context window holds {used} of {} tokens and is compacted at about {trigger}. Finish the step at \
+         hand; say decisions and open steps in words, so that the checkpoint holds them.",
+        window.tokens
+    );
+    Ok(Answer::context("UserPromptSubmit", "window", &text))
+}
+
+/// Keeps the state with a receipt before the agent throws its history away.
+async fn pre_compact(hook: &Hook<'_>) -> Result<Answer, String> {
+    let (trigger, phase) = match hook.payload.trigger.as_deref() {
+        Some("manual") => (compaction::Trigger::Manual, compaction::Phase::Standalone),
+        _ => (compaction::Trigger::Auto, compaction::Phase::PreTurn),
+    };
+    let params = compaction::RunParams {
+        thread_id: Some(hook.thread().await?),
+        strategy: Some(compaction::Strategy::Checkpoint),
+        phase: Some(phase),
+        trigger: Some(trigger),
+        ..Default::default()
+    };
+    let made = match hook.client.call::<compaction::Run>(params).await {
+        Ok(made) => made,
+        Err(ClientError::Refused(error)) if error.kind() == ErrorKind::NotWorthwhile => {
+            return Ok(Answer::default());
+        }
+        Err(error) => return Err(told(&error)),
+    };
+    let left_out = made.receipt.totals.dropped.items + made.receipt.totals.shortened.items;
+    Ok(Answer::message(format!(
+        "longhaul kept the state before the compaction ({} -> {} tokens). {left_out} items can be brought back: \
+         longhaul compaction show {}",
+        made.tokens.before, made.tokens.after, made.compaction_id
+    )))
+}
+
+/// Counts what the answer used of the memory: what is used is told first.
+async fn stop(hook: &Hook<'_>) -> Result<Answer, String> {
+    hook.thread().await?;
+    let said = hook.payload.last_assistant_message.as_deref().unwrap_or_default();
+    if !said.is_empty() && hook.has(MemoryCite::NAME) {
+        hook.call::<MemoryCite>(json!({ "answer": said })).await?;
+    }
+    Ok(Answer::default())
+}
+
+impl Hook<'_> {
+    fn has(&self, method: &str) -> bool {
+        let session = self.client.session();
+        session.is_some_and(|session| session.methods.iter().any(|known| known == method))
+    }
+
+    /// The thread, read up to the end of its transcript as far as time allows.
+    async fn thread(&self) -> Result<String, String> {
+        let named = self.payload.session_id.clone();
+        let Some(path) = self.payload.transcript_path.clone() else {
+            return named.ok_or_else(|| "the payload names no thread".to_owned());
+        };
+        let sync = SyncParams { path: Some(path), timeout_ms: Some(SYNC_MS), ..Default::default() };
+        match (self.call::<Sync>(sync).await, named) {
+            (Ok(synced), _) => Ok(synced.thread_id),
+            (Err(_), Some(named)) => Ok(named),
+            (Err(why), None) => Err(why),
+        }
+    }
+
+    async fn view(&self, max_tokens: u64) -> Result<String, String> {
+        let params = checkpoint::ViewParams {
+            thread_id: self.thread().await?,
+            max_tokens: Some(max_tokens),
+            ..Default::default()
+        };
+        Ok(self.call::<checkpoint::View>(params).await?.text)
+    }
+
+    /// What is remembered of the project; `None` when the daemon has no memory, or nothing in it.
+    async fn memory(&self, max_tokens: u64) -> Option<String> {
+        if !self.has(MemorySummary::NAME) {
+            return None;
+        }
+        let mut params = json!({ "max_tokens": max_tokens });
+        if let Some(cwd) = &self.payload.cwd {
+            params["cwd"] = cwd.as_str().into();
+        }
+        let answer = self.call::<MemorySummary>(params).await.ok()?;
+        let text = answer["text"].as_str()?.trim();
+        let bytes_max = usize::try_from(max_tokens * 4).unwrap_or(usize::MAX);
+        (!text.is_empty() && text.len() <= bytes_max).then(|| text.to_owned())
+    }
+
+    async fn call<M: Method>(&self, params: M::Params) -> Result<M::Result, String> {
+        match timeout_at(self.until, self.client.call::<M>(params)).await {
+            Ok(answer) => answer.map_err(|error| told(&error)),
+            Err(_) => Err(format!("{} took too long", M::NAME)),
+        }
+    }
+}
+
+/// `memory/summary` and `memory/cite`, by name: a daemon without memory does not list them.
+struct MemorySummary;
+struct MemoryCite;
+
+impl Method for MemoryCite {
+    const NAME: &'static str = "memory/cite";
+    type Params = Value;
+    type Result = Value;
+}
+
+impl Method for MemorySummary {
+    const NAME: &'static str = "memory/summary";
+    type Params = Value;
+    type Result = Value;
+}

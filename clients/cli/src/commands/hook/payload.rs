@@ -1,0 +1,96 @@
+//! What an agent tells its hooks.
+
+use serde::Deserialize;
+
+use super::Agent;
+
+/// Events that are answered; of the same name in both agents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Event {
+    /// A session begins, goes on, or has just been compacted: `source` says which.
+    SessionStart,
+    /// The person has sent a prompt.
+    UserPromptSubmit,
+    /// The agent is about to compact its history.
+    PreCompact,
+    /// It has.
+    PostCompact,
+    /// The agent has finished its turn.
+    Stop,
+}
+
+impl Event {
+    /// By its name, also in snake case as configuration keys have it; `None` for one that is not answered.
+    pub(super) fn of(name: &str) -> Option<Self> {
+        let name: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
+        let event = match name.to_ascii_lowercase().as_str() {
+            "sessionstart" => Self::SessionStart,
+            "userpromptsubmit" => Self::UserPromptSubmit,
+            "precompact" => Self::PreCompact,
+            "postcompact" => Self::PostCompact,
+            "stop" => Self::Stop,
+            _ => return None,
+        };
+        Some(event)
+    }
+}
+
+/// The members that are used, of those an agent writes; everything else is passed over unread.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Payload {
+    /// The event in the agent's own words.
+    pub(super) hook_event_name: String,
+    /// The thread.
+    pub(super) session_id: Option<String>,
+    /// Its transcript, an absolute path; `null` when none is written.
+    pub(super) transcript_path: Option<String>,
+    /// The folder the agent works in.
+    pub(super) cwd: Option<String>,
+    /// Of `SessionStart`: `startup`, `resume`, `clear` or `compact`.
+    pub(super) source: Option<String>,
+    /// Of compactions: `manual` or `auto`.
+    pub(super) trigger: Option<String>,
+    /// Of `Stop`: what the agent said last.
+    pub(super) last_assistant_message: Option<String>,
+    /// Codex alone names the turn.
+    turn_id: Option<String>,
+}
+
+impl Payload {
+    /// Whose it is: transcripts of Codex are called `rollout-…`, those of Claude Code after their session.
+    pub(super) fn agent(&self) -> Agent {
+        let file = self.transcript_path.as_deref().and_then(|path| path.rsplit('/').next());
+        match file {
+            Some(file) if file.starts_with("rollout-") => Agent::Codex,
+            _ if self.turn_id.is_some() => Agent::Codex,
+            Some(_) => Agent::Claude,
+            None => Agent::Codex,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn agent(payload: &str) -> Agent {
+        serde_json::from_str::<Payload>(payload).unwrap().agent()
+    }
+
+    #[test]
+    fn the_agent_is_told_by_its_transcript_and_its_turn() {
+        let codex = r#"{"transcript_path":"/h/.codex/sessions/2026/11/21/rollout-a.jsonl"}"#;
+        assert_eq!(agent(codex), Agent::Codex);
+        assert_eq!(agent(r#"{"transcript_path":null,"turn_id":"t"}"#), Agent::Codex);
+        let claude = r#"{"transcript_path":"/h/.claude/projects/-w/0198.jsonl","model":"m"}"#;
+        assert_eq!(agent(claude), Agent::Claude);
+    }
+
+    #[test]
+    fn events_are_known_in_both_spellings() {
+        assert_eq!(Event::of("PreCompact"), Some(Event::PreCompact));
+        assert_eq!(Event::of("session_start"), Some(Event::SessionStart));
+        assert_eq!(Event::of("PreToolUse"), None);
+    }
+}

@@ -1,0 +1,209 @@
+//! `longhaul install` and `longhaul uninstall`: put longhaul into an agent, an editor or systemd, and take it
+//! out again.
+//!
+//! A target makes a [`Plan`]: files as they are and as they would be, programs to run, words to the person.
+//! The plan is shown as a diff and then carried out. Everything is found by its content and not by a record
+//! of ours, so that either command can be run any number of times, and after the user has edited the files.
+
+use std::io::{self, BufRead, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use serde::Serialize;
+
+use crate::failure::{A_PERSON, Failure, SAID_NO};
+use crate::session::{Page, Session};
+use crate::style::Style;
+
+mod agent_hooks;
+mod change;
+mod claude;
+mod codex;
+mod json_file;
+mod nvim;
+mod place;
+mod plan;
+mod systemd;
+mod vscode;
+
+use plan::{Direction, Plan};
+
+/// Put longhaul into an agent, an editor or systemd
+///
+/// Shows what it will change, keeps every other setting and comment, and leaves the file as it was beside it
+/// (FILE.longhaul-backup). Running it again changes nothing.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  longhaul install codex             hooks and the MCP server for Codex
+  longhaul install claude --dry-run  what it would change for Claude Code
+  longhaul install systemd           start the daemon with the first client, by user units
+  longhaul install vscode
+  longhaul install nvim")]
+pub(crate) struct InstallArgs {
+    #[command(flatten)]
+    what: What,
+}
+
+/// Take longhaul out of an agent, an editor or systemd
+///
+/// Removes what install wrote, and nothing else. The daemon's state stays; longhaul doctor shows where it is.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  longhaul uninstall codex --dry-run
+  longhaul uninstall claude")]
+pub(crate) struct UninstallArgs {
+    #[command(flatten)]
+    what: What,
+}
+
+#[derive(Debug, Args)]
+struct What {
+    /// Into or out of what
+    target: Target,
+    /// Show the changes and make none
+    #[arg(long, short = 'n')]
+    dry_run: bool,
+    /// Folder that holds the extension or plugin [default: beside this program, or its repository]
+    #[arg(long, value_name = "FOLDER")]
+    from: Option<PathBuf>,
+    /// Do not ask on a terminal
+    #[arg(long, short)]
+    yes: bool,
+}
+
+/// Where longhaul can be put.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Target {
+    /// Hooks and the MCP server of Codex
+    Codex,
+    /// Hooks and the MCP server of Claude Code
+    Claude,
+    /// User units that start the daemon with its first client
+    Systemd,
+    /// The extension of Visual Studio Code
+    Vscode,
+    /// The plugin of Neovim
+    Nvim,
+}
+
+pub(crate) fn install(args: &InstallArgs, session: &Session) -> Result<(), Failure> {
+    run(&args.what, Direction::Install, session)
+}
+
+pub(crate) fn uninstall(args: &UninstallArgs, session: &Session) -> Result<(), Failure> {
+    run(&args.what, Direction::Uninstall, session)
+}
+
+fn run(what: &What, direction: Direction, session: &Session) -> Result<(), Failure> {
+    let socket = session.socket.as_deref();
+    let plan = match what.target {
+        Target::Codex => codex::plan(direction, socket),
+        Target::Claude => claude::plan(direction, socket),
+        Target::Systemd => systemd::plan(direction),
+        Target::Vscode => vscode::plan(direction, what.from.as_deref()),
+        Target::Nvim => nvim::plan(direction, what.from.as_deref()),
+    }?;
+    let mut page = InstallPage::of(what, &plan);
+    if what.dry_run || plan.is_empty() {
+        return session.print(&page);
+    }
+    if !what.yes && io::stdin().is_terminal() && !session.is_json {
+        session.print_text(&page.shown(&session.style))?;
+        if !agreed(session)? {
+            return Err(Failure::new(SAID_NO, "nothing was changed"));
+        }
+        plan.carry_out()?;
+        return session.print_text(&plan.words(direction, &session.style));
+    }
+    plan.carry_out()?;
+    page.is_done = true;
+    session.print(&page)
+}
+
+fn agreed(session: &Session) -> Result<bool, Failure> {
+    session.print_text("Make these changes? [Y/n] ")?;
+    io::stdout().flush()?;
+    let mut line = String::new();
+    let read = io::stdin().lock().read_line(&mut line)?;
+    Ok(read > 0 && !line.trim().to_ascii_lowercase().starts_with('n'))
+}
+
+/// What is changed, as shown and as answered to scripts.
+#[derive(Serialize)]
+struct InstallPage {
+    target: Target,
+    direction: Direction,
+    #[serde(rename = "done")]
+    is_done: bool,
+    changes: Vec<Changed>,
+    /// Programs that are run with their arguments.
+    commands: Vec<Vec<String>>,
+    notes: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Changed {
+    path: PathBuf,
+    diff: String,
+}
+
+impl InstallPage {
+    fn of(what: &What, plan: &Plan) -> Self {
+        let changes = plan.changes.iter();
+        Self {
+            target: what.target,
+            direction: plan.direction,
+            is_done: false,
+            changes: changes
+                .map(|change| Changed { path: change.path().to_owned(), diff: change.diff() })
+                .collect(),
+            commands: plan.first.iter().chain(&plan.last).cloned().collect(),
+            notes: plan.notes.clone(),
+        }
+    }
+
+    /// The changes alone.
+    fn shown(&self, style: &Style) -> String {
+        let diffs = self.changes.iter().map(|change| coloured(&change.diff, style));
+        let commands = self.commands.iter().map(|command| format!("run: {}\n", command.join(" ")));
+        diffs.chain(commands).collect()
+    }
+}
+
+impl Page for InstallPage {
+    fn text(&self, style: &Style) -> String {
+        let is_empty = self.changes.is_empty() && self.commands.is_empty();
+        let verdict = match (is_empty, self.is_done, self.direction) {
+            (true, _, Direction::Install) => style.good("nothing to change: it is installed"),
+            (true, _, Direction::Uninstall) => style.good("nothing to change: it is not installed"),
+            (false, false, _) => style.warn("not changed (dry run)"),
+            (false, true, Direction::Install) => style.good("installed"),
+            (false, true, Direction::Uninstall) => style.good("uninstalled"),
+        };
+        let notes: String = self.notes.iter().map(|note| format!("{note}\n")).collect();
+        format!("{}{verdict}\n{notes}", self.shown(style))
+    }
+}
+
+fn coloured(diff: &str, style: &Style) -> String {
+    let line = |line: &str| match line.as_bytes().first() {
+        Some(b'+') => style.good(line) + "\n",
+        Some(b'-') => style.bad(line) + "\n",
+        _ => format!("{line}\n"),
+    };
+    diff.lines().map(line).collect()
+}
+
+/// A program that is not there, by its name.
+fn missing(program: &str, hint: &str) -> Failure {
+    Failure::new(A_PERSON, format!("{program} is not there")).with_hint(hint)
+}
+
+/// A file that cannot be edited.
+fn unreadable(path: &Path, why: impl std::fmt::Display) -> Failure {
+    Failure::new(A_PERSON, format!("{} cannot be edited: {why}", path.display()))
+        .with_hint("mend the file by hand first; nothing was changed")
+}

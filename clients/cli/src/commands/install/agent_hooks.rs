@@ -1,0 +1,129 @@
+//! Our entries among an agent's hooks: the same shape in Codex's `hooks.json` and in Claude Code's
+//! `settings.json`.
+//!
+//! `hooks.EVENT` is a list of groups, each with a list of handlers. Ours is a group of its own at the end of
+//! each list: Codex remembers which hooks are trusted by their place, so that those of the user must not
+//! move.
+
+use std::path::Path;
+
+use jsonc_parser::cst::{CstArray, CstNode, CstObject};
+use jsonc_parser::json;
+
+use super::place;
+
+/// Events that are answered.
+const EVENTS: [&str; 5] = ["SessionStart", "UserPromptSubmit", "PreCompact", "PostCompact", "Stop"];
+/// Seconds after which the agent ends a hook that hangs. It ends itself long before.
+const TIMEOUT_SECONDS: &str = "5";
+
+/// The commands an agent is to run.
+pub(super) struct Hooks {
+    longhaul: String,
+    agent: &'static str,
+}
+
+impl Hooks {
+    pub(super) fn new(longhaul: &Path, socket: Option<&Path>, agent: &'static str) -> Self {
+        let socket = socket.map(|path| format!(" --socket {}", place::quoted(path)));
+        let longhaul = place::quoted(longhaul) + &socket.unwrap_or_default();
+        Self { longhaul, agent }
+    }
+
+    fn command(&self, event: &str) -> String {
+        format!("{} hook {event} --agent {}", self.longhaul, self.agent)
+    }
+
+    /// Writes our entries; where one is already there, only its command. Fails with the name of a member
+    /// that is of another kind than the agent reads.
+    pub(super) fn put(&self, root: &CstObject) -> Result<(), String> {
+        let hooks = root.object_value_or_create("hooks").ok_or("`hooks` is not an object")?;
+        for event in EVENTS {
+            let groups = hooks.array_value_or_create(event);
+            let groups = groups.ok_or_else(|| format!("`hooks.{event}` is not a list"))?;
+            let command = self.command(event);
+            match ours(&groups).into_iter().next() {
+                Some(handler) => set_string(&handler, "command", &command),
+                None => {
+                    let timeout = jsonc_parser::cst::CstInputValue::Number(TIMEOUT_SECONDS.into());
+                    groups.ensure_multiline();
+                    groups.append(json!({
+                        "hooks": [{ "type": "command", "command": command, "timeout": timeout }],
+                    }));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Takes our entries out, and the lists that are empty then.
+pub(super) fn remove(root: &CstObject) {
+    let Some(hooks) = root.object_value("hooks") else { return };
+    for event in hooks.properties() {
+        let Some(groups) = event.array_value() else { continue };
+        let found = ours(&groups);
+        if found.is_empty() {
+            continue;
+        }
+        found.into_iter().for_each(CstObject::remove);
+        let is_spent = |group: &CstNode| {
+            let handlers = group.as_object().and_then(|group| group.array_value("hooks"));
+            handlers.is_some_and(|handlers| handlers.elements().is_empty())
+        };
+        groups.elements().into_iter().filter(is_spent).for_each(CstNode::remove);
+        if groups.elements().is_empty() {
+            event.remove();
+        }
+    }
+    if hooks.properties().is_empty()
+        && let Some(hooks) = root.get("hooks")
+    {
+        hooks.remove();
+    }
+}
+
+/// The handlers in a list of groups that run `longhaul hook`.
+fn ours(groups: &CstArray) -> Vec<CstObject> {
+    let groups = groups.elements().into_iter().filter_map(|group| group.as_object());
+    let handlers = groups.filter_map(|group| group.array_value("hooks"));
+    let handlers = handlers.flat_map(|handlers| handlers.elements());
+    let handlers = handlers.filter_map(|handler| handler.as_object());
+    handlers.filter(|handler| string(handler, "command").is_some_and(|it| is_ours(&it))).collect()
+}
+
+/// Whether a command runs a program called `longhaul` with `hook`, wherever it lies.
+fn is_ours(command: &str) -> bool {
+    let Some((program, _)) = command.split_once(" hook ") else { return false };
+    let program = program.split(" --socket ").next().unwrap_or(program);
+    let file = program.trim_matches(['\'', '"']).rsplit('/').next();
+    file == Some("longhaul")
+}
+
+pub(super) fn string(object: &CstObject, name: &str) -> Option<String> {
+    object.get(name)?.value()?.as_string_lit()?.decoded_value().ok()
+}
+
+/// Sets a text, and touches nothing when it is the same already.
+pub(super) fn set_string(object: &CstObject, name: &str, value: &str) {
+    if string(object, name).as_deref() == Some(value) {
+        return;
+    }
+    match object.get(name) {
+        Some(property) => property.set_value(json!(value)),
+        None => drop(object.append(name, json!(value))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn our_commands_are_known_wherever_the_program_lies() {
+        assert!(is_ours("/usr/bin/longhaul hook Stop --agent codex"));
+        assert!(is_ours("'/my dir/longhaul' --socket /s hook Stop"));
+        assert!(!is_ours("/usr/bin/notlonghaul hook Stop"));
+        assert!(!is_ours("echo longhaul"));
+    }
+}

@@ -1,0 +1,175 @@
+//! One file, as it is and as it shall be.
+//!
+//! A change is made in the order: look that the file is still as it was read, write its old content beside
+//! it, write the new one to a temporary file in the same folder, sync, rename. A crash at any point leaves
+//! the old or the new file, never a part. A link is followed, so that settings kept in another folder stay
+//! there.
+
+use std::fs;
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use similar::TextDiff;
+
+use crate::failure::{A_PERSON, Failure, TRY_LATER};
+
+/// Lines of a new file up to which it is shown whole.
+const SHOWN_LINES_MAX: usize = 80;
+/// Unchanged lines shown around a change.
+const CONTEXT_LINES: usize = 2;
+/// Rights of a file that was not there: settings may hold secrets later.
+const NEW_FILE_MODE: u32 = 0o600;
+
+/// A file that is written, rewritten or removed.
+#[derive(Debug)]
+pub(super) struct Change {
+    path: PathBuf,
+    /// `None`: the file is not there.
+    before: Option<String>,
+    /// `None`: the file goes.
+    after: Option<String>,
+}
+
+impl Change {
+    /// Reads the file and edits its text; `edit` takes and gives `None` for a file that is not there.
+    pub(super) fn edit(
+        path: PathBuf,
+        edit: impl FnOnce(Option<&str>) -> Result<Option<String>, Failure>,
+    ) -> Result<Self, Failure> {
+        let path = fs::canonicalize(&path).unwrap_or(path);
+        let before = read(&path)?;
+        let after = edit(before.as_deref())?;
+        Ok(Self { path, before, after })
+    }
+
+    /// Writes the whole file.
+    pub(super) fn write(path: PathBuf, text: &str) -> Result<Self, Failure> {
+        Self::edit(path, |_| Ok(Some(text.to_owned())))
+    }
+
+    /// Removes the file.
+    pub(super) fn remove(path: PathBuf) -> Result<Self, Failure> {
+        Self::edit(path, |_| Ok(None))
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(super) fn is_one(&self) -> bool {
+        self.before != self.after
+    }
+
+    /// A unified diff; a long new or old file in one line.
+    pub(super) fn diff(&self) -> String {
+        let path = self.path.display().to_string();
+        let lines = |text: &Option<String>| text.as_deref().map_or(0, |text| text.lines().count());
+        match (&self.before, &self.after) {
+            (None, Some(_)) if lines(&self.after) > SHOWN_LINES_MAX => {
+                return format!("+++ {path} (new, {} lines)\n", lines(&self.after));
+            }
+            (Some(_), None) if lines(&self.before) > SHOWN_LINES_MAX => {
+                return format!("--- {path} (removed, {} lines)\n", lines(&self.before));
+            }
+            _ => {}
+        }
+        let side =
+            |text: &Option<String>| if text.is_some() { path.clone() } else { "/dev/null".into() };
+        let (old, new) = (side(&self.before), side(&self.after));
+        let (before, after) = (self.before.as_deref(), self.after.as_deref());
+        let diff = TextDiff::from_lines(before.unwrap_or_default(), after.unwrap_or_default());
+        let mut diff = diff.unified_diff();
+        diff.context_radius(CONTEXT_LINES)
+            .missing_newline_hint(false)
+            .header(&old, &new)
+            .to_string()
+    }
+
+    pub(super) fn make(&self) -> Result<(), Failure> {
+        if read(&self.path)? != self.before {
+            let message =
+                format!("{} was changed by another program just now", self.path.display());
+            return Err(Failure::new(TRY_LATER, message).with_hint("run the command again"));
+        }
+        let done = match (&self.before, &self.after) {
+            (Some(before), Some(after)) => self.back_up(before).and_then(|()| self.put(after)),
+            (None, Some(after)) => self.put(after),
+            (Some(before), None) => self.back_up(before).and_then(|()| fs::remove_file(&self.path)),
+            (None, None) => Ok(()),
+        };
+        done.map_err(|error| self.failed(&error))
+    }
+
+    fn back_up(&self, before: &str) -> io::Result<()> {
+        let mut name = self.path.clone().into_os_string();
+        name.push(".longhaul-backup");
+        write_atomically(Path::new(&name), before, self.mode())
+    }
+
+    fn put(&self, text: &str) -> io::Result<()> {
+        if let Some(folder) = self.path.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        write_atomically(&self.path, text, self.mode())
+    }
+
+    /// The rights the file has, or gets.
+    fn mode(&self) -> u32 {
+        fs::metadata(&self.path).map_or(NEW_FILE_MODE, |file| file.permissions().mode())
+    }
+
+    fn failed(&self, error: &io::Error) -> Failure {
+        Failure::new(A_PERSON, format!("{} cannot be written: {error}", self.path.display()))
+    }
+}
+
+fn read(path: &Path) -> Result<Option<String>, Failure> {
+    match fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(super::unreadable(path, error)),
+    }
+}
+
+fn write_atomically(path: &Path, text: &str, mode: u32) -> io::Result<()> {
+    let folder = path.parent().unwrap_or_else(|| Path::new("."));
+    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    file.write_all(text.as_bytes())?;
+    file.as_file().set_permissions(fs::Permissions::from_mode(mode))?;
+    file.as_file().sync_all()?;
+    file.persist(path).map_err(|error| error.error)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_keeps_the_old_file_the_rights_and_the_link() {
+        let folder = tempfile::tempdir().unwrap();
+        let (real, link) = (folder.path().join("real.toml"), folder.path().join("link.toml"));
+        fs::write(&real, "a = 1\n").unwrap();
+        fs::set_permissions(&real, fs::Permissions::from_mode(0o640)).unwrap();
+        std::os::unix::fs::symlink(&real, &link).unwrap();
+        let change = Change::write(link.clone(), "a = 2\n").unwrap();
+        assert!(change.diff().contains("-a = 1\n+a = 2\n"), "{}", change.diff());
+        change.make().unwrap();
+        assert_eq!(fs::read_to_string(&real).unwrap(), "a = 2\n");
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(fs::metadata(&real).unwrap().permissions().mode() & 0o777, 0o640);
+        let backup = folder.path().join("real.toml.longhaul-backup");
+        assert_eq!(fs::read_to_string(backup).unwrap(), "a = 1\n");
+    }
+
+    #[test]
+    fn a_file_that_changed_meanwhile_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("settings.json");
+        let change = Change::write(path.clone(), "{}\n").unwrap();
+        fs::write(&path, "{\"theme\": 1}\n").unwrap();
+        assert!(change.make().is_err());
+        assert_eq!(fs::read_to_string(&path).unwrap(), "{\"theme\": 1}\n");
+    }
+}

@@ -1,0 +1,107 @@
+//! Claude Code: hooks in `settings.json` of its folder, the MCP server in `.claude.json`.
+//!
+//! Claude Code writes `.claude.json` itself while it runs: a change made in between can be lost, and is made
+//! again by running the command again.
+
+use std::path::{Path, PathBuf};
+
+use jsonc_parser::cst::CstObject;
+use jsonc_parser::json;
+
+use super::agent_hooks::{self, Hooks, set_string, string};
+use super::change::Change;
+use super::plan::{Direction, Plan};
+use super::{json_file, missing, place};
+use crate::failure::Failure;
+
+const SERVER: &str = "longhaul";
+const BRIDGE: &str = "longhaul-mcp";
+
+pub(super) fn plan(direction: Direction, socket: Option<&Path>) -> Result<Plan, Failure> {
+    let folder = place::named_or_home("CLAUDE_CONFIG_DIR", ".claude")?;
+    if !folder.is_dir() {
+        let missing_folder = folder.display();
+        let hint =
+            format!("start claude once, or set CLAUDE_CONFIG_DIR: {missing_folder} is missing");
+        return Err(missing("Claude Code", &hint));
+    }
+    let (settings, state) = (folder.join("settings.json"), state_file()?);
+    let mut plan = Plan::new(direction);
+    match direction {
+        Direction::Install => {
+            let hooks = Hooks::new(&place::longhaul()?, socket, "claude");
+            plan.change(edited(settings, |root| hooks.put(root))?);
+            match place::beside(BRIDGE) {
+                Some(bridge) => plan.change(edited(state, |root| put_server(root, &bridge, socket))?),
+                None => plan.notes.push(format!(
+                    "note: {BRIDGE} is neither beside this program nor on the PATH; its tools are left out"
+                )),
+            }
+            if !plan.is_empty() {
+                plan.notes
+                    .push("Sessions that run already take it up when they are restarted.".into());
+            }
+        }
+        Direction::Uninstall => {
+            plan.change(edited(settings, |root| {
+                agent_hooks::remove(root);
+                Ok(())
+            })?);
+            plan.change(edited(state, |root| {
+                remove_server(root);
+                Ok(())
+            })?);
+        }
+    }
+    Ok(plan)
+}
+
+/// Where Claude Code keeps the servers of all projects.
+fn state_file() -> Result<PathBuf, Failure> {
+    let folder = place::set("CLAUDE_CONFIG_DIR").map_or_else(place::home, Ok)?;
+    Ok(folder.join(".claude.json"))
+}
+
+/// An edit that does not make a file only to say nothing in it.
+fn edited(
+    path: PathBuf,
+    change: impl FnOnce(&CstObject) -> Result<(), String>,
+) -> Result<Change, Failure> {
+    let shown = path.clone();
+    Change::edit(path, |before| {
+        let after = json_file::edit(&shown, before, change)?;
+        Ok((before.is_some() || !json_file::is_empty(&after)).then_some(after))
+    })
+}
+
+fn put_server(root: &CstObject, bridge: &Path, socket: Option<&Path>) -> Result<(), String> {
+    let servers = root.object_value_or_create("mcpServers");
+    let servers = servers.ok_or("`mcpServers` is not an object")?;
+    let bridge = bridge.to_string_lossy();
+    let socket = socket.map(|path| path.to_string_lossy().into_owned());
+    match servers.object_value(SERVER) {
+        Some(server) => set_string(&server, "command", &bridge),
+        None => {
+            let arguments: Vec<String> =
+                socket.into_iter().flat_map(|path| ["--socket".to_owned(), path]).collect();
+            let server =
+                json!({ "type": "stdio", "command": (bridge.as_ref()), "args": arguments });
+            servers.append(SERVER, server);
+        }
+    }
+    Ok(())
+}
+
+fn remove_server(root: &CstObject) {
+    let Some(servers) = root.object_value("mcpServers") else { return };
+    let Some(property) = servers.get(SERVER) else { return };
+    let command = property.object_value().and_then(|server| string(&server, "command"));
+    if command.is_some_and(|command| command.ends_with(BRIDGE)) {
+        property.remove();
+        if servers.properties().is_empty()
+            && let Some(servers) = root.get("mcpServers")
+        {
+            servers.remove();
+        }
+    }
+}

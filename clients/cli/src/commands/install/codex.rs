@@ -1,0 +1,193 @@
+//! Codex: hooks in `hooks.json`, the MCP server in `config.toml`, both in `$CODEX_HOME`.
+
+use std::path::Path;
+
+use toml_edit::{DocumentMut, Item, Table, Value};
+
+use super::agent_hooks::{self, Hooks};
+use super::change::Change;
+use super::plan::{Direction, Plan};
+use super::{json_file, missing, place, unreadable};
+use crate::failure::Failure;
+
+/// The server's name in the agent, and so in the names of its tools.
+const SERVER: &str = "longhaul";
+/// The bridge.
+const BRIDGE: &str = "longhaul-mcp";
+/// Codex gives a server a handful of variables (seen in 0.169.0: HOME, PATH, LANG …). Without these the
+/// bridge would look for another socket than the rest, and start a daemon that reads other folders.
+const VARIABLES: [&str; 9] = [
+    "XDG_RUNTIME_DIR",
+    "XDG_STATE_HOME",
+    "XDG_CONFIG_HOME",
+    "CODEX_HOME",
+    "CLAUDE_CONFIG_DIR",
+    "LONGHAUL_SOCKET",
+    "LONGHAUL_STATE_DIR",
+    "LONGHAUL_CONFIG",
+    "LONGHAUL_AUTOSTART",
+];
+
+pub(super) fn plan(direction: Direction, socket: Option<&Path>) -> Result<Plan, Failure> {
+    let home = place::named_or_home("CODEX_HOME", ".codex")?;
+    if !home.is_dir() {
+        let hint = format!("start codex once, or set CODEX_HOME: {} is missing", home.display());
+        return Err(missing("Codex", &hint));
+    }
+    let mut plan = Plan::new(direction);
+    let (hooks_path, config_path) = (home.join("hooks.json"), home.join("config.toml"));
+    let bridge = place::beside(BRIDGE);
+    if direction == Direction::Install {
+        let hooks = Hooks::new(&place::longhaul()?, socket, "codex");
+        plan.change(Change::edit(hooks_path.clone(), |text| {
+            json_file::edit(&hooks_path, text, |root| hooks.put(root)).map(Some)
+        })?);
+        match &bridge {
+            Some(bridge) => plan.change(Change::edit(config_path.clone(), |text| {
+                put_server(&config_path, text, bridge, socket).map(Some)
+            })?),
+            None => plan.notes.push(format!(
+                "note: {BRIDGE} is neither beside this program nor on the PATH; its tools are left out"
+            )),
+        }
+        if has_hooks(&config_path) {
+            plan.notes.push(
+                "note: config.toml has hooks of its own; Codex runs both files' hooks and says so"
+                    .into(),
+            );
+        }
+        plan.notes.push(
+            "Codex runs new hooks only after you have trusted them: start codex and approve them (/hooks)."
+                .into(),
+        );
+    } else {
+        plan.change(Change::edit(hooks_path.clone(), |text| remove_hooks(&hooks_path, text))?);
+        plan.change(Change::edit(config_path.clone(), |text| remove_server(&config_path, text))?);
+        if !plan.is_empty() {
+            plan.notes.push(
+                "Hooks that stood behind ours in the lists may have to be trusted again (/hooks)."
+                    .into(),
+            );
+        }
+    }
+    Ok(plan)
+}
+
+fn remove_hooks(path: &Path, text: Option<&str>) -> Result<Option<String>, Failure> {
+    let Some(text) = text else { return Ok(None) };
+    let edited = json_file::edit(path, Some(text), |root| {
+        agent_hooks::remove(root);
+        Ok(())
+    })?;
+    // The file was made for hooks alone: empty, it would only puzzle.
+    let is_spent = edited != text && json_file::is_empty(&edited);
+    Ok((!is_spent).then_some(edited))
+}
+
+fn parsed(path: &Path, text: &str) -> Result<DocumentMut, Failure> {
+    text.parse().map_err(|error: toml_edit::TomlError| unreadable(path, error.message()))
+}
+
+/// Whether the user keeps hooks in this file; the trust Codex writes down there is none.
+fn has_hooks(path: &Path) -> bool {
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    let Ok(document) = text.parse::<DocumentMut>() else { return false };
+    let hooks = document.get("hooks").and_then(Item::as_table_like);
+    hooks.is_some_and(|hooks| hooks.iter().any(|(name, _)| name != "state"))
+}
+
+fn put_server(
+    path: &Path,
+    text: Option<&str>,
+    bridge: &Path,
+    socket: Option<&Path>,
+) -> Result<String, Failure> {
+    let mut document = parsed(path, text.unwrap_or_default())?;
+    let servers = document.entry("mcp_servers").or_insert_with(implicit);
+    let servers = servers.as_table_like_mut();
+    let servers = servers.ok_or_else(|| unreadable(path, "`mcp_servers` is no table"))?;
+    let server = servers.entry(SERVER).or_insert_with(|| Item::Table(Table::new()));
+    let server = server.as_table_like_mut();
+    let server = server.ok_or_else(|| unreadable(path, "`mcp_servers.longhaul` is no table"))?;
+    set(server.entry("command").or_insert(Item::None), bridge.to_string_lossy().as_ref().into());
+    if !server.contains_key("env_vars") {
+        let variables: toml_edit::Array = VARIABLES.into_iter().collect();
+        set(server.entry("env_vars").or_insert(Item::None), variables.into());
+    }
+    if let Some(socket) = socket {
+        let arguments = ["--socket".into(), socket.to_string_lossy().into_owned()];
+        let arguments: toml_edit::Array = arguments.into_iter().collect();
+        set(server.entry("args").or_insert(Item::None), arguments.into());
+    }
+    Ok(document.to_string())
+}
+
+/// Sets a value and keeps the comment and spaces around the old one; leaves an equal one as it is written.
+fn set(item: &mut Item, value: Value) {
+    match item.as_value_mut() {
+        Some(old) if old.to_string().trim() == value.to_string().trim() => {}
+        Some(old) => {
+            let decor = old.decor().clone();
+            *old = value;
+            *old.decor_mut() = decor;
+        }
+        None => *item = Item::Value(value),
+    }
+}
+
+fn implicit() -> Item {
+    let mut table = Table::new();
+    table.set_implicit(true);
+    Item::Table(table)
+}
+
+fn remove_server(path: &Path, text: Option<&str>) -> Result<Option<String>, Failure> {
+    let Some(text) = text else { return Ok(None) };
+    let mut document = parsed(path, text)?;
+    let servers = document.get_mut("mcp_servers").and_then(Item::as_table_like_mut);
+    let Some(servers) = servers else { return Ok(Some(text.to_owned())) };
+    let command = servers.get(SERVER).and_then(|server| server.get("command"));
+    let is_ours = command.and_then(Item::as_str).is_some_and(|it| it.ends_with(BRIDGE));
+    if is_ours {
+        servers.remove(SERVER);
+        if servers.is_empty() {
+            document.remove("mcp_servers");
+        }
+    }
+    Ok(Some(document.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CONFIG: &str =
+        "# mine\nmodel = \"m\" # the good one\n\n[mcp_servers.other]\ncommand = \"x\"\n";
+
+    #[test]
+    fn the_server_goes_in_and_out_and_leaves_everything_else_as_it_was() {
+        let path = Path::new("config.toml");
+        let bridge = Path::new("/opt/longhaul-mcp");
+        for before in [CONFIG, "", "model = 'm'\n"] {
+            let put = put_server(path, Some(before), bridge, None).unwrap();
+            let wanted = "[mcp_servers.longhaul]\ncommand = \"/opt/longhaul-mcp\"\nenv_vars = [";
+            assert!(put.starts_with(before) && put.contains(wanted), "{put}");
+            assert_eq!(put_server(path, Some(&put), bridge, None).unwrap(), put);
+            let removed = remove_server(path, Some(&put)).unwrap().unwrap();
+            assert_eq!(removed.trim_end(), before.trim_end());
+        }
+    }
+
+    #[test]
+    fn a_moved_bridge_is_followed_and_what_the_user_added_stays() {
+        let before = "[mcp_servers.longhaul]\ncommand = \"/old/longhaul-mcp\" # here\nenv_vars = []\nenabled = false\n";
+        let put = put_server(Path::new("c"), Some(before), Path::new("/new/longhaul-mcp"), None);
+        assert_eq!(put.unwrap(), before.replace("/old/", "/new/"));
+    }
+
+    #[test]
+    fn a_server_of_the_same_name_that_is_not_ours_stays() {
+        let theirs = "[mcp_servers.longhaul]\ncommand = \"docker\"\n";
+        assert_eq!(remove_server(Path::new("c"), Some(theirs)).unwrap().unwrap(), theirs);
+    }
+}

@@ -1,0 +1,76 @@
+//! Where programs and files of ours and of others are.
+
+use std::path::{Path, PathBuf};
+
+use directories::BaseDirs;
+
+use crate::failure::{A_PERSON, Failure};
+
+/// A folder that a variable names, else one below the home folder.
+pub(super) fn named_or_home(variable: &str, below_home: &str) -> Result<PathBuf, Failure> {
+    match set(variable) {
+        Some(folder) => Ok(folder),
+        None => Ok(home()?.join(below_home)),
+    }
+}
+
+pub(super) fn home() -> Result<PathBuf, Failure> {
+    let folders = BaseDirs::new();
+    folders
+        .map(|folders| folders.home_dir().to_owned())
+        .ok_or_else(|| Failure::new(A_PERSON, "there is no home folder").with_hint("set HOME"))
+}
+
+/// What a variable holds; one that is empty is not set.
+pub(super) fn set(variable: &str) -> Option<PathBuf> {
+    std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from)
+}
+
+/// This program, as agents are to call it.
+pub(super) fn longhaul() -> Result<PathBuf, Failure> {
+    Ok(std::env::current_exe()?)
+}
+
+/// A program of ours: beside this one, else on the `PATH`.
+pub(super) fn beside(program: &str) -> Option<PathBuf> {
+    let own = std::env::current_exe().ok();
+    let beside = own.as_deref().and_then(Path::parent).map(|folder| folder.join(program));
+    beside.filter(|path| path.is_file()).or_else(|| on_path(program))
+}
+
+/// A program on the `PATH`.
+pub(super) fn on_path(program: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&path).map(|folder| folder.join(program));
+    found.into_iter().find(|path| path.is_file())
+}
+
+/// A part of longhaul that is no program: packaged under `share/longhaul/NAME` beside the folder of this
+/// program, or in the repository it was built in, under `clients/NAME`.
+pub(super) fn asset(name: &str) -> Option<PathBuf> {
+    let own = std::env::current_exe().and_then(std::fs::canonicalize).ok()?;
+    let packaged = own.parent()?.parent().map(|root| root.join("share/longhaul").join(name));
+    let built = own.ancestors().map(|folder| folder.join("clients").join(name));
+    packaged.into_iter().chain(built).find(|path| path.exists())
+}
+
+/// A path as a word of a shell command.
+pub(super) fn quoted(path: &Path) -> String {
+    let path = path.to_string_lossy();
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@%".contains(c);
+    match path.chars().all(is_plain) {
+        true => path.into_owned(),
+        false => format!("'{}'", path.replace('\'', "'\\''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_quoted_only_where_a_shell_would_split_them() {
+        assert_eq!(quoted(Path::new("/usr/bin/longhaul")), "/usr/bin/longhaul");
+        assert_eq!(quoted(Path::new("/my $x/it's")), "'/my $x/it'\\''s'");
+    }
+}

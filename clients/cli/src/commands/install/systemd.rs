@@ -1,0 +1,70 @@
+//! systemd: the two user units, built in, with the daemon's place put in.
+
+use std::path::Path;
+
+use super::change::Change;
+use super::plan::{Direction, Plan};
+use super::{missing, place};
+use crate::failure::Failure;
+
+const SOCKET: &str = "longhauld.socket";
+const SERVICE: &str = "longhauld.service";
+const SOCKET_UNIT: &str = include_str!("../../../../../systemd/longhauld.socket");
+const SERVICE_UNIT: &str = include_str!("../../../../../systemd/longhauld.service");
+/// The daemon's place as the unit has it.
+const PROGRAM: &str = "%h/.local/bin/longhauld";
+
+pub(super) fn plan(direction: Direction) -> Result<Plan, Failure> {
+    if place::on_path("systemctl").is_none() {
+        return Err(missing("systemctl", "without systemd, start the daemon by: longhaul up"));
+    }
+    let units = place::named_or_home("XDG_CONFIG_HOME", ".config")?.join("systemd/user");
+    let mut plan = Plan::new(direction);
+    match direction {
+        Direction::Install => {
+            let hint = "install the daemon beside this program first";
+            let daemon = place::beside("longhauld").ok_or_else(|| missing("longhauld", hint))?;
+            let service = SERVICE_UNIT.replace(PROGRAM, &program(&daemon)?);
+            plan.change(Change::write(units.join(SOCKET), SOCKET_UNIT)?);
+            plan.change(Change::write(units.join(SERVICE), &service)?);
+            if !plan.is_empty() {
+                plan.last.push(systemctl(&["daemon-reload"]));
+                plan.last.push(systemctl(&["enable", "--now", SOCKET]));
+                plan.notes.push("The first client starts the daemon: longhaul status".into());
+            }
+        }
+        Direction::Uninstall => {
+            plan.change(Change::remove(units.join(SOCKET))?);
+            plan.change(Change::remove(units.join(SERVICE))?);
+            if !plan.is_empty() {
+                plan.first.push(systemctl(&["disable", "--now", SOCKET, SERVICE]));
+                plan.last.push(systemctl(&["daemon-reload"]));
+            }
+        }
+    }
+    Ok(plan)
+}
+
+/// The daemon's place in a unit; under the home folder by its specifier.
+fn program(daemon: &Path) -> Result<String, Failure> {
+    let home = place::home()?;
+    let place = match daemon.strip_prefix(&home) {
+        Ok(below) => Path::new("%h").join(below),
+        Err(_) => daemon.to_owned(),
+    };
+    Ok(place.to_string_lossy().into_owned())
+}
+
+fn systemctl(arguments: &[&str]) -> Vec<String> {
+    ["systemctl", "--user"].iter().chain(arguments).map(|&word| word.to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_unit_names_the_daemons_place_once() {
+        assert_eq!(SERVICE_UNIT.matches(PROGRAM).count(), 1);
+    }
+}

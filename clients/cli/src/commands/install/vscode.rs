@@ -1,0 +1,46 @@
+//! Visual Studio Code and its kin: the packaged extension, by the editor's own command.
+
+use std::path::{Path, PathBuf};
+
+use super::plan::{Direction, Plan};
+use super::{missing, place};
+use crate::failure::Failure;
+
+/// Editors that take the same extension, by preference.
+const EDITORS: [&str; 6] = ["code", "code-insiders", "codium", "cursor", "windsurf", "code-server"];
+/// The extension's id, `publisher.name`.
+const EXTENSION: &str = "longhaul.longhaul";
+
+pub(super) fn plan(direction: Direction, from: Option<&Path>) -> Result<Plan, Failure> {
+    let editor = EDITORS.into_iter().find(|editor| place::on_path(editor).is_some());
+    let hint =
+        "install its command line first (in the editor: Shell Command: Install 'code' command)";
+    let editor = editor.ok_or_else(|| missing("the command `code`", hint))?;
+    let word = |word: &str| word.to_owned();
+    let mut plan = Plan::new(direction);
+    plan.last.push(match direction {
+        Direction::Install => {
+            let package = package(from).ok_or_else(|| {
+                let hint =
+                    "build it (npm run package in clients/vscode) and name its folder with --from";
+                missing("the extension", hint)
+            })?;
+            let package = package.to_string_lossy().into_owned();
+            vec![word(editor), word("--install-extension"), package, word("--force")]
+        }
+        Direction::Uninstall => vec![word(editor), word("--uninstall-extension"), word(EXTENSION)],
+    });
+    Ok(plan)
+}
+
+/// The newest `.vsix` that is there.
+fn package(from: Option<&Path>) -> Option<PathBuf> {
+    let folder = from.map(Path::to_owned).or_else(|| place::asset("vscode"))?;
+    let files = std::fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path());
+    let is_package = |path: &PathBuf| path.extension().is_some_and(|end| end == "vsix");
+    files.filter(is_package).max_by_key(|path| modified(path))
+}
+
+fn modified(path: &Path) -> Option<std::time::SystemTime> {
+    path.metadata().and_then(|file| file.modified()).ok()
+}

@@ -1,0 +1,44 @@
+//! `longhaul memory`: what earlier threads teach the next one.
+
+use clap::Subcommand;
+
+use crate::failure::Failure;
+use crate::session::Session;
+
+mod edit;
+mod note;
+mod run;
+mod search;
+mod show;
+mod status;
+
+/// What to do with memory.
+#[derive(Debug, Subcommand)]
+pub(crate) enum MemoryCommand {
+    Status(status::StatusArgs),
+    Run(run::RunArgs),
+    Search(search::SearchArgs),
+    Show(show::ShowArgs),
+    Note(note::NoteArgs),
+    Forget(note::ForgetArgs),
+    Edit(edit::EditArgs),
+}
+
+pub(crate) async fn run(command: MemoryCommand, session: &Session) -> Result<(), Failure> {
+    match command {
+        MemoryCommand::Status(args) => status::run(args, session).await,
+        MemoryCommand::Run(args) => run::run(args, session).await,
+        MemoryCommand::Search(args) => search::run(args, session).await,
+        MemoryCommand::Show(args) => show::run(args, session).await,
+        MemoryCommand::Note(args) => note::run(args, session).await,
+        MemoryCommand::Forget(args) => note::forget(args, session).await,
+        MemoryCommand::Edit(args) => edit::run(args, session).await,
+    }
+}
+
+/// A folder as the daemon names it: absolute, without `.` and links where it is there.
+fn folder(named: &str) -> Result<String, Failure> {
+    let path = std::path::absolute(named)?;
+    let path = path.canonicalize().unwrap_or(path);
+    Ok(path.to_string_lossy().into_owned())
+}

@@ -1,0 +1,54 @@
+//! `longhaul memory edit`: a person's own hand on memory.
+
+use std::path::Path;
+use std::process::Command;
+
+use clap::Args;
+use longhaul_protocol::memory::{List, ListParams, Read, ReadParams, Run, RunParams};
+
+use crate::failure::{Failure, USAGE};
+use crate::session::Session;
+
+/// Open a file of memory in your editor
+///
+/// What you write is kept and what you take out is not said again, whatever is learned later. The files may be
+/// changed at any time with any program; this command only finds them.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  longhaul memory edit
+  longhaul memory edit memory_summary.md
+  EDITOR='code --wait' longhaul memory edit")]
+pub(crate) struct EditArgs {
+    /// The file, as longhaul memory show --files names it
+    #[arg(default_value = "MEMORY.md")]
+    path: String,
+}
+
+pub(crate) async fn run(args: EditArgs, session: &Session) -> Result<(), Failure> {
+    let client = session.connect().await?;
+    // Asked first: it says no to a path that is none of memory's.
+    let params =
+        ReadParams { path: args.path.clone(), max_lines: Some(1), ..ReadParams::default() };
+    client.call::<Read>(params).await?;
+    let params = ListParams { limit: Some(1), ..ListParams::default() };
+    let root = client.call::<List>(params).await?.root;
+    open(&Path::new(&root).join(&args.path))?;
+    // Publishes with the edit, without learning from threads that are still warm.
+    session.print(&client.call::<Run>(RunParams::default()).await?)
+}
+
+fn open(path: &Path) -> Result<(), Failure> {
+    let named = |name| std::env::var(name).ok().filter(|editor| !editor.trim().is_empty());
+    let editor = named("VISUAL").or_else(|| named("EDITOR")).unwrap_or_else(|| "vi".to_owned());
+    let mut words = editor.split_whitespace();
+    let program = words.next().unwrap_or("vi");
+    let status = Command::new(program).args(words).arg(path).status().map_err(|error| {
+        Failure::new(USAGE, format!("the editor {program} cannot be started: {error}"))
+            .with_hint("name one with EDITOR")
+    })?;
+    match status.success() {
+        true => Ok(()),
+        false => Err(Failure::new(USAGE, format!("the editor {program} ended with {status}"))),
+    }
+}

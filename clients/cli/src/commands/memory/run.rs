@@ -1,0 +1,99 @@
+//! `longhaul memory run`.
+
+use clap::Args;
+use futures_util::{Stream, stream};
+use longhaul_client::Client;
+use longhaul_protocol::event::{EventKind, SubscribeParams};
+use longhaul_protocol::memory::{Run, RunParams, RunResult, RunState};
+
+use super::status::skips;
+use crate::failure::Failure;
+use crate::progress::while_told;
+use crate::select;
+use crate::session::{Page, Session};
+use crate::style::{Style, counted, duration};
+
+/// Learn from the threads that are due, and publish memory anew
+///
+/// No model is asked and nothing leaves this machine. A thread is due when it has rested for six hours
+/// (memory.min_idle_hours); --all and --thread do not wait for that.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  longhaul memory run
+  longhaul memory run --all                    also threads of today, and old ones
+  longhaul memory run --thread 0199a213
+  longhaul memory run --background             and do not wait: longhaul job list --kind extract")]
+pub(crate) struct RunArgs {
+    /// Take threads that have not rested and old ones too
+    #[arg(long, conflicts_with = "thread")]
+    all: bool,
+    /// Only this thread; the beginning of its id is enough
+    #[arg(long, value_name = "THREAD")]
+    thread: Option<String>,
+    /// Do not wait for the end
+    #[arg(long)]
+    background: bool,
+}
+
+pub(crate) async fn run(args: RunArgs, session: &Session) -> Result<(), Failure> {
+    let client = session.connect().await?;
+    let thread_id = match &args.thread {
+        Some(named) => Some(select::thread(&client, Some(named)).await?.thread_id),
+        None => None,
+    };
+    let params = RunParams {
+        thread_id,
+        all: args.all.then_some(true),
+        wait: args.background.then_some(false),
+        current_thread_id: None,
+    };
+    let told = told(&client).await;
+    let work = client.call::<Run>(params);
+    session.print(&while_told("reading threads", told, work).await?)
+}
+
+/// How far it is; `None` where the daemon does not tell.
+async fn told(client: &Client) -> Option<impl Stream<Item = String> + use<>> {
+    let kinds = Some(vec![EventKind::MemoryProgress]);
+    let events = client.subscribe(SubscribeParams { kinds, since_seq: None }).await.ok()?;
+    Some(stream::unfold(events, |mut events| async {
+        let event = events.next().await?;
+        let words = match event.data["phase"].as_str() {
+            Some("extract") => {
+                format!("read {} of {} threads", event.data["done"], event.data["total"])
+            }
+            _ => "putting it together".to_owned(),
+        };
+        Some((words, events))
+    }))
+}
+
+impl Page for RunResult {
+    fn text(&self, style: &Style) -> String {
+        if self.state == RunState::Started {
+            return "Begun: longhaul memory status tells how far it is.\n".to_owned();
+        }
+        let taught = self.extracted.saturating_sub(self.empty);
+        let read = match self.extracted {
+            0 => "No thread was due".to_owned(),
+            read => format!("Read {}, {taught} taught something", counted(read, "thread")),
+        };
+        let published = match (self.generation, self.changed) {
+            (0, _) => "nothing to publish yet".to_owned(),
+            (number, true) => format!("published as generation {number}"),
+            (number, false) => format!("generation {number} stays as it is"),
+        };
+        let heading = format!("{read}; {published}, {}.\n", duration(self.duration_ms));
+        let failed = match self.failed {
+            0 => String::new(),
+            failed => {
+                let failed = counted(failed, "thread");
+                style.warn(&format!("{failed} failed: longhaul job list --kind extract\n"))
+            }
+        };
+        let skipped = skips(&self.skipped, style);
+        let gap = if skipped.is_empty() { "" } else { "\n" };
+        [style.bold(&heading), failed, gap.to_owned(), skipped].concat()
+    }
+}

@@ -1,0 +1,99 @@
+//! `longhaul memory show`.
+
+use clap::Args;
+use longhaul_protocol::limit::PAGE_ROWS_MAX;
+use longhaul_protocol::memory::{
+    List, ListParams, ListResult, Read, ReadParams, ReadResult, Summary, SummaryParams,
+    SummaryResult,
+};
+
+use super::folder;
+use crate::failure::Failure;
+use crate::session::{Page, Session};
+use crate::style::{Style, bytes, count};
+
+/// Show what a new thread in this folder is told, or a file of memory
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  longhaul memory show                         what a new thread in this folder is told
+  longhaul memory show --max-tokens 1000
+  longhaul memory show --files                 the files there are
+  longhaul memory show MEMORY.md")]
+pub(crate) struct ShowArgs {
+    /// The file, as --files names it
+    #[arg(conflicts_with = "files")]
+    path: Option<String>,
+    /// First line of it
+    #[arg(long, value_name = "N", requires = "path")]
+    line: Option<u64>,
+    /// List the files
+    #[arg(long)]
+    files: bool,
+    /// The folder the thread begins in [default: this one]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["path", "files"])]
+    cwd: Option<String>,
+    /// Tokens, at most
+    #[arg(long, value_name = "N")]
+    max_tokens: Option<u64>,
+}
+
+pub(crate) async fn run(args: ShowArgs, session: &Session) -> Result<(), Failure> {
+    let client = session.connect().await?;
+    if args.files {
+        let params = ListParams { limit: Some(PAGE_ROWS_MAX), ..ListParams::default() };
+        return session.print(&client.call::<List>(params).await?);
+    }
+    let Some(path) = args.path else {
+        let cwd = Some(folder(args.cwd.as_deref().unwrap_or("."))?);
+        let params = SummaryParams { cwd, max_tokens: args.max_tokens, framed: Some(false) };
+        return session.print(&client.call::<Summary>(params).await?);
+    };
+    let mut params =
+        ReadParams { path, line: args.line, max_lines: None, max_tokens: args.max_tokens };
+    loop {
+        let page = client.call::<Read>(params.clone()).await?;
+        let next = page.next_line;
+        session.print(&page)?;
+        // A bound that was asked for is the end; the daemon's own is not.
+        match next {
+            Some(next) if args.max_tokens.is_none() => params.line = Some(next),
+            _ => return Ok(()),
+        }
+    }
+}
+
+impl Page for SummaryResult {
+    fn text(&self, style: &Style) -> String {
+        if self.text.is_empty() {
+            return match self.generation {
+                0 => "Nothing is remembered yet: longhaul memory run\n".to_owned(),
+                _ => "Nothing is known that concerns this folder.\n".to_owned(),
+            };
+        }
+        let project = self.project.as_deref().map(|p| style.path(p)).unwrap_or_default();
+        let foot = format!("{} tokens {project}", count(self.tokens));
+        format!("{}\n{}\n", self.text.trim_end(), style.dim(foot.trim_end()))
+    }
+}
+
+impl Page for ReadResult {
+    fn text(&self, _: &Style) -> String {
+        self.text.clone()
+    }
+}
+
+impl Page for ListResult {
+    fn text(&self, style: &Style) -> String {
+        if self.files.is_empty() {
+            return "Nothing is remembered yet: longhaul memory run\n".to_owned();
+        }
+        let row = |file: &longhaul_protocol::memory::MemoryFile| {
+            let edited = if file.edited { "edited by you" } else { "" };
+            vec![file.path.clone(), bytes(file.bytes), count(file.lines), edited.to_owned()]
+        };
+        let rows = self.files.iter().map(row).collect();
+        let table = style.table(&["file", ">size", ">lines", ""], rows);
+        format!("{}\n{table}", style.path(&self.root))
+    }
+}

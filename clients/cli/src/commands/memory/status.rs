@@ -1,0 +1,95 @@
+//! `longhaul memory status`.
+
+use clap::Args;
+use longhaul_protocol::memory::{SkipCount, Status, StatusParams, StatusResult};
+
+use crate::failure::Failure;
+use crate::select;
+use crate::session::{Page, Session};
+use crate::style::{Style, count, counted};
+
+/// Show how memory is, and why threads are left out
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  longhaul memory status
+  longhaul memory status --thread 0199a213     why that thread is left out")]
+pub(crate) struct StatusArgs {
+    /// Also tell why this thread is or is not extracted; the beginning of its id is enough
+    #[arg(long, value_name = "THREAD")]
+    thread: Option<String>,
+}
+
+pub(crate) async fn run(args: StatusArgs, session: &Session) -> Result<(), Failure> {
+    let client = session.connect().await?;
+    let thread_id = match &args.thread {
+        Some(named) => Some(select::thread(&client, Some(named)).await?.thread_id),
+        None => None,
+    };
+    session.print(&client.call::<Status>(StatusParams { thread_id }).await?)
+}
+
+impl Page for StatusResult {
+    fn text(&self, style: &Style) -> String {
+        let published = match self.published_at {
+            Some(at) => format!("{}, made of {}", style.ago(at), counted(self.threads, "thread")),
+            None => "not yet: longhaul memory run".to_owned(),
+        };
+        let made = match self.enabled {
+            true => format!("in the background, {} (no model)", self.engine),
+            false => "only by longhaul memory run (memory.enabled = false)".to_owned(),
+        };
+        let mut fields = vec![
+            ("folder", style.path(&self.path)),
+            ("published", published),
+            ("made", made),
+            (
+                "learned",
+                format!(
+                    "{} from {} that were read, {}",
+                    counted(self.learnings, "thing"),
+                    counted(self.extracted, "thread"),
+                    counted(self.notes, "note")
+                ),
+            ),
+            (
+                "due",
+                format!(
+                    "{}, {} waiting",
+                    counted(self.due, "thread"),
+                    counted(self.pending, "job")
+                ),
+            ),
+        ];
+        let uses: Vec<String> = self
+            .uses
+            .iter()
+            .map(|used| format!("{} {}", used.kind.replace('_', " "), count(used.uses)))
+            .collect();
+        if !uses.is_empty() {
+            fields.push(("used", uses.join(", ")));
+        }
+        if let Some(failure) = &self.failure {
+            fields.push(("failed", style.bad(failure)));
+        }
+        if let Some(why) = &self.why {
+            fields.push(("that thread", why.text.clone()));
+        }
+        let skipped = skips(&self.skipped, style);
+        let skipped = if skipped.is_empty() { skipped } else { format!("\n{skipped}") };
+        style.fields(&fields) + &skipped
+    }
+}
+
+/// Threads that are left out, the most frequent reason first.
+pub(super) fn skips(skipped: &[SkipCount], style: &Style) -> String {
+    if skipped.is_empty() {
+        return String::new();
+    }
+    let mut rows: Vec<&SkipCount> = skipped.iter().collect();
+    rows.sort_by(|a, b| b.threads.cmp(&a.threads).then_with(|| a.reason.cmp(&b.reason)));
+    let row = |skip: &SkipCount| {
+        vec![skip.reason.replace('_', " "), count(skip.threads), skip.text.clone()]
+    };
+    style.table(&["left out", ">threads", "for example"], rows.into_iter().map(row).collect())
+}

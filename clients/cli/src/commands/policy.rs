@@ -1,0 +1,158 @@
+//! `longhaul policy`: when threads are to be compacted, and why.
+
+use clap::{Args, Subcommand};
+use longhaul_client::Client;
+use longhaul_protocol::limit::PAGE_ROWS_MAX;
+use longhaul_protocol::policy::{
+    Check, CheckParams, Evaluate, EvaluateParams, Explain, ExplainParams, Log, LogParams, Point,
+    Report, ReportParams, Templates, TemplatesParams,
+};
+
+use crate::failure::Failure;
+use crate::select;
+use crate::session::Session;
+
+mod page;
+
+/// What to do with policies.
+#[derive(Debug, Subcommand)]
+pub(crate) enum PolicyCommand {
+    Explain(ExplainArgs),
+    Log(LogArgs),
+    Report(ReportArgs),
+    Check(CheckArgs),
+    Templates(TemplatesArgs),
+}
+
+/// Tell whether a thread is to be compacted now, and what every rule says
+///
+/// With --decision, a logged decision is made once more from what it was made of then.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  longhaul policy explain                   the newest thread of this folder, now
+  longhaul policy explain --as-of 4321      as it was then
+  longhaul policy explain --decision 17     a decision of longhaul policy log")]
+pub(crate) struct ExplainArgs {
+    /// A thread: its id or the beginning of it [default: the newest of this folder, else of all]
+    thread: Option<String>,
+    /// As it was after the item of this seq
+    #[arg(long, value_name = "SEQ")]
+    as_of: Option<u64>,
+    /// In the middle of a turn instead of at its end
+    #[arg(long)]
+    mid_turn: bool,
+    /// Tokens of the model's whole window
+    #[arg(long, value_name = "TOKENS")]
+    window: Option<u64>,
+    /// A logged decision, by its number
+    #[arg(long, value_name = "ID", conflicts_with_all = ["thread", "as_of", "mid_turn", "window"])]
+    decision: Option<String>,
+}
+
+/// List decisions that were made, newest first
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  longhaul policy log
+  longhaul policy log THREAD --policy keen")]
+pub(crate) struct LogArgs {
+    /// Only of this thread, and the signs seen in it [default: of all]
+    thread: Option<String>,
+    /// Only of this policy
+    #[arg(long, value_name = "NAME")]
+    policy: Option<String>,
+    /// How many
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=i64::from(PAGE_ROWS_MAX)))]
+    limit: u32,
+}
+
+/// Replay a thread under every policy: when each would have compacted, and at what regret
+///
+/// Regret is told by what the agent did next: files it knew and used again within 40 calls.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  longhaul policy report
+  longhaul policy report THREAD --window 200000")]
+pub(crate) struct ReportArgs {
+    /// A thread: its id or the beginning of it [default: the newest of this folder, else of all]
+    thread: Option<String>,
+    /// Tokens of the model's whole window
+    #[arg(long, value_name = "TOKENS")]
+    window: Option<u64>,
+}
+
+/// Show the effective matrix of every policy, and what in it cannot be meant
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  longhaul policy check                     what is in force
+  longhaul policy check new-config.toml     a file before it is")]
+pub(crate) struct CheckArgs {
+    /// A configuration file to check instead of what is in force
+    file: Option<std::path::PathBuf>,
+}
+
+/// Show the texts that judges and agents are given; write them out to be changed
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  longhaul policy templates
+  longhaul policy templates --seed          write those that have no file")]
+pub(crate) struct TemplatesArgs {
+    /// Write the built-in text of every one that has no file
+    #[arg(long)]
+    seed: bool,
+}
+
+pub(crate) async fn run(command: PolicyCommand, session: &Session) -> Result<(), Failure> {
+    let client = session.connect().await?;
+    match command {
+        PolicyCommand::Explain(args) => explain(args, &client, session).await,
+        PolicyCommand::Log(LogArgs { thread, policy, limit }) => {
+            let thread_id = match thread {
+                Some(named) => Some(select::thread(&client, Some(&named)).await?.thread_id),
+                None => None,
+            };
+            let params = LogParams { thread_id, policy, limit: Some(limit), before: None };
+            session.print(&client.call::<Log>(params).await?)
+        }
+        PolicyCommand::Report(ReportArgs { thread, window }) => {
+            let thread = select::thread(&client, thread.as_deref()).await?;
+            let params = ReportParams { thread_id: thread.thread_id, context_window: window };
+            session.print(&client.call::<Report>(params).await?)
+        }
+        PolicyCommand::Check(CheckArgs { file }) => {
+            let read = |path: std::path::PathBuf| {
+                std::fs::read_to_string(&path).map_err(|error| {
+                    let message = format!("cannot read {}: {error}", path.display());
+                    Failure::new(crate::failure::USAGE, message)
+                })
+            };
+            let params = CheckParams { toml: file.map(read).transpose()? };
+            session.print(&client.call::<Check>(params).await?)
+        }
+        PolicyCommand::Templates(TemplatesArgs { seed }) => {
+            let params = TemplatesParams { seed: seed.then_some(true) };
+            session.print(&client.call::<Templates>(params).await?)
+        }
+    }
+}
+
+async fn explain(args: ExplainArgs, client: &Client, session: &Session) -> Result<(), Failure> {
+    if let Some(decision_id) = args.decision {
+        let params = ExplainParams { decision_id };
+        return session.print(&client.call::<Explain>(params).await?);
+    }
+    let thread = select::thread(client, args.thread.as_deref()).await?;
+    let params = EvaluateParams {
+        thread_id: thread.thread_id,
+        point: args.mid_turn.then_some(Point::MidTurn),
+        as_of: args.as_of,
+        model: None,
+        context_window: args.window,
+        record: None,
+    };
+    session.print(&client.call::<Evaluate>(params).await?)
+}

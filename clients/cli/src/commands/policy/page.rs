@@ -1,0 +1,250 @@
+//! What `longhaul policy` prints.
+
+use longhaul_protocol::policy::{
+    CheckResult, Decision, EvaluateResult, ExplainResult, Forecast, LogResult, LoggedDecision,
+    PolicyInfo, ReportPolicy, ReportResult, TemplateInfo, TemplatesResult, WouldCompact,
+};
+
+use crate::session::Page;
+use crate::style::{Style, count, counted, tokens};
+
+impl Page for EvaluateResult {
+    fn text(&self, style: &Style) -> String {
+        let mut text = headline(&self.decision, style);
+        let fields = [
+            ("thread", format!("{}, turn {}, seq {}", self.thread_id, self.turn, self.seq)),
+            ("window", format!("{} of {} tokens", tokens(self.used), tokens(self.window))),
+            ("ahead", ahead(&self.forecast)),
+            (
+                "watcher",
+                format!("{} ({})", self.watcher.phase.replace('_', " "), self.watcher.mode),
+            ),
+        ];
+        text += &style.fields(&fields);
+        text += "\n";
+        text += &reasons(&self.decision, style);
+        for shadow in &self.shadows {
+            text += &format!("\n{}: {}", style.bold(&shadow.policy), headline(shadow, style));
+            text += &reasons(shadow, style);
+        }
+        text
+    }
+}
+
+impl Page for ExplainResult {
+    fn text(&self, style: &Style) -> String {
+        let logged = &self.logged;
+        let mut text = headline(&logged.decision, style);
+        let again = match self.is_same {
+            true => style.good("the same, to the byte"),
+            false => style.warn("this version decides otherwise"),
+        };
+        text += &style.fields(&[
+            ("thread", format!("{}, turn {}, seq {}", logged.thread_id, logged.turn, logged.seq)),
+            ("made", style.ago(logged.at)),
+            ("policy", logged.decision.policy.clone()),
+            ("once more", again),
+        ]);
+        text += "\n";
+        text += &reasons(&logged.decision, style);
+        if !self.is_same {
+            text += &format!(
+                "\nNow: {}{}",
+                headline(&self.decision, style),
+                reasons(&self.decision, style)
+            );
+        }
+        text
+    }
+}
+
+/// Every rule and what it said, one a line.
+fn reasons(decision: &Decision, style: &Style) -> String {
+    let line = |reason: &longhaul_protocol::policy::Reason| {
+        let mark = match reason.passed {
+            true => style.good("yes"),
+            false => style.bad("no "),
+        };
+        format!("  {mark}  {:<10}{}\n", reason.rule.replace('_', " "), reason.text)
+    };
+    decision.reasons.iter().map(line).collect()
+}
+
+fn headline(decision: &Decision, style: &Style) -> String {
+    let tier = decision.tier.as_deref().map(|tier| format!(", {tier}")).unwrap_or_default();
+    let words = match decision.action.as_str() {
+        "compact" => style.warn("compact now"),
+        "judge" => style.warn("ask a judge, then compact"),
+        _ => style.good("wait"),
+    };
+    format!("{words}: {} % of the window left{tier}\n", decision.percent_remaining)
+}
+
+fn ahead(forecast: &Forecast) -> String {
+    let mut parts = Vec::new();
+    if forecast.tokens_per_turn > 0 {
+        parts.push(format!("{} tokens a turn", tokens(forecast.tokens_per_turn)));
+    }
+    let in_turns = |turns: u64| match turns {
+        0 => "now".to_owned(),
+        turns => format!("in {}", counted(turns, "turn")),
+    };
+    if let (Some(tier), Some(turns)) = (&forecast.next_tier, forecast.turns_to_next_tier) {
+        parts.push(format!("{tier} {}", in_turns(turns)));
+    }
+    if let Some(turns) = forecast.turns_left {
+        parts.push(format!("full {}", in_turns(turns)));
+    }
+    if let (Some(boundary), Some(turns)) = (&forecast.next_boundary, forecast.turns_to_boundary) {
+        parts.push(format!("next {} {}", boundary.replace('_', " "), in_turns(turns)));
+    }
+    if parts.is_empty() { "nothing to tell from yet".to_owned() } else { parts.join(", ") }
+}
+
+impl Page for LogResult {
+    fn text(&self, style: &Style) -> String {
+        let mut text = String::new();
+        if !self.events.is_empty() {
+            let row = |event: &longhaul_protocol::policy::Happened| {
+                let at = event.at.map_or("-".to_owned(), |at| style.ago(at));
+                vec![
+                    event.turn.to_string(),
+                    event.seq.to_string(),
+                    event.kind.replace('_', " "),
+                    at,
+                ]
+            };
+            let rows = self.events.iter().map(row).collect();
+            text += &style.table(&[">turn", ">seq", "sign", "when"], rows);
+            text += "\n";
+        }
+        if self.decisions.is_empty() {
+            return text + "No decisions are logged: none while a tier held.\n";
+        }
+        let row = |logged: &LoggedDecision| {
+            let decision = &logged.decision;
+            let refused = decision.reasons.iter().find(|reason| !reason.passed);
+            vec![
+                decision.decision_id.clone().unwrap_or_default(),
+                style.ago(logged.at),
+                logged.thread_id.chars().take(13).collect(),
+                logged.turn.to_string(),
+                decision.policy.clone(),
+                format!("{} %", decision.percent_remaining),
+                decision.tier.clone().unwrap_or_default(),
+                decision.action.clone(),
+                refused.map_or(decision.satisfied.join(", "), |reason| reason.text.clone()),
+            ]
+        };
+        let headings =
+            ["id", "when", "thread", ">turn", "policy", ">left", "tier", "action", "because"];
+        text + &style.table(&headings, self.decisions.iter().map(row).collect())
+    }
+}
+
+impl Page for ReportResult {
+    fn text(&self, style: &Style) -> String {
+        let mut text = format!(
+            "{}, compacted {} by its agent{}\n",
+            counted(self.turns, "turn"),
+            counted(self.compactions, "time"),
+            if self.is_cut { "; only its beginning is replayed" } else { "" }
+        );
+        let row = |policy: &ReportPolicy| {
+            vec![
+                policy.policy.clone(),
+                count(policy.decisions),
+                count(policy.compactions),
+                count(policy.used_again),
+            ]
+        };
+        let rows = self.policies.iter().map(row).collect();
+        text += &style.table(&["policy", ">decisions", ">compactions", ">files used again"], rows);
+        for policy in self.policies.iter().filter(|policy| !policy.points.is_empty()) {
+            text += &format!("\n{}\n", style.bold(&policy.policy));
+            let row = |point: &WouldCompact| {
+                vec![
+                    point.turn.to_string(),
+                    point.seq.to_string(),
+                    format!("{} %", point.percent_remaining),
+                    point.tier.clone(),
+                    point.boundaries.join(", "),
+                    point.used_again.join(" "),
+                ]
+            };
+            let headings = [">turn", ">seq", ">left", "tier", "signs", "used again"];
+            text += &style.table(&headings, policy.points.iter().map(row).collect());
+        }
+        text
+    }
+}
+
+impl Page for CheckResult {
+    fn text(&self, style: &Style) -> String {
+        let mut text = String::new();
+        for policy in &self.policies {
+            text += &matrix(policy, style);
+        }
+        for problem in &self.problems {
+            let mark = match problem.is_fatal {
+                true => style.bad("refused"),
+                false => style.warn("no effect"),
+            };
+            text += &format!("{mark}  {} {}: {}\n", problem.policy, problem.key, problem.reason);
+        }
+        if self.problems.is_empty() {
+            text += &format!("{}\n", style.good("Nothing is wrong."));
+        }
+        text
+    }
+}
+
+fn matrix(policy: &PolicyInfo, style: &Style) -> String {
+    let scratch = if policy.scratch { ", scratch file" } else { "" };
+    let head = format!(
+        "{}  mode {}, packet by the {}{scratch}, at most {} an hour; judge: {}, else {}\n",
+        style.bold(&policy.policy),
+        policy.mode,
+        policy.packet_author,
+        counted(policy.compactions_per_hour, "compaction"),
+        policy.judge,
+        policy.on_judgment_failure,
+    );
+    let rows = policy.tiers.iter().map(|tier| {
+        let boundaries = match tier.tier == "emergency" {
+            true => "none needed".to_owned(),
+            false => tier.boundaries.join(", "),
+        };
+        let gate = if tier.plan_gate { "with words" } else { "alone" };
+        let judgment = if tier.judgment { "asked" } else { "-" };
+        vec![
+            tier.tier.clone(),
+            format!("< {} %", tier.percent_remaining_lt),
+            gate.to_owned(),
+            judgment.to_owned(),
+            boundaries,
+        ]
+    });
+    let headings = ["tier", ">left", "plan counts", "judgment", "any of"];
+    head + &style.table(&headings, rows.collect()) + "\n"
+}
+
+impl Page for TemplatesResult {
+    fn text(&self, style: &Style) -> String {
+        let row = |template: &TemplateInfo| {
+            let source = match (&template.problem, template.is_seeded, template.source.as_str()) {
+                (Some(problem), ..) => problem.clone(),
+                (None, true, _) => "written".to_owned(),
+                (None, false, "file") => "your file".to_owned(),
+                (None, false, _) => "built in".to_owned(),
+            };
+            vec![template.name.clone(), source, template.places.join(", ")]
+        };
+        let rows = self.templates.iter().map(row).collect();
+        format!(
+            "Files in {}\n{}",
+            style.path(&self.folder),
+            style.table(&["text", "in force", "places"], rows)
+        )
+    }
+}

@@ -1,0 +1,169 @@
+use std::io::Write;
+use std::process::Stdio;
+
+use longhaul_client::scripted::{Reply, Script};
+use longhaul_protocol::{ErrorKind, WireError};
+use serde_json::{Value, json};
+
+use crate::answers::{COMPACTION, script};
+use crate::{Desk, Done, program};
+
+const CODEX: &str = "/home/user/.codex/sessions/2026/11/21/rollout-2026-11-21T00-42-55-0199.jsonl";
+
+fn payload(event: &str, more: &Value) -> String {
+    let mut payload = json!({
+        "session_id": "0199", "transcript_path": CODEX, "cwd": "/home/user/parser",
+        "hook_event_name": event, "model": "gpt-5.5", "turn_id": "t1", "permission_mode": "default",
+    });
+    let more = more.as_object().unwrap().clone();
+    payload.as_object_mut().unwrap().extend(more);
+    payload.to_string()
+}
+
+impl Desk {
+    /// Runs the hook; the pipe stays open behind the payload, as an agent may leave it.
+    fn hook(&self, payload: &str) -> Done {
+        let mut command = program(self.folder.path());
+        command.arg("--socket").arg(self.server.path()).arg("hook").env("LONGHAUL_AUTOSTART", "0");
+        let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = piped.spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        stdin.write_all(payload.as_bytes()).unwrap();
+        let output = child.wait_with_output().unwrap();
+        drop(stdin);
+        Done {
+            code: output.status.code().unwrap(),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+}
+
+/// What is put before the model; the answer holds nothing else.
+fn context(done: &Done, event: &str) -> String {
+    assert_eq!((done.code, done.stderr.as_str()), (0, ""), "{done:?}");
+    let answer: Value = serde_json::from_str(&done.stdout).unwrap();
+    assert_eq!(answer.as_object().unwrap().len(), 1, "{answer}");
+    let specific = &answer["hookSpecificOutput"];
+    assert_eq!(specific["hookEventName"], event);
+    let text = specific["additionalContext"].as_str().unwrap();
+    assert!(text.starts_with("<longhaul_context about="), "{text}");
+    assert!(text.ends_with("</longhaul_context>"), "{text}");
+    text.to_owned()
+}
+
+fn with_memory(script: Script) -> Script {
+    let session = json!({
+        "protocol": 1, "capabilities": ["memory"], "methods": ["memory/cite", "memory/summary"],
+        "server": { "name": "longhauld", "version": "0.1.0", "instance_id": "i", "pid": 1 },
+        "limits": longhaul_protocol::limit::Limits::OURS,
+    });
+    script
+        .result("initialize", session)
+        .result(
+            "memory/summary",
+            json!({ "text": "Use `just test`.", "tokens": 4, "generation": 1 }),
+        )
+        .result("memory/cite", json!({ "kinds": [], "thread_ids": [] }))
+}
+
+#[test]
+fn after_a_compaction_the_model_is_given_the_checkpoint_and_the_memory() {
+    let desk = Desk::new(with_memory(script()));
+    let compacted = json!({ "source": "compact" });
+    let done = desk.hook(&payload("SessionStart", &compacted));
+    let text = context(&done, "SessionStart");
+    assert!(text.contains("- Rename the parser.") && text.contains("Use `just test`."), "{text}");
+    assert_eq!(desk.last_params("thread/sync")["path"], CODEX);
+    let view = desk.last_params("checkpoint/view")["max_tokens"].as_u64().unwrap();
+    let memory = desk.last_params("memory/summary");
+    assert_eq!(memory["cwd"], "/home/user/parser");
+    // What is more than that, Codex puts into a file.
+    assert!(view + memory["max_tokens"].as_u64().unwrap() <= 2_400);
+}
+
+#[test]
+fn a_daemon_without_memory_is_not_asked_for_it() {
+    let desk = Desk::new(script());
+    let text = context(
+        &desk.hook(&payload("SessionStart", &json!({ "source": "resume" }))),
+        "SessionStart",
+    );
+    assert!(text.contains("Rename the parser") && !text.contains("remembers"), "{text}");
+    // A new thread has nothing to be reminded of.
+    let done = desk.hook(&payload("SessionStart", &json!({ "source": "startup" })));
+    assert_eq!((done.code, done.stdout.as_str()), (0, ""), "{done:?}");
+}
+
+#[test]
+fn before_a_compaction_the_state_is_kept_and_the_person_told() {
+    let desk = Desk::new(script());
+    let done = desk.hook(&payload("PreCompact", &json!({ "trigger": "auto" })));
+    let answer: Value = serde_json::from_str(&done.stdout).unwrap();
+    // Codex takes no other member at this event.
+    assert_eq!(answer.as_object().unwrap().keys().collect::<Vec<_>>(), ["systemMessage"]);
+    assert!(answer["systemMessage"].as_str().unwrap().contains(COMPACTION), "{answer}");
+    let asked = desk.last_params("compaction/run");
+    assert_eq!((&asked["strategy"], &asked["trigger"]), (&json!("checkpoint"), &json!("auto")));
+    let worthless = |_: &Value| Reply::Error(WireError::new(ErrorKind::NotWorthwhile, "too short"));
+    let desk = Desk::new(script().on("compaction/run", worthless));
+    let done = desk.hook(&payload("PreCompact", &json!({ "trigger": "manual" })));
+    assert_eq!((done.stdout.as_str(), done.stderr.as_str()), ("", ""));
+}
+
+#[test]
+fn the_agent_is_told_of_a_nearly_full_window_and_of_no_other() {
+    for (used, is_told) in [(10_000, false), (200_000, true)] {
+        let desk = Desk::new(script().on("context/usage", move |_| {
+            let mut usage = crate::answers::usage();
+            usage["tokens"]["used"] = used.into();
+            usage["window"]["tokens"] = 240_000.into();
+            usage["window"]["trigger"] = 216_000.into();
+            Reply::Result(usage)
+        }));
+        let done = desk.hook(&payload("UserPromptSubmit", &json!({ "prompt": "go on" })));
+        if is_told {
+            let text = context(&done, "UserPromptSubmit");
+            assert!(text.contains("200000 of 240000") && text.contains("216000"), "{text}");
+        } else {
+            assert_eq!((done.code, done.stdout.as_str(), done.stderr.as_str()), (0, "", ""));
+        }
+    }
+}
+
+#[test]
+fn the_end_of_a_turn_counts_what_the_answer_used_of_the_memory() {
+    let desk = Desk::new(with_memory(script()));
+    let done = desk.hook(&payload("Stop", &json!({ "last_assistant_message": "Done." })));
+    assert_eq!((done.code, done.stdout.as_str(), done.stderr.as_str()), (0, "", ""));
+    assert_eq!(desk.last_params("memory/cite")["answer"], "Done.");
+}
+
+#[test]
+fn whatever_goes_wrong_the_agent_goes_on() {
+    // A daemon that never answers a question, one that hangs up, one that refuses.
+    let silent = || script().on("checkpoint/view", |_| Reply::Lines(Vec::new()));
+    let closing =
+        || script().on("thread/sync", |_| Reply::Close).on("checkpoint/view", |_| Reply::Close);
+    let refusing = || {
+        let refuse = |_: &Value| Reply::Error(WireError::new(ErrorKind::Internal, "a defect"));
+        script().on("checkpoint/view", refuse)
+    };
+    let compacted = payload("SessionStart", &json!({ "source": "compact" }));
+    for script in [silent(), closing(), refusing()] {
+        let done = Desk::new(script).hook(&compacted);
+        assert_eq!((done.code, done.stdout.as_str()), (0, ""), "{done:?}");
+        assert_eq!(done.stderr.lines().count(), 1, "{done:?}");
+    }
+    // Payloads nobody expects.
+    for wrong in ["no json\n", "[]", "{}", r#"{"hook_event_name":"PreToolUse"}"#] {
+        let done = Desk::new(script()).hook(wrong);
+        assert_eq!((done.code, done.stdout.as_str()), (0, ""), "{wrong}: {done:?}");
+    }
+    // Nobody there at all.
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = program(folder.path());
+    command.args(["--socket", "/nowhere/v1.sock", "hook"]).env("LONGHAUL_AUTOSTART", "0");
+    let done = crate::run(command.stdin(Stdio::null()));
+    assert_eq!((done.code, done.stdout.as_str()), (0, ""), "{done:?}");
+}

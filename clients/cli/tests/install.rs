@@ -1,0 +1,217 @@
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::{Done, program, run};
+
+/// A home folder with settings of its owner's own.
+struct Home {
+    folder: tempfile::TempDir,
+}
+
+const CONFIG: &str =
+    "# mine\nmodel = \"gpt-5.5\" # the good one\n\n[mcp_servers.memo]\ncommand = \"memo\"\n";
+const HOOKS: &str = r#"{
+  "hooks": { "Stop": [{ "hooks": [{ "type": "command", "command": "beep" }] }] }
+}
+"#;
+const SETTINGS: &str = r#"{
+  "theme": "dark",
+  // not JSON, and yet there
+  "permissions": {"allow": ["Bash(ls:*)"], "deny": []}
+}
+"#;
+
+impl Home {
+    fn new() -> Self {
+        let home = Self { folder: tempfile::tempdir().unwrap() };
+        home.put(".codex/config.toml", CONFIG);
+        home.put(".codex/hooks.json", HOOKS);
+        home.put(".claude/settings.json", SETTINGS);
+        home.put("bin/longhaul-mcp", "");
+        home.put("bin/longhauld", "");
+        home
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn put(&self, name: &str, text: &str) {
+        fs::create_dir_all(self.path(name).parent().unwrap()).unwrap();
+        fs::write(self.path(name), text).unwrap();
+    }
+
+    fn text(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = program(self.folder.path());
+        command.env("HOME", self.folder.path()).env("PATH", self.path("bin")).args(args);
+        command
+    }
+
+    fn run(&self, args: &[&str]) -> Done {
+        run(self.command(args).stdin(std::process::Stdio::null()))
+    }
+}
+
+fn done(done: &Done) -> &str {
+    assert_eq!((done.code, done.stderr.as_str()), (0, ""), "{done:?}");
+    &done.stdout
+}
+
+#[test]
+fn codex_gets_hooks_and_the_server_and_loses_nothing() {
+    let home = Home::new();
+    let shown = home.run(&["install", "codex", "--dry-run"]);
+    assert!(done(&shown).contains("+[mcp_servers.longhaul]"), "{shown:?}");
+    assert!(shown.stdout.contains("not changed (dry run)"), "{shown:?}");
+    assert_eq!(
+        (home.text(".codex/config.toml"), home.text(".codex/hooks.json")),
+        (CONFIG.into(), HOOKS.into())
+    );
+
+    let installed = home.run(&["install", "codex"]);
+    assert!(done(&installed).contains("trusted"), "{installed:?}");
+    assert!(home.text(".codex/config.toml").starts_with(CONFIG));
+    let hooks: serde_json::Value = serde_json::from_str(&home.text(".codex/hooks.json")).unwrap();
+    // The user's own stay first: Codex remembers by their place which are trusted.
+    assert_eq!(hooks["hooks"]["Stop"][0]["hooks"][0]["command"], "beep");
+    for event in ["SessionStart", "UserPromptSubmit", "PreCompact", "PostCompact", "Stop"] {
+        let group = hooks["hooks"][event].as_array().unwrap().last().unwrap();
+        let command = group["hooks"][0]["command"].as_str().unwrap();
+        assert!(command.ends_with(&format!("longhaul hook {event} --agent codex")), "{command}");
+    }
+    assert_eq!(home.text(".codex/config.toml.longhaul-backup"), CONFIG);
+
+    let again = home.run(&["install", "codex"]);
+    assert!(done(&again).starts_with("nothing to change"), "{again:?}");
+    done(&home.run(&["uninstall", "codex"]));
+    assert_eq!(home.text(".codex/config.toml"), CONFIG);
+    assert!(!home.text(".codex/hooks.json").contains("longhaul"));
+    assert!(home.text(".codex/hooks.json").contains("beep"));
+    assert!(done(&home.run(&["uninstall", "codex"])).starts_with("nothing to change"));
+}
+
+#[test]
+fn a_file_that_only_held_our_hooks_goes_with_them() {
+    let home = Home::new();
+    fs::remove_file(home.path(".codex/hooks.json")).unwrap();
+    done(&home.run(&["install", "codex"]));
+    done(&home.run(&["uninstall", "codex"]));
+    assert!(!home.path(".codex/hooks.json").exists());
+}
+
+#[test]
+fn claude_code_gets_hooks_and_the_server_and_loses_nothing() {
+    let home = Home::new();
+    home.put(".claude.json", "{\n  \"numStartups\": 7,\n  \"projects\": {}\n}\n");
+    let installed = home.run(&["--socket", "/run/my socket", "install", "claude"]);
+    done(&installed);
+    let settings = home.text(".claude/settings.json");
+    assert!(settings.contains("// not JSON, and yet there"), "{settings}");
+    assert!(
+        settings.contains("--socket '/run/my socket' hook PreCompact --agent claude"),
+        "{settings}"
+    );
+    let state: serde_json::Value = serde_json::from_str(&home.text(".claude.json")).unwrap();
+    assert_eq!(state["numStartups"], 7);
+    assert_eq!(state["mcpServers"]["longhaul"]["args"][1], "/run/my socket");
+    done(&home.run(&["uninstall", "claude"]));
+    assert_eq!(home.text(".claude/settings.json"), SETTINGS);
+    assert!(!home.text(".claude.json").contains("longhaul"));
+}
+
+#[test]
+fn a_new_place_of_the_program_replaces_the_old_entry() {
+    let home = Home::new();
+    home.put(
+        ".codex/hooks.json",
+        r#"{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"/old/longhaul hook Stop"}]}]}}"#,
+    );
+    done(&home.run(&["install", "codex"]));
+    let hooks = home.text(".codex/hooks.json");
+    assert!(!hooks.contains("/old/"), "{hooks}");
+    assert_eq!(hooks.matches("hook Stop").count(), 1, "{hooks}");
+}
+
+#[test]
+fn what_cannot_be_edited_is_left_alone_and_named() {
+    let home = Home::new();
+    for (name, broken) in [
+        (".codex/hooks.json", "{\"hooks\": "),
+        (".codex/hooks.json", "{\"hooks\": []}"),
+        (".codex/config.toml", "model = \n"),
+    ] {
+        home.put(".codex/hooks.json", HOOKS);
+        home.put(".codex/config.toml", CONFIG);
+        home.put(name, broken);
+        let refused = home.run(&["install", "codex"]);
+        assert_eq!(refused.code, 78, "{refused:?}");
+        assert!(refused.stderr.contains(name) && refused.stderr.contains("hint: "), "{refused:?}");
+        assert_eq!(home.text(name), broken);
+    }
+    for (target, missing) in [("vscode", "`code`"), ("nvim", "plugin"), ("systemd", "systemctl")] {
+        let refused = home.run(&["install", target]);
+        assert_eq!(refused.code, 78, "{refused:?}");
+        assert!(
+            refused.stderr.contains(missing) && refused.stderr.contains("hint: "),
+            "{refused:?}"
+        );
+    }
+    fs::remove_dir_all(home.path(".codex")).unwrap();
+    assert_eq!(home.run(&["install", "codex"]).code, 78);
+}
+
+#[test]
+fn neovim_gets_the_plugin_as_a_package_and_an_update_removes_what_is_gone() {
+    let home = Home::new();
+    let package =
+        |file: &str| home.path(".local/share/nvim/site/pack/longhaul/start/longhaul").join(file);
+    home.put("nvim/plugin/longhaul.lua", "one");
+    home.put("nvim/lua/longhaul/init.lua", "two");
+    let from = home.path("nvim");
+    let install = ["install", "nvim", "--from", from.to_str().unwrap()];
+    done(&home.run(&install));
+    assert_eq!(fs::read_to_string(package("lua/longhaul/init.lua")).unwrap(), "two");
+    fs::remove_file(home.path("nvim/lua/longhaul/init.lua")).unwrap();
+    home.put("nvim/lua/longhaul/view.lua", "three");
+    done(&home.run(&install));
+    assert!(
+        !package("lua/longhaul/init.lua").exists() && package("lua/longhaul/view.lua").exists()
+    );
+    done(&home.run(&["uninstall", "nvim"]));
+    assert!(!package("plugin/longhaul.lua").exists());
+}
+
+/// A program that writes down what it was called with.
+fn recorder(path: &Path) {
+    use std::os::unix::fs::PermissionsExt;
+    let log = path.with_extension("log");
+    fs::write(path, format!("#!/bin/sh\necho \"$@\" >> '{}'\n", log.display())).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[test]
+fn systemd_and_the_editor_are_driven_by_their_own_commands() {
+    let home = Home::new();
+    recorder(&home.path("bin/systemctl"));
+    done(&home.run(&["install", "systemd"]));
+    let service = home.text(".config/systemd/user/longhauld.service");
+    // Beside the program that is tested lies its own daemon, or none.
+    assert!(service.contains("longhauld --state-dir %h/.local/state/longhaul"), "{service}");
+    assert!(!home.run(&["install", "systemd"]).stdout.contains("run:"));
+    done(&home.run(&["uninstall", "systemd"]));
+    assert!(!home.path(".config/systemd/user/longhauld.socket").exists());
+    let called = home.text("bin/systemctl.log");
+    assert_eq!(called.matches("enable --now longhauld.socket").count(), 1, "{called}");
+    assert!(called.contains("disable --now longhauld.socket longhauld.service"), "{called}");
+
+    recorder(&home.path("bin/code"));
+    home.put("ext/longhaul-0.1.0.vsix", "");
+    let from = home.path("ext");
+    done(&home.run(&["install", "vscode", "--from", from.to_str().unwrap()]));
+    assert!(home.text("bin/code.log").contains("longhaul-0.1.0.vsix --force"));
+}

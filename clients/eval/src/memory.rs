@@ -1,0 +1,353 @@
+//! X-FRR: what a memory made of earlier sessions tells the next one.
+//!
+//! The sessions of each repository are taken in the order of their time. Before a session is shown to
+//! the maker of memories, it is asked for a view; the view is scored by the names that the session's
+//! first calls then used, that only earlier sessions had shown, and that nothing in the session showed
+//! first. So no maker can see what it is scored on. All repositories go into one memory; rows of a view
+//! that a memory of the repository alone would not hold are counted as leaks.
+
+mod naive;
+mod rows;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use serde_json::Value;
+
+use crate::baseline::head;
+use crate::corpus::{Corpus, Identity, Session, distinct};
+use crate::entity::{Entity, Extractor, ExtractorKind};
+use crate::evaluate::{EvalError, StopList};
+use crate::gold::Index;
+use crate::tally::{Tally, mean};
+use crate::transcript::Transcript;
+use crate::view::View;
+use naive::Naive;
+
+/// Calls of a session's beginning that are asked about. Source: facts on peers (e3), 2026.
+const OPENING_CALLS: usize = 40;
+
+/// Makes memories. It learns each session after it was asked about it.
+pub trait MemoryMaker {
+    /// Takes a finished session.
+    ///
+    /// # Errors
+    /// Any reason in words; the session is counted as unreadable.
+    fn learn(&mut self, session: &Session) -> Result<(), String>;
+
+    /// What the next session of `repository` is told, in at most `budget` tokens (bytes / 4).
+    ///
+    /// # Errors
+    /// Any reason in words; scored as an empty view.
+    fn view(&mut self, repository: &str, budget: u64) -> Result<String, String>;
+}
+
+/// One view at one budget.
+#[derive(Debug, Clone, serde::Serialize)]
+pub struct MemoryRow {
+    /// `longhaul`, or the name of a baseline.
+    pub view: &'static str,
+    /// Tokens.
+    pub budget: u64,
+    /// How the names were found.
+    pub extractor: ExtractorKind,
+    /// Names needed, and those of them in the view.
+    pub names: Tally,
+    /// The same by kind of name.
+    pub kinds: BTreeMap<&'static str, Tally>,
+    /// Mean over sessions, percent.
+    pub per_session: Option<f64>,
+    /// Mean over repositories, percent: no busy one outweighs the others.
+    pub per_repository: Option<f64>,
+}
+
+/// What was measured.
+#[derive(Debug, Clone, Default, serde::Serialize)]
+pub struct MemoryReport {
+    /// Sessions, after copies were left out.
+    pub sessions: usize,
+    /// Repositories with at least one earlier session.
+    pub repositories: usize,
+    /// Sessions that needed something.
+    pub asked: usize,
+    /// Scores.
+    pub rows: Vec<MemoryRow>,
+    /// Rows of the largest views, and those that say nothing new.
+    pub junk: Tally,
+    /// Rows of the largest views, and those that a memory of this repository alone would not hold.
+    pub leaks: Tally,
+    /// Those rows.
+    pub leaked: Vec<String>,
+    /// Views over their budget.
+    pub over_budget: usize,
+    /// What each session needed, by the first extractor, in the order they were asked about.
+    pub questions: Vec<MemoryQuestion>,
+}
+
+/// What one session needed of memory.
+#[derive(Debug, Clone, serde::Serialize)]
+pub struct MemoryQuestion {
+    /// Its repository.
+    pub repository: String,
+    /// Names in the order of first use, each with whether the largest view holds it.
+    pub needed: Vec<(Entity, bool)>,
+}
+
+/// Scores over `corpus` what makers from `fresh` make: one that learns every repository, and beside it one
+/// for each repository alone, to tell what of the others leaks.
+///
+/// # Errors
+/// Only a defect of this crate, see [`EvalError`].
+pub fn evaluate_memory(
+    corpus: &(impl Corpus + ?Sized),
+    budgets: &[u64],
+    fresh: &mut dyn FnMut() -> Box<dyn MemoryMaker>,
+) -> Result<MemoryReport, EvalError> {
+    let [first, second] = ExtractorKind::ALL;
+    let extractors = [Extractor::new(first)?, Extractor::new(second)?];
+    let repositories = Order::of(corpus, &extractors);
+    let mut shared = fresh();
+    let mut run = Run {
+        extractors,
+        budgets,
+        stop: repositories.stop,
+        scores: BTreeMap::new(),
+        report: MemoryReport::default(),
+    };
+    for (repository, sessions) in &repositories.sessions {
+        let mut alone = fresh();
+        run.repository(corpus, (repository, sessions), (&mut *shared, &mut *alone));
+    }
+    Ok(run.finish())
+}
+
+/// Sessions by repository, in the order of their time.
+struct Order {
+    sessions: BTreeMap<String, Vec<usize>>,
+    stop: StopList,
+}
+
+impl Order {
+    fn of(corpus: &(impl Corpus + ?Sized), extractors: &[Extractor; 2]) -> Self {
+        let mut identities = Vec::new();
+        let mut places: HashMap<usize, (String, String)> = HashMap::new();
+        let mut names: BTreeMap<String, HashSet<u64>> = BTreeMap::new();
+        for number in 0..corpus.len() {
+            let Ok(session) = corpus.load(number) else { continue };
+            let transcript = Transcript::parse(&session.bytes);
+            identities.push(Identity::new(number, &transcript));
+            let held = names.entry(session.repository.clone()).or_default();
+            let index = Index::new(&transcript, &extractors[0]);
+            held.extend(index.entities().map(Entity::fingerprint));
+            places.insert(number, (session.repository, begun(&session.bytes)));
+        }
+        let mut sessions: BTreeMap<String, Vec<(String, usize)>> = BTreeMap::new();
+        for number in distinct(&identities) {
+            if let Some((repository, begun)) = places.remove(&number) {
+                sessions.entry(repository).or_default().push((begun, number));
+            }
+        }
+        let sorted = sessions.into_iter().map(|(repository, mut list)| {
+            list.sort();
+            (repository, list.into_iter().map(|(_, number)| number).collect())
+        });
+        let names: Vec<HashSet<u64>> = names.into_values().collect();
+        Self { sessions: sorted.collect(), stop: StopList::of_repositories(&names) }
+    }
+}
+
+/// The first time that a file names.
+fn begun(bytes: &[u8]) -> String {
+    let dated = bytes.split(|byte| *byte == b'\n').take(50).find_map(|line| {
+        let line: Value = serde_json::from_slice(line).ok()?;
+        line.get("timestamp")?.as_str().map(str::to_owned)
+    });
+    dated.unwrap_or_default()
+}
+
+/// Scores of one view at one budget by one extractor.
+#[derive(Default)]
+struct Score {
+    names: Tally,
+    kinds: BTreeMap<&'static str, Tally>,
+    sessions: Vec<f64>,
+    repositories: BTreeMap<String, Tally>,
+}
+
+struct Run<'a> {
+    extractors: [Extractor; 2],
+    budgets: &'a [u64],
+    stop: StopList,
+    scores: BTreeMap<(&'static str, u64, usize), Score>,
+    report: MemoryReport,
+}
+
+impl Run<'_> {
+    fn repository(
+        &mut self,
+        corpus: &(impl Corpus + ?Sized),
+        (repository, sessions): (&str, &[usize]),
+        mut makers: (&mut dyn MemoryMaker, &mut dyn MemoryMaker),
+    ) {
+        self.report.repositories += usize::from(sessions.len() > 1);
+        let mut naive = Naive::default();
+        let mut seen: [HashSet<u64>; 2] = [HashSet::new(), HashSet::new()];
+        for &number in sessions {
+            let Ok(session) = corpus.load(number) else { continue };
+            let transcript = Transcript::parse(&session.bytes);
+            let indexes = self.extractors.each_ref().map(|e| Index::new(&transcript, e));
+            self.report.sessions += 1;
+            let gold = [0, 1].map(|at| {
+                let mut needed = indexes[at].opening(&transcript, OPENING_CALLS, &self.stop);
+                needed.retain(|name| seen[at].contains(&name.fingerprint()));
+                needed
+            });
+            if !gold[0].is_empty() {
+                self.ask(repository, (&gold, indexes[0].context()), (&mut makers, &naive));
+            }
+            for (seen, index) in seen.iter_mut().zip(&indexes) {
+                seen.extend(index.entities().map(Entity::fingerprint));
+            }
+            naive.learn(indexes[0].entities());
+            // A session that teaches nothing is the maker's business.
+            let _learned = makers.0.learn(&session).is_ok() && makers.1.learn(&session).is_ok();
+        }
+    }
+
+    fn ask(
+        &mut self,
+        repository: &str,
+        (gold, context): (&[Vec<Entity>; 2], &str),
+        (makers, naive): (&mut (&mut dyn MemoryMaker, &mut dyn MemoryMaker), &Naive),
+    ) {
+        self.report.asked += 1;
+        let largest = self.budgets.iter().copied().max().unwrap_or_default();
+        for &budget in self.budgets {
+            let bytes = usize::try_from(budget.saturating_mul(4)).unwrap_or(usize::MAX);
+            let text = makers.0.view(repository, budget).unwrap_or_default();
+            self.report.over_budget += usize::from(text.len() > bytes);
+            let text = head(&text, bytes);
+            let names = |entities: &[Entity]| {
+                entities.iter().map(|name| name.text.as_str()).collect::<Vec<_>>().join("\n")
+            };
+            let oracle = names(&gold[0]);
+            let views = [
+                ("longhaul", View::new(text)),
+                ("recency x frequency", View::new(&naive.view(bytes))),
+                ("oracle", View::new(head(&oracle, bytes))),
+            ];
+            for (name, view) in &views {
+                for (at, gold) in gold.iter().enumerate() {
+                    self.score((*name, budget, at), (repository, gold), view);
+                }
+            }
+            if budget == largest {
+                let alone = makers.1.view(repository, budget).unwrap_or_default();
+                self.inspect(repository, (text, &alone), (context, &gold[0], &views[0].1));
+            }
+        }
+    }
+
+    fn score(
+        &mut self,
+        key: (&'static str, u64, usize),
+        (repository, gold): (&str, &[Entity]),
+        view: &View,
+    ) {
+        let score = self.scores.entry(key).or_default();
+        let mut session = Tally::default();
+        for name in gold {
+            let is_kept = view.names(name);
+            session.note(is_kept);
+            score.kinds.entry(name.kind.name()).or_default().note(is_kept);
+        }
+        score.names.add(session);
+        score.repositories.entry(repository.to_owned()).or_default().add(session);
+        score.sessions.extend(session.percent());
+    }
+
+    /// Looks at the largest view: rows without worth, names of other repositories, what it lacks.
+    fn inspect(
+        &mut self,
+        repository: &str,
+        (text, alone): (&str, &str),
+        (context, gold, view): (&str, &[Entity], &View),
+    ) {
+        self.report.junk.add(rows::junk(text, context));
+        let own: HashSet<&str> = alone.lines().collect();
+        for row in text.lines() {
+            self.report.leaks.note(!own.contains(row));
+            if !own.contains(row) {
+                self.report.leaked.push(format!("{repository}: {row}"));
+            }
+        }
+        let needed = gold.iter().map(|name| (name.clone(), view.names(name))).collect();
+        self.report.questions.push(MemoryQuestion { repository: repository.to_owned(), needed });
+    }
+
+    fn finish(mut self) -> MemoryReport {
+        for ((view, budget, at), score) in self.scores {
+            let extractor = ExtractorKind::ALL[at];
+            let per_session = mean(&score.sessions);
+            let repositories: Vec<f64> =
+                score.repositories.values().filter_map(|tally| tally.percent()).collect();
+            let per_repository = mean(&repositories);
+            let (names, kinds) = (score.names, score.kinds);
+            self.report.rows.push(MemoryRow {
+                view,
+                budget,
+                extractor,
+                names,
+                kinds,
+                per_session,
+                per_repository,
+            });
+        }
+        self.report
+    }
+}
+
+impl MemoryReport {
+    /// The scores as plain text.
+    pub fn table(&self) -> String {
+        use std::fmt::Write as _;
+        let mut out = format!(
+            "{} sessions, {} repositories with several, {} sessions asked\n\n{:<20} {:>9} {:>7} {:>7} {:>9} {:>12}\n",
+            self.sessions,
+            self.repositories,
+            self.asked,
+            "view",
+            "names by",
+            "tokens",
+            "X-FRR",
+            "/session",
+            "/repository"
+        );
+        let percent = |value: Option<f64>| value.map_or("-".to_owned(), |v| format!("{v:.1}"));
+        for row in &self.rows {
+            // Writing to a string cannot fail.
+            let _written = writeln!(
+                out,
+                "{:<20} {:>9} {:>7} {:>7} {:>9} {:>12}  {}",
+                row.view,
+                row.extractor.name(),
+                row.budget,
+                percent(row.names.percent()),
+                percent(row.per_session),
+                percent(row.per_repository),
+                row.kinds
+                    .iter()
+                    .map(|(kind, tally)| format!("{kind} {}/{}", tally.kept, tally.asked))
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            );
+        }
+        let _written = writeln!(
+            out,
+            "\njunk rows {} of {} · rows of other repositories {} of {} · over budget {}",
+            self.junk.kept, self.junk.asked, self.leaks.kept, self.leaks.asked, self.over_budget
+        );
+        out
+    }
+}

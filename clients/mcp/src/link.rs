@@ -1,0 +1,142 @@
+//! The way to the daemon, over its restarts.
+//!
+//! One connection is kept. Before each call it is looked at: one that has ended is opened again, so that a
+//! restart between two calls is not noticed. When it ends during a call, the call is made again, unless it
+//! changes something: then it may have been done, and saying so is all there is. A daemon that is not there
+//! is started once (by `longhaul up`, which knows how), and waited for.
+//!
+//! Crash of the daemon: as a restart. Crash here: the agent starts a new process, and nothing was kept.
+
+use std::future::ready;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use longhaul_client::{Client, ClientError, ConnectOptions};
+use longhaul_protocol::{Method, Retry};
+use tokio::process::Command;
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+
+use crate::fault::Fault;
+
+/// Milliseconds a call may take.
+const CALL_MS: u64 = 20_000;
+/// Seconds a daemon that has gone, or is being started, is waited for.
+const WAIT_SECONDS: u64 = 10;
+/// Milliseconds between two attempts to connect.
+const ATTEMPT_MS: u64 = 50;
+
+/// A connection that comes back.
+#[derive(Debug)]
+pub(crate) struct Link {
+    options: ConnectOptions,
+    socket: Option<PathBuf>,
+    may_start: bool,
+    open: Mutex<Option<Client>>,
+}
+
+impl Link {
+    pub(crate) fn new(socket: Option<PathBuf>, may_start: bool) -> Self {
+        let mut options = ConnectOptions::new("longhaul-mcp", env!("CARGO_PKG_VERSION"));
+        if let Some(path) = &socket {
+            options = options.socket(path);
+        }
+        let options = options.request_timeout_ms(CALL_MS);
+        Self { options, socket, may_start, open: Mutex::new(None) }
+    }
+
+    /// Calls a method that changes nothing.
+    pub(crate) async fn call<M: Method>(&self, params: M::Params) -> Result<M::Result, Fault>
+    where
+        M::Params: Clone,
+    {
+        let until = Instant::now() + Duration::from_secs(WAIT_SECONDS);
+        let mut attempts = tokio::time::interval(Duration::from_millis(ATTEMPT_MS));
+        loop {
+            attempts.tick().await;
+            let client = self.client().await?;
+            match client.call::<M>(params.clone()).await {
+                Err(error) if error.retry() == Retry::Reconnect && Instant::now() < until => {
+                    self.forget().await;
+                }
+                answer => return Ok(answer?),
+            }
+        }
+    }
+
+    /// Calls a method that changes something: never made twice.
+    pub(crate) async fn call_once<M: Method>(&self, params: M::Params) -> Result<M::Result, Fault> {
+        let answer = self.client().await?.call::<M>(params).await;
+        if answer.as_ref().is_err_and(|error| error.retry() == Retry::Reconnect) {
+            self.forget().await;
+        }
+        Ok(answer?)
+    }
+
+    /// Whether the daemon has a method.
+    pub(crate) async fn has(&self, method: &str) -> Result<bool, Fault> {
+        let client = self.client().await?;
+        let session = client.session();
+        Ok(session.is_some_and(|session| session.methods.iter().any(|known| known == method)))
+    }
+
+    /// An open connection, waited for where there is reason to.
+    async fn client(&self) -> Result<Client, Fault> {
+        let mut open = self.open.lock().await;
+        let was_open = open.is_some();
+        if let Some(client) = open.take()
+            && !has_ended(&client).await
+        {
+            return Ok(open.insert(client).clone());
+        }
+        let mut is_started = false;
+        let until = Instant::now() + Duration::from_secs(WAIT_SECONDS);
+        let mut attempts = tokio::time::interval(Duration::from_millis(ATTEMPT_MS));
+        loop {
+            attempts.tick().await;
+            let error = match Client::connect(self.options.clone()).await {
+                Ok(client) => return Ok(open.insert(client).clone()),
+                Err(error) => error,
+            };
+            let is_absent = matches!(error, ClientError::NotRunning { .. });
+            if is_absent && self.may_start && !is_started {
+                is_started = start(self.socket.as_deref());
+            }
+            let is_coming = is_started || was_open;
+            if error.retry() != Retry::Reconnect || !is_coming || Instant::now() > until {
+                return Err(error.into());
+            }
+        }
+    }
+
+    async fn forget(&self) {
+        *self.open.lock().await = None;
+    }
+}
+
+/// Whether the other end is gone, as far as it is known now.
+async fn has_ended(client: &Client) -> bool {
+    // Lets the task that reads the socket see its end first.
+    tokio::task::yield_now().await;
+    tokio::select! {
+        biased;
+        () = client.closed() => true,
+        () = ready(()) => false,
+    }
+}
+
+/// Has `longhaul up` start the daemon: beside this program, else on the `PATH`; whether there is one.
+fn start(socket: Option<&Path>) -> bool {
+    let own = std::env::current_exe().ok();
+    let beside = own.as_deref().and_then(Path::parent).map(|folder| folder.join("longhaul"));
+    let program = beside.filter(|path| path.is_file()).unwrap_or_else(|| "longhaul".into());
+    let mut up = Command::new(program);
+    if let Some(path) = socket {
+        up.arg("--socket").arg(path);
+    }
+    up.arg("up").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    // An agent that ends all of its children must not end the daemon of the others.
+    up.process_group(0);
+    up.spawn().is_ok()
+}

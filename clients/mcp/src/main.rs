@@ -1,0 +1,70 @@
+//! `longhaul-mcp`: the longhaul daemon as a server of the Model Context Protocol, over stdio.
+//!
+//! An agent starts one process for each of its sessions; what it is asked it asks the one daemon of the user.
+//! It keeps nothing itself.
+//!
+//! - [`link`] finds the daemon, starts it where allowed, and outlives its restarts;
+//! - [`bridge`] holds the tools and resources and the words that explain them;
+//! - [`memory`], [`threads`] say what each asks and how the answer reads;
+//! - [`fault`] is what an agent is told when something is refused.
+//!
+//! Standard output carries the protocol and nothing else.
+
+mod bridge;
+mod fault;
+mod link;
+mod memory;
+mod threads;
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Parser;
+use rmcp::ServiceExt;
+use rmcp::transport::stdio;
+
+use crate::bridge::Bridge;
+use crate::link::Link;
+
+/// Ends with this where the agent never said a word of the protocol: wrong use.
+const USAGE: u8 = 64;
+
+/// Serves longhaul's checkpoints, transcripts and memory to an agent, over the Model Context Protocol.
+///
+/// Agents start it themselves; `longhaul install codex` or `longhaul install claude` tells them to.
+#[derive(Debug, Parser)]
+#[command(name = "longhaul-mcp", version)]
+struct Args {
+    /// Socket of the daemon [default: $LONGHAUL_SOCKET, else $XDG_RUNTIME_DIR/longhaul/v1.sock]
+    #[arg(long, value_name = "PATH")]
+    socket: Option<PathBuf>,
+    /// Never start the daemon [also: LONGHAUL_AUTOSTART=0]
+    #[arg(long)]
+    no_start: bool,
+}
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    match run(args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // With nobody left to read it the exit code still tells.
+            io::stderr()
+                .write_all(format!("longhaul-mcp: {error}\n").as_bytes())
+                .unwrap_or_default();
+            ExitCode::from(USAGE)
+        }
+    }
+}
+
+fn run(args: Args) -> Result<(), Box<dyn std::error::Error>> {
+    let is_off = std::env::var_os("LONGHAUL_AUTOSTART").is_some_and(|value| value == "0");
+    let link = Link::new(args.socket, !args.no_start && !is_off);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let server = Bridge::new(link).serve(stdio()).await?;
+        server.waiting().await?;
+        Ok(())
+    })
+}

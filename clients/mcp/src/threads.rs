@@ -1,0 +1,185 @@
+//! Threads: what the tools ask, and how the answers read.
+
+use std::time::Duration;
+
+use longhaul_protocol::history::{Expand, ExpandParams};
+use longhaul_protocol::thread::{
+    List, ListParams, Search, SearchHit, SearchParams, Sync, SyncParams,
+};
+use longhaul_protocol::{checkpoint, context};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::fault::Fault;
+use crate::link::Link;
+use crate::memory::here;
+
+/// Tokens of a search's answer.
+const SEARCH_TOKENS: u64 = 2_500;
+/// Hits, where nothing else is said.
+const SEARCH_HITS: u32 = 8;
+/// Tokens of a checkpoint, where nothing else is said.
+const VIEW_TOKENS: u64 = 2_000;
+/// Bytes of items brought back at once: what a model can take in without harm.
+const EXPAND_BYTES: u64 = 24 * 1024;
+/// Milliseconds between two looks for a thread of this folder, and how many there are.
+const NEWEST_ATTEMPT_MS: u64 = 200;
+const NEWEST_ATTEMPTS: u32 = 5;
+/// Milliseconds of the wait for the newest lines of a transcript.
+const SYNC_MS: u64 = 1_000;
+
+/// A thread, and how much of it.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct ViewArgs {
+    /// Absent: this thread.
+    thread_id: Option<String>,
+    /// Tokens of the text at most; absent: 2000.
+    max_tokens: Option<u64>,
+}
+
+/// A thread.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct UsageArgs {
+    /// Absent: this thread.
+    thread_id: Option<String>,
+}
+
+/// A handle.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct ExpandArgs {
+    /// As a checkpoint, a receipt or a search names it.
+    handle: String,
+    /// Continues where an answer that was cut off ended.
+    cursor: Option<String>,
+}
+
+/// Words to look for.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct SearchArgs {
+    /// Words, names, paths or parts of an error message; all of them must occur.
+    query: String,
+    /// Only threads that worked in this folder, an absolute path. Absent: all projects.
+    cwd: Option<String>,
+    /// Hits at most; absent: 8.
+    k: Option<u32>,
+}
+
+impl ViewArgs {
+    /// Of the thread that calls, where no other is named.
+    pub(crate) fn of(self, caller: Option<String>) -> Self {
+        Self { thread_id: self.thread_id.or(caller), ..self }
+    }
+}
+
+impl UsageArgs {
+    /// Of the thread that calls, where no other is named.
+    pub(crate) fn of(self, caller: Option<String>) -> Self {
+        Self { thread_id: self.thread_id.or(caller) }
+    }
+}
+
+pub(crate) async fn view(link: &Link, args: ViewArgs) -> Result<String, Fault> {
+    let params = checkpoint::ViewParams {
+        thread_id: thread(link, args.thread_id).await?,
+        max_tokens: args.max_tokens.or(Some(VIEW_TOKENS)),
+        ..Default::default()
+    };
+    Ok(link.call::<checkpoint::View>(params).await?.text)
+}
+
+pub(crate) async fn usage(link: &Link, args: UsageArgs) -> Result<String, Fault> {
+    let thread_id = thread(link, args.thread_id).await?;
+    let params = context::UsageParams { thread_id: Some(thread_id.clone()), ..Default::default() };
+    let usage = link.call::<context::Usage>(params).await?;
+    let (used, window) = (usage.tokens.used, usage.window);
+    let trigger = match window.trigger {
+        Some(trigger) => {
+            let left = trigger.saturating_sub(used);
+            format!("It is compacted at about {trigger} tokens, {left} from now.")
+        }
+        None => "It is not compacted by itself.".to_owned(),
+    };
+    let mut kinds: Vec<(&String, &u64)> = usage.by_kind.iter().collect();
+    kinds.sort_by(|one, other| other.1.cmp(one.1));
+    let kinds: Vec<String> =
+        kinds.iter().map(|(kind, tokens)| format!("{kind} {tokens}")).collect();
+    let warnings: String = usage.warnings.iter().map(|it| format!("\n{}", it.message)).collect();
+    Ok(format!(
+        "Thread {thread_id} uses {used} of {} tokens ({} %). {trigger}\nWhat fills it: {}.{warnings}",
+        window.tokens,
+        window.percent_used,
+        kinds.join(", ")
+    ))
+}
+
+pub(crate) async fn expand(link: &Link, args: ExpandArgs) -> Result<String, Fault> {
+    let params =
+        ExpandParams { handle: args.handle, cursor: args.cursor, max_bytes: Some(EXPAND_BYTES) };
+    let found = link.call::<Expand>(params).await?;
+    let mut text: String = found.items.iter().map(|item| format!("{item}\n")).collect();
+    if let Some(cursor) = found.next_cursor {
+        text.push_str(&format!("There is more; call again with cursor {cursor}\n"));
+    }
+    Ok(text)
+}
+
+pub(crate) async fn search(link: &Link, args: SearchArgs) -> Result<String, Fault> {
+    let params = SearchParams {
+        query: args.query,
+        cwd: args.cwd,
+        k: args.k.or(Some(SEARCH_HITS)),
+        max_tokens: Some(SEARCH_TOKENS),
+        ..Default::default()
+    };
+    let found = link.call::<Search>(params).await?;
+    if found.hits.is_empty() {
+        return Ok("Nothing was found. Fewer words find more.".to_owned());
+    }
+    Ok(found.hits.iter().map(hit).collect::<Vec<_>>().join("\n\n"))
+}
+
+fn hit(hit: &SearchHit) -> String {
+    let title = hit.title.as_ref().map_or_else(String::new, |title| format!(" \"{title}\""));
+    let cwd = hit.cwd.as_ref().map_or_else(String::new, |cwd| format!(" in {cwd}"));
+    format!(
+        "[{}] {} of thread {}{title}{cwd}\n{}",
+        hit.handle,
+        hit.kind,
+        hit.thread_id,
+        hit.text.trim_end()
+    )
+}
+
+/// The named thread, else the newest of this folder, read up to its end as far as a moment allows.
+async fn thread(link: &Link, named: Option<String>) -> Result<String, Fault> {
+    let thread_id = match named {
+        Some(named) => named,
+        None => newest(link).await?,
+    };
+    let sync = SyncParams {
+        thread_id: Some(thread_id.clone()),
+        timeout_ms: Some(SYNC_MS),
+        ..Default::default()
+    };
+    // Late is better than not at all; a thread that is not there is told by what is asked next.
+    drop(link.call::<Sync>(sync).await);
+    Ok(thread_id)
+}
+
+/// The newest thread of this folder. A daemon that has only just been started may not have read it yet.
+async fn newest(link: &Link) -> Result<String, Fault> {
+    let mut attempts = tokio::time::interval(Duration::from_millis(NEWEST_ATTEMPT_MS));
+    for _ in 0..NEWEST_ATTEMPTS {
+        attempts.tick().await;
+        let params = ListParams { cwd: here(), limit: Some(1), ..Default::default() };
+        if let Some(thread) = link.call::<List>(params).await?.threads.into_iter().next() {
+            return Ok(thread.thread_id);
+        }
+    }
+    let here = here().unwrap_or_else(|| "this folder".to_owned());
+    Err(Fault::new(
+        "thread_not_found",
+        format!("no thread has worked in {here} yet"),
+        "name one by thread_id; thread_search finds them",
+    ))
+}

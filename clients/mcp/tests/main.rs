@@ -1,0 +1,254 @@
+//! The program over its pipes, against a scripted daemon.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(clippy::needless_pass_by_value, reason = "values are written where they are passed")]
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+
+use longhaul_client::scripted::{Reply, Script, ScriptedServer};
+use longhaul_protocol::{ErrorKind, WireError};
+use serde_json::{Value, json};
+
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// An agent, as far as the program can tell.
+struct Agent {
+    child: Child,
+    stdin: ChildStdin,
+    lines: mpsc::Receiver<String>,
+    next_id: u64,
+}
+
+impl Agent {
+    fn start(socket: &Path) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_longhaul-mcp"));
+        command.env_clear().env("HOME", "/home/user").args(["--no-start", "--socket"]).arg(socket);
+        let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = piped.spawn().unwrap();
+        let (stdin, stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        let (sender, lines) = mpsc::sync_channel(16);
+        std::thread::spawn(move || {
+            let lines = BufReader::new(stdout).lines().map_while(Result::ok);
+            lines.for_each(|line| sender.send(line).unwrap_or_default());
+        });
+        let mut agent = Self { child, stdin, lines, next_id: 0 };
+        let hello = json!({
+            "protocolVersion": "2025-06-18", "capabilities": {},
+            "clientInfo": { "name": "an agent", "version": "1" },
+        });
+        let welcome = agent.ask("initialize", hello);
+        let instructions = welcome["result"]["instructions"].as_str().unwrap();
+        assert!(instructions.contains("checkpoint_view"), "{instructions}");
+        agent.say(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+        agent
+    }
+
+    fn say(&mut self, message: &Value) {
+        self.stdin.write_all(format!("{message}\n").as_bytes()).unwrap();
+    }
+
+    fn ask(&mut self, method: &str, params: Value) -> Value {
+        self.next_id += 1;
+        let id = self.next_id;
+        self.say(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
+        loop {
+            let line = self.lines.recv_timeout(ANSWER_TIMEOUT).unwrap();
+            let answer: Value = serde_json::from_str(&line).unwrap();
+            if answer["id"] == id {
+                return answer;
+            }
+        }
+    }
+
+    /// Calls a tool: its text, and whether it failed.
+    fn tool(&mut self, name: &str, arguments: Value, thread: Option<&str>) -> (String, bool) {
+        let meta = thread.map_or_else(|| json!({}), |thread| json!({ "threadId": thread }));
+        let params = json!({ "name": name, "arguments": arguments, "_meta": meta });
+        let answer = self.ask("tools/call", params);
+        let result = &answer["result"];
+        let text = result["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{answer}"));
+        (text.to_owned(), result["isError"] == true)
+    }
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+/// A daemon and the folder of its socket, in the order in which they may not go: the server needs its path
+/// until it has ended.
+fn desk(script: Script) -> (tempfile::TempDir, ScriptedServer) {
+    let folder = tempfile::tempdir().unwrap();
+    let server = ScriptedServer::start(&folder.path().join("v1.sock"), script).unwrap();
+    (folder, server)
+}
+
+fn examples() -> Script {
+    let view = json!({ "text": "[TASK]\n- Go on.", "tokens": 4, "digest": "d", "seq": 9 });
+    Script::from_examples().unwrap().result("checkpoint/view", view)
+}
+
+fn with_memory() -> Script {
+    let methods = ["memory/add_note", "memory/read", "memory/search", "memory/summary"];
+    let session = json!({
+        "protocol": 1, "capabilities": ["memory"], "methods": methods,
+        "server": { "name": "longhauld", "version": "0.1.0", "instance_id": "i", "pid": 1 },
+        "limits": longhaul_protocol::limit::Limits::OURS,
+    });
+    let hit = json!({ "path": "MEMORY.md", "line_start": 3, "line_end": 4, "thread_id": "t9", "text": "Use just." });
+    examples()
+        .result("initialize", session)
+        .result("memory/search", json!({ "hits": [hit] }))
+        .result("memory/summary", json!({ "text": "# What is known" }))
+        .result("memory/read", json!({ "text": "line three" }))
+        .result(
+            "memory/add_note",
+            json!({ "note_id": "n", "text": "Use just.", "project": "parser" }),
+        )
+}
+
+fn calls(server: &ScriptedServer, method: &str) -> Vec<Value> {
+    let requests = server.requests().into_iter().filter(|(called, _)| called == method);
+    requests.map(|(_, params)| params).collect()
+}
+
+#[test]
+fn every_tool_explains_itself() {
+    let (_folder, server) = desk(examples());
+    let answer = Agent::start(server.path()).ask("tools/list", json!({}));
+    let tools = answer["result"]["tools"].as_array().unwrap();
+    let mut names: Vec<&str> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    names.sort_unstable();
+    let expected = [
+        "checkpoint_view",
+        "context_usage",
+        "expand",
+        "memory_note",
+        "memory_read",
+        "memory_search",
+        "thread_search",
+    ];
+    assert_eq!(names, expected);
+    for tool in tools {
+        assert!(tool["description"].as_str().unwrap().len() > 40, "{tool}");
+        assert_eq!(tool["inputSchema"]["type"], "object");
+        let is_writing = tool["name"] == "memory_note";
+        assert_eq!(tool["annotations"]["readOnlyHint"], !is_writing, "{tool}");
+    }
+}
+
+#[test]
+fn a_call_is_about_the_thread_it_comes_from() {
+    let (_folder, server) = desk(examples());
+    let mut agent = Agent::start(server.path());
+    let (text, failed) = agent.tool("checkpoint_view", json!({}), Some("mine"));
+    assert_eq!((text.as_str(), failed), ("[TASK]\n- Go on.", false));
+    agent.tool("checkpoint_view", json!({ "thread_id": "other" }), Some("mine"));
+    agent.tool("checkpoint_view", json!({}), None);
+    let asked = calls(&server, "checkpoint/view");
+    assert_eq!(asked[0]["thread_id"], "mine");
+    assert_eq!(asked[1]["thread_id"], "other");
+    // Without either, the newest of this folder.
+    assert_eq!(
+        calls(&server, "thread/list")[0]["cwd"],
+        std::env::current_dir().unwrap().to_str().unwrap()
+    );
+    for (tool, arguments) in [
+        ("context_usage", json!({})),
+        ("expand", json!({ "handle": "h1" })),
+        ("thread_search", json!({ "query": "connection refused" })),
+    ] {
+        let (text, failed) = agent.tool(tool, arguments, Some("mine"));
+        assert!(!failed && !text.is_empty(), "{tool}: {text}");
+    }
+}
+
+#[test]
+fn a_daemon_without_memory_says_so_in_a_form_the_agent_can_act_on() {
+    let (_folder, server) = desk(examples());
+    let mut agent = Agent::start(server.path());
+    let arguments = [
+        ("memory_search", json!({ "query": "tests" })),
+        ("memory_read", json!({ "path": "MEMORY.md" })),
+        ("memory_note", json!({ "text": "Use just." })),
+    ];
+    for (tool, arguments) in arguments {
+        let (text, failed) = agent.tool(tool, arguments, None);
+        let fault: Value = serde_json::from_str(&text).unwrap();
+        assert!(failed, "{text}");
+        assert_eq!(fault["error"]["kind"], "capability_missing");
+        assert!(fault["error"]["hint"].as_str().unwrap().contains("thread_search"));
+    }
+    let read = agent.ask("resources/read", json!({ "uri": "longhaul://memory/summary" }));
+    assert_eq!(read["error"]["data"]["kind"], "capability_missing", "{read}");
+}
+
+#[test]
+fn memory_is_searched_read_noted_and_summarised() {
+    let (_folder, server) = desk(with_memory());
+    let mut agent = Agent::start(server.path());
+    let (text, _) = agent.tool("memory_search", json!({ "query": "tests" }), None);
+    assert_eq!(text, "MEMORY.md:3-4, thread t9\nUse just.");
+    let (text, _) = agent.tool("memory_read", json!({ "path": "MEMORY.md", "line": 3 }), None);
+    assert_eq!(text, "line three");
+    let (text, _) = agent.tool("memory_note", json!({ "text": "Use just." }), None);
+    assert_eq!(text, "Noted for parser: Use just.");
+    let read = agent.ask("resources/read", json!({ "uri": "longhaul://memory/summary" }));
+    assert_eq!(read["result"]["contents"][0]["text"], "# What is known", "{read}");
+    let listed = agent.ask("resources/list", json!({}));
+    assert_eq!(listed["result"]["resources"][0]["uri"], "longhaul://memory/summary");
+    let unknown = agent.ask("resources/read", json!({ "uri": "longhaul://nothing" }));
+    assert!(unknown["error"]["message"].is_string(), "{unknown}");
+}
+
+#[test]
+fn a_restart_of_the_daemon_loses_no_request_and_makes_no_note_twice() {
+    let count = Arc::new(AtomicUsize::new(0));
+    let seen = Arc::clone(&count);
+    let script = with_memory()
+        .on("checkpoint/view", move |_| match seen.fetch_add(1, Ordering::SeqCst) {
+            0 => Reply::Close,
+            _ => {
+                Reply::Result(json!({ "text": "still here", "tokens": 2, "digest": "d", "seq": 1 }))
+            }
+        })
+        .on("memory/add_note", |_| Reply::Close);
+    let (_folder, server) = desk(script);
+    let mut agent = Agent::start(server.path());
+    // It ends in the middle of a call, then between two.
+    assert_eq!(agent.tool("checkpoint_view", json!({}), Some("t")), ("still here".into(), false));
+    server.close_all();
+    assert_eq!(agent.tool("checkpoint_view", json!({}), Some("t")), ("still here".into(), false));
+    let (text, failed) = agent.tool("memory_note", json!({ "text": "Use just." }), None);
+    assert!(failed && text.contains("connection_broken"), "{text}");
+    assert_eq!(calls(&server, "memory/add_note").len(), 1);
+}
+
+#[test]
+fn a_daemon_that_is_not_there_or_of_another_version_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut agent = Agent::start(&folder.path().join("v1.sock"));
+    let (text, failed) = agent.tool("context_usage", json!({}), Some("t"));
+    assert!(
+        failed && text.contains("daemon_not_running") && text.contains("longhaul up"),
+        "{text}"
+    );
+
+    let older = |_: &Value| {
+        let error = WireError::new(ErrorKind::VersionUnsupported, "this daemon speaks 1 to 1");
+        let end = longhaul_protocol::version::Disagreement::DaemonTooOld;
+        Reply::Error(error.with_detail(json!({ "disagreement": end })))
+    };
+    let (_folder, server) = desk(examples().on("initialize", older));
+    let (text, failed) = Agent::start(server.path()).tool("expand", json!({ "handle": "h" }), None);
+    assert!(failed && text.contains("version_unsupported"), "{text}");
+    assert!(text.contains("restart the daemon"), "{text}");
+}

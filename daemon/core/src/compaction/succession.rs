@@ -1,0 +1,94 @@
+//! One compaction after another of a history that only its client keeps.
+//!
+//! The next history begins with the view of the last one. Folded by its words alone it would lose a little
+//! each time; so the view names its compaction, and what was folded then is gone on from.
+
+use serde_json::Value;
+
+use super::told::{Class, class_of_item};
+use crate::checkpoint::view::HEADER;
+use crate::rollout::contextual;
+
+/// Opens the name of a compaction in the header of a view.
+const NAMES: &str = "thread=";
+
+/// The id that stands in the header of the newest view among `items`, where it begins with `prefix`.
+#[must_use]
+pub fn earlier<'a>(items: &'a [Value], prefix: &str) -> Option<&'a str> {
+    items.iter().rev().find_map(|item| {
+        let words = texts(item).find(|words| contextual::is_summary(words))?;
+        let (_, below) = words.rsplit_once(&format!("{HEADER}\n{NAMES}"))?;
+        let id = below.split(char::is_whitespace).next()?;
+        id.starts_with(prefix).then_some(id)
+    })
+}
+
+/// Which of `items` were made by the compaction whose history was `made`: each of those at most once, and
+/// whatever looks like a summary, since a client may have cut it.
+#[must_use]
+pub fn carried(items: &[Value], made: &[Value]) -> Vec<bool> {
+    let mut left: Vec<&Value> = made.iter().collect();
+    let is_carried = |item: &Value| match left.iter().position(|made| says_the_same(made, item)) {
+        Some(at) => {
+            left.swap_remove(at);
+            true
+        }
+        None => texts(item).any(contextual::is_summary),
+    };
+    items.iter().map(is_carried).collect()
+}
+
+/// The newest of the items at `among` that is words of the person.
+#[must_use]
+pub fn newest_request(items: &[Value], among: &[usize]) -> Option<usize> {
+    let is_request =
+        |at: &usize| items.get(*at).is_some_and(|item| class_of_item(item) == Class::Request);
+    among.iter().copied().filter(is_request).max()
+}
+
+/// Clients give items ids and leave out what is empty: what is said counts.
+fn says_the_same(one: &Value, other: &Value) -> bool {
+    let same = |name: &str| one.get(name) == other.get(name);
+    same("type") && same("role") && same("encrypted_content") && texts(one).eq(texts(other))
+}
+
+fn texts(item: &Value) -> impl Iterator<Item = &str> {
+    let parts = item.get("content").and_then(Value::as_array);
+    let plain = item.get("content").and_then(Value::as_str);
+    let parts = parts.into_iter().flatten().filter_map(|part| part.get("text")?.as_str());
+    plain.into_iter().chain(parts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compaction::assemble::message;
+
+    fn view(id: &str) -> Value {
+        let guide = "The conversation so far was compacted. Below is a checkpoint.";
+        message("user", &format!("{guide}\n\n{HEADER}\nthread={id} cwd=/w\n\n[TASK]\n- x"))
+    }
+
+    #[test]
+    fn the_newest_view_names_what_to_go_on_from() {
+        let items = [view("cmp_1"), message("user", "go"), view("cmp_2"), message("user", "on")];
+        assert_eq!(earlier(&items, "cmp_"), Some("cmp_2"));
+        assert_eq!(earlier(&items[..2], "cmp_"), Some("cmp_1"));
+        assert_eq!(earlier(&[view("0199-thread")], "cmp_"), None);
+        let quoted = message("user", &format!("what is {HEADER}\nthread=cmp_9 ?"));
+        assert_eq!(earlier(&[quoted], "cmp_"), None, "words of a person are not a view");
+    }
+
+    #[test]
+    fn what_a_compaction_made_is_told_from_what_came_after() {
+        let made = [view("cmp_1"), message("user", "fix it")];
+        let mut sent = view("cmp_1");
+        sent["id"] = "msg_1".into();
+        let items =
+            [sent, message("user", "fix it"), message("user", "fix it"), message("user", "b")];
+        assert_eq!(carried(&items, &made), [true, true, false, false]);
+        assert_eq!(carried(&items, &[]), [true, false, false, false]);
+        assert_eq!(newest_request(&items, &[0, 1]), Some(1));
+        assert_eq!(newest_request(&items, &[0]), None, "a view is none");
+    }
+}

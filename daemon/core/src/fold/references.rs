@@ -1,0 +1,114 @@
+//! The settings that the history tells the model, to compare the next turn's with.
+//!
+//! Settings are told at the beginning of a turn, on a line that is no item. They count from the first
+//! item after them: a bare line of settings is no turn. A compaction takes them away, and a rollback
+//! those of the turns it takes back.
+
+use std::collections::VecDeque;
+
+use serde::{Deserialize, Serialize};
+
+use crate::limits;
+use crate::rollout::TurnSettings;
+
+/// Settings remembered: as many as change in the turns that a rollback takes back.
+const KNOWN: usize = 16;
+
+/// Settings by the line they count from.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct References {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pending: Option<TurnSettings>,
+    /// Oldest first; `None` where a compaction took them away.
+    #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
+    known: VecDeque<(u64, Option<TurnSettings>)>,
+}
+
+impl References {
+    /// What the model was last told; `None` when it has to be told everything.
+    pub fn current(&self) -> Option<&TurnSettings> {
+        self.known.back().and_then(|(_, settings)| settings.as_ref())
+    }
+
+    /// A turn's settings.
+    pub(super) fn told(&mut self, settings: &TurnSettings) {
+        let mut settings = settings.clone();
+        // The others are bounded where they are read. A folder cut short would be another folder.
+        settings.cwd = settings.cwd.filter(|cwd| cwd.len() <= limits::PATH_BYTES);
+        settings.model = settings.model.filter(|model| model.len() <= limits::NAME_BYTES);
+        self.pending = Some(settings);
+    }
+
+    /// The item at line `seq`.
+    pub(super) fn item(&mut self, seq: u64) {
+        if let Some(settings) = self.pending.take()
+            && self.current() != Some(&settings)
+        {
+            self.push(seq, Some(settings));
+        }
+    }
+
+    /// Line `seq` replaces the history.
+    pub(super) fn compact(&mut self, seq: u64) {
+        self.pending = None;
+        if self.current().is_some() {
+            self.push(seq, None);
+        }
+    }
+
+    /// Lines were taken back.
+    pub(super) fn roll_back(&mut self, is_taken_back: impl Fn(u64) -> bool) {
+        self.pending = None;
+        self.known.retain(|(seq, _)| !is_taken_back(*seq));
+    }
+
+    fn push(&mut self, seq: u64, settings: Option<TurnSettings>) {
+        if self.known.len() >= KNOWN {
+            self.known.pop_front();
+        }
+        self.known.push_back((seq, settings));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn in_folder(cwd: &str) -> TurnSettings {
+        TurnSettings { cwd: Some(cwd.to_owned()), ..TurnSettings::default() }
+    }
+
+    #[test]
+    fn settings_count_from_the_first_item_until_they_are_taken_away() {
+        let mut references = References::default();
+        references.told(&in_folder("/a"));
+        assert_eq!(references.current(), None, "a bare line of settings is no turn");
+        references.item(3);
+        references.told(&in_folder("/b"));
+        references.item(7);
+        assert_eq!(references.current(), Some(&in_folder("/b")));
+        references.roll_back(|seq| seq >= 6);
+        assert_eq!(references.current(), Some(&in_folder("/a")));
+        references.compact(9);
+        assert_eq!(references.current(), None);
+        references.told(&in_folder("/a"));
+        references.item(11);
+        assert_eq!(references.current(), Some(&in_folder("/a")), "told anew after a compaction");
+        references.roll_back(|seq| seq >= 9);
+        assert_eq!(
+            references.current(),
+            Some(&in_folder("/a")),
+            "the compaction is taken back too"
+        );
+    }
+
+    #[test]
+    fn they_do_not_pile_up() {
+        let mut references = References::default();
+        for seq in 0..100 {
+            references.told(&in_folder(&format!("/{seq}")));
+            references.item(seq);
+        }
+        assert_eq!(references.known.len(), KNOWN);
+    }
+}

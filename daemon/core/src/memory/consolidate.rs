@@ -1,0 +1,248 @@
+//! All extractions → the handbook and the files of the memory folder.
+
+//!
+//! # Theory of operation
+//! Threads are selected by use and recency, then put together project by project, each from its own
+//! threads alone: nothing of one project can reach another but what the person said in several, which
+//! makes the profile. Learnings are merged into entries (`merge`), maps into one map (`map`), commands
+//! that follow each other into skills (`skills`); the files are the handbook in words (`files`). Every
+//! order is that of times and ids, so bytes do not depend on the order of arrival.
+
+mod files;
+mod handbook;
+mod map;
+mod merge;
+mod select;
+mod skills;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Files;
+use super::edits::Edits;
+use super::extract::keywords;
+use super::learning::{Evidence, Learning, LearningKind, Origin, RolloutMemory, TEXT_BYTES};
+use super::slug::stem;
+use crate::redact::redact;
+use crate::text;
+
+pub(in crate::memory) use files::rule_line;
+pub use handbook::{Entry, Handbook, MapEntry, Project, Skill, Superseded, Task};
+pub(in crate::memory) use merge::plain;
+
+/// What was extracted from a thread, and what became of it since.
+#[derive(Debug, Clone, Copy)]
+pub struct Stored<'a> {
+    /// The extraction.
+    pub memory: &'a RolloutMemory,
+    /// Times it was cited or read.
+    pub uses: u64,
+    /// Unix milliseconds of the last time.
+    pub last_used_ms: Option<i64>,
+}
+
+/// A note that was asked to be remembered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Note {
+    /// Its id.
+    pub id: String,
+    /// Its words.
+    pub text: String,
+    /// Project it is for; `None`: all.
+    pub project: Option<String>,
+    /// Unix milliseconds.
+    pub at_ms: i64,
+}
+
+/// What is not to be remembered, from now on.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Exclusions {
+    /// Threads.
+    pub threads: BTreeSet<String>,
+    /// Projects.
+    pub projects: BTreeSet<String>,
+    /// Entries, by [`Entry::id`].
+    pub entries: BTreeSet<String>,
+}
+
+/// Everything that memory is made of.
+#[derive(Debug, Clone, Copy)]
+pub struct Inputs<'a> {
+    /// Extractions, in any order.
+    pub threads: &'a [Stored<'a>],
+    /// Notes, in any order.
+    pub notes: &'a [Note],
+    /// Changes of the person.
+    pub edits: &'a Edits,
+    /// What is left out.
+    pub exclusions: &'a Exclusions,
+}
+
+/// How much is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bounds {
+    /// Threads that memory is made of. Default 256 (document 000).
+    pub max_threads: usize,
+    /// Milliseconds after which a thread that nobody used, or that was last used then, goes. Default
+    /// 30 days (document 000).
+    pub max_unused_ms: i64,
+    /// Tokens of `memory_summary.md`. Default 5,000 (document 000).
+    pub summary_tokens: u64,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self { max_threads: 256, max_unused_ms: 30 * 86_400_000, summary_tokens: 5_000 }
+    }
+}
+
+/// The memory as it is to be published.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Consolidated {
+    /// Files of the memory folder.
+    pub files: Files,
+    /// The same as values: what [`super::summary`] reads. Not a file for people.
+    pub handbook: Handbook,
+    /// Threads it was made of, in the order of their ids.
+    pub selected: Vec<String>,
+}
+
+/// Consolidates. The order of the inputs does not matter; the same inputs and `now_ms` give the same
+/// bytes; a thread of another project changes nothing that is said of this one.
+pub fn consolidate(inputs: &Inputs<'_>, bounds: &Bounds, now_ms: i64) -> Consolidated {
+    let chosen = select::select(inputs, bounds, now_ms);
+    let mut handbook = Handbook { version: Handbook::VERSION, ..Handbook::default() };
+    let mut unsaid: Vec<String> = Vec::new();
+    for (key, threads) in &chosen {
+        let (entries, forgotten) = entries_of(key, threads, inputs);
+        unsaid.extend(forgotten);
+        let project = Project {
+            folders: threads.iter().filter_map(|stored| stored.memory.cwd.clone()).collect(),
+            entries,
+            map: map::merge(threads),
+            tasks: tasks(threads, inputs.edits),
+            skills: skills::find(key, threads),
+        };
+        handbook.projects.insert(key.clone(), project);
+    }
+    add_notes(&mut handbook, inputs);
+    handbook.profile.extend(profile(&handbook.projects, &inputs.exclusions.entries));
+    let mut selected: Vec<&RolloutMemory> =
+        chosen.values().flatten().map(|stored| stored.memory).collect();
+    selected.sort_by(|a, b| a.thread_id.cmp(&b.thread_id));
+    let files = inputs.edits.apply(files::render(&handbook, (&selected, &unsaid), bounds));
+    let selected = selected.into_iter().map(|memory| memory.thread_id.clone()).collect();
+    Consolidated { files, handbook, selected }
+}
+
+/// The entries of a project, and the words of those that are forgotten.
+fn entries_of(key: &str, threads: &[Stored<'_>], inputs: &Inputs<'_>) -> (Vec<Entry>, Vec<String>) {
+    let mut learnings: Vec<&Learning> =
+        threads.iter().flat_map(|stored| &stored.memory.learnings).collect();
+    learnings.sort_by(|a, b| (a.at_ms, &a.evidence).cmp(&(b.at_ms, &b.evidence)));
+    let forgotten = &inputs.exclusions.entries;
+    merge::merge(key, learnings.into_iter(), |id, text| {
+        forgotten.contains(id) || inputs.edits.removes(text)
+    })
+}
+
+/// Notes, and lines that a person wrote into the files, are entries of their own: they are not merged
+/// with what was extracted, for they were asked for in these words.
+fn add_notes(handbook: &mut Handbook, inputs: &Inputs<'_>) {
+    let mut notes: Vec<(Option<&str>, &str, &str, i64)> = inputs
+        .notes
+        .iter()
+        .map(|note| (note.project.as_deref(), note.text.as_str(), note.id.as_str(), note.at_ms))
+        .collect();
+    let added = inputs.edits.added.iter();
+    notes.extend(added.map(|line| (line.project(), line.text.as_str(), "memory edit", line.at_ms)));
+    notes.sort_by(|a, b| (a.3, a.2, a.1).cmp(&(b.3, b.2, b.1)));
+    for (project, words, source, at_ms) in notes {
+        let redacted = redact(words);
+        let text = text::one_line_cut(&redacted.text, TEXT_BYTES);
+        let id = merge::id(project.unwrap_or_default(), LearningKind::Note, &text);
+        if inputs.exclusions.entries.contains(&id)
+            || project.is_some_and(|project| inputs.exclusions.projects.contains(project))
+        {
+            continue;
+        }
+        let entries = match project {
+            Some(key) => &mut handbook.projects.entry(key.to_owned()).or_default().entries,
+            None => &mut handbook.profile,
+        };
+        if entries.iter().any(|known| known.id == id) {
+            continue;
+        }
+        let evidence = Evidence { thread_id: source.to_owned(), seq: 0, quote: String::new() };
+        let note = Entry {
+            id,
+            kind: LearningKind::Note,
+            text,
+            origin: Origin::User,
+            evidence: vec![evidence],
+            threads: 0,
+            first_ms: at_ms,
+            last_ms: at_ms,
+            superseded: Vec::new(),
+            keywords: Vec::new(),
+        };
+        entries.insert(0, note);
+    }
+}
+
+/// Rules that the person set in several projects hold everywhere.
+fn profile(projects: &BTreeMap<String, Project>, forgotten: &BTreeSet<String>) -> Vec<Entry> {
+    let mut said: BTreeMap<String, Vec<&Entry>> = BTreeMap::new();
+    for project in projects.values() {
+        for entry in project.entries.iter().filter(|entry| entry.kind.is_rule()) {
+            said.entry(plain(&entry.text)).or_default().push(entry);
+        }
+    }
+    let shared = said.into_values().filter(|entries| entries.len() > 1);
+    let mut profile: Vec<Entry> = shared
+        .filter_map(|entries| {
+            let newest = entries.iter().max_by_key(|entry| (entry.last_ms, &entry.id))?;
+            let mut entry = Entry::clone(newest);
+            entry.id = merge::id("", entry.kind, &entry.text);
+            entry.threads = entries.iter().map(|entry| entry.threads).sum();
+            Some(entry)
+        })
+        .filter(|entry| !forgotten.contains(&entry.id))
+        .collect();
+    profile.sort_by(|a, b| b.last_ms.cmp(&a.last_ms).then_with(|| a.id.cmp(&b.id)));
+    profile
+}
+
+/// Threads, newest first, without those whose lines a person took out.
+fn tasks(threads: &[Stored<'_>], edits: &Edits) -> Vec<Task> {
+    let is_out = |task: &Task| edits.removed.iter().any(|l| l.text.contains(&task.thread_id));
+    threads.iter().rev().map(task).filter(|task| !is_out(task)).collect()
+}
+
+fn task(stored: &Stored<'_>) -> Task {
+    let memory = stored.memory;
+    let outcome = memory.learnings.iter().find(|learning| learning.kind == LearningKind::Outcome);
+    let heading = || memory.rollout_summary.lines().next().unwrap_or_default();
+    let title = outcome.map_or_else(heading, |learning| &learning.evidence.quote);
+    Task {
+        thread_id: memory.thread_id.clone(),
+        title: text::one_line_cut(title.trim_start_matches('#').trim(), 160),
+        outcome: memory.outcome,
+        updated_at_ms: memory.updated_at_ms,
+        summary_path: summary_path(memory),
+        keywords: keywords(memory),
+    }
+}
+
+/// File with a thread's summary, below the memory folder.
+fn summary_path(memory: &RolloutMemory) -> String {
+    let stem = stem(memory.created_at_ms, &memory.rollout_slug, &memory.thread_id);
+    format!("rollout_summaries/{stem}.md")
+}
+
+/// The day of a moment in UTC, as `2026-11-21`.
+pub fn date(at_ms: i64) -> String {
+    let at = jiff::Timestamp::from_millisecond(at_ms).unwrap_or_default();
+    at.to_zoned(jiff::tz::TimeZone::UTC).date().to_string()
+}

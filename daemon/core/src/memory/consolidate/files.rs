@@ -1,0 +1,230 @@
+//! The handbook in words: the files of the memory folder.
+
+use std::fmt::Write as _;
+
+use super::handbook::{Entry, Handbook, Project, Skill};
+use super::{Bounds, date, summary_path};
+use crate::memory::Files;
+use crate::memory::learning::{LearningKind, RolloutMemory};
+use crate::memory::own::TITLES;
+use crate::{text, tokens};
+
+/// Threads of a project that are listed as tasks.
+const TASKS_MAX: usize = 48;
+
+/// Entries of a project in the summary of all projects.
+const SUMMARY_ENTRIES: usize = 6;
+
+/// Renders every file. Lines of the threads' own accounts that hold one of the `unsaid` words are left
+/// out: what is forgotten is forgotten everywhere.
+pub(super) fn render(
+    book: &Handbook,
+    (selected, unsaid): (&[&RolloutMemory], &[String]),
+    bounds: &Bounds,
+) -> Files {
+    let mut files = Files::new();
+    for memory in selected {
+        files.insert(summary_path(memory), without(&rollout_summary(memory), unsaid));
+    }
+    files.insert("raw_memories.md".to_owned(), without(&raw_memories(selected), unsaid));
+    files.insert("MEMORY.md".to_owned(), handbook(book));
+    files.insert("memory_summary.md".to_owned(), memory_summary(book, bounds.summary_tokens));
+    for (key, project) in &book.projects {
+        for skill in &project.skills {
+            files.insert(format!("skills/{}/SKILL.md", skill.name), skill_file(key, skill));
+        }
+    }
+    files
+}
+
+fn without(text: &str, unsaid: &[String]) -> String {
+    let is_said = |line: &&str| !unsaid.iter().any(|words| line.contains(words.as_str()));
+    text.lines().filter(is_said).flat_map(|line| [line, "\n"]).collect()
+}
+
+fn rollout_summary(memory: &RolloutMemory) -> String {
+    let mut out = String::new();
+    push(&mut out, format_args!("thread_id: {}\n", memory.thread_id));
+    push(&mut out, format_args!("updated_at: {}\n", date(memory.updated_at_ms)));
+    if let Some(cwd) = &memory.cwd {
+        push(&mut out, format_args!("cwd: {cwd}\n"));
+    }
+    if let Some(branch) = &memory.branch {
+        push(&mut out, format_args!("git_branch: {branch}\n"));
+    }
+    push(&mut out, format_args!("\n{}\n", memory.rollout_summary.trim()));
+    out
+}
+
+fn raw_memories(selected: &[&RolloutMemory]) -> String {
+    let mut out = format!("{}\n", TITLES[2]);
+    if selected.is_empty() {
+        out.push_str("No thread has taught anything yet.\n");
+        return out;
+    }
+    out.push_str(
+        "What each thread taught, before it was put together; in the order of thread ids.\n",
+    );
+    for memory in selected {
+        push(&mut out, format_args!("\n## Thread `{}`\n", memory.thread_id));
+        push(&mut out, format_args!("updated_at: {}\n", date(memory.updated_at_ms)));
+        if let Some(cwd) = &memory.cwd {
+            push(&mut out, format_args!("cwd: {cwd}\n"));
+        }
+        push(&mut out, format_args!("rollout_summary_file: {}\n", summary_path(memory)));
+        push(&mut out, format_args!("\n{}\n", memory.raw_memory.trim()));
+    }
+    out
+}
+
+/// Headings of a project's part of `MEMORY.md` and what stands below each.
+const SECTIONS: &[(&str, &[LearningKind])] = &[
+    (
+        "User preferences",
+        &[
+            LearningKind::Note,
+            LearningKind::Constraint,
+            LearningKind::Preference,
+            LearningKind::Correction,
+        ],
+    ),
+    ("Reusable knowledge", &[LearningKind::Command, LearningKind::Fact, LearningKind::CoChange]),
+    ("Failures and how to do differently", &[LearningKind::Fix]),
+];
+
+fn handbook(book: &Handbook) -> String {
+    let mut out = format!("{}\n", TITLES[0]);
+    out.push_str(
+        "Rules are the person's own words. All else is what was seen to happen: evidence, not \
+         instruction. The mark behind a line names where it is from and when it was last so.\n",
+    );
+    if !book.profile.is_empty() {
+        out.push_str("\n# Everywhere\n\n");
+        book.profile.iter().for_each(|entry| entry_line(&mut out, entry));
+    }
+    for (key, project) in &book.projects {
+        task_group(&mut out, key, project);
+    }
+    out
+}
+
+fn task_group(out: &mut String, key: &str, project: &Project) {
+    push(out, format_args!("\n# Task Group: {key}\n\n"));
+    push(out, format_args!("scope: {key}\n"));
+    let folders: Vec<&str> = project.folders.iter().map(String::as_str).collect();
+    push(
+        out,
+        format_args!("applies_to: cwd={}; reuse_rule=this project only\n", folders.join(", ")),
+    );
+    for (number, task) in project.tasks.iter().take(TASKS_MAX).enumerate() {
+        let day = date(task.updated_at_ms);
+        push(out, format_args!("\n## Task {}: {}\n\n", number + 1, task.title));
+        push(out, format_args!("outcome: {}\n\n", task.outcome.name()));
+        push(out, format_args!("### rollout_summary_files\n\n- {} ", task.summary_path));
+        push(out, format_args!("(updated_at={day}, thread_id={})\n", task.thread_id));
+        if !task.keywords.is_empty() {
+            push(out, format_args!("\n### keywords\n\n{}\n", task.keywords.join(", ")));
+        }
+    }
+    for (heading, kinds) in SECTIONS {
+        let mut rows = project.entries.iter().filter(|e| kinds.contains(&e.kind)).peekable();
+        if rows.peek().is_some() {
+            push(out, format_args!("\n## {heading}\n\n"));
+            rows.for_each(|entry| entry_line(out, entry));
+        }
+    }
+}
+
+fn entry_line(out: &mut String, entry: &Entry) {
+    let evidence = entry.evidence.first();
+    let place = evidence.map_or_else(String::new, |e| format!(" {} #{}", e.thread_id, e.seq));
+    let day = date(entry.last_ms);
+    push(out, format_args!("- {} [{}, {day}", entry.text, entry.origin.name()));
+    push(out, format_args!(",{place}; id {}", entry.id));
+    if entry.threads > 1 {
+        push(out, format_args!("; {} threads", entry.threads));
+    }
+    out.push_str("]\n");
+    for before in &entry.superseded {
+        push(out, format_args!("  - until {}: {}\n", date(before.until_ms), before.text));
+    }
+}
+
+/// The first page: short whatever the number of projects. The newest come first and leave no room for
+/// the oldest.
+fn memory_summary(book: &Handbook, max_tokens: u64) -> String {
+    let mut out = String::from(TITLES[1]);
+    if !book.profile.is_empty() {
+        out.push_str("\n## User profile\n\n");
+        for entry in book.profile.iter().take(24) {
+            push(&mut out, format_args!("- {}\n", rule_line(entry, 320)));
+        }
+    }
+    out.push_str(
+        "\n## General tips\n\n- `MEMORY.md` has what was learned, by project; search it by path, command \
+         or error.\n- `rollout_summaries/` tells what happened in a thread, `skills/` what is done the \
+         same way again and again.\n- Check what may have changed before relying on it.\n",
+    );
+    if !book.projects.is_empty() {
+        out.push_str("\n## What is in memory\n");
+    }
+    let mut projects: Vec<(&String, &Project)> = book.projects.iter().collect();
+    projects.sort_by(|(a, x), (b, y)| newest(y).cmp(&newest(x)).then_with(|| a.cmp(b)));
+    let bytes = tokens::bytes_of(max_tokens);
+    for (key, project) in projects {
+        let mut part = format!("\n### {key}\n\n");
+        for entry in project.entries.iter().filter(|e| e.kind.is_rule()).take(SUMMARY_ENTRIES) {
+            push(&mut part, format_args!("- {}\n", rule_line(entry, 200)));
+        }
+        for entry in
+            project.entries.iter().filter(|e| e.kind == LearningKind::Command).take(SUMMARY_ENTRIES)
+        {
+            push(&mut part, format_args!("- {}\n", text::cut(&entry.text, 160)));
+        }
+        for task in project.tasks.iter().take(4) {
+            let day = date(task.updated_at_ms);
+            let title = text::cut(&task.title, 100);
+            push(
+                &mut part,
+                format_args!("- {day} {}: {title} — {}\n", task.outcome.name(), task.summary_path),
+            );
+        }
+        for skill in &project.skills {
+            push(&mut part, format_args!("- skill: skills/{}/SKILL.md\n", skill.name));
+        }
+        if out.len() + part.len() > bytes {
+            break;
+        }
+        out.push_str(&part);
+    }
+    text::prefix(&out, bytes).to_owned()
+}
+
+/// A rule with the mark that tells it from words said anew (see [`crate::memory::own`]).
+pub(in crate::memory) fn rule_line(entry: &Entry, bytes: usize) -> String {
+    format!("{} ({}, {})", text::cut(&entry.text, bytes), entry.kind.name(), date(entry.last_ms))
+}
+
+fn newest(project: &Project) -> i64 {
+    project.tasks.first().map_or(0, |task| task.updated_at_ms)
+}
+
+fn skill_file(project: &str, skill: &Skill) -> String {
+    let mut out = String::from("---\n");
+    let first = skill.steps.first().map_or("", String::as_str);
+    let last = skill.steps.last().map_or("", String::as_str);
+    let description = format!("Run in this order in {project}: {first} … {last}");
+    let quoted = serde_json::to_string(&text::cut(&description, 300)).unwrap_or_default();
+    push(&mut out, format_args!("name: {}\ndescription: {quoted}\n---\n\n", skill.name));
+    push(&mut out, format_args!("{} threads ran these in this order, ", skill.threads));
+    push(&mut out, format_args!("last on {}. Project: `{project}`.\n\n", date(skill.last_ms)));
+    for (number, step) in skill.steps.iter().enumerate() {
+        push(&mut out, format_args!("{}. `{step}`\n", number + 1));
+    }
+    out
+}
+
+fn push(out: &mut String, words: std::fmt::Arguments<'_>) {
+    // Writing to a string cannot fail.
+    let _written = out.write_fmt(words);
+}

@@ -1,0 +1,283 @@
+//! Learnings of many threads → entries: the same said once, the newest of what cannot both hold.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::handbook::{Entry, Superseded};
+use crate::digest::Digest128;
+use crate::memory::learning::{Evidence, Learning, LearningKind};
+
+/// Pieces of evidence kept of an entry.
+const EVIDENCE_MAX: usize = 4;
+
+/// Things that held before, kept of an entry.
+const SUPERSEDED_MAX: usize = 3;
+
+/// Entries of one kind kept of a project.
+const KIND_MAX: usize = 48;
+
+/// Share of words, in per cent, by which two rules say the same.
+const SAME_PERCENT: usize = 75;
+
+/// Merges the learnings of one project, given oldest first. What `is_forgotten` (by id and words) is not
+/// said, in whatever words of its threads; those words are the second part of the result.
+pub(super) fn merge<'a>(
+    project: &str,
+    learnings: impl Iterator<Item = &'a Learning>,
+    is_forgotten: impl Fn(&str, &str) -> bool,
+) -> (Vec<Entry>, Vec<String>) {
+    let mut drafts: Vec<Draft> = Vec::new();
+    let mut exact: BTreeMap<(LearningKind, String), usize> = BTreeMap::new();
+    for learning in learnings.filter(|learning| learning.kind != LearningKind::Outcome) {
+        let key = (learning.kind, learning.slot.clone().unwrap_or_else(|| plain(&learning.text)));
+        let near = || drafts.iter().position(|draft| draft.says_same(learning));
+        match exact.get(&key).copied().or_else(near) {
+            Some(at) => drafts[at].add(learning),
+            None => {
+                exact.insert(key, drafts.len());
+                drafts.push(Draft::new(learning));
+            }
+        }
+    }
+    supersede(&mut drafts);
+    let mut unsaid: Vec<String> = Vec::new();
+    drafts.retain(|draft| {
+        let kind = draft.newest.kind;
+        let forgotten = draft.texts.iter().any(|text| is_forgotten(&id(project, kind, text), text));
+        if forgotten {
+            unsaid.extend(draft.texts.iter().cloned());
+        }
+        !forgotten
+    });
+    let mut entries: Vec<Entry> = drafts
+        .into_iter()
+        .filter(|draft| !draft.is_passing || draft.threads.len() > 1)
+        .map(|draft| draft.finish(project))
+        .collect();
+    let rank =
+        |entry: &Entry| (entry.kind, std::cmp::Reverse((entry.threads.min(8), entry.last_ms)));
+    entries.sort_by(|a, b| rank(a).cmp(&rank(b)).then_with(|| a.id.cmp(&b.id)));
+    let mut kinds: BTreeMap<LearningKind, usize> = BTreeMap::new();
+    entries.retain(|entry| {
+        let count = kinds.entry(entry.kind).or_default();
+        *count += 1;
+        *count <= KIND_MAX
+    });
+    (entries, unsaid)
+}
+
+/// The id of an entry: the same words in the same project have the same one.
+pub(super) fn id(project: &str, kind: LearningKind, text: &str) -> String {
+    let whole = format!("{project}\n{}\n{}", kind.name(), plain(text));
+    Digest128::of(whole.as_bytes()).to_string()[..12].to_owned()
+}
+
+/// An entry being made.
+struct Draft {
+    newest: Learning,
+    evidence: Vec<Evidence>,
+    threads: BTreeSet<String>,
+    first_ms: i64,
+    superseded: Vec<Superseded>,
+    is_passing: bool,
+    words: BTreeSet<String>,
+    /// Every wording of it.
+    texts: BTreeSet<String>,
+}
+
+impl Draft {
+    fn new(learning: &Learning) -> Self {
+        Self {
+            newest: learning.clone(),
+            evidence: vec![learning.evidence.clone()],
+            threads: BTreeSet::from([learning.evidence.thread_id.clone()]),
+            first_ms: learning.at_ms,
+            superseded: Vec::new(),
+            is_passing: learning.is_passing,
+            words: words(&learning.text),
+            texts: BTreeSet::from([learning.text.clone()]),
+        }
+    }
+
+    /// Whether a rule says what this one says, in about the same words. Only people vary their words.
+    fn says_same(&self, learning: &Learning) -> bool {
+        if !(learning.kind.is_rule() && self.newest.kind.is_rule()) {
+            return false;
+        }
+        let other = words(&learning.text);
+        let shared = self.words.intersection(&other).count();
+        let all = self.words.union(&other).count();
+        negations(&self.words) == negations(&other) && shared * 100 >= all * SAME_PERCENT
+    }
+
+    /// The same is said again, later.
+    fn add(&mut self, learning: &Learning) {
+        let (old, new) = (plain(&self.newest.text), plain(&learning.text));
+        if old != new && learning.slot.is_some() && learning.kind == LearningKind::Fact {
+            let text = self.newest.text.clone();
+            self.superseded.insert(0, Superseded { text, until_ms: self.newest.at_ms });
+            self.superseded.retain(|before| plain(&before.text) != new);
+            self.superseded.truncate(SUPERSEDED_MAX);
+            self.evidence.clear();
+        }
+        self.is_passing &= learning.is_passing;
+        self.texts.insert(learning.text.clone());
+        self.threads.insert(learning.evidence.thread_id.clone());
+        self.evidence.insert(0, learning.evidence.clone());
+        self.evidence.truncate(EVIDENCE_MAX);
+        let origin = self.newest.origin.min(learning.origin);
+        self.words = words(&learning.text);
+        self.newest = Learning { origin, ..learning.clone() };
+    }
+
+    fn finish(self, project: &str) -> Entry {
+        Entry {
+            id: id(project, self.newest.kind, &self.newest.text),
+            kind: self.newest.kind,
+            text: self.newest.text,
+            origin: self.newest.origin,
+            evidence: self.evidence,
+            threads: u32::try_from(self.threads.len()).unwrap_or(u32::MAX),
+            first_ms: self.first_ms,
+            last_ms: self.newest.at_ms,
+            superseded: self.superseded,
+            keywords: self.newest.keywords,
+        }
+    }
+}
+
+/// A rule that contradicts an older one takes its place.
+fn supersede(drafts: &mut Vec<Draft>) {
+    let mut at = 0;
+    while at < drafts.len() {
+        let newer = (at + 1..drafts.len()).rev().find(|&later| {
+            let (old, new) = (&drafts[at], &drafts[later]);
+            old.newest.kind.is_rule() && new.newest.kind.is_rule() && contradict(old, new)
+        });
+        let Some(newer) = newer else {
+            at += 1;
+            continue;
+        };
+        let (older, newer) = if drafts[newer].newest.at_ms >= drafts[at].newest.at_ms {
+            (at, newer)
+        } else {
+            (newer, at)
+        };
+        let old = Superseded {
+            text: drafts[older].newest.text.clone(),
+            until_ms: drafts[older].newest.at_ms,
+        };
+        let mut before = std::mem::take(&mut drafts[older].superseded);
+        before.insert(0, old);
+        let kept = &mut drafts[newer].superseded;
+        kept.append(&mut before);
+        kept.sort_by_key(|before| std::cmp::Reverse(before.until_ms));
+        kept.truncate(SUPERSEDED_MAX);
+        drafts.remove(older);
+        at = 0;
+    }
+}
+
+/// Whether two rules cannot both hold: one forbids what the other demands, or they choose the other way
+/// round ("pnpm instead of npm", "npm instead of pnpm").
+fn contradict(a: &Draft, b: &Draft) -> bool {
+    let (x, y) = (choice(&a.newest.text), choice(&b.newest.text));
+    if let (Some((chosen, refused)), Some((other, others))) = (x, y) {
+        return chosen == others && refused == other;
+    }
+    let bare = |words: &BTreeSet<String>| -> BTreeSet<String> {
+        let is_mark =
+            |word: &&String| NEGATIONS.contains(&word.as_str()) || MARKS.contains(&word.as_str());
+        words.iter().filter(|word| !is_mark(word)).cloned().collect()
+    };
+    let (first, second) = (bare(&a.words), bare(&b.words));
+    let shared = first.intersection(&second).count();
+    let smaller = first.len().min(second.len());
+    negations(&a.words) != negations(&b.words)
+        && smaller >= 2
+        && shared * 100 >= first.union(&second).count() * SAME_PERCENT
+}
+
+/// What is chosen, and what it is chosen over.
+fn choice(text: &str) -> Option<(String, String)> {
+    let plain = plain(text);
+    let turns = [
+        " instead of ",
+        " rather than ",
+        " over ",
+        " not ",
+        " statt ",
+        " au lieu de ",
+        " en lugar de ",
+    ];
+    turns.iter().find_map(|turn| {
+        let (before, after) = plain.split_once(turn)?;
+        let chosen = before.rsplit(' ').next()?;
+        let refused = after.split(' ').next()?;
+        (!chosen.is_empty() && !refused.is_empty()).then(|| (chosen.to_owned(), refused.to_owned()))
+    })
+}
+
+const NEGATIONS: &[&str] = &[
+    "not",
+    "never",
+    "don't",
+    "no",
+    "avoid",
+    "stop",
+    "without",
+    "nie",
+    "niemals",
+    "nicht",
+    "kein",
+    "keine",
+    "jamais",
+    "pas",
+    "nunca",
+    "никогда",
+    "не",
+];
+
+/// Words that set a rule and say nothing of what it is about.
+const MARKS: &[&str] = &[
+    "always",
+    "do",
+    "please",
+    "must",
+    "should",
+    "ever",
+    "you",
+    "the",
+    "a",
+    "an",
+    "to",
+    "now",
+    "on",
+    "from",
+    "immer",
+    "bitte",
+    "toujours",
+    "siempre",
+    "всегда",
+    "ne",
+];
+
+fn negations(words: &BTreeSet<String>) -> bool {
+    words.iter().any(|word| NEGATIONS.contains(&word.as_str()))
+}
+
+fn words(text: &str) -> BTreeSet<String> {
+    plain(text).split(' ').filter(|word| !word.is_empty()).map(str::to_owned).collect()
+}
+
+/// Lower case, without the marks between words.
+pub(in crate::memory) fn plain(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    for c in text.chars().flat_map(char::to_lowercase) {
+        if c.is_alphanumeric() || "'/_.-@".contains(c) {
+            plain.push(c);
+        } else if !plain.ends_with(' ') {
+            plain.push(' ');
+        }
+    }
+    plain.trim_matches(|c: char| " .-'".contains(c)).to_owned()
+}

@@ -1,0 +1,234 @@
+//! Which threads may be extracted, and why the others may not.
+
+use std::fmt;
+
+use crate::thread::ThreadKind;
+
+/// What is known of a thread that may be extracted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ThreadFacts {
+    /// How it came to be.
+    pub kind: ThreadKind,
+    /// A person may still be in it: it asked for the memory, or a client has it open.
+    pub is_current: bool,
+    /// Its program wants nothing of it kept.
+    pub is_ephemeral: bool,
+    /// The person excluded it, or its project.
+    pub is_excluded: bool,
+    /// It used the network or tools that reach outside.
+    pub reached_outside: bool,
+    /// Unix milliseconds of its newest line.
+    pub updated_at_ms: i64,
+    /// History items.
+    pub items: u64,
+    /// Requests of a person.
+    pub requests: u64,
+    /// Line after the last one there is.
+    pub next_seq: u64,
+    /// Line after the last one that was extracted by this version; `None` when never.
+    pub extracted_seq: Option<u64>,
+}
+
+/// The rules that decide.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rules {
+    /// Milliseconds a thread must rest. Default 6 h (document 000).
+    pub min_idle_ms: i64,
+    /// Milliseconds after which a thread is too old. Default 90 days: extraction without a model costs
+    /// nothing, so old threads are worth reading once.
+    pub max_age_ms: i64,
+    /// History items below which there is nothing to learn.
+    pub min_items: u64,
+    /// Whether threads that a script ran once count.
+    pub takes_exec: bool,
+    /// Whether threads that reached outside are left out.
+    pub excludes_outside: bool,
+}
+
+const HOUR_MS: i64 = 3_600_000;
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self {
+            min_idle_ms: 6 * HOUR_MS,
+            max_age_ms: 90 * 24 * HOUR_MS,
+            min_items: 4,
+            takes_exec: false,
+            excludes_outside: false,
+        }
+    }
+}
+
+/// Why a thread is not extracted: the first reason that holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Skip {
+    /// The person excluded it.
+    Excluded,
+    /// Its program wants nothing of it kept.
+    Ephemeral,
+    /// No person speaks in it.
+    NotInteractive(ThreadKind),
+    /// It used the network, and the configuration leaves such threads out.
+    ReachedOutside,
+    /// It is the thread that asks, or is open.
+    Current,
+    /// Nothing was said since it was extracted.
+    NothingNew,
+    /// Nobody asked for anything.
+    NoRequest,
+    /// Too little happened.
+    TooSmall {
+        /// History items.
+        items: u64,
+        /// Needed.
+        needed: u64,
+    },
+    /// Older than the oldest worth reading.
+    TooOld {
+        /// Milliseconds since its newest line.
+        age_ms: i64,
+    },
+    /// It may still go on.
+    Busy {
+        /// Milliseconds until it has rested long enough.
+        remaining_ms: i64,
+    },
+}
+
+/// Decides on one thread. A thread dated in the future counts as of now: its clock was wrong, or ours.
+///
+/// # Errors
+/// The first reason against it; reasons that never change stand before those that time heals.
+pub fn eligible(thread: &ThreadFacts, rules: &Rules, now_ms: i64) -> Result<(), Skip> {
+    let age_ms = now_ms.saturating_sub(thread.updated_at_ms).max(0);
+    let skip = if thread.is_excluded {
+        Skip::Excluded
+    } else if thread.is_ephemeral {
+        Skip::Ephemeral
+    } else if !is_personal(thread.kind, rules) {
+        Skip::NotInteractive(thread.kind)
+    } else if thread.reached_outside && rules.excludes_outside {
+        Skip::ReachedOutside
+    } else if thread.is_current {
+        Skip::Current
+    } else if thread.extracted_seq.is_some_and(|seq| seq >= thread.next_seq) {
+        Skip::NothingNew
+    } else if thread.requests == 0 {
+        Skip::NoRequest
+    } else if thread.items < rules.min_items {
+        Skip::TooSmall { items: thread.items, needed: rules.min_items }
+    } else if age_ms > rules.max_age_ms {
+        Skip::TooOld { age_ms }
+    } else if age_ms < rules.min_idle_ms {
+        Skip::Busy { remaining_ms: rules.min_idle_ms - age_ms }
+    } else {
+        return Ok(());
+    };
+    Err(skip)
+}
+
+fn is_personal(kind: ThreadKind, rules: &Rules) -> bool {
+    match kind {
+        ThreadKind::Interactive => true,
+        ThreadKind::Exec => rules.takes_exec,
+        ThreadKind::Subagent | ThreadKind::Other => false,
+    }
+}
+
+impl Skip {
+    /// Stable name.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Excluded => "excluded",
+            Self::Ephemeral => "ephemeral",
+            Self::NotInteractive(_) => "not_interactive",
+            Self::ReachedOutside => "reached_outside",
+            Self::Current => "current",
+            Self::NothingNew => "nothing_new",
+            Self::NoRequest => "no_request",
+            Self::TooSmall { .. } => "too_small",
+            Self::TooOld { .. } => "too_old",
+            Self::Busy { .. } => "busy",
+        }
+    }
+}
+
+impl fmt::Display for Skip {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Excluded => f.write_str("you excluded it"),
+            Self::Ephemeral => f.write_str("it was opened so that nothing of it is kept"),
+            Self::NotInteractive(ThreadKind::Exec) => f.write_str("a script ran it"),
+            Self::NotInteractive(ThreadKind::Subagent) => f.write_str("another agent ran it"),
+            Self::NotInteractive(_) => f.write_str("no person speaks in it"),
+            Self::ReachedOutside => f.write_str("it used the network"),
+            Self::Current => f.write_str("it is open"),
+            Self::NothingNew => f.write_str("nothing was said since it was extracted"),
+            Self::NoRequest => f.write_str("nobody asked for anything"),
+            Self::TooSmall { items, needed } => {
+                write!(f, "it has {items} items, fewer than {needed}")
+            }
+            Self::TooOld { age_ms } => {
+                write!(f, "its last line is {} days old", age_ms / (24 * HOUR_MS))
+            }
+            Self::Busy { remaining_ms } => {
+                let minutes = remaining_ms.div_euclid(60_000) + 1;
+                let (hours, minutes) = (minutes / 60, minutes % 60);
+                write!(f, "it may go on; it has rested enough in {hours} h {minutes} min")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: i64 = 100 * 24 * HOUR_MS;
+
+    fn rested() -> ThreadFacts {
+        ThreadFacts {
+            kind: ThreadKind::Interactive,
+            is_current: false,
+            is_ephemeral: false,
+            is_excluded: false,
+            reached_outside: false,
+            updated_at_ms: NOW - 7 * HOUR_MS,
+            items: 20,
+            requests: 2,
+            next_seq: 40,
+            extracted_seq: None,
+        }
+    }
+
+    fn check(change: impl FnOnce(&mut ThreadFacts), expected: Option<&str>) {
+        let mut thread = rested();
+        change(&mut thread);
+        let found = eligible(&thread, &Rules::default(), NOW).err();
+        assert_eq!(found.map(|skip| skip.kind()), expected, "{thread:?}");
+    }
+
+    #[test]
+    fn each_thread_is_told_one_reason() {
+        check(|_| {}, None);
+        check(|t| t.is_excluded = true, Some("excluded"));
+        check(|t| t.is_ephemeral = true, Some("ephemeral"));
+        check(|t| t.kind = ThreadKind::Subagent, Some("not_interactive"));
+        check(|t| t.kind = ThreadKind::Exec, Some("not_interactive"));
+        check(|t| t.reached_outside = true, None);
+        check(|t| t.is_current = true, Some("current"));
+        check(|t| t.requests = 0, Some("no_request"));
+        check(|t| t.items = 3, Some("too_small"));
+        check(|t| t.updated_at_ms = 0, Some("too_old"));
+        check(|t| t.updated_at_ms = NOW + HOUR_MS, Some("busy"));
+    }
+
+    #[test]
+    fn borders_belong_to_the_eligible() {
+        check(|t| t.updated_at_ms = NOW - 6 * HOUR_MS, None);
+        check(|t| t.updated_at_ms = NOW - 6 * HOUR_MS + 1, Some("busy"));
+        check(|t| t.updated_at_ms = NOW - 90 * 24 * HOUR_MS, None);
+        check(|t| t.extracted_seq = Some(40), Some("nothing_new"));
+        check(|t| t.extracted_seq = Some(39), None);
+    }
+}

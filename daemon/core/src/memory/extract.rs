@@ -1,0 +1,360 @@
+//! One thread, line by line → what a later thread can use, without a model.
+//!
+//! # Theory of operation
+//! The reader keeps counters, never the transcript: a map of names, the commands with their ends, the
+//! person's requests and rules, the files each turn changed. A call waits for its answer in a short
+//! queue; an answer that finds no call is passed over. Text is looked at through a window of a fixed
+//! size, stripped of what we injected, and redacted, before anything is kept of it. So a thread of any
+//! length costs a bounded amount of memory, and dropping the reader between any two lines loses nothing
+//! but time.
+//!
+//! Who said it decides what it can become: rules come from the person's sentences alone; commands, fixes
+//! and facts from what really ran; what a tool or a page printed is quoted at most, and not even that
+//! where it speaks like an order.
+
+mod calls;
+mod gather;
+mod hazard;
+mod names;
+mod outcome;
+mod render;
+mod runs;
+#[cfg(test)]
+mod tests;
+mod words;
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::learning::{LearningKind, RolloutMemory};
+use super::own::Own;
+use crate::fold::Place;
+use crate::redact::redact;
+use crate::rollout::{self, Body, Entry, Item, Meta, Role, contextual};
+use crate::thread::Source;
+use crate::{limits, text};
+use names::{Names, Voice};
+use outcome::Signs;
+use runs::Runs;
+
+pub(crate) use calls::is_outside;
+pub(crate) use render::keywords;
+pub use runs::Class;
+
+/// The thread that is read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ThreadRef {
+    /// Its id.
+    pub thread_id: String,
+    /// Who wrote it.
+    pub source: Source,
+    /// What scopes the learnings: the repository (its root or remote) where the caller knows it;
+    /// `None`: the working folder.
+    pub project: Option<String>,
+}
+
+/// Bytes of a person's message that are looked at.
+const MESSAGE_BYTES: usize = 16 * 1_024;
+
+/// Bytes of a script or of a patch's lines that are looked at.
+const SCRIPT_BYTES: usize = 8 * 1_024;
+
+/// Requests kept of a thread.
+const REQUESTS_MAX: usize = 16;
+
+/// Rules kept of a thread.
+const RULES_MAX: usize = 48;
+
+/// Files of one turn among which pairs are counted: a sweep over many says nothing of any two.
+const TURN_FILES_MAX: usize = 8;
+
+/// Pairs of files counted at once.
+const PAIRS_MAX: usize = 512;
+
+/// A rule that the person set.
+#[derive(Debug)]
+struct Rule {
+    kind: LearningKind,
+    text: String,
+    is_passing: bool,
+    seq: u64,
+    at_ms: i64,
+    turn: u32,
+}
+
+/// A request, shortened and redacted.
+#[derive(Debug)]
+struct Request {
+    text: String,
+    is_typed: bool,
+    turn: u32,
+}
+
+/// What an answered call was.
+#[derive(Debug)]
+enum Waiting {
+    /// A command line; what it reads if that is one file.
+    Shell { line: Option<String>, folder: Option<String>, is_look: bool, file: Option<String> },
+    /// Changes of files.
+    Patch(Vec<String>),
+    /// Reaches outside.
+    Outside,
+    /// Anything else.
+    Other,
+    /// Reads memory: neither it nor its answer counts.
+    Own,
+}
+
+/// Something that is so, as a command's output showed it.
+#[derive(Debug)]
+struct Fact {
+    slot: String,
+    text: String,
+    quote: String,
+    seq: u64,
+    at_ms: i64,
+}
+
+/// Reads a thread. Bounded whatever the transcript.
+#[derive(Debug)]
+pub struct Extractor {
+    thread: ThreadRef,
+    own: Own,
+    cwd: Option<String>,
+    branch: Option<String>,
+    has_meta: bool,
+    created_at_ms: i64,
+    updated_at_ms: i64,
+    last_seq: u64,
+    turn: u32,
+    requests: VecDeque<Request>,
+    request_count: u64,
+    rules: Vec<Rule>,
+    facts: BTreeMap<String, Fact>,
+    names: Names,
+    runs: Runs,
+    waiting: VecDeque<(String, Waiting)>,
+    turn_files: Vec<String>,
+    changed_files: BTreeMap<String, u32>,
+    pairs: BTreeMap<(String, String), (u32, u64)>,
+    report: Option<(u64, String)>,
+    signs: Signs,
+    outside_lines: std::collections::HashSet<u128>,
+    reached_outside: bool,
+}
+
+impl Extractor {
+    /// Before the first line. `own` is what the daemon injected, to be left out.
+    pub fn new(thread: ThreadRef, own: Own) -> Self {
+        Self {
+            thread,
+            own,
+            cwd: None,
+            branch: None,
+            has_meta: false,
+            created_at_ms: 0,
+            updated_at_ms: 0,
+            last_seq: 0,
+            turn: 0,
+            requests: VecDeque::new(),
+            request_count: 0,
+            rules: Vec::new(),
+            facts: BTreeMap::new(),
+            names: Names::default(),
+            runs: Runs::default(),
+            waiting: VecDeque::new(),
+            turn_files: Vec::new(),
+            changed_files: BTreeMap::new(),
+            pairs: BTreeMap::new(),
+            report: None,
+            signs: Signs::default(),
+            outside_lines: std::collections::HashSet::new(),
+            reached_outside: false,
+        }
+    }
+
+    /// Reads the next line, given without its newline. Lines of any content are taken.
+    pub fn line(&mut self, place: Place, line: &[u8]) {
+        self.last_seq = place.line;
+        let (source, wanted) = (self.thread.source, !self.has_meta);
+        rollout::read(source, line, wanted, &mut |entry| self.entry(place.line, &entry));
+    }
+
+    /// What the thread was begun for: the first request that a person typed.
+    fn title(&self) -> Option<&str> {
+        let typed = self.requests.iter().find(|request| request.is_typed);
+        typed.or(self.requests.front()).map(|request| request.text.as_str())
+    }
+
+    /// Whether the thread used the network, or tools that reach outside.
+    pub fn reached_outside(&self) -> bool {
+        self.reached_outside
+    }
+
+    /// Requests of a person so far.
+    pub fn requests(&self) -> u64 {
+        self.request_count
+    }
+
+    /// What was learned; `None` when a later thread would be none the wiser.
+    pub fn finish(mut self) -> Option<RolloutMemory> {
+        self.end_turn();
+        gather::gather(self)
+    }
+
+    fn entry(&mut self, seq: u64, entry: &Entry<'_>) {
+        if let Some(ms) = entry.at_ms {
+            if self.created_at_ms == 0 {
+                self.created_at_ms = ms;
+            }
+            self.updated_at_ms = self.updated_at_ms.max(ms);
+        }
+        match &entry.body {
+            Body::Meta(meta) => self.meta(meta),
+            Body::Settings(settings) => {
+                if let Some(cwd) = &settings.cwd {
+                    self.cwd = folder(cwd);
+                }
+            }
+            Body::Item(item, _) | Body::Aside(item) => self.item(seq, item),
+            Body::RolledBack { turns } => self.roll_back(*turns),
+            Body::TurnComplete => self.signs.is_interrupted = false,
+            Body::TurnAborted => self.signs.is_interrupted = true,
+            Body::FilesChanged { success: true, changes, .. } => {
+                changes.iter().for_each(|change| self.change(&change.path));
+            }
+            Body::CommandDone { command, exit_code: Some(code), .. } => {
+                self.nested_command(seq, command, *code);
+            }
+            Body::Folder { .. }
+            | Body::FilesChanged { .. }
+            | Body::CommandDone { .. }
+            | Body::Compacted(_)
+            | Body::Branch { .. }
+            | Body::Title { .. }
+            | Body::Usage(_)
+            | Body::Passed
+            | Body::Unknown
+            | Body::Malformed => {}
+        }
+    }
+
+    fn meta(&mut self, meta: &Meta) {
+        if self.has_meta {
+            return;
+        }
+        self.has_meta = meta.id.is_some();
+        if let Some(ms) = meta.created_at_ms {
+            self.created_at_ms = ms;
+            self.updated_at_ms = self.updated_at_ms.max(ms);
+        }
+        self.cwd = meta.cwd.as_deref().and_then(folder).or(self.cwd.take());
+        let short = |name: &String| text::cut(name, limits::NAME_BYTES).into_owned();
+        self.branch = meta.git_branch.as_ref().map(short).or(self.branch.take());
+    }
+
+    fn item(&mut self, seq: u64, item: &Item<'_>) {
+        match item {
+            Item::Message { role: Role::User, text, .. } => self.person(seq, text),
+            Item::Message { role: Role::Assistant, text, .. } => self.agent(seq, text),
+            Item::Call(call) => self.call(call),
+            Item::Output { call_id, text, .. } => self.answer(seq, call_id, text),
+            Item::Other { .. } => self.reached_outside = true,
+            Item::Message { role: Role::Developer, .. }
+            | Item::Reasoning { .. }
+            | Item::Opaque { .. }
+            | Item::Invisible => {}
+        }
+    }
+
+    fn person(&mut self, seq: u64, message: &str) {
+        let kept = self.own.strip_person(&text::cut_middle(message, MESSAGE_BYTES));
+        let redacted = redact(&kept).text.into_owned();
+        let Some(request) = contextual::request(&redacted) else { return };
+        self.end_turn();
+        self.turn += 1;
+        self.request_count += 1;
+        self.signs.is_interrupted = false;
+        self.signs.is_content = words::is_content(request);
+        let answers = self.signs.is_answered;
+        self.signs.is_answered = false;
+        let said = words::statements(request, answers);
+        self.signs.is_corrected = said.iter().any(|s| s.kind == LearningKind::Correction);
+        let (at_ms, turn) = (self.updated_at_ms, self.turn);
+        for statement in said {
+            if self.rules.len() < RULES_MAX {
+                let words::Statement { kind, text, is_passing } = statement;
+                self.rules.push(Rule { kind, text, is_passing, seq, at_ms, turn });
+            }
+        }
+        self.names.read(request, Voice::Used, self.cwd.as_deref(), None);
+        if self.requests.len() >= REQUESTS_MAX {
+            // The first says what the thread was begun for.
+            self.requests.remove(1);
+        }
+        let text = text::one_line_cut(request, 300);
+        self.requests.push_back(Request { text, is_typed: words::is_typed(request), turn });
+    }
+
+    fn agent(&mut self, seq: u64, message: &str) {
+        if message.trim().is_empty() {
+            return;
+        }
+        self.signs.is_answered = true;
+        let kept = self.own.strip(text::prefix(message, SCRIPT_BYTES));
+        let redacted = redact(&kept);
+        self.names.read(&redacted.text, Voice::Printed, self.cwd.as_deref(), None);
+        self.report = Some((seq, text::one_line_cut(&redacted.text, 600)));
+    }
+
+    fn change(&mut self, path: &str) {
+        let path = redact(path).text.into_owned();
+        let shown = names::shown(&path, self.cwd.as_deref()).to_owned();
+        self.names.changed(&shown, None);
+        self.turn_change(&shown);
+    }
+
+    fn turn_change(&mut self, path: &str) {
+        self.signs.changed = true;
+        self.signs.is_corrected = false;
+        self.runs.changed(path);
+        if self.turn_files.len() <= TURN_FILES_MAX && !self.turn_files.iter().any(|p| p == path) {
+            self.turn_files.push(path.to_owned());
+        }
+        if self.changed_files.len() < limits::FILES || self.changed_files.contains_key(path) {
+            *self.changed_files.entry(path.to_owned()).or_default() += 1;
+        }
+    }
+
+    /// Counts the pairs of files that the turn changed.
+    fn end_turn(&mut self) {
+        let mut files = std::mem::take(&mut self.turn_files);
+        if files.len() > TURN_FILES_MAX {
+            return;
+        }
+        files.sort();
+        for (at, first) in files.iter().enumerate() {
+            for second in &files[at + 1..] {
+                let pair = (first.clone(), second.clone());
+                if self.pairs.len() < PAIRS_MAX || self.pairs.contains_key(&pair) {
+                    let counted = self.pairs.entry(pair).or_default();
+                    counted.0 += 1;
+                    counted.1 = self.last_seq;
+                }
+            }
+        }
+    }
+
+    /// What was said in turns that were taken back is not meant any more. What ran, did run.
+    fn roll_back(&mut self, turns: u64) {
+        let turns = u32::try_from(turns).unwrap_or(u32::MAX);
+        let kept = self.turn.saturating_sub(turns);
+        self.rules.retain(|rule| rule.turn <= kept);
+        self.requests.retain(|request| request.turn <= kept);
+        self.turn = kept;
+    }
+}
+
+fn folder(path: &str) -> Option<String> {
+    let fits = !path.is_empty() && path.len() <= limits::PATH_BYTES;
+    fits.then(|| redact(path.trim_end_matches('/')).text.into_owned())
+}

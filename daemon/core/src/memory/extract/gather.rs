@@ -1,0 +1,300 @@
+//! What was read of a thread → its learnings.
+
+use super::super::learning::{
+    Evidence, Learning, LearningKind, Name, Origin, Outcome, QUOTE_BYTES, RolloutMemory, TEXT_BYTES,
+};
+use super::super::slug::slug;
+use super::runs::{Class, Fix, Run};
+use super::{Extractor, Request, Rule, hazard, outcome, render};
+use crate::checkpoint::semantic::policy::behaviour;
+use crate::checkpoint::terms;
+use crate::text;
+
+/// Commands kept of a thread as learnings.
+const COMMANDS_MAX: usize = 24;
+
+/// Pairs of files kept of a thread.
+const PAIRS_KEPT: usize = 12;
+
+/// Names that must have been used for a thread without learnings to be worth its map.
+const NAMES_MIN: usize = 8;
+
+/// Keywords of a learning.
+const KEYWORDS_MAX: usize = 8;
+
+/// What was read, by what becomes of it.
+pub(super) struct Gathered {
+    /// What the thread was begun for.
+    pub title: String,
+    /// Requests in one line each.
+    pub requests: Vec<String>,
+    /// Files changed, and in how many calls.
+    pub changed: Vec<(String, u32)>,
+    /// The agent's last words.
+    pub report: Option<String>,
+}
+
+/// The memory of the thread, or nothing.
+pub(super) fn gather(mut read: Extractor) -> Option<RolloutMemory> {
+    if read.request_count == 0 {
+        return None;
+    }
+    read.signs.last_check = read.runs.last_check();
+    let outcome = outcome::triage(read.signs);
+    let mut maker = Maker { thread_id: &read.thread.thread_id, branch: read.branch.as_deref() };
+    let mut learnings: Vec<Learning> = Vec::new();
+    learnings.extend(read.rules.iter().map(|rule| maker.rule(rule)));
+    let (runs, fixes, steps) = std::mem::take(&mut read.runs).finish();
+    learnings.extend(fixes.iter().map(|fix| maker.fix(fix)));
+    learnings.extend(commands(&runs).into_iter().map(|run| maker.command(run)));
+    learnings.extend(packagers(&runs).into_iter().map(|run| maker.packager(run)));
+    learnings.extend(read.facts.values().map(|fact| {
+        let slot = Some(fact.slot.clone());
+        let learning = maker.learning(LearningKind::Fact, &fact.text, Origin::ToolOutput);
+        Learning { slot, ..maker.at(learning, fact.seq, fact.at_ms, &fact.quote) }
+    }));
+    let mut pairs: Vec<_> = std::mem::take(&mut read.pairs).into_iter().collect();
+    pairs.sort_by(|(a, x), (b, y)| y.0.cmp(&x.0).then_with(|| a.cmp(b)));
+    pairs.truncate(PAIRS_KEPT);
+    let at_ms = read.updated_at_ms;
+    learnings.extend(pairs.iter().map(|(pair, counted)| maker.pair(pair, *counted, at_ms)));
+    let map = std::mem::take(&mut read.names).finish();
+    let used = map.iter().filter(|name| name.uses > 0).count();
+    if learnings.is_empty() && read.changed_files.is_empty() && used < NAMES_MIN {
+        return None;
+    }
+    learnings.extend(maker.outcome(&read, outcome));
+    Some(memory(read, (outcome, learnings), (map, steps)))
+}
+
+fn memory(
+    read: Extractor,
+    (outcome, learnings): (Outcome, Vec<Learning>),
+    (map, steps): (Vec<Name>, Vec<String>),
+) -> RolloutMemory {
+    let title = read.title().unwrap_or("(no request)").to_owned();
+    let mut changed: Vec<(String, u32)> = read.changed_files.into_iter().collect();
+    changed.sort_by(|(a, x), (b, y)| y.cmp(x).then_with(|| a.cmp(b)));
+    let gathered = Gathered {
+        title,
+        requests: read.requests.into_iter().map(|request: Request| request.text).collect(),
+        changed,
+        // The agent may repeat what a page told it.
+        report: read.report.map(|(_, words)| words).filter(|words| behaviour(words).is_none()),
+    };
+    let mut memory = RolloutMemory {
+        thread_id: read.thread.thread_id,
+        project: read.thread.project.or_else(|| read.cwd.clone()),
+        cwd: read.cwd,
+        branch: read.branch,
+        created_at_ms: read.created_at_ms,
+        updated_at_ms: read.updated_at_ms,
+        last_seq: read.last_seq,
+        outcome,
+        rollout_slug: slug(text::prefix(&gathered.title, 200)),
+        rollout_summary: String::new(),
+        raw_memory: String::new(),
+        learnings,
+        map,
+        steps,
+    };
+    memory.rollout_summary = render::rollout_summary(&memory, &gathered);
+    memory.raw_memory = render::raw_memory(&memory, &gathered);
+    memory
+}
+
+/// The commands worth telling: checks first, then what ran often. One that never worked is none.
+fn commands(runs: &[Run]) -> Vec<&Run> {
+    let worth = |run: &&Run| run.passed > 0 && !is_ordinary(&run.line);
+    let mut kept: Vec<&Run> = runs.iter().filter(worth).collect();
+    let rank = |run: &Run| (Class::of(&run.line), std::cmp::Reverse((run.passed, run.at_ms)));
+    kept.sort_by(|a, b| rank(a).cmp(&rank(b)).then_with(|| a.line.cmp(&b.line)));
+    kept.truncate(COMMANDS_MAX);
+    kept
+}
+
+/// What everybody knows to write, or what only this once made sense.
+fn is_ordinary(line: &str) -> bool {
+    const PROGRAMS: &[&str] = &[
+        "cd", "ls", "pwd", "echo", "export", "true", "date", "mkdir", "touch", "mv", "cp", "rm",
+        "sleep", "printf", "kill", "which", "chmod",
+    ];
+    let mut words = line.split(' ');
+    let (program, second) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    let is_once = program == "git"
+        && matches!(
+            second,
+            "add"
+                | "commit"
+                | "diff"
+                | "status"
+                | "log"
+                | "show"
+                | "branch"
+                | "checkout"
+                | "stash"
+                | "rev-parse"
+                | "push"
+                | "pull"
+                | "fetch"
+                | "restore"
+                | "rm"
+                | "mv"
+        );
+    let is_inline =
+        ["<<", "python -c", "python3 -c", "node -e", "perl -"].iter().any(|m| line.contains(m));
+    (PROGRAMS.contains(&program) && !line.contains("&&")) || is_once || is_inline
+}
+
+/// Package managers that worked, by what they manage.
+fn packagers(runs: &[Run]) -> Vec<(&'static str, &'static str, &Run)> {
+    const MANAGERS: &[(&str, &str)] = &[
+        ("pnpm", "JavaScript"),
+        ("npm", "JavaScript"),
+        ("yarn", "JavaScript"),
+        ("bun", "JavaScript"),
+        ("uv", "Python"),
+        ("poetry", "Python"),
+        ("pipenv", "Python"),
+        ("pip", "Python"),
+        ("pixi", "Python"),
+        ("conda", "Python"),
+    ];
+    let mut found: Vec<(&str, &str, &Run)> = Vec::new();
+    for run in runs.iter().rev().filter(|run| run.passed > 0) {
+        let manages = |name: &str| {
+            run.line.split(['&', ';', '|']).any(|part| {
+                let mut words = part.split_whitespace();
+                words.next() == Some(name)
+                    && words.next().is_some_and(|word| {
+                        matches!(
+                            word,
+                            "install" | "add" | "i" | "ci" | "sync" | "run" | "test" | "lock"
+                        )
+                    })
+            })
+        };
+        if let Some((name, what)) = MANAGERS.iter().find(|(name, _)| manages(name))
+            && !found.iter().any(|(_, known, _)| known == what)
+        {
+            found.push((*name, *what, run));
+        }
+    }
+    found
+}
+
+/// Makes learnings of one thread.
+struct Maker<'a> {
+    thread_id: &'a str,
+    branch: Option<&'a str>,
+}
+
+impl Maker<'_> {
+    fn learning(&self, kind: LearningKind, words: &str, origin: Origin) -> Learning {
+        let text = text::one_line_cut(words, TEXT_BYTES);
+        Learning {
+            kind,
+            keywords: keywords(&text),
+            text,
+            origin,
+            evidence: Evidence {
+                thread_id: self.thread_id.to_owned(),
+                seq: 0,
+                quote: String::new(),
+            },
+            slot: None,
+            is_passing: false,
+            branch: self.branch.map(str::to_owned),
+            at_ms: 0,
+        }
+    }
+
+    fn at(&self, mut learning: Learning, seq: u64, at_ms: i64, quote: &str) -> Learning {
+        learning.evidence.seq = seq;
+        learning.evidence.quote = text::one_line_cut(quote, QUOTE_BYTES);
+        learning.at_ms = at_ms;
+        learning
+    }
+
+    fn rule(&mut self, rule: &Rule) -> Learning {
+        let learning = self.learning(rule.kind, &rule.text, Origin::User);
+        let learning = self.at(learning, rule.seq, rule.at_ms, &rule.text);
+        Learning { is_passing: rule.is_passing, ..learning }
+    }
+
+    fn fix(&mut self, fix: &Fix) -> Learning {
+        let what = match &fix.instead {
+            Some(instead) => format!("`{}` fails; `{instead}` works", fix.line),
+            None => {
+                let mut means: Vec<String> =
+                    fix.ran.iter().map(|line| format!("running `{line}`")).collect();
+                if !fix.changed.is_empty() {
+                    let files: Vec<String> =
+                        fix.changed.iter().map(|path| format!("`{path}`")).collect();
+                    means.push(format!("changing {}", files.join(", ")));
+                }
+                format!("`{}` failed, worked after {}", fix.line, means.join(" and "))
+            }
+        };
+        let text = format!("{what}; it had said: `{}`", fix.said.replace('`', "'"));
+        let learning = self.learning(LearningKind::Fix, &text, Origin::ToolOutput);
+        self.at(learning, fix.seq, fix.at_ms, &fix.said)
+    }
+
+    fn command(&mut self, run: &Run) -> Learning {
+        let class = Class::of(&run.line);
+        let mut text = format!("{}: `{}`", class.name(), run.line);
+        if let Some(folder) = &run.folder {
+            text.push_str(&format!(" in `{folder}`"));
+        }
+        text.push_str(if run.works { " works" } else { " worked, then failed" });
+        if let Some(tests) = run.tests.filter(|tests| tests.passed > 0) {
+            text.push_str(&format!(" ({} tests pass)", tests.passed));
+        }
+        let learning = self.learning(LearningKind::Command, &text, Origin::ToolOutput);
+        let learning = self.at(learning, run.seq, run.at_ms, &run.line);
+        Learning {
+            // Of one command line only the newest account holds.
+            slot: Some(format!("command {}", run.line)),
+            is_passing: class == Class::Other && run.passed < 2,
+            ..learning
+        }
+    }
+
+    fn packager(&mut self, (name, what, run): (&str, &str, &Run)) -> Learning {
+        let text = format!("{what} packages are managed with `{name}`");
+        let learning = self.learning(LearningKind::Fact, &text, Origin::ToolOutput);
+        let learning = self.at(learning, run.seq, run.at_ms, &run.line);
+        Learning { slot: Some(format!("{what} package manager")), ..learning }
+    }
+
+    fn pair(
+        &mut self,
+        (first, second): &(String, String),
+        (times, seq): (u32, u64),
+        at_ms: i64,
+    ) -> Learning {
+        let text = format!("`{first}` and `{second}` change together");
+        let learning = self.learning(LearningKind::CoChange, &text, Origin::File);
+        Learning { is_passing: times < 2, ..self.at(learning, seq, at_ms, "") }
+    }
+
+    fn outcome(&mut self, read: &Extractor, outcome: Outcome) -> Option<Learning> {
+        let title = text::one_line_cut(read.title()?, 160);
+        let text = format!("{}: {title}", outcome.name());
+        let learning = self.learning(LearningKind::Outcome, &text, Origin::User);
+        Some(self.at(learning, read.last_seq, read.updated_at_ms, &title))
+    }
+}
+
+/// Names in a text, each once.
+fn keywords(words: &str) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    terms::find(words, true, &mut |term| {
+        if found.len() < KEYWORDS_MAX && !found.iter().any(|known| known == term.text) {
+            found.push(term.text.to_owned());
+        }
+    });
+    found.retain(|word| !hazard::is_hazardous(word));
+    found
+}

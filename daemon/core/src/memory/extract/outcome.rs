@@ -1,0 +1,66 @@
+//! What became of a thread's task, by evidence alone.
+
+use super::super::learning::Outcome;
+
+/// Evidence collected while the thread is read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Signs {
+    /// The last check (test, build, lint) that ended passed; `None` when there was none.
+    pub last_check: Option<bool>,
+    /// The person's last words thanked or agreed.
+    pub is_content: bool,
+    /// The person's last words put the agent right, and nothing was changed after.
+    pub is_corrected: bool,
+    /// The last turn was interrupted.
+    pub is_interrupted: bool,
+    /// The agent answered last.
+    pub is_answered: bool,
+    /// Files were changed.
+    pub changed: bool,
+    /// Steps of the last plan that are done, and all of them.
+    pub steps: (usize, usize),
+}
+
+/// Weighs the evidence. What the person says counts before what checks say, and checks before the plan.
+pub fn triage(signs: Signs) -> Outcome {
+    let (done, all) = signs.steps;
+    let is_planned = all > 0 && done == all;
+    match signs {
+        Signs { is_content: true, .. } => Outcome::Success,
+        Signs { is_corrected: true, changed: true, .. } => Outcome::Partial,
+        Signs { is_corrected: true, .. } => Outcome::Fail,
+        Signs { last_check: Some(true), is_interrupted: false, changed: true, .. } => {
+            Outcome::Success
+        }
+        Signs { last_check: Some(false), changed: true, .. } => Outcome::Partial,
+        Signs { last_check: Some(false), .. } => Outcome::Fail,
+        Signs { is_interrupted: true, changed: true, .. } => Outcome::Partial,
+        Signs { is_interrupted: true, .. } => Outcome::Uncertain,
+        Signs { is_answered: true, .. } if is_planned => Outcome::Success,
+        Signs { changed: true, .. } if all > 0 && done < all => Outcome::Partial,
+        _ => Outcome::Uncertain,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn evidence_is_weighed() {
+        let signs = Signs { is_answered: true, changed: true, ..Signs::default() };
+        for (signs, outcome) in [
+            (signs, Outcome::Uncertain),
+            (Signs { last_check: Some(true), ..signs }, Outcome::Success),
+            (Signs { last_check: Some(false), ..signs }, Outcome::Partial),
+            (Signs { last_check: Some(false), changed: false, ..signs }, Outcome::Fail),
+            (Signs { last_check: Some(false), is_content: true, ..signs }, Outcome::Success),
+            (Signs { last_check: Some(true), is_corrected: true, ..signs }, Outcome::Partial),
+            (Signs { steps: (3, 3), ..signs }, Outcome::Success),
+            (Signs { steps: (1, 3), ..signs }, Outcome::Partial),
+            (Signs { is_interrupted: true, is_answered: false, ..signs }, Outcome::Partial),
+        ] {
+            assert_eq!(triage(signs), outcome, "{signs:?}");
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! A thread's memory as text: the account of what happened, and the record of what was learned.
+
+use std::fmt::Write as _;
+
+use super::super::consolidate::date;
+use super::super::learning::{Learning, LearningKind, NameKind, RolloutMemory};
+use super::gather::Gathered;
+use crate::text;
+
+/// Files named in an account.
+const FILES_MAX: usize = 24;
+
+/// Keywords of a thread.
+const KEYWORDS_MAX: usize = 16;
+
+/// What happened, for people and agents who want the whole story.
+pub(super) fn rollout_summary(memory: &RolloutMemory, gathered: &Gathered) -> String {
+    let title = &gathered.title;
+    let mut out = format!("# {}\n\n", text::one_line_cut(title, 120));
+    push(&mut out, format_args!("Outcome: {}\n", memory.outcome.name()));
+    section(&mut out, "What the person asked", gathered.requests.iter().cloned());
+    let rules = of(memory, LearningKind::is_rule);
+    section(&mut out, "Preference signals", rules.map(with_evidence));
+    let changed = gathered.changed.iter().take(FILES_MAX);
+    section(
+        &mut out,
+        "Files changed",
+        changed.map(|(path, times)| match times {
+            1 => format!("`{path}`"),
+            times => format!("`{path}` ({times} times)"),
+        }),
+    );
+    let commands = of(memory, |kind| kind == LearningKind::Command);
+    section(&mut out, "Commands that worked", commands.map(with_evidence));
+    let fixes = of(memory, |kind| kind == LearningKind::Fix);
+    section(&mut out, "Failures and what mended them", fixes.map(with_evidence));
+    let facts = of(memory, |kind| kind == LearningKind::Fact);
+    section(&mut out, "Reusable knowledge", facts.map(with_evidence));
+    if let Some(report) = &gathered.report {
+        push(
+            &mut out,
+            format_args!("\n## The agent's last words (its own account)\n\n> {report}\n"),
+        );
+    }
+    out
+}
+
+/// What was learned, in the form that consolidation and models read.
+pub(super) fn raw_memory(memory: &RolloutMemory, gathered: &Gathered) -> String {
+    let title = &gathered.title;
+    let mut out = String::from("---\n");
+    let quoted = |words: &str| serde_json::to_string(words).unwrap_or_default();
+    push(&mut out, format_args!("description: {}\n", quoted(&text::one_line_cut(title, 160))));
+    push(&mut out, format_args!("task_outcome: {}\n", memory.outcome.name()));
+    if let Some(cwd) = &memory.cwd {
+        push(&mut out, format_args!("cwd: {}\n", quoted(cwd)));
+    }
+    if let Some(branch) = &memory.branch {
+        push(&mut out, format_args!("branch: {}\n", quoted(branch)));
+    }
+    push(&mut out, format_args!("updated: {}\n", date(memory.updated_at_ms)));
+    push(&mut out, format_args!("keywords: {}\n---\n", keywords(memory).join(", ")));
+    for (heading, kinds) in SECTIONS {
+        let rows = of(memory, |kind| kinds.contains(&kind));
+        section(&mut out, heading, rows.map(with_evidence));
+    }
+    out
+}
+
+/// Headings of the record and what stands below each.
+const SECTIONS: &[(&str, &[LearningKind])] = &[
+    (
+        "User preferences",
+        &[
+            LearningKind::Constraint,
+            LearningKind::Preference,
+            LearningKind::Correction,
+            LearningKind::Note,
+        ],
+    ),
+    ("Reusable knowledge", &[LearningKind::Command, LearningKind::Fact, LearningKind::CoChange]),
+    ("Failures and how to do differently", &[LearningKind::Fix]),
+    ("Outcome", &[LearningKind::Outcome]),
+];
+
+/// Names by which the thread can be found.
+pub(crate) fn keywords(memory: &RolloutMemory) -> Vec<String> {
+    let names = memory.map.iter().filter(|name| name.uses > 0 && name.text.len() <= 80);
+    let told = names.filter(|name| matches!(name.kind, NameKind::Path | NameKind::Identifier));
+    told.take(KEYWORDS_MAX).map(|name| name.text.clone()).collect()
+}
+
+fn of(
+    memory: &RolloutMemory,
+    wanted: impl Fn(LearningKind) -> bool,
+) -> impl Iterator<Item = &Learning> {
+    memory.learnings.iter().filter(move |learning| wanted(learning.kind))
+}
+
+fn with_evidence(learning: &Learning) -> String {
+    let passing = if learning.is_passing { ", once" } else { "" };
+    format!("{} [{} #{}{passing}]", learning.text, learning.origin.name(), learning.evidence.seq)
+}
+
+fn section(out: &mut String, heading: &str, rows: impl Iterator<Item = String>) {
+    let mut rows = rows.peekable();
+    if rows.peek().is_some() {
+        push(out, format_args!("\n## {heading}\n\n"));
+        rows.for_each(|row| push(out, format_args!("- {row}\n")));
+    }
+}
+
+fn push(out: &mut String, words: std::fmt::Arguments<'_>) {
+    // Writing to a string cannot fail.
+    let _written = out.write_fmt(words);
+}

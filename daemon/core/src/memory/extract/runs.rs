@@ -1,0 +1,382 @@
+//! Commands that ran: which work, which failed, and what then made them work.
+
+use crate::rollout::output::{self, TestCounts};
+use crate::text;
+
+/// Command lines kept of a thread.
+const RUNS_MAX: usize = 160;
+
+/// Failures whose repair is waited for.
+const OPEN_MAX: usize = 16;
+
+/// Repairs kept of a thread.
+const FIXES_MAX: usize = 24;
+
+/// Working commands kept in their order.
+const STEPS_MAX: usize = 240;
+
+/// Commands after a failure among which another way of doing the same is looked for.
+const VARIANT_RUNS: u32 = 6;
+
+/// One command line.
+#[derive(Debug, Clone)]
+pub struct Run {
+    /// The line.
+    pub line: String,
+    /// Folder below the working folder that it ran in.
+    pub folder: Option<String>,
+    /// Runs that ended well.
+    pub passed: u32,
+    /// Runs that failed.
+    pub failed: u32,
+    /// Whether the last run that ended, ended well.
+    pub works: bool,
+    /// Line of the transcript with the last end.
+    pub seq: u64,
+    /// Unix milliseconds of the last end.
+    pub at_ms: i64,
+    /// Tests its last good run counted.
+    pub tests: Option<TestCounts>,
+}
+
+/// A failure and what repaired it.
+#[derive(Debug, Clone)]
+pub struct Fix {
+    /// The line that failed.
+    pub line: String,
+    /// What it said.
+    pub said: String,
+    /// Line that said it.
+    pub seq: u64,
+    /// Files changed between.
+    pub changed: Vec<String>,
+    /// Commands that worked between.
+    pub ran: Vec<String>,
+    /// The line that works instead; `None`: the same.
+    pub instead: Option<String>,
+    /// Unix milliseconds.
+    pub at_ms: i64,
+}
+
+#[derive(Debug)]
+struct Open {
+    fix: Fix,
+    runs: u32,
+}
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy)]
+pub struct End<'a> {
+    /// Line of the transcript.
+    pub seq: u64,
+    /// Unix milliseconds.
+    pub at_ms: i64,
+    /// Whether it ended well.
+    pub passed: bool,
+    /// What it printed, redacted.
+    pub printed: &'a str,
+}
+
+/// Commands of a thread, oldest last use first.
+#[derive(Debug, Default)]
+pub struct Runs {
+    list: Vec<Run>,
+    open: Vec<Open>,
+    fixes: Vec<Fix>,
+    steps: Vec<String>,
+}
+
+impl Runs {
+    /// A command that does more than look has ended.
+    pub fn end(&mut self, line: &str, folder: Option<&str>, end: End<'_>) {
+        for open in &mut self.open {
+            open.runs += 1;
+        }
+        self.note(line, folder, end);
+        if end.passed {
+            self.repaired(line, end);
+            if self.steps.len() < STEPS_MAX && self.steps.last().is_none_or(|last| last != line) {
+                self.steps.push(line.to_owned());
+            }
+        } else {
+            self.fail(line, end);
+        }
+    }
+
+    /// A file was changed.
+    pub fn changed(&mut self, path: &str) {
+        for open in &mut self.open {
+            let changed = &mut open.fix.changed;
+            if changed.len() < 6 && !changed.iter().any(|known| known == path) {
+                changed.push(path.to_owned());
+            }
+        }
+    }
+
+    /// Commands, repairs, and working commands in order.
+    pub fn finish(self) -> (Vec<Run>, Vec<Fix>, Vec<String>) {
+        (self.list, self.fixes, self.steps)
+    }
+
+    /// The newest check that ended, and whether it passed.
+    pub fn last_check(&self) -> Option<bool> {
+        let checks = self.list.iter().rev();
+        checks.filter(|run| Class::of(&run.line).is_check()).map(|run| run.works).next()
+    }
+
+    fn note(&mut self, line: &str, folder: Option<&str>, end: End<'_>) {
+        let known = self.list.iter().position(|run| run.line == line);
+        let mut run = known.map_or_else(|| Run::new(line), |at| self.list.remove(at));
+        run.folder = folder.map(str::to_owned);
+        run.works = end.passed;
+        (run.seq, run.at_ms) = (end.seq, end.at_ms);
+        if end.passed {
+            run.passed += 1;
+            run.tests = output::test_counts(end.printed);
+        } else {
+            run.failed += 1;
+        }
+        self.list.push(run);
+        if self.list.len() > RUNS_MAX {
+            let weakest = self.list.iter().position(|run| run.passed == 0);
+            self.list.remove(weakest.unwrap_or(0));
+        }
+    }
+
+    fn fail(&mut self, line: &str, end: End<'_>) {
+        let lines = output::failure_lines(end.printed, 2).join(" / ");
+        let said = text::one_line_cut(&lines, 200);
+        if let Some(open) = self.open.iter_mut().find(|open| open.fix.line == line) {
+            // The first failure tells what was wrong before the repair began; the last one what of it
+            // is left. The last one is what the next change answers.
+            (open.fix.said, open.fix.seq, open.runs) = (said, end.seq, 0);
+            return;
+        }
+        if self.open.len() >= OPEN_MAX {
+            self.open.remove(0);
+        }
+        let fix = Fix {
+            line: line.to_owned(),
+            said,
+            seq: end.seq,
+            changed: Vec::new(),
+            ran: Vec::new(),
+            instead: None,
+            at_ms: end.at_ms,
+        };
+        self.open.push(Open { fix, runs: 0 });
+    }
+
+    fn repaired(&mut self, line: &str, end: End<'_>) {
+        let same = self.open.iter().position(|open| open.fix.line == line);
+        let variant = || {
+            self.open.iter().rposition(|open| {
+                open.runs <= VARIANT_RUNS
+                    && open.fix.changed.is_empty()
+                    && is_variant(&open.fix.line, line)
+            })
+        };
+        if let Some(at) = same {
+            let mut fix = self.open.remove(at).fix;
+            fix.at_ms = end.at_ms;
+            if !fix.changed.is_empty() || !fix.ran.is_empty() {
+                self.keep(fix);
+            }
+        } else if let Some(at) = variant() {
+            let mut fix = self.open.remove(at).fix;
+            fix.at_ms = end.at_ms;
+            fix.instead = Some(line.to_owned());
+            self.keep(fix);
+        }
+        for open in &mut self.open {
+            if open.fix.ran.len() < 3 && Class::of(line) == Class::Install {
+                open.fix.ran.push(line.to_owned());
+            }
+        }
+    }
+
+    fn keep(&mut self, fix: Fix) {
+        // A folder that was entered already, or what a commit was called, teaches nothing.
+        if fix.said.is_empty() || fix.said.contains(": cd: ") || fix.line.contains("git commit") {
+            return;
+        }
+        self.fixes.retain(|known| known.line != fix.line || known.instead != fix.instead);
+        if self.fixes.len() >= FIXES_MAX {
+            self.fixes.remove(0);
+        }
+        self.fixes.push(fix);
+    }
+}
+
+impl Run {
+    fn new(line: &str) -> Self {
+        Self {
+            line: line.to_owned(),
+            folder: None,
+            passed: 0,
+            failed: 0,
+            works: false,
+            seq: 0,
+            at_ms: 0,
+            tests: None,
+        }
+    }
+}
+
+/// What a command is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Class {
+    /// Runs tests.
+    Test,
+    /// Builds.
+    Build,
+    /// Lints, checks types or format.
+    Lint,
+    /// Brings in packages.
+    Install,
+    /// Starts the program.
+    Start,
+    /// Anything else.
+    Other,
+}
+
+impl Class {
+    /// By the words of a line.
+    pub fn of(line: &str) -> Self {
+        const WORDS: &[(Class, &[&str])] = &[
+            (
+                Class::Test,
+                &[
+                    "test",
+                    "tests",
+                    "pytest",
+                    "jest",
+                    "vitest",
+                    "nextest",
+                    "rspec",
+                    "phpunit",
+                    "ctest",
+                    "tox",
+                    "playwright",
+                    "t",
+                ],
+            ),
+            (
+                Class::Lint,
+                &[
+                    "lint",
+                    "clippy",
+                    "eslint",
+                    "ruff",
+                    "mypy",
+                    "tsc",
+                    "typecheck",
+                    "type-check",
+                    "fmt",
+                    "format",
+                    "prettier",
+                    "check",
+                    "pyright",
+                    "vet",
+                    "golangci-lint",
+                    "shellcheck",
+                ],
+            ),
+            (Class::Build, &["build", "compile", "make", "package", "assemble", "bundle"]),
+            (Class::Install, &["install", "add", "sync", "ci", "restore", "i"]),
+            (Class::Start, &["run", "start", "serve", "dev", "up"]),
+        ];
+        let main = line.rsplit("&&").next().unwrap_or(line);
+        let words: Vec<&str> = main
+            .split([' ', ':'])
+            .filter(|word| !word.is_empty())
+            .take(6)
+            .map(|word| word.rsplit('/').next().unwrap_or(word))
+            .collect();
+        let is_tool =
+            words.first().is_some_and(|first| !matches!(*first, "git" | "gh" | "echo" | "cd"));
+        let named = |names: &[&str]| is_tool && words.iter().any(|word| names.contains(word));
+        WORDS.iter().find(|(_, names)| named(names)).map_or(Class::Other, |(class, _)| *class)
+    }
+
+    /// The word that is shown.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Test => "test",
+            Self::Build => "build",
+            Self::Lint => "check",
+            Self::Install => "install",
+            Self::Start => "run",
+            Self::Other => "other",
+        }
+    }
+
+    /// Whether its end says whether the work is good.
+    pub fn is_check(self) -> bool {
+        matches!(self, Self::Test | Self::Build | Self::Lint)
+    }
+}
+
+/// Whether `other` is another way of doing what `line` does: it runs the same program and shares its
+/// telling words. A pipe put behind only hides how it ended.
+fn is_variant(line: &str, other: &str) -> bool {
+    let words = |line: &str| -> Vec<String> {
+        line.split(|c: char| c.is_whitespace() || "&|;'\"".contains(c))
+            .filter(|word| !word.is_empty() && !word.starts_with('-'))
+            .map(|word| word.rsplit('/').next().unwrap_or(word).to_lowercase())
+            .collect()
+    };
+    if line == other || other.contains('|') && !line.contains('|') {
+        return false;
+    }
+    let (first, second) = (words(line), words(other));
+    let shared = first.iter().filter(|word| second.contains(word)).count();
+    first.first().is_some_and(|program| second.contains(program))
+        && shared * 2 >= first.len().max(second.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn end(passed: bool, printed: &str) -> End<'_> {
+        End { seq: 1, at_ms: 0, passed, printed }
+    }
+
+    #[test]
+    fn a_failure_is_paired_with_what_repaired_it() {
+        let mut runs = Runs::default();
+        runs.end("cargo test", None, end(false, "error[E0425]: cannot find value `x`"));
+        runs.changed("src/a.rs");
+        runs.end("cargo test", None, end(true, "test result: ok. 3 passed; 0 failed"));
+        let (list, fixes, steps) = runs.finish();
+        assert_eq!(fixes[0].changed, ["src/a.rs"]);
+        assert_eq!(fixes[0].said, "error[E0425]: cannot find value `x`");
+        assert_eq!((list[0].passed, list[0].failed, list[0].works), (1, 1, true));
+        assert_eq!(steps, ["cargo test"]);
+    }
+
+    #[test]
+    fn another_way_that_works_is_found() {
+        let mut runs = Runs::default();
+        runs.end("pytest tests/unit", None, end(false, "bash: pytest: command not found"));
+        runs.end("git add -A", None, end(true, ""));
+        runs.end("uv run pytest tests/unit", None, end(true, "4 passed in 0.2s"));
+        let (_, fixes, _) = runs.finish();
+        assert_eq!(fixes[0].instead.as_deref(), Some("uv run pytest tests/unit"));
+    }
+
+    #[test]
+    fn commands_are_classed_by_their_words() {
+        for (line, class) in [
+            ("npm run test:unit", Class::Test),
+            ("cd web && pnpm lint", Class::Lint),
+            ("cargo clippy --all", Class::Lint),
+            ("make -j4", Class::Build),
+            ("uv sync", Class::Install),
+            ("git commit -m 'test'", Class::Other),
+        ] {
+            assert_eq!(Class::of(line), class, "{line}");
+        }
+    }
+}

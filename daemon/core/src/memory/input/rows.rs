@@ -1,0 +1,134 @@
+//! The rows of a thread that a model is shown, under a budget.
+
+use std::borrow::Cow;
+
+use crate::redact::redact;
+use crate::text;
+
+/// Whose words a row holds; the more a row says for its bytes, the lower.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Voice {
+    User,
+    Agent,
+    Call,
+    Tool,
+    Outside,
+}
+
+/// One row.
+#[derive(Debug, Clone)]
+pub(super) struct Row {
+    pub(super) seq: u64,
+    pub(super) voice: Voice,
+    pub(super) text: String,
+}
+
+/// Bytes of a text that are looked at: wide enough that no secret is cut before it is recognised.
+const WINDOW_BYTES: usize = 16 * 1_024;
+
+/// Bytes that a mark and a newline take.
+const MARK_BYTES: usize = 24;
+
+/// Rows collected so far, the least worthy gone where they take more than twice the budget.
+#[derive(Debug)]
+pub(super) struct Rows {
+    rows: Vec<Row>,
+    bytes: usize,
+    bytes_max: usize,
+}
+
+impl Voice {
+    fn name(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Agent => "agent",
+            Self::Call => "call",
+            Self::Tool => "tool",
+            Self::Outside => "outside",
+        }
+    }
+
+    /// Bytes of one row (`facts/codex-memory.md` §1.7: 2,000 tokens of an output, 10,000 bytes a row).
+    fn bytes_max(self) -> usize {
+        match self {
+            Self::User => 10_000,
+            Self::Agent => 6_000,
+            Self::Call => 2_000,
+            Self::Tool | Self::Outside => 4_000,
+        }
+    }
+}
+
+impl Rows {
+    pub(super) fn new(budget_bytes: usize) -> Self {
+        Self { rows: Vec::new(), bytes: 0, bytes_max: budget_bytes.saturating_mul(2) }
+    }
+
+    /// Adds a row.
+    pub(super) fn push(&mut self, seq: u64, voice: Voice, words: &str) {
+        let redacted = redact(words.trim());
+        if redacted.text.is_empty() {
+            return;
+        }
+        // Whoever closes the record from inside would speak to the model.
+        let plain = redacted.text.replace("</record>", "< /record>");
+        let text = text::cut_middle(&plain, voice.bytes_max()).into_owned();
+        self.bytes += text.len() + MARK_BYTES;
+        self.rows.push(Row { seq, voice, text });
+        if self.bytes > self.bytes_max {
+            self.shed();
+        }
+    }
+
+    /// Keeps the worthier half.
+    fn shed(&mut self) {
+        let rows = std::mem::take(&mut self.rows);
+        self.rows = chosen(rows, self.bytes_max / 2);
+        self.bytes = self.rows.iter().map(Row::bytes).sum();
+    }
+
+    /// The rows that fit, as text and as values, in the order of the thread.
+    pub(super) fn fit(self, bytes: usize) -> (String, Vec<Row>) {
+        let all = self.rows.len();
+        let rows = chosen(self.rows, bytes.saturating_sub(MARK_BYTES * 2));
+        let mut out = String::with_capacity(bytes);
+        if rows.len() < all {
+            out.push_str("[rows that did not fit are left out]\n");
+        }
+        for row in &rows {
+            out.push_str(&format!("[{} {}] {}\n", row.seq, row.voice.name(), row.text));
+        }
+        (out, rows)
+    }
+}
+
+impl Row {
+    fn bytes(&self) -> usize {
+        self.text.len() + MARK_BYTES
+    }
+}
+
+/// The worthiest rows that fit, in the order of the thread.
+fn chosen(rows: Vec<Row>, bytes: usize) -> Vec<Row> {
+    let mut order: Vec<usize> = (0..rows.len()).collect();
+    order.sort_by_key(|&at| (rows[at].voice, std::cmp::Reverse(at)));
+    let mut left = bytes;
+    let mut keep = vec![false; rows.len()];
+    for at in order {
+        if let Some(rest) = left.checked_sub(rows[at].bytes()) {
+            left = rest;
+            keep[at] = true;
+        }
+    }
+    rows.into_iter().zip(keep).filter_map(|(row, keep)| keep.then_some(row)).collect()
+}
+
+/// As much of a text as is looked at.
+pub(super) fn window(text: &str) -> Cow<'_, str> {
+    text::cut_middle(text, WINDOW_BYTES)
+}
+
+/// A short value, redacted, in one line.
+pub(super) fn clean(value: &str) -> String {
+    text::one_line_cut(&redact(value).text, crate::limits::PATH_BYTES)
+}

@@ -1,0 +1,142 @@
+//! What the daemon itself put into a thread, so that memory never learns from itself.
+//!
+//! A thread meets our memory in three ways: injected as a framed text, read from the memory folder by a
+//! command or tool, or repeated line by line by whoever read it. All three are left out of extraction:
+//! the frame by its marks, the reads by their paths, the repetitions by digests of the published lines.
+//! Otherwise every session would confirm what the one before it was told.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use super::learning::{LearningKind, Origin};
+use super::{Files, usage};
+use crate::digest::Digest128;
+use crate::rollout::tool::Call;
+
+/// First line of a text that injects memory.
+pub const OPENING: &str = "<longhaul_memory>";
+
+/// Its last line.
+pub const CLOSING: &str = "</longhaul_memory>";
+
+/// First lines of the files of the memory folder.
+pub(super) const TITLES: [&str; 3] = ["# Memory\n", "# Memory summary\n", "# Raw memories\n"];
+
+/// Bytes of a line below which it says too little to be told as ours.
+const LINE_BYTES_MIN: usize = 24;
+
+/// What is known as ours. Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub struct Own {
+    roots: Vec<String>,
+    lines: Arc<HashSet<u128>>,
+}
+
+impl Own {
+    /// The memory folder, by every absolute path that leads to it, and the files published there.
+    pub fn new(roots: Vec<String>, published: &Files) -> Self {
+        let lines = published.values().flat_map(|text| text.lines()).filter_map(mark).collect();
+        Self { roots, lines: Arc::new(lines) }
+    }
+
+    /// What a tool printed or the agent said, without what we injected: framed parts, and lines that
+    /// repeat a published one.
+    pub fn strip(&self, text: &str) -> String {
+        unframed(text, |line| {
+            is_marked(line) || mark(line).is_some_and(|mark| self.lines.contains(&mark))
+        })
+    }
+
+    /// A person's message without what we injected: framed parts, files of ours, and lines with our
+    /// mark of where they are from. A rule that was published stays, for the person may have said it here first: a thread
+    /// that goes on is extracted again.
+    pub fn strip_person(&self, text: &str) -> String {
+        let is_file = TITLES.iter().any(|title| text.trim_start().starts_with(title));
+        if is_file { String::new() } else { unframed(text, is_marked) }
+    }
+
+    /// Whether a call only reads memory, so that neither it nor its answer counts.
+    pub fn is_read(&self, call: &Call<'_>) -> bool {
+        let named = |text: &str| text.starts_with("memory_") || text.contains("longhaul");
+        named(&call.name)
+            || call.namespace.as_deref().is_some_and(named)
+            || call.arguments.contains("longhaul memory")
+            || self.roots.iter().any(|root| call.arguments.contains(root.as_str()))
+    }
+
+    /// The memory files that a script reads.
+    pub fn reads(&self, script: &str, workdir: Option<&str>) -> Vec<usage::MemoryRead> {
+        let roots: Vec<&str> = self.roots.iter().map(String::as_str).collect();
+        usage::reads(script, workdir, &roots)
+    }
+}
+
+/// The lines outside of our frames that are not `ours`.
+fn unframed(text: &str, ours: impl Fn(&str) -> bool) -> String {
+    let mut kept = String::with_capacity(text.len());
+    let mut framed = false;
+    for line in text.lines() {
+        let bare = line.trim();
+        let is_border = bare.starts_with(OPENING) || bare.ends_with(CLOSING);
+        if bare.starts_with(OPENING) {
+            framed = true;
+        }
+        if !framed && !is_border && !ours(bare) {
+            kept.push_str(line);
+            kept.push('\n');
+        }
+        if bare.ends_with(CLOSING) {
+            framed = false;
+        }
+    }
+    kept
+}
+
+/// Whether a line ends with the mark that our files and views put behind what was learned:
+/// `[user #7]`, `[user, 2026-05-01, …; id 0a…]`, `(constraint, 2026-05-01)`.
+fn is_marked(line: &str) -> bool {
+    let inside = |open: char, close: char| {
+        line.strip_suffix(close)?.rsplit_once(open).map(|(_, inside)| inside)
+    };
+    let of_origin = inside('[', ']').is_some_and(|mark| {
+        let word = mark.split([' ', ',']).next().unwrap_or_default();
+        Origin::ALL.iter().any(|origin| origin.name() == word) && mark.contains('#')
+            || mark.contains("; id ")
+    });
+    let of_kind =
+        inside('(', ')').and_then(|mark| mark.split_once(", ")).is_some_and(|(word, day)| {
+            LearningKind::ALL.iter().any(|kind| kind.name() == word) && day.len() == 10
+        });
+    of_origin || of_kind
+}
+
+/// A line told again: list marks, quotes and white space apart.
+fn mark(line: &str) -> Option<u128> {
+    let bare = line.trim().trim_start_matches(['-', '*', '>', '#', ' ']).trim();
+    (bare.len() >= LINE_BYTES_MIN).then(|| Digest128::of(bare.as_bytes()).0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_we_said_is_left_out() {
+        let said = "- always run `just check` before a commit";
+        let own = Own::new(vec![], &Files::from([("MEMORY.md".into(), format!("# M\n{said}\n"))]));
+        let text = format!("fix it\n{OPENING}\nuse tabs\n{CLOSING}\n> {said}\nthen stop");
+        assert_eq!(own.strip(&text), "fix it\nthen stop\n");
+        assert_eq!(own.strip("use tabs"), "use tabs\n");
+        assert_eq!(own.strip_person(said), format!("{said}\n"));
+        for marked in [
+            "- use tabs [user #7]",
+            "- use tabs [user, 2026-05-01, t1 #7; id 0a1b2c]",
+            "- use tabs (constraint, 2026-05-01)",
+        ] {
+            assert_eq!(own.strip_person(marked), "", "{marked}");
+        }
+        for plain in ["see [the docs]", "run it (please, do)", "[user]"] {
+            assert_eq!(own.strip_person(plain), format!("{plain}\n"));
+        }
+    }
+}

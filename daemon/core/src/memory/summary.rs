@@ -1,0 +1,131 @@
+//! What a thread in some folder should be told, under a budget.
+//!
+//! Rules first, for breaking one costs most; then what is needed soonest: names and commands that
+//! earlier threads of the project used, by their chance of being needed for each byte they cost. Names
+//! stand beside what they are: a file with what was done to it, an identifier with its file, a command
+//! with how it ends.
+
+mod pack;
+
+use std::fmt::Write as _;
+
+use super::consolidate::{Entry, Handbook, Project, date, rule_line};
+use super::learning::LearningKind;
+use crate::{text, tokens};
+use pack::Packed;
+
+/// Whom it is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Scope<'a> {
+    /// Its project, where the caller knows it.
+    pub project: Option<&'a str>,
+    /// Its working folder.
+    pub cwd: Option<&'a str>,
+}
+
+/// Tokens of an injected summary, by default (document 000).
+pub const SUMMARY_TOKENS: u64 = 5_000;
+
+/// Share of the budget that rules may take, in per cent.
+const RULES_PERCENT: usize = 20;
+
+/// Share that failures and what mended them may take, in per cent.
+const FIXES_PERCENT: usize = 6;
+
+/// Share that facts may take, in per cent.
+const FACTS_PERCENT: usize = 4;
+
+/// Share that the newest threads may take, in per cent.
+const TASKS_PERCENT: usize = 4;
+
+/// The text, at most `max_tokens` tokens (bytes/4); empty when nothing is known that concerns the scope.
+/// Nothing of another project is in it.
+pub fn summary(handbook: &Handbook, scope: Scope<'_>, max_tokens: u64) -> String {
+    let bytes = tokens::bytes_of(max_tokens);
+    let known = project(handbook, scope);
+    let mut head = String::new();
+    let entries = |wanted: fn(LearningKind) -> bool| {
+        let own = known.iter().flat_map(|(_, project)| &project.entries);
+        handbook.profile.iter().chain(own).filter(move |entry| wanted(entry.kind))
+    };
+    let rules = entries(LearningKind::is_rule);
+    part(
+        &mut head,
+        "Rules the person set",
+        rules.map(|entry| rule_line(entry, 320)),
+        bytes * RULES_PERCENT / 100,
+    );
+    let Some((_, project)) = known else { return text::prefix(&head, bytes).to_owned() };
+    let of = |kind| project.entries.iter().filter(move |entry: &&Entry| entry.kind == kind);
+    let fixes = of(LearningKind::Fix).map(|entry| text::cut(&entry.text, 240).into_owned());
+    part(&mut head, "Failed here before", fixes, bytes * FIXES_PERCENT / 100);
+    let facts = of(LearningKind::Fact).map(|entry| entry.text.clone());
+    part(&mut head, "Facts", facts, bytes * FACTS_PERCENT / 100);
+    part(&mut head, "Newest threads", task_lines(project), bytes * TASKS_PERCENT / 100);
+    let packed = Packed::choose(project, bytes.saturating_sub(head.len()), &head);
+    head.push_str(&packed.render());
+    text::prefix(&head, bytes).to_owned()
+}
+
+/// The text framed for injection, at most `max_tokens` tokens; empty when there is nothing to tell. The
+/// frame lets extraction leave it out again.
+pub fn injection(handbook: &Handbook, scope: Scope<'_>, max_tokens: u64) -> String {
+    let frame = format!("{}\n\n{}\n", super::own::OPENING, super::own::CLOSING);
+    let text = summary(handbook, scope, max_tokens.saturating_sub(tokens::of_text(&frame)));
+    if text.is_empty() {
+        return text;
+    }
+    format!("{}\n{}\n{}\n", super::own::OPENING, text.trim_end(), super::own::CLOSING)
+}
+
+/// The project of a scope: the one it names, else the deepest that its folder is in. A folder that holds
+/// everything (a root, a home) is no project of what lies below it.
+pub fn project<'a>(handbook: &'a Handbook, scope: Scope<'_>) -> Option<(&'a str, &'a Project)> {
+    if let Some(named) = scope.project
+        && let Some((key, project)) = handbook.projects.get_key_value(named)
+    {
+        return Some((key, project));
+    }
+    let cwd = scope.cwd?.trim_end_matches('/');
+    let depth = |folder: &str| {
+        let folder = folder.trim_end_matches('/');
+        let inside = cwd.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
+        let is_home = folder.split('/').filter(|part| !part.is_empty()).count() < 3
+            && ["/home", "/Users", "/root"].iter().any(|home| folder.starts_with(home))
+            || folder.is_empty();
+        (folder == cwd || inside && !is_home).then_some(folder.len())
+    };
+    let deepest = |(key, project): &(&'a String, &'a Project)| {
+        project.folders.iter().chain([*key]).filter_map(|folder| depth(folder)).max()
+    };
+    let found = handbook.projects.iter().filter_map(|known| Some((deepest(&known)?, known)));
+    let (_, (key, project)) =
+        found.max_by(|(a, (x, _)), (b, (y, _))| a.cmp(b).then_with(|| y.cmp(x)))?;
+    Some((key, project))
+}
+
+fn task_lines(project: &Project) -> impl Iterator<Item = String> {
+    project.tasks.iter().take(8).map(|task| {
+        let title = text::cut(&task.title, 100);
+        format!("{} {}: {title}", date(task.updated_at_ms), task.outcome.name())
+    })
+}
+
+/// Adds a part with as many rows as fit into `bytes`.
+fn part(out: &mut String, heading: &str, rows: impl Iterator<Item = String>, bytes: usize) {
+    let mut body = String::new();
+    let room = bytes.saturating_sub(heading.len() + 5);
+    for row in rows {
+        if body.len() + row.len() + 3 <= room {
+            push(&mut body, format_args!("- {row}\n"));
+        }
+    }
+    if !body.is_empty() {
+        push(out, format_args!("## {heading}\n{body}"));
+    }
+}
+
+fn push(out: &mut String, words: std::fmt::Arguments<'_>) {
+    // Writing to a string cannot fail.
+    let _written = out.write_fmt(words);
+}

@@ -1,0 +1,152 @@
+//! Names and commands under a budget: the most chance of being needed for the bytes.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::push;
+use crate::memory::consolidate::{MapEntry, Project};
+use crate::memory::learning::NameKind;
+
+/// Bytes that a row costs beside its name: mark, quotes, a word on what it is.
+const ROW_BYTES: u64 = 8;
+
+/// Bytes that a name within a row costs beside itself.
+const JOIN_BYTES: usize = 2;
+
+/// Share of the bytes, in per cent, that commands and paths leave to identifiers.
+const NAMES_PERCENT: usize = 15;
+
+/// Bytes of which nothing is left to identifiers that did not earn their place.
+const NARROW_BYTES: usize = 4_000;
+
+/// Bytes that the headings of the parts may take.
+const HEADINGS_BYTES: usize = 150;
+
+/// The chosen rows.
+#[derive(Debug, Default)]
+pub(super) struct Packed<'a> {
+    commands: Vec<&'a MapEntry>,
+    paths: Vec<&'a MapEntry>,
+    /// Identifiers by the file they stand in; `None`: by themselves.
+    names: BTreeMap<Option<&'a str>, Vec<&'a str>>,
+}
+
+impl<'a> Packed<'a> {
+    /// Chooses for `bytes` bytes; what stands in `told` already is not told again, and a path not beside
+    /// a command that names it.
+    pub(super) fn choose(project: &'a Project, bytes: usize, told: &str) -> Self {
+        let mut order: Vec<&MapEntry> = project.map.iter().collect();
+        let density = |entry: &MapEntry| entry.gain * 100 / (entry.text.len() as u64 + ROW_BYTES);
+        order.sort_by(|a, b| density(b).cmp(&density(a)).then_with(|| a.text.cmp(&b.text)));
+        let room = bytes.saturating_sub(HEADINGS_BYTES);
+        let first = Self::fill(&order, room, told);
+        let mut named = told.to_owned();
+        for entry in &first.commands {
+            named.push('\n');
+            named.push_str(&entry.text);
+        }
+        let mut packed = Self::fill(&order, room, &named);
+        packed.commands.extend(first.commands);
+        packed.place(project);
+        packed
+    }
+
+    /// Takes what comes first and fits. Commands that are told already cost what they cost.
+    fn fill(order: &[&'a MapEntry], room: usize, told: &str) -> Self {
+        let mut packed = Self::default();
+        let reserved = room.saturating_sub(NARROW_BYTES) * NAMES_PERCENT / 100;
+        let (mut left, mut left_for_names) = (room - reserved, reserved);
+        let mut said: BTreeSet<&str> = BTreeSet::new();
+        for entry in order {
+            let cost = cost(entry);
+            let is_name = matches!(entry.kind, NameKind::Identifier | NameKind::Id);
+            let pool = if is_name && cost > left { &mut left_for_names } else { &mut left };
+            if cost > *pool || !said.insert(&entry.text) {
+                continue;
+            }
+            let is_told = names(told, &entry.text);
+            match entry.kind {
+                _ if is_told && entry.kind != NameKind::Command => continue,
+                NameKind::Command if !is_told => packed.commands.push(entry),
+                NameKind::Command => {}
+                NameKind::Path => packed.paths.push(entry),
+                NameKind::Identifier | NameKind::Id => {
+                    packed.names.entry(None).or_default().push(&entry.text);
+                }
+            }
+            *pool -= cost;
+        }
+        packed
+    }
+
+    /// Puts identifiers behind their file where that is told.
+    fn place(&mut self, project: &'a Project) {
+        let told: BTreeSet<&str> = self.paths.iter().map(|entry| entry.text.as_str()).collect();
+        let homes: BTreeMap<&str, &str> = project
+            .map
+            .iter()
+            .filter_map(|entry| Some((entry.text.as_str(), entry.file.as_deref()?)))
+            .filter(|(_, file)| told.contains(file))
+            .collect();
+        for name in self.names.remove(&None).unwrap_or_default() {
+            self.names.entry(homes.get(name).copied()).or_default().push(name);
+        }
+    }
+
+    /// The rows by what they are.
+    pub(super) fn render(&self) -> String {
+        let mut out = String::new();
+        let works = |entry: &&&MapEntry| entry.done > 0 && !entry.is_look;
+        self.command_part(&mut out, "Commands that work", |entry| works(&entry));
+        self.command_part(&mut out, "Also run", |entry| !works(&entry));
+        self.path_part(&mut out, "Files changed", |entry| entry.done > 0);
+        self.path_part(&mut out, "Files read", |entry| entry.done == 0 && entry.users > 0);
+        self.path_part(&mut out, "Files seen", |entry| entry.users == 0);
+        if let Some(names) = self.names.get(&None) {
+            push(&mut out, format_args!("## Names\n{}\n", names.join(", ")));
+        }
+        out
+    }
+
+    fn command_part(&self, out: &mut String, heading: &str, wanted: impl Fn(&&MapEntry) -> bool) {
+        let rows: Vec<&&MapEntry> = self.commands.iter().filter(|entry| wanted(entry)).collect();
+        if !rows.is_empty() {
+            push(out, format_args!("## {heading}\n"));
+            rows.iter().for_each(|entry| push(out, format_args!("- `{}`\n", entry.text)));
+        }
+    }
+
+    fn path_part(&self, out: &mut String, heading: &str, wanted: impl Fn(&&MapEntry) -> bool) {
+        let rows: Vec<&&MapEntry> = self.paths.iter().filter(|entry| wanted(entry)).collect();
+        if rows.is_empty() {
+            return;
+        }
+        push(out, format_args!("## {heading}\n"));
+        for entry in rows {
+            match self.names.get(&Some(entry.text.as_str())) {
+                Some(names) => {
+                    push(out, format_args!("- {}: {}\n", entry.text, names.join(", ")));
+                }
+                None => push(out, format_args!("- {}\n", entry.text)),
+            }
+        }
+    }
+}
+
+/// Whether `text` names `name` as a word of its own.
+fn names(text: &str, name: &str) -> bool {
+    let is_inside = |c: char| c.is_alphanumeric() || "_-.".contains(c);
+    text.match_indices(name).any(|(at, _)| {
+        let before = text[..at].chars().next_back();
+        let after = text[at + name.len()..].chars().next();
+        !before.is_some_and(is_inside) && !after.is_some_and(is_inside)
+    })
+}
+
+fn cost(entry: &MapEntry) -> usize {
+    entry.text.len()
+        + match entry.kind {
+            NameKind::Command => 5,
+            NameKind::Path => 3 + JOIN_BYTES,
+            NameKind::Identifier | NameKind::Id => JOIN_BYTES,
+        }
+}

@@ -1,0 +1,141 @@
+//! Which memory files a shell command reads: use decides what is kept and served first.
+
+use serde::{Deserialize, Serialize};
+
+use crate::rollout::shell::{self, Use};
+
+/// The kinds of memory file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum UsageKind {
+    /// `MEMORY.md`.
+    MemoryMd,
+    /// `memory_summary.md`.
+    MemorySummary,
+    /// `raw_memories.md`.
+    RawMemories,
+    /// `rollout_summaries/*.md`.
+    RolloutSummaries,
+    /// `skills/…`.
+    Skills,
+}
+
+/// One memory file that a command reads.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct MemoryRead {
+    /// Its kind.
+    pub kind: UsageKind,
+    /// Path below the memory folder; a folder where the command names no file in it.
+    pub path: String,
+}
+
+impl UsageKind {
+    /// Every kind.
+    pub const ALL: [Self; 5] = [
+        Self::MemoryMd,
+        Self::MemorySummary,
+        Self::RawMemories,
+        Self::RolloutSummaries,
+        Self::Skills,
+    ];
+
+    /// Stable name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::MemoryMd => "memory_md",
+            Self::MemorySummary => "memory_summary",
+            Self::RawMemories => "raw_memories",
+            Self::RolloutSummaries => "rollout_summaries",
+            Self::Skills => "skills",
+        }
+    }
+
+    /// The kind of a file, by its path below the memory folder.
+    pub fn of(path: &str) -> Option<Self> {
+        match path.trim_matches('/') {
+            "MEMORY.md" => Some(Self::MemoryMd),
+            "memory_summary.md" => Some(Self::MemorySummary),
+            "raw_memories.md" => Some(Self::RawMemories),
+            "rollout_summaries" => Some(Self::RolloutSummaries),
+            "skills" => Some(Self::Skills),
+            path if path.starts_with("rollout_summaries/") => Some(Self::RolloutSummaries),
+            path if path.starts_with("skills/") => Some(Self::Skills),
+            _ => None,
+        }
+    }
+}
+
+/// The memory files that `script` reads or searches, each once, in the order of the script. `roots` are
+/// the absolute paths that lead to the memory folder (it and the generation it points at); `workdir` is
+/// the folder the script runs in, where that is known.
+pub fn reads(script: &str, workdir: Option<&str>, roots: &[&str]) -> Vec<MemoryRead> {
+    let mut folder = workdir.map(|path| path.trim_end_matches('/').to_owned());
+    let mut found: Vec<MemoryRead> = Vec::new();
+    for command in shell::commands(script) {
+        if let [program, to] = command.words.as_slice()
+            && program == "cd"
+        {
+            folder = Some(absolute(to, folder.as_deref()));
+            continue;
+        }
+        for (what, path) in shell::uses(&command) {
+            if matches!(what, Use::Written | Use::Removed) {
+                continue;
+            }
+            let whole = absolute(&path, folder.as_deref());
+            let Some(below) = roots.iter().find_map(|root| below(&whole, root)) else { continue };
+            let Some(kind) = UsageKind::of(below) else { continue };
+            let read = MemoryRead { kind, path: below.to_owned() };
+            if !found.contains(&read) {
+                found.push(read);
+            }
+        }
+    }
+    found
+}
+
+fn absolute(path: &str, folder: Option<&str>) -> String {
+    let path = path.trim_end_matches('/');
+    match folder {
+        Some(folder) if !path.starts_with(['/', '~']) => {
+            format!("{folder}/{}", path.trim_start_matches("./"))
+        }
+        _ => path.to_owned(),
+    }
+}
+
+fn below<'a>(path: &'a str, root: &str) -> Option<&'a str> {
+    path.strip_prefix(root.trim_end_matches('/'))?.strip_prefix('/')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_are_recognised_by_kind() {
+        let roots = ["/home/u/.local/share/longhaul/memory", "~/.local/share/longhaul/memory"];
+        let kinds = |script: &str, workdir: Option<&str>| -> Vec<UsageKind> {
+            reads(script, workdir, &roots).into_iter().map(|read| read.kind).collect()
+        };
+        let root = roots[0];
+        for (script, expected) in [
+            (format!("cat {root}/MEMORY.md"), vec![UsageKind::MemoryMd]),
+            (format!("rg -n retry {root}/MEMORY.md"), vec![UsageKind::MemoryMd]),
+            (format!("sed -n 1,9p {root}/memory_summary.md"), vec![UsageKind::MemorySummary]),
+            (format!("grep x {root}/raw_memories.md | head"), vec![UsageKind::RawMemories]),
+            (format!("ls {root}/rollout_summaries/"), vec![UsageKind::RolloutSummaries]),
+            (format!("cat {root}/skills/a/SKILL.md"), vec![UsageKind::Skills]),
+            (format!("echo x > {root}/MEMORY.md"), vec![]),
+            ("cat ~/.local/share/longhaul/memory/MEMORY.md".into(), vec![UsageKind::MemoryMd]),
+            (
+                format!("cd {root} && cat MEMORY.md skills/a/SKILL.md"),
+                vec![UsageKind::MemoryMd, UsageKind::Skills],
+            ),
+            ("cat MEMORY.md".into(), vec![]),
+        ] {
+            assert_eq!(kinds(&script, Some("/w")), expected, "{script}");
+        }
+        assert_eq!(kinds("cat MEMORY.md", Some(root)), [UsageKind::MemoryMd]);
+    }
+}

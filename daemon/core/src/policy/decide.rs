@@ -1,0 +1,256 @@
+//! One decision: percent left → tier → boundary → plan gate → re-arm → budget → judgment.
+//!
+//! Every rule is asked and its answer listed, also after one has said no, so that a person sees all
+//! that stands in the way and not only the first of it. Nothing here depends on anything but the two
+//! arguments.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use super::phrase;
+use super::settings::Policy;
+use super::{Point, Tier};
+use crate::compaction::rearm;
+use crate::context::window::Window;
+use crate::signal::Boundary;
+
+/// What a decision is made of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Situation {
+    /// The thread.
+    pub thread_id: String,
+    /// Last line that is known.
+    pub seq: u64,
+    /// The turn, from 1.
+    pub turn: u64,
+    /// When, Unix milliseconds.
+    pub at_ms: i64,
+    /// Where in the conversation.
+    pub point: Point,
+    /// Tokens in the window.
+    pub used: u64,
+    /// Tokens of the whole window; 0 when nobody knows it.
+    pub window: u64,
+    /// Parts of a hundred that are left ([`Window::percent_left`], the one definition).
+    pub percent_remaining: u64,
+    /// Signs of the turn that are not read from words.
+    pub boundaries: BTreeSet<Boundary>,
+    /// The agent's last words, redacted.
+    pub message: Option<String>,
+    /// What the last compaction, veto or failed attempt left behind.
+    pub baseline: Option<Baseline>,
+    /// Compactions in the hour before.
+    pub compactions_in_hour: u64,
+}
+
+/// From where growth is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Baseline {
+    /// Tokens in the window then.
+    pub used: u64,
+    /// When, Unix milliseconds.
+    pub at_ms: i64,
+}
+
+/// What is to be done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Action {
+    /// Nothing.
+    Wait,
+    /// Ask for a judgment first.
+    Judge,
+    /// Compact.
+    Compact,
+}
+
+impl Action {
+    /// Name on the wire and in the store.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Wait => "wait",
+            Self::Judge => "judge",
+            Self::Compact => "compact",
+        }
+    }
+}
+
+/// What a rule said.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reason {
+    /// The rule: `window`, `tier`, `boundary`, `plan_gate`, `rearm`, `budget`, `judgment`.
+    pub rule: String,
+    /// Whether it lets a compaction pass.
+    pub passed: bool,
+    /// In words.
+    pub text: String,
+}
+
+/// A decision and all that was said about it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Decision {
+    /// What is to be done.
+    pub action: Action,
+    /// How urgent it is.
+    pub tier: Option<Tier>,
+    /// Parts of a hundred that are left.
+    pub percent_remaining: u64,
+    /// All signs, those read from words included.
+    pub boundaries: BTreeSet<Boundary>,
+    /// The signs that made the tier compact.
+    pub satisfied: BTreeSet<Boundary>,
+    /// Every rule, in order.
+    pub reasons: Vec<Reason>,
+}
+
+impl Decision {
+    /// The rule that said no first.
+    #[must_use]
+    pub fn refused_by(&self) -> Option<&Reason> {
+        self.reasons.iter().find(|reason| !reason.passed)
+    }
+
+    /// The bytes that a repetition must give again.
+    #[must_use]
+    pub fn bytes(&self) -> Vec<u8> {
+        // Names, numbers and lists: serialising them to memory cannot fail.
+        serde_json::to_vec(self).unwrap_or_default()
+    }
+}
+
+impl Situation {
+    /// Parts of a hundred left of a window with `used` tokens in it.
+    #[must_use]
+    pub fn percent(window: &Window, used: u64) -> u64 {
+        window.percent_left(used)
+    }
+}
+
+/// Decides.
+#[must_use]
+pub fn decide(policy: &Policy, situation: &Situation) -> Decision {
+    let mut boundaries = situation.boundaries.clone();
+    if let Some(words) = &situation.message {
+        boundaries.extend(phrase::read(words, &policy.phrases));
+    }
+    match situation.point {
+        Point::TurnEnd => boundaries.insert(Boundary::TurnComplete),
+        Point::MidTurn => boundaries.remove(&Boundary::TurnComplete),
+    };
+    let mut reasons = Reasons::default();
+    reasons.add("window", situation.window > 0, || match situation.window {
+        0 => "the model's window is not known".to_owned(),
+        window => format!("{} of {window} tokens are used", situation.used),
+    });
+    let percent = situation.percent_remaining;
+    let tier = if situation.window > 0 { policy.tier(percent) } else { None };
+    reasons.add("tier", tier.is_some(), || match tier {
+        Some(tier) => format!("{percent} % left: {}", tier.name()),
+        None => format!("{percent} % left: no tier holds yet"),
+    });
+    let is_emergency = tier == Some(Tier::Emergency);
+    let satisfied = match tier {
+        Some(tier) if !is_emergency => gates(policy, tier, &boundaries, &mut reasons),
+        Some(_) => {
+            reasons.add("boundary", true, || "an emergency waits for none".to_owned());
+            BTreeSet::new()
+        }
+        None => BTreeSet::new(),
+    };
+    growth(situation, is_emergency, &mut reasons);
+    let (made, most) = (situation.compactions_in_hour, policy.compactions_per_hour);
+    reasons.add("budget", is_emergency || made < most, || match is_emergency {
+        true => "an emergency is not held back by a budget".to_owned(),
+        false => format!("{made} of {most} compactions of this hour are made"),
+    });
+    let is_judged = tier
+        .and_then(|tier| policy.tiers.get(&tier))
+        .is_some_and(|rule| rule.judgment && !is_emergency);
+    let passed = reasons.0.iter().all(|reason| reason.passed);
+    let action = match (passed, is_judged) {
+        (false, _) => Action::Wait,
+        (true, true) => Action::Judge,
+        (true, false) => Action::Compact,
+    };
+    if is_judged {
+        // Asked only when everything else agrees (defect 7.13.2: it decided alone).
+        let text = if passed { "is asked for" } else { "is not asked for: a rule said no" };
+        reasons.add("judgment", true, || text.to_owned());
+    }
+    let reasons = reasons.0;
+    Decision { action, tier, percent_remaining: percent, boundaries, satisfied, reasons }
+}
+
+#[derive(Default)]
+struct Reasons(Vec<Reason>);
+
+impl Reasons {
+    fn add(&mut self, rule: &str, passed: bool, text: impl FnOnce() -> String) {
+        self.0.push(Reason { rule: rule.to_owned(), passed, text: text() });
+    }
+}
+
+/// Boundaries and the plan gate. The gate takes plan boundaries away and nothing else, so that a turn's
+/// end or a commit beside a plan update still counts (defect 7.2c).
+fn gates(
+    policy: &Policy,
+    tier: Tier,
+    boundaries: &BTreeSet<Boundary>,
+    reasons: &mut Reasons,
+) -> BTreeSet<Boundary> {
+    let effective = policy.effective(tier);
+    let mut satisfied: BTreeSet<Boundary> = boundaries.intersection(&effective).copied().collect();
+    reasons.add("boundary", !satisfied.is_empty(), || match satisfied.is_empty() {
+        false => format!("{} at {}", names(&satisfied), tier.name()),
+        true if boundaries.is_empty() => "no sign that a phase ended".to_owned(),
+        true => format!("of {}, none counts at {}", names(boundaries), tier.name()),
+    });
+    let is_gated =
+        policy.tiers.get(&tier).is_some_and(|rule| rule.plan_boundaries_require_semantic_break);
+    let has_break = boundaries.iter().any(|boundary| boundary.is_semantic());
+    if is_gated && satisfied.iter().any(|boundary| boundary.is_plan()) {
+        if !has_break {
+            satisfied.retain(|boundary| !boundary.is_plan());
+        }
+        reasons.add("plan_gate", !satisfied.is_empty(), || {
+            match (has_break, satisfied.is_empty()) {
+                (true, _) => "the agent's words end a phase, too".to_owned(),
+                (false, false) => "the plan alone would not count; another sign does".to_owned(),
+                (false, true) => "the plan changed, but the agent's words end no phase".to_owned(),
+            }
+        });
+    }
+    satisfied
+}
+
+/// No second compaction before real growth. In an emergency half of what is left is enough, so that
+/// the window is never run over for want of growth; it is growth all the same.
+fn growth(situation: &Situation, is_emergency: bool, reasons: &mut Reasons) {
+    let Some(baseline) = situation.baseline else {
+        return reasons.add("rearm", true, || "nothing was compacted before".to_owned());
+    };
+    let grown = situation.used.saturating_sub(baseline.used);
+    let needed = growth_needed(situation, is_emergency);
+    reasons.add("rearm", grown >= needed, || {
+        format!("grew by {grown} tokens since, {needed} are needed")
+    });
+}
+
+/// Tokens by which a thread must have grown since its baseline.
+#[must_use]
+pub fn growth_needed(situation: &Situation, is_emergency: bool) -> u64 {
+    let needed = rearm::growth_needed(situation.used);
+    match is_emergency {
+        true => needed.min((situation.window.saturating_sub(situation.used) / 2).max(64)),
+        false => needed,
+    }
+}
+
+fn names(boundaries: &BTreeSet<Boundary>) -> String {
+    boundaries.iter().map(|boundary| boundary.name()).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests;

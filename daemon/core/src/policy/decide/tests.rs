@@ -1,0 +1,163 @@
+use super::*;
+use crate::policy::settings::{PolicyTable, TierTable};
+
+fn at(percent: u64, boundaries: &[Boundary]) -> Situation {
+    Situation {
+        thread_id: "t".into(),
+        seq: 9,
+        turn: 2,
+        at_ms: 1,
+        point: Point::TurnEnd,
+        used: 100_000,
+        window: 272_000,
+        percent_remaining: percent,
+        boundaries: boundaries.iter().copied().collect(),
+        message: None,
+        baseline: None,
+        compactions_in_hour: 0,
+    }
+}
+
+fn action(situation: &Situation) -> (Action, Option<Tier>) {
+    let decision = decide(&Policy::default(), situation);
+    (decision.action, decision.tier)
+}
+
+fn table(tier: TierTable) -> PolicyTable {
+    PolicyTable { early: tier.clone(), ready: tier, ..PolicyTable::default() }
+}
+
+#[test]
+fn the_default_matrix() {
+    use Boundary::{AgentDone, Commit, PlanUpdate, PrCheckpoint};
+    use Tier::{Asap, Early, Emergency, Ready};
+    for (percent, boundaries, expected) in [
+        (85, vec![PrCheckpoint], (Action::Wait, None)),
+        (84, vec![PrCheckpoint], (Action::Compact, Some(Early))),
+        (84, vec![Commit], (Action::Wait, Some(Early))),
+        (74, vec![Commit], (Action::Compact, Some(Ready))),
+        (74, vec![PlanUpdate], (Action::Wait, Some(Ready))),
+        (74, vec![PlanUpdate, Commit], (Action::Compact, Some(Ready))),
+        (64, vec![PlanUpdate], (Action::Compact, Some(Asap))),
+        (74, vec![AgentDone], (Action::Wait, Some(Ready))),
+        (64, vec![AgentDone], (Action::Compact, Some(Asap))),
+        (15, vec![], (Action::Wait, Some(Asap))),
+        (14, vec![], (Action::Compact, Some(Emergency))),
+    ] {
+        assert_eq!(action(&at(percent, &boundaries)), expected, "{percent} {boundaries:?}");
+    }
+}
+
+#[test]
+fn words_release_the_plan_gate() {
+    let with = |words: &str| Situation {
+        message: Some(words.to_owned()),
+        ..at(74, &[Boundary::PlanUpdate])
+    };
+    assert_eq!(action(&with("The parser is done.")).0, Action::Compact);
+    assert_eq!(action(&with("The parser is not done.")).0, Action::Wait);
+}
+
+/// Defect 7.13.1: a policy's list was used as it stood.
+#[test]
+fn defect_7_13_1_a_policy_cannot_make_a_boundary_count_before_its_tier() {
+    let requires = Some([Boundary::Commit].into());
+    let tier = TierTable { requires_any_boundary: requires, ..TierTable::default() };
+    let policy = Policy::default().with("mine", &table(tier));
+    assert_eq!(decide(&policy, &at(84, &[Boundary::Commit])).action, Action::Wait);
+    assert_eq!(decide(&policy, &at(74, &[Boundary::Commit])).action, Action::Compact);
+    assert!(policy.problems().iter().any(|problem| problem.key == "early.requires_any_boundary"));
+}
+
+/// Defect 7.2c: with `turn_complete` required, a plan update kept a turn from compacting.
+#[test]
+fn defect_7_2c_a_plan_update_takes_no_other_boundary_away() {
+    let requires = Some([Boundary::TurnComplete, Boundary::PlanUpdate].into());
+    let tier = TierTable { requires_any_boundary: requires, ..TierTable::default() };
+    let policy = Policy::default().with("mine", &table(tier));
+    assert_eq!(decide(&policy, &at(74, &[])).action, Action::Compact);
+    assert_eq!(decide(&policy, &at(74, &[Boundary::PlanUpdate])).action, Action::Compact);
+}
+
+/// Defect 7.13.2: with a judgment configured, boundaries were not asked.
+#[test]
+fn defect_7_13_2_a_judgment_is_asked_for_only_when_every_rule_agrees_and_never_in_an_emergency() {
+    let tier = TierTable { judgment: Some(true), ..TierTable::default() };
+    let mut given = table(tier.clone());
+    given.emergency = tier;
+    let policy = Policy::default().with("mine", &given);
+    assert_eq!(decide(&policy, &at(74, &[])).action, Action::Wait);
+    assert_eq!(decide(&policy, &at(74, &[Boundary::Commit])).action, Action::Judge);
+    assert_eq!(decide(&policy, &at(5, &[])).action, Action::Compact);
+}
+
+/// Defect 7.13.3: two actors read their settings from different places.
+#[test]
+fn defect_7_13_3_each_key_has_one_precedence() {
+    let lt = |n| TierTable { percent_remaining_lt: Some(n), ..TierTable::default() };
+    let base =
+        Policy::default().with("default", &PolicyTable { asap: lt(50), ..Default::default() });
+    let named = base.with("x", &PolicyTable { early: lt(90), ..Default::default() });
+    let found: Vec<u64> = named.tiers.values().map(|rule| rule.percent_remaining_lt).collect();
+    assert_eq!(found, [90, 75, 50, 15]);
+}
+
+/// Defect 7.13.7: without the user's own key the window was unknown.
+#[test]
+fn defect_7_13_7_an_unknown_window_is_told_and_compacts_nothing() {
+    let decision = decide(&Policy::default(), &Situation { window: 0, ..at(0, &[]) });
+    assert_eq!((decision.action, decision.tier), (Action::Wait, None));
+    assert_eq!(decision.refused_by().unwrap().rule, "window");
+}
+
+/// Defect 7.5: an emergency was told by the threshold of a prompt, not of the policy.
+#[test]
+fn defect_7_5_an_emergency_is_where_the_policy_says() {
+    let lt = TierTable { percent_remaining_lt: Some(30), ..TierTable::default() };
+    let policy = Policy::default().with("x", &PolicyTable { emergency: lt, ..Default::default() });
+    assert_eq!(decide(&policy, &at(29, &[])).action, Action::Compact);
+    assert_eq!(decide(&policy, &at(30, &[])).action, Action::Wait);
+}
+
+#[test]
+fn no_second_compaction_before_growth() {
+    let after = |used| Situation {
+        baseline: Some(Baseline { used, at_ms: 0 }),
+        ..at(64, &[Boundary::Commit])
+    };
+    assert_eq!(action(&after(95_001)).0, Action::Wait);
+    assert_eq!(action(&after(95_000)).0, Action::Compact);
+    let emergency = Situation { percent_remaining: 3, ..after(100_000) };
+    assert_eq!(action(&emergency).0, Action::Wait, "not even in an emergency");
+}
+
+#[test]
+fn a_budget_holds_back_all_but_an_emergency_and_every_reason_is_listed() {
+    let spent = Situation { compactions_in_hour: 6, ..at(64, &[]) };
+    let decision = decide(&Policy::default(), &spent);
+    let no: Vec<_> =
+        decision.reasons.iter().filter(|r| !r.passed).map(|r| r.rule.as_str()).collect();
+    assert_eq!(no, ["boundary", "budget"], "both that said no");
+    assert_eq!(action(&Situation { percent_remaining: 3, ..spent }).0, Action::Compact);
+}
+
+/// Mid-turn the turn has not ended, whatever the signals hold.
+#[test]
+fn a_turn_s_end_does_not_count_in_its_middle() {
+    let requires = Some([Boundary::TurnComplete].into());
+    let tier = TierTable { requires_any_boundary: requires, ..TierTable::default() };
+    let policy = Policy::default().with("x", &table(tier));
+    let mid = Situation { point: Point::MidTurn, ..at(74, &[Boundary::TurnComplete]) };
+    assert_eq!(decide(&policy, &mid).action, Action::Wait);
+}
+
+#[test]
+fn a_logged_decision_made_again_gives_the_same_bytes() {
+    let situation = Situation { message: Some("Done.".into()), ..at(64, &[Boundary::Commit]) };
+    let policy = Policy::default();
+    let first = decide(&policy, &situation).bytes();
+    let policy: Policy = serde_json::from_slice(&serde_json::to_vec(&policy).unwrap()).unwrap();
+    let situation: Situation =
+        serde_json::from_slice(&serde_json::to_vec(&situation).unwrap()).unwrap();
+    assert_eq!(decide(&policy, &situation).bytes(), first);
+}

@@ -1,0 +1,121 @@
+//! What comes: turns until the next tier and until the window is full, and the boundary that is due.
+
+use serde::{Deserialize, Serialize};
+
+use super::Tier;
+use super::settings::Policy;
+use crate::context::window::Window;
+use crate::fold::Point as Mark;
+use crate::signal::{Boundary, Happened, Occurrence};
+
+/// A look ahead; an estimate out of the thread's own course.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Forecast {
+    /// Tokens a turn adds.
+    pub tokens_per_turn: u64,
+    /// Turns until the window is full.
+    pub turns_left: Option<u64>,
+    /// The next tier.
+    pub next_tier: Option<Tier>,
+    /// Turns until it holds.
+    pub turns_to_next_tier: Option<u64>,
+    /// The boundary that comes most often.
+    pub next_boundary: Option<Boundary>,
+    /// Turns until it is due.
+    pub turns_to_boundary: Option<u64>,
+}
+
+/// What a forecast is made of.
+#[derive(Debug, Clone, Copy)]
+pub struct Course<'a> {
+    /// Course of the window since the thread's begin, oldest first.
+    pub points: &'a [Mark],
+    /// Line of the last compaction; growth is counted from there.
+    pub compacted_at: Option<u64>,
+    /// The turn.
+    pub turn: u64,
+    /// Tokens in the window.
+    pub used: u64,
+}
+
+/// Looks ahead.
+#[must_use]
+pub fn forecast(
+    policy: &Policy,
+    window: &Window,
+    course: Course<'_>,
+    log: &[Happened],
+) -> Forecast {
+    let since = course.points.iter().find(|p| course.compacted_at.is_none_or(|at| p.seq >= at));
+    let turns = since.map_or(0, |point| course.turn.saturating_sub(point.turn)).max(1);
+    let grown = since.map_or(0, |point| course.used.saturating_sub(point.tokens));
+    let tokens_per_turn = grown / turns;
+    let turns_for = |tokens: u64| (tokens_per_turn > 0).then(|| tokens.div_ceil(tokens_per_turn));
+    let percent = window.percent_left(course.used);
+    let now = policy.tier(percent);
+    let next_tier = Tier::ALL.into_iter().find(|tier| now.is_none_or(|now| *tier > now));
+    let room_to = |tier: Tier| {
+        let lt = policy.tiers.get(&tier).map_or(0, |rule| rule.percent_remaining_lt);
+        window.effective.saturating_mul(percent.saturating_sub(lt) + 1) / 100
+    };
+    let (next_boundary, turns_to_boundary) = next_boundary(course.turn, log);
+    Forecast {
+        tokens_per_turn,
+        turns_left: turns_for(window.effective.saturating_sub(course.used)),
+        next_tier,
+        turns_to_next_tier: next_tier.and_then(|tier| turns_for(room_to(tier))),
+        next_boundary,
+        turns_to_boundary,
+    }
+}
+
+/// The boundary seen most often, by the mean distance of its turns from the last time.
+fn next_boundary(turn: u64, log: &[Happened]) -> (Option<Boundary>, Option<u64>) {
+    let turns_of = |boundary: Boundary| {
+        let mut turns: Vec<u64> = log
+            .iter()
+            .filter(|event| event.what == Occurrence::Boundary(boundary))
+            .map(|event| event.turn)
+            .collect();
+        turns.dedup();
+        turns
+    };
+    let seen = Boundary::ALL.into_iter().filter(|b| *b != Boundary::TurnComplete);
+    let most = seen.map(|boundary| (boundary, turns_of(boundary)));
+    let Some((boundary, turns)) = most.rev().max_by_key(|(_, turns)| turns.len()) else {
+        return (None, None);
+    };
+    let (Some(first), Some(last)) = (turns.first(), turns.last()) else { return (None, None) };
+    let gaps = (turns.len() as u64).saturating_sub(1);
+    let every = (gaps > 0).then(|| (last.saturating_sub(*first) / gaps).max(1));
+    let due = every.map(|every| (last + every).saturating_sub(turn));
+    (Some(boundary), due)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::context::window::{Known, decide};
+
+    #[test]
+    fn turns_are_counted_from_the_last_compaction() {
+        let window = decide(&Known { asked: Some(100_000), ..Known::default() });
+        let mark = |seq, turn, tokens| Mark { seq, turn, tokens };
+        let points = [mark(0, 1, 90_000), mark(10, 3, 20_000), mark(20, 5, 40_000)];
+        let course = Course { points: &points, compacted_at: Some(10), turn: 5, used: 40_000 };
+        let event = |turn| Happened {
+            seq: turn,
+            turn,
+            at_ms: 0,
+            what: Occurrence::Boundary(Boundary::Commit),
+        };
+        let log = [event(1), event(3), event(5)];
+        let found = forecast(&Policy::default(), &window, course, &log);
+        assert_eq!((found.tokens_per_turn, found.turns_left), (10_000, Some(6)));
+        assert_eq!(found.next_tier, Some(Tier::Asap));
+        assert_eq!(
+            (found.next_boundary, found.turns_to_boundary),
+            (Some(Boundary::Commit), Some(2))
+        );
+    }
+}

@@ -1,0 +1,254 @@
+//! A transcript replayed under policies that were not in force: when each would have compacted, and what
+//! that would have cost.
+//!
+//! The agent did not compact there, so that its window is larger than it would have been: what a
+//! compaction would have taken away is subtracted until a real one comes. The cost is told by what the
+//! agent did next: a file it had read before and used again soon after would have had to be read
+//! again, unless it stood in the view.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use super::decide::{Action, Baseline, Decision, Situation, decide};
+use super::settings::Policy;
+use super::{Point, Tier};
+use crate::compaction::default_view_tokens;
+use crate::context::window::Window;
+use crate::fold::{Fold, Touch};
+
+/// Calls after a compaction in which the use of a known file counts as regret.
+pub const REGRET_CALLS: u64 = 40;
+
+/// Points that are kept of one policy; the rest are counted.
+pub const POINTS_MAX: usize = 200;
+
+/// A place where a policy would have compacted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WouldCompact {
+    /// The line.
+    pub seq: u64,
+    /// The turn.
+    pub turn: u64,
+    /// Where in the conversation.
+    pub point: Point,
+    /// How urgent it was.
+    pub tier: Tier,
+    /// Parts of a hundred that were left.
+    pub percent_remaining: u64,
+    /// What made it: signs by name.
+    pub boundaries: Vec<String>,
+    /// A judge would have been asked.
+    pub judged: bool,
+    /// Files that were known and used again within [`REGRET_CALLS`] calls.
+    pub used_again: Vec<String>,
+}
+
+/// A policy under replay.
+#[derive(Debug, Clone)]
+pub struct Track {
+    policy: Policy,
+    baseline: Option<Baseline>,
+    /// Tokens that compactions which were not made would have taken away.
+    spared: u64,
+    compactions: u64,
+    made_ms: Vec<i64>,
+    watched: Option<Watched>,
+    /// Where it would have compacted.
+    pub points: Vec<WouldCompact>,
+    /// How often, those over [`POINTS_MAX`] included.
+    pub count: u64,
+    /// Turn ends that were decided on.
+    pub decisions: u64,
+}
+
+/// What happens after a point is held against it.
+#[derive(Debug, Clone)]
+struct Watched {
+    known: BTreeSet<String>,
+    until_call: u64,
+}
+
+/// The situation of a thread as its fold tells; a policy's own past is not in it.
+#[must_use]
+pub fn situation(fold: &Fold, window: &Window, thread_id: &str, at: (i64, Point)) -> Situation {
+    let (signals, used) = (fold.signals(), fold.used());
+    Situation {
+        thread_id: thread_id.to_owned(),
+        seq: fold.next_seq().saturating_sub(1),
+        turn: signals.turn(),
+        at_ms: at.0,
+        point: at.1,
+        used,
+        window: window.tokens,
+        percent_remaining: Situation::percent(window, used),
+        boundaries: signals.present().clone(),
+        message: signals.message().map(str::to_owned),
+        baseline: None,
+        compactions_in_hour: 0,
+    }
+}
+
+impl Track {
+    /// Before the first line.
+    #[must_use]
+    pub fn new(policy: Policy) -> Self {
+        Self {
+            policy,
+            baseline: None,
+            spared: 0,
+            compactions: 0,
+            made_ms: Vec::new(),
+            watched: None,
+            points: Vec::new(),
+            count: 0,
+            decisions: 0,
+        }
+    }
+
+    /// The policy.
+    #[must_use]
+    pub fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    /// A line was folded; `touched` are the files it used.
+    pub fn line(&mut self, fold: &Fold, touched: &[Touch]) {
+        if fold.head().compactions > self.compactions {
+            self.compactions = fold.head().compactions;
+            self.spared = 0;
+            self.baseline = Some(Baseline { used: fold.used(), at_ms: 0 });
+            self.watched = None;
+        }
+        let Some(watched) = &mut self.watched else { return };
+        if fold.checkpoint().calls > watched.until_call {
+            self.watched = None;
+            return;
+        }
+        let cwd = fold.checkpoint().cwd.as_deref();
+        for touch in touched {
+            let key = crate::checkpoint::files::key(&touch.path, touch.cwd.as_deref().or(cwd));
+            let short = crate::checkpoint::files::key(&touch.path, cwd);
+            let is_known = watched.known.remove(&key) || watched.known.remove(&short);
+            if let Some(last) = self.points.last_mut().filter(|_| is_known) {
+                last.used_again.push(key);
+            }
+        }
+    }
+
+    /// Whether the place is worth a decision: a turn's end, or an emergency in its middle.
+    #[must_use]
+    pub fn asks(&self, situation: &Situation, window: &Window) -> bool {
+        situation.point == Point::TurnEnd || {
+            let used = situation.used.saturating_sub(self.spared);
+            self.policy.tier(Situation::percent(window, used)) == Some(Tier::Emergency)
+        }
+    }
+
+    /// Decides, and notes a compaction.
+    pub fn decide(&mut self, mut situation: Situation, window: &Window, fold: &Fold) -> Decision {
+        self.decisions += 1;
+        situation.used = situation.used.saturating_sub(self.spared);
+        situation.percent_remaining = Situation::percent(window, situation.used);
+        if let Some(baseline) = &mut self.baseline {
+            baseline.used = baseline.used.min(situation.used);
+        }
+        situation.baseline = self.baseline;
+        self.made_ms.retain(|made| *made > situation.at_ms - 3_600_000);
+        situation.compactions_in_hour = self.made_ms.len() as u64;
+        let decision = decide(&self.policy, &situation);
+        if decision.action != Action::Wait {
+            self.note(&situation, &decision, fold);
+        }
+        decision
+    }
+
+    fn note(&mut self, situation: &Situation, decision: &Decision, fold: &Fold) {
+        let after = fold.meter().overhead() + default_view_tokens(situation.used, false);
+        let after = after.min(situation.used);
+        self.spared += situation.used - after;
+        self.baseline = Some(Baseline { used: after, at_ms: situation.at_ms });
+        self.made_ms.push(situation.at_ms);
+        self.count += 1;
+        self.watched = None;
+        let Some(tier) = decision.tier.filter(|_| self.points.len() < POINTS_MAX) else { return };
+        let state = fold.checkpoint();
+        let known = state.files.iter().map(|(key, _)| key.to_owned()).collect();
+        self.watched = Some(Watched { known, until_call: state.calls + REGRET_CALLS });
+        self.points.push(WouldCompact {
+            seq: situation.seq,
+            turn: situation.turn,
+            point: situation.point,
+            tier,
+            percent_remaining: decision.percent_remaining,
+            boundaries: decision.satisfied.iter().map(|b| b.name().to_owned()).collect(),
+            judged: decision.action == Action::Judge,
+            used_again: Vec::new(),
+        });
+    }
+}
+
+/// A replay: lines in, decisions out.
+#[derive(Debug, Clone)]
+pub struct Replay {
+    /// One a policy.
+    pub tracks: Vec<Track>,
+    before: Option<(u64, bool, Situation)>,
+}
+
+impl Replay {
+    /// Before the first line.
+    #[must_use]
+    pub fn new(policies: impl IntoIterator<Item = Policy>) -> Self {
+        Self { tracks: policies.into_iter().map(Track::new).collect(), before: None }
+    }
+
+    /// A line was folded; `window` is that of the model, `made` sees each decision with its policy.
+    ///
+    /// A turn ends where its agent says so, else where the next one begins.
+    pub fn line(
+        &mut self,
+        fold: &mut Fold,
+        window: &Window,
+        made: &mut dyn FnMut(&Policy, &Situation, &Decision),
+    ) {
+        let touched = fold.touched();
+        let at_ms = fold.head().updated_at_ms;
+        let signals = fold.signals();
+        let (turn, is_complete) = (signals.turn(), signals.is_turn_complete());
+        let now = situation(fold, window, "", (at_ms, Point::MidTurn));
+        let before = self.before.replace((turn, is_complete, now.clone()));
+        let ended = match before {
+            Some((was, false, _)) if was == turn && is_complete => Some(now.clone()),
+            Some((was, false, then)) if was > 0 && turn > was => Some(then),
+            _ => None,
+        };
+        let asked = match ended {
+            Some(ended) => Some(Situation { point: Point::TurnEnd, ..ended }),
+            None => (turn > 0 && fold.signals().works()).then_some(now),
+        };
+        for track in &mut self.tracks {
+            track.line(fold, &touched);
+            if let Some(asked) = asked.as_ref().filter(|asked| track.asks(asked, window)) {
+                let decision = track.decide(asked.clone(), window, fold);
+                made(&track.policy, asked, &decision);
+            }
+        }
+    }
+
+    /// The transcript ends: an open turn ends with it.
+    pub fn end(
+        &mut self,
+        fold: &Fold,
+        window: &Window,
+        made: &mut dyn FnMut(&Policy, &Situation, &Decision),
+    ) {
+        if let Some((turn, false, last)) = self.before.take().filter(|(turn, ..)| *turn > 0) {
+            let last = Situation { point: Point::TurnEnd, turn, ..last };
+            for track in &mut self.tracks {
+                let decision = track.decide(last.clone(), window, fold);
+                made(&track.policy, &last, &decision);
+            }
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! Where an agent's scratch file lies: below the project, one a thread, the same for everyone who asks.
+
+use crate::digest::Digest128;
+
+/// Bytes of an agent's name in a file's name.
+const NAME_BYTES: usize = 40;
+
+/// The scratch file of an agent, relative to its project. Without a name one is made from the thread's
+/// id, the same each time (defect 7.5: two parts of the original made two names for one thread).
+#[must_use]
+pub fn path(agent: Option<&str>, thread_id: &str) -> String {
+    let named = agent.map(slug).filter(|name| !name.is_empty());
+    let name = named.unwrap_or_else(|| {
+        let digest = Digest128::of(thread_id.as_bytes()).to_string();
+        digest.chars().take(8).collect()
+    });
+    format!(".scratch/agent-{name}.scratch.md")
+}
+
+/// Whether a path stays below the project: relative, no step up, no name for here.
+#[must_use]
+pub fn is_confined(path: &str) -> bool {
+    !path.is_empty()
+        && !path.starts_with(['/', '~', '\\'])
+        && !path.contains(['\0', '\n'])
+        && path.split(['/', '\\']).all(|part| !part.is_empty() && part != "." && part != "..")
+}
+
+/// Lower-case letters and digits; whatever else as one hyphen.
+fn slug(name: &str) -> String {
+    let mut slug = String::new();
+    for c in name.chars() {
+        match c.is_ascii_alphanumeric() {
+            true => slug.push(c.to_ascii_lowercase()),
+            false if !slug.ends_with('-') && !slug.is_empty() => slug.push('-'),
+            false => {}
+        }
+    }
+    crate::text::prefix(&slug, NAME_BYTES).trim_matches('-').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_has_one_file_and_it_is_in_its_project() {
+        assert_eq!(path(Some("Review Bot!"), "t"), ".scratch/agent-review-bot.scratch.md");
+        assert_eq!(path(None, "t1"), path(Some("../.."), "t1"));
+        assert_ne!(path(None, "t1"), path(None, "t2"));
+        assert!(is_confined(&path(Some("../../etc/passwd"), "t")));
+        for bad in ["/etc/x", "../x", "a/../b", "./a", "~/x", "a//b", "", "a\\..\\b"] {
+            assert!(!is_confined(bad), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! The sequence from a decision's yes to the handoff, and the ways out of it.
+
+use super::{
+    Author, Baseline, Boundary, Effect, HOUR_MS, Kind, MADE_MAX, OnFailure, PACKET_BYTES, Phase,
+    Point, Run, Tier, Trigger,
+};
+use crate::policy::template;
+use crate::{redact, text};
+
+impl Run<'_, '_> {
+    /// Begins with what comes first: a message of the user's, a scratch file, a packet, the compaction.
+    pub(super) fn begin(&mut self, trigger: Trigger) {
+        let is_emergency = trigger.tier == Tier::Emergency;
+        let is_watcher = trigger.packet_author == Author::Watcher;
+        let effective = self.env.policy.effective(trigger.tier);
+        let may_wait =
+            trigger.point == Point::TurnEnd && effective.contains(&Boundary::TurnComplete);
+        if may_wait && is_watcher && !is_emergency && self.state.held.is_none() {
+            self.state.deferred = Some(trigger);
+            let text = "compacting before your next message".to_owned();
+            self.effects.push(Effect::Notify { text });
+            return;
+        }
+        // Only work that came to something is worth a file.
+        let has_work = trigger.boundaries.iter().any(|boundary| {
+            !matches!(
+                boundary,
+                Boundary::TopicShift | Boundary::ConcludingThought | Boundary::TurnComplete
+            )
+        });
+        let with_scratch = self.env.policy.scratch && has_work && !is_emergency;
+        let since_ms = self.env.now_ms;
+        match (is_watcher, with_scratch) {
+            (false, _) => {
+                let mut prompt = String::new();
+                if with_scratch {
+                    prompt = self.prompt(Kind::Scratch) + "\n\n---\n\n";
+                }
+                prompt.push_str(&self.prompt(Kind::Packet));
+                self.effects.push(Effect::RequestPacket { prompt });
+                self.state.phase = Phase::AwaitingPacket { trigger, since_ms };
+            }
+            (true, true) => {
+                let prompt = self.prompt(Kind::Scratch);
+                self.effects.push(Effect::RequestScratch { prompt });
+                self.state.phase = Phase::AwaitingScratch { trigger, since_ms };
+            }
+            (true, false) => self.compact(trigger, None),
+        }
+    }
+
+    /// Asks for the compaction, with the agent's packet, one that was kept, or one of our own.
+    pub(super) fn compact(&mut self, trigger: Trigger, written: Option<String>) {
+        let written = written.filter(|packet| !packet.trim().is_empty());
+        let packet = match written.or_else(|| self.state.kept_packet.take()) {
+            Some(packet) => {
+                let window = text::cut_middle(&packet, PACKET_BYTES);
+                redact::redact(&window).text.into_owned()
+            }
+            None => self.own_packet(&trigger),
+        };
+        self.state.deferred = None;
+        self.state.kept_packet = None;
+        self.effects.push(Effect::Compact { trigger: trigger.clone(), packet: packet.clone() });
+        let since_ms = self.env.now_ms;
+        let (tokens_after, saw_turn_end) = (None, false);
+        self.state.phase =
+            Phase::Compacting { trigger, packet, since_ms, tokens_after, saw_turn_end };
+    }
+
+    /// The history was compacted: by us, or by someone else, which makes all that waits void.
+    pub(super) fn compacted(&mut self, after: u64, turn_end_follows: bool) {
+        match std::mem::take(&mut self.state.phase) {
+            Phase::Compacting { trigger, packet, saw_turn_end, .. }
+                if saw_turn_end || !turn_end_follows =>
+            {
+                self.finish(&trigger, &packet, after);
+            }
+            Phase::Compacting { trigger, packet, since_ms, saw_turn_end, .. } => {
+                let tokens_after = Some(after);
+                self.state.phase =
+                    Phase::Compacting { trigger, packet, since_ms, tokens_after, saw_turn_end };
+            }
+            Phase::Idle
+            | Phase::AwaitingJudgment { .. }
+            | Phase::AwaitingScratch { .. }
+            | Phase::AwaitingPacket { .. } => {
+                self.note_made(after);
+                self.release(None);
+            }
+        }
+    }
+
+    pub(super) fn failed(&mut self, reason: &str) {
+        if matches!(self.state.phase, Phase::Compacting { .. }) {
+            let reason = redact::redact(text::prefix(reason, 400)).text.into_owned();
+            self.give_up(&format!("the compaction failed: {reason}"));
+        }
+    }
+
+    /// Ends the sequence after a compaction: the handoff, then what was held back.
+    pub(super) fn finish(&mut self, trigger: &Trigger, packet: &str, after: u64) {
+        self.state.phase = Phase::Idle;
+        self.note_made(after.min(trigger.used));
+        let values = [
+            ("packet", packet),
+            ("scratch_file", self.env.scratch_file),
+            ("thread_id", self.env.thread_id),
+        ];
+        let handoff = template::fill(self.env.texts.get(Kind::Handoff), &values);
+        match self.state.held {
+            Some(true) => self.release(Some(handoff)),
+            Some(false) | None => {
+                self.effects.push(Effect::InjectHandoff { text: handoff });
+                self.release(None);
+            }
+        }
+    }
+
+    /// Leaves whatever waits, with a warning; the packet is kept for the next attempt.
+    pub(super) fn give_up(&mut self, why: &str) {
+        let deferred = self.state.deferred.take();
+        let trigger = match std::mem::take(&mut self.state.phase) {
+            Phase::Idle => deferred,
+            // It came about; only its turn's end did not.
+            Phase::Compacting { trigger, packet, tokens_after: Some(after), .. } => {
+                return self.finish(&trigger, &packet, after);
+            }
+            Phase::Compacting { trigger, packet, .. } => {
+                self.state.kept_packet = Some(packet);
+                Some(trigger)
+            }
+            Phase::AwaitingJudgment { trigger, .. }
+            | Phase::AwaitingScratch { trigger, .. }
+            | Phase::AwaitingPacket { trigger, .. } => Some(trigger),
+        };
+        if let Some(trigger) = trigger {
+            self.effects.push(Effect::Warn { text: why.to_owned() });
+            self.rest(trigger.used);
+        }
+        self.release(None);
+    }
+
+    /// Time ends every wait.
+    pub(super) fn expire(&mut self) {
+        let Some(since_ms) = self.state.phase.since_ms() else { return };
+        let policy = self.env.policy;
+        let (most, is_judgment) = match self.state.phase {
+            Phase::AwaitingJudgment { .. } => (policy.judgment_timeout_ms, true),
+            _ => (policy.wait_ms, false),
+        };
+        // A clock that was set back must not make a wait endless.
+        let waited = self.env.now_ms.abs_diff(since_ms);
+        if waited < most.unsigned_abs() {
+            return;
+        }
+        match std::mem::take(&mut self.state.phase) {
+            Phase::AwaitingJudgment { trigger, .. }
+                if is_judgment && policy.on_judgment_failure == OnFailure::Compact =>
+            {
+                let text = "the judge did not answer in time; compacting all the same".to_owned();
+                self.effects.push(Effect::Warn { text });
+                self.begin(trigger);
+            }
+            waiting => {
+                let why = format!("gave up after {} s in {}", waited / 1_000, waiting.name());
+                self.state.phase = waiting;
+                self.give_up(&why);
+            }
+        }
+    }
+
+    /// Counts growth from here.
+    pub(super) fn rest(&mut self, used: u64) {
+        self.state.baseline = Some(Baseline { used, at_ms: self.env.now_ms });
+    }
+
+    /// Sends the message that was held back.
+    pub(super) fn release(&mut self, prefix: Option<String>) {
+        if self.state.held.take().is_some() {
+            self.effects.push(Effect::ReleaseMessage { prefix });
+        }
+    }
+
+    fn note_made(&mut self, after: u64) {
+        self.rest(after);
+        self.state.deferred = None;
+        self.state.noticed = None;
+        let made = &mut self.state.made_ms;
+        made.retain(|at| *at > self.env.now_ms - HOUR_MS);
+        if made.len() >= MADE_MAX {
+            made.pop_front();
+        }
+        made.push_back(self.env.now_ms);
+    }
+
+    fn prompt(&self, kind: Kind) -> String {
+        let values = [("scratch_file", self.env.scratch_file), ("thread_id", self.env.thread_id)];
+        template::fill(self.env.texts.get(kind), &values)
+    }
+
+    fn own_packet(&self, trigger: &Trigger) -> String {
+        let names: Vec<_> = trigger.boundaries.iter().map(|boundary| boundary.name()).collect();
+        let percent = trigger.percent_remaining.to_string();
+        let values = [
+            ("percent_remaining", percent.as_str()),
+            ("tier", trigger.tier.name()),
+            ("boundaries", &names.join(", ")),
+            ("last_agent_message", trigger.message.as_deref().unwrap_or_default()),
+        ];
+        template::fill(self.env.texts.get(Kind::WatcherPacket), &values)
+    }
+}

@@ -1,0 +1,176 @@
+//! Whole transcripts replayed turn by turn: every decision of a hand-made session to the byte, and what
+//! must hold on real ones.
+
+use std::fmt::Write as _;
+
+use longhaul_core::context::window::{Known, Window, decide};
+use longhaul_core::fold::{Fold, Source};
+use longhaul_core::policy::replay::Replay;
+use longhaul_core::policy::{self, Action, Policy, PolicyTable, Tier};
+use serde_json::{Value, json};
+
+use crate::corpus;
+use crate::golden::check;
+use crate::session::push;
+
+/// A window that the hand-made session fills.
+fn window(tokens: u64) -> Window {
+    decide(&Known { asked: Some(tokens), ..Known::default() })
+}
+
+/// An early policy beside the default one, and a lazy one.
+fn policies() -> Vec<Policy> {
+    let default = Policy::default();
+    let mut keen = PolicyTable::default();
+    keen.early.requires_any_boundary = Some(policy::settings::allowed(Tier::Asap));
+    keen.early.percent_remaining_lt = Some(95);
+    keen.early.plan_boundaries_require_semantic_break = Some(false);
+    let mut lazy = PolicyTable::default();
+    for tier in [&mut lazy.early, &mut lazy.ready, &mut lazy.asap] {
+        tier.percent_remaining_lt = Some(0);
+    }
+    vec![default.clone(), default.with("keen", &keen), default.with("lazy", &lazy)]
+}
+
+fn item(payload: &Value) -> String {
+    json!({"timestamp":"2026-01-01T00:00:00Z","type":"response_item","payload":payload}).to_string()
+}
+
+fn said(role: &str, words: &str) -> String {
+    let kind = if role == "user" { "input_text" } else { "output_text" };
+    item(&json!({"type":"message","role":role,"content":[{"type":kind,"text":words}]}))
+}
+
+fn ran(id: &str, command: &str, exit: i32, output: &str) -> Vec<String> {
+    let arguments = json!({ "cmd": command }).to_string();
+    let output = format!("Exit code: {exit}\nOutput:\n{output}\n");
+    vec![
+        item(
+            &json!({"type":"function_call","name":"exec_command","arguments":arguments,"call_id":id}),
+        ),
+        item(&json!({"type":"function_call_output","call_id":id,"output":output})),
+    ]
+}
+
+fn planned(id: &str, states: &[&str]) -> Vec<String> {
+    let steps: Vec<_> = states.iter().map(|s| json!({"step":"a step","status":s})).collect();
+    let arguments = json!({ "plan": steps }).to_string();
+    vec![
+        item(
+            &json!({"type":"function_call","name":"update_plan","arguments":arguments,"call_id":id}),
+        ),
+        item(&json!({"type":"function_call_output","call_id":id,"output":"Plan updated"})),
+    ]
+}
+
+/// Turns that grow by `tokens`, each with another end.
+fn session() -> Vec<String> {
+    let end = || json!({"type":"event_msg","payload":{"type":"task_complete"}}).to_string();
+    let bulk = |id: &str, tokens: usize| {
+        ran(id, &format!("cat src/{id}.rs"), 0, &"line of code\n".repeat(tokens * 4 / 13))
+    };
+    let mut lines = Vec::new();
+    let mut turn = |n: usize, tokens: usize, more: Vec<String>, words: &str| {
+        lines.push(said("user", &format!("Request {n}")));
+        lines.extend(bulk(&format!("f{n}"), tokens));
+        lines.extend(more);
+        lines.push(said("assistant", words));
+        lines.push(end());
+    };
+    turn(1, 8_000, planned("p1", &["in_progress", "pending"]), "The plan stands.");
+    turn(2, 9_000, planned("p2", &["completed", "in_progress"]), "Still at it.");
+    turn(3, 4_000, planned("p3", &["completed", "completed"]), "Moving on to the parser.");
+    turn(4, 9_000, ran("c4", "cat src/f1.rs && git commit -qm x", 0, ""), "It is committed.");
+    turn(5, 3_000, ran("c5", "echo git commit", 0, "git commit"), "It is not done yet.");
+    turn(6, 9_000, ran("c6", "gh pr create --fill", 1, "no"), "The pull request failed.");
+    turn(7, 9_000, Vec::new(), "In summary, all is done.");
+    turn(8, 60_000, Vec::new(), "Read on.");
+    turn(9, 3_000, Vec::new(), "And on.");
+    lines
+}
+
+#[test]
+fn every_decision_of_a_session_is_as_written_down() {
+    let (mut fold, window) = (Fold::new(Source::Codex), window(100_000));
+    let mut replay = Replay::new(policies());
+    let mut text = String::new();
+    let mut made = |policy: &Policy, at: &policy::Situation, decision: &policy::Decision| {
+        let tier = decision.tier.map_or("-", Tier::name);
+        writeln!(
+            text,
+            "turn {} {} [{}] {} % {tier}: {}",
+            at.turn,
+            at.point.name(),
+            policy.name,
+            decision.percent_remaining,
+            decision.action.name()
+        )
+        .unwrap();
+        for reason in &decision.reasons {
+            let mark = if reason.passed { "yes" } else { "NO " };
+            writeln!(text, "    {mark} {:<9} {}", reason.rule, reason.text).unwrap();
+        }
+    };
+    for line in session() {
+        push(&mut fold, line.as_bytes());
+        replay.line(&mut fold, &window, &mut made);
+    }
+    replay.end(&fold, &window, &mut made);
+    for track in &replay.tracks {
+        writeln!(text, "{}: {} compactions", track.policy().name, track.count).unwrap();
+        for point in &track.points {
+            writeln!(text, "    turn {} used again: {}", point.turn, point.used_again.join(" "))
+                .unwrap();
+        }
+    }
+    check("policy_decisions", &text);
+}
+
+#[test]
+fn a_replay_gives_the_same_decisions_wherever_the_fold_was_saved() {
+    let window = window(100_000);
+    let run = |saves: bool| {
+        let mut fold = Fold::new(Source::Codex);
+        let mut replay = Replay::new(policies());
+        let mut bytes = Vec::new();
+        for line in session() {
+            push(&mut fold, line.as_bytes());
+            replay.line(&mut fold, &window, &mut |_, _, decision| bytes.extend(decision.bytes()));
+            if saves {
+                fold = Fold::load(&fold.save()).unwrap();
+            }
+        }
+        bytes
+    };
+    assert_eq!(run(false), run(true));
+}
+
+/// On real transcripts: a decision repeated gives its bytes, compactions are bounded by growth, and an
+/// emergency is never let pass unless a compaction was just made.
+#[test]
+fn real_transcripts_are_decided_on_without_circles() {
+    for file in corpus::files() {
+        let bytes = std::fs::read(&file).unwrap();
+        let (mut fold, mut replay) = (Fold::new(corpus::source(&file)), Replay::new(policies()));
+        let mut grown = 0;
+        let mut before = 0;
+        for line in bytes.split(|byte| *byte == b'\n') {
+            push(&mut fold, line);
+            let known = Known { stated: fold.meter().window(), ..Known::default() };
+            let mut made = |policy: &Policy,
+                            at: &policy::Situation,
+                            decision: &policy::Decision| {
+                assert!(!decision.reasons.is_empty());
+                if decision.action == Action::Compact && decision.tier != Some(Tier::Emergency) {
+                    assert!(!decision.satisfied.is_empty(), "{} {at:?}", policy.name);
+                }
+            };
+            replay.line(&mut fold, &decide(&known), &mut made);
+            grown += fold.used().saturating_sub(before);
+            before = fold.used();
+        }
+        for track in &replay.tracks {
+            assert!(track.count <= 1 + grown / 64, "{} {}", file.display(), track.count);
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! `[memory]`.
+//!
+//! On by default: extraction without a model is reading of what is on this machine, into a private folder of
+//! this machine; nothing is sent anywhere, and nothing is injected unless a client asks for it.
+
+use longhaul_core::memory::{consolidate, eligible};
+
+use super::file::Memory;
+use super::{ConfigError, Number, Origin, Setting, enabled, flag};
+
+/// Long-term memory.
+#[derive(Debug, Clone)]
+pub struct MemorySettings {
+    /// Whether it is made in the background.
+    pub enabled: Setting<bool>,
+    /// Hours a thread must rest.
+    pub min_idle_hours: Setting<u64>,
+    /// Days after which a thread is too old.
+    pub max_age_days: Setting<u64>,
+    /// Threads that memory is made of.
+    pub max_threads: Setting<u64>,
+    /// Days after which a thread whose memory nobody used is left out.
+    pub max_unused_days: Setting<u64>,
+    /// Tokens of `memory_summary.md`.
+    pub summary_tokens: Setting<u64>,
+    /// Whether threads that a script ran once count.
+    pub takes_exec: Setting<bool>,
+}
+
+/// Document 000.
+const MIN_IDLE_HOURS: Number =
+    Number { key: "memory.min_idle_hours", default: 6, min: 0, max: 8_760 };
+/// Reading a thread once costs milliseconds, so old ones are worth it.
+const MAX_AGE_DAYS: Number =
+    Number { key: "memory.max_age_days", default: 90, min: 1, max: 36_500 };
+/// Document 000.
+const MAX_THREADS: Number = Number { key: "memory.max_threads", default: 256, min: 1, max: 4_096 };
+/// As old as what is extracted: what was just learned from an old thread is not left out at once.
+const MAX_UNUSED_DAYS: Number =
+    Number { key: "memory.max_unused_days", default: 90, min: 1, max: 36_500 };
+/// Document 000.
+const SUMMARY_TOKENS: Number =
+    Number { key: "memory.summary_tokens", default: 5_000, min: 500, max: 100_000 };
+
+const HOUR_MS: i64 = 3_600_000;
+const DAY_MS: i64 = 24 * HOUR_MS;
+
+/// The values in force.
+pub(super) fn settings(file: &Memory) -> Result<MemorySettings, ConfigError> {
+    Ok(MemorySettings {
+        enabled: enabled(file.enabled),
+        min_idle_hours: MIN_IDLE_HOURS.of(file.min_idle_hours)?,
+        max_age_days: MAX_AGE_DAYS.of(file.max_age_days)?,
+        max_threads: MAX_THREADS.of(file.max_threads)?,
+        max_unused_days: MAX_UNUSED_DAYS.of(file.max_unused_days)?,
+        summary_tokens: SUMMARY_TOKENS.of(file.summary_tokens)?,
+        takes_exec: flag(file.takes_exec, false),
+    })
+}
+
+impl MemorySettings {
+    /// Which threads are extracted.
+    #[must_use]
+    pub fn rules(&self) -> eligible::Rules {
+        eligible::Rules {
+            min_idle_ms: times(*self.min_idle_hours, HOUR_MS),
+            max_age_ms: times(*self.max_age_days, DAY_MS),
+            takes_exec: *self.takes_exec,
+            ..eligible::Rules::default()
+        }
+    }
+
+    /// How much is kept.
+    #[must_use]
+    pub fn bounds(&self) -> consolidate::Bounds {
+        consolidate::Bounds {
+            max_threads: super::to_count(*self.max_threads),
+            max_unused_ms: times(*self.max_unused_days, DAY_MS),
+            summary_tokens: *self.summary_tokens,
+        }
+    }
+
+    /// Keys, values and origins, in the order of the file.
+    pub(super) fn entries(&self) -> Vec<(&'static str, String, Origin)> {
+        let number =
+            |key, setting: &Setting<u64>| (key, setting.to_string(), setting.origin.clone());
+        let flag =
+            |key, setting: &Setting<bool>| (key, setting.to_string(), setting.origin.clone());
+        vec![
+            flag("memory.enabled", &self.enabled),
+            number("memory.min_idle_hours", &self.min_idle_hours),
+            number("memory.max_age_days", &self.max_age_days),
+            number("memory.max_threads", &self.max_threads),
+            number("memory.max_unused_days", &self.max_unused_days),
+            number("memory.summary_tokens", &self.summary_tokens),
+            flag("memory.takes_exec", &self.takes_exec),
+        ]
+    }
+}
+
+fn times(number: u64, unit: i64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX).saturating_mul(unit)
+}

@@ -1,0 +1,109 @@
+//! `job/claim`, `job/heartbeat`, `job/complete`, `job/fail`: workers outside the daemon.
+
+use std::sync::Arc;
+
+use longhaul_core::job::{FailureKind, Token};
+use longhaul_core::redact::redact;
+use longhaul_core::{job, text};
+use longhaul_protocol::job::{
+    Claim, ClaimParams, ClaimResult, ClaimedJob, Complete, Fail, FailKind, FailParams, Heartbeat,
+    HeartbeatResult, JobResult, TokenParams,
+};
+
+use super::{key_of, kind_of, shown};
+use crate::link::CallContext;
+use crate::rpc::error::Failure;
+use crate::rpc::{Table, TableError};
+use crate::service::{ServiceError, Services};
+
+/// Letters of a worker's name.
+const WORKER_CHARS_MAX: usize = 64;
+
+/// Bytes of what a worker says about a failure.
+const DETAIL_BYTES_MAX: usize = 1_024;
+
+pub(super) fn register(table: &mut Table) -> Result<(), TableError> {
+    table.on_async::<Claim, _>(claim)?;
+    table.on_async::<Heartbeat, _>(heartbeat)?;
+    table.on_async::<Complete, _>(complete)?;
+    table.on_async::<Fail, _>(fail)
+}
+
+async fn claim(
+    services: Arc<Services>,
+    _: CallContext,
+    params: ClaimParams,
+) -> Result<ClaimResult, Failure> {
+    let kind = kind_of(&params.kind)?;
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    let is_name = !params.worker.is_empty() && params.worker.len() <= WORKER_CHARS_MAX;
+    if !is_name || !params.worker.chars().all(is_plain) {
+        return Err(Failure::invalid("worker", "1 to 64 of letters, digits, `.`, `_`, `-`"));
+    }
+    // Opened so that no worker can pass for a daemon, whose claims end with it.
+    let holder = format!("worker:{}", params.worker);
+    let claimed = services.jobs.claim(kind, &holder).await.map_err(ServiceError::from)?;
+    let claim = claimed.map(|claimed| ClaimedJob {
+        token: token_text(&claimed.claim.token),
+        payload: claimed.job.payload.clone(),
+        stop_in_ms: stop_in_ms(&services, &claimed.claim),
+        heartbeat_ms: services.jobs.rules(kind).heartbeat_ms,
+        job: shown(claimed.job),
+    });
+    Ok(ClaimResult { claim })
+}
+
+async fn heartbeat(
+    services: Arc<Services>,
+    _: CallContext,
+    params: TokenParams,
+) -> Result<HeartbeatResult, Failure> {
+    let (key, token) = (key_of(&params.job)?, token_of(&params.token)?);
+    let claim = services.jobs.renew(&key, &token).await.map_err(ServiceError::from)?;
+    Ok(HeartbeatResult { stop_in_ms: stop_in_ms(&services, &claim) })
+}
+
+async fn complete(
+    services: Arc<Services>,
+    _: CallContext,
+    params: TokenParams,
+) -> Result<JobResult, Failure> {
+    let (key, token) = (key_of(&params.job)?, token_of(&params.token)?);
+    let job = services.jobs.finish(&key, &token).await.map_err(ServiceError::from)?;
+    Ok(JobResult { job: shown(job) })
+}
+
+async fn fail(
+    services: Arc<Services>,
+    _: CallContext,
+    params: FailParams,
+) -> Result<JobResult, Failure> {
+    let (key, token) = (key_of(&params.job)?, token_of(&params.token)?);
+    let kind = match params.kind {
+        FailKind::Transient => FailureKind::Transient,
+        FailKind::RateLimited => FailureKind::RateLimited,
+        FailKind::Overflow => FailureKind::Overflow,
+        FailKind::Unauthorized => FailureKind::Unauthorized,
+        FailKind::Permanent => FailureKind::Permanent,
+        FailKind::Interrupted => FailureKind::Interrupted,
+    };
+    let detail = text::one_line_cut(&redact(&params.detail).text, DETAIL_BYTES_MAX);
+    let failure = job::Failure { kind, detail, retry_after_ms: params.retry_after_ms };
+    let job = services.jobs.fail(&key, &token, failure).await.map_err(ServiceError::from)?;
+    Ok(JobResult { job: shown(job) })
+}
+
+fn stop_in_ms(services: &Services, claim: &job::Claim) -> u64 {
+    claim.stop_at_boot_ms.saturating_sub(services.deps.clock.moment().boot_ms)
+}
+
+fn token_text(token: &Token) -> String {
+    format!("{}:{}", token.epoch, token.nonce)
+}
+
+fn token_of(text: &str) -> Result<Token, Failure> {
+    let parts = text.split_once(':').and_then(|(epoch, nonce)| {
+        Some(Token { epoch: epoch.parse().ok()?, nonce: nonce.to_owned() })
+    });
+    parts.ok_or_else(|| Failure::invalid("token", "the token that job/claim answered"))
+}

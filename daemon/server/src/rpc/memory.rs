@@ -1,0 +1,241 @@
+//! `memory/*`.
+
+use std::sync::Arc;
+
+use longhaul_core::tokens;
+use longhaul_protocol::limit::{MEMORY_READ_TOKENS_MAX, SEARCH_HITS_DEFAULT, SEARCH_HITS_MAX};
+use longhaul_protocol::memory::{
+    AddNote, AddNoteParams, AddNoteResult, Cite, CiteParams, CiteResult, Forget, ForgetParams,
+    ForgetResult, Hit, List, ListParams, ListResult, MemoryFile, MemoryUse, Read, ReadParams,
+    ReadResult, Run, RunParams, RunResult, RunState, Search, SearchParams, SearchResult, SkipCount,
+    Status, StatusParams, StatusResult, Summary, SummaryParams, SummaryResult,
+};
+use longhaul_store::Exclusion;
+
+use super::error::Failure;
+use super::{Table, TableError, convert};
+use crate::link::CallContext;
+use crate::service::Services;
+use crate::service::memory::{MemoryHit, MemorySearch, RunRequest, Skipped};
+
+pub(super) fn register(table: &mut Table) -> Result<(), TableError> {
+    table.on_async::<Summary, _>(summary)?;
+    table.on_async::<Search, _>(search)?;
+    table.on_async::<List, _>(list)?;
+    table.on_async::<Read, _>(read)?;
+    table.on_async::<AddNote, _>(add_note)?;
+    table.on_async::<Cite, _>(cite)?;
+    table.on_async::<Forget, _>(forget)?;
+    table.on_async::<Run, _>(run)?;
+    table.on_async::<Status, _>(status)
+}
+
+async fn summary(
+    services: Arc<Services>,
+    _: CallContext,
+    params: SummaryParams,
+) -> Result<SummaryResult, Failure> {
+    let cwd = folder(params.cwd)?;
+    let told =
+        services.memory_summary(cwd, params.max_tokens, params.framed.unwrap_or(true)).await?;
+    Ok(SummaryResult {
+        tokens: tokens::of_text(&told.text),
+        text: told.text,
+        generation: told.generation,
+        published_at: (told.generation > 0).then_some(told.at_ms),
+        project: told.project,
+    })
+}
+
+async fn search(
+    services: Arc<Services>,
+    _: CallContext,
+    params: SearchParams,
+) -> Result<SearchResult, Failure> {
+    let hits_max = params.k.unwrap_or(SEARCH_HITS_DEFAULT).clamp(1, SEARCH_HITS_MAX);
+    let search = MemorySearch {
+        query: params.query,
+        cwd: folder(params.cwd)?,
+        hits_max: usize::try_from(hits_max).unwrap_or(usize::MAX),
+        tokens_max: params.max_tokens,
+    };
+    let (hits, generation) = services.search_memory(search).await?;
+    Ok(SearchResult { hits: hits.into_iter().map(shown).collect(), generation })
+}
+
+fn shown(hit: MemoryHit) -> Hit {
+    let source = hit.source().to_owned();
+    let MemoryHit { passage, score } = hit;
+    Hit {
+        source,
+        path: passage.path,
+        line_start: passage.line_start,
+        line_end: passage.line_end,
+        thread_id: passage.thread_id,
+        project: passage.project,
+        at: passage.at_ms,
+        score,
+        text: passage.text,
+    }
+}
+
+async fn list(
+    services: Arc<Services>,
+    _: CallContext,
+    params: ListParams,
+) -> Result<ListResult, Failure> {
+    let limit = usize::try_from(convert::page_rows(params.limit)).unwrap_or(usize::MAX);
+    let below = params.path.map(|path| format!("{}/", path.trim_end_matches('/')));
+    let files = services.memory_files().await?;
+    let mut files = files
+        .into_iter()
+        .filter(|file| below.as_ref().is_none_or(|below| file.path.starts_with(below)))
+        .filter(|file| params.cursor.as_ref().is_none_or(|after| file.path > *after));
+    let page: Vec<MemoryFile> = files
+        .by_ref()
+        .take(limit)
+        .map(|file| MemoryFile {
+            path: file.path,
+            bytes: file.bytes,
+            lines: file.lines,
+            edited: file.is_edited,
+        })
+        .collect();
+    let has_more = files.next().is_some();
+    let next_cursor = page.last().filter(|_| has_more).map(|file| file.path.clone());
+    Ok(ListResult { files: page, root: services.memory_root(), next_cursor })
+}
+
+async fn read(
+    services: Arc<Services>,
+    _: CallContext,
+    params: ReadParams,
+) -> Result<ReadResult, Failure> {
+    let max_tokens = params.max_tokens.unwrap_or(MEMORY_READ_TOKENS_MAX);
+    let bounds =
+        (params.max_lines.unwrap_or(u64::MAX).max(1), max_tokens.min(MEMORY_READ_TOKENS_MAX));
+    let line = params.line.unwrap_or(1);
+    let lines = services.read_memory_file(params.path.clone(), line, bounds).await?;
+    Ok(ReadResult {
+        path: params.path,
+        line_start: lines.start,
+        line_end: lines.end,
+        text: lines.text,
+        next_line: lines.next,
+    })
+}
+
+async fn add_note(
+    services: Arc<Services>,
+    _: CallContext,
+    params: AddNoteParams,
+) -> Result<AddNoteResult, Failure> {
+    let remembered = services.add_note(&params.text, folder(params.cwd)?).await?;
+    Ok(AddNoteResult {
+        note_id: remembered.note.note_id,
+        project: remembered.note.project,
+        text: remembered.note.text,
+        generation: remembered.generation,
+    })
+}
+
+async fn cite(
+    services: Arc<Services>,
+    _: CallContext,
+    params: CiteParams,
+) -> Result<CiteResult, Failure> {
+    let CiteParams { answer, thread_ids, paths } = params;
+    if answer.is_none() && thread_ids.is_none() && paths.is_none() {
+        return Err(Failure::invalid("answer", "or thread_ids, or paths: what was used"));
+    }
+    let (threads, paths) = (thread_ids.unwrap_or_default(), paths.unwrap_or_default());
+    let cited = services.cite(answer.as_deref(), threads, paths).await?;
+    Ok(CiteResult { kinds: cited.kinds, thread_ids: cited.thread_ids, answer: cited.answer })
+}
+
+async fn forget(
+    services: Arc<Services>,
+    _: CallContext,
+    params: ForgetParams,
+) -> Result<ForgetResult, Failure> {
+    let ForgetParams { thread_id, cwd, entry_id, note_id } = params;
+    let named = [
+        thread_id.map(Exclusion::Thread),
+        folder(cwd)?.map(Exclusion::Project),
+        entry_id.map(Exclusion::Entry),
+        note_id.map(Exclusion::Note),
+    ];
+    let mut named = named.into_iter().flatten();
+    let (Some(what), None) = (named.next(), named.next()) else {
+        return Err(Failure::invalid("thread_id", "one of thread_id, cwd, entry_id and note_id"));
+    };
+    let forgotten = services.forget(what).await?;
+    Ok(ForgetResult { gone: forgotten.gone, generation: forgotten.generation })
+}
+
+async fn run(
+    services: Arc<Services>,
+    _: CallContext,
+    params: RunParams,
+) -> Result<RunResult, Failure> {
+    let request = RunRequest {
+        thread_id: params.thread_id,
+        current: params.current_thread_id,
+        takes_all: params.all.unwrap_or(false),
+        waits: params.wait.unwrap_or(true),
+        is_manual: true,
+    };
+    let ran = services.run_memory(request).await?;
+    Ok(RunResult {
+        state: if ran.is_done { RunState::Done } else { RunState::Started },
+        threads: ran.threads,
+        extracted: ran.extracted,
+        empty: ran.empty,
+        failed: ran.failed,
+        skipped: ran.skipped.into_iter().map(skip_count).collect(),
+        generation: ran.generation,
+        changed: ran.is_changed,
+        duration_ms: ran.duration_ms,
+    })
+}
+
+async fn status(
+    services: Arc<Services>,
+    _: CallContext,
+    params: StatusParams,
+) -> Result<StatusResult, Failure> {
+    let status = services.memory_status(params.thread_id).await?;
+    let uses = status.uses.into_iter();
+    let uses = uses.map(|row| MemoryUse { kind: row.kind, uses: row.uses, last_at: row.last_ms });
+    Ok(StatusResult {
+        enabled: *services.deps.config.now().memory.enabled,
+        engine: "deterministic".to_owned(),
+        path: status.path,
+        generation: status.generation,
+        published_at: (status.generation > 0).then_some(status.at_ms),
+        threads: status.threads,
+        extracted: status.extracted,
+        learnings: status.learnings,
+        notes: status.notes,
+        due: status.due,
+        pending: status.pending,
+        skipped: status.skipped.into_iter().map(skip_count).collect(),
+        uses: uses.collect(),
+        failure: status.failure,
+        why: status.why.map(skip_count),
+    })
+}
+
+fn skip_count(skipped: Skipped) -> SkipCount {
+    SkipCount { reason: skipped.reason.to_owned(), text: skipped.text, threads: skipped.threads }
+}
+
+/// A folder as transcripts name it: absolute, without a slash at its end.
+fn folder(path: Option<String>) -> Result<Option<String>, Failure> {
+    let Some(path) = path else { return Ok(None) };
+    if !path.starts_with('/') {
+        return Err(Failure::invalid("cwd", "an absolute path"));
+    }
+    let trimmed = path.trim_end_matches('/');
+    Ok(Some(if trimmed.is_empty() { path } else { trimmed.to_owned() }))
+}

@@ -1,0 +1,218 @@
+//! `policy/*`.
+
+mod admin;
+mod shown;
+
+use std::sync::Arc;
+
+use longhaul_core::policy::judgment::{self, Judgment};
+use longhaul_core::policy::watcher::{Effect as Done, Event};
+use longhaul_core::policy::{Point as At, replay};
+use longhaul_protocol::ErrorKind;
+use longhaul_protocol::policy::{
+    Check, Effect, Evaluate, EvaluateParams, EvaluateResult, Explain, ExplainParams, ExplainResult,
+    Log, LogParams, LogResult, LoggedDecision, Point, Report, ReportParams, ReportPolicy,
+    ReportResult, Step, StepEvent, StepParams, StepResult, Templates,
+};
+
+use super::error::Failure;
+use super::{Table, TableError, convert};
+use crate::link::CallContext;
+use crate::service::policy::{Asked, Subject, Told};
+use crate::service::{ServiceError, Services};
+
+pub(super) use shown::trigger;
+
+pub(super) fn register(table: &mut Table) -> Result<(), TableError> {
+    table.on_async::<Evaluate, _>(evaluate)?;
+    table.on_async::<Step, _>(step)?;
+    table.on_async::<Explain, _>(explain)?;
+    table.on_async::<Log, _>(log)?;
+    table.on_async::<Report, _>(report)?;
+    table.on_blocking::<Check>(admin::check)?;
+    table.on_blocking::<Templates>(admin::templates)
+}
+
+async fn evaluate(
+    services: Arc<Services>,
+    _: CallContext,
+    params: EvaluateParams,
+) -> Result<EvaluateResult, Failure> {
+    let point = match params.point {
+        Some(Point::MidTurn) => At::MidTurn,
+        Some(Point::TurnEnd) | None => At::TurnEnd,
+    };
+    let subject = Subject {
+        thread_id: params.thread_id,
+        as_of: params.as_of,
+        model: params.model,
+        context_window: params.context_window,
+    };
+    let record = params.record.unwrap_or(false);
+    let found = services.policy_evaluate(subject, point, record).await?;
+    let mode = services.deps.config.now().policies.in_force.mode;
+    Ok(EvaluateResult {
+        thread_id: found.situation.thread_id,
+        seq: found.situation.seq,
+        turn: found.situation.turn,
+        used: found.situation.used,
+        window: found.situation.window,
+        decision: shown::said(&found.said),
+        shadows: found.shadows.iter().map(shown::said).collect(),
+        forecast: shown::forecast(&found.forecast),
+        watcher: shown::watcher(&found.watcher, mode),
+    })
+}
+
+async fn step(
+    services: Arc<Services>,
+    _: CallContext,
+    params: StepParams,
+) -> Result<StepResult, Failure> {
+    let StepParams { thread_id, event, agent, model, context_window } = params;
+    let subject = Subject { thread_id: thread_id.clone(), as_of: None, model, context_window };
+    let stepped = services.policy_step(subject, agent.as_deref(), told(event)).await?;
+    let mode = services.deps.config.now().policies.in_force.mode;
+    Ok(StepResult {
+        thread_id,
+        watcher: shown::watcher(&stepped.watcher, mode),
+        effects: stepped.effects.into_iter().map(effect).collect(),
+        decision: stepped.said.as_ref().map(shown::said),
+    })
+}
+
+fn told(event: StepEvent) -> Told {
+    match event {
+        StepEvent::TurnEnded { message } => Told::TurnEnded(message),
+        StepEvent::MidTurn {} => Told::MidTurn,
+        StepEvent::Compacted { tokens_after, turn_end_follows } => {
+            Told::Compacted(tokens_after, turn_end_follows.unwrap_or(false))
+        }
+        StepEvent::Judged { request_id, should_compact, reason } => {
+            let reason = longhaul_core::redact::redact(reason.as_deref().unwrap_or_default());
+            let reason = longhaul_core::text::prefix(&reason.text, 400).to_owned();
+            let judgment = should_compact.map(|should_compact| Judgment { should_compact, reason });
+            Told::Other(Event::Judged { request_id, judgment })
+        }
+        StepEvent::CompactionFailed { reason } => Told::Other(Event::CompactionFailed { reason }),
+        StepEvent::UserMessage { is_shell, takes_prefix } => Told::Other(Event::UserMessage {
+            is_shell: is_shell.unwrap_or(false),
+            takes_prefix: takes_prefix.unwrap_or(false),
+        }),
+        StepEvent::Tick {} => Told::Other(Event::Tick),
+        StepEvent::Cancel {} => Told::Other(Event::Cancel),
+    }
+}
+
+fn effect(asked: Asked) -> Effect {
+    let Asked { effect, question } = asked;
+    let named = |name: &str| Effect { effect: name.to_owned(), ..Effect::default() };
+    match effect {
+        Done::Notify { text } => Effect { text: Some(text), ..named("notify") },
+        Done::Warn { text } => Effect { text: Some(text), ..named("warn") },
+        Done::AskJudgment { request_id, trigger } => {
+            let (instructions, prompt) = question.unzip();
+            Effect {
+                request_id: Some(request_id),
+                instructions,
+                prompt,
+                schema: Some(judgment::schema()),
+                trigger: Some(shown::trigger(&trigger)),
+                ..named("ask_judgment")
+            }
+        }
+        Done::RequestScratch { prompt } => {
+            Effect { prompt: Some(prompt), ..named("request_scratch") }
+        }
+        Done::RequestPacket { prompt } => {
+            Effect { prompt: Some(prompt), ..named("request_packet") }
+        }
+        Done::Compact { trigger, packet } => Effect {
+            packet: Some(packet),
+            trigger: Some(shown::trigger(&trigger)),
+            ..named("compact")
+        },
+        Done::InjectHandoff { text } => Effect { text: Some(text), ..named("inject_handoff") },
+        Done::HoldMessage => named("hold_message"),
+        Done::ReleaseMessage { prefix } => Effect { prefix, ..named("release_message") },
+    }
+}
+
+async fn explain(
+    services: Arc<Services>,
+    _: CallContext,
+    params: ExplainParams,
+) -> Result<ExplainResult, Failure> {
+    // What is no number is the id of no decision.
+    let id = params.decision_id.parse().unwrap_or(0);
+    let found = services.policy_explain(id).await.map_err(|error| match error {
+        ServiceError::HandleNotFound(_) => {
+            let message = format!("no decision {:?}", params.decision_id);
+            Failure::new(ErrorKind::HandleNotFound, message)
+                .with_hint("policy/log names those that are kept; each thread keeps its newest 500")
+        }
+        error => error.into(),
+    })?;
+    let policy = &found.row.policy;
+    Ok(ExplainResult {
+        is_same: found.logged.bytes() == found.decision.bytes(),
+        decision: shown::decision(policy, Some(id), &found.decision),
+        logged: LoggedDecision {
+            thread_id: found.row.thread_id.clone(),
+            at: found.row.at_ms,
+            seq: found.row.seq,
+            turn: found.row.turn,
+            is_shadow: found.row.shadow,
+            decision: shown::decision(policy, Some(id), &found.logged),
+        },
+        situation: serde_json::to_value(&found.situation).unwrap_or_default(),
+        settings: serde_json::to_value(&found.policy).unwrap_or_default(),
+    })
+}
+
+async fn log(
+    services: Arc<Services>,
+    _: CallContext,
+    params: LogParams,
+) -> Result<LogResult, Failure> {
+    let before = params.before.map(|before| before.parse().unwrap_or(0));
+    let page = (before, convert::page_rows(params.limit));
+    let (thread_id, policy) = (params.thread_id.as_deref(), params.policy.as_deref());
+    let (rows, events) = services.policy_log(thread_id, policy, page).await?;
+    let row = |(row, decision): (longhaul_store::DecisionRow, _)| LoggedDecision {
+        decision: shown::decision(&row.policy, Some(row.decision_id), &decision),
+        thread_id: row.thread_id,
+        at: row.at_ms,
+        seq: row.seq,
+        turn: row.turn,
+        is_shadow: row.shadow,
+    };
+    Ok(LogResult {
+        decisions: rows.into_iter().map(row).collect(),
+        events: events.into_iter().map(shown::happened).collect(),
+    })
+}
+
+async fn report(
+    services: Arc<Services>,
+    _: CallContext,
+    params: ReportParams,
+) -> Result<ReportResult, Failure> {
+    let ReportParams { thread_id, context_window } = params;
+    let subject = Subject { thread_id: thread_id.clone(), context_window, ..Subject::default() };
+    let found = services.policy_report(&subject).await?;
+    let track = |track: replay::Track| ReportPolicy {
+        policy: track.policy().name.clone(),
+        decisions: track.decisions,
+        compactions: track.count,
+        used_again: track.points.iter().map(|point| point.used_again.len() as u64).sum(),
+        points: track.points.into_iter().map(shown::would_compact).collect(),
+    };
+    Ok(ReportResult {
+        thread_id,
+        turns: found.turns,
+        compactions: found.compactions,
+        is_cut: found.is_cut,
+        policies: found.tracks.into_iter().map(track).collect(),
+    })
+}

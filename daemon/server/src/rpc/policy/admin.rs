@@ -1,0 +1,85 @@
+//! `policy/check` and `policy/templates`.
+
+use longhaul_core::policy::settings::{Judge, OnFailure, Policy};
+use longhaul_protocol::ErrorKind;
+use longhaul_protocol::policy::{
+    CheckParams, CheckResult, PolicyInfo, Problem, TemplateInfo, TemplatesParams, TemplatesResult,
+    TierInfo,
+};
+
+use super::super::convert::word;
+use super::super::error::Failure;
+use super::shown::names;
+use crate::config::Policies;
+use crate::link::CallContext;
+use crate::service::{ServiceError, Services};
+
+pub(super) fn check(
+    services: &Services,
+    _: &CallContext,
+    CheckParams { toml }: CheckParams,
+) -> Result<CheckResult, Failure> {
+    let given = match toml {
+        Some(text) => Some(Policies::of_text(&text).map_err(|error| {
+            Failure::new(ErrorKind::ConfigInvalid, error.to_string())
+                .with_hint("config.example.toml has every key")
+        })?),
+        None => None,
+    };
+    let config = services.deps.config.now();
+    let policies = given.as_ref().unwrap_or(&config.policies);
+    let problem = |(policy, problem): (String, longhaul_core::policy::settings::Problem)| Problem {
+        policy,
+        key: problem.key,
+        reason: problem.reason,
+        is_fatal: problem.is_fatal,
+    };
+    Ok(CheckResult {
+        policies: policies.all().map(policy).collect(),
+        problems: policies.problems().into_iter().map(problem).collect(),
+    })
+}
+
+fn policy(policy: &Policy) -> PolicyInfo {
+    let tiers = policy.tiers.iter().map(|(tier, rule)| TierInfo {
+        tier: tier.name().to_owned(),
+        percent_remaining_lt: rule.percent_remaining_lt,
+        boundaries: names(&policy.effective(*tier)),
+        plan_gate: rule.plan_boundaries_require_semantic_break,
+        judgment: rule.judgment,
+    });
+    PolicyInfo {
+        policy: policy.name.clone(),
+        mode: word(&policy.mode),
+        packet_author: word(&policy.packet_author),
+        scratch: policy.scratch,
+        judge: word::<Judge>(&policy.judge),
+        on_judgment_failure: word::<OnFailure>(&policy.on_judgment_failure),
+        compactions_per_hour: policy.compactions_per_hour,
+        tiers: tiers.collect(),
+    }
+}
+
+pub(super) fn templates(
+    services: &Services,
+    _: &CallContext,
+    TemplatesParams { seed }: TemplatesParams,
+) -> Result<TemplatesResult, Failure> {
+    let texts = &services.texts;
+    let seeded = match seed.unwrap_or(false) {
+        true => texts.seed().map_err(|(path, error)| ServiceError::file(&path, error))?,
+        false => Vec::new(),
+    };
+    let template = |status: crate::service::policy::TextStatus| TemplateInfo {
+        name: status.kind.name().to_owned(),
+        path: status.path.display().to_string(),
+        source: if status.is_of_file { "file" } else { "built_in" }.to_owned(),
+        is_seeded: seeded.contains(&status.kind),
+        problem: status.problem,
+        places: status.kind.places().iter().map(|place| (*place).to_owned()).collect(),
+    };
+    Ok(TemplatesResult {
+        folder: texts.folder().display().to_string(),
+        templates: texts.look().into_iter().map(template).collect(),
+    })
+}

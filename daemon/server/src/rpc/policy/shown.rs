@@ -1,0 +1,100 @@
+//! What the core decides, in the words of the wire.
+
+use std::collections::BTreeSet;
+
+use longhaul_core::policy::forecast as ahead;
+use longhaul_core::policy::settings::Mode;
+use longhaul_core::policy::watcher::{self as core_watcher};
+use longhaul_core::policy::{self, Point as At, replay};
+use longhaul_core::signal;
+use longhaul_protocol::policy::{
+    Decision, Forecast, Happened, Point, Reason, Trigger, Watcher, WouldCompact,
+};
+
+use super::super::convert::word;
+use crate::service::policy::Said;
+
+pub(super) fn said(said: &Said) -> Decision {
+    decision(&said.policy, said.decision_id, &said.decision)
+}
+
+pub(super) fn decision(name: &str, id: Option<i64>, decision: &policy::Decision) -> Decision {
+    let reason = |reason: &policy::Reason| Reason {
+        rule: reason.rule.clone(),
+        passed: reason.passed,
+        text: reason.text.clone(),
+    };
+    Decision {
+        decision_id: id.map(|id| id.to_string()),
+        policy: name.to_owned(),
+        action: decision.action.name().to_owned(),
+        tier: decision.tier.map(|tier| tier.name().to_owned()),
+        percent_remaining: decision.percent_remaining,
+        boundaries: names(&decision.boundaries),
+        satisfied: names(&decision.satisfied),
+        reasons: decision.reasons.iter().map(reason).collect(),
+    }
+}
+
+pub(super) fn names(boundaries: &BTreeSet<signal::Boundary>) -> Vec<String> {
+    boundaries.iter().map(|boundary| boundary.name().to_owned()).collect()
+}
+
+pub(super) fn forecast(forecast: &ahead::Forecast) -> Forecast {
+    Forecast {
+        tokens_per_turn: forecast.tokens_per_turn,
+        turns_left: forecast.turns_left,
+        next_tier: forecast.next_tier.map(|tier| tier.name().to_owned()),
+        turns_to_next_tier: forecast.turns_to_next_tier,
+        next_boundary: forecast.next_boundary.map(|boundary| boundary.name().to_owned()),
+        turns_to_boundary: forecast.turns_to_boundary,
+    }
+}
+
+pub(super) fn watcher(watcher: &core_watcher::Watcher, mode: Mode) -> Watcher {
+    Watcher {
+        phase: watcher.phase.name().to_owned(),
+        mode: word(&mode),
+        deferred: watcher.deferred.is_some(),
+        held: watcher.held.is_some(),
+        packet_kept: watcher.kept_packet.is_some(),
+        state: serde_json::to_value(watcher).unwrap_or_default(),
+    }
+}
+
+pub(in crate::rpc) fn trigger(trigger: &core_watcher::Trigger) -> Trigger {
+    Trigger {
+        tier: trigger.tier.name().to_owned(),
+        percent_remaining: trigger.percent_remaining,
+        boundaries: names(&trigger.boundaries),
+        used: trigger.used,
+        turn: trigger.turn,
+        point: trigger.point.name().to_owned(),
+        packet_author: word(&trigger.packet_author),
+    }
+}
+
+pub(super) fn happened(event: signal::Happened) -> Happened {
+    Happened {
+        seq: event.seq,
+        turn: event.turn,
+        at: (event.at_ms != 0).then_some(event.at_ms),
+        kind: event.what.name().to_owned(),
+    }
+}
+
+pub(super) fn would_compact(point: replay::WouldCompact) -> WouldCompact {
+    WouldCompact {
+        seq: point.seq,
+        turn: point.turn,
+        point: match point.point {
+            At::TurnEnd => Point::TurnEnd,
+            At::MidTurn => Point::MidTurn,
+        },
+        tier: point.tier.name().to_owned(),
+        percent_remaining: point.percent_remaining,
+        boundaries: point.boundaries,
+        is_judged: point.judged,
+        used_again: point.used_again,
+    }
+}

@@ -1,0 +1,187 @@
+//! Items that a client gives: stored, and folded here and now.
+//!
+//! # Theory of operation
+//! Given items are nowhere else, so they are stored under the compaction's id before anything is made of
+//! them, secrets replaced. Where they begin with the view of an earlier compaction of ours, the fold of that
+//! one is gone on from: what the view says is known already and better, only what came after it is folded.
+//! So the eighth compaction of a long session knows what the first one knew.
+//!
+//! *A crash* leaves stored items that no record names; they are pruned. A fold that is not stored is made
+//! again from the histories.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use longhaul_core::checkpoint::semantic::Semantics;
+use longhaul_core::checkpoint::staleness::Disk;
+use longhaul_core::compaction::{assemble, succession};
+use longhaul_core::fold::{Fold, Place, Source};
+use longhaul_core::item::ItemRow;
+use longhaul_core::redact::redact_value;
+use serde_json::Value;
+
+use super::Span;
+use super::gather::Gathered;
+use super::original::Original;
+use crate::service::preimage::{self, Origin};
+use crate::service::{ServiceError, Services};
+
+/// Histories that are folded again, one on top of the other, when no fold was stored.
+const DEPTH_MAX: usize = 16;
+
+impl Services {
+    /// Stores given items under the compaction's id, secrets replaced. Returns how many were replaced.
+    pub(super) async fn store_items(
+        &self,
+        id: &str,
+        mut items: Vec<Value>,
+    ) -> Result<u64, ServiceError> {
+        if items.is_empty() {
+            let reason = "there is nothing to compact".to_owned();
+            return Err(ServiceError::Invalid { field: "items", reason });
+        }
+        let redacted = items.iter_mut().map(|item| u64::from(redact_value(item))).sum();
+        let origin = self.origin_of(&items).await?;
+        let (folder, id) = (self.preimages.clone(), id.to_owned());
+        tokio::task::spawn_blocking(move || {
+            let lines: Vec<String> = items.iter().map(Value::to_string).collect();
+            preimage::write(&folder, &id, &lines, &origin)?;
+            Ok(redacted)
+        })
+        .await?
+    }
+
+    /// What a history of these items goes on from.
+    async fn origin_of(&self, items: &[Value]) -> Result<Origin, ServiceError> {
+        let named = succession::earlier(items, preimage::PREFIX).filter(|id| preimage::is_id(id));
+        let Some(base) = named.map(str::to_owned) else { return Ok(Origin::default()) };
+        let made = match self.compaction(&base).await {
+            Ok(compaction) => compaction.history,
+            Err(ServiceError::CompactionNotFound(_)) => Vec::new(),
+            Err(error) => return Err(error),
+        };
+        let carried = succession::carried(items, &made);
+        let carried = carried.into_iter().zip(0..).filter(|(is_carried, _)| *is_carried);
+        let carried = carried.map(|(_, at)| at).collect();
+        let folder = self.preimages.clone();
+        let found = move || match preimage::own(&folder, &base)? {
+            Some((_, rows, origin)) => {
+                let first_seq = origin.first_seq + rows.len() as u64;
+                Ok(Origin { base: Some(base), first_seq, carried })
+            }
+            None => Ok(Origin::default()),
+        };
+        tokio::task::spawn_blocking(found).await?
+    }
+
+    /// What was stored under the compaction's id.
+    pub(super) async fn gather_stored(
+        &self,
+        id: &str,
+        redacted: u64,
+    ) -> Result<Gathered, ServiceError> {
+        let (folder, id) = (self.preimages.clone(), id.to_owned());
+        tokio::task::spawn_blocking(move || {
+            let given = Given::read(&folder, &id)?;
+            let base = match &given.origin.base {
+                Some(base) => fold_of(&folder, base, DEPTH_MAX)?,
+                None => None,
+            };
+            let fold = given.fold(base.as_ref());
+            if let Err(error) = preimage::write_fold(&folder, &id, &fold.save()) {
+                tracing::debug!(%error, "what is known of given items is not kept");
+            }
+            Ok(given.gathered(id, fold, redacted))
+        })
+        .await?
+    }
+}
+
+/// What was known at the end of a stored history; `None` when it is gone. Blocking.
+fn fold_of(folder: &Path, id: &str, depth: usize) -> Result<Option<Fold>, ServiceError> {
+    let stored = preimage::read_fold(folder, id);
+    if let Some(fold) = stored.and_then(|bytes| Fold::load(&bytes).ok()) {
+        return Ok(Some(fold));
+    }
+    let given = match Given::read(folder, id) {
+        Err(ServiceError::HandleNotFound(_)) => return Ok(None),
+        given => given?,
+    };
+    let base = match given.origin.base.as_deref().filter(|_| depth > 0) {
+        Some(base) => fold_of(folder, base, depth - 1)?,
+        None => None,
+    };
+    Ok(Some(given.fold(base.as_ref())))
+}
+
+/// Items as they are stored.
+struct Given {
+    items: Vec<Value>,
+    lines: Vec<String>,
+    origin: Origin,
+}
+
+impl Given {
+    fn read(folder: &Path, id: &str) -> Result<Self, ServiceError> {
+        let lines = preimage::read(folder, id)?;
+        let items =
+            lines.iter().map(|line| serde_json::from_str(line).unwrap_or_default()).collect();
+        Ok(Self { items, lines, origin: preimage::origin(folder, id)? })
+    }
+
+    /// Folds the items: on top of `base` those that it does not know.
+    fn fold(&self, base: Option<&Fold>) -> Fold {
+        let mut fold = base.map_or_else(|| Fold::new(Source::Longhaul), Fold::succeed);
+        for (place, line, at) in placed(&self.lines, self.origin.first_seq) {
+            let is_known = base.is_some() && self.origin.carried.contains(&at);
+            match is_known {
+                true => fold.carried(place, line.as_bytes()),
+                false => fold.line(place, line.as_bytes()),
+            };
+        }
+        fold
+    }
+
+    fn gathered(self, id: String, fold: Fold, redacted: u64) -> Gathered {
+        let Self { items, origin: Origin { first_seq, carried, .. }, .. } = self;
+        let active = fold.checkpoint().requests.active();
+        let own = |seq: u64| usize::try_from(seq.checked_sub(first_seq)?).ok();
+        let at = active.and_then(|active| own(active.seq));
+        let at = at.or_else(|| active.and_then(|_| succession::newest_request(&items, &carried)));
+        let request = at.and_then(|at| items.get(at).cloned());
+        let request = request.or_else(|| Some(assemble::message("user", &active?.text)));
+        Gathered {
+            of: id,
+            thread_id: None,
+            semantics: Semantics::default(),
+            disk: Disk::new(),
+            kept: request.map(assemble::keep_request),
+            original: Original::Given { items, first_seq },
+            request_seq: at.map(|at| first_seq + at as u64),
+            warnings: Vec::new(),
+            redacted,
+            seq: fold.next_seq().saturating_sub(1),
+            fold: Arc::new(fold),
+        }
+    }
+}
+
+/// The lines of a history with their places.
+fn placed(lines: &[String], first_seq: u64) -> impl Iterator<Item = (Place, &String, usize)> {
+    let mut offset = 0;
+    lines.iter().enumerate().map(move |(at, line)| {
+        let bytes = line.len() as u64;
+        let place = Place { line: first_seq + at as u64, offset, bytes };
+        offset += bytes + 1;
+        (place, line, at)
+    })
+}
+
+/// Each given item by itself.
+pub(super) fn spans(items: &[Value], first_seq: u64) -> Vec<Span> {
+    let lines: Vec<String> = items.iter().map(Value::to_string).collect();
+    let mut fold = Fold::new(Source::Longhaul);
+    let rows = placed(&lines, first_seq);
+    let rows = rows.filter_map(|(place, line, _)| fold.line(place, line.as_bytes()));
+    rows.map(|row: ItemRow| Span::from(&row)).collect()
+}

@@ -1,0 +1,73 @@
+//! What the watcher adds to a compaction of its own: why it is made, and the agent's packet.
+//!
+//! A compaction of a thread whose watcher waits for one belongs to it. That is read from the stored
+//! watcher, so that it is the right thread's, survives a restart, and is gone with the state.
+
+use longhaul_core::compaction::assemble;
+use longhaul_core::policy::settings::Author;
+use longhaul_core::policy::watcher::{Phase, Trigger};
+use longhaul_core::{text, tokens};
+use serde_json::Value;
+
+use super::climb::Made;
+use super::{Request, Services};
+use crate::service::policy::watcher_of;
+
+/// Tokens of a packet in a view, at most; under a bound of the caller's, a third of it.
+const PACKET_TOKENS: u64 = 3_000;
+
+/// Stands above a packet.
+const HEADING: &str = "[PACKET] Written by the agent just before the compaction:";
+
+/// Why a watcher's compaction is made.
+#[derive(Debug, Clone)]
+pub(super) struct Cause {
+    pub(super) trigger: Trigger,
+    /// With its heading; `None` for one of our own, which says nothing that the view does not.
+    section: Option<String>,
+}
+
+impl Services {
+    /// The watcher's cause, when it waits for a compaction of this thread. Room for the packet is taken
+    /// from the caller's bound.
+    pub(super) async fn policy_cause(
+        &self,
+        thread_id: Option<&str>,
+        request: &mut Request,
+    ) -> Option<Cause> {
+        let stored = match self.store.watcher_get(thread_id?).await {
+            Ok(stored) => stored?,
+            Err(error) => {
+                tracing::warn!(%error, "a watcher cannot be read; the compaction goes without it");
+                return None;
+            }
+        };
+        let Phase::Compacting { trigger, packet, .. } = watcher_of(Some(&stored)).phase else {
+            return None;
+        };
+        let most = request.max_tokens.map_or(PACKET_TOKENS, |most| (most / 3).min(PACKET_TOKENS));
+        let room = tokens::bytes_of(most).saturating_sub(HEADING.len() + 3);
+        let is_of_agent = trigger.packet_author == Author::Agent && room > HEADING.len();
+        let section = is_of_agent.then(|| {
+            format!("{HEADING}\n{}\n\n", text::prefix(&text::cut_middle(packet.trim(), room), room))
+        });
+        if let (Some(section), Some(most)) = (&section, &mut request.max_tokens) {
+            *most = most.saturating_sub(tokens::of_text(section));
+        }
+        Some(Cause { trigger, section })
+    }
+}
+
+impl Cause {
+    /// Puts the packet before the view, in the text and in the replacement.
+    pub(super) fn add_packet(&self, made: &mut Made) {
+        let Some(section) = &self.section else { return };
+        let item = assemble::message("user", section.trim_end());
+        let is_view = |item: &Value| {
+            item["content"][0]["text"].as_str().is_some_and(|text| text.contains(&made.view))
+        };
+        let at = made.history.iter().position(is_view).unwrap_or(0);
+        made.history.insert(at, item);
+        made.view.insert_str(0, section);
+    }
+}

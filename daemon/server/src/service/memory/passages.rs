@@ -1,0 +1,133 @@
+//! Published files → passages that are searched.
+//!
+//! A passage is a heading with what stands below it, or a few lines; small enough to be cited, large enough
+//! to be understood. `raw_memories.md` and `memory_summary.md` say what other files say, so they are left out:
+//! every hit would come three times.
+
+use std::collections::HashMap;
+
+use longhaul_core::memory::Files;
+use longhaul_core::memory::consolidate::Handbook;
+use longhaul_store::Passage;
+
+/// Bytes after which a passage ends at the next line.
+const PASSAGE_BYTES: usize = 600;
+
+/// Opens the part of a project in `MEMORY.md`.
+const GROUP: &str = "# Task Group: ";
+
+/// What a passage is about.
+#[derive(Debug, Clone, Default)]
+struct About {
+    project: Option<String>,
+    thread_id: Option<String>,
+    at_ms: i64,
+}
+
+/// The passages of all files, in the order of their paths.
+pub(super) fn passages(files: &Files, handbook: &Handbook, at_ms: i64) -> Vec<Passage> {
+    let summaries = summaries(handbook);
+    let mut out = Vec::new();
+    for (path, text) in files {
+        if matches!(path.as_str(), "raw_memories.md" | "memory_summary.md") {
+            continue;
+        }
+        let mut about = match summaries.get(path.as_str()) {
+            Some(about) => about.clone(),
+            None => About { project: skill_project(handbook, path), thread_id: None, at_ms },
+        };
+        let mut open: Option<Passage> = None;
+        for (number, line) in (1_u64..).zip(text.lines()) {
+            if let Some(key) = line.strip_prefix(GROUP) {
+                let known = handbook.projects.get(key.trim());
+                let newest = known.and_then(|project| project.tasks.first());
+                let at_ms = newest.map_or(at_ms, |task| task.updated_at_ms);
+                about = About { project: Some(key.trim().to_owned()), thread_id: None, at_ms };
+            } else if path == "MEMORY.md" && line.starts_with("# ") {
+                about = About { at_ms, ..About::default() };
+            }
+            // A task's heading, its summary's place and its keywords belong together.
+            let is_entry = path == "MEMORY.md"
+                && line.starts_with("- ")
+                && !line.starts_with("- rollout_summaries/");
+            let is_heading = line.starts_with('#') && !line.starts_with("###");
+            let is_full = open.as_ref().is_some_and(|open| open.text.len() >= PASSAGE_BYTES);
+            if is_heading || is_entry || is_full {
+                out.extend(open.take());
+            }
+            if line.trim().is_empty() {
+                continue;
+            }
+            let passage = open.get_or_insert_with(|| begun(path, number, &about));
+            passage.line_end = number;
+            passage.text.push_str(line);
+            passage.text.push('\n');
+        }
+        out.extend(open);
+    }
+    // A heading alone says nothing that the passage below it would not be found by.
+    out.retain(|passage| passage.text.lines().any(|line| !line.starts_with('#')));
+    out
+}
+
+fn begun(path: &str, line: u64, about: &About) -> Passage {
+    Passage {
+        path: path.to_owned(),
+        line_start: line,
+        line_end: line,
+        project: about.project.clone(),
+        thread_id: about.thread_id.clone(),
+        at_ms: about.at_ms,
+        text: String::new(),
+    }
+}
+
+fn summaries(handbook: &Handbook) -> HashMap<&str, About> {
+    let mut found = HashMap::new();
+    for (key, project) in &handbook.projects {
+        for task in &project.tasks {
+            let about = About {
+                project: Some(key.clone()),
+                thread_id: Some(task.thread_id.clone()),
+                at_ms: task.updated_at_ms,
+            };
+            found.insert(task.summary_path.as_str(), about);
+        }
+    }
+    found
+}
+
+fn skill_project(handbook: &Handbook, path: &str) -> Option<String> {
+    let name = path.strip_prefix("skills/")?.split('/').next()?;
+    let has = |project: &longhaul_core::memory::consolidate::Project| {
+        project.skills.iter().any(|skill| skill.name == name)
+    };
+    handbook.projects.iter().find(|(_, project)| has(project)).map(|(key, _)| key.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passages_carry_their_project_and_their_lines() {
+        let text = "# Memory\n\nintro\n\n# Everywhere\n\n- use tabs\n\n# Task Group: /w/app\n\nscope: x\n\
+                    - run `just check`\n- second\n";
+        let files = Files::from([("MEMORY.md".to_owned(), text.to_owned())]);
+        let found = passages(&files, &Handbook::default(), 7);
+        let shown: Vec<_> = found
+            .iter()
+            .map(|p| (p.line_start, p.line_end, p.project.as_deref(), p.text.trim()))
+            .collect();
+        assert_eq!(
+            shown,
+            [
+                (1, 3, None, "# Memory\nintro"),
+                (7, 7, None, "- use tabs"),
+                (9, 11, Some("/w/app"), "# Task Group: /w/app\nscope: x"),
+                (12, 12, Some("/w/app"), "- run `just check`"),
+                (13, 13, Some("/w/app"), "- second"),
+            ]
+        );
+    }
+}

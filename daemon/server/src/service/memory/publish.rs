@@ -1,0 +1,285 @@
+//! The job `consolidate`: all that was extracted → the files, by generation.
+
+use std::sync::Arc;
+
+use longhaul_core::digest::Digest128;
+use longhaul_core::job::{Failure, FailureKind, Job, Kind, Token};
+use longhaul_core::memory::Files;
+use longhaul_core::memory::consolidate::{
+    Bounds, Consolidated, Exclusions, Handbook, Inputs, Note, Stored, consolidate,
+};
+use longhaul_core::memory::edits::Edits;
+use longhaul_core::memory::own::Own;
+use longhaul_core::redact::redact;
+use longhaul_protocol::event::EventKind;
+use longhaul_store::{Exclusion, ExtractionRow, Generation, NewGeneration, NoteRow};
+use serde_json::json;
+
+use super::folder::Folder;
+use super::passages::passages;
+use super::{EXTRACT_VERSION, Published};
+use crate::jobs::runner::Work;
+use crate::service::{ServiceError, Services};
+
+/// Extractions that one consolidation chooses from.
+const EXTRACTIONS_MAX: u32 = 4_096;
+
+const DAY_MS: i64 = 86_400_000;
+
+/// Consolidates for jobs.
+#[derive(Debug)]
+pub struct ConsolidateWork(pub Arc<Services>);
+
+impl Work for ConsolidateWork {
+    const KIND: Kind = Kind::Consolidate;
+
+    async fn run(&self, _: Job, _: Token) -> Result<(), Failure> {
+        let published = self.0.publish_memory(Purge::No).await;
+        published.map(drop).map_err(|error| Failure {
+            kind: FailureKind::Transient,
+            detail: error.to_string(),
+            retry_after_ms: None,
+        })
+    }
+}
+
+/// Whether what is older goes with it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Purge {
+    /// It stays as long as usual.
+    No,
+    /// It holds what is to be forgotten; so does a person's own version of this file.
+    Yes(Option<String>),
+}
+
+/// What there is before a publication.
+struct Base {
+    /// The newest generation, 0 before the first.
+    number: u64,
+    input: String,
+    files: Files,
+    /// Its files as they are now.
+    found: Files,
+    edits: Edits,
+}
+
+impl Services {
+    /// What is in force, from memory or from the store.
+    pub(super) async fn published_memory(&self) -> Result<Arc<Published>, ServiceError> {
+        if let Some(published) = self.memory.cached() {
+            return Ok(published);
+        }
+        let generations = self.store.generations().await?;
+        let published = match generations.first() {
+            Some(newest) => in_force(newest, &self.memory.folder),
+            None => Published {
+                own: Own::new(self.memory.folder.roots(), &Files::new()),
+                ..Published::default()
+            },
+        };
+        Ok(self.memory.set(published))
+    }
+
+    /// Makes the folder what the store says, as after a crash.
+    ///
+    /// # Errors
+    /// Those of the store and of the folder.
+    pub async fn settle_memory(&self) -> Result<(), ServiceError> {
+        let _making = self.memory.making.lock().await;
+        let generations = self.store.generations().await?;
+        let Some(newest) = generations.into_iter().next() else { return Ok(()) };
+        self.in_folder(move |folder| settle(folder, &newest)).await
+    }
+
+    /// Publishes what is known now; returns the number in force, and whether it is a new one.
+    ///
+    /// # Errors
+    /// Those of the store and of the folder; nothing new is in force then.
+    pub(super) async fn publish_memory(&self, purge: Purge) -> Result<(u64, bool), ServiceError> {
+        let _making = self.memory.making.lock().await;
+        let now_ms = self.deps.clock.now_ms();
+        let mut base = self.memory_base(now_ms).await?;
+        if let Purge::Yes(Some(path)) = &purge {
+            base.edits.files.remove(path);
+        }
+        let threads = self.store.extractions(EXTRACTIONS_MAX).await?;
+        let notes = self.store.notes().await?;
+        let exclusions = self.store.exclusions().await?;
+        let bounds = self.deps.config.now().memory.bounds();
+        let summed = json!([
+            threads.iter().map(summed).collect::<Vec<_>>(),
+            notes.iter().map(|note| &note.note_id).collect::<Vec<_>>(),
+            format!("{exclusions:?} {bounds:?}"),
+            base.edits,
+            [u64::from(EXTRACT_VERSION), u64::from(Handbook::VERSION)],
+            now_ms.div_euclid(DAY_MS),
+        ]);
+        let input = Digest128::of(summed.to_string().as_bytes()).to_string();
+        if input == base.input && purge == Purge::No {
+            return Ok((base.number, false));
+        }
+        let edits = base.edits.clone();
+        let made = tokio::task::spawn_blocking(move || {
+            made(&threads, notes, exclusions, &edits, (bounds, now_ms))
+        });
+        let made = made.await?;
+        let is_same = made.files == base.files && base.found == base.files;
+        if is_same && purge == Purge::No && base.number > 0 {
+            return Ok((base.number, false));
+        }
+        self.put_in_force(base, made, input, purge).await
+    }
+
+    async fn put_in_force(
+        &self,
+        base: Base,
+        made: Consolidated,
+        input: String,
+        purge: Purge,
+    ) -> Result<(u64, bool), ServiceError> {
+        let number = base.number + 1;
+        let generation = Generation {
+            generation: number,
+            at_ms: self.deps.clock.now_ms(),
+            input,
+            threads: made.selected.len() as u64,
+            handbook: made.handbook.to_json(),
+            edits: base.edits,
+            files: made.files,
+            found: None,
+        };
+        let passages = passages(&generation.files, &made.handbook, generation.at_ms);
+        let files = generation.files.clone();
+        let staging = self.in_folder(move |folder| folder.stage(number, &files)).await?;
+        let new =
+            NewGeneration { generation: &generation, found: &base.found, passages: &passages };
+        if !self.store.generation_put(new).await? {
+            return Err(ServiceError::Busy);
+        }
+        let is_purge = purge != Purge::No;
+        if is_purge {
+            self.store.generations_purge(number).await?;
+        }
+        let kept = if is_purge { vec![number] } else { vec![base.number, number] };
+        let switched = self.in_folder(move |folder| {
+            folder.switch(number, &staging)?;
+            folder.sweep(&kept);
+            Ok(())
+        });
+        switched.await?;
+        let published = self.memory.set(in_force(&generation, &self.memory.folder));
+        let data = json!({ "generation": number, "threads": published.threads });
+        self.deps.events.publish(EventKind::MemoryPublished, data);
+        Ok((number, true))
+    }
+
+    /// The newest generation, with what a person changed in it and in the one before: that may have been
+    /// open in an editor when the newest came.
+    async fn memory_base(&self, now_ms: i64) -> Result<Base, ServiceError> {
+        let mut generations = self.store.generations().await?.into_iter();
+        let Some(newest) = generations.next() else {
+            return Ok(Base {
+                number: 0,
+                input: String::new(),
+                files: Files::new(),
+                found: Files::new(),
+                edits: Edits::default(),
+            });
+        };
+        let before = generations.next();
+        let reading = self.in_folder(move |folder| {
+            settle(folder, &newest)?;
+            let mut edits = newest.edits.clone();
+            if let Some(Generation { generation, found: Some(seen), .. }) = before
+                && let Some(now) = folder.found(generation)?
+            {
+                edits.merge(&seen, &redacted(now), now_ms);
+            }
+            let found = folder.found(newest.generation)?.map(redacted);
+            let found = found.unwrap_or_else(|| newest.files.clone());
+            edits.merge(&newest.files, &found, now_ms);
+            let Generation { generation: number, input, files, .. } = newest;
+            Ok(Base { number, input, files, found, edits })
+        });
+        reading.await
+    }
+
+    /// Does something in the folder, on a thread for blocking work.
+    pub(super) async fn in_folder<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Folder) -> std::io::Result<T> + Send + 'static,
+    ) -> Result<T, ServiceError> {
+        let folder = self.memory.folder.clone();
+        let path = folder.path().display().to_string();
+        let done = tokio::task::spawn_blocking(move || work(&folder)).await?;
+        done.map_err(|source| ServiceError::File { path, source })
+    }
+}
+
+fn settle(folder: &Folder, newest: &Generation) -> std::io::Result<()> {
+    if folder.of(newest.generation).is_dir() {
+        return folder.point_at(newest.generation);
+    }
+    let staging = folder.stage(newest.generation, &newest.files)?;
+    folder.switch(newest.generation, &staging)
+}
+
+fn in_force(generation: &Generation, folder: &Folder) -> Published {
+    Published {
+        generation: generation.generation,
+        at_ms: generation.at_ms,
+        threads: generation.threads,
+        handbook: Handbook::read(&generation.handbook).unwrap_or_default(),
+        own: Own::new(folder.roots(), &generation.files),
+    }
+}
+
+/// A person may write a secret into a file of memory; it stays there, and comes no further.
+fn redacted(files: Files) -> Files {
+    let clean = |text: String| redact(&text).text.into_owned();
+    files.into_iter().map(|(path, text)| (path, clean(text))).collect()
+}
+
+fn summed(row: &ExtractionRow) -> serde_json::Value {
+    json!([row.thread_id, row.next_seq, row.version, row.extracted_at_ms, row.uses])
+}
+
+/// When a thread was last of use. An old one that a person had extracted is kept as long as others are
+/// unused, and ranks below them.
+fn last_used(row: &ExtractionRow, bounds: &Bounds, now_ms: i64) -> Option<i64> {
+    let since_ms = now_ms.saturating_sub(bounds.max_unused_ms);
+    let updated_ms = row.memory.as_ref().map_or(0, |memory| memory.updated_at_ms);
+    let is_old = updated_ms.max(row.last_used_ms.unwrap_or(0)) < since_ms;
+    let is_fresh = row.extracted_at_ms >= since_ms;
+    if is_old && is_fresh { Some(since_ms) } else { row.last_used_ms }
+}
+
+fn made(
+    threads: &[ExtractionRow],
+    notes: Vec<NoteRow>,
+    excluded: Vec<Exclusion>,
+    edits: &Edits,
+    (bounds, now_ms): (Bounds, i64),
+) -> Consolidated {
+    let threads: Vec<Stored<'_>> = threads
+        .iter()
+        .filter_map(|row| {
+            let memory = row.memory.as_ref()?;
+            Some(Stored { memory, uses: row.uses, last_used_ms: last_used(row, &bounds, now_ms) })
+        })
+        .collect();
+    let note =
+        |NoteRow { note_id, project, at_ms, text }| Note { id: note_id, text, project, at_ms };
+    let notes: Vec<Note> = notes.into_iter().map(note).collect();
+    let mut exclusions = Exclusions::default();
+    for exclusion in excluded {
+        match exclusion {
+            Exclusion::Thread(id) => exclusions.threads.insert(id),
+            Exclusion::Project(project) => exclusions.projects.insert(project),
+            Exclusion::Entry(id) => exclusions.entries.insert(id),
+            Exclusion::Note(_) => false,
+        };
+    }
+    let inputs = Inputs { threads: &threads, notes: &notes, edits, exclusions: &exclusions };
+    consolidate(&inputs, &bounds, now_ms)
+}

@@ -1,0 +1,260 @@
+//! Which threads are due, which are not, and why.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use longhaul_core::job::{Kind, State};
+use longhaul_core::memory::eligible::{Rules, Skip, ThreadFacts, eligible};
+use longhaul_store::{
+    Exclusion, JobFilter, ThreadCursor, ThreadFilter, ThreadRow, UseRow, Watermark,
+};
+
+use super::EXTRACT_VERSION;
+use super::project::project_of;
+use crate::service::{ServiceError, Services};
+
+/// Threads read in one step.
+const PAGE_THREADS: u32 = 256;
+
+/// Threads that are due that one look finds.
+///
+/// # Source
+/// The scan limit of requirement document 000. Threads that are not due do not count, so that old ones are
+/// reached.
+const DUE_MAX: usize = 5_000;
+
+/// Jobs that are looked at to tell how many wait.
+const JOBS_MAX: u32 = 5_000;
+
+/// What is looked for.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Scope {
+    /// Only this thread.
+    pub(super) thread_id: Option<String>,
+    /// The thread that asks.
+    pub(super) current: Option<String>,
+    /// Rest and age do not matter.
+    pub(super) takes_all: bool,
+}
+
+/// A thread that is due.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Due {
+    pub(super) thread_id: String,
+    /// Line after its last one.
+    pub(super) next_seq: u64,
+}
+
+/// What a look found.
+#[derive(Debug, Default)]
+pub(super) struct Scan {
+    /// Threads that are known.
+    pub(super) threads: u64,
+    /// Those that are due, the newest and the oldest in turn.
+    pub(super) due: Vec<Due>,
+    /// The others, by reason.
+    pub(super) skipped: BTreeMap<&'static str, Skipped>,
+    /// Milliseconds until the next one is due, where one rests.
+    pub(super) next_ms: Option<i64>,
+}
+
+/// Threads that are left out for one reason.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Skipped {
+    /// Stable name.
+    pub reason: &'static str,
+    /// For a person, of the first of them.
+    pub text: String,
+    /// How many.
+    pub threads: u64,
+}
+
+/// How memory is.
+#[derive(Debug)]
+pub struct MemoryStatus {
+    /// The memory folder.
+    pub path: String,
+    /// Number in force, 0 for none.
+    pub generation: u64,
+    /// When it was published, Unix milliseconds.
+    pub at_ms: i64,
+    /// Threads it was made of.
+    pub threads: u64,
+    /// Threads that were looked at.
+    pub extracted: u64,
+    /// Things learned in them.
+    pub learnings: u64,
+    /// Notes.
+    pub notes: u64,
+    /// Threads that are due.
+    pub due: u64,
+    /// Jobs of memory that are not done.
+    pub pending: u64,
+    /// Threads that are left out.
+    pub skipped: Vec<Skipped>,
+    /// Use of the kinds of file.
+    pub uses: Vec<UseRow>,
+    /// Why consolidation last failed.
+    pub failure: Option<String>,
+    /// Why the thread that was asked for is left out.
+    pub why: Option<Skipped>,
+}
+
+impl Services {
+    /// Looks at all threads.
+    pub(super) async fn scan_memory(&self, scope: &Scope) -> Result<Scan, ServiceError> {
+        let marks = self.store.watermarks().await?;
+        let marks: HashMap<&str, &Watermark> =
+            marks.iter().map(|mark| (mark.thread_id.as_str(), mark)).collect();
+        let excluded: HashSet<Exclusion> = self.store.exclusions().await?.into_iter().collect();
+        let mut rules = self.deps.config.now().memory.rules();
+        if scope.takes_all || scope.thread_id.is_some() {
+            (rules.min_idle_ms, rules.max_age_ms) = (0, i64::MAX);
+        }
+        let look = Look { scope, rules, marks, excluded, now_ms: self.deps.clock.now_ms() };
+        let mut scan = Scan::default();
+        if let Some(thread_id) = &scope.thread_id {
+            let row = self.store.thread_get(thread_id).await?;
+            let row = row.ok_or_else(|| ServiceError::ThreadNotFound(thread_id.clone()))?;
+            look.at(&row, &mut scan);
+            return Ok(scan);
+        }
+        let mut after: Option<ThreadCursor> = None;
+        loop {
+            let filter = ThreadFilter::default();
+            let page = self.store.thread_list(&filter, PAGE_THREADS, after.as_ref()).await?;
+            page.0.iter().for_each(|row| look.at(row, &mut scan));
+            after = page.1;
+            if after.is_none() {
+                break;
+            }
+        }
+        scan.due = in_turn(scan.due);
+        scan.due.truncate(DUE_MAX);
+        Ok(scan)
+    }
+
+    /// How memory is; with `thread_id`, also why that thread is left out.
+    ///
+    /// # Errors
+    /// There is no such thread; those of the store.
+    pub async fn memory_status(
+        &self,
+        thread_id: Option<String>,
+    ) -> Result<MemoryStatus, ServiceError> {
+        let why = match thread_id {
+            Some(_) => {
+                let scan = self.scan_memory(&Scope { thread_id, ..Scope::default() }).await?;
+                scan.skipped.into_values().next()
+            }
+            None => None,
+        };
+        let scan = self.scan_memory(&Scope::default()).await?;
+        let (mut pending, mut failure) = (0, None);
+        for kind in [Kind::Extract, Kind::Consolidate] {
+            let filter = JobFilter { kind: Some(kind), state: None };
+            for job in self.jobs.list(&filter, JOBS_MAX).await? {
+                pending += u64::from(!matches!(job.state, State::Done | State::Dead));
+                if kind == Kind::Consolidate {
+                    failure = job.failure.map(|failure| failure.detail);
+                }
+            }
+        }
+        let marks = self.store.watermarks().await?;
+        let published = self.published_memory().await?;
+        Ok(MemoryStatus {
+            path: self.memory.folder.path().display().to_string(),
+            generation: published.generation,
+            at_ms: published.at_ms,
+            threads: published.threads,
+            extracted: marks.len() as u64,
+            learnings: marks.iter().map(|mark| mark.learnings).sum(),
+            notes: self.store.notes().await?.len() as u64,
+            due: scan.due.len() as u64,
+            pending,
+            skipped: scan.skipped.into_values().collect(),
+            uses: self.store.memory_uses().await?,
+            failure,
+            why,
+        })
+    }
+}
+
+/// What threads are held against.
+struct Look<'a> {
+    scope: &'a Scope,
+    rules: Rules,
+    marks: HashMap<&'a str, &'a Watermark>,
+    excluded: HashSet<Exclusion>,
+    now_ms: i64,
+}
+
+impl Look<'_> {
+    fn at(&self, row: &ThreadRow, scan: &mut Scan) {
+        scan.threads += 1;
+        let mut skip = |reason: &'static str, text: String| {
+            let skipped =
+                scan.skipped.entry(reason).or_insert(Skipped { reason, text, threads: 0 });
+            skipped.threads += 1;
+        };
+        if row.file.gone_at_ms.is_some() {
+            skip("gone", "its transcript is gone".to_owned());
+            return;
+        }
+        let Some(facts) = self.facts(row) else {
+            skip("busy", "it is being read".to_owned());
+            return;
+        };
+        match eligible(&facts, &self.rules, self.now_ms) {
+            Ok(()) => scan
+                .due
+                .push(Due { thread_id: row.thread_id.clone(), next_seq: row.file.cursor.next_seq }),
+            Err(reason) => {
+                if let Skip::Busy { remaining_ms } = reason {
+                    scan.next_ms =
+                        Some(scan.next_ms.map_or(remaining_ms, |next| next.min(remaining_ms)));
+                }
+                skip(reason.kind(), reason.to_string());
+            }
+        }
+    }
+
+    fn facts(&self, row: &ThreadRow) -> Option<ThreadFacts> {
+        let head = row.file.head.as_ref()?;
+        let mark = self.marks.get(row.thread_id.as_str());
+        let extracted = mark.filter(|mark| mark.version == EXTRACT_VERSION);
+        Some(ThreadFacts {
+            kind: head.kind,
+            is_current: self.scope.current.as_deref() == Some(row.thread_id.as_str()),
+            is_ephemeral: false,
+            is_excluded: self.is_excluded(row, head.cwd.as_deref()),
+            reached_outside: false,
+            updated_at_ms: head.updated_at_ms,
+            items: head.items,
+            // The first request is the title; how many there are matters to nobody here.
+            requests: u64::from(head.title.is_some()),
+            next_seq: row.file.cursor.next_seq,
+            extracted_seq: extracted.map(|mark| mark.next_seq),
+        })
+    }
+
+    fn is_excluded(&self, row: &ThreadRow, cwd: Option<&str>) -> bool {
+        if self.excluded.contains(&Exclusion::Thread(row.thread_id.clone())) {
+            return true;
+        }
+        let projects = self.excluded.iter().any(|known| matches!(known, Exclusion::Project(_)));
+        let Some(cwd) = cwd.filter(|_| projects) else { return false };
+        let project = project_of(cwd).unwrap_or_else(|| cwd.to_owned());
+        self.excluded.contains(&Exclusion::Project(project))
+    }
+}
+
+/// The first and the last in turn: threads come newest first, and the oldest must not wait for ever.
+fn in_turn(due: Vec<Due>) -> Vec<Due> {
+    let mut rest = std::collections::VecDeque::from(due);
+    let mut ordered = Vec::with_capacity(rest.len());
+    while let Some(newest) = rest.pop_front() {
+        ordered.push(newest);
+        ordered.extend(rest.pop_back());
+    }
+    ordered
+}

@@ -1,0 +1,390 @@
+//! `policy/*`: decisions on threads, and the watcher's steps.
+//!
+//! # Theory of operation
+//! *Owns* the watcher of each thread, a row in the store, and the log of decisions. What is decided, and
+//! what a step leads to, the core decides on values; here they are gathered and kept.
+//!
+//! *A step*: gather (the fold, its window, the texts) → in one write transaction read the watcher, take
+//! the step, store watcher and decisions → answer the effects. Two steps of one thread come one after the
+//! other, those of two threads never meet. *A crash* before the commit: nothing happened, the client tells
+//! the event again. After it, before the answer: the state waits, and time leads it back.
+//!
+//! *A judgment* is asked outside of any transaction, and its answer is one more step. A client that goes
+//! away in between leaves a watcher that waits until its time is over.
+
+mod judge;
+mod live;
+mod report;
+mod texts;
+
+use std::sync::Arc;
+
+use longhaul_core::context::window::Window;
+use longhaul_core::digest::Digest128;
+use longhaul_core::fold::Fold;
+use longhaul_core::policy::forecast::{Course, Forecast, forecast};
+use longhaul_core::policy::template::Texts;
+use longhaul_core::policy::watcher::{self, Effect, Env, Event, Watcher};
+use longhaul_core::policy::{Decision, Point, Policy, Situation, decide, replay, scratch};
+use longhaul_core::signal::Happened;
+use longhaul_store::DecisionRow;
+use serde::{Deserialize, Serialize};
+
+use super::context::Question;
+use super::{ServiceError, Services};
+
+pub use judge::Asked;
+pub use live::Live;
+pub use report::Reported;
+pub use texts::{TextStatus, TextStore};
+
+/// Whose situation.
+#[derive(Debug, Clone, Default)]
+pub struct Subject {
+    /// The thread.
+    pub thread_id: String,
+    /// As it was after this line.
+    pub as_of: Option<u64>,
+    /// Name of the model.
+    pub model: Option<String>,
+    /// Tokens of its whole window.
+    pub context_window: Option<u64>,
+}
+
+/// What a policy says, and its place in the log.
+#[derive(Debug, Clone)]
+pub struct Said {
+    /// Name of the policy.
+    pub policy: String,
+    /// Its number in the log.
+    pub decision_id: Option<i64>,
+    /// The decision.
+    pub decision: Decision,
+}
+
+/// The answer to an evaluation.
+#[derive(Debug, Clone)]
+pub struct Evaluated {
+    /// What it was made of.
+    pub situation: Situation,
+    /// Of the policy in force.
+    pub said: Said,
+    /// Of the others.
+    pub shadows: Vec<Said>,
+    /// What comes.
+    pub forecast: Forecast,
+    /// Where the watcher is.
+    pub watcher: Watcher,
+}
+
+/// A thread as it is gathered for a decision.
+struct Gathered {
+    fold: Arc<Fold>,
+    window: Window,
+}
+
+/// What happened, as a client tells it.
+#[derive(Debug, Clone)]
+pub enum Told {
+    /// A turn ended; the agent's last words where the client knows better.
+    TurnEnded(Option<String>),
+    /// A model call ended and the turn goes on.
+    MidTurn,
+    /// The history was compacted; tokens left, and whether its turn's end is still to come.
+    Compacted(Option<u64>, bool),
+    /// Anything else.
+    Other(Event),
+}
+
+/// The answer to a step.
+#[derive(Debug, Clone)]
+pub struct Stepped {
+    /// Where the watcher is.
+    pub watcher: Watcher,
+    /// What is to be done.
+    pub effects: Vec<Asked>,
+    /// The decision.
+    pub said: Option<Said>,
+}
+
+/// What a decision was made of, as it is stored.
+#[derive(Debug, Serialize, Deserialize)]
+struct Record {
+    situation: Situation,
+    decision: Decision,
+}
+
+/// A logged decision, made once more.
+#[derive(Debug, Clone)]
+pub struct Explained {
+    /// As it was logged.
+    pub row: DecisionRow,
+    /// As it was decided then.
+    pub logged: Decision,
+    /// As it is decided now.
+    pub decision: Decision,
+    /// What it is made of.
+    pub situation: Situation,
+    /// The policy as it was.
+    pub policy: Policy,
+}
+
+impl Services {
+    /// Decides on a thread under every policy.
+    ///
+    /// # Errors
+    /// There is no such thread, it holds nothing, or reading failed.
+    pub async fn policy_evaluate(
+        &self,
+        subject: Subject,
+        point: Point,
+        record: bool,
+    ) -> Result<Evaluated, ServiceError> {
+        let gathered = self.policy_gather(&subject).await?;
+        let thread_id = subject.thread_id.as_str();
+        let now_ms = self.deps.clock.now_ms();
+        let watcher = watcher_of(self.store.watcher_get(thread_id).await?.as_deref());
+        let Gathered { fold, window } = &gathered;
+        let situation = replay::situation(fold, window, thread_id, (now_ms, point));
+        let situation = watcher.complete(situation);
+        let config = self.deps.config.now();
+        let policies = &config.policies;
+        let mut said: Vec<Said> = policies
+            .all()
+            .map(|policy| Said {
+                policy: policy.name.clone(),
+                decision_id: None,
+                decision: decide(policy, &situation),
+            })
+            .collect();
+        if record && subject.as_of.is_none() {
+            self.policy_record(&situation, &mut said).await?;
+        }
+        let policy = &policies.in_force;
+        let meter = fold.meter();
+        let course = Course {
+            points: meter.points(),
+            compacted_at: meter.compactions().last().map(|point| point.seq),
+            turn: meter.turns(),
+            used: situation.used,
+        };
+        let log: Vec<Happened> = fold.signals().happened().copied().collect();
+        let forecast = forecast(policy, window, course, &log);
+        let shadows = said.split_off(1);
+        let Some(said) = said.pop() else {
+            return Err(ServiceError::CheckpointNotFound(subject.thread_id));
+        };
+        Ok(Evaluated { situation, said, shadows, forecast, watcher })
+    }
+
+    /// Tells a thread's watcher what happened.
+    ///
+    /// # Errors
+    /// There is no such thread, it holds nothing, reading or storing failed.
+    pub async fn policy_step(
+        &self,
+        subject: Subject,
+        agent: Option<&str>,
+        told: Told,
+    ) -> Result<Stepped, ServiceError> {
+        let gathered = self.policy_gather(&subject).await?;
+        let texts = self.texts.current();
+        let scratch_file = scratch::path(agent, &subject.thread_id);
+        let step = Stepping { services: self, gathered: &gathered, texts: &texts, scratch_file };
+        let event = step.event(&subject.thread_id, told);
+        let mut stepped = step.take(&subject.thread_id, event).await?;
+        let asked = stepped.effects.iter().find_map(|asked| match &asked.effect {
+            Effect::AskJudgment { request_id, .. } => Some((request_id.clone(), asked.clone())),
+            _ => None,
+        });
+        let Some((request_id, asked)) = asked.filter(|_| self.judges()) else { return Ok(stepped) };
+        let judgment = self.judge(&asked).await;
+        let answered = Event::Judged { request_id, judgment };
+        let next = step.take(&subject.thread_id, answered).await?;
+        stepped.effects.retain(|asked| !matches!(asked.effect, Effect::AskJudgment { .. }));
+        stepped.effects.extend(next.effects);
+        stepped.watcher = next.watcher;
+        Ok(stepped)
+    }
+
+    /// A logged decision with all it was made of, made once more.
+    ///
+    /// # Errors
+    /// No such decision is kept, or it cannot be read.
+    pub async fn policy_explain(&self, decision_id: i64) -> Result<Explained, ServiceError> {
+        let not_found = || ServiceError::HandleNotFound(format!("decision {decision_id}"));
+        let found = self.store.decision_get(decision_id).await?;
+        let (row, settings) = found.ok_or_else(not_found)?;
+        let undecodable = |source| ServiceError::Undecodable { what: "decision", source };
+        let policy: Policy = serde_json::from_str(&settings).map_err(undecodable)?;
+        let record: Record = serde_json::from_str(&row.body).map_err(undecodable)?;
+        let decision = decide(&policy, &record.situation);
+        let Record { situation, decision: logged } = record;
+        Ok(Explained { row, logged, decision, situation, policy })
+    }
+
+    /// Logged decisions, newest first, and what happened in the thread, oldest first.
+    ///
+    /// # Errors
+    /// There is no such thread, or reading failed.
+    pub async fn policy_log(
+        &self,
+        thread_id: Option<&str>,
+        policy: Option<&str>,
+        page: (Option<i64>, u32),
+    ) -> Result<(Vec<(DecisionRow, Decision)>, Vec<Happened>), ServiceError> {
+        let mut events = Vec::new();
+        if let Some(thread_id) = thread_id {
+            let fold = self.snapshot(thread_id, None).await?.fold;
+            events.extend(fold.signals().happened().copied());
+        }
+        let rows = self.store.decisions(thread_id, policy, page).await?;
+        let decode = |row: DecisionRow| {
+            let record: Record = serde_json::from_str(&row.body)
+                .map_err(|source| ServiceError::Undecodable { what: "decision", source })?;
+            Ok((row, record.decision))
+        };
+        Ok((rows.into_iter().map(decode).collect::<Result<_, ServiceError>>()?, events))
+    }
+
+    async fn policy_gather(&self, subject: &Subject) -> Result<Gathered, ServiceError> {
+        let usage = self
+            .usage(Question {
+                thread_id: Some(subject.thread_id.clone()),
+                as_of: subject.as_of,
+                items: None,
+                model: subject.model.clone(),
+                context_window: subject.context_window,
+                auto_compact_limit: None,
+            })
+            .await?;
+        let not_found = || ServiceError::CheckpointNotFound(subject.thread_id.clone());
+        Ok(Gathered { fold: usage.fold.ok_or_else(not_found)?, window: usage.window })
+    }
+
+    /// Logs the decisions, where any policy is at a tier.
+    async fn policy_record(
+        &self,
+        situation: &Situation,
+        said: &mut [Said],
+    ) -> Result<(), ServiceError> {
+        if said.iter().all(|said| said.decision.tier.is_none()) {
+            return Ok(());
+        }
+        let config = self.deps.config.now();
+        let policies = &config.policies;
+        let rows: Vec<_> = policies
+            .all()
+            .zip(said.iter())
+            .map(|(policy, said)| {
+                row_of(policy, situation, &said.decision, &policies.in_force.name)
+            })
+            .collect();
+        let change = move |found: Option<String>| (found, rows, ());
+        let at = (situation.thread_id.as_str(), situation.at_ms);
+        let ((), ids) = self.store.watcher_step(at, change).await?;
+        for (said, id) in said.iter_mut().zip(ids) {
+            said.decision_id = Some(id);
+        }
+        Ok(())
+    }
+}
+
+/// One step's surroundings.
+struct Stepping<'a> {
+    services: &'a Services,
+    gathered: &'a Gathered,
+    texts: &'a Texts,
+    scratch_file: String,
+}
+
+impl Stepping<'_> {
+    fn event(&self, thread_id: &str, told: Told) -> Event {
+        let now_ms = self.services.deps.clock.now_ms();
+        let Gathered { fold, window } = self.gathered;
+        let situation = |point| replay::situation(fold, window, thread_id, (now_ms, point));
+        match told {
+            Told::TurnEnded(message) => {
+                let mut situation = situation(Point::TurnEnd);
+                if let Some(message) = message {
+                    let words = longhaul_core::text::cut_middle(&message, watcher::PACKET_BYTES);
+                    let redacted = longhaul_core::redact::redact(&words);
+                    situation.message = Some(redacted.text.into_owned());
+                }
+                Event::TurnEnded(situation)
+            }
+            Told::MidTurn => Event::MidTurn(situation(Point::MidTurn)),
+            Told::Compacted(tokens_after, turn_end_follows) => Event::Compacted {
+                tokens_after: tokens_after.unwrap_or_else(|| fold.used()),
+                turn_end_follows,
+            },
+            Told::Other(event) => event,
+        }
+    }
+
+    /// Takes the step on the stored watcher, and stores what comes of it.
+    async fn take(&self, thread_id: &str, event: Event) -> Result<Stepped, ServiceError> {
+        let services = self.services;
+        let now_ms = services.deps.clock.now_ms();
+        let config = services.deps.config.now();
+        let policy = &config.policies.in_force;
+        let scratch_file = self.scratch_file.as_str();
+        let env = Env { policy, texts: self.texts, thread_id, scratch_file, now_ms };
+        let change = |found: Option<String>| {
+            let stepped = watcher::step(&env, watcher_of(found.as_deref()), event);
+            let rows: Vec<_> = stepped
+                .decided
+                .iter()
+                .filter(|(_, decision)| decision.tier.is_some())
+                .map(|(situation, decision)| row_of(policy, situation, decision, &policy.name))
+                .collect();
+            (serde_json::to_string(&stepped.state).ok(), rows, stepped)
+        };
+        let (stepped, ids) = services.store.watcher_step((thread_id, now_ms), change).await?;
+        let fold = &self.gathered.fold;
+        let effects = stepped.effects.into_iter();
+        let effects = effects.map(|effect| judge::asked(effect, fold, thread_id, self)).collect();
+        let said = stepped.decided.map(|(_, decision)| Said {
+            policy: policy.name.clone(),
+            decision_id: ids.first().copied(),
+            decision,
+        });
+        Ok(Stepped { watcher: stepped.state, effects, said })
+    }
+}
+
+/// A watcher as stored. One that another version wrote begins anew: nothing is lost but a place in a
+/// sequence.
+pub(super) fn watcher_of(stored: Option<&str>) -> Watcher {
+    let Some(stored) = stored else { return Watcher::default() };
+    serde_json::from_str(stored).unwrap_or_else(|error| {
+        tracing::warn!(%error, "a stored watcher cannot be read; it begins anew");
+        Watcher::default()
+    })
+}
+
+/// A decision as it is stored, with the JSON of its policy.
+fn row_of(
+    policy: &Policy,
+    situation: &Situation,
+    decision: &Decision,
+    in_force: &str,
+) -> (DecisionRow, String) {
+    // Names, numbers and lists: serialising them to memory cannot fail.
+    let settings = serde_json::to_string(policy).unwrap_or_default();
+    let record = Record { situation: situation.clone(), decision: decision.clone() };
+    let row = DecisionRow {
+        decision_id: 0,
+        thread_id: situation.thread_id.clone(),
+        policy: policy.name.clone(),
+        settings: Digest128::of(settings.as_bytes()).to_string(),
+        shadow: policy.name != in_force,
+        at_ms: situation.at_ms,
+        seq: situation.seq,
+        turn: situation.turn,
+        action: decision.action.name().to_owned(),
+        tier: decision.tier.map(|tier| tier.name().to_owned()),
+        body: serde_json::to_string(&record).unwrap_or_default(),
+    };
+    (row, settings)
+}

@@ -1,0 +1,120 @@
+//! Asking a judge: what it is shown, and what the configured model says. It sees nothing that was not
+//! redacted, and neither its question nor its answer is part of any transcript; what it costs is
+//! accounted for under a purpose of its own, and never counts as use of the thread's window.
+
+use std::time::Duration;
+
+use longhaul_core::compaction::assemble;
+use longhaul_core::fold::Fold;
+use longhaul_core::model::budget::Spent;
+use longhaul_core::model::{Ask, Endpoint, Schema};
+use longhaul_core::policy::judgment::{self, Judgment};
+use longhaul_core::policy::settings::Judge;
+use longhaul_core::policy::template::{self, Kind};
+use longhaul_core::policy::watcher::{Effect, Trigger};
+use serde_json::value::to_raw_value;
+use tokio_util::sync::CancellationToken;
+
+use super::{Services, Stepping};
+use crate::model::{Call, Purpose};
+
+/// Tokens of a judge's answer.
+const ANSWER_TOKENS: u64 = 1_000;
+
+/// Bytes of the conversation's end that a judge is shown.
+const EXCERPT_BYTES: usize = 6_000;
+
+/// An effect, with the question where it asks one.
+#[derive(Debug, Clone)]
+pub struct Asked {
+    /// The effect.
+    pub effect: Effect,
+    /// What the judge is told to be, and what it is asked.
+    pub question: Option<(String, String)>,
+}
+
+/// Puts the question to an effect that asks one.
+pub(super) fn asked(effect: Effect, fold: &Fold, thread_id: &str, step: &Stepping<'_>) -> Asked {
+    let question = match &effect {
+        Effect::AskJudgment { trigger, .. } => {
+            let place = [("thread_id", thread_id)];
+            let instructions = template::fill(step.texts.get(Kind::Judgment), &place);
+            Some((instructions, context(trigger, fold, thread_id, step)))
+        }
+        _ => None,
+    };
+    Asked { effect, question }
+}
+
+fn context(trigger: &Trigger, fold: &Fold, thread_id: &str, step: &Stepping<'_>) -> String {
+    let names: Vec<_> = trigger.boundaries.iter().map(|boundary| boundary.name()).collect();
+    let (percent, turn) = (trigger.percent_remaining.to_string(), trigger.turn.to_string());
+    let (used, window) = (trigger.used.to_string(), step.gathered.window.tokens.to_string());
+    let values = [
+        ("tier", trigger.tier.name()),
+        ("percent_remaining", &percent),
+        ("boundaries", &names.join(", ")),
+        ("last_agent_message", trigger.message.as_deref().unwrap_or("(none)")),
+        ("transcript_excerpt", &excerpt(fold)),
+        ("thread_id", thread_id),
+        ("turn", &turn),
+        ("used_tokens", &used),
+        ("window_tokens", &window),
+    ];
+    template::fill(step.texts.get(Kind::JudgmentContext), &values)
+}
+
+/// The request being worked on, the plan, the agent's last notes and commands: what the checkpoint holds,
+/// redacted when it was folded.
+fn excerpt(fold: &Fold) -> String {
+    let state = fold.checkpoint();
+    let mut lines = Vec::new();
+    if let Some(request) = state.requests.active() {
+        lines.push(format!("user: {}", longhaul_core::text::cut(&request.text, EXCERPT_BYTES / 3)));
+    }
+    let open = state.plan.open().map(|step| format!("open step: {}", step.text));
+    lines.extend(open.take(8));
+    lines.extend(state.notes.iter().map(|note| format!("assistant: {}", note.text)));
+    longhaul_core::text::cut(&lines.join("\n"), EXCERPT_BYTES).into_owned()
+}
+
+impl Services {
+    /// Whether judgments are the daemon's to ask for.
+    pub(super) fn judges(&self) -> bool {
+        self.deps.config.now().policies.in_force.judge == Judge::Model
+    }
+
+    /// Asks the configured model; `None` when there is none, or it cannot answer.
+    pub(super) async fn judge(&self, asked: &Asked) -> Option<Judgment> {
+        let (instructions, question) = asked.question.as_ref()?;
+        let settings = self.models.settings();
+        let choice = settings.default.as_ref()?;
+        let input = [to_raw_value(&assemble::message("user", question)).ok()?];
+        let schema = Schema { name: "judgment".to_owned(), schema: judgment::schema() };
+        let timeout_ms = self.deps.config.now().policies.in_force.judgment_timeout_ms;
+        let ask = Ask {
+            model: &choice.model,
+            instructions,
+            input: &input,
+            schema: Some(&schema),
+            effort: choice.effort.as_deref(),
+            max_output_tokens: ANSWER_TOKENS.min(choice.max_output_tokens),
+            endpoint: Endpoint::Answer,
+        };
+        let call = Call {
+            provider: &choice.provider,
+            ask,
+            purpose: Purpose::Judgment,
+            job: Spent::default(),
+            deadline: Duration::from_millis(timeout_ms.unsigned_abs()),
+            cancel: &CancellationToken::new(),
+        };
+        match self.models.ask(call, &|_| {}).await {
+            Ok(answered) => judgment::parse(&answered.answer.text),
+            Err(failed) => {
+                tracing::info!(fault = %failed.fault, "a model did not judge");
+                None
+            }
+        }
+    }
+}

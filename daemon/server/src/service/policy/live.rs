@@ -1,0 +1,77 @@
+//! Every policy on every live thread, shadows included: decided when a turn ends, and logged. Nothing is
+//! done about it.
+//!
+//! *Owns* which turn of which thread was last decided on; a restart decides once more, which the log
+//! shows and nothing else feels. Old transcripts that are read for the first time are no live threads.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use longhaul_core::policy::Point;
+use longhaul_protocol::event::EventKind;
+
+use super::{Services, Subject};
+use crate::events::Subscriber;
+
+/// A thread whose last line is older than this is not live.
+const LIVE_MS: i64 = 600_000;
+
+/// Threads that are remembered.
+const THREADS_MAX: usize = 512;
+
+/// Watches threads.
+#[derive(Debug)]
+pub struct Live {
+    services: Arc<Services>,
+    events: Subscriber,
+    turns: HashMap<String, u64>,
+    order: VecDeque<String>,
+}
+
+impl Live {
+    /// From now on.
+    #[must_use]
+    pub fn new(services: Arc<Services>) -> Self {
+        let kinds = vec![EventKind::ThreadUpdated];
+        let events = services.deps.events.subscribe(kinds, None);
+        Self { services, events, turns: HashMap::new(), order: VecDeque::new() }
+    }
+
+    /// Decides on turns as they end, until the events end.
+    pub async fn run(mut self) {
+        while let Some(event) = self.events.next().await {
+            let Some(thread_id) = event.data["thread_id"].as_str() else { continue };
+            let thread_id = thread_id.to_owned();
+            if let Err(error) = self.look(&thread_id).await {
+                tracing::debug!(%error, "no decision on a live thread");
+            }
+        }
+    }
+
+    async fn look(&mut self, thread_id: &str) -> Result<(), super::ServiceError> {
+        let services = &self.services;
+        let Some(row) = services.store.thread_get(thread_id).await? else { return Ok(()) };
+        let now_ms = services.deps.clock.now_ms();
+        let updated_ms = row.file.head.map_or(0, |head| head.updated_at_ms);
+        if now_ms.abs_diff(updated_ms) > LIVE_MS.unsigned_abs() {
+            return Ok(());
+        }
+        let Some(fold) = services.ingest.fold(thread_id).await? else { return Ok(()) };
+        let signals = fold.signals();
+        let turn = signals.turn();
+        if !signals.is_turn_complete() || self.turns.get(thread_id) == Some(&turn) {
+            return Ok(());
+        }
+        let subject = Subject { thread_id: thread_id.to_owned(), ..Subject::default() };
+        services.policy_evaluate(subject, Point::TurnEnd, true).await?;
+        if self.turns.insert(thread_id.to_owned(), turn).is_none() {
+            self.order.push_back(thread_id.to_owned());
+        }
+        if self.order.len() > THREADS_MAX
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.turns.remove(&oldest);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,103 @@
+//! A thread's transcript replayed under every configured policy.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read as _};
+use std::path::Path;
+
+use longhaul_core::context::window::{self, Known};
+use longhaul_core::fold::{Fold, Place};
+use longhaul_core::policy::Policy;
+use longhaul_core::policy::replay::{Replay, Track};
+use longhaul_core::thread::Source;
+
+use super::{ServiceError, Services, Subject};
+
+/// Bytes of a transcript that are replayed.
+const BYTES_MAX: u64 = 256 << 20;
+
+/// Bytes of a line; longer ones are passed over.
+const LINE_BYTES_MAX: u64 = 8 << 20;
+
+/// A replayed thread.
+#[derive(Debug)]
+pub struct Reported {
+    /// Turns.
+    pub turns: u64,
+    /// Compactions its agent made.
+    pub compactions: u64,
+    /// The transcript is longer than is replayed.
+    pub is_cut: bool,
+    /// One a policy.
+    pub tracks: Vec<Track>,
+}
+
+/// What the replay needs to know of the window.
+struct Told {
+    asked: Option<u64>,
+    configured: u64,
+}
+
+impl Services {
+    /// Replays a thread under every policy.
+    ///
+    /// # Errors
+    /// There is no such thread, or its transcript cannot be read.
+    pub async fn policy_report(&self, subject: &Subject) -> Result<Reported, ServiceError> {
+        let file = self.snapshot(&subject.thread_id, None).await?.file;
+        let config = self.deps.config.now();
+        let policies: Vec<Policy> = config.policies.all().cloned().collect();
+        let configured = *config.window_tokens;
+        let told = Told { asked: subject.context_window, configured };
+        let work = move || {
+            let path = Path::new(&file.path);
+            replay(path, file.source, &told, policies)
+                .map_err(|error| ServiceError::file(path, error))
+        };
+        tokio::task::spawn_blocking(work).await?
+    }
+}
+
+fn replay(path: &Path, source: Source, told: &Told, policies: Vec<Policy>) -> io::Result<Reported> {
+    let file = BufReader::new(File::open(path)?);
+    let mut reader: Box<dyn BufRead> = match path.extension().is_some_and(|ext| ext == "zst") {
+        true => Box::new(BufReader::new(zstd::stream::read::Decoder::with_buffer(file)?)),
+        false => Box::new(file),
+    };
+    let (mut fold, mut replay) = (Fold::new(source), Replay::new(policies));
+    let (mut line, mut offset) = (Vec::new(), 0);
+    loop {
+        line.clear();
+        let read = (&mut reader).take(LINE_BYTES_MAX).read_until(b'\n', &mut line)? as u64;
+        if read == 0 || offset >= BYTES_MAX {
+            break;
+        }
+        offset += read;
+        let is_whole = line.pop_if(|last| *last == b'\n').is_some();
+        if !is_whole && read == LINE_BYTES_MAX {
+            offset += reader.skip_until(b'\n')? as u64;
+            line.clear();
+        }
+        let place = Place { line: fold.next_seq(), offset, bytes: line.len() as u64 };
+        fold.line(place, &line);
+        let window = window_of(told, &fold);
+        replay.line(&mut fold, &window, &mut |_, _, _| {});
+    }
+    let window = window_of(told, &fold);
+    replay.end(&fold, &window, &mut |_, _, _| {});
+    Ok(Reported {
+        turns: fold.signals().turn(),
+        compactions: fold.head().compactions,
+        is_cut: offset >= BYTES_MAX,
+        tracks: replay.tracks,
+    })
+}
+
+fn window_of(told: &Told, fold: &Fold) -> window::Window {
+    window::decide(&Known {
+        model: fold.head().model.as_deref(),
+        asked: told.asked,
+        configured: Some(told.configured),
+        stated: fold.meter().window(),
+        ..Known::default()
+    })
+}

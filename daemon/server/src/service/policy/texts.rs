@@ -1,0 +1,160 @@
+//! The watcher's texts: built in, or a person's own files.
+//!
+//! Files are looked at when a text is needed, so that a change counts at once. One that cannot be used
+//! (an unknown place, too long, not to be read) leaves in force what was there before, and its problem is
+//! told by `policy/templates`.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use longhaul_core::policy::template::{Kind, TEMPLATE_BYTES, Texts, check};
+
+/// Texts that were usable when they were last looked at.
+#[derive(Debug)]
+pub struct TextStore {
+    folder: PathBuf,
+    good: Mutex<BTreeMap<Kind, String>>,
+}
+
+/// Where a text comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TextStatus {
+    /// Which.
+    pub kind: Kind,
+    /// Its file.
+    pub path: PathBuf,
+    /// A file is in force.
+    pub is_of_file: bool,
+    /// It was written just now.
+    pub is_seeded: bool,
+    /// Why the file is not in force.
+    pub problem: Option<String>,
+}
+
+impl TextStore {
+    /// Texts whose files are in `folder`, which need not exist.
+    pub fn new(folder: PathBuf) -> Self {
+        Self { folder, good: Mutex::default() }
+    }
+
+    /// The folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The texts in force now.
+    pub fn current(&self) -> Texts {
+        for status in self.look() {
+            if let Some(problem) = status.problem {
+                tracing::warn!(path = %status.path.display(), problem, "a text is not taken over");
+            }
+        }
+        let good = self.good.lock().unwrap_or_else(PoisonError::into_inner);
+        Texts::of(|kind| good.get(&kind).map_or_else(|| built_in(kind).to_owned(), Clone::clone))
+    }
+
+    /// Looks at every file, and takes over what can be used.
+    pub fn look(&self) -> Vec<TextStatus> {
+        let mut good = self.good.lock().unwrap_or_else(PoisonError::into_inner);
+        let look = |kind: Kind| {
+            let path = self.path(kind);
+            let problem = match read(&path) {
+                Ok(None) => {
+                    good.remove(&kind);
+                    None
+                }
+                Ok(Some(text)) => match check(kind, &text) {
+                    Ok(()) => {
+                        good.insert(kind, text);
+                        None
+                    }
+                    Err(error) => Some(error.to_string()),
+                },
+                Err(error) => Some(error.to_string()),
+            };
+            let is_of_file = good.contains_key(&kind);
+            TextStatus { kind, path, is_of_file, is_seeded: false, problem }
+        };
+        Kind::ALL.into_iter().map(look).collect()
+    }
+
+    /// Writes the built-in text of every one that has no file; files that are there stay as they are.
+    ///
+    /// # Errors
+    /// The folder or a file cannot be written.
+    pub fn seed(&self) -> Result<Vec<Kind>, (PathBuf, std::io::Error)> {
+        fs::create_dir_all(&self.folder).map_err(|error| (self.folder.clone(), error))?;
+        let mut seeded = Vec::new();
+        for kind in Kind::ALL {
+            let path = self.path(kind);
+            let made = fs::OpenOptions::new().write(true).create_new(true).open(&path);
+            match made.and_then(|mut file| file.write_all(built_in(kind).as_bytes())) {
+                Ok(()) => seeded.push(kind),
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                Err(error) => return Err((path, error)),
+            }
+        }
+        Ok(seeded)
+    }
+
+    fn path(&self, kind: Kind) -> PathBuf {
+        self.folder.join(format!("{}.md", kind.name()))
+    }
+}
+
+fn read(path: &Path) -> std::io::Result<Option<String>> {
+    let file = match fs::File::open(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        file => file?,
+    };
+    let mut text = String::new();
+    file.take(TEMPLATE_BYTES as u64 + 1).read_to_string(&mut text)?;
+    Ok(Some(text))
+}
+
+/// The text that is built in.
+fn built_in(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Judgment => include_str!("../../../../../templates/policy/judgment.md"),
+        Kind::JudgmentContext => {
+            include_str!("../../../../../templates/policy/judgment_context.md")
+        }
+        Kind::Packet => include_str!("../../../../../templates/policy/packet.md"),
+        Kind::Scratch => include_str!("../../../../../templates/policy/scratch.md"),
+        Kind::Handoff => include_str!("../../../../../templates/policy/handoff.md"),
+        Kind::WatcherPacket => include_str!("../../../../../templates/policy/watcher_packet.md"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_built_in_fills_only_places_that_exist() {
+        for kind in Kind::ALL {
+            assert_eq!(check(kind, built_in(kind)), Ok(()), "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn a_bad_file_leaves_the_old_text_in_force_and_seeding_overwrites_nothing() {
+        let temp = tempfile::tempdir().unwrap();
+        let texts = TextStore::new(temp.path().join("policy"));
+        assert_eq!(texts.seed().unwrap().len(), 6);
+        let path = temp.path().join("policy/packet.md");
+        fs::write(&path, "mine for {thread_id}").unwrap();
+        assert_eq!(texts.seed().unwrap(), []);
+        assert_eq!(texts.current().get(Kind::Packet), "mine for {thread_id}");
+
+        fs::write(&path, "bad {nonsense}").unwrap();
+        assert_eq!(texts.current().get(Kind::Packet), "mine for {thread_id}");
+        let status = texts.look().into_iter().find(|status| status.kind == Kind::Packet).unwrap();
+        assert!(status.problem.unwrap().contains("no place {nonsense} here"));
+        fs::remove_file(&path).unwrap();
+        assert!(texts.current().get(Kind::Packet).contains("Next step"));
+    }
+}

@@ -1,0 +1,146 @@
+//! Published sets of memory files.
+
+use longhaul_core::memory::Files;
+use longhaul_core::memory::edits::Edits;
+use sqlx::Row as _;
+
+use super::passage;
+use crate::error::StoreError;
+use crate::row::{get, unsigned};
+use crate::store::Store;
+
+/// Generations that are kept: a person may still have a file of the last one open.
+pub const GENERATIONS_KEPT: u32 = 2;
+
+/// A published set of files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Generation {
+    /// Its number, from 1.
+    pub generation: u64,
+    /// When it was published, Unix milliseconds.
+    pub at_ms: i64,
+    /// Digest of what it was made of.
+    pub input: String,
+    /// Threads it was made of.
+    pub threads: u64,
+    /// The memory as values, as JSON.
+    pub handbook: String,
+    /// All changes of the person that it holds.
+    pub edits: Edits,
+    /// Its files.
+    pub files: Files,
+    /// Its files as they were found when the next one was made.
+    pub found: Option<Files>,
+}
+
+/// A set of files to be published.
+#[derive(Debug, Clone, Copy)]
+pub struct NewGeneration<'a> {
+    /// The set, its number one above the one it was made from; its `found` is not looked at.
+    pub generation: &'a Generation,
+    /// The files of the one before as they were found.
+    pub found: &'a Files,
+    /// What is searched in it.
+    pub passages: &'a [passage::Passage],
+}
+
+impl Store {
+    /// The newest generations, newest first, at most [`GENERATIONS_KEPT`].
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub async fn generations(&self) -> Result<Vec<Generation>, StoreError> {
+        let pools = self.pools();
+        sqlx::query(
+            "SELECT generation, at_ms, input, threads, handbook, edits, files, found \
+             FROM memory_generation ORDER BY generation DESC LIMIT ?1",
+        )
+        .bind(GENERATIONS_KEPT)
+        .try_map(|row| {
+            let files: String = row.try_get("files")?;
+            let edits: String = row.try_get("edits")?;
+            let found: Option<String> = row.try_get("found")?;
+            Ok(Generation {
+                generation: unsigned(&row, "generation")?,
+                at_ms: get(&row, "at_ms")?,
+                input: get(&row, "input")?,
+                threads: unsigned(&row, "threads")?,
+                handbook: get(&row, "handbook")?,
+                edits: decoded(&edits)?,
+                files: decoded(&files)?,
+                found: found.as_deref().map(decoded).transpose()?,
+            })
+        })
+        .fetch_all(pools.reader())
+        .await
+        .map_err(|error| pools.sorted(error))
+    }
+
+    /// Removes all generations before `generation`.
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub async fn generations_purge(&self, generation: u64) -> Result<(), StoreError> {
+        let pools = self.pools();
+        sqlx::query("DELETE FROM memory_generation WHERE generation < ?1")
+            .bind(generation.cast_signed())
+            .execute(pools.writer())
+            .await
+            .map_err(|error| pools.sorted(error))?;
+        Ok(())
+    }
+
+    /// Records a generation as the one in force, with what is searched in it. `false`, and nothing stored,
+    /// when another was recorded since the one it was made from: whoever made it was taken over.
+    ///
+    /// # Errors
+    /// Those of writing. Nothing is stored then.
+    pub async fn generation_put(&self, new: NewGeneration<'_>) -> Result<bool, StoreError> {
+        let pools = self.pools();
+        let sorted = |error| pools.sorted(error);
+        let set = new.generation;
+        let (edits, files, found) = (
+            encoded(&set.edits).map_err(sorted)?,
+            encoded(&set.files).map_err(sorted)?,
+            encoded(new.found).map_err(sorted)?,
+        );
+        let mut transaction = pools.begin().await?;
+        let stored = sqlx::query(
+            "INSERT INTO memory_generation (generation, at_ms, input, threads, handbook, edits, files) \
+             SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7 WHERE \
+             (SELECT coalesce(max(generation), 0) FROM memory_generation) = ?1 - 1",
+        )
+        .bind(set.generation.cast_signed())
+        .bind(set.at_ms)
+        .bind(set.input.as_str())
+        .bind(set.threads.cast_signed())
+        .bind(set.handbook.as_str())
+        .bind(edits)
+        .bind(files)
+        .execute(&mut *transaction)
+        .await
+        .map_err(sorted)?;
+        if stored.rows_affected() == 0 {
+            return Ok(false);
+        }
+        for (sql, number) in [
+            ("UPDATE memory_generation SET found = ?2 WHERE generation = ?1 - 1", 0),
+            ("DELETE FROM memory_generation WHERE generation <= ?1 - ?2", GENERATIONS_KEPT),
+        ] {
+            let query = sqlx::query(sql).bind(set.generation.cast_signed());
+            let query = if number == 0 { query.bind(found.as_str()) } else { query.bind(number) };
+            query.execute(&mut *transaction).await.map_err(sorted)?;
+        }
+        passage::replace(&mut transaction, new.passages).await.map_err(sorted)?;
+        transaction.commit().await.map_err(sorted)?;
+        Ok(true)
+    }
+}
+
+fn decoded<T: serde::de::DeserializeOwned>(json: &str) -> Result<T, sqlx::Error> {
+    serde_json::from_str(json).map_err(|error| sqlx::Error::Decode(error.into()))
+}
+
+fn encoded<T: serde::Serialize>(value: &T) -> Result<String, sqlx::Error> {
+    serde_json::to_string(value).map_err(|error| sqlx::Error::Encode(error.into()))
+}

@@ -1,0 +1,248 @@
+//! Notes, exclusions and use.
+
+use sqlx::{Sqlite, Transaction};
+
+use crate::error::StoreError;
+use crate::row::{get, unsigned};
+use crate::store::Store;
+
+/// Notes kept; the oldest go first.
+pub const NOTES_MAX: u32 = 1_000;
+
+/// A note.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NoteRow {
+    /// Its id.
+    pub note_id: String,
+    /// Project it is for; `None`: all.
+    pub project: Option<String>,
+    /// Unix milliseconds.
+    pub at_ms: i64,
+    /// Its words, redacted by the caller.
+    pub text: String,
+}
+
+/// Something that is not to be remembered.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Exclusion {
+    /// A thread.
+    Thread(String),
+    /// All threads of a project.
+    Project(String),
+    /// One thing that was learned, by its id.
+    Entry(String),
+    /// A note: it is deleted, nothing else has to be kept of it.
+    Note(String),
+}
+
+/// How often a kind of memory file was used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UseRow {
+    /// Kind.
+    pub kind: String,
+    /// Times.
+    pub uses: u64,
+    /// The last time, Unix milliseconds.
+    pub last_ms: i64,
+}
+
+impl Exclusion {
+    fn parts(&self) -> (&'static str, &str) {
+        match self {
+            Self::Thread(id) => ("thread", id),
+            Self::Project(project) => ("project", project),
+            Self::Entry(id) => ("entry", id),
+            Self::Note(id) => ("note", id),
+        }
+    }
+
+    fn of(kind: &str, subject: String) -> Option<Self> {
+        match kind {
+            "thread" => Some(Self::Thread(subject)),
+            "project" => Some(Self::Project(subject)),
+            "entry" => Some(Self::Entry(subject)),
+            _ => None,
+        }
+    }
+}
+
+impl Store {
+    /// Stores a note.
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub async fn note_add(&self, note: &NoteRow) -> Result<(), StoreError> {
+        let pools = self.pools();
+        let sorted = |error| pools.sorted(error);
+        let mut transaction = pools.begin().await?;
+        sqlx::query(
+            "INSERT OR REPLACE INTO memory_note (note_id, project, at_ms, text) \
+             VALUES (?1, ?2, ?3, ?4)",
+        )
+        .bind(note.note_id.as_str())
+        .bind(note.project.as_deref())
+        .bind(note.at_ms)
+        .bind(note.text.as_str())
+        .execute(&mut *transaction)
+        .await
+        .map_err(sorted)?;
+        sqlx::query(
+            "DELETE FROM memory_note WHERE note_id IN (SELECT note_id FROM memory_note \
+             ORDER BY at_ms DESC, note_id DESC LIMIT -1 OFFSET ?1)",
+        )
+        .bind(NOTES_MAX)
+        .execute(&mut *transaction)
+        .await
+        .map_err(sorted)?;
+        transaction.commit().await.map_err(sorted)
+    }
+
+    /// All notes, oldest first.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub async fn notes(&self) -> Result<Vec<NoteRow>, StoreError> {
+        let pools = self.pools();
+        sqlx::query("SELECT note_id, project, at_ms, text FROM memory_note ORDER BY at_ms, note_id")
+            .try_map(|row| {
+                Ok(NoteRow {
+                    note_id: get(&row, "note_id")?,
+                    project: get(&row, "project")?,
+                    at_ms: get(&row, "at_ms")?,
+                    text: get(&row, "text")?,
+                })
+            })
+            .fetch_all(pools.reader())
+            .await
+            .map_err(|error| pools.sorted(error))
+    }
+
+    /// Forgets at once: what was extracted goes, the exclusion stays, and no passage of it is found any
+    /// more. Returns how many threads, notes and passages went.
+    ///
+    /// # Errors
+    /// Those of writing. Nothing is forgotten then.
+    pub async fn forget(&self, what: &Exclusion, at_ms: i64) -> Result<u64, StoreError> {
+        let pools = self.pools();
+        let sorted = |error| pools.sorted(error);
+        let mut transaction = pools.begin().await?;
+        let (kind, subject) = what.parts();
+        if !matches!(what, Exclusion::Note(_)) {
+            sqlx::query(
+                "INSERT OR REPLACE INTO memory_exclusion (kind, subject, at_ms) VALUES (?1, ?2, ?3)",
+            )
+            .bind(kind)
+            .bind(subject)
+            .bind(at_ms)
+            .execute(&mut *transaction)
+            .await
+            .map_err(sorted)?;
+        }
+        let gone = delete(&mut transaction, what).await.map_err(sorted)?;
+        transaction.commit().await.map_err(sorted)?;
+        Ok(gone)
+    }
+
+    /// What is not to be remembered.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub async fn exclusions(&self) -> Result<Vec<Exclusion>, StoreError> {
+        let pools = self.pools();
+        let rows: Vec<(String, String)> =
+            sqlx::query_as("SELECT kind, subject FROM memory_exclusion ORDER BY kind, subject")
+                .fetch_all(pools.reader())
+                .await
+                .map_err(|error| pools.sorted(error))?;
+        Ok(rows.into_iter().filter_map(|(kind, subject)| Exclusion::of(&kind, subject)).collect())
+    }
+
+    /// Counts a use: of a kind of file, and of the threads it is from. Unknown threads are passed over.
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub async fn memory_use(
+        &self,
+        kinds: &[&str],
+        thread_ids: &[String],
+        at_ms: i64,
+    ) -> Result<(), StoreError> {
+        let pools = self.pools();
+        let sorted = |error| pools.sorted(error);
+        let mut transaction = pools.begin().await?;
+        for kind in kinds {
+            sqlx::query(
+                "INSERT INTO memory_usage (kind, uses, last_ms) VALUES (?1, 1, ?2) \
+                 ON CONFLICT (kind) DO UPDATE SET uses = uses + 1, last_ms = excluded.last_ms",
+            )
+            .bind(*kind)
+            .bind(at_ms)
+            .execute(&mut *transaction)
+            .await
+            .map_err(sorted)?;
+        }
+        for thread_id in thread_ids {
+            sqlx::query(
+                "UPDATE memory_thread SET uses = uses + 1, last_used_ms = ?2 WHERE thread_id = ?1",
+            )
+            .bind(thread_id.as_str())
+            .bind(at_ms)
+            .execute(&mut *transaction)
+            .await
+            .map_err(sorted)?;
+        }
+        transaction.commit().await.map_err(sorted)
+    }
+
+    /// How often each kind of file was used.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub async fn memory_uses(&self) -> Result<Vec<UseRow>, StoreError> {
+        let pools = self.pools();
+        sqlx::query("SELECT kind, uses, last_ms FROM memory_usage ORDER BY kind")
+            .try_map(|row| {
+                Ok(UseRow {
+                    kind: get(&row, "kind")?,
+                    uses: unsigned(&row, "uses")?,
+                    last_ms: get(&row, "last_ms")?,
+                })
+            })
+            .fetch_all(pools.reader())
+            .await
+            .map_err(|error| pools.sorted(error))
+    }
+}
+
+async fn delete(
+    transaction: &mut Transaction<'static, Sqlite>,
+    what: &Exclusion,
+) -> Result<u64, sqlx::Error> {
+    let (rows, passages) = match what {
+        Exclusion::Thread(_) => (
+            "DELETE FROM memory_thread WHERE thread_id = ?1",
+            "SELECT passage FROM memory_passage WHERE thread_id = ?1",
+        ),
+        Exclusion::Project(_) => (
+            "DELETE FROM memory_thread WHERE project = ?1",
+            "SELECT passage FROM memory_passage WHERE project = ?1",
+        ),
+        Exclusion::Note(_) => ("DELETE FROM memory_note WHERE note_id = ?1", ""),
+        Exclusion::Entry(_) => return Ok(0),
+    };
+    let (_, subject) = what.parts();
+    let gone = sqlx::query(rows).bind(subject).execute(&mut **transaction).await?.rows_affected();
+    if !passages.is_empty() {
+        let found: Vec<(i64,)> =
+            sqlx::query_as(passages).bind(subject).fetch_all(&mut **transaction).await?;
+        for (passage,) in found {
+            for delete in [
+                "DELETE FROM memory_text WHERE rowid = ?1",
+                "DELETE FROM memory_passage WHERE passage = ?1",
+            ] {
+                sqlx::query(delete).bind(passage).execute(&mut **transaction).await?;
+            }
+        }
+    }
+    Ok(gone)
+}

@@ -1,0 +1,230 @@
+//! Watchers and decisions of policies. What they hold is the core's; here they are kept and bounded.
+
+use sqlx::Row as _;
+use sqlx::sqlite::SqliteRow;
+
+use crate::error::StoreError;
+use crate::row::{get, unsigned};
+use crate::store::Store;
+
+/// Decisions kept of one thread; the oldest go first.
+pub const DECISIONS_PER_THREAD_MAX: u32 = 500;
+
+/// Decisions kept in all.
+pub const DECISIONS_MAX: u32 = 20_000;
+
+/// Watchers kept; those that changed longest ago go first.
+pub const WATCHERS_MAX: u32 = 5_000;
+
+/// A decision as it is logged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DecisionRow {
+    /// Its number; 0 before it is stored.
+    pub decision_id: i64,
+    /// The thread.
+    pub thread_id: String,
+    /// Name of the policy.
+    pub policy: String,
+    /// Digest of the policy as it was.
+    pub settings: String,
+    /// The policy was not in force.
+    pub shadow: bool,
+    /// When, Unix milliseconds.
+    pub at_ms: i64,
+    /// Last line that was known.
+    pub seq: u64,
+    /// The turn.
+    pub turn: u64,
+    /// What was decided.
+    pub action: String,
+    /// How urgent it was.
+    pub tier: Option<String>,
+    /// Situation and decision, as JSON.
+    pub body: String,
+}
+
+impl Store {
+    /// A thread's watcher, as JSON.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub async fn watcher_get(&self, thread_id: &str) -> Result<Option<String>, StoreError> {
+        let pools = self.pools();
+        let row: Option<(String,)> =
+            sqlx::query_as("SELECT body FROM policy_watcher WHERE thread_id = ?1")
+                .bind(thread_id)
+                .fetch_optional(pools.reader())
+                .await
+                .map_err(|error| pools.sorted(error))?;
+        Ok(row.map(|(body,)| body))
+    }
+
+    /// Changes a thread's watcher: `change` sees it, or `None`, and gives what is to be stored with the
+    /// decisions made, each with its policy's JSON, and an answer. Two changes of one thread never mix.
+    ///
+    /// # Errors
+    /// Those of writing. Nothing is stored then.
+    pub async fn watcher_step<T: Send>(
+        &self,
+        (thread_id, now_ms): (&str, i64),
+        change: impl FnOnce(Option<String>) -> (Option<String>, Vec<(DecisionRow, String)>, T) + Send,
+    ) -> Result<(T, Vec<i64>), StoreError> {
+        let pools = self.pools();
+        let sorted = |error| pools.sorted(error);
+        let mut transaction = pools.begin().await?;
+        let row = sqlx::query("SELECT body FROM policy_watcher WHERE thread_id = ?1")
+            .bind(thread_id)
+            .fetch_optional(&mut *transaction)
+            .await
+            .map_err(sorted)?;
+        let found = row.map(|row| row.try_get::<String, _>("body")).transpose().map_err(sorted)?;
+        let (body, decisions, answer) = change(found);
+        if let Some(body) = body {
+            sqlx::query(
+                "INSERT INTO policy_watcher (thread_id, updated_ms, body) VALUES (?1, ?2, ?3) \
+                 ON CONFLICT DO UPDATE SET updated_ms = ?2, body = ?3",
+            )
+            .bind(thread_id)
+            .bind(now_ms)
+            .bind(body)
+            .execute(&mut *transaction)
+            .await
+            .map_err(sorted)?;
+        }
+        let mut ids = Vec::with_capacity(decisions.len());
+        for (decision, settings) in &decisions {
+            ids.push(insert(&mut transaction, decision, settings).await.map_err(sorted)?);
+        }
+        transaction.commit().await.map_err(sorted)?;
+        Ok((answer, ids))
+    }
+
+    /// Decisions, newest first; of one thread, of one policy, older than a number.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub async fn decisions(
+        &self,
+        thread_id: Option<&str>,
+        policy: Option<&str>,
+        (before, limit): (Option<i64>, u32),
+    ) -> Result<Vec<DecisionRow>, StoreError> {
+        let pools = self.pools();
+        sqlx::query(
+            "SELECT * FROM policy_decision WHERE (?1 IS NULL OR thread_id = ?1) \
+             AND (?2 IS NULL OR policy = ?2) AND (?3 IS NULL OR decision_id < ?3) \
+             ORDER BY decision_id DESC LIMIT ?4",
+        )
+        .bind(thread_id)
+        .bind(policy)
+        .bind(before)
+        .bind(limit)
+        .try_map(|row| decision(&row))
+        .fetch_all(pools.reader())
+        .await
+        .map_err(|error| pools.sorted(error))
+    }
+
+    /// A decision and the JSON of its policy.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub async fn decision_get(
+        &self,
+        decision_id: i64,
+    ) -> Result<Option<(DecisionRow, String)>, StoreError> {
+        let pools = self.pools();
+        sqlx::query(
+            "SELECT policy_decision.*, policy_settings.body AS settings_body FROM policy_decision \
+             JOIN policy_settings ON digest = settings WHERE decision_id = ?1",
+        )
+        .bind(decision_id)
+        .try_map(|row| Ok((decision(&row)?, get(&row, "settings_body")?)))
+        .fetch_optional(pools.reader())
+        .await
+        .map_err(|error| pools.sorted(error))
+    }
+
+    /// Forgets what is over its bound or older than `since_ms`, and policies that no decision names.
+    /// Answers how many decisions went.
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub async fn policy_prune(&self, since_ms: i64) -> Result<u64, StoreError> {
+        let pools = self.pools();
+        let sorted = |error| pools.sorted(error);
+        let mut transaction = pools.begin().await?;
+        let gone = sqlx::query(
+            "DELETE FROM policy_decision WHERE at_ms < ?1 OR decision_id <= \
+             (SELECT max(decision_id) FROM policy_decision) - ?2 OR decision_id IN (\
+             SELECT decision_id FROM (SELECT decision_id, row_number() OVER \
+             (PARTITION BY thread_id ORDER BY decision_id DESC) AS place FROM policy_decision) \
+             WHERE place > ?3)",
+        )
+        .bind(since_ms)
+        .bind(DECISIONS_MAX)
+        .bind(DECISIONS_PER_THREAD_MAX)
+        .execute(&mut *transaction)
+        .await
+        .map_err(sorted)?;
+        let unnamed = "DELETE FROM policy_settings WHERE digest NOT IN \
+                       (SELECT settings FROM policy_decision)";
+        sqlx::query(unnamed).execute(&mut *transaction).await.map_err(sorted)?;
+        sqlx::query(
+            "DELETE FROM policy_watcher WHERE updated_ms < ?1 OR thread_id NOT IN (SELECT thread_id \
+             FROM policy_watcher ORDER BY updated_ms DESC, thread_id LIMIT ?2)",
+        )
+        .bind(since_ms)
+        .bind(WATCHERS_MAX)
+        .execute(&mut *transaction)
+        .await
+        .map_err(sorted)?;
+        transaction.commit().await.map_err(sorted)?;
+        Ok(gone.rows_affected())
+    }
+}
+
+async fn insert(
+    connection: &mut sqlx::SqliteConnection,
+    row: &DecisionRow,
+    settings: &str,
+) -> Result<i64, sqlx::Error> {
+    sqlx::query("INSERT OR IGNORE INTO policy_settings (digest, body) VALUES (?1, ?2)")
+        .bind(&row.settings)
+        .bind(settings)
+        .execute(&mut *connection)
+        .await?;
+    let inserted = sqlx::query(
+        "INSERT INTO policy_decision (thread_id, policy, settings, shadow, at_ms, seq, turn, action, \
+         tier, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+    )
+    .bind(&row.thread_id)
+    .bind(&row.policy)
+    .bind(&row.settings)
+    .bind(row.shadow)
+    .bind(row.at_ms)
+    .bind(row.seq.cast_signed())
+    .bind(row.turn.cast_signed())
+    .bind(&row.action)
+    .bind(&row.tier)
+    .bind(&row.body)
+    .execute(connection)
+    .await?;
+    Ok(inserted.last_insert_rowid())
+}
+
+fn decision(row: &SqliteRow) -> Result<DecisionRow, sqlx::Error> {
+    Ok(DecisionRow {
+        decision_id: get(row, "decision_id")?,
+        thread_id: get(row, "thread_id")?,
+        policy: get(row, "policy")?,
+        settings: get(row, "settings")?,
+        shadow: get(row, "shadow")?,
+        at_ms: get(row, "at_ms")?,
+        seq: unsigned(row, "seq")?,
+        turn: unsigned(row, "turn")?,
+        action: get(row, "action")?,
+        tier: get(row, "tier")?,
+        body: get(row, "body")?,
+    })
+}

@@ -1,0 +1,134 @@
+//! What is remembered, forgotten and published.
+
+use longhaul_core::memory::RolloutMemory;
+use longhaul_core::memory::edits::Edits;
+use longhaul_core::search::query::Query;
+use longhaul_store::{
+    Exclusion, ExtractionRow, Generation, NewGeneration, NoteRow, Passage, Store,
+};
+
+use crate::sample::Temp;
+
+fn extraction(thread: &str, next_seq: u64, summary: &str) -> ExtractionRow {
+    let memory = RolloutMemory {
+        thread_id: thread.to_owned(),
+        project: Some("/w/app".to_owned()),
+        rollout_summary: summary.to_owned(),
+        ..RolloutMemory::default()
+    };
+    ExtractionRow {
+        thread_id: thread.to_owned(),
+        next_seq,
+        version: 1,
+        extracted_at_ms: 5,
+        uses: 0,
+        last_used_ms: None,
+        memory: Some(memory),
+    }
+}
+
+fn passage(thread: &str, text: &str) -> Passage {
+    Passage {
+        path: format!("rollout_summaries/{thread}.md"),
+        line_start: 1,
+        line_end: 2,
+        project: Some("/w/app".to_owned()),
+        thread_id: Some(thread.to_owned()),
+        at_ms: 5,
+        text: text.to_owned(),
+    }
+}
+
+async fn publish(store: &Store, number: u64, passages: &[Passage]) -> bool {
+    let files = [("MEMORY.md".to_owned(), format!("generation {number}"))].into();
+    let generation = Generation {
+        generation: number,
+        at_ms: 9,
+        input: number.to_string(),
+        threads: 1,
+        handbook: "{}".to_owned(),
+        edits: Edits::default(),
+        files,
+        found: None,
+    };
+    let found = [("MEMORY.md".to_owned(), "edited".to_owned())].into();
+    let new = NewGeneration { generation: &generation, found: &found, passages };
+    store.generation_put(new).await.unwrap()
+}
+
+async fn hits(store: &Store, words: &str, projects: Option<&[String]>) -> Vec<String> {
+    let expression = Query::parse(words).unwrap().expression();
+    let found = store.passages(&expression, projects).await.unwrap();
+    found.into_iter().map(|hit| hit.passage.text).collect()
+}
+
+#[tokio::test]
+async fn a_run_that_read_less_undoes_nothing() {
+    let temp = Temp::new();
+    let (store, _) = temp.open().await;
+    assert!(store.extraction_put(&extraction("t", 9, "new")).await.unwrap());
+    store.memory_use(&["memory_md"], &["t".to_owned(), "?".to_owned()], 7).await.unwrap();
+    assert!(!store.extraction_put(&extraction("t", 5, "old")).await.unwrap());
+    let kept = store.extraction_get("t").await.unwrap().unwrap();
+    assert_eq!((kept.next_seq, kept.uses, kept.last_used_ms), (9, 1, Some(7)));
+    assert_eq!(kept.memory.unwrap().rollout_summary, "new");
+    let other = ExtractionRow { version: 2, ..extraction("t", 5, "by another version") };
+    assert!(store.extraction_put(&other).await.unwrap());
+    assert_eq!(store.watermarks().await.unwrap()[0].next_seq, 5);
+    assert_eq!(store.extraction_get("t").await.unwrap().unwrap().uses, 1, "use is kept");
+}
+
+#[tokio::test]
+async fn what_is_forgotten_is_gone_at_once_and_stays_away() {
+    let temp = Temp::new();
+    let (store, _) = temp.open().await;
+    for thread in ["a", "b"] {
+        store.extraction_put(&extraction(thread, 3, "s")).await.unwrap();
+    }
+    assert!(publish(&store, 1, &[passage("a", "alpha words"), passage("b", "beta words")]).await);
+    assert_eq!(store.forget(&Exclusion::Thread("a".into()), 9).await.unwrap(), 1);
+    assert_eq!(hits(&store, "words", None).await, ["beta words"]);
+    assert!(!store.extraction_put(&extraction("a", 4, "again")).await.unwrap());
+    assert_eq!(store.forget(&Exclusion::Project("/w/app".into()), 9).await.unwrap(), 1);
+    assert_eq!(hits(&store, "words", None).await, Vec::<String>::new());
+    assert!(!store.extraction_put(&extraction("c", 4, "s")).await.unwrap(), "of that project");
+    assert_eq!(store.exclusions().await.unwrap().len(), 2);
+
+    let note = NoteRow { note_id: "n".into(), project: None, at_ms: 1, text: "tabs".into() };
+    store.note_add(&note).await.unwrap();
+    assert_eq!(store.notes().await.unwrap(), [note]);
+    assert_eq!(store.forget(&Exclusion::Note("n".into()), 9).await.unwrap(), 1);
+    assert_eq!(store.notes().await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn only_the_next_generation_is_taken() {
+    let temp = Temp::new();
+    let (store, _) = temp.open().await;
+    assert!(publish(&store, 1, &[]).await);
+    assert!(!publish(&store, 1, &[]).await, "another was faster");
+    assert!(!publish(&store, 3, &[]).await, "it was made from what is not in force");
+    assert!(publish(&store, 2, &[]).await);
+    assert!(publish(&store, 3, &[]).await);
+    let kept = store.generations().await.unwrap();
+    let numbers: Vec<u64> = kept.iter().map(|generation| generation.generation).collect();
+    assert_eq!(numbers, [3, 2]);
+    assert_eq!(kept[1].found.as_ref().unwrap()["MEMORY.md"], "edited");
+    store.generations_purge(3).await.unwrap();
+    assert_eq!(store.generations().await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn passages_are_found_in_any_language_and_by_project() {
+    let temp = Temp::new();
+    let (store, _) = temp.open().await;
+    let everywhere =
+        Passage { project: None, thread_id: None, ..passage("x", "用中文写提交信息") };
+    publish(&store, 1, &[passage("a", "run `cargo nextest` first"), everywhere]).await;
+    assert_eq!(hits(&store, "nextest", None).await.len(), 1);
+    assert_eq!(hits(&store, "提交", Some(&[])).await.len(), 1);
+    assert_eq!(hits(&store, "nextest", Some(&[])).await.len(), 0, "of another project");
+    assert_eq!(hits(&store, "nextest", Some(&["/w/app".into()])).await.len(), 1);
+    publish(&store, 2, &[]).await;
+    assert_eq!(hits(&store, "nextest", None).await.len(), 0, "only what is in force");
+}

@@ -1,0 +1,149 @@
+//! For workers outside the daemon: the same rules as for those inside.
+//!
+//! A worker claims, renews before the lease ends, and settles. Whatever it makes belongs to the `token` of its
+//! claim: once another has claimed the job, the old token changes nothing any more (`lease_lost`).
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Job;
+use crate::Method;
+
+/// `job/claim`: takes the next job of a kind that is due.
+#[derive(Debug, Clone, Copy)]
+pub struct Claim;
+
+impl Method for Claim {
+    const NAME: &'static str = "job/claim";
+    type Params = ClaimParams;
+    type Result = ClaimResult;
+}
+
+/// Who claims what.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "JobClaimParams")]
+pub struct ClaimParams {
+    /// Kind.
+    pub kind: String,
+    /// Name of the worker, for people: 1 to 64 of letters, digits, `.`, `_`, `-`.
+    pub worker: String,
+}
+
+/// The job, if one is due.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "JobClaimResult")]
+pub struct ClaimResult {
+    /// The claim; absent: nothing is due.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claim: Option<ClaimedJob>,
+}
+
+/// A claimed job.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ClaimedJob {
+    /// The job.
+    pub job: Job,
+    /// Shows the claim in the calls that follow.
+    pub token: String,
+    /// What it needs to know besides its name; may be empty.
+    pub payload: String,
+    /// Milliseconds after which the work must have stopped unless the claim is renewed.
+    pub stop_in_ms: u64,
+    /// Milliseconds between two renewals.
+    pub heartbeat_ms: u64,
+}
+
+/// `job/heartbeat`: renews a claim.
+///
+/// # Errors
+/// `job_not_found`; `lease_lost`: stop, and throw away what was made.
+#[derive(Debug, Clone, Copy)]
+pub struct Heartbeat;
+
+impl Method for Heartbeat {
+    const NAME: &'static str = "job/heartbeat";
+    type Params = TokenParams;
+    type Result = HeartbeatResult;
+}
+
+/// Which claim.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "JobTokenParams")]
+pub struct TokenParams {
+    /// The job's name.
+    pub job: String,
+    /// The token of the claim.
+    pub token: String,
+}
+
+/// The claim holds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "JobHeartbeatResult")]
+pub struct HeartbeatResult {
+    /// Milliseconds after which the work must have stopped unless the claim is renewed.
+    pub stop_in_ms: u64,
+}
+
+/// `job/complete`: the work is done.
+///
+/// # Errors
+/// `job_not_found`; `lease_lost`: it counts for nothing.
+#[derive(Debug, Clone, Copy)]
+pub struct Complete;
+
+impl Method for Complete {
+    const NAME: &'static str = "job/complete";
+    type Params = TokenParams;
+    type Result = super::JobResult;
+}
+
+/// `job/fail`: the work failed.
+///
+/// # Errors
+/// `job_not_found`; `lease_lost`.
+#[derive(Debug, Clone, Copy)]
+pub struct Fail;
+
+impl Method for Fail {
+    const NAME: &'static str = "job/fail";
+    type Params = FailParams;
+    type Result = super::JobResult;
+}
+
+/// Why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "JobFailParams")]
+pub struct FailParams {
+    /// The job's name.
+    pub job: String,
+    /// The token of the claim.
+    pub token: String,
+    /// What happens next.
+    pub kind: FailKind,
+    /// In words, for a person; secrets are replaced.
+    pub detail: String,
+    /// Milliseconds to wait at least.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_after_ms: Option<u64>,
+}
+
+/// Kinds of failure, by what happens next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FailKind {
+    /// May pass: waits, longer each time.
+    Transient,
+    /// Too much was asked: waits, and the attempt is given back.
+    RateLimited,
+    /// The input was too large: tried again at once.
+    Overflow,
+    /// A key or permission is missing: waits for a person.
+    Unauthorized,
+    /// Can never succeed.
+    Permanent,
+    /// Stopped cleanly: the attempt is given back.
+    Interrupted,
+}

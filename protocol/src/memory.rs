@@ -1,0 +1,233 @@
+//! `memory/*`: what earlier threads teach the next one.
+//!
+//! Paths are those below the memory folder, with `/`. A `cwd` scopes to its project (the repository it lies in)
+//! and to what holds everywhere; nothing of another project is in such an answer.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Method;
+
+mod change;
+mod run;
+
+pub use change::{
+    AddNote, AddNoteParams, AddNoteResult, Cite, CiteParams, CiteResult, Forget, ForgetParams,
+    ForgetResult,
+};
+pub use run::{
+    MemoryUse, Run, RunParams, RunResult, RunState, SkipCount, Status, StatusParams, StatusResult,
+};
+
+/// `memory/summary`: what a thread that begins in `cwd` should be told, to be put into its context.
+#[derive(Debug, Clone, Copy)]
+pub struct Summary;
+
+impl Method for Summary {
+    const NAME: &'static str = "memory/summary";
+    type Params = SummaryParams;
+    type Result = SummaryResult;
+}
+
+/// For whom, and how much.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "MemorySummaryParams")]
+pub struct SummaryParams {
+    /// Working folder, absolute; absent: only what holds everywhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+    /// Tokens of the text, never exceeded; absent: 5000.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<u64>,
+    /// With the frame that lets the daemon tell its own words later; absent: true.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub framed: Option<bool>,
+}
+
+/// The text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "MemorySummaryResult")]
+pub struct SummaryResult {
+    /// To be injected as it is; empty when nothing is known that concerns the folder.
+    pub text: String,
+    /// Its tokens.
+    pub tokens: u64,
+    /// Number of the published memory it is of; 0: none is published yet.
+    pub generation: u64,
+    /// When that was made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub published_at: Option<i64>,
+    /// The project `cwd` lies in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+}
+
+/// `memory/search`: passages of memory by their words, in any language.
+///
+/// Passages with all the words come first, then those with some.
+///
+/// # Errors
+/// `query_invalid`.
+#[derive(Debug, Clone, Copy)]
+pub struct Search;
+
+impl Method for Search {
+    const NAME: &'static str = "memory/search";
+    type Params = SearchParams;
+    type Result = SearchResult;
+}
+
+/// What to look for.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "MemorySearchParams")]
+pub struct SearchParams {
+    /// Words, as in `thread/search`.
+    pub query: String,
+    /// Only what concerns the project of this folder, and what holds everywhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+    /// Hits, at most `limit::SEARCH_HITS_MAX`; absent: `limit::SEARCH_HITS_DEFAULT`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub k: Option<u32>,
+    /// Tokens of all texts together; never exceeded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<u64>,
+}
+
+/// What was found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "MemorySearchResult")]
+pub struct SearchResult {
+    /// Best first.
+    pub hits: Vec<Hit>,
+    /// Number of the published memory that was searched; 0: none is published yet.
+    pub generation: u64,
+}
+
+/// A passage.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "MemoryHit")]
+pub struct Hit {
+    /// Kind of file: `memory_md`, `memory_summary`, `raw_memories`, `rollout_summaries`, `skills`.
+    pub source: String,
+    /// File, for `memory/read` and citations.
+    pub path: String,
+    /// First line, from 1.
+    pub line_start: u64,
+    /// Last line.
+    pub line_end: u64,
+    /// Thread it is from, where it is from one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread_id: Option<String>,
+    /// Project it is about; absent: all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+    /// Newest thing it tells, Unix milliseconds; check what is old before you trust it.
+    pub at: i64,
+    /// Larger is better; comparable within one answer.
+    pub score: f64,
+    /// Its lines.
+    pub text: String,
+}
+
+/// `memory/list`: the files of memory.
+#[derive(Debug, Clone, Copy)]
+pub struct List;
+
+impl Method for List {
+    const NAME: &'static str = "memory/list";
+    type Params = ListParams;
+    type Result = ListResult;
+}
+
+/// Which files.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "MemoryListParams")]
+pub struct ListParams {
+    /// Only those below this folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// Rows, at most `limit::PAGE_ROWS_MAX`; absent: `limit::PAGE_ROWS_DEFAULT`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
+    /// `next_cursor` of the page before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+}
+
+/// Files.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "MemoryListResult")]
+pub struct ListResult {
+    /// By path.
+    pub files: Vec<MemoryFile>,
+    /// The folder they lie in.
+    pub root: String,
+    /// Where the next page starts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+}
+
+/// A file of memory.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MemoryFile {
+    /// Path below the memory folder.
+    pub path: String,
+    /// Bytes.
+    pub bytes: u64,
+    /// Lines.
+    pub lines: u64,
+    /// A person changed it since it was published.
+    pub edited: bool,
+}
+
+/// `memory/read`: lines of a file of memory, as a person left them.
+///
+/// # Errors
+/// `invalid_params`: there is no such file, or its path leads out of the folder or through a link.
+#[derive(Debug, Clone, Copy)]
+pub struct Read;
+
+impl Method for Read {
+    const NAME: &'static str = "memory/read";
+    type Params = ReadParams;
+    type Result = ReadResult;
+}
+
+/// Which lines.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "MemoryReadParams")]
+pub struct ReadParams {
+    /// File, as `memory/list` names it.
+    pub path: String,
+    /// First line, from 1; absent: 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u64>,
+    /// Lines, at most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_lines: Option<u64>,
+    /// Tokens, at most; absent: 10000. At least one line is answered, cut where it is longer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<u64>,
+}
+
+/// Lines.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "MemoryReadResult")]
+pub struct ReadResult {
+    /// The file.
+    pub path: String,
+    /// First line.
+    pub line_start: u64,
+    /// Last line; one less than the first when there is none.
+    pub line_end: u64,
+    /// The lines.
+    pub text: String,
+    /// Where to go on; absent at the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_line: Option<u64>,
+}

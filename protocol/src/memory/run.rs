@@ -1,0 +1,156 @@
+//! Making memory, and how it is.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Method;
+
+/// `memory/run`: extracts what is due and publishes memory anew.
+///
+/// Waits until it is done, unless told not to; `memory_progress` events say how far it is.
+///
+/// # Errors
+/// `thread_not_found`, `deadline_exceeded` (it goes on by itself).
+#[derive(Debug, Clone, Copy)]
+pub struct Run;
+
+impl Method for Run {
+    const NAME: &'static str = "memory/run";
+    type Params = RunParams;
+    type Result = RunResult;
+}
+
+/// How.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "MemoryRunParams")]
+pub struct RunParams {
+    /// Only this thread; at a person's wish it need not have rested.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread_id: Option<String>,
+    /// Take threads that have not rested long enough or are old; absent: false.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub all: Option<bool>,
+    /// Answer when it is done; absent: true.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait: Option<bool>,
+    /// The thread that asks: it is left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub current_thread_id: Option<String>,
+}
+
+/// Where a run stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RunState {
+    /// Memory is as it should be.
+    Done,
+    /// Jobs work on it.
+    Started,
+}
+
+/// What came of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "MemoryRunResult")]
+pub struct RunResult {
+    /// Where it stands.
+    pub state: RunState,
+    /// Threads that are known.
+    pub threads: u64,
+    /// Threads that were extracted by this run.
+    pub extracted: u64,
+    /// Those of them that taught nothing.
+    pub empty: u64,
+    /// Those that failed; `longhaul job list --kind extract` says why.
+    pub failed: u64,
+    /// Threads that were left out, by reason.
+    pub skipped: Vec<SkipCount>,
+    /// Number of the published memory.
+    pub generation: u64,
+    /// Whether this run changed it.
+    pub changed: bool,
+    /// Milliseconds.
+    pub duration_ms: u64,
+}
+
+/// Threads that were left out for one reason.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SkipCount {
+    /// Stable name: `excluded`, `ephemeral`, `not_interactive`, `reached_outside`, `current`,
+    /// `nothing_new`, `no_request`, `too_small`, `too_old`, `busy`, `gone`.
+    pub reason: String,
+    /// For a person, of one of them.
+    pub text: String,
+    /// How many.
+    pub threads: u64,
+}
+
+/// `memory/status`: how memory is.
+#[derive(Debug, Clone, Copy)]
+pub struct Status;
+
+impl Method for Status {
+    const NAME: &'static str = "memory/status";
+    type Params = StatusParams;
+    type Result = StatusResult;
+}
+
+/// Of what.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "MemoryStatusParams")]
+pub struct StatusParams {
+    /// Also why this thread is or is not extracted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread_id: Option<String>,
+}
+
+/// How it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "MemoryStatusResult")]
+pub struct StatusResult {
+    /// Whether it is made in the background.
+    pub enabled: bool,
+    /// The engine that extracts: `deterministic`.
+    pub engine: String,
+    /// The memory folder.
+    pub path: String,
+    /// Number of the published memory; 0: none is published yet.
+    pub generation: u64,
+    /// When it was published.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub published_at: Option<i64>,
+    /// Threads it was made of.
+    pub threads: u64,
+    /// Threads that were looked at.
+    pub extracted: u64,
+    /// Things learned in them.
+    pub learnings: u64,
+    /// Notes.
+    pub notes: u64,
+    /// Threads that are due.
+    pub due: u64,
+    /// Jobs of memory that run or wait.
+    pub pending: u64,
+    /// Threads that are left out, by reason.
+    pub skipped: Vec<SkipCount>,
+    /// How often each kind of file was used.
+    pub uses: Vec<MemoryUse>,
+    /// Why it last failed, until it succeeds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
+    /// Why the thread that was asked for is left out; absent when it is due or none was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<SkipCount>,
+}
+
+/// How often a kind of file was used.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MemoryUse {
+    /// `memory_md`, `memory_summary`, `raw_memories`, `rollout_summaries` or `skills`.
+    pub kind: String,
+    /// Times.
+    pub uses: u64,
+    /// The last time.
+    pub last_at: i64,
+}

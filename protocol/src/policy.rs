@@ -1,0 +1,173 @@
+//! `policy/*`: when a thread is to be compacted, why, and the sequence around it.
+//!
+//! The daemon decides, the client does: it tells `policy/step` what happened and carries out the effects
+//! of the answer, in order.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::Method;
+
+mod admin;
+mod log;
+mod step;
+
+pub use admin::{
+    Check, CheckParams, CheckResult, PolicyInfo, Problem, TemplateInfo, Templates, TemplatesParams,
+    TemplatesResult, TierInfo,
+};
+pub use log::{
+    Explain, ExplainParams, ExplainResult, Happened, Log, LogParams, LogResult, LoggedDecision,
+    Report, ReportParams, ReportPolicy, ReportResult, WouldCompact,
+};
+pub use step::{Effect, Step, StepEvent, StepParams, StepResult, Trigger};
+
+/// `policy/evaluate`: whether a thread is to be compacted now; changes nothing but the log.
+///
+/// # Errors
+/// `thread_not_found`, `checkpoint_not_found`.
+#[derive(Debug, Clone, Copy)]
+pub struct Evaluate;
+
+impl Method for Evaluate {
+    const NAME: &'static str = "policy/evaluate";
+    type Params = EvaluateParams;
+    type Result = EvaluateResult;
+}
+
+/// Which thread, and where it is.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "PolicyEvaluateParams")]
+pub struct EvaluateParams {
+    /// The thread.
+    pub thread_id: String,
+    /// Absent: `turn_end`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub point: Option<Point>,
+    /// The thread as it was after the line of this seq; absent: now. The past is not logged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub as_of: Option<u64>,
+    /// Name of the model; absent: as the transcript says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Tokens of its whole window; absent: as configuration, transcript or table say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context_window: Option<u64>,
+    /// Whether the decisions go into the log; absent: no.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub record: Option<bool>,
+}
+
+/// Where in a conversation a decision is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(rename = "PolicyPoint")]
+pub enum Point {
+    /// The turn ended.
+    TurnEnd,
+    /// Between two model calls of a turn that goes on.
+    MidTurn,
+}
+
+/// The decision, and what comes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "PolicyEvaluateResult")]
+pub struct EvaluateResult {
+    /// The thread.
+    pub thread_id: String,
+    /// Last line that is known.
+    pub seq: u64,
+    /// The turn, from 1.
+    pub turn: u64,
+    /// Tokens in the window.
+    pub used: u64,
+    /// Tokens of the whole window.
+    pub window: u64,
+    /// Of the policy in force.
+    pub decision: Decision,
+    /// Of the policies that are only watched.
+    pub shadows: Vec<Decision>,
+    /// What comes.
+    pub forecast: Forecast,
+    /// Where the watcher is.
+    pub watcher: Watcher,
+}
+
+/// What a policy says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "PolicyDecision")]
+pub struct Decision {
+    /// Its number in the log, where it was logged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decision_id: Option<String>,
+    /// Name of the policy; `default` is in force.
+    pub policy: String,
+    /// `wait`, `judge` or `compact`.
+    pub action: String,
+    /// `early`, `ready`, `asap` or `emergency`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tier: Option<String>,
+    /// Parts of a hundred of the window that are left.
+    pub percent_remaining: u64,
+    /// All signs of the turn.
+    pub boundaries: Vec<String>,
+    /// Those that count at the tier.
+    pub satisfied: Vec<String>,
+    /// What every rule said, in order, those that said no included.
+    pub reasons: Vec<Reason>,
+}
+
+/// What one rule said.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "PolicyReason")]
+pub struct Reason {
+    /// `window`, `tier`, `boundary`, `plan_gate`, `rearm`, `budget`, `judgment`.
+    pub rule: String,
+    /// Whether it lets a compaction pass.
+    pub passed: bool,
+    /// In words.
+    pub text: String,
+}
+
+/// An estimate out of the thread's own course.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "PolicyForecast")]
+pub struct Forecast {
+    /// Tokens a turn adds.
+    pub tokens_per_turn: u64,
+    /// Turns until the window is full.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turns_left: Option<u64>,
+    /// The next tier.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_tier: Option<String>,
+    /// Turns until it holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turns_to_next_tier: Option<u64>,
+    /// The boundary that comes most often.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_boundary: Option<String>,
+    /// Turns until it is due; 0: now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turns_to_boundary: Option<u64>,
+}
+
+/// Where a thread's watcher is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "PolicyWatcher")]
+pub struct Watcher {
+    /// `idle`, `awaiting_judgment`, `awaiting_scratch`, `awaiting_packet` or `compacting`.
+    pub phase: String,
+    /// What it does when a compaction is due: `tag`, `suggest` or `auto`.
+    pub mode: String,
+    /// A compaction waits for the user's next message.
+    pub deferred: bool,
+    /// A message of the user's is held back.
+    pub held: bool,
+    /// A packet is kept whose compaction did not come about.
+    pub packet_kept: bool,
+    /// The whole state, for people who look for a defect; its shape may change.
+    pub state: Value,
+}

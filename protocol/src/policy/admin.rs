@@ -1,0 +1,141 @@
+//! Configuration of policies: what is in force, what is wrong with it, and its texts.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Method;
+
+/// `policy/check`: the effective matrix of every policy, and what in it cannot be meant.
+///
+/// # Errors
+/// `config_invalid` when the given text cannot be read.
+#[derive(Debug, Clone, Copy)]
+pub struct Check;
+
+impl Method for Check {
+    const NAME: &'static str = "policy/check";
+    type Params = CheckParams;
+    type Result = CheckResult;
+}
+
+/// What to check.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "PolicyCheckParams")]
+pub struct CheckParams {
+    /// The text of a configuration file; absent: what is in force.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub toml: Option<String>,
+}
+
+/// Policies as they are understood.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "PolicyCheckResult")]
+pub struct CheckResult {
+    /// The one in force first.
+    pub policies: Vec<PolicyInfo>,
+    /// What is wrong, and what has no effect.
+    pub problems: Vec<Problem>,
+}
+
+/// A policy, complete.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PolicyInfo {
+    /// Its name.
+    pub policy: String,
+    /// `tag`, `suggest` or `auto`.
+    pub mode: String,
+    /// `watcher` or `agent`.
+    pub packet_author: String,
+    /// Whether the agent is asked for a scratch file.
+    pub scratch: bool,
+    /// `model` or `client`.
+    pub judge: String,
+    /// `compact` or `wait`.
+    pub on_judgment_failure: String,
+    /// Compactions in an hour, at most.
+    pub compactions_per_hour: u64,
+    /// The least urgent first.
+    pub tiers: Vec<TierInfo>,
+}
+
+/// The rule of a tier.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TierInfo {
+    /// Its name.
+    pub tier: String,
+    /// It holds when less than this is left, in parts of a hundred.
+    pub percent_remaining_lt: u64,
+    /// The boundaries that count: those required of those allowed.
+    pub boundaries: Vec<String>,
+    /// Plan boundaries count only beside a sign in the agent's words.
+    pub plan_gate: bool,
+    /// A judgment is asked for.
+    pub judgment: bool,
+}
+
+/// Something about a policy that a person should know.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "PolicyProblem")]
+pub struct Problem {
+    /// The policy.
+    pub policy: String,
+    /// The key.
+    pub key: String,
+    /// What about it.
+    pub reason: String,
+    /// It is refused; else it only has no effect.
+    pub is_fatal: bool,
+}
+
+/// `policy/templates`: the texts in force, and their files.
+///
+/// # Errors
+/// `permission_denied` when the folder cannot be written.
+#[derive(Debug, Clone, Copy)]
+pub struct Templates;
+
+impl Method for Templates {
+    const NAME: &'static str = "policy/templates";
+    type Params = TemplatesParams;
+    type Result = TemplatesResult;
+}
+
+/// What to do with them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "PolicyTemplatesParams")]
+pub struct TemplatesParams {
+    /// Writes the built-in text of every one that has no file; absent: no.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<bool>,
+}
+
+/// The texts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "PolicyTemplatesResult")]
+pub struct TemplatesResult {
+    /// Where their files are.
+    pub folder: String,
+    /// One a kind.
+    pub templates: Vec<TemplateInfo>,
+}
+
+/// A text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "PolicyTemplateInfo")]
+pub struct TemplateInfo {
+    /// Its name.
+    pub name: String,
+    /// Its file, whether there is one or not.
+    pub path: String,
+    /// `built_in` or `file`.
+    pub source: String,
+    /// It was written just now.
+    pub is_seeded: bool,
+    /// Why the file is not in force; the text from before is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+    /// The places it may have.
+    pub places: Vec<String>,
+}

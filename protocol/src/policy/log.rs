@@ -1,0 +1,200 @@
+//! Decisions that were made, made again, and that would have been made.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{Decision, Point};
+use crate::Method;
+
+/// `policy/explain`: a logged decision with all it was made of, made once more.
+///
+/// # Errors
+/// `handle_not_found` when no such decision is kept.
+#[derive(Debug, Clone, Copy)]
+pub struct Explain;
+
+impl Method for Explain {
+    const NAME: &'static str = "policy/explain";
+    type Params = ExplainParams;
+    type Result = ExplainResult;
+}
+
+/// Which decision.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "PolicyExplainParams")]
+pub struct ExplainParams {
+    /// Its number.
+    pub decision_id: String,
+}
+
+/// A decision and what it was made of.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "PolicyExplainResult")]
+pub struct ExplainResult {
+    /// As it was logged.
+    pub logged: LoggedDecision,
+    /// Made again, the bytes are the same. They differ only when this version decides otherwise.
+    pub is_same: bool,
+    /// What this version decides.
+    pub decision: Decision,
+    /// What it is made of.
+    pub situation: Value,
+    /// The policy as it was.
+    pub settings: Value,
+}
+
+/// `policy/log`: decisions that were made and signs that were seen.
+///
+/// # Errors
+/// `thread_not_found`.
+#[derive(Debug, Clone, Copy)]
+pub struct Log;
+
+impl Method for Log {
+    const NAME: &'static str = "policy/log";
+    type Params = LogParams;
+    type Result = LogResult;
+}
+
+/// Which decisions.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "PolicyLogParams")]
+pub struct LogParams {
+    /// Only of this thread; absent: of all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread_id: Option<String>,
+    /// Only of this policy; absent: of all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<String>,
+    /// Rows, 1 ≤ `limit` ≤ `limit::PAGE_ROWS_MAX`; absent: `limit::PAGE_ROWS_DEFAULT`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
+    /// Only those before this one, by its `decision_id`: the next page.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<String>,
+}
+
+/// Decisions and signs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "PolicyLogResult")]
+pub struct LogResult {
+    /// Newest first.
+    pub decisions: Vec<LoggedDecision>,
+    /// What happened in the thread, oldest first; empty without a `thread_id`.
+    pub events: Vec<Happened>,
+}
+
+/// A decision that was logged.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "PolicyLoggedDecision")]
+pub struct LoggedDecision {
+    /// The thread.
+    pub thread_id: String,
+    /// When, Unix milliseconds.
+    pub at: i64,
+    /// Last line that was known.
+    pub seq: u64,
+    /// The turn.
+    pub turn: u64,
+    /// The policy was not in force.
+    pub is_shadow: bool,
+    /// What was decided.
+    pub decision: Decision,
+}
+
+/// Something that happened in a thread.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "PolicyHappened")]
+pub struct Happened {
+    /// The line.
+    pub seq: u64,
+    /// The turn.
+    pub turn: u64,
+    /// When, Unix milliseconds; absent: the line is not dated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<i64>,
+    /// `turn_started`, a boundary's name, `compacted` or `rolled_back`.
+    pub kind: String,
+}
+
+/// `policy/report`: a thread replayed under every configured policy: when each would have compacted, and
+/// at what regret.
+///
+/// # Errors
+/// `thread_not_found`.
+#[derive(Debug, Clone, Copy)]
+pub struct Report;
+
+impl Method for Report {
+    const NAME: &'static str = "policy/report";
+    type Params = ReportParams;
+    type Result = ReportResult;
+}
+
+/// Which thread.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "PolicyReportParams")]
+pub struct ReportParams {
+    /// The thread.
+    pub thread_id: String,
+    /// Tokens of its model's whole window; absent: as configuration, transcript or table say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context_window: Option<u64>,
+}
+
+/// What each policy would have done.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "PolicyReportResult")]
+pub struct ReportResult {
+    /// The thread.
+    pub thread_id: String,
+    /// Turns of it.
+    pub turns: u64,
+    /// Compactions its agent made.
+    pub compactions: u64,
+    /// The transcript is longer than is replayed.
+    pub is_cut: bool,
+    /// By policy, the one in force first.
+    pub policies: Vec<ReportPolicy>,
+}
+
+/// What one policy would have done.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ReportPolicy {
+    /// Its name.
+    pub policy: String,
+    /// Decisions it made.
+    pub decisions: u64,
+    /// How often it would have compacted.
+    pub compactions: u64,
+    /// Known files that were used again within 40 calls after, all together.
+    pub used_again: u64,
+    /// Where, oldest first, at most 200.
+    pub points: Vec<WouldCompact>,
+}
+
+/// Where a policy would have compacted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WouldCompact {
+    /// The line.
+    pub seq: u64,
+    /// The turn.
+    pub turn: u64,
+    /// Where in the conversation.
+    pub point: Point,
+    /// How urgent it was.
+    pub tier: String,
+    /// Parts of a hundred that were left.
+    pub percent_remaining: u64,
+    /// The signs that made it.
+    pub boundaries: Vec<String>,
+    /// A judge would have been asked.
+    pub is_judged: bool,
+    /// Files that were known and used again soon after: each would have been read again, unless it
+    /// stood in the view.
+    pub used_again: Vec<String>,
+}

@@ -1,0 +1,165 @@
+//! `policy/step`: what happened, and what is to be done about it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{Decision, Watcher};
+use crate::Method;
+
+/// `policy/step`: tells the thread's watcher what happened; the caller carries out the effects.
+///
+/// # Errors
+/// `thread_not_found`, `checkpoint_not_found`.
+#[derive(Debug, Clone, Copy)]
+pub struct Step;
+
+impl Method for Step {
+    const NAME: &'static str = "policy/step";
+    type Params = StepParams;
+    type Result = StepResult;
+}
+
+/// What happened to which thread.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "PolicyStepParams")]
+pub struct StepParams {
+    /// The thread.
+    pub thread_id: String,
+    /// What happened.
+    pub event: StepEvent,
+    /// Name of the agent: names its scratch file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// Name of the model; absent: as the transcript says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Tokens of its whole window; absent: as configuration, transcript or table say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context_window: Option<u64>,
+}
+
+/// What can happen.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+#[schemars(rename = "PolicyStepEvent")]
+pub enum StepEvent {
+    /// A turn ended, one of the watcher's own messages included.
+    TurnEnded {
+        /// The agent's last words; absent: as the transcript says.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        message: Option<String>,
+    },
+    /// A model call ended and the turn goes on.
+    MidTurn {},
+    /// The client's judge answered.
+    Judged {
+        /// The question.
+        request_id: String,
+        /// Its answer; absent: it could not.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        should_compact: Option<bool>,
+        /// Why.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
+    /// The history was compacted, by whomever.
+    Compacted {
+        /// Tokens that are left; absent: as the transcript says.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tokens_after: Option<u64>,
+        /// The compaction is a turn of its own whose end is still to come; absent: no.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        turn_end_follows: Option<bool>,
+    },
+    /// The compaction that was asked for failed.
+    CompactionFailed {
+        /// Why.
+        reason: String,
+    },
+    /// The user wrote a message that was not sent yet.
+    UserMessage {
+        /// It is for the user's shell, not for the agent; absent: no.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        is_shell: Option<bool>,
+        /// The handoff may be put before its words; absent: no.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        takes_prefix: Option<bool>,
+    },
+    /// Time went on.
+    Tick {},
+    /// Somebody takes the sequence back.
+    Cancel {},
+}
+
+/// What is to be done.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "PolicyStepResult")]
+pub struct StepResult {
+    /// The thread.
+    pub thread_id: String,
+    /// Where the watcher is now.
+    pub watcher: Watcher,
+    /// What is to be done, in order.
+    pub effects: Vec<Effect>,
+    /// The decision, where one was made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decision: Option<Decision>,
+}
+
+/// Something to be done; which fields it has, its name says.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "PolicyEffect")]
+pub struct Effect {
+    /// `notify` and `warn` (`text`: tell the person); `ask_judgment` (`request_id`, `instructions`,
+    /// `prompt`, `schema`, `trigger`: ask, and answer with `judged`); `request_scratch` and
+    /// `request_packet` (`prompt`: give the agent this message, and tell when its turn has ended);
+    /// `compact` (`packet`, `trigger`: compact, with the packet in the view); `inject_handoff`
+    /// (`text`: give the agent this message); `hold_message`; `release_message` (`prefix?`).
+    pub effect: String,
+    /// Words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// A message for the agent, or the question for a judge.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<String>,
+    /// What the judge is told to be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instructions: Option<String>,
+    /// The JSON Schema of the judge's answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema: Option<Value>,
+    /// Names the question.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<String>,
+    /// What carries the work over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub packet: Option<String>,
+    /// Goes before the words of the user's message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prefix: Option<String>,
+    /// Why: for the compaction's record.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trigger: Option<Trigger>,
+}
+
+/// Why a compaction is made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "PolicyTrigger")]
+pub struct Trigger {
+    /// How urgent it was.
+    pub tier: String,
+    /// Parts of a hundred that were left.
+    pub percent_remaining: u64,
+    /// All signs, those read from words included.
+    pub boundaries: Vec<String>,
+    /// Tokens in the window.
+    pub used: u64,
+    /// The turn.
+    pub turn: u64,
+    /// `turn_end` or `mid_turn`.
+    pub point: String,
+    /// `watcher` or `agent`.
+    pub packet_author: String,
+}

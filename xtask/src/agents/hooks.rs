@@ -1,0 +1,110 @@
+//! Our hooks and our MCP server in the real Codex: installed by `longhaul install codex`, run by Codex.
+//!
+//! What is proven: the request after a genuine compaction holds our checkpoint; the state before it was kept
+//! with a receipt; a tool of ours is called and answers about the thread that called; and what we put before
+//! the model is not read back as words of the person.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context as _, ensure};
+use serde_json::{Value, json};
+
+use super::codex::Codex;
+use super::compare::Row;
+use super::mock::{ASK_LONGHAUL, Mock, is_compaction};
+use super::scenario::{COMPACT_AT_ONCE, thread_id};
+use crate::daemon::Daemon;
+use crate::process;
+
+/// A hook has 150 ms, which a machine that builds something else may not give it: then it leaves its words
+/// out, as it should.
+const ATTEMPTS: usize = 3;
+/// Hooks of a made-up home, which nobody is there to trust.
+const TRUSTED: &str = "--dangerously-bypass-hook-trust";
+/// How what we put before the model begins.
+const MARK: &str = "<longhaul_context about=";
+
+pub(super) fn play(
+    longhaul: &Path,
+    codex: &Codex,
+    mock: &Mock,
+    daemon: &Daemon,
+) -> anyhow::Result<Vec<Row>> {
+    install(longhaul, codex, daemon)?;
+    codex.exec(&[TRUSTED, "rename the parser"])?;
+    let thread = thread_id(&codex.newest()?)?;
+    let mut rows = vec![compacted(codex, mock, &thread)?];
+    let mut wire = daemon.connect()?;
+    let made = wire.call("compaction/list", &json!({ "thread_id": thread }))?;
+    let made = made["compactions"].as_array().map_or(0, Vec::len);
+    rows.push(Row::told("state kept before it", made > 0, format!("{made} receipts")));
+    rows.push(asked(codex, mock, &thread)?);
+    let path = codex.newest()?;
+    wire.call("thread/sync", &json!({ "path": path, "timeout_ms": 10_000 }))?;
+    let view = wire.call("checkpoint/view", &json!({ "thread_id": thread }))?;
+    let text = view["text"].as_str().unwrap_or_default();
+    let is_clean = !text.contains(MARK) && !text.contains("mcp__longhaul");
+    rows.push(Row::told(
+        "nothing of ours read back",
+        is_clean,
+        text.lines().last().unwrap_or_default().into(),
+    ));
+    Ok(rows)
+}
+
+fn install(longhaul: &Path, codex: &Codex, daemon: &Daemon) -> anyhow::Result<()> {
+    let mut command = Command::new(longhaul);
+    command.arg("--socket").arg(daemon.socket()).args(["install", "codex", "--yes"]);
+    command.env("CODEX_HOME", codex.home()).stdout(Stdio::null());
+    process::check(&mut command)
+}
+
+/// Compacts the thread by its own rule, and looks at what Codex sends next.
+fn compacted(codex: &Codex, mock: &Mock, thread: &str) -> anyhow::Result<Row> {
+    let step = "checkpoint after compaction";
+    let mut told = "no compaction was asked for".to_owned();
+    for _ in 0..ATTEMPTS {
+        mock.take();
+        codex.exec(&[TRUSTED, "-c", COMPACT_AT_ONCE, "resume", thread, "and the lexer"])?;
+        let requests = mock.take();
+        let Some(at) = requests.iter().position(is_compaction) else { continue };
+        let next = requests.get(at + 1).context("nothing was sent after the compaction")?;
+        if let Some(text) = injected(next) {
+            let holds =
+                text.contains("[SESSION_CHECKPOINT v1]") && text.contains("rename the parser");
+            return Ok(Row::told(step, holds, format!("{} bytes in the next request", text.len())));
+        }
+        told = "the next request does not hold it".to_owned();
+    }
+    Ok(Row::failed(step, told))
+}
+
+/// What a hook of ours put into a request after the compaction.
+fn injected(request: &Value) -> Option<&str> {
+    let items = request["input"].as_array()?.iter();
+    let texts = items.filter(|item| item["role"] == "developer");
+    let texts = texts.filter_map(|item| item["content"].as_array()).flatten();
+    let texts = texts.filter_map(|part| part["text"].as_str());
+    let mut ours =
+        texts.filter(|text| text.starts_with(MARK) && text.contains("about=\"compaction\""));
+    ours.next_back()
+}
+
+/// Has the model call a tool of ours, and looks at what Codex sends back to it.
+fn asked(codex: &Codex, mock: &Mock, thread: &str) -> anyhow::Result<Row> {
+    mock.take();
+    codex.exec(&[TRUSTED, "resume", thread, ASK_LONGHAUL])?;
+    let requests = mock.take();
+    let last = requests.last().context("no request was sent")?;
+    let items = last["input"].as_array().map_or(&[][..], Vec::as_slice);
+    let answer = items.iter().rev().find(|item| item["type"] == "function_call_output");
+    let answer = answer.map(Value::to_string).unwrap_or_default();
+    ensure!(!answer.is_empty(), "the tool was not called");
+    let holds = answer.contains("[SESSION_CHECKPOINT v1]") && answer.contains(thread);
+    Ok(Row::told(
+        "tool over MCP",
+        holds,
+        answer.chars().take(if holds { 60 } else { 400 }).collect(),
+    ))
+}

@@ -1,0 +1,86 @@
+//! The same model in the words of the Messages API, as Claude Code asks it.
+//!
+//! It goes by the last message of the person alone: a question for a summary gets one, a result of a tool
+//! ends the turn, anything else is answered with a command or with a call of ours.
+
+use serde_json::{Value, json};
+
+use super::{ASK_LONGHAUL, new_id};
+
+/// What Claude Code's own requests for a summary hold.
+const COMPACTION_MARKS: [&str; 2] =
+    ["create a detailed summary", "detailed summary of the conversation"];
+
+/// Content type and body of the answer.
+pub(super) fn answer(request: &Value) -> (&'static str, String) {
+    let blocks = blocks(request);
+    let calls = blocks.iter().any(|block| block["type"] == "tool_use");
+    let stop = if calls { "tool_use" } else { "end_turn" };
+    let message = json!({
+        "id": new_id("msg"), "type": "message", "role": "assistant", "model": request["model"],
+        "content": blocks, "stop_reason": stop, "stop_sequence": null,
+        "usage": { "input_tokens": 1000, "output_tokens": 20 },
+    });
+    match request["stream"] == true {
+        true => ("text/event-stream", events(&message)),
+        false => ("application/json", message.to_string()),
+    }
+}
+
+fn blocks(request: &Value) -> Vec<Value> {
+    let messages = request["messages"].as_array().map_or(&[][..], Vec::as_slice);
+    let last = messages.iter().rev().find(|message| message["role"] == "user");
+    let last = last.map(Value::to_string).unwrap_or_default();
+    let has_tools = request["tools"].as_array().is_some_and(|tools| !tools.is_empty());
+    let call = |name: &str, input: Value| json!({ "type": "tool_use", "id": new_id("toolu"), "name": name, "input": input });
+    let says = |text: &str| json!({ "type": "text", "text": text });
+    if COMPACTION_MARKS.iter().any(|mark| last.contains(mark)) {
+        return vec![says("<summary>\n1. Primary Request: the tasks so far.\n</summary>")];
+    }
+    if !has_tools {
+        return vec![says(r#"{"title":"A task","isNewTopic":true}"#)];
+    }
+    if last.contains("\"tool_result\"") {
+        return vec![says("Done.")];
+    }
+    match last.contains(ASK_LONGHAUL) {
+        true => vec![call("mcp__longhaul__checkpoint_view", json!({}))],
+        false => vec![call("Bash", json!({ "command": "echo one", "description": "say one" }))],
+    }
+}
+
+/// The stream of one whole message.
+fn events(message: &Value) -> String {
+    let mut opened = message.clone();
+    opened["content"] = json!([]);
+    opened["stop_reason"] = Value::Null;
+    let mut events = vec![json!({ "type": "message_start", "message": opened })];
+    let blocks = message["content"].as_array().map_or(&[][..], Vec::as_slice);
+    for (index, block) in blocks.iter().enumerate() {
+        let (mut start, delta) = (block.clone(), delta(block));
+        for (member, empty) in [("text", json!("")), ("input", json!({}))] {
+            if start.get(member).is_some() {
+                start[member] = empty;
+            }
+        }
+        events
+            .push(json!({ "type": "content_block_start", "index": index, "content_block": start }));
+        events.push(json!({ "type": "content_block_delta", "index": index, "delta": delta }));
+        events.push(json!({ "type": "content_block_stop", "index": index }));
+    }
+    let stop = json!({ "stop_reason": message["stop_reason"], "stop_sequence": null });
+    let usage = json!({ "output_tokens": 20 });
+    events.push(json!({ "type": "message_delta", "delta": stop, "usage": usage }));
+    events.push(json!({ "type": "message_stop" }));
+    let line = |event: &Value| {
+        format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap_or_default())
+    };
+    events.iter().map(line).collect()
+}
+
+fn delta(block: &Value) -> Value {
+    match block["text"].as_str() {
+        Some(text) => json!({ "type": "text_delta", "text": text }),
+        None => json!({ "type": "input_json_delta", "partial_json": block["input"].to_string() }),
+    }
+}

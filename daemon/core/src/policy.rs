@@ -1,6 +1,6 @@
 //! When a thread is to be compacted, why, and the watcher that sees it through.
 //!
-//! *Decision* ([`decide`]): a function of a policy and a situation, both plain values that are stored
+//! *Decision* ([`mod@decide`]): a function of a policy and a situation, both plain values that are stored
 //! with its result, so that any decision can be made again and gives the same bytes. *Watcher*
 //! ([`watcher`]): a function of state and event to state and effects; it decides what is to be done,
 //! a client or the daemon does it.

@@ -424,12 +424,17 @@ impl Ingest {
         if self.is_begun.swap(true, Ordering::Relaxed) {
             return;
         }
-        let begun = self.told(|progress| {
+        // What is not read by then is listed by the next call.
+        drop(tokio::time::timeout(within, self.first_read()).await);
+    }
+
+    /// Waits until what stood in the folders at the start is read, and nothing is left to read.
+    pub async fn first_read(&self) {
+        self.told(|progress| {
             progress.last_scan_at_ms.load(Ordering::Relaxed) != 0
                 && !progress.is_catching_up.load(Ordering::Relaxed)
-        });
-        // What is not read by then is listed by the next call.
-        drop(tokio::time::timeout(within, begun).await);
+        })
+        .await;
     }
 
     async fn told(&self, is_so: impl Fn(&progress::Counters) -> bool) {

@@ -11,7 +11,7 @@
 //! link and sees one generation whole.
 //!
 //! *A crash* before the transaction leaves a staging folder, which the next publication removes. After it, the
-//! folder is made from the store at the next start or publication ([`Services::settle_memory`]). A run that was
+//! folder is made from the store at the next start or publication ([`Services::settle_memory`](super::Services::settle_memory)). A run that was
 //! taken over finds a newer generation and publishes nothing.
 //!
 //! *Forgetting* does not wait for a job: it publishes at once, and removes what is older.

@@ -17,6 +17,9 @@ use crate::service::{ServiceError, Services};
 /// Extractions asked for at a time.
 const WAVE: usize = 64;
 
+/// How long a run waits for transcripts that are still unread after a start.
+const READ_WITHIN: Duration = Duration::from_secs(30);
+
 /// Longest time without a look at the threads.
 const LOOK_MAX: Duration = Duration::from_secs(3_600);
 
@@ -68,6 +71,8 @@ impl Services {
     /// There is no such thread; those of the store; consolidation failed.
     pub async fn run_memory(&self, request: RunRequest) -> Result<Ran, ServiceError> {
         let began = self.deps.clock.elapsed();
+        // Right after a start there is nothing to be seen yet: what is still unread then waits for the next run.
+        drop(tokio::time::timeout(READ_WITHIN, self.ingest.first_read()).await);
         let before = self.published_memory().await?.generation;
         let scope = Scope {
             thread_id: request.thread_id.clone(),

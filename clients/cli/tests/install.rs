@@ -153,8 +153,15 @@ fn what_cannot_be_edited_is_left_alone_and_named() {
         assert!(refused.stderr.contains(name) && refused.stderr.contains("hint: "), "{refused:?}");
         assert_eq!(home.text(name), broken);
     }
-    for (target, missing) in [("vscode", "`code`"), ("nvim", "plugin"), ("systemd", "systemctl")] {
-        let refused = home.run(&["install", target]);
+    // Named: a program that lies in its repository finds the plugin there by itself.
+    let elsewhere = home.path("bin");
+    let from = ["--from", elsewhere.to_str().unwrap()];
+    for (target, from, missing) in [
+        ("vscode", &[][..], "`code`"),
+        ("nvim", &from[..], "plugin"),
+        ("systemd", &[][..], "systemctl"),
+    ] {
+        let refused = home.run(&[&["install", target], from].concat());
         assert_eq!(refused.code, 78, "{refused:?}");
         assert!(
             refused.stderr.contains(missing) && refused.stderr.contains("hint: "),

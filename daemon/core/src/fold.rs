@@ -118,6 +118,7 @@ impl Fold {
         let mut fold = Self { head: ThreadHead::new(source), ..base.clone() };
         if source != base.head.source {
             fold.branches = Branches::default();
+            fold.reducer.leave_folder();
         }
         fold.head.items = base.head.items;
         fold.head.tokens = base.head.tokens;

@@ -295,8 +295,12 @@ impl Services {
     /// # Errors
     /// The file is refused: everything stays as it was.
     pub fn reload(&self) -> Result<Reloaded, ConfigError> {
-        let reloaded = self.deps.config.reload(|config| telemetry::filter(&config.log))?;
-        self.models.configure(reloaded.config.models.clone(), reloaded.config.budget.bounds());
+        // Within the one step: of two reloads at once, models and configuration must not be of different ones.
+        let reloaded = self.deps.config.reload(|config| {
+            telemetry::filter(&config.log)?;
+            self.models.configure(config.models.clone(), config.budget.bounds());
+            Ok(())
+        })?;
         for Change { key, is_applied, .. } in &reloaded.changes {
             tracing::info!(key, is_applied, "the configuration changed");
         }

@@ -104,3 +104,24 @@ async fn a_source_can_be_left_out() {
     let sources = status["result"]["sources"].as_array().unwrap();
     assert!(sources.iter().all(|source| source["source"] != "claude"), "{status}");
 }
+
+#[tokio::test]
+async fn a_session_goes_on_in_codex_with_all_that_was_known_of_it() {
+    let home = tempfile::tempdir().unwrap();
+    let path = write(home.path(), &format!("{SESSION}.jsonl"), &lines().concat());
+    let daemon = Daemon::over(home, "").await;
+    let mut client = daemon.connect().await;
+    client.call("thread/sync", json!({ "path": path })).await;
+    let mut thread = json!(SESSION);
+    for generation in 0..3 {
+        let made = client.call("thread/continue", json!({ "thread_id": thread })).await;
+        let view =
+            made["result"]["compaction"]["view"].as_str().unwrap_or_else(|| panic!("{made}"));
+        for known in ["src/a.rs (edited", "Rename x to y in a.rs"] {
+            assert!(view.contains(known), "{known} in generation {generation}:\n{view}");
+        }
+        thread = made["result"]["thread_id"].clone();
+    }
+    let listed = client.call("thread/get", json!({ "thread_id": thread })).await;
+    assert_eq!(listed["result"]["thread"]["source"], "codex", "{listed}");
+}

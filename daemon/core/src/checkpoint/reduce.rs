@@ -114,6 +114,11 @@ impl Reducer {
         }
     }
 
+    /// Another agent goes on, whose shell stands in the thread's folder.
+    pub fn leave_folder(&mut self) {
+        self.folder = None;
+    }
+
     /// The person's words, or context that the harness wrote in their name. True when they begin a
     /// turn.
     pub fn user(&mut self, state: &mut Checkpoint, at: At, message: &str) -> bool {

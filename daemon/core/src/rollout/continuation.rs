@@ -52,8 +52,8 @@ pub struct Continuation<'a> {
     pub cwd: Option<&'a str>,
     /// What to call it: as the thread it goes on from.
     pub title: Option<&'a str>,
-    /// The place it goes on from, when its checkpoint can be gone on with.
-    pub base: Option<&'a HistoryBase>,
+    /// The place it goes on from: its checkpoint is gone on with.
+    pub base: &'a HistoryBase,
     /// When it begins, Unix milliseconds.
     pub at_ms: i64,
     /// The text that stands for the history where replacements are not read.
@@ -106,9 +106,7 @@ impl Continuation<'_> {
         if let Some(title) = self.title {
             meta["title"] = json!(title);
         }
-        if let Some(continues) = self.base {
-            meta[MARK] = json!(Mark { continues });
-        }
+        meta[MARK] = json!(Mark { continues: self.base });
         meta
     }
 }
@@ -167,13 +165,16 @@ mod tests {
 
     const FIRST: &str = r#"{"timestamp":"2026-01-01T00:00:00.000Z","type":"session_meta","payload":{"id":"old","timestamp":"t","cwd":"/w","originator":"codex_exec","cli_version":"0.169.0","source":"exec","history_mode":"paginated","history_base":{"thread_id":"x"},"model_provider":"mock"}}"#;
 
+    static BASE: HistoryBase =
+        HistoryBase { thread_id: String::new(), end_ordinal_exclusive: 7, end_byte_offset: None };
+
     fn continuation<'a>(first_line: Option<&'a str>, history: &'a [Value]) -> Continuation<'a> {
         Continuation {
             thread_id: "new",
             first_line,
             cwd: Some("/elsewhere"),
             title: None,
-            base: None,
+            base: &BASE,
             at_ms: 0,
             view: "[SESSION_CHECKPOINT v1]",
             history,
@@ -190,10 +191,14 @@ mod tests {
         {
             assert_eq!(meta[key], value);
         }
-        for key in OF_THE_OLD_THREAD {
+        for key in OF_THE_OLD_THREAD.iter().filter(|key| **key != MARK) {
             assert!(meta.get(key).is_none(), "{key}");
         }
-        assert!(!text.contains("ordinal"));
+        assert_eq!(meta[MARK]["continues"]["end_ordinal_exclusive"], 7);
+        // Its lines are not numbered, whatever the old ones were.
+        assert!(text.lines().all(|line| {
+            serde_json::from_str::<Value>(line).is_ok_and(|line| line.get("ordinal").is_none())
+        }));
     }
 
     #[test]
@@ -215,12 +220,7 @@ mod tests {
         let history = [
             json!({"type":"message","role":"user","content":[{"type":"input_text","text":"go on"}]}),
         ];
-        let base = HistoryBase {
-            thread_id: "old".into(),
-            end_ordinal_exclusive: 7,
-            end_byte_offset: None,
-        };
-        let text = Continuation { base: Some(&base), ..continuation(Some(FIRST), &history) }.text();
+        let text = continuation(Some(FIRST), &history).text();
         let mut fold = Fold::new(Source::Codex);
         for (line, text) in text.lines().enumerate() {
             let place = Place { line: line as u64, offset: 0, bytes: text.len() as u64 };
@@ -231,7 +231,7 @@ mod tests {
             (head.thread_id.as_deref(), head.compactions, head.malformed),
             (Some("new"), 1, 0)
         );
-        assert_eq!(head.history_base, Some(base));
+        assert_eq!(head.history_base.as_ref(), Some(&BASE));
     }
 
     #[test]

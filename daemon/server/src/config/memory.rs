@@ -37,7 +37,7 @@ const MAX_AGE_DAYS: Number =
 const MAX_THREADS: Number = Number { key: "memory.max_threads", default: 256, min: 1, max: 4_096 };
 /// As old as what is extracted: what was just learned from an old thread is not left out at once.
 const MAX_UNUSED_DAYS: Number =
-    Number { key: "memory.max_unused_days", default: 90, min: 1, max: 36_500 };
+    Number { key: "memory.max_unused_days", default: 30, min: 1, max: 36_500 };
 /// Document 000.
 const SUMMARY_TOKENS: Number =
     Number { key: "memory.summary_tokens", default: 5_000, min: 500, max: 100_000 };

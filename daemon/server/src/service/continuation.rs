@@ -76,17 +76,17 @@ impl Services {
         let compaction = self.compact(request).await?;
         history.extend(compaction.history.iter().cloned());
         let id = self.deps.clock.new_id();
-        let base = (snapshot.file.source != Source::Claude).then(|| HistoryBase {
+        let base = HistoryBase {
             thread_id: snapshot.thread_id.clone(),
             end_ordinal_exclusive: snapshot.fold.next_seq(),
             end_byte_offset: None,
-        });
+        };
         let text = Continuation {
             thread_id: &id,
             first_line: first_line.as_deref(),
             cwd: snapshot.fold.checkpoint().cwd.as_deref(),
             title: snapshot.fold.head().title.as_deref(),
-            base: base.as_ref(),
+            base: &base,
             at_ms: self.deps.clock.now_ms(),
             view: &compaction.view,
             history: &history,

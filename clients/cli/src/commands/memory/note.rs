@@ -38,7 +38,7 @@ pub(crate) struct NoteArgs {
 #[command(after_help = "\
 Examples:
   longhaul memory forget --thread 0199a213     all that is from that thread
-  longhaul memory forget --cwd ~/work/app      all that is from that project
+  longhaul memory forget --cwd ~/src/app       all that is from that project
   longhaul memory forget --entry 5f0c1d2e      one line of MEMORY.md, by the id at its end
   longhaul memory forget --note note_0199b000-0000-7000-8000-0000000000c1")]
 #[group(required = true, multiple = false)]

@@ -127,10 +127,10 @@ pub struct JobEvent {
     pub detail: String,
 }
 
-/// `job/why`: why a job runs or does not.
+/// `job/why`: why a job runs or does not. Of a thread that no `extract/THREAD` was asked for, why not.
 ///
 /// # Errors
-/// `job_not_found`.
+/// `job_not_found`; `thread_not_found`.
 #[derive(Debug, Clone, Copy)]
 pub struct Why;
 
@@ -144,10 +144,15 @@ impl Method for Why {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "JobWhyResult")]
 pub struct WhyResult {
-    /// The job.
-    pub job: Job,
-    /// A stable name: `due`, `nothing_owed`, `running`, `abandoned`, `waiting`, `no_room`, `dead`, `parked`.
+    /// The job; absent where none was asked for yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job: Option<Job>,
+    /// A stable name: `due`, `nothing_owed`, `running`, `abandoned`, `waiting`, `no_room`, `dead`, `parked`,
+    /// `not_asked`.
     pub reason: String,
+    /// Why its thread is left out of memory, a stable name as in `memory/status`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub skipped: Option<String>,
     /// One sentence for a person.
     pub text: String,
     /// Milliseconds until it changes by itself, where that is known.

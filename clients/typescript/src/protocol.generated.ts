@@ -1033,10 +1033,15 @@ export interface JobTokenParams {
 
 /** Why. */
 export interface JobWhyResult {
-  /** The job. */
-  job: Job;
-  /** A stable name: `due`, `nothing_owed`, `running`, `abandoned`, `waiting`, `no_room`, `dead`, `parked`. */
+  /** The job; absent where none was asked for yet. */
+  job?: Job | null;
+  /**
+   * A stable name: `due`, `nothing_owed`, `running`, `abandoned`, `waiting`, `no_room`, `dead`, `parked`,
+   * `not_asked`.
+   */
   reason: string;
+  /** Why its thread is left out of memory, a stable name as in `memory/status`. */
+  skipped?: string | null;
   /** One sentence for a person. */
   text: string;
   /** Milliseconds until it changes by itself, where that is known. */

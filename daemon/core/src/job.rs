@@ -5,8 +5,14 @@
 //! A [`Job`] is a row per key. *wanted* rises with every request for it, *done* is set to the value of
 //! *wanted* that a finished run had seen: whatever is asked during a run is still owed after it. A run
 //! is owned by its *epoch*, which rises with every claim, and a nonce: whoever finishes must show both,
-//! so a run that was taken over can neither publish nor change the row. The attempt is counted when it
-//! is claimed, so a job that kills its worker ends in [`State::Dead`] and not in a circle.
+//! so a run that was taken over can neither publish nor change the row: what it publishes is checked by a
+//! [`Fence`] in the transaction that stores it. The attempt is counted when it is claimed, so a job that
+//! kills its worker ends in [`State::Dead`] and not in a circle.
+//!
+//! *Waiting.* A job that failed waits out its pause although something new is asked of it: what failed was
+//! not the input. A person's request passes by a pause of our own choice, never one that a provider or a
+//! budget asked for. What is parked waits for the configuration, what is dead for new input; [`retry`]
+//! wakes either.
 //!
 //! Every decision is a function of the row, the moment and the rules; it returns the row as it must be
 //! stored, or why not. The store reads, decides and writes inside one write transaction.
@@ -33,7 +39,7 @@ pub use claim::{Claim, Load, Token, claim, next, renew, rescue};
 pub use moment::{Moment, span_ms};
 pub use request::{Request, cancel, request, retry};
 pub use rules::{Rules, RulesError};
-pub use settle::{Failure, FailureKind, Lost, fail, finish};
+pub use settle::{Failure, FailureKind, Fence, Lost, fail, finish};
 pub use why::{Why, why};
 
 /// What a job does.
@@ -92,6 +98,28 @@ impl fmt::Display for JobKey {
 }
 
 impl JobKey {
+    /// The index over transcripts, made anew.
+    #[must_use]
+    pub fn search_index() -> Self {
+        Self { kind: Kind::Reindex, subject: "search".to_owned() }
+    }
+
+    /// The one job of a kind that has no subject.
+    #[must_use]
+    pub fn only(kind: Kind) -> Self {
+        Self { kind, subject: String::new() }
+    }
+
+    /// Whether there always is a job of that name: a person may wake it though nobody ever asked for it.
+    #[must_use]
+    pub fn is_standing(&self) -> bool {
+        match self.kind {
+            Kind::Consolidate | Kind::Prune => self.subject.is_empty(),
+            Kind::Reindex => *self == Self::search_index(),
+            Kind::Extract | Kind::Compact => false,
+        }
+    }
+
     /// Reads a key as it is printed, `kind/subject`.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
@@ -166,13 +194,13 @@ pub struct Job {
     pub urgent: bool,
     /// Who runs it; only while running.
     pub lease: Option<Lease>,
-    /// Not claimed before; only when queued or failed.
+    /// Not claimed before; also of a job that is done, where its kind rests after a success.
     pub not_before: Option<Moment>,
     /// The last failure, kept until the next success.
     pub failure: Option<Failure>,
     /// When it was asked for first.
     pub created_at: Moment,
-    /// When this row last changed.
+    /// When its state or its holder last changed: its place in the queue.
     pub updated_at: Moment,
     /// When it last succeeded.
     pub finished_at: Option<Moment>,
@@ -199,15 +227,21 @@ pub struct Lease {
 }
 
 impl Lease {
-    /// Whether the lease still holds: it was made in this boot, and its time has not run out.
+    /// Whether the lease still holds: it was made in this boot, and its time has not run out. One that
+    /// seems to be made further ahead than it can last (a container with a boot clock of its own) is over.
     #[must_use]
     pub fn is_live(&self, now: &Moment) -> bool {
-        self.renewed.boot == now.boot
-            && now.boot_ms.saturating_sub(self.renewed.boot_ms) < self.lease_ms
+        self.renewed.boot == now.boot && self.renewed.boot_ms.abs_diff(now.boot_ms) < self.lease_ms
     }
 }
 
 impl Job {
+    /// Whether it waits because a provider or a budget asked for it.
+    fn is_held_back(&self) -> bool {
+        let kind = self.failure.as_ref().map(|failure| failure.kind);
+        matches!(kind, Some(FailureKind::RateLimited | FailureKind::BudgetSpent))
+    }
+
     /// Whether something is owed.
     #[must_use]
     pub fn is_owed(&self) -> bool {

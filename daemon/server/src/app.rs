@@ -27,12 +27,14 @@ use tokio_util::sync::CancellationToken;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::folder::{self, FolderError};
-use crate::jobs::runner;
+use crate::jobs::runner::{self, Work};
 use crate::lock::{Lock, LockError};
 use crate::rpc::{self, TableError};
 use crate::service::compaction::CompactWork;
 use crate::service::memory::{ConsolidateWork, ExtractWork};
 use crate::service::policy::Live;
+use crate::service::retention::PruneWork;
+use crate::service::search::ReindexWork;
 use crate::service::{Deps, Services};
 use crate::shutdown::watch_signals;
 use crate::socket::bind::{BindError, Bound};
@@ -150,7 +152,6 @@ impl App {
         let server = Server::new(methods, bounds, deps.counters.clone(), deps.clock.clone());
         let app =
             Self { deps, server, held, background: Vec::new(), stop: CancellationToken::new() };
-        let pruned = Arc::clone(&services);
         let jobs = Arc::clone(&services);
         let app = app.with_task("jobs", |stop| work(jobs, stop));
         let live = Live::new(Arc::clone(&services));
@@ -164,7 +165,6 @@ impl App {
         });
         let reloaded = Arc::clone(&services);
         let app = app.with_task("reload", |stop| reload_on_hangup(reloaded, stop));
-        let app = app.with_task("retention", |stop| keep_pruned(pruned, stop));
         Ok(app.with_task("ingest", |stop| async move {
             tokio::select! {
                 () = stop.cancelled() => services.stop().await,
@@ -352,38 +352,27 @@ async fn work(services: Arc<Services>, stop: CancellationToken) -> Result<(), Ta
         Ok(taken) => tracing::info!(taken, "jobs of an earlier run are taken up"),
         Err(error) => tracing::warn!(%error, "jobs of an earlier run could not be looked for"),
     }
-    let compactions = Arc::new(CompactWork(Arc::clone(&services)));
-    let extractions = Arc::new(ExtractWork(Arc::clone(&services)));
-    let consolidation = Arc::new(ConsolidateWork(Arc::clone(&services)));
-    let memory = async {
+    let own = async {
         tokio::select! {
             () = stop.cancelled() => {}
-            () = services.keep_memory() => {}
+            _ = async { tokio::join!(services.keep_memory(), services.keep_pruned(), jobs.keep_unparked()) } => {}
         }
     };
     tokio::join!(
-        runner::run(jobs.clone(), compactions, stop.clone()),
-        runner::run(jobs.clone(), extractions, stop.clone()),
-        runner::run(jobs, consolidation, stop.clone()),
-        memory,
+        run(&services, CompactWork(Arc::clone(&services)), &stop),
+        run(&services, ExtractWork(Arc::clone(&services)), &stop),
+        run(&services, ConsolidateWork(Arc::clone(&services)), &stop),
+        run(&services, PruneWork(Arc::clone(&services)), &stop),
+        run(&services, ReindexWork(Arc::clone(&services)), &stop),
+        own,
     );
     Ok(())
 }
 
-/// Removes old compactions now and whenever it is due again. Dropped in the middle it is as after a crash:
-/// the next pass goes on.
-async fn keep_pruned(services: Arc<Services>, stop: CancellationToken) -> Result<(), TaskFailure> {
-    let passes = async {
-        loop {
-            if let Err(error) = services.prune().await {
-                tracing::warn!(%error, "old compactions could not be removed");
-            }
-            services.prune_is_due().await;
-        }
-    };
-    tokio::select! {
-        () = stop.cancelled() => Ok(()),
-        () = passes => Ok(()),
+/// Works through the jobs of one kind, unless workers outside do.
+async fn run<W: Work>(services: &Services, work: W, stop: &CancellationToken) {
+    if !services.deps.config.now().jobs.outside.contains(&W::KIND) {
+        runner::run(services.jobs.clone(), Arc::new(work), stop.clone()).await;
     }
 }
 

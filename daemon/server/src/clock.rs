@@ -22,8 +22,9 @@ enum Source {
 
 #[derive(Debug)]
 struct Manual {
-    start_ms: i64,
-    now_ms: AtomicI64,
+    wall_ms: AtomicI64,
+    boot_ms: AtomicU64,
+    boots: AtomicU64,
     ids: AtomicU64,
 }
 
@@ -38,8 +39,9 @@ impl Clock {
     /// A clock that stands at `now_ms` (Unix milliseconds) until it is moved, for tests.
     #[must_use]
     pub fn manual(now_ms: i64) -> Self {
-        let (now, ids) = (AtomicI64::new(now_ms), AtomicU64::new(0));
-        Self(Source::Manual(Arc::new(Manual { start_ms: now_ms, now_ms: now, ids })))
+        let [boot_ms, boots, ids] = std::array::from_fn(|_| AtomicU64::new(0));
+        let wall_ms = AtomicI64::new(now_ms);
+        Self(Source::Manual(Arc::new(Manual { wall_ms, boot_ms, boots, ids })))
     }
 
     /// Now in whole Unix milliseconds; may jump when the machine's clock is set.
@@ -51,7 +53,7 @@ impl Clock {
                 Ok(since) => i64::try_from(since.as_millis()).unwrap_or(i64::MAX),
                 Err(before) => -i64::try_from(before.duration().as_millis()).unwrap_or(i64::MAX),
             },
-            Source::Manual(manual) => manual.now_ms.load(Ordering::Relaxed),
+            Source::Manual(manual) => manual.wall_ms.load(Ordering::Relaxed),
         }
     }
 
@@ -72,10 +74,7 @@ impl Clock {
     pub fn elapsed(&self) -> Duration {
         match &self.0 {
             Source::System { started } => started.elapsed(),
-            Source::Manual(manual) => {
-                let since = manual.now_ms.load(Ordering::Relaxed) - manual.start_ms;
-                Duration::from_millis(u64::try_from(since).unwrap_or(0))
-            }
+            Source::Manual(manual) => Duration::from_millis(manual.boot_ms.load(Ordering::Relaxed)),
         }
     }
 
@@ -146,14 +145,33 @@ impl Clock {
                     told.map_or_else(|_| self.new_id(), |id| id.trim().to_owned())
                 })
                 .clone(),
-            Source::Manual(_) => "manual".to_owned(),
+            Source::Manual(manual) => {
+                format!("manual-{}", manual.boots.load(Ordering::Relaxed))
+            }
         }
     }
 
-    /// Moves a manual clock by `ms` milliseconds; the system clock is not moved.
+    /// Lets `ms` milliseconds pass on a manual clock, back for a negative number; the system clock is not
+    /// moved.
     pub fn advance_ms(&self, ms: i64) {
         if let Source::Manual(manual) = &self.0 {
-            manual.now_ms.fetch_add(ms, Ordering::Relaxed);
+            manual.wall_ms.fetch_add(ms, Ordering::Relaxed);
+            manual.boot_ms.fetch_add(u64::try_from(ms).unwrap_or(0), Ordering::Relaxed);
+        }
+    }
+
+    /// Sets the wall clock of a manual clock, as a person or a time server does: no time passes.
+    pub fn set_wall_ms(&self, now_ms: i64) {
+        if let Source::Manual(manual) = &self.0 {
+            manual.wall_ms.store(now_ms, Ordering::Relaxed);
+        }
+    }
+
+    /// Starts a manual clock's machine anew: the boot clock begins at 0, under another name.
+    pub fn reboot(&self) {
+        if let Source::Manual(manual) = &self.0 {
+            manual.boots.fetch_add(1, Ordering::Relaxed);
+            manual.boot_ms.store(0, Ordering::Relaxed);
         }
     }
 }
@@ -171,6 +189,18 @@ mod tests {
         clock.advance_ms(1500);
         assert_eq!(clock.now_ms(), 1_700_000_001_500);
         assert_eq!(clock.elapsed(), Duration::from_millis(1500));
+    }
+
+    #[test]
+    fn a_wall_clock_that_is_set_moves_no_other() {
+        let clock = Clock::manual(1_000);
+        clock.advance_ms(5);
+        clock.set_wall_ms(-7);
+        let moment = clock.moment();
+        assert_eq!((moment.wall_ms, moment.boot_ms), (-7, 5));
+        clock.reboot();
+        assert_eq!(clock.moment().boot_ms, 0);
+        assert_ne!(clock.moment().boot, moment.boot);
     }
 
     #[test]

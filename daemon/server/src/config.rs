@@ -18,6 +18,7 @@ use crate::model::ModelSettings;
 use crate::paths::Base;
 
 pub mod file;
+pub mod jobs;
 mod live;
 pub mod memory;
 pub mod model;
@@ -119,6 +120,8 @@ pub struct Config {
     pub budget: model::BudgetSettings,
     /// When threads are to be compacted.
     pub policies: Policies,
+    /// Background jobs.
+    pub jobs: jobs::JobSettings,
     launch: Arc<Launch>,
 }
 
@@ -286,6 +289,7 @@ impl Config {
             worker_threads: WORKER_THREADS.of(server.worker_threads)?.map(to_count),
             models: model::settings(file.model, file.providers)?,
             budget: model::budget(&file.budget)?,
+            jobs: jobs::settings(&file.jobs)?,
             policies: Policies::of(
                 &file.policy,
                 &file.shadow_policy,

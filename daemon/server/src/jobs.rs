@@ -16,13 +16,13 @@
 pub mod runner;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use longhaul_core::job::{
-    self, Claim, Failure, Job, JobKey, Kind, Load, Lost, Request, Rules, State, Token, Why,
+    self, Claim, Failure, Fence, Job, JobKey, Kind, Load, Lost, Request, Rules, State, Token, Why,
 };
-use longhaul_store::{JobEvent, JobFilter, Store, StoreError};
-use tokio::sync::watch;
+use longhaul_store::{JobEvent, JobFilter, SCAN_MAX, Store, StoreError};
+use tokio::sync::{Notify, watch};
 
 use crate::clock::Clock;
 
@@ -32,9 +32,11 @@ pub struct Jobs {
     store: Store,
     clock: Clock,
     instance: Arc<str>,
-    rules: Arc<BTreeMap<Kind, Rules>>,
+    rules: Arc<RwLock<BTreeMap<Kind, Rules>>>,
     /// Wakes runners; its value is not read.
     changed: watch::Sender<()>,
+    /// Told of another configuration.
+    configured: Arc<Notify>,
 }
 
 /// Why a call on a job failed.
@@ -60,6 +62,15 @@ pub struct Claimed {
     pub claim: Claim,
 }
 
+/// A run as the owner of its job, carried to where its effect is stored.
+#[derive(Debug, Clone)]
+pub struct Owner {
+    /// The job.
+    pub key: JobKey,
+    /// Shows the claim.
+    pub token: Token,
+}
+
 /// Opens the name of a holder inside a daemon.
 const DAEMON: &str = "daemon:";
 
@@ -68,7 +79,29 @@ impl Jobs {
     #[must_use]
     pub fn new(store: Store, clock: Clock, instance: &str, rules: BTreeMap<Kind, Rules>) -> Self {
         let (changed, _) = watch::channel(());
-        Self { store, clock, instance: instance.into(), rules: Arc::new(rules), changed }
+        let rules = Arc::new(RwLock::new(rules));
+        let (instance, configured) = (instance.into(), Arc::default());
+        Self { store, clock, instance, rules, changed, configured }
+    }
+
+    /// Puts the rules of another configuration in force; a claim that is held keeps its lease until it is
+    /// renewed. What waited for another configuration is woken by [`keep_unparked`](Self::keep_unparked).
+    pub fn configure(&self, rules: BTreeMap<Kind, Rules>) {
+        *self.rules.write().unwrap_or_else(PoisonError::into_inner) = rules;
+        self.configured.notify_one();
+        self.wake();
+    }
+
+    /// Wakes what waits for another configuration, now and whenever there is one, until it is dropped.
+    pub async fn keep_unparked(&self) {
+        loop {
+            match self.unpark().await {
+                Ok(0) => {}
+                Ok(woken) => tracing::info!(woken, "jobs are tried with the new configuration"),
+                Err(error) => tracing::warn!(%error, "parked jobs could not be woken"),
+            }
+            self.configured.notified().await;
+        }
     }
 
     /// Name of this daemon as a holder.
@@ -197,13 +230,56 @@ impl Jobs {
         Ok(job)
     }
 
-    /// Wakes a job.
+    /// Wakes a job; one that [always is](JobKey::is_standing) is made where there is none.
     ///
     /// # Errors
     /// No such job; those of the store.
     pub async fn retry(&self, key: &JobKey) -> Result<Job, JobError> {
         let now = self.clock.moment();
-        self.change(key, move |job| job::retry(job, &now)).await
+        let asked = key.is_standing().then(|| Request {
+            key: key.clone(),
+            input: self.clock.new_id(),
+            payload: String::new(),
+            priority: 0,
+            urgent: true,
+        });
+        let decide = move |found: Option<Job>| {
+            let job = match found {
+                Some(job) => Some(job::retry(job, &now)),
+                None => asked.map(|asked| job::request(None, asked, &now)),
+            };
+            (job.clone(), job)
+        };
+        let job = self.store.job_decide(key, decide).await?;
+        self.wake();
+        job.ok_or_else(|| JobError::NotFound(key.clone()))
+    }
+
+    /// Wakes what waits for another configuration; returns how many.
+    async fn unpark(&self) -> Result<usize, JobError> {
+        let mut woken = 0;
+        for kind in Kind::ALL {
+            let parked = JobFilter { kind: Some(kind), state: Some(State::Parked) };
+            for job in self.store.job_list(&parked, SCAN_MAX).await? {
+                let now = self.clock.moment();
+                let wake = move |found: Option<Job>| {
+                    let job = found.filter(|job| job.state == State::Parked);
+                    (job.map(|job| job::retry(job, &now)), ())
+                };
+                self.store.job_decide(&job.key, wake).await?;
+                woken += 1;
+            }
+        }
+        if woken > 0 {
+            self.wake();
+        }
+        Ok(woken)
+    }
+
+    /// What a run shows where its effect is stored; made just before.
+    #[must_use]
+    pub fn fence(&self, owner: &Owner) -> Fence {
+        Fence { key: owner.key.clone(), token: owner.token.clone(), now: self.clock.moment() }
     }
 
     /// Takes a job back.
@@ -248,7 +324,8 @@ impl Jobs {
     /// Rules of a kind.
     #[must_use]
     pub fn rules(&self, kind: Kind) -> Rules {
-        self.rules.get(&kind).copied().unwrap_or_default()
+        let rules = self.rules.read().unwrap_or_else(PoisonError::into_inner);
+        rules.get(&kind).copied().unwrap_or_else(|| Rules::of(kind))
     }
 
     /// Told whenever jobs are asked for or settled; what came of them is in the store.

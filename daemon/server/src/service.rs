@@ -27,7 +27,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use longhaul_core::job::Kind;
 use longhaul_core::thread::Source;
 use longhaul_protocol::daemon::{
     IngestError, IngestState, IngestStatus, ModelStatus, SalvageStatus, SourceStatus, StoreStatus,
@@ -182,12 +181,8 @@ impl Services {
         let (settings, budget) = (config.models.clone(), config.budget.bounds());
         let models = Models::new(settings, budget, store.clone(), deps.clock.clone());
         models.recall_spent().await?;
-        let rules = [
-            (Kind::Compact, compaction::RULES),
-            (Kind::Extract, memory::extract_rules()),
-            (Kind::Consolidate, memory::CONSOLIDATE_RULES),
-        ];
-        let jobs = Jobs::new(store.clone(), deps.clock.clone(), &instance.id, rules.into());
+        let rules = config.jobs.rules.clone();
+        let jobs = Jobs::new(store.clone(), deps.clock.clone(), &instance.id, rules);
         let memory = Memory::new(&config.state_dir);
         Ok(Self {
             deps,
@@ -299,6 +294,7 @@ impl Services {
         let reloaded = self.deps.config.reload(|config| {
             telemetry::filter(&config.log)?;
             self.models.configure(config.models.clone(), config.budget.bounds());
+            self.jobs.configure(config.jobs.rules.clone());
             Ok(())
         })?;
         for Change { key, is_applied, .. } in &reloaded.changes {

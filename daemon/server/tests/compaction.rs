@@ -287,7 +287,7 @@ async fn damage_that_a_request_meets_is_repaired_and_the_thread_served_again() {
     assert_eq!(
         store["salvaged"],
         json!({
-            "updates": 0, "compactions": 1, "model_usage": 0, "jobs": 0, "complete": true
+            "updates": 0, "compactions": 1, "model_usage": 0, "jobs": 1, "complete": true
         })
     );
     let got =

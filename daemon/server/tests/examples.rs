@@ -6,14 +6,14 @@ use longhaul_protocol::example::{Bindings, examples};
 use serde_json::json;
 
 use crate::support::Daemon;
-use crate::workers::owe;
+use crate::workers::{OUTSIDE, owe};
 
 #[tokio::test]
 async fn every_example_is_answered_as_it_says() {
     let home = tempfile::tempdir().unwrap();
     let sample = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../samples/codex-home/sessions");
     copy(&sample, &home.path().join(".codex/sessions"));
-    let daemon = Daemon::over(home, "").await;
+    let daemon = Daemon::over(home, OUTSIDE).await;
     let threads = loop {
         let answer = daemon.connect().await.call("thread/list", json!({})).await;
         let threads = answer["result"]["threads"].as_array().unwrap().clone();

@@ -12,6 +12,7 @@ mod examples;
 mod fork;
 mod histories;
 mod history;
+mod job_simulation;
 mod ladder;
 mod lifecycle;
 mod limits;

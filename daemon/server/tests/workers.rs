@@ -6,7 +6,10 @@ use serde_json::{Value, json};
 
 use crate::support::{Client, Daemon};
 
-/// A job of a kind that no worker inside the daemon takes.
+/// Leaves a kind of job to workers outside.
+pub const OUTSIDE: &str = "[jobs.reindex]\noutside = true\n";
+
+/// A job of a kind that is left to workers outside.
 pub async fn owe(daemon: &Daemon, subject: &str) {
     let database = daemon.deps.config.now().state_dir.join("longhaul.db");
     let (store, _) = Store::open(&database, daemon.clock.now_ms()).await.unwrap();
@@ -31,7 +34,7 @@ fn held(claim: &Value) -> Value {
 
 #[tokio::test]
 async fn a_worker_that_was_taken_over_changes_nothing() {
-    let daemon = Daemon::start().await;
+    let daemon = Daemon::with_config(OUTSIDE).await;
     owe(&daemon, "search").await;
     let mut client = daemon.connect().await;
     let first = claim(&mut client, "one").await;
@@ -62,7 +65,7 @@ async fn a_worker_that_was_taken_over_changes_nothing() {
 
 #[tokio::test]
 async fn failures_are_told_apart_and_hold_no_secret() {
-    let daemon = Daemon::start().await;
+    let daemon = Daemon::with_config(OUTSIDE).await;
     owe(&daemon, "search").await;
     let mut client = daemon.connect().await;
     let mut params = held(&claim(&mut client, "one").await);
@@ -83,12 +86,12 @@ async fn failures_are_told_apart_and_hold_no_secret() {
 
 #[tokio::test]
 async fn a_claim_outlives_the_daemon_but_not_its_lease() {
-    let daemon = Daemon::start().await;
+    let daemon = Daemon::with_config(OUTSIDE).await;
     owe(&daemon, "search").await;
     let mut client = daemon.connect().await;
     let first = claim(&mut client, "one").await;
     // The manual clock of the next daemon begins anew: the same boot, the same moment.
-    let daemon = Daemon::over(daemon.stopped().await, "").await;
+    let daemon = Daemon::over(daemon.stopped().await, OUTSIDE).await;
     let mut client = daemon.connect().await;
     assert!(claim(&mut client, "two").await.is_null(), "it is still the first worker's");
     let done = client.call("job/complete", held(&first)).await;

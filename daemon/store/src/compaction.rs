@@ -1,9 +1,11 @@
 //! Compactions: what was asked, what came of it, and what undo puts back.
 
+use longhaul_core::job::Fence;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{QueryBuilder, Sqlite};
 
 use crate::error::StoreError;
+use crate::job::fenced;
 use crate::row::{get, unsigned};
 use crate::store::Store;
 
@@ -53,18 +55,21 @@ pub struct CompactionCursor {
 }
 
 impl Store {
-    /// Stores a compaction; one with the same id is left as it is.
+    /// Stores a compaction; one with the same id is left as it is. With a `fence`, only while the run that
+    /// made it owns its job.
     ///
     /// # Errors
-    /// Those of writing.
+    /// Those of writing; `Fenced`.
     pub async fn compaction_insert(
         &self,
         row: &CompactionRow,
         body: &CompactionBody,
+        fence: Option<&Fence>,
     ) -> Result<(), StoreError> {
         let pools = self.pools();
         let sorted = |error| pools.sorted(error);
         let mut transaction = pools.begin().await?;
+        fenced(&mut transaction, fence, &pools).await?;
         sqlx::query(
             "INSERT INTO compaction (compaction_id, thread_id, created_at_ms, strategy_used, \
              phase, cause, tokens_before, tokens_after, seq, duration_ms, undone_at_ms, result, \

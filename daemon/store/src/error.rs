@@ -72,6 +72,9 @@ pub enum StoreError {
         /// What the parser said.
         detail: String,
     },
+    /// The run that made it does not own its job any more; nothing was stored.
+    #[error("nothing was stored: {0}")]
+    Fenced(longhaul_core::job::Lost),
     /// The store was closed.
     #[error("the database {path} is closed")]
     Closed {
@@ -93,7 +96,7 @@ impl StoreError {
     pub fn retry_class(&self) -> RetryClass {
         match self {
             Self::Busy { .. } | Self::Io { .. } => RetryClass::Backoff,
-            Self::Undecodable { .. } => RetryClass::Refresh,
+            Self::Undecodable { .. } | Self::Fenced(_) => RetryClass::Refresh,
             Self::DiskFull { .. }
             | Self::Corrupt { .. }
             | Self::SchemaTooNew { .. }

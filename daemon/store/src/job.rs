@@ -3,10 +3,11 @@
 //! The rules are the core's. A caller gives a function from what is stored to what is to be stored; it
 //! is run inside the write transaction, so that nothing can change between its decision and the write.
 
-use longhaul_core::job::{Job, JobKey, Kind, State};
+use longhaul_core::job::{Fence, Job, JobKey, Kind, State};
 use sqlx::{Row as _, SqliteConnection};
 
 use crate::error::StoreError;
+use crate::pool::Pools;
 use crate::row::{get, unsigned};
 use crate::store::Store;
 
@@ -18,6 +19,9 @@ pub const EVENTS_PER_JOB_MAX: u32 = 32;
 /// # Source
 /// The scan limit of requirement document 000.
 pub const SCAN_MAX: u32 = 5_000;
+
+/// Jobs deleted in one transaction: the writer is let go in between.
+const PRUNED_PER_TURN: u32 = 64;
 
 /// Something that happened to a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -99,6 +103,36 @@ impl Store {
         Ok(answer)
     }
 
+    /// Deletes jobs that ended before `since_ms` (Unix milliseconds) and what happened to them, some at a
+    /// time; returns how many, 0 when none is left. Jobs of which something is owed stay.
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub async fn jobs_prune(&self, since_ms: i64) -> Result<u64, StoreError> {
+        let pools = self.pools();
+        let sorted = |error| pools.sorted(error);
+        let mut transaction = pools.begin().await?;
+        let gone: Vec<(String, String)> = sqlx::query_as(
+            "DELETE FROM job WHERE (kind, subject) IN (SELECT kind, subject FROM job \
+             WHERE state IN ('done', 'dead') AND updated_ms < ?1 LIMIT ?2) RETURNING kind, subject",
+        )
+        .bind(since_ms)
+        .bind(PRUNED_PER_TURN)
+        .fetch_all(&mut *transaction)
+        .await
+        .map_err(sorted)?;
+        for (kind, subject) in &gone {
+            sqlx::query("DELETE FROM job_event WHERE kind = ?1 AND subject = ?2")
+                .bind(kind)
+                .bind(subject)
+                .execute(&mut *transaction)
+                .await
+                .map_err(sorted)?;
+        }
+        transaction.commit().await.map_err(sorted)?;
+        Ok(gone.len() as u64)
+    }
+
     /// One job.
     ///
     /// # Errors
@@ -152,6 +186,17 @@ impl Store {
         .await
         .map_err(|error| pools.sorted(error))
     }
+}
+
+/// Checks inside a transaction that the run which stores something still owns its job.
+pub(crate) async fn fenced(
+    connection: &mut SqliteConnection,
+    fence: Option<&Fence>,
+    pools: &Pools,
+) -> Result<(), StoreError> {
+    let Some(fence) = fence else { return Ok(()) };
+    let job = read(connection, &fence.key).await.map_err(|error| pools.sorted(error))?;
+    fence.check(job.as_ref()).map_err(StoreError::Fenced)
 }
 
 async fn read(connection: &mut SqliteConnection, key: &JobKey) -> Result<Option<Job>, sqlx::Error> {

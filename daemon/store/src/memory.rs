@@ -7,10 +7,12 @@ mod generation;
 mod note;
 mod passage;
 
+use longhaul_core::job::Fence;
 use longhaul_core::memory::RolloutMemory;
 use sqlx::Row as _;
 
 use crate::error::StoreError;
+use crate::job::fenced;
 use crate::row::{get, unsigned};
 use crate::store::Store;
 
@@ -57,17 +59,23 @@ pub struct Watermark {
 impl Store {
     /// Stores what was extracted from a thread. An extraction that read less than the stored one, by the
     /// same version, changes nothing: a run that was taken over cannot undo what came after it. Nothing is
-    /// stored of a thread that is excluded.
+    /// stored of a thread that is excluded, and, with a `fence`, of a run that does not own its job any more.
     ///
     /// # Errors
-    /// Those of writing.
-    pub async fn extraction_put(&self, row: &ExtractionRow) -> Result<bool, StoreError> {
+    /// Those of writing; `Fenced`.
+    pub async fn extraction_put(
+        &self,
+        row: &ExtractionRow,
+        fence: Option<&Fence>,
+    ) -> Result<bool, StoreError> {
         let pools = self.pools();
         let memory = row.memory.as_ref();
         let body = memory
             .map(serde_json::to_string)
             .transpose()
             .map_err(|error| pools.sorted(sqlx::Error::Encode(error.into())))?;
+        let mut transaction = pools.begin().await?;
+        fenced(&mut transaction, fence, &pools).await?;
         let stored = sqlx::query(
             "INSERT INTO memory_thread (thread_id, next_seq, version, extracted_at_ms, updated_at_ms, \
              project, outcome, learnings, uses, body) SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 0, ?9 \
@@ -89,9 +97,10 @@ impl Store {
         .bind(memory.map_or("uncertain", |memory| memory.outcome.name()))
         .bind(i64::try_from(memory.map_or(0, |memory| memory.learnings.len())).unwrap_or(i64::MAX))
         .bind(body)
-        .execute(pools.writer())
+        .execute(&mut *transaction)
         .await
         .map_err(|error| pools.sorted(error))?;
+        transaction.commit().await.map_err(|error| pools.sorted(error))?;
         Ok(stored.rows_affected() > 0)
     }
 

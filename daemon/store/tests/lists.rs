@@ -64,8 +64,8 @@ async fn compactions_are_listed_got_and_undone_once() {
             undone_at_ms: None,
         };
         let body = CompactionBody { result: b"{}".to_vec(), preimage: vec![0, 255] };
-        store.compaction_insert(&row, &body).await.unwrap();
-        store.compaction_insert(&row, &CompactionBody::default()).await.unwrap();
+        store.compaction_insert(&row, &body, None).await.unwrap();
+        store.compaction_insert(&row, &CompactionBody::default(), None).await.unwrap();
         assert_eq!(store.compaction_get(&row.compaction_id).await.unwrap(), Some((row, body)));
     }
     let (page, next) = store.compaction_list(None, 3, None).await.unwrap();
@@ -108,7 +108,7 @@ async fn compactions_are_pruned_by_age_and_by_number_of_each_thread() {
             duration_ms: 0,
             undone_at_ms: None,
         };
-        store.compaction_insert(&row, &body).await.unwrap();
+        store.compaction_insert(&row, &body, None).await.unwrap();
     }
     let prune = async |keep: Keep| {
         let mut gone = 0;

@@ -52,7 +52,7 @@ async fn publish(store: &Store, number: u64, passages: &[Passage]) -> bool {
         found: None,
     };
     let found = [("MEMORY.md".to_owned(), "edited".to_owned())].into();
-    let new = NewGeneration { generation: &generation, found: &found, passages };
+    let new = NewGeneration { generation: &generation, found: &found, passages, fence: None };
     store.generation_put(new).await.unwrap()
 }
 
@@ -66,14 +66,14 @@ async fn hits(store: &Store, words: &str, projects: Option<&[String]>) -> Vec<St
 async fn a_run_that_read_less_undoes_nothing() {
     let temp = Temp::new();
     let (store, _) = temp.open().await;
-    assert!(store.extraction_put(&extraction("t", 9, "new")).await.unwrap());
+    assert!(store.extraction_put(&extraction("t", 9, "new"), None).await.unwrap());
     store.memory_use(&["memory_md"], &["t".to_owned(), "?".to_owned()], 7).await.unwrap();
-    assert!(!store.extraction_put(&extraction("t", 5, "old")).await.unwrap());
+    assert!(!store.extraction_put(&extraction("t", 5, "old"), None).await.unwrap());
     let kept = store.extraction_get("t").await.unwrap().unwrap();
     assert_eq!((kept.next_seq, kept.uses, kept.last_used_ms), (9, 1, Some(7)));
     assert_eq!(kept.memory.unwrap().rollout_summary, "new");
     let other = ExtractionRow { version: 2, ..extraction("t", 5, "by another version") };
-    assert!(store.extraction_put(&other).await.unwrap());
+    assert!(store.extraction_put(&other, None).await.unwrap());
     assert_eq!(store.watermarks().await.unwrap()[0].next_seq, 5);
     assert_eq!(store.extraction_get("t").await.unwrap().unwrap().uses, 1, "use is kept");
 }
@@ -83,15 +83,18 @@ async fn what_is_forgotten_is_gone_at_once_and_stays_away() {
     let temp = Temp::new();
     let (store, _) = temp.open().await;
     for thread in ["a", "b"] {
-        store.extraction_put(&extraction(thread, 3, "s")).await.unwrap();
+        store.extraction_put(&extraction(thread, 3, "s"), None).await.unwrap();
     }
     assert!(publish(&store, 1, &[passage("a", "alpha words"), passage("b", "beta words")]).await);
     assert_eq!(store.forget(&Exclusion::Thread("a".into()), 9).await.unwrap(), 1);
     assert_eq!(hits(&store, "words", None).await, ["beta words"]);
-    assert!(!store.extraction_put(&extraction("a", 4, "again")).await.unwrap());
+    assert!(!store.extraction_put(&extraction("a", 4, "again"), None).await.unwrap());
     assert_eq!(store.forget(&Exclusion::Project("/w/app".into()), 9).await.unwrap(), 1);
     assert_eq!(hits(&store, "words", None).await, Vec::<String>::new());
-    assert!(!store.extraction_put(&extraction("c", 4, "s")).await.unwrap(), "of that project");
+    assert!(
+        !store.extraction_put(&extraction("c", 4, "s"), None).await.unwrap(),
+        "of that project"
+    );
     assert_eq!(store.exclusions().await.unwrap().len(), 2);
 
     let note = NoteRow { note_id: "n".into(), project: None, at_ms: 1, text: "tabs".into() };

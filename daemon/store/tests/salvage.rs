@@ -36,7 +36,7 @@ async fn filled(temp: &Temp) {
         let row = UpdateRow { update_id: 0, seq: 1, created_at_ms: 1, body };
         store.update_insert(&format!("t{n}"), 0, &row).await.unwrap();
         let (row, body) = compaction(n);
-        store.compaction_insert(&row, &body).await.unwrap();
+        store.compaction_insert(&row, &body, None).await.unwrap();
         if n % 10 == 0 {
             let given = file(&format!("/{n}"), &format!("t{n}"), i64::from(n), 200);
             store.commit_batch(&batch(vec![given])).await.unwrap();
@@ -185,7 +185,7 @@ async fn damage_met_while_running_keeps_what_the_log_still_holds() {
     filled(&temp).await;
     let (store, _) = temp.open().await;
     let (row, body) = compaction(999);
-    store.compaction_insert(&row, &body).await.unwrap();
+    store.compaction_insert(&row, &body, None).await.unwrap();
     damage(&temp.path(), b"step ", 1);
     let moved = store.recover(6).await.unwrap().unwrap();
     let rebuilt = store.rebuilt().unwrap();

@@ -27,7 +27,9 @@ pub(crate) enum JobCommand {
     Why(JobArgs),
     /// Wake a job that waits, is given up or parked; run one that is done once more
     #[command(
-        after_help = "Example:\n  longhaul job retry compact/cmp_0199b000-0000-7000-8000-0000000000c1"
+        after_help = "Examples:\n  longhaul job retry compact/cmp_0199b000-0000-7000-8000-0000000000c1
+  longhaul job retry reindex/search      # make the search index anew
+  longhaul job retry prune/              # remove now what is over its time"
     )]
     Retry(JobArgs),
     /// Take a job back; what it has under way is stopped
@@ -111,7 +113,8 @@ impl Page for WhyResult {
     fn text(&self, style: &Style) -> String {
         let wait = self.wait_ms.map(|ms| format!(" ({} left)", duration(ms))).unwrap_or_default();
         let reason = style.bold(&self.reason.replace('_', " "));
-        format!("{reason}: {}{wait}\n{}", self.text, one(&self.job, style))
+        let job = self.job.as_ref().map(|job| one(job, style)).unwrap_or_default();
+        format!("{reason}: {}{wait}\n{job}", self.text)
     }
 }
 

@@ -104,7 +104,8 @@ pub fn rescue(mut job: Job, rules: &Rules, is_dead: bool, now: &Moment) -> Optio
 }
 
 /// The job to claim next among `jobs`: one that is due, urgent ones first, then by priority, then the
-/// one that has waited longest.
+/// one that has waited longest. What waits since another boot stands before all of this one; within a
+/// boot its clock tells, so that no clock that was set wrong holds a job back behind all newer ones.
 #[must_use]
 pub fn next<'a>(
     jobs: impl IntoIterator<Item = &'a Job>,
@@ -113,6 +114,9 @@ pub fn next<'a>(
     now: &Moment,
 ) -> Option<&'a Job> {
     jobs.into_iter().filter(|job| why(job, load, rules, now) == Why::Due).min_by_key(|job| {
-        (!job.urgent, std::cmp::Reverse(job.priority), job.updated_at.wall_ms, job.key.clone())
+        let since = &job.updated_at;
+        let is_of_now = since.boot == now.boot;
+        let since_ms = if is_of_now { since.boot_ms.cast_signed() } else { since.wall_ms };
+        (!job.urgent, std::cmp::Reverse(job.priority), is_of_now, since_ms, job.key.clone())
     })
 }

@@ -18,7 +18,7 @@ pub struct Request {
 }
 
 /// Asks for a job: makes its row, or raises *wanted*. The same input that is already owed or done
-/// changes nothing but the priority, so asking again costs nothing.
+/// changes nothing but the priority, so asking again costs nothing, not even its place in the queue.
 #[must_use]
 pub fn request(job: Option<Job>, request: Request, now: &Moment) -> Job {
     let Some(mut job) = job else {
@@ -42,6 +42,7 @@ pub fn request(job: Option<Job>, request: Request, now: &Moment) -> Job {
         };
     };
     job.priority = job.priority.max(request.priority);
+    let before = job.state;
     let is_new = job.input != request.input;
     if is_new {
         job.input = request.input;
@@ -49,13 +50,28 @@ pub fn request(job: Option<Job>, request: Request, now: &Moment) -> Job {
         job.wanted = job.wanted.saturating_add(1);
         job.urgent |= request.urgent;
     }
-    if is_new && !matches!(job.state, State::Running | State::Queued) {
-        wake(&mut job);
+    match job.state {
+        State::Dead if is_new => wake(&mut job),
+        State::Done if is_new => {
+            job.state = State::Queued;
+            job.attempts = 0;
+        }
+        State::Parked if is_new && request.urgent => wake(&mut job),
+        State::Running
+        | State::Queued
+        | State::Failed
+        | State::Done
+        | State::Dead
+        | State::Parked => {}
     }
-    if request.urgent && job.state == State::Queued {
+    let is_waiting = matches!(job.state, State::Queued | State::Failed);
+    if request.urgent && is_waiting && !job.is_held_back() {
+        job.state = State::Queued;
         job.not_before = None;
     }
-    job.updated_at = now.clone();
+    if job.state != before {
+        job.updated_at = now.clone();
+    }
     job
 }
 

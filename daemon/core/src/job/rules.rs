@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Kind;
+
 /// Rules of one kind of job.
 ///
 /// # Source
@@ -58,6 +60,39 @@ impl Default for Rules {
 }
 
 impl Rules {
+    /// The defaults of a kind.
+    ///
+    /// # Source
+    /// Requirement document 000 for extraction and consolidation, whose retry is short because without a
+    /// model nothing outside can have failed. Chosen for the others: somebody waits for a compaction,
+    /// pruning takes seconds, and making the index of a million items anew some minutes.
+    #[must_use]
+    pub fn of(kind: Kind) -> Self {
+        let base = Self::default();
+        match kind {
+            Kind::Extract => Self { attempts_max: 3, running_max: 8, ..base },
+            Kind::Consolidate => Self { retry_ms: 60_000, retry_ms_max: 3_600_000, ..base },
+            Kind::Compact => Self {
+                lease_ms: 300_000,
+                heartbeat_ms: 30_000,
+                margin_ms: 30_000,
+                retry_ms: 2_000,
+                retry_ms_max: 60_000,
+                attempts_max: 3,
+                running_max: 2,
+                ..base
+            },
+            Kind::Prune | Kind::Reindex => Self {
+                lease_ms: 600_000,
+                heartbeat_ms: 60_000,
+                margin_ms: 60_000,
+                retry_ms: 60_000,
+                retry_ms_max: 3_600_000,
+                ..base
+            },
+        }
+    }
+
     /// Checks that the rules can work.
     ///
     /// # Errors

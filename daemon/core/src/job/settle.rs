@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Job, Lease, Moment, Rules, State, Token};
+use super::{Job, JobKey, Lease, Moment, Rules, State, Token};
 
 /// Why a job did not succeed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,6 +48,28 @@ pub enum Lost {
     LeaseExpired,
 }
 
+/// What a run shows where its effect is stored: in the same transaction the job is looked at, and a run that
+/// was stopped past its lease, or taken over, stores nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fence {
+    /// The job.
+    pub key: JobKey,
+    /// The claim.
+    pub token: Token,
+    /// Now.
+    pub now: Moment,
+}
+
+impl Fence {
+    /// Checks that the run still owns `job`, the row of its key.
+    ///
+    /// # Errors
+    /// [`Lost`]: store nothing.
+    pub fn check(&self, job: Option<&Job>) -> Result<(), Lost> {
+        owned(job.ok_or(Lost::TakenOver)?, &self.token, &self.now).map(drop)
+    }
+}
+
 /// The lease that `token` shows, while it holds.
 pub(super) fn owned<'a>(job: &'a Job, token: &Token, now: &Moment) -> Result<&'a Lease, Lost> {
     let lease = job.lease.as_ref().filter(|lease| {
@@ -57,7 +79,8 @@ pub(super) fn owned<'a>(job: &'a Job, token: &Token, now: &Moment) -> Result<&'a
     if lease.is_live(now) { Ok(lease) } else { Err(Lost::LeaseExpired) }
 }
 
-/// A run succeeded. What was asked for meanwhile is still owed, after the cooldown unless it is urgent.
+/// A run succeeded. What was asked for meanwhile is still owed, after the cooldown unless it is urgent; so is
+/// what is asked for later.
 ///
 /// # Errors
 /// [`Lost`]: somebody else owns it, and nothing changes.
@@ -70,8 +93,8 @@ pub fn finish(mut job: Job, token: &Token, rules: &Rules, now: &Moment) -> Resul
     job.finished_at = Some(now.clone());
     job.updated_at = now.clone();
     job.state = if job.is_owed() { State::Queued } else { State::Done };
-    let waits = job.is_owed() && !job.urgent && rules.cooldown_ms > 0;
-    job.not_before = waits.then(|| now.plus_ms(rules.cooldown_ms));
+    let passes_by = job.is_owed() && job.urgent;
+    job.not_before = (rules.cooldown_ms > 0 && !passes_by).then(|| now.plus_ms(rules.cooldown_ms));
     job.urgent &= job.is_owed();
     Ok(job)
 }

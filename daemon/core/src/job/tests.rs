@@ -1,8 +1,6 @@
-//! Rules one by one, then any order of events against the invariants of `facts/codex-memory.md` §10.
+//! Rules one by one; `model` holds them against any order of events.
 
-use std::collections::HashMap;
-
-use proptest::prelude::*;
+mod model;
 
 use super::*;
 
@@ -58,7 +56,7 @@ fn a_lease_ends_exactly_at_its_time_and_a_retry_begins_exactly_at_its_own() {
     let failed =
         fail(job, &token, failure(FailureKind::Transient), (&RULES, 1.0), &at(1_100)).unwrap();
     let reason = |now| why(&failed, Load::default(), &RULES, &at(now));
-    assert_eq!(reason(1_199), Why::Waiting { wait_ms: 1 });
+    assert_eq!(reason(1_199), Why::Waiting { wait_ms: 1, after: Some("x".to_owned()) });
     assert_eq!(reason(1_200), Why::Due);
 }
 
@@ -141,7 +139,7 @@ fn a_cooldown_holds_back_what_is_not_urgent() {
         let (job, token) = claimed(queued("a"), 0);
         let job = request(Some(job), Request { urgent, ..ask("b") }, &at(1));
         let job = finish(job, &token, &rules, &at(10)).unwrap();
-        let expected = if urgent { Why::Due } else { Why::Waiting { wait_ms: 490 } };
+        let expected = if urgent { Why::Due } else { Why::Waiting { wait_ms: 490, after: None } };
         assert_eq!(why(&job, Load::default(), &rules, &at(20)), expected);
     }
 }
@@ -182,257 +180,122 @@ fn rules_that_cannot_work_are_refused() {
     assert!(Rules::default().checked().is_ok() && RULES.checked().is_ok());
 }
 
-/// What may happen, in any order.
-#[derive(Debug, Clone, Copy)]
-enum Event {
-    Ask {
-        subject: usize,
-        input: u8,
-        urgent: bool,
-    },
-    Claim {
-        worker: usize,
-        subject: usize,
-    },
-    Renew {
-        worker: usize,
-    },
-    Finish {
-        worker: usize,
-    },
-    Fail {
-        worker: usize,
-        kind: FailureKind,
-    },
-    /// The worker is gone; the daemon learns of it or not.
-    Crash {
-        worker: usize,
-        known: bool,
-    },
-    Rescue {
-        subject: usize,
-    },
-    Wait {
-        ms: u64,
-    },
-    /// The wall clock is set.
-    SetClock {
-        wall_ms: i64,
-    },
-    Reboot,
-    Retry {
-        subject: usize,
-    },
-    Cancel {
-        subject: usize,
-    },
-}
-
-fn events() -> impl Strategy<Value = Event> {
+#[test]
+fn a_new_input_does_not_shorten_the_pause_after_a_failure() {
     use FailureKind as F;
-    let kind = prop::sample::select(vec![
-        F::Transient,
-        F::RateLimited,
-        F::Overflow,
-        F::Unauthorized,
-        F::BudgetSpent,
-        F::Permanent,
-        F::Interrupted,
-    ]);
-    let worker = 0..4usize;
-    let subject = 0..3usize;
-    prop_oneof![
-        3 => (subject.clone(), 0..4u8, any::<bool>())
-            .prop_map(|(subject, input, urgent)| Event::Ask { subject, input, urgent }),
-        5 => (worker.clone(), subject.clone()).prop_map(|(worker, subject)| Event::Claim { worker, subject }),
-        2 => worker.clone().prop_map(|worker| Event::Renew { worker }),
-        3 => worker.clone().prop_map(|worker| Event::Finish { worker }),
-        2 => (worker.clone(), kind).prop_map(|(worker, kind)| Event::Fail { worker, kind }),
-        1 => (worker, any::<bool>()).prop_map(|(worker, known)| Event::Crash { worker, known }),
-        3 => subject.clone().prop_map(|subject| Event::Rescue { subject }),
-        4 => (0..500u64).prop_map(|ms| Event::Wait { ms }),
-        1 => any::<i64>().prop_map(|wall_ms| Event::SetClock { wall_ms }),
-        1 => Just(Event::Reboot),
-        1 => subject.clone().prop_map(|subject| Event::Retry { subject }),
-        1 => subject.prop_map(|subject| Event::Cancel { subject }),
-    ]
-}
-
-/// The table, the workers that think they own something, and the clocks.
-struct World {
-    jobs: HashMap<usize, Job>,
-    /// What each worker holds: subject, token, moment it must stop at, boot.
-    held: HashMap<usize, (usize, Token, u64, String)>,
-    now: Moment,
-    boots: u32,
-    nonces: u64,
-    /// Highest epoch whose success was accepted, by subject.
-    published: HashMap<usize, u64>,
-}
-
-impl World {
-    fn new() -> Self {
-        let (jobs, held, published) = Default::default();
-        Self { jobs, held, now: at(1_000), boots: 1, nonces: 0, published }
-    }
-
-    /// Workers that may still act on a job: they hold a claim and have not had to stop by themselves.
-    fn acting(&self, subject: usize) -> usize {
-        let acts = |(of, _, stop_at, boot): &&(usize, Token, u64, String)| {
-            *of == subject && *boot == self.now.boot && self.now.boot_ms < *stop_at
-        };
-        let live = |held: &&(usize, Token, u64, String)| {
-            self.jobs.get(&subject).is_some_and(|job| job.epoch == held.1.epoch)
-        };
-        self.held.values().filter(acts).filter(live).count()
-    }
-
-    fn step(&mut self, event: Event) {
-        match event {
-            Event::Ask { subject, input, urgent } => {
-                let asked = Request {
-                    key: key(&subject.to_string()),
-                    input: input.to_string(),
-                    payload: String::new(),
-                    priority: 0,
-                    urgent,
-                };
-                let job = request(self.jobs.remove(&subject), asked, &self.now);
-                self.jobs.insert(subject, job);
-            }
-            Event::Claim { worker, subject } => self.claim(worker, subject),
-            Event::Renew { worker } => self.renew(worker),
-            Event::Finish { worker } => self.settle(worker, None),
-            Event::Fail { worker, kind } => self.settle(worker, Some(kind)),
-            Event::Crash { worker, known } => {
-                if let Some((subject, ..)) = self.held.remove(&worker)
-                    && known
-                    && let Some(job) = self.jobs.get(&subject)
-                    && let Some(job) = rescue(job.clone(), &RULES, true, &self.now)
-                {
-                    // Whoever held it by a newer claim was not the one that is known to be dead.
-                    if !self
-                        .held
-                        .values()
-                        .any(|held| held.0 == subject && held.1.epoch == job.epoch)
-                    {
-                        self.jobs.insert(subject, job);
-                    }
-                }
-            }
-            Event::Rescue { subject } => {
-                let job = self.jobs.get(&subject).cloned();
-                if let Some(job) = job.and_then(|job| rescue(job, &RULES, false, &self.now)) {
-                    self.jobs.insert(subject, job);
-                }
-            }
-            Event::Wait { ms } => self.now = self.now.plus_ms(ms),
-            Event::SetClock { wall_ms } => self.now.wall_ms = wall_ms,
-            Event::Reboot => {
-                self.boots += 1;
-                self.now =
-                    Moment { boot: format!("boot-{}", self.boots), boot_ms: 5, ..self.now.clone() };
-                self.held.clear();
-            }
-            Event::Retry { subject } => {
-                if let Some(job) = self.jobs.remove(&subject) {
-                    self.jobs.insert(subject, retry(job, &self.now));
-                }
-            }
-            Event::Cancel { subject } => {
-                if let Some(job) = self.jobs.remove(&subject) {
-                    self.jobs.insert(subject, cancel(job, &self.now));
-                }
-            }
-        }
-    }
-
-    fn claim(&mut self, worker: usize, subject: usize) {
-        let running = self.jobs.values().filter(|job| job.state == State::Running).count();
-        let load = Load { of_kind: u32::try_from(running).unwrap() };
-        let Some(job) = self.jobs.get(&subject).filter(|_| !self.held.contains_key(&worker)) else {
-            return;
-        };
-        self.nonces += 1;
-        let nonce = self.nonces.to_string();
-        if let Ok((job, claim)) = claim(job.clone(), load, &RULES, ("w", &nonce), &self.now) {
-            let held = (subject, claim.token, claim.stop_at_boot_ms, self.now.boot.clone());
-            self.held.insert(worker, held);
-            self.jobs.insert(subject, job);
-        }
-    }
-
-    fn renew(&mut self, worker: usize) {
-        let Some((subject, token, _, boot)) = self.held.remove(&worker) else { return };
-        if let Ok((job, claim)) = renew(self.jobs[&subject].clone(), &token, &RULES, &self.now) {
-            self.jobs.insert(subject, job);
-            self.held.insert(worker, (subject, token, claim.stop_at_boot_ms, boot));
-        }
-    }
-
-    fn settle(&mut self, worker: usize, kind: Option<FailureKind>) {
-        let Some((subject, token, ..)) = self.held.remove(&worker) else { return };
-        let job = self.jobs[&subject].clone();
-        let settled = match kind {
-            None => finish(job, &token, &RULES, &self.now),
-            Some(kind) => fail(job, &token, failure(kind), (&RULES, 0.5), &self.now),
-        };
-        let Ok(job) = settled else { return };
-        if kind.is_none() {
-            let last = self.published.insert(subject, token.epoch);
-            assert!(last.is_none_or(|last| last < token.epoch), "epochs publish in order, once");
-            assert_eq!(job.epoch, token.epoch, "only the newest epoch publishes");
-        }
-        self.jobs.insert(subject, job);
-    }
-
-    fn check(&self, before: &HashMap<usize, Job>) {
-        for (subject, job) in &self.jobs {
-            assert!(self.acting(*subject) <= 1, "one live owner at most: {job:?}");
-            assert_eq!(job.lease.is_some(), job.state == State::Running, "{job:?}");
-            assert!(job.attempts <= RULES.attempts_max, "{job:?}");
-            assert!(job.done <= job.wanted, "{job:?}");
-            assert!(
-                job.state != State::Done || !job.is_owed(),
-                "what is owed is not done: {job:?}"
-            );
-            if let Some(old) = before.get(subject) {
-                assert!(job.epoch >= old.epoch && job.wanted >= old.wanted && job.done >= old.done);
-            }
-        }
-        let running = self.jobs.values().filter(|job| job.state == State::Running).count();
-        assert!(running <= RULES.running_max as usize);
-    }
-
-    /// With workers that live and no more events, all that can be done is done.
-    fn drain(&mut self) {
-        self.held.clear();
-        for _ in 0..200 {
-            self.now = self.now.plus_ms(RULES.lease_ms);
-            for subject in 0..3 {
-                self.step(Event::Rescue { subject });
-                self.claim(0, subject);
-                self.settle(0, None);
-            }
-        }
-        for job in self.jobs.values() {
-            let ended = matches!(job.state, State::Done | State::Dead | State::Parked);
-            assert!(ended, "owed work runs in the end: {job:?}");
-        }
+    for (kind, urgent, state, waits) in [
+        (F::Transient, false, State::Failed, true),
+        (F::Transient, true, State::Queued, false),
+        // Who asks does not matter to a provider that asks to be left alone.
+        (F::RateLimited, true, State::Failed, true),
+        (F::BudgetSpent, true, State::Failed, true),
+        // A missing key is missing for every input; a person may try.
+        (F::Unauthorized, false, State::Parked, false),
+        (F::Unauthorized, true, State::Queued, false),
+        (F::Permanent, false, State::Queued, false),
+    ] {
+        let (job, token) = claimed(queued("a"), 0);
+        let job = fail(job, &token, failure(kind), (&RULES, 0.5), &at(1)).unwrap();
+        let job = request(Some(job), Request { urgent, ..ask("b") }, &at(2));
+        let found = (job.state, job.not_before.is_some(), job.wanted);
+        assert_eq!(found, (state, waits, 2), "{kind:?} urgent {urgent}");
     }
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+#[test]
+fn a_provider_is_left_alone_as_long_as_it_asks_and_never_for_ever() {
+    let failed = |retry_after_ms| {
+        let (job, token) = claimed(queued("a"), 0);
+        let failure = Failure { retry_after_ms, ..failure(FailureKind::RateLimited) };
+        let job = fail(job, &token, failure, (&RULES, 0.0), &at(0)).unwrap();
+        why(&job, Load::default(), &RULES, &at(0))
+    };
+    let waiting = |wait_ms| Why::Waiting { wait_ms, after: Some("x".to_owned()) };
+    assert_eq!(failed(None), waiting(RULES.retry_ms / 2));
+    assert_eq!(failed(Some(77_777)), waiting(77_777));
+    assert_eq!(failed(Some(u64::MAX)), waiting(RULES.wait_ms_max()));
+}
 
-    #[test]
-    fn any_order_of_events_keeps_the_invariants(events in prop::collection::vec(events(), 1..120)) {
-        let mut world = World::new();
-        for event in events {
-            let before = world.jobs.clone();
-            world.step(event);
-            world.check(&before);
-        }
-        world.drain();
-    }
+#[test]
+fn waits_double_are_spread_and_are_bounded() {
+    let rules = Rules { retry_ms: 100, retry_ms_max: 500, ..RULES };
+    let span =
+        |attempts| (rules.backoff_ms(attempts, None, 0.0), rules.backoff_ms(attempts, None, 1.0));
+    assert_eq!(
+        [span(1), span(2), span(3), span(9)],
+        [(50, 100), (100, 200), (200, 400), (250, 500)]
+    );
+}
+
+#[test]
+fn asking_again_keeps_the_place_in_the_queue() {
+    let first = queued("a");
+    let other = Request { key: key("other"), ..ask("a") };
+    let other = request(None, other, &at(5));
+    let first = request(Some(first), ask("b"), &at(10));
+    let jobs = [other, first];
+    let chosen = next(&jobs, Load::default(), &RULES, &at(20)).unwrap();
+    assert_eq!((chosen.key.subject.as_str(), chosen.wanted), ("t", 2));
+}
+
+#[test]
+fn a_clock_that_was_wrong_holds_nobody_back_in_the_queue() {
+    let of =
+        |subject: &str, now: Moment| request(None, Request { key: key(subject), ..ask("a") }, &now);
+    let year_ms = 365 * 86_400_000;
+    let ahead = Moment { wall_ms: year_ms, ..at(1) };
+    let jobs = [of("later", at(2)), of("sooner", ahead)];
+    let chosen = next(&jobs, Load::default(), &RULES, &at(3)).unwrap();
+    assert_eq!(chosen.key.subject, "sooner", "the boot clock tells within a boot");
+    let old = Moment { boot: "boot-0".to_owned(), wall_ms: year_ms, boot_ms: 999 };
+    let jobs = [of("new", at(2)), of("old", old)];
+    let chosen = next(&jobs, Load::default(), &RULES, &at(3)).unwrap();
+    assert_eq!(chosen.key.subject, "old", "another boot was before");
+}
+
+#[test]
+fn a_lease_from_a_boot_clock_that_is_ahead_ends() {
+    let (job, _) = claimed(queued("a"), 10_000);
+    assert_eq!(rescue(job.clone(), &RULES, false, &at(9_900)), None, "a little: another processor");
+    assert!(rescue(job, &RULES, false, &at(10_000 - RULES.lease_ms)).is_some());
+}
+
+#[test]
+fn a_fence_lets_only_the_owner_store_something() {
+    let (job, old) = claimed(queued("a"), 0);
+    let fence = |token: &Token, ms| Fence { key: key("t"), token: token.clone(), now: at(ms) };
+    assert_eq!(fence(&old, 299).check(Some(&job)), Ok(()));
+    assert_eq!(fence(&old, 300).check(Some(&job)), Err(Lost::LeaseExpired), "though nobody has it");
+    assert_eq!(fence(&old, 1).check(None), Err(Lost::TakenOver));
+    let job = rescue(job, &RULES, false, &at(300)).unwrap();
+    let (job, new) = claimed(job, 301);
+    assert_eq!(fence(&old, 302).check(Some(&job)), Err(Lost::TakenOver));
+    assert_eq!(fence(&new, 302).check(Some(&job)), Ok(()));
+}
+
+#[test]
+fn a_success_is_rested_after_by_what_is_asked_later_too() {
+    let rules = Rules { cooldown_ms: 500, ..RULES };
+    let (job, token) = claimed(queued("a"), 0);
+    let done = finish(job, &token, &rules, &at(10)).unwrap();
+    assert_eq!(why(&done, Load::default(), &rules, &at(11)), Why::NothingOwed);
+    let asked = |urgent| request(Some(done.clone()), Request { urgent, ..ask("b") }, &at(110));
+    let waiting = Why::Waiting { wait_ms: 400, after: None };
+    assert_eq!(why(&asked(false), Load::default(), &rules, &at(110)), waiting);
+    assert_eq!(why(&asked(true), Load::default(), &rules, &at(110)), Why::Due, "a deletion");
+}
+
+#[test]
+fn a_wall_clock_that_is_set_back_before_a_boot_stretches_no_wait() {
+    let (job, token) = claimed(queued("a"), 10_000);
+    let job =
+        fail(job, &token, failure(FailureKind::Transient), (&RULES, 1.0), &at(10_000)).unwrap();
+    let wait_after = |wall_ms: i64| {
+        let now = Moment { wall_ms, boot: "boot-2".to_owned(), boot_ms: 1 };
+        why(&job, Load::default(), &RULES, &now)
+    };
+    let waiting = |wait_ms| Why::Waiting { wait_ms, after: Some("x".to_owned()) };
+    assert_eq!(wait_after(10_030), waiting(70));
+    assert_eq!(wait_after(10_000 - 3_600_000), Why::Due, "more than was meant");
+    assert_eq!(wait_after(10_000 + 86_400_000), Why::Due);
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Job, Load, Rules, State, span_ms};
+use super::{Job, Load, Moment, Rules, State, span_ms};
 
 /// Why a job is not claimed, or [`Why::Due`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,6 +25,8 @@ pub enum Why {
     Waiting {
         /// Milliseconds.
         wait_ms: u64,
+        /// The failure it waits after; `None` after a success.
+        after: Option<String>,
     },
     /// As many of its kind run as may.
     NoRoom {
@@ -45,12 +47,12 @@ pub enum Why {
 
 /// Tells why `job` does not run, or that it may.
 #[must_use]
-pub fn why(job: &Job, load: Load, rules: &Rules, now: &super::Moment) -> Why {
+pub fn why(job: &Job, load: Load, rules: &Rules, now: &Moment) -> Why {
     let detail = || job.failure.as_ref().map_or_else(String::new, |failure| failure.detail.clone());
     match (job.state, &job.lease) {
         (State::Running, Some(lease)) if lease.is_live(now) => {
-            let age = now.boot_ms.saturating_sub(lease.renewed.boot_ms);
-            let lease_ms = lease.lease_ms.saturating_sub(age);
+            let end = lease.renewed.boot_ms.saturating_add(lease.lease_ms);
+            let lease_ms = end.saturating_sub(now.boot_ms);
             return Why::Running { holder: lease.holder.clone(), lease_ms };
         }
         (State::Running, _) => return Why::Abandoned,
@@ -62,12 +64,23 @@ pub fn why(job: &Job, load: Load, rules: &Rules, now: &super::Moment) -> Why {
     if !job.is_owed() {
         return Why::NothingOwed;
     }
-    let wait_ms = job.not_before.as_ref().map_or(0, |due| span_ms(now, due, rules.wait_ms_max()));
+    let wait_ms =
+        job.not_before.as_ref().map_or(0, |due| span_ms(now, due, longest(job, due, rules)));
     if wait_ms > 0 {
-        return Why::Waiting { wait_ms };
+        let after = job.failure.as_ref().map(|failure| failure.detail.clone());
+        return Why::Waiting { wait_ms, after };
     }
     if load.of_kind >= rules.running_max {
         return Why::NoRoom { running_max: rules.running_max };
     }
     Why::Due
+}
+
+/// The longest that the wait until `due` can take: what was meant when it began, as far as the boot clock of
+/// then tells, so that a wall clock that is set back between two boots stretches nothing.
+fn longest(job: &Job, due: &Moment, rules: &Rules) -> u64 {
+    let begun = &job.updated_at;
+    let is_told = begun.boot == due.boot && begun.boot_ms <= due.boot_ms;
+    let meant = if is_told { due.boot_ms - begun.boot_ms } else { u64::MAX };
+    meant.min(rules.wait_ms_max())
 }

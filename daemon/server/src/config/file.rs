@@ -10,6 +10,7 @@ use longhaul_core::policy::PolicyTable;
 use serde::Deserialize;
 
 use super::ConfigError;
+use super::jobs::JobTables;
 use super::model::{BudgetTable, Model, ProviderTable};
 
 /// `config.toml`, as written by a person.
@@ -48,6 +49,8 @@ pub struct File {
     pub policy: PolicyTable,
     /// Policies that are only watched, by name.
     pub shadow_policy: BTreeMap<String, PolicyTable>,
+    /// Background jobs.
+    pub jobs: JobTables,
 }
 
 /// `[codex]`, `[claude]`: one agent whose transcripts are read.
@@ -229,6 +232,13 @@ pub const OPTIONAL_KEYS: &[&str] = &[
     "policy.phrases.concluding_thought",
     "policy.phrases.negation",
     "shadow_policy.NAME",
+    "jobs",
+    "jobs.KIND.lease_s",
+    "jobs.KIND.retry_s",
+    "jobs.KIND.retry_max_s",
+    "jobs.KIND.attempts",
+    "jobs.KIND.parallel",
+    "jobs.KIND.outside",
 ];
 
 /// Similarity from which another key counts as what was meant, from 0 to 1.

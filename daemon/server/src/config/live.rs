@@ -7,7 +7,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{Config, ConfigError};
+use super::{Config, ConfigError, jobs};
 
 /// The configuration that is in force; clones are the same one.
 #[derive(Debug, Clone)]
@@ -88,6 +88,7 @@ impl Config {
             models: new.models,
             budget: new.budget,
             policies: new.policies,
+            jobs: jobs::JobSettings { outside: self.jobs.outside.clone(), ..new.jobs },
             ..self.clone()
         }
     }
@@ -108,6 +109,10 @@ fn changes(before: &Config, after: &Config, is_applied: bool) -> Vec<Change> {
     if before.policies != after.policies {
         let (before, after) = (before.policies.words(), after.policies.words());
         changes.push(Change { key: "policy", before, after, is_applied });
+    }
+    if before.jobs != after.jobs {
+        let (before, after) = (before.jobs.words(), after.jobs.words());
+        changes.push(Change { key: "jobs", before, after, is_applied });
     }
     changes
 }

@@ -12,7 +12,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use longhaul_core::job::{Failure, FailureKind, Job, JobKey, Kind, Token};
+use longhaul_core::job::{Failure, FailureKind, Job, JobKey, Kind, Lost, Token};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -30,6 +30,13 @@ pub trait Work: Send + Sync + 'static {
 /// Longest time without a look at the table: moments of other boots and leases of workers outside run
 /// out without anybody saying so.
 const LOOK: Duration = Duration::from_secs(60);
+
+/// Longest sleep between two looks at the boot clock: timers stand still while the machine sleeps, leases do
+/// not. After a suspend work goes on for this long at most.
+const GLANCE: Duration = Duration::from_secs(1);
+
+/// Milliseconds until a renewal that the store refused is tried again.
+const AGAIN_MS: u64 = 1_000;
 
 /// Runs until `stop`; then gives back what is under way.
 pub async fn run<W: Work>(jobs: Jobs, work: Arc<W>, stop: CancellationToken) {
@@ -108,19 +115,30 @@ async fn taken_back(jobs: &Jobs, key: &JobKey, token: &Token) {
 
 /// Renews until it cannot: the claim is lost, or the time it may be used is over.
 async fn heartbeat(jobs: &Jobs, key: &JobKey, token: &Token, mut stop_at_boot_ms: u64) -> JobError {
-    let every = Duration::from_millis(jobs.rules(key.kind).heartbeat_ms);
+    let now_ms = || jobs.clock.moment().boot_ms;
+    let mut beat_at_ms = now_ms().saturating_add(jobs.rules(key.kind).heartbeat_ms);
     loop {
-        let now_ms = jobs.clock.moment().boot_ms;
-        let left = Duration::from_millis(stop_at_boot_ms.saturating_sub(now_ms));
-        tokio::time::sleep(every.min(left)).await;
-        match jobs.renew(key, token).await {
-            Ok(claim) => stop_at_boot_ms = claim.stop_at_boot_ms,
+        let left = Duration::from_millis(beat_at_ms.min(stop_at_boot_ms).saturating_sub(now_ms()));
+        if !left.is_zero() {
+            tokio::time::sleep(left.min(GLANCE)).await;
+            continue;
+        }
+        if now_ms() >= stop_at_boot_ms {
+            return Lost::LeaseExpired.into();
+        }
+        let pause_ms = match jobs.renew(key, token).await {
+            Ok(claim) => {
+                stop_at_boot_ms = claim.stop_at_boot_ms;
+                jobs.rules(key.kind).heartbeat_ms
+            }
             // A database that is busy for a moment is no reason to throw paid work away.
-            Err(JobError::Store(error)) if jobs.clock.moment().boot_ms < stop_at_boot_ms => {
-                tracing::info!(job = %key, %error, "a claim is renewed at the next beat");
+            Err(JobError::Store(error)) => {
+                tracing::info!(job = %key, %error, "a claim is renewed in a moment");
+                AGAIN_MS
             }
             Err(error) => return error,
-        }
+        };
+        beat_at_ms = now_ms().saturating_add(pause_ms);
     }
 }
 
@@ -132,7 +150,7 @@ impl Jobs {
             let load = super::load(jobs);
             let waits = jobs.iter().filter_map(|job| {
                 match longhaul_core::job::why(job, load, &rules, &now) {
-                    longhaul_core::job::Why::Waiting { wait_ms } => Some(wait_ms),
+                    longhaul_core::job::Why::Waiting { wait_ms, .. } => Some(wait_ms),
                     _ => None,
                 }
             });

@@ -228,6 +228,9 @@ impl From<StoreError> for Failure {
             StoreError::Access { .. } => {
                 (ErrorKind::PermissionDenied, "the database cannot be used")
             }
+            StoreError::Fenced(_) => {
+                (ErrorKind::LeaseLost, "the run does not own its job any more")
+            }
             StoreError::Closed { .. } => (ErrorKind::Draining, "the daemon is stopping"),
             StoreError::Io { .. }
             | StoreError::Undecodable { .. }

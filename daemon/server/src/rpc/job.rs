@@ -11,6 +11,7 @@ use longhaul_store::JobFilter;
 
 use super::error::Failure;
 use super::{Table, TableError, convert};
+use crate::jobs::JobError;
 use crate::link::CallContext;
 use crate::service::{ServiceError, Services};
 
@@ -63,8 +64,30 @@ async fn why(
     _: CallContext,
     params: JobParams,
 ) -> Result<WhyResult, Failure> {
-    let (job, why) = services.jobs.why(&key(&params)?).await.map_err(ServiceError::from)?;
-    let (reason, text, wait_ms) = match why {
+    let key = key(&params)?;
+    let found = match services.jobs.why(&key).await {
+        Ok((job, why)) => Some((job, why)),
+        Err(JobError::NotFound(_)) if key.kind == Kind::Extract || key.is_standing() => None,
+        Err(error) => return Err(ServiceError::from(error).into()),
+    };
+    let is_outside = services.deps.config.now().jobs.outside.contains(&key.kind);
+    let (job, (reason, mut text, wait_ms)) = match found {
+        Some((job, why)) => (Some(job), told(why, is_outside)),
+        None => (None, ("not_asked", "nobody has asked for it".to_owned(), None)),
+    };
+    let mut skipped = None;
+    if key.kind == Kind::Extract && matches!(reason, "not_asked" | "nothing_owed") {
+        let skip = services.why_not_extracted(key.subject).await?;
+        text = skip.as_ref().map_or("it is due".to_owned(), |skip| skip.text.clone());
+        skipped = skip.map(|skip| skip.reason.to_owned());
+    }
+    Ok(WhyResult { job: job.map(shown), reason: reason.to_owned(), skipped, text, wait_ms })
+}
+
+/// Stable name, sentence, and milliseconds until it changes by itself.
+fn told(why: job::Why, is_outside: bool) -> (&'static str, String, Option<u64>) {
+    match why {
+        job::Why::Due if is_outside => ("due", "a worker outside may claim it".to_owned(), None),
         job::Why::Due => ("due", "it runs as soon as a worker looks".to_owned(), None),
         job::Why::NothingOwed => ("nothing_owed", "nothing is left to do".to_owned(), None),
         job::Why::Running { holder, lease_ms } => {
@@ -73,18 +96,20 @@ async fn why(
         job::Why::Abandoned => {
             ("abandoned", "its holder is gone; it is taken over at the next look".to_owned(), None)
         }
-        job::Why::Waiting { wait_ms } => {
-            ("waiting", "it waits after a failure or a success".to_owned(), Some(wait_ms))
+        job::Why::Waiting { wait_ms, after: Some(failure) } => {
+            ("waiting", format!("it waits after a failure: {failure}"), Some(wait_ms))
+        }
+        job::Why::Waiting { wait_ms, after: None } => {
+            ("waiting", "it has run a moment ago and rests".to_owned(), Some(wait_ms))
         }
         job::Why::NoRoom { running_max } => {
-            ("no_room", format!("{running_max} of its kind run already"), None)
+            ("no_room", format!("{running_max} of its kind run already, as many as may"), None)
         }
         job::Why::Dead { detail } => ("dead", format!("given up: {detail}"), None),
         job::Why::Parked { detail } => {
             ("parked", format!("waits for the configuration to change: {detail}"), None)
         }
-    };
-    Ok(WhyResult { job: shown(job), reason: reason.to_owned(), text, wait_ms })
+    }
 }
 
 async fn retry(

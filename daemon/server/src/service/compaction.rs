@@ -40,7 +40,7 @@ use gather::Gathered;
 
 pub use climb::Watch;
 pub use log::Undone;
-pub use start::{CompactWork, RULES};
+pub use start::CompactWork;
 
 /// Stands above the view and says what it is.
 const GUIDE: &str = include_str!("../../../../templates/compaction/checkpoint_guide.md");
@@ -185,7 +185,8 @@ impl Services {
     /// # Errors
     /// There is no such thread, it holds nothing, or the record could not be stored.
     pub async fn compact(&self, request: Request) -> Result<Compaction, ServiceError> {
-        let watch = Watch { cancel: &CancellationToken::new(), progress: &|_, _| {} };
+        let cancel = CancellationToken::new();
+        let watch = Watch { cancel: &cancel, progress: &|_, _| {}, owner: None };
         self.compact_watched(self.new_compaction_id(), request, &watch).await
     }
 
@@ -210,8 +211,8 @@ impl Services {
         self.guard(&request, &gathered).await?;
         let cause = self.policy_cause(gathered.thread_id.as_deref(), &mut request).await;
         let told = Told::new(self, &id, gathered.thread_id.as_deref(), watch);
-        let watch =
-            Watch { cancel: watch.cancel, progress: &|rung, tokens| told.hear(rung, tokens) };
+        let owner = watch.owner;
+        let watch = Watch { progress: &|rung, tokens| told.hear(rung, tokens), ..*watch };
         let Climbed { mut made, ladder, spent } = self.climb(&request, &gathered, &watch).await?;
         if let Some(cause) = &cause {
             cause.add_packet(&mut made);
@@ -223,7 +224,7 @@ impl Services {
         compaction.ladder = ladder;
         compaction.spent = spent;
         compaction.policy = cause.map(|cause| cause.trigger);
-        self.record(&compaction).await?;
+        self.record(&compaction, owner).await?;
         self.deps.events.publish(
             EventKind::CompactionCompleted,
             json!({

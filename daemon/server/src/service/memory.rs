@@ -29,7 +29,6 @@ mod scan;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use longhaul_core::job::Rules;
 use longhaul_core::memory::consolidate::Handbook;
 use longhaul_core::memory::own::Own;
 use tokio::sync::Mutex as AsyncMutex;
@@ -45,30 +44,6 @@ pub use scan::{MemoryStatus, Skipped};
 
 /// Version of what is made of a thread: another one extracts all threads again.
 pub const EXTRACT_VERSION: u32 = 1;
-
-/// Rules of extractions: reading one thread takes milliseconds, a large one seconds.
-///
-/// # Source
-/// Requirement document 000 for the lease, the heartbeat, the retry and the most that run at a time; no more
-/// than the machine has processors.
-#[must_use]
-pub fn extract_rules() -> Rules {
-    let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    let running_max = u32::try_from(processors).unwrap_or(8).min(8);
-    Rules { attempts_max: 3, running_max, ..Rules::default() }
-}
-
-/// Rules of consolidation: one at a time, tried again soon, since nothing outside can have failed.
-pub const CONSOLIDATE_RULES: Rules = Rules {
-    lease_ms: 3_600_000,
-    heartbeat_ms: 90_000,
-    margin_ms: 60_000,
-    retry_ms: 60_000,
-    retry_ms_max: 3_600_000,
-    cooldown_ms: 0,
-    attempts_max: 5,
-    running_max: 1,
-};
 
 /// The memory of one daemon.
 #[derive(Debug)]

@@ -1,22 +1,25 @@
 //! Old compactions go, and with them the histories that only they name.
 //!
 //! # Theory of operation
-//! *Owns* nothing; it deletes what `compaction` and `preimage` keep. It runs beside requests, never in one:
-//! after the start, once an hour, and after every `COMPACTIONS_PER_PASS` compactions.
+//! *Owns* nothing; it deletes what `compaction`, `preimage` and the job table keep. It is the job `prune`, which is
+//! asked for after the start, once an hour, and after every `COMPACTIONS_PER_PASS` compactions.
 //!
-//! *Steps.* Rows over their age or number go, a few at a time; then the oldest histories over
+//! *Steps.* Jobs that ended long ago go. Rows over their age or number go, a few at a time; then the oldest histories over
 //! `HISTORIES_BYTES_MAX`, their rows first; then every history without a row. So a handle never names a
 //! history that is gone while its compaction is still shown.
 //!
 //! *A crash* anywhere leaves at most histories without a row, which the next pass removes. A history is
-//! written before its row: one younger than `YOUNG` is left alone.
+//! written before its row: one younger than `YOUNG` is left alone, and so is one that a job has still to compact.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use longhaul_core::job::{Failure, FailureKind, Job, JobKey, Kind, Request, Token};
 use longhaul_store::Keep;
 
 use super::{ServiceError, Services, preimage};
+use crate::jobs::runner::Work;
 
 /// Time between two passes.
 pub const PERIOD: Duration = Duration::from_secs(3_600);
@@ -33,6 +36,23 @@ const YOUNG: Duration = Duration::from_secs(600);
 
 const DAY_MS: i64 = 86_400_000;
 
+/// Prunes for jobs.
+#[derive(Debug)]
+pub struct PruneWork(pub Arc<Services>);
+
+impl Work for PruneWork {
+    const KIND: Kind = Kind::Prune;
+
+    async fn run(&self, _: Job, _: Token) -> Result<(), Failure> {
+        // What goes is over its time whoever removes it: nothing here needs the claim.
+        self.0.prune().await.map(drop).map_err(|error| Failure {
+            kind: FailureKind::Transient,
+            detail: error.to_string(),
+            retry_after_ms: None,
+        })
+    }
+}
+
 /// What a pass removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Pruned {
@@ -40,6 +60,8 @@ pub struct Pruned {
     pub compactions: u64,
     /// Histories of given items.
     pub histories: u64,
+    /// Jobs.
+    pub jobs: u64,
 }
 
 impl Services {
@@ -51,11 +73,23 @@ impl Services {
         }
     }
 
-    /// Waits until a pass is due.
-    pub async fn prune_is_due(&self) {
-        tokio::select! {
-            () = self.prune_due.notified() => {}
-            () = tokio::time::sleep(PERIOD) => {}
+    /// Asks for a pass now and whenever one is due, until it is dropped.
+    pub async fn keep_pruned(&self) {
+        loop {
+            let asked = Request {
+                key: JobKey::only(Kind::Prune),
+                input: self.deps.clock.new_id(),
+                payload: String::new(),
+                priority: 0,
+                urgent: false,
+            };
+            if let Err(error) = self.jobs.request(asked).await {
+                tracing::warn!(%error, "old compactions could not be asked to go");
+            }
+            tokio::select! {
+                () = self.prune_due.notified() => {}
+                () = tokio::time::sleep(PERIOD) => {}
+            }
         }
     }
 
@@ -73,6 +107,13 @@ impl Services {
         };
         let mut pruned = Pruned::default();
         loop {
+            let jobs = self.store.jobs_prune(keep.since_ms).await?;
+            pruned.jobs += jobs;
+            if jobs == 0 {
+                break;
+            }
+        }
+        loop {
             let ids = self.store.compaction_prune(keep).await?;
             if ids.is_empty() {
                 break;
@@ -86,7 +127,8 @@ impl Services {
         pruned.histories += over;
         pruned.histories += self.sweep().await?;
         if pruned != Pruned::default() {
-            tracing::info!(pruned.compactions, pruned.histories, "old compactions are gone");
+            let Pruned { compactions, histories, jobs } = pruned;
+            tracing::info!(compactions, histories, jobs, "what was over its time is gone");
         }
         Ok(pruned)
     }
@@ -110,10 +152,16 @@ impl Services {
         let now = std::time::UNIX_EPOCH + Duration::from_millis(now_ms);
         let mut stored = self.histories().await?;
         stored.retain(|stored| now.duration_since(stored.written).is_ok_and(|age| age > YOUNG));
-        let mut ids: Vec<String> = stored.into_iter().map(|stored| stored.id).collect();
+        let ids: Vec<String> = stored.into_iter().map(|stored| stored.id).collect();
         let known = self.store.compactions_known(&ids).await?;
-        ids.retain(|id| !known.contains(id));
-        self.remove_histories(ids).await
+        let mut left = Vec::new();
+        for id in ids.into_iter().filter(|id| !known.contains(id)) {
+            let key = JobKey { kind: Kind::Compact, subject: id };
+            if !self.store.job_get(&key).await?.is_some_and(|job| job.is_owed()) {
+                left.push(key.subject);
+            }
+        }
+        self.remove_histories(left).await
     }
 
     async fn histories(&self) -> Result<Vec<preimage::Stored>, ServiceError> {

@@ -7,6 +7,7 @@
 mod indexer;
 mod progress;
 mod reading;
+mod reindex;
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -30,6 +31,7 @@ use crate::ingest::Ingest;
 use indexer::Indexer;
 
 pub use progress::IndexProgress;
+pub use reindex::ReindexWork;
 
 /// The index, in the state folder.
 const INDEX: &str = "search.db";

@@ -1,11 +1,13 @@
 //! Published sets of memory files.
 
+use longhaul_core::job::Fence;
 use longhaul_core::memory::Files;
 use longhaul_core::memory::edits::Edits;
 use sqlx::Row as _;
 
 use super::passage;
 use crate::error::StoreError;
+use crate::job::fenced;
 use crate::row::{get, unsigned};
 use crate::store::Store;
 
@@ -42,6 +44,8 @@ pub struct NewGeneration<'a> {
     pub found: &'a Files,
     /// What is searched in it.
     pub passages: &'a [passage::Passage],
+    /// Shown by the run that made it, where a job did.
+    pub fence: Option<&'a Fence>,
 }
 
 impl Store {
@@ -94,7 +98,7 @@ impl Store {
     /// when another was recorded since the one it was made from: whoever made it was taken over.
     ///
     /// # Errors
-    /// Those of writing. Nothing is stored then.
+    /// Those of writing; `Fenced`. Nothing is stored then.
     pub async fn generation_put(&self, new: NewGeneration<'_>) -> Result<bool, StoreError> {
         let pools = self.pools();
         let sorted = |error| pools.sorted(error);
@@ -105,6 +109,7 @@ impl Store {
             encoded(new.found).map_err(sorted)?,
         );
         let mut transaction = pools.begin().await?;
+        fenced(&mut transaction, new.fence, &pools).await?;
         let stored = sqlx::query(
             "INSERT INTO memory_generation (generation, at_ms, input, threads, handbook, edits, files) \
              SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7 WHERE \

@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::ask::{Asking, Left};
 use super::gather::Gathered;
 use super::{Request, Rung, checkpoint};
+use crate::jobs::Owner;
 use crate::model::{ModelChoice, Remote};
 use crate::service::history::Opaque;
 use crate::service::{ServiceError, Services};
@@ -44,6 +45,8 @@ pub struct Watch<'a> {
     pub cancel: &'a CancellationToken,
     /// Told the rung and the tokens a model has written on it.
     pub progress: &'a (dyn Fn(Strategy, u64) + Sync),
+    /// The job that makes it, where one does: what is made is stored only while it owns its claim.
+    pub owner: Option<&'a Owner>,
 }
 
 impl Services {

@@ -9,6 +9,7 @@ use longhaul_store::{CompactionBody, CompactionCursor, CompactionRow};
 use serde_json::Value;
 
 use super::Compaction;
+use crate::jobs::Owner;
 use crate::service::history::{EXPAND_BYTES_MAX, Opaque, Position, Query};
 use crate::service::transcript::{LineError, Lines};
 use crate::service::{ServiceError, Services, preimage};
@@ -27,7 +28,12 @@ pub struct Undone {
 }
 
 impl Services {
-    pub(super) async fn record(&self, compaction: &Compaction) -> Result<(), ServiceError> {
+    /// Stores a compaction; one that a job made only while it owns its job.
+    pub(super) async fn record(
+        &self,
+        compaction: &Compaction,
+        owner: Option<&Owner>,
+    ) -> Result<(), ServiceError> {
         let row = CompactionRow {
             compaction_id: compaction.id.clone(),
             thread_id: compaction.thread_id.clone(),
@@ -45,7 +51,8 @@ impl Services {
             .map_err(|source| ServiceError::Undecodable { what: "compaction", source })?;
         // What was before stands in the transcript or in the stored items: nothing to copy.
         let body = CompactionBody { result, preimage: Vec::new() };
-        self.store.compaction_insert(&row, &body).await?;
+        let fence = owner.map(|owner| self.jobs.fence(owner));
+        self.store.compaction_insert(&row, &body, fence.as_ref()).await?;
         self.note_compaction();
         Ok(())
     }

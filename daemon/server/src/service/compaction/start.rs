@@ -8,32 +8,21 @@
 //! *A crash* before the job's row: nothing was begun, and the stored items are pruned. After it: the next
 //! start of the daemon takes the job up. What a model had answered is kept by what it was asked, so it
 //! is not paid twice. A crash between the record and the job's end: the record is found, and nothing is
-//! made again.
+//! made again. A run that was stopped past its lease, or taken over, records nothing: the record is stored
+//! only while its claim holds.
 
 use std::sync::Arc;
 
 use longhaul_core::compaction::ladder::Strategy;
-use longhaul_core::job::{Failure, FailureKind, Job, JobKey, Kind, PAYLOAD_BYTES, Rules, Token};
+use longhaul_core::job::{Failure, FailureKind, Job, JobKey, Kind, PAYLOAD_BYTES, Token};
 use longhaul_protocol::event::EventKind;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::{Request, Subject, Watch};
-use crate::jobs::JobError;
 use crate::jobs::runner::Work;
+use crate::jobs::{JobError, Owner};
 use crate::service::{ServiceError, Services};
-
-/// Rules of compactions as jobs: somebody waits for the result.
-pub const RULES: Rules = Rules {
-    lease_ms: 300_000,
-    heartbeat_ms: 30_000,
-    margin_ms: 30_000,
-    retry_ms: 2_000,
-    retry_ms_max: 60_000,
-    cooldown_ms: 0,
-    attempts_max: 3,
-    running_max: 2,
-};
 
 impl Services {
     /// Begins a compaction that nobody waits for; returns its id and its job.
@@ -95,11 +84,13 @@ pub struct CompactWork(pub Arc<Services>);
 impl Work for CompactWork {
     const KIND: Kind = Kind::Compact;
 
-    async fn run(&self, job: Job, _: Token) -> Result<(), Failure> {
-        let id = job.key.subject;
-        let result = self.compact(&id, &job.payload).await;
+    async fn run(&self, job: Job, token: Token) -> Result<(), Failure> {
+        let owner = Owner { key: job.key, token };
+        let id = owner.key.subject.clone();
+        let result = self.compact(&owner, &job.payload).await;
         let Err((kind, detail)) = result else { return Ok(()) };
-        let is_last = kind == FailureKind::Permanent || job.attempts >= RULES.attempts_max;
+        let is_last = kind == FailureKind::Permanent
+            || job.attempts >= self.0.jobs.rules(Kind::Compact).attempts_max;
         if is_last {
             let data = json!({ "compaction_id": id, "reason": detail });
             self.0.deps.events.publish(EventKind::CompactionFailed, data);
@@ -109,8 +100,8 @@ impl Work for CompactWork {
 }
 
 impl CompactWork {
-    async fn compact(&self, id: &str, payload: &str) -> Result<(), (FailureKind, String)> {
-        let services = &self.0;
+    async fn compact(&self, owner: &Owner, payload: &str) -> Result<(), (FailureKind, String)> {
+        let (services, id) = (&self.0, owner.key.subject.as_str());
         let transient = |error: ServiceError| (FailureKind::Transient, error.to_string());
         let found = services.store.compaction_get(id).await;
         if found.map_err(|error| transient(error.into()))?.is_some() {
@@ -120,7 +111,7 @@ impl CompactWork {
             .map_err(|error| (FailureKind::Permanent, error.to_string()))?;
         // The runner drops this future when the job is taken back: that closes the connection.
         let cancel = CancellationToken::new();
-        let watch = Watch { cancel: &cancel, progress: &|_: Strategy, _| {} };
+        let watch = Watch { cancel: &cancel, progress: &|_: Strategy, _| {}, owner: Some(owner) };
         match services.compact_watched(id.to_owned(), request, &watch).await {
             Ok(_) => Ok(()),
             Err(

@@ -66,7 +66,7 @@ impl Services {
             text: redact(text).text.into_owned(),
         };
         self.store.note_add(&note).await?;
-        let (generation, _) = self.publish_memory(Purge::No).await?;
+        let (generation, _) = self.publish_memory(Purge::No, None).await?;
         Ok(Remembered { note, generation })
     }
 
@@ -128,7 +128,7 @@ impl Services {
             let reason = "no such note".to_owned();
             return Err(ServiceError::Invalid { field: "note_id", reason });
         }
-        let (generation, _) = self.publish_memory(Purge::Yes(summary)).await?;
+        let (generation, _) = self.publish_memory(Purge::Yes(summary), None).await?;
         Ok(Forgotten { gone, generation })
     }
 

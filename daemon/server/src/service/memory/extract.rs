@@ -16,6 +16,7 @@ use longhaul_store::{ExtractionRow, FileRow, ThreadRow};
 use super::EXTRACT_VERSION;
 use super::project::project_of;
 use crate::ingest::each_line;
+use crate::jobs::Owner;
 use crate::jobs::runner::Work;
 use crate::service::{ServiceError, Services};
 
@@ -26,9 +27,10 @@ pub struct ExtractWork(pub Arc<Services>);
 impl Work for ExtractWork {
     const KIND: Kind = Kind::Extract;
 
-    async fn run(&self, job: Job, _: Token) -> Result<(), Failure> {
+    async fn run(&self, job: Job, token: Token) -> Result<(), Failure> {
         let failure = |kind, detail| Failure { kind, detail, retry_after_ms: None };
-        match self.0.extract(&job.key.subject).await {
+        let owner = Owner { key: job.key, token };
+        match self.0.extract(&owner).await {
             Ok(()) => Ok(()),
             Err(ServiceError::ThreadNotFound(_)) => {
                 Err(failure(FailureKind::Permanent, "its transcript is gone".to_owned()))
@@ -39,7 +41,8 @@ impl Work for ExtractWork {
 }
 
 impl Services {
-    async fn extract(&self, thread_id: &str) -> Result<(), ServiceError> {
+    async fn extract(&self, owner: &Owner) -> Result<(), ServiceError> {
+        let thread_id = owner.key.subject.as_str();
         let missing = || ServiceError::ThreadNotFound(thread_id.to_owned());
         let row = self.store.thread_get(thread_id).await?.ok_or_else(missing)?;
         if row.file.gone_at_ms.is_some() {
@@ -56,7 +59,8 @@ impl Services {
             last_used_ms: None,
             memory,
         };
-        self.store.extraction_put(&extraction).await?;
+        let fence = self.jobs.fence(owner);
+        self.store.extraction_put(&extraction, Some(&fence)).await?;
         Ok(())
     }
 

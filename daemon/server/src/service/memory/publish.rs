@@ -18,6 +18,7 @@ use serde_json::json;
 use super::folder::Folder;
 use super::passages::passages;
 use super::{EXTRACT_VERSION, Published};
+use crate::jobs::Owner;
 use crate::jobs::runner::Work;
 use crate::service::{ServiceError, Services};
 
@@ -33,8 +34,9 @@ pub struct ConsolidateWork(pub Arc<Services>);
 impl Work for ConsolidateWork {
     const KIND: Kind = Kind::Consolidate;
 
-    async fn run(&self, _: Job, _: Token) -> Result<(), Failure> {
-        let published = self.0.publish_memory(Purge::No).await;
+    async fn run(&self, job: Job, token: Token) -> Result<(), Failure> {
+        let owner = Owner { key: job.key, token };
+        let published = self.0.publish_memory(Purge::No, Some(&owner)).await;
         published.map(drop).map_err(|error| Failure {
             kind: FailureKind::Transient,
             detail: error.to_string(),
@@ -95,7 +97,11 @@ impl Services {
     ///
     /// # Errors
     /// Those of the store and of the folder; nothing new is in force then.
-    pub(super) async fn publish_memory(&self, purge: Purge) -> Result<(u64, bool), ServiceError> {
+    pub(super) async fn publish_memory(
+        &self,
+        purge: Purge,
+        owner: Option<&Owner>,
+    ) -> Result<(u64, bool), ServiceError> {
         let _making = self.memory.making.lock().await;
         let now_ms = self.deps.clock.now_ms();
         let mut base = self.memory_base(now_ms).await?;
@@ -127,15 +133,15 @@ impl Services {
         if is_same && purge == Purge::No && base.number > 0 {
             return Ok((base.number, false));
         }
-        self.put_in_force(base, made, input, purge).await
+        self.put_in_force((base, input), made, purge, owner).await
     }
 
     async fn put_in_force(
         &self,
-        base: Base,
+        (base, input): (Base, String),
         made: Consolidated,
-        input: String,
         purge: Purge,
+        owner: Option<&Owner>,
     ) -> Result<(u64, bool), ServiceError> {
         let number = base.number + 1;
         let generation = Generation {
@@ -151,8 +157,13 @@ impl Services {
         let passages = passages(&generation.files, &made.handbook, generation.at_ms);
         let files = generation.files.clone();
         let staging = self.in_folder(move |folder| folder.stage(number, &files)).await?;
-        let new =
-            NewGeneration { generation: &generation, found: &base.found, passages: &passages };
+        let fence = owner.map(|owner| self.jobs.fence(owner));
+        let new = NewGeneration {
+            generation: &generation,
+            found: &base.found,
+            passages: &passages,
+            fence: fence.as_ref(),
+        };
         if !self.store.generation_put(new).await? {
             return Err(ServiceError::Busy);
         }

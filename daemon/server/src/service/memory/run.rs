@@ -77,13 +77,13 @@ impl Services {
         let scope = Scope {
             thread_id: request.thread_id.clone(),
             current: request.current.clone(),
-            takes_all: request.takes_all,
+            takes_all: request.takes_all || request.thread_id.is_some(),
         };
         let scan = self.scan_memory(&scope).await?;
         let mut ran = Ran { threads: scan.threads, is_done: request.waits, ..Ran::default() };
         self.extract_due(&scan, &request, &mut ran).await?;
         ran.skipped = scan.skipped.into_values().collect();
-        let published = self.consolidate_now(request.waits).await?;
+        let published = self.consolidate_now(&request).await?;
         ran.generation = published;
         ran.is_changed = published != before;
         let duration = self.deps.clock.elapsed().saturating_sub(began);
@@ -121,8 +121,9 @@ impl Services {
             urgent: is_manual,
         };
         let job = self.jobs.request(asked).await?;
-        // It is due although it is done: what came of it is lost. A person who asks may try a dead one again.
-        if job.state == State::Done || (is_manual && job.state == State::Dead) {
+        // It is due although it is done: what came of it is lost. A person who asks may try again what is given up.
+        let is_given_up = matches!(job.state, State::Dead | State::Parked);
+        if job.state == State::Done || (is_manual && is_given_up) {
             self.jobs.retry(&key).await?;
         }
         Ok(key)
@@ -165,7 +166,7 @@ impl Services {
     }
 
     /// Asks for consolidation; returns the number in force after it.
-    async fn consolidate_now(&self, waits: bool) -> Result<u64, ServiceError> {
+    async fn consolidate_now(&self, request: &RunRequest) -> Result<u64, ServiceError> {
         let key = JobKey { kind: Kind::Consolidate, subject: String::new() };
         let data = json!({ "phase": "consolidate", "done": 0, "total": 1 });
         self.deps.events.publish(EventKind::MemoryProgress, data);
@@ -174,11 +175,11 @@ impl Services {
             input: self.deps.clock.new_id(),
             payload: String::new(),
             priority: 0,
-            urgent: true,
+            urgent: request.is_manual,
         };
         let changed = self.jobs.watch();
         let asked = self.jobs.request(asked).await?;
-        if waits {
+        if request.waits {
             self.consolidated(&key, asked.wanted, changed).await?;
         }
         Ok(self.published_memory().await?.generation)

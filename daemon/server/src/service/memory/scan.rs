@@ -107,7 +107,7 @@ impl Services {
             marks.iter().map(|mark| (mark.thread_id.as_str(), mark)).collect();
         let excluded: HashSet<Exclusion> = self.store.exclusions().await?.into_iter().collect();
         let mut rules = self.deps.config.now().memory.rules();
-        if scope.takes_all || scope.thread_id.is_some() {
+        if scope.takes_all {
             (rules.min_idle_ms, rules.max_age_ms) = (0, i64::MAX);
         }
         let look = Look { scope, rules, marks, excluded, now_ms: self.deps.clock.now_ms() };
@@ -133,6 +133,19 @@ impl Services {
         Ok(scan)
     }
 
+    /// Why a thread is not extracted now; `None` when it is due.
+    ///
+    /// # Errors
+    /// There is no such thread; those of the store.
+    pub async fn why_not_extracted(
+        &self,
+        thread_id: String,
+    ) -> Result<Option<Skipped>, ServiceError> {
+        let scope = Scope { thread_id: Some(thread_id), ..Scope::default() };
+        let mut scan = self.scan_memory(&scope).await?;
+        Ok(scan.skipped.pop_first().map(|(_, skipped)| skipped))
+    }
+
     /// How memory is; with `thread_id`, also why that thread is left out.
     ///
     /// # Errors
@@ -142,10 +155,7 @@ impl Services {
         thread_id: Option<String>,
     ) -> Result<MemoryStatus, ServiceError> {
         let why = match thread_id {
-            Some(_) => {
-                let scan = self.scan_memory(&Scope { thread_id, ..Scope::default() }).await?;
-                scan.skipped.into_values().next()
-            }
+            Some(thread_id) => self.why_not_extracted(thread_id).await?,
             None => None,
         };
         let scan = self.scan_memory(&Scope::default()).await?;

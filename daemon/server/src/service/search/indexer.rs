@@ -14,7 +14,7 @@
 //! another file of the thread has the same lines (it was compressed or moved): that one takes its place.
 //!
 //! *A crash* before a batch is stored: it is read again. After: the cursor stands behind it. *Damage*: the
-//! index is deleted and made anew. A disk that is full is tried again with growing pauses.
+//! index is deleted and made anew, as it is when the job `reindex` asks for it. A disk that is full is tried again with growing pauses.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, OnceLock};
@@ -116,6 +116,11 @@ impl Indexer {
             tokio::select! {
                 () = self.cancel.cancelled() => return Ok(()),
                 () = self.ingest.idle() => {}
+            }
+            if self.progress.take_anew() {
+                index.rebuild().await?;
+                work = Work::default();
+                self.progress.hint_all();
             }
             self.take_hints(&mut work).await?;
             self.progress.set_behind(work.queue.len());

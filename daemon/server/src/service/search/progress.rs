@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use longhaul_protocol::thread::{IndexState, IndexStatus};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 /// Paths that are remembered; beyond, all files are looked through.
 const HINTS_MAX: usize = 1_024;
@@ -20,6 +20,19 @@ pub struct IndexProgress {
     items: AtomicU64,
     files_behind: AtomicU64,
     bytes: AtomicU64,
+    anew: watch::Sender<Anew>,
+}
+
+/// How far the index is with being made anew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Anew {
+    /// Nobody asks for it, or it is done.
+    #[default]
+    Done,
+    /// It is asked for.
+    Asked,
+    /// It was emptied and fills.
+    Fills,
 }
 
 /// What may have changed.
@@ -73,6 +86,26 @@ impl IndexProgress {
         std::mem::take(&mut *self.lock())
     }
 
+    /// Asks for the index to be made anew and waits until it holds all that is ingested.
+    pub(super) async fn made_anew(&self) {
+        let mut anew = self.anew.subscribe();
+        self.anew.send_replace(Anew::Asked);
+        self.arrived.notify_one();
+        // The sender lives as long as `self`.
+        drop(anew.wait_for(|anew| *anew == Anew::Done).await);
+    }
+
+    /// Whether the index is to be emptied; asked once, the answer counts.
+    pub(super) fn take_anew(&self) -> bool {
+        self.anew.send_if_modified(|anew| {
+            let is_asked = *anew == Anew::Asked;
+            if is_asked {
+                *anew = Anew::Fills;
+            }
+            is_asked
+        })
+    }
+
     /// Waits for a hint; one that came before counts.
     pub(super) async fn arrived(&self) {
         self.arrived.notified().await;
@@ -83,6 +116,13 @@ impl IndexProgress {
         let hints = self.lock();
         if hints.paths.is_empty() && !hints.all {
             self.is_working.store(false, Ordering::Relaxed);
+            self.anew.send_if_modified(|anew| {
+                let fills = *anew == Anew::Fills;
+                if fills {
+                    *anew = Anew::Done;
+                }
+                fills
+            });
         }
     }
 

@@ -10,6 +10,7 @@ mod corpus;
 mod hook;
 mod idle;
 mod ingest;
+mod jobs;
 mod normalize;
 mod report;
 mod round_trip;
@@ -46,6 +47,9 @@ pub(crate) struct Options {
     /// Measure the agents' hooks alone, as whole processes
     #[arg(long)]
     hooks: bool,
+    /// Measure the job table alone
+    #[arg(long)]
+    jobs: bool,
     /// Measure an already built daemon, with the other programs beside it
     #[arg(long, value_name = "LONGHAULD")]
     daemon: Option<PathBuf>,
@@ -73,6 +77,12 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
         report.print();
         return Ok(());
     }
+    if options.jobs {
+        let mut report = Report::default();
+        jobs::measure(&longhauld, options.rounds, &mut report)?;
+        report.print();
+        return Ok(());
+    }
     let corpus = corpus::find(options.corpus.as_deref())?;
     if options.hooks {
         let mut report = Report::default();
@@ -90,6 +100,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
     hook::measure(&longhauld, &corpus, options.rounds, &mut report)?;
     context::measure(&corpus, options.rounds, &mut report)?;
     normalize::measure_calls(&longhauld, &context::history()?, options.rounds, &mut report)?;
+    jobs::measure(&longhauld, options.rounds, &mut report)?;
     append::measure(&longhauld, options.rounds, &mut report)?;
     ingest::measure_corpus(&longhauld, &corpus, &mut report)?;
     ingest::measure_written(&longhauld, options.ingest_mib, &mut report)?;

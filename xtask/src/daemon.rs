@@ -40,12 +40,21 @@ impl Daemon {
         codex_home: &Path,
         claude_home: &Path,
     ) -> anyhow::Result<Self> {
+        Self::configured(longhauld, (codex_home, claude_home), "")
+    }
+
+    /// The same, with a configuration.
+    pub(crate) fn configured(
+        longhauld: &Path,
+        (codex_home, claude_home): (&Path, &Path),
+        config: &str,
+    ) -> anyhow::Result<Self> {
         let folder = tempfile::Builder::new().prefix("longhaul-bench-").tempdir()?;
         let at = |name: &str| folder.path().join(name);
         let notify = UnixDatagram::bind(at("notify"))?;
         notify.set_read_timeout(Some(READY_TIMEOUT))?;
         let log = File::create(at("log"))?;
-        fs::write(at("config.toml"), "")?;
+        fs::write(at("config.toml"), config)?;
         let child = Command::new(longhauld)
             .env_remove("LISTEN_FDS")
             .env("NOTIFY_SOCKET", at("notify"))

@@ -3,6 +3,7 @@
 //! The daemon is not involved: a fold is fed with the bytes before the cut, and the view is
 //! rendered from it. `longhaul eval` measures the same through the daemon.
 
+mod locomo;
 mod memory;
 
 use std::fs;
@@ -42,9 +43,18 @@ pub(crate) struct Options {
     /// Measures long-term memory instead: what earlier sessions of a repository teach the next one
     #[arg(long)]
     memory: bool,
+    /// Measures search instead, with the questions of LoCoMo: the path of its locomo10.json
+    #[arg(long, value_name = "FILE")]
+    locomo: Option<PathBuf>,
+    /// With --locomo: an already built daemon
+    #[arg(long, value_name = "LONGHAULD", requires = "locomo")]
+    daemon: Option<PathBuf>,
 }
 
 pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
+    if let Some(path) = &options.locomo {
+        return locomo::run(path, options.daemon.as_deref(), options.json.as_deref());
+    }
     let files = Files::find(&options.folder, options.only.as_deref())?;
     ensure!(!files.paths.is_empty(), "no .jsonl file under {}", options.folder.display());
     if let Some(folder) = &options.views {

@@ -119,7 +119,7 @@ pub const RUN_BYTES: usize = 64;
 pub const QUERY_BYTES: usize = 1_024;
 
 /// Words and phrases of a search query.
-pub const QUERY_TERMS: usize = 16;
+pub const QUERY_TERMS: usize = 32;
 
 /// Bytes of a hit's snippet.
 pub const SNIPPET_BYTES: usize = 280;

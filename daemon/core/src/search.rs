@@ -6,6 +6,7 @@
 //! characters is found by the whole and by its parts.
 
 pub mod item;
+pub mod loose;
 pub mod query;
 pub mod rank;
 pub mod snippet;

@@ -16,12 +16,23 @@ pub struct Clock(Source);
 
 #[derive(Debug, Clone)]
 enum Source {
-    System { started: Instant },
+    System { started: Instant, began: Began },
     Manual(Arc<Manual>),
 }
 
+/// Both clocks when the daemon began.
+#[derive(Debug, Clone, Copy)]
+struct Began {
+    wall_ms: i64,
+    boot_ms: u64,
+}
+
+/// Milliseconds by which the wall clock may run ahead of the boot clock before it counts as set.
+const DRIFT_MS: i64 = 3_600_000;
+
 #[derive(Debug)]
 struct Manual {
+    start_ms: i64,
     wall_ms: AtomicI64,
     boot_ms: AtomicU64,
     boots: AtomicU64,
@@ -33,7 +44,8 @@ impl Clock {
     #[must_use]
     #[expect(clippy::disallowed_methods, reason = "this module is the one reader of time")]
     pub fn system() -> Self {
-        Self(Source::System { started: Instant::now() })
+        let began = Began { wall_ms: wall_ms(), boot_ms: boot_ms(Duration::ZERO) };
+        Self(Source::System { started: Instant::now(), began })
     }
 
     /// A clock that stands at `now_ms` (Unix milliseconds) until it is moved, for tests.
@@ -41,20 +53,30 @@ impl Clock {
     pub fn manual(now_ms: i64) -> Self {
         let [boot_ms, boots, ids] = std::array::from_fn(|_| AtomicU64::new(0));
         let wall_ms = AtomicI64::new(now_ms);
-        Self(Source::Manual(Arc::new(Manual { wall_ms, boot_ms, boots, ids })))
+        Self(Source::Manual(Arc::new(Manual { start_ms: now_ms, wall_ms, boot_ms, boots, ids })))
     }
 
     /// Now in whole Unix milliseconds; may jump when the machine's clock is set.
     #[must_use]
-    #[expect(clippy::disallowed_methods, reason = "this module is the one reader of time")]
     pub fn now_ms(&self) -> i64 {
         match &self.0 {
-            Source::System { .. } => match SystemTime::now().duration_since(UNIX_EPOCH) {
-                Ok(since) => i64::try_from(since.as_millis()).unwrap_or(i64::MAX),
-                Err(before) => -i64::try_from(before.duration().as_millis()).unwrap_or(i64::MAX),
-            },
+            Source::System { .. } => wall_ms(),
             Source::Manual(manual) => manual.wall_ms.load(Ordering::Relaxed),
         }
+    }
+
+    /// Now in whole Unix milliseconds, for what is removed by its age: a clock that was set ahead since the
+    /// daemon began makes nothing old.
+    #[must_use]
+    pub fn steady_ms(&self) -> i64 {
+        let began = match &self.0 {
+            Source::System { began, .. } => *began,
+            Source::Manual(manual) => Began { wall_ms: manual.start_ms, boot_ms: 0 },
+        };
+        let moment = self.moment();
+        let since_ms = moment.boot_ms.saturating_sub(began.boot_ms);
+        let carried_on = began.wall_ms.saturating_add_unsigned(since_ms);
+        moment.wall_ms.min(carried_on.saturating_add(DRIFT_MS))
     }
 
     /// What a clock on the wall shows now, as if it showed UTC; UTC itself on a manual clock.
@@ -73,7 +95,7 @@ impl Clock {
     #[must_use]
     pub fn elapsed(&self) -> Duration {
         match &self.0 {
-            Source::System { started } => started.elapsed(),
+            Source::System { started, .. } => started.elapsed(),
             Source::Manual(manual) => Duration::from_millis(manual.boot_ms.load(Ordering::Relaxed)),
         }
     }
@@ -101,7 +123,10 @@ impl Clock {
     /// machine does not tell its boot, this process counts as one.
     #[must_use]
     pub fn moment(&self) -> Moment {
-        let boot_ms = u64::try_from(self.boot_elapsed().as_millis()).unwrap_or(u64::MAX);
+        let boot_ms = match &self.0 {
+            Source::System { .. } => boot_ms(self.elapsed()),
+            Source::Manual(manual) => manual.boot_ms.load(Ordering::Relaxed),
+        };
         Moment { wall_ms: self.now_ms(), boot: self.boot_id(), boot_ms }
     }
 
@@ -117,23 +142,6 @@ impl Clock {
             }
             Source::Manual(_) => 0.5,
         }
-    }
-
-    #[cfg(target_os = "linux")]
-    fn boot_elapsed(&self) -> Duration {
-        match &self.0 {
-            Source::System { .. } => {
-                let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
-                let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
-                Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap_or(0))
-            }
-            Source::Manual(_) => self.elapsed(),
-        }
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    fn boot_elapsed(&self) -> Duration {
-        self.elapsed()
     }
 
     fn boot_id(&self) -> String {
@@ -176,6 +184,30 @@ impl Clock {
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "this module is the one reader of time")]
+fn wall_ms() -> i64 {
+    match SystemTime::now().duration_since(UNIX_EPOCH) {
+        Ok(since) => i64::try_from(since.as_millis()).unwrap_or(i64::MAX),
+        Err(before) => -i64::try_from(before.duration().as_millis()).unwrap_or(i64::MAX),
+    }
+}
+
+/// Milliseconds since the machine started, sleep included.
+#[cfg(target_os = "linux")]
+fn boot_ms(_: Duration) -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+    seconds
+        .saturating_mul(1_000)
+        .saturating_add(u64::try_from(time.tv_nsec / 1_000_000).unwrap_or(0))
+}
+
+/// Where the machine does not tell, the time since the daemon began.
+#[cfg(not(target_os = "linux"))]
+fn boot_ms(since: Duration) -> u64 {
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -197,7 +229,9 @@ mod tests {
         clock.advance_ms(5);
         clock.set_wall_ms(-7);
         let moment = clock.moment();
-        assert_eq!((moment.wall_ms, moment.boot_ms), (-7, 5));
+        assert_eq!((moment.wall_ms, moment.boot_ms, clock.steady_ms()), (-7, 5, -7));
+        clock.set_wall_ms(i64::MAX);
+        assert_eq!(clock.steady_ms(), 1_005 + DRIFT_MS, "set ahead, nothing is older");
         clock.reboot();
         assert_eq!(clock.moment().boot_ms, 0);
         assert_ne!(clock.moment().boot, moment.boot);

@@ -71,6 +71,9 @@ pub struct Owner {
     pub token: Token,
 }
 
+/// Jobs looked at first for a claim: more than of any kind run at a time.
+const CLAIM_PAGE: u32 = 128;
+
 /// Opens the name of a holder inside a daemon.
 const DAEMON: &str = "daemon:";
 
@@ -130,7 +133,7 @@ impl Jobs {
                 let count = rescued.len();
                 (rescued, count)
             };
-            taken += self.store.jobs_decide(kind, decide).await?;
+            taken += self.store.jobs_decide(kind, SCAN_MAX, decide).await?;
         }
         if taken > 0 {
             self.wake();
@@ -158,31 +161,46 @@ impl Jobs {
     /// # Errors
     /// Those of the store.
     pub async fn claim(&self, kind: Kind, holder: &str) -> Result<Option<Claimed>, JobError> {
+        // Nearly always one of the first may run; all are looked at only where none of them may.
+        let (claimed, seen) = self.claim_among(CLAIM_PAGE, kind, holder).await?;
+        if claimed.is_some() || seen < CLAIM_PAGE {
+            return Ok(claimed);
+        }
+        Ok(self.claim_among(SCAN_MAX, kind, holder).await?.0)
+    }
+
+    /// Claims among the first `limit` jobs; also tells how many there were.
+    async fn claim_among(
+        &self,
+        limit: u32,
+        kind: Kind,
+        holder: &str,
+    ) -> Result<(Option<Claimed>, u32), JobError> {
         let rules = self.rules(kind);
         let (nonce, now, holder) = (self.clock.new_id(), self.clock.moment(), holder.to_owned());
         let decide = move |jobs: &[Job]| {
+            let seen = u32::try_from(jobs.len()).unwrap_or(u32::MAX);
             // What outlived its lease is taken back in the same step: nothing else has to look for it.
-            let rescued: Vec<Job> = jobs
-                .iter()
-                .filter_map(|job| job::rescue(job.clone(), &rules, false, &now))
-                .collect();
-            let all = || {
-                let kept = jobs.iter().filter(|job| !rescued.iter().any(|r| r.key == job.key));
-                kept.chain(&rescued)
-            };
-            let load = load(all());
-            let claimed = job::next(all(), load, &rules, &now).and_then(|job| {
+            let mut jobs = jobs.to_vec();
+            let mut changed = Vec::new();
+            for job in &mut jobs {
+                if let Some(rescued) = job::rescue(job.clone(), &rules, false, &now) {
+                    changed.push(rescued.clone());
+                    *job = rescued;
+                }
+            }
+            let load = load(&jobs);
+            let claimed = job::next(&jobs, load, &rules, &now).and_then(|job| {
                 job::claim(job.clone(), load, &rules, (&holder, &nonce), &now).ok()
             });
-            let mut changed = rescued.clone();
             let answer = claimed.map(|(job, claim)| {
                 changed.retain(|rescued| rescued.key != job.key);
                 changed.push(job.clone());
                 Claimed { job, claim }
             });
-            (changed, answer)
+            (changed, (answer, seen))
         };
-        Ok(self.store.jobs_decide(kind, decide).await?)
+        Ok(self.store.jobs_decide(kind, limit, decide).await?)
     }
 
     /// Renews a claim.

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
 
 /// One answer.
 #[derive(Debug, Clone)]
@@ -18,6 +19,8 @@ pub enum Answer {
     Raw(String),
     /// Nothing until the client closes.
     Hang,
+    /// This, once [`Provider::release`] is called.
+    Held(Box<Answer>),
 }
 
 impl Answer {
@@ -49,6 +52,7 @@ pub struct Provider {
     pub base_url: String,
     requests: Arc<Mutex<Vec<(String, Value)>>>,
     hanging: Arc<AtomicUsize>,
+    released: watch::Sender<bool>,
 }
 
 impl Provider {
@@ -59,16 +63,19 @@ impl Provider {
         let log = Arc::clone(&requests);
         let hanging: Arc<AtomicUsize> = Arc::default();
         let hung = Arc::clone(&hanging);
+        let released = watch::Sender::new(false);
+        let gate = released.clone();
         tokio::spawn(async move {
             let mut number = 0;
             while let Ok((socket, _)) = listener.accept().await {
                 let answer = script[number.min(script.len() - 1)].clone();
                 number += 1;
                 let (log, hung) = (Arc::clone(&log), Arc::clone(&hung));
-                tokio::spawn(async move { serve(socket, answer, log, &hung).await });
+                let gate = gate.subscribe();
+                tokio::spawn(async move { serve(socket, (answer, gate), log, &hung).await });
             }
         });
-        Self { base_url, requests, hanging }
+        Self { base_url, requests, hanging, released }
     }
 
     /// Configuration that asks this provider.
@@ -85,6 +92,11 @@ impl Provider {
         self.hanging.load(Ordering::SeqCst)
     }
 
+    /// Lets held answers go, now and from now on.
+    pub fn release(&self) {
+        self.released.send_replace(true);
+    }
+
     /// Path and body of each request so far.
     pub fn requests(&self) -> Vec<(String, Value)> {
         self.requests.lock().unwrap().clone()
@@ -93,7 +105,7 @@ impl Provider {
 
 async fn serve(
     mut socket: TcpStream,
-    answer: Answer,
+    (answer, mut gate): (Answer, watch::Receiver<bool>),
     log: Arc<Mutex<Vec<(String, Value)>>>,
     hanging: &AtomicUsize,
 ) {
@@ -109,10 +121,24 @@ async fn serve(
             break whole;
         }
     };
-    if matches!(answer, Answer::Hang) {
+    if matches!(answer, Answer::Hang | Answer::Held(_)) {
         hanging.fetch_add(1, Ordering::SeqCst);
     }
     log.lock().unwrap().push((path, body));
+    let answer = match answer {
+        Answer::Held(answer) => {
+            let is_released = tokio::select! {
+                is_open = gate.wait_for(|is_open| *is_open) => is_open.is_ok(),
+                _ = socket.read(&mut buffer) => false,
+            };
+            hanging.fetch_sub(1, Ordering::SeqCst);
+            if !is_released {
+                return;
+            }
+            *answer
+        }
+        answer => answer,
+    };
     let bytes = match answer {
         Answer::Events(events) => {
             let events: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
@@ -130,6 +156,7 @@ async fn serve(
             hanging.fetch_sub(1, Ordering::SeqCst);
             return;
         }
+        Answer::Held(_) => return,
     };
     let _closed_early = socket.write_all(bytes.as_bytes()).await;
     let _closed_early = socket.shutdown().await;

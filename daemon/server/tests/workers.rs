@@ -4,7 +4,7 @@ use longhaul_core::job::{self, JobKey, Kind, Request};
 use longhaul_store::Store;
 use serde_json::{Value, json};
 
-use crate::support::{Client, Daemon};
+use crate::support::{Client, Daemon, soon};
 
 /// Leaves a kind of job to workers outside.
 pub const OUTSIDE: &str = "[jobs.reindex]\noutside = true\n";
@@ -96,5 +96,78 @@ async fn a_claim_outlives_the_daemon_but_not_its_lease() {
     assert!(claim(&mut client, "two").await.is_null(), "it is still the first worker's");
     let done = client.call("job/complete", held(&first)).await;
     assert_eq!(done["result"]["job"]["state"], "done", "{done}");
+    daemon.stopped().await;
+}
+
+#[tokio::test]
+async fn a_wall_clock_that_is_set_takes_no_claim_and_stretches_no_wait() {
+    let daemon = Daemon::with_config(OUTSIDE).await;
+    owe(&daemon, "search").await;
+    let mut client = daemon.connect().await;
+    let began_ms = daemon.clock.now_ms();
+    let clocks = [began_ms - 3_600_000, began_ms + 86_400_000, 0, began_ms + 10_000_000_000_000];
+    for wall_ms in clocks {
+        let held_by = claim(&mut client, "one").await;
+        daemon.clock.set_wall_ms(wall_ms);
+        assert!(claim(&mut client, "two").await.is_null(), "at {wall_ms} it is still the first's");
+        let mut params = held(&held_by);
+        params["kind"] = json!("rate_limited");
+        params["detail"] = json!("slow down");
+        params["retry_after_ms"] = json!(120_000);
+        client.call("job/fail", params).await;
+        daemon.clock.set_wall_ms(began_ms - 7_200_000);
+        let why = client.call("job/why", json!({ "job": "reindex/search" })).await;
+        let why = &why["result"];
+        assert_eq!(
+            (&why["reason"], &why["wait_ms"]),
+            (&json!("waiting"), &json!(120_000)),
+            "{why}"
+        );
+        assert_eq!(why["text"], "it waits after a failure: slow down");
+        daemon.clock.advance_ms(120_000);
+        let why = client.call("job/why", json!({ "job": "reindex/search" })).await;
+        assert_eq!(why["result"]["reason"], "due", "after {wall_ms}");
+    }
+    daemon.stopped().await;
+}
+
+#[tokio::test]
+async fn what_waits_for_another_configuration_is_woken_by_it() {
+    let daemon = Daemon::with_config(OUTSIDE).await;
+    owe(&daemon, "search").await;
+    let mut client = daemon.connect().await;
+    let mut params = held(&claim(&mut client, "one").await);
+    params["kind"] = json!("unauthorized");
+    params["detail"] = json!("no key");
+    client.call("job/fail", params).await;
+    let why = client.call("job/why", json!({ "job": "reindex/search" })).await;
+    assert_eq!(why["result"]["reason"], "parked", "{why}");
+    client.call("daemon/reload", json!({})).await;
+    let due = async {
+        loop {
+            let why = client.call("job/why", json!({ "job": "reindex/search" })).await;
+            if why["result"]["reason"] == "due" {
+                return;
+            }
+        }
+    };
+    soon("it is due", due).await;
+    daemon.stopped().await;
+}
+
+#[tokio::test]
+async fn no_room_and_a_missing_job_say_so() {
+    let daemon = Daemon::with_config(OUTSIDE).await;
+    owe(&daemon, "a").await;
+    owe(&daemon, "b").await;
+    let mut client = daemon.connect().await;
+    let why = async |client: &mut Client, job: &str| {
+        client.call("job/why", json!({ "job": job })).await["result"].take()
+    };
+    assert_eq!(why(&mut client, "reindex/search").await["reason"], "not_asked");
+    claim(&mut client, "one").await;
+    let told = why(&mut client, "reindex/b").await;
+    assert_eq!(told["reason"], "no_room", "{told}");
+    assert_eq!(told["text"], "1 of its kind run already, as many as may");
     daemon.stopped().await;
 }

@@ -20,6 +20,9 @@ pub const EVENTS_PER_JOB_MAX: u32 = 32;
 /// The scan limit of requirement document 000.
 pub const SCAN_MAX: u32 = 5_000;
 
+/// What the column `priority` is raised by for an urgent job: above every priority.
+const URGENT: i64 = 1 << 32;
+
 /// Jobs deleted in one transaction: the writer is let go in between.
 const PRUNED_PER_TURN: u32 = 64;
 
@@ -68,29 +71,36 @@ impl Store {
         Ok(answer)
     }
 
-    /// Decides on the jobs of a kind together, those that are neither done nor dead, at most
-    /// [`SCAN_MAX`]: `decide` returns those that are to be stored, and an answer.
+    /// Decides on the jobs of a kind together, the running ones, those that are queued, those that
+    /// failed, at most `limit` of each: urgent ones first, then by priority, then those that have waited
+    /// longest. `decide` returns those that are to be stored, and an answer.
     ///
     /// # Errors
     /// Those of writing. Nothing is stored then.
     pub async fn jobs_decide<T: Send>(
         &self,
         kind: Kind,
+        limit: u32,
         decide: impl FnOnce(&[Job]) -> (Vec<Job>, T) + Send,
     ) -> Result<T, StoreError> {
         let pools = self.pools();
         let sorted = |error| pools.sorted(error);
         let mut transaction = pools.begin().await?;
-        let rows = sqlx::query(
-            "SELECT body FROM job WHERE kind = ?1 AND state IN ('running', 'queued', 'failed') \
-             ORDER BY state = 'running' DESC, priority DESC, updated_ms LIMIT ?2",
-        )
-        .bind(kind.name())
-        .bind(SCAN_MAX)
-        .fetch_all(&mut *transaction)
-        .await
-        .map_err(sorted)?;
-        let jobs: Vec<Job> = rows.iter().filter_map(decoded).collect();
+        let mut jobs: Vec<Job> = Vec::new();
+        // One state after the other: the index has each in its order, and nothing is sorted.
+        for state in [State::Running, State::Queued, State::Failed] {
+            let rows = sqlx::query(
+                "SELECT body FROM job WHERE kind = ?1 AND state = ?2 \
+                 ORDER BY priority DESC, updated_ms LIMIT ?3",
+            )
+            .bind(kind.name())
+            .bind(state.name())
+            .bind(limit)
+            .fetch_all(&mut *transaction)
+            .await
+            .map_err(sorted)?;
+            jobs.extend(rows.iter().filter_map(decoded));
+        }
         let (changed, answer) = decide(&jobs);
         let changes = !changed.is_empty();
         for job in changed {
@@ -230,7 +240,7 @@ async fn write(
     .bind(job.key.kind.name())
     .bind(job.key.subject.as_str())
     .bind(job.state.name())
-    .bind(job.priority)
+    .bind(i64::from(job.priority) + if job.urgent { URGENT } else { 0 })
     .bind(job.updated_at.wall_ms)
     .bind(body)
     .execute(&mut *connection)

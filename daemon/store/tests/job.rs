@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use longhaul_core::job::{self, JobKey, Kind, Load, Moment, Request, Rules, State};
-use longhaul_store::{EVENTS_PER_JOB_MAX, JobFilter, Store};
+use longhaul_store::{EVENTS_PER_JOB_MAX, JobFilter, SCAN_MAX, Store};
 
 use crate::sample::Temp;
 
@@ -36,7 +36,7 @@ async fn claim(store: &Store, rules: &Rules, nonce: &str) -> Option<(String, job
         let claimed = job::claim(next.clone(), load, rules, ("w", nonce), &at(2)).unwrap();
         (vec![claimed.0], Some((next.key.subject.clone(), claimed.1.token)))
     };
-    store.jobs_decide(Kind::Extract, decide).await.unwrap()
+    store.jobs_decide(Kind::Extract, SCAN_MAX, decide).await.unwrap()
 }
 
 #[tokio::test]

@@ -80,7 +80,7 @@ pub fn why(job: &Job, load: Load, rules: &Rules, now: &Moment) -> Why {
 /// then tells, so that a wall clock that is set back between two boots stretches nothing.
 fn longest(job: &Job, due: &Moment, rules: &Rules) -> u64 {
     let begun = &job.updated_at;
-    let is_told = begun.boot == due.boot && begun.boot_ms <= due.boot_ms;
-    let meant = if is_told { due.boot_ms - begun.boot_ms } else { u64::MAX };
+    let is_told = begun.boot == due.boot;
+    let meant = if is_told { due.boot_ms.saturating_sub(begun.boot_ms) } else { u64::MAX };
     meant.min(rules.wait_ms_max())
 }

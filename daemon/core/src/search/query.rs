@@ -96,6 +96,21 @@ impl Query {
         }
     }
 
+    /// One of `words`, each of them whole.
+    pub(super) fn any_of<'a>(words: impl IntoIterator<Item = &'a str>) -> Option<Self> {
+        let alone = |term| Alternative { wanted: vec![term], unwanted: Vec::new() };
+        let terms = words.into_iter().filter_map(|word| Term::of(word, false));
+        let alternatives: Vec<Alternative> = terms.map(alone).collect();
+        (!alternatives.is_empty()).then_some(Self { alternatives })
+    }
+
+    /// What any of `queries` finds.
+    #[must_use]
+    pub fn union(queries: &[Self]) -> Self {
+        let all = queries.iter().flat_map(|query| query.alternatives.clone());
+        Self { alternatives: all.collect() }
+    }
+
     /// The terms that hits have, for showing where.
     pub fn wanted(&self) -> impl Iterator<Item = &Term> {
         self.alternatives.iter().flat_map(|one| &one.wanted)
@@ -251,7 +266,7 @@ mod tests {
         ] {
             assert_eq!(Query::parse(text), Err(error), "{text}");
         }
-        assert_eq!(Query::parse(&"w ".repeat(17)), Err(QueryError::TooLong));
+        assert_eq!(Query::parse(&"w ".repeat(limits::QUERY_TERMS + 1)), Err(QueryError::TooLong));
         assert_eq!(Query::parse(&"w".repeat(1_025)), Err(QueryError::TooLong));
     }
 }

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use longhaul_core::job::{Failure, FailureKind, Job, JobKey, Kind, Lost, Token};
+use longhaul_store::SCAN_MAX;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -156,7 +157,12 @@ impl Jobs {
             });
             (Vec::new(), waits.min())
         };
-        self.store.jobs_decide(kind, decide).await.ok().flatten().map(Duration::from_millis)
+        self.store
+            .jobs_decide(kind, SCAN_MAX, decide)
+            .await
+            .ok()
+            .flatten()
+            .map(Duration::from_millis)
     }
 }
 

@@ -101,7 +101,7 @@ impl Services {
         let config = self.deps.config.now();
         let days = i64::try_from(*config.keep_days).unwrap_or(i64::MAX);
         let keep = Keep {
-            since_ms: self.deps.clock.now_ms().saturating_sub(days.saturating_mul(DAY_MS)),
+            since_ms: self.deps.clock.steady_ms().saturating_sub(days.saturating_mul(DAY_MS)),
             per_thread: *config.keep_per_thread,
             of_items: OF_ITEMS_MAX,
         };

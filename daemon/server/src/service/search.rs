@@ -5,6 +5,7 @@
 //! disk since it was indexed is left out.
 
 mod indexer;
+mod loose;
 mod progress;
 mod reading;
 mod reindex;
@@ -150,8 +151,15 @@ impl Services {
         let is_truncated = matches.len() > CANDIDATES;
         matches.truncate(CANDIDATES);
         let candidates = weighed(index, &query, matches).await?;
-        let ranked = rank(candidates, self.deps.clock.now_ms());
-        let hits = self.show(index, &query, ranked, &search).await?;
+        let mut ranked = rank(candidates, self.deps.clock.now_ms());
+        let mut shown = query;
+        if ranked.len() < search.hits_max
+            && let Some(more) = self.loosened(index, &search, &ranked).await?
+        {
+            ranked.extend(more.ranked);
+            shown = more.query;
+        }
+        let hits = self.show(index, &shown, ranked, &search).await?;
         Ok(Found { hits, is_truncated })
     }
 

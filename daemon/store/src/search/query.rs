@@ -110,6 +110,42 @@ impl SearchIndex {
         Ok(matches.collect())
     }
 
+    /// The `limit` items that match `expression` best (BM25), and the filter. Looks at every item that
+    /// matches one of the words of `expression`: those should be few.
+    ///
+    /// # Errors
+    /// As [`SearchIndex::matches`].
+    pub async fn best(
+        &self,
+        expression: &str,
+        filter: &SearchFilter,
+        limit: usize,
+    ) -> Result<Vec<Match>, StoreError> {
+        let pools = self.pools();
+        let (first, last) = filter.numbers();
+        let (found,): (String,) = sqlx::query_as(
+            "SELECT json_group_array(json_array(i.item, i.file, i.seq, i.kind, i.digest, i.at_ms, \
+             m.relevance)) FROM (SELECT rowid AS item, -bm25(item_text, 1.0, 1.0, 0.0) AS relevance \
+              FROM item_text WHERE item_text MATCH ?1 AND rowid BETWEEN ?2 AND ?3 \
+              ORDER BY relevance DESC, rowid DESC LIMIT ?4) AS m \
+             CROSS JOIN indexed_item AS i ON i.item = m.item \
+             CROSS JOIN indexed_file AS f ON f.number = i.file WHERE f.dropped = 0",
+        )
+        .bind(filter.narrowed(expression))
+        .bind(first)
+        .bind(last)
+        .bind(i64::try_from(limit).unwrap_or(i64::MAX))
+        .fetch_one(pools.reader())
+        .await
+        .map_err(|error| pools.sorted(error))?;
+        let found: Vec<(i64, i64, i64, i64, i64, i64, f64)> = decoded(&found)?;
+        let matches = found.into_iter().map(|(item, file, seq, kind, digest, at_ms, relevance)| {
+            let (seq, kind) = (seq.cast_unsigned(), kind_of(kind));
+            Match { item, candidate: Candidate { file, seq, kind, at_ms, digest, relevance } }
+        });
+        Ok(matches.collect())
+    }
+
     /// How many items match, counted up to `limit`.
     ///
     /// # Errors

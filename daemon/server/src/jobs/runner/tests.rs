@@ -49,9 +49,13 @@ struct Rig {
 }
 
 async fn rig(results: Vec<Result<(), FailureKind>>, hangs: bool) -> Rig {
+    rig_at(Clock::system(), results, hangs).await
+}
+
+async fn rig_at(clock: Clock, results: Vec<Result<(), FailureKind>>, hangs: bool) -> Rig {
     let folder = tempfile::tempdir().unwrap();
     let (store, _) = Store::open(&folder.path().join("t.db"), 0).await.unwrap();
-    let jobs = Jobs::new(store, Clock::system(), "one", [(Kind::Extract, RULES)].into());
+    let jobs = Jobs::new(store, clock, "one", [(Kind::Extract, RULES)].into());
     let (sender, begun) = mpsc::channel(16);
     let work = Arc::new(Scripted { results: Mutex::new(results), begun: sender, hangs });
     let stop = CancellationToken::new();
@@ -155,4 +159,20 @@ async fn what_a_dead_daemon_left_is_taken_back_at_the_start() {
     let late = dead.finish(&key("t"), &claimed.claim.token).await;
     assert!(matches!(late, Err(JobError::Lost(_))), "{late:?}");
     assert_eq!(jobs.rescue().await.unwrap(), 0, "its own are alive");
+}
+
+#[tokio::test]
+async fn work_that_slept_past_its_lease_with_the_machine_is_stopped_when_it_wakes() {
+    let clock = Clock::manual(0);
+    let mut rig = rig_at(clock.clone(), vec![], true).await;
+    ask(&rig.jobs, "t").await;
+    rig.begun.recv().await.unwrap();
+    // No timer has run meanwhile: only the boot clock tells.
+    clock.advance_ms(i64::try_from(RULES.lease_ms).unwrap());
+    let again = tokio::time::timeout(Duration::from_secs(30), rig.begun.recv()).await;
+    assert_eq!(again.unwrap().as_deref(), Some("t"), "taken back and begun anew");
+    let job = rig.jobs.why(&key("t")).await.unwrap().0;
+    assert_eq!((job.epoch, job.attempts), (2, 2));
+    rig.stop.cancel();
+    rig.task.await.unwrap();
 }

@@ -103,7 +103,7 @@ impl Services {
         owner: Option<&Owner>,
     ) -> Result<(u64, bool), ServiceError> {
         let _making = self.memory.making.lock().await;
-        let now_ms = self.deps.clock.now_ms();
+        let now_ms = self.deps.clock.steady_ms();
         let mut base = self.memory_base(now_ms).await?;
         if let Purge::Yes(Some(path)) = &purge {
             base.edits.files.remove(path);

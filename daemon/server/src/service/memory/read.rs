@@ -5,8 +5,9 @@ use std::collections::HashSet;
 use longhaul_core::memory::Files;
 use longhaul_core::memory::summary::{self, Scope};
 use longhaul_core::memory::usage::UsageKind;
+use longhaul_core::search::loose::loosened;
 use longhaul_core::search::query::Query;
-use longhaul_core::{limits, text, tokens};
+use longhaul_core::{text, tokens};
 use longhaul_store::{Passage, PassageMatch};
 
 use super::project::project_of;
@@ -125,12 +126,11 @@ impl Services {
         let projects = projects.as_deref();
         let all = Query::parse(&search.query)?;
         let mut found = self.store.passages(&all.expression(), projects).await?;
-        if found.len() < search.hits_max
-            && let Some(any) = any_word(&search.query)
-        {
+        let any = loosened(&search.query);
+        if found.len() < search.hits_max && !any.is_empty() {
             let known: HashSet<(String, u64)> =
                 found.iter().map(|hit| place(&hit.passage)).collect();
-            let more = self.store.passages(&any.expression(), projects).await?;
+            let more = self.store.passages(&Query::union(&any).expression(), projects).await?;
             let more = more.into_iter().filter(|hit| !known.contains(&place(&hit.passage)));
             let lowest = found.iter().map(|hit| hit.relevance).fold(f64::INFINITY, f64::min);
             found.extend(
@@ -213,17 +213,6 @@ fn lines(whole: &str, start: u64, (max_lines, max_tokens): (u64, u64)) -> FileLi
     FileLines { start, end, text: out, next }
 }
 
-/// The words of a query, any of them; `None` where the query says itself how they belong together.
-fn any_word(query: &str) -> Option<Query> {
-    let has_operator = query.contains(['"', '*'])
-        || query.split_whitespace().any(|word| matches!(word, "OR" | "NOT" | "AND"));
-    if has_operator {
-        return None;
-    }
-    let words: Vec<&str> = query.split_whitespace().take(limits::QUERY_TERMS).collect();
-    Query::parse(&words.join(" OR ")).ok()
-}
-
 fn scored(hit: PassageMatch, now_ms: i64) -> MemoryHit {
     #[expect(clippy::cast_precision_loss, reason = "days")]
     let age_days = now_ms.saturating_sub(hit.passage.at_ms).max(0) as f64 / 86_400_000.0;
@@ -281,12 +270,5 @@ mod tests {
         assert_eq!((long.text.len(), long.next), (20, None));
         let past = lines(whole, 9, (9, 9));
         assert_eq!((past.text.as_str(), past.end, past.next), ("", 8, None));
-    }
-
-    #[test]
-    fn only_plain_words_are_loosened() {
-        assert!(any_word("how are tests run").is_some());
-        assert!(any_word("\"connection refused\" redis").is_none());
-        assert!(any_word("a OR b").is_none());
     }
 }

@@ -110,7 +110,7 @@ impl Services {
         if scope.takes_all {
             (rules.min_idle_ms, rules.max_age_ms) = (0, i64::MAX);
         }
-        let look = Look { scope, rules, marks, excluded, now_ms: self.deps.clock.now_ms() };
+        let look = Look { scope, rules, marks, excluded, now_ms: self.deps.clock.steady_ms() };
         let mut scan = Scan::default();
         if let Some(thread_id) = &scope.thread_id {
             let row = self.store.thread_get(thread_id).await?;

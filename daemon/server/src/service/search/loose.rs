@@ -1,0 +1,63 @@
+//! Items that have some of the words of a question, after those that have all of them.
+
+use std::collections::HashSet;
+
+use longhaul_core::search::loose::loosened;
+use longhaul_core::search::query::Query;
+use longhaul_core::search::rank::{COMMON, Ranked, rank};
+use longhaul_store::SearchIndex;
+
+use super::Search;
+use crate::service::{ServiceError, Services};
+
+/// Telling words from which a query is a question: fewer are meant as they stand, unless nothing has them all.
+const QUESTION_WORDS: usize = 3;
+
+/// Items that are ranked.
+const CANDIDATES: usize = 400;
+
+/// What a question finds besides.
+pub(super) struct Loosened {
+    /// Best first, each below those with all words.
+    pub(super) ranked: Vec<Ranked>,
+    /// Its words, for showing where.
+    pub(super) query: Query,
+}
+
+impl Services {
+    /// What has some of the words, `strict` left out; `None` where the query is not meant so.
+    pub(super) async fn loosened(
+        &self,
+        index: &SearchIndex,
+        search: &Search,
+        strict: &[Ranked],
+    ) -> Result<Option<Loosened>, ServiceError> {
+        let words = loosened(&search.query);
+        let is_question = words.len() >= QUESTION_WORDS || (strict.is_empty() && words.len() > 1);
+        if !is_question {
+            return Ok(None);
+        }
+        let mut rare = Vec::new();
+        for word in &words {
+            let expression = word.expression();
+            if index.count(&expression, COMMON).await? < COMMON {
+                rare.push(expression);
+            }
+        }
+        if rare.is_empty() {
+            return Ok(None);
+        }
+        let found = index.best(&rare.join(" OR "), &search.filter, CANDIDATES).await?;
+        let place = |ranked: &Ranked| (ranked.candidate.file, ranked.candidate.seq);
+        let known: HashSet<_> = strict.iter().map(place).collect();
+        let candidates = found.into_iter().map(|found| found.candidate).collect();
+        let mut ranked = rank(candidates, self.deps.clock.now_ms());
+        ranked.retain(|one| !known.contains(&place(one)));
+        // Scores of one answer are comparable: what has all words stands before what has some.
+        let lowest = strict.last().map_or(f64::INFINITY, |last| last.score);
+        for one in &mut ranked {
+            one.score = one.score.min(lowest);
+        }
+        Ok(Some(Loosened { ranked, query: Query::union(&words) }))
+    }
+}

@@ -1,0 +1,291 @@
+//! A real daemon with real work, killed with -9 at each step of a job, or stopped past its lease: what the job
+//! makes is there once.
+//!
+//! The steps of a compaction as a job: asked for → claimed → the model is asked → its answer is there → the
+//! compaction is recorded → the job is settled.
+
+use std::path::{Path, PathBuf};
+
+use longhaul_core::job::{Job, JobKey, Kind, Rules, State};
+use longhaul_daemon::clock::Clock;
+use longhaul_daemon::jobs::{Jobs, Owner};
+use longhaul_store::Store;
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::provider::{Answer, Provider};
+use crate::rollout::Rollout;
+use crate::support::{Client, Process, config_under, eventually, soon};
+
+const THREAD: &str = "019cadd3-0000-7000-8000-0000000000b1";
+const SECOND: &str = "019cadd3-0000-7000-8000-0000000000b2";
+const SUMMARY: &str =
+    "The fetcher in src/fetch.rs was made to retry; cargo test passes. Next: document it.";
+
+fn session(home: &Path, thread: &str) {
+    let mut rollout = Rollout::new(thread, Path::new("/w/app"));
+    rollout.message("user", "Make the fetcher retry. Always run cargo test before you are done.");
+    for round in 0..60 {
+        rollout.command(&format!("cargo test fetch_{round}"), 0, "running tests\n");
+        rollout.message("assistant", &format!("Round {round} is through."));
+    }
+    rollout.write(home);
+}
+
+/// A home with a thread, a provider that holds its answer back, and the daemon's database.
+struct Rig {
+    home: tempfile::TempDir,
+    provider: Provider,
+}
+
+impl Rig {
+    async fn new() -> Self {
+        let home = tempfile::tempdir().unwrap();
+        session(home.path(), THREAD);
+        let provider = Provider::start(vec![Answer::Held(Box::new(Answer::says(SUMMARY)))]).await;
+        Self { home, provider }
+    }
+
+    /// Starts the daemon with `more` in its configuration.
+    async fn daemon(&self, more: &str) -> (Process, Client) {
+        config_under(self.home.path(), &self.provider.config(more));
+        let process = Process::start(self.home.path()).await;
+        let mut client = Client::connect(&process.socket).await;
+        client.call("thread/sync", json!({ "thread_id": THREAD })).await;
+        (process, client)
+    }
+
+    fn database(&self) -> PathBuf {
+        self.home.path().join(".local/state/longhaul/longhaul.db")
+    }
+
+    async fn store(&self) -> Store {
+        Store::open(&self.database(), 0).await.unwrap().0
+    }
+
+    /// The compaction that was asked for is there once, and the job knows it.
+    async fn assert_once(&self, key: &JobKey) -> Job {
+        self.provider.release();
+        let (process, mut client) = self.daemon("").await;
+        let job = state_becomes(&mut client, key, "done").await;
+        assert_eq!(job["job"]["is_owed"], false, "{job}");
+        let list = client.call("compaction/list", json!({ "thread_id": THREAD })).await;
+        let made = list["result"]["compactions"].as_array().unwrap();
+        assert_eq!(made.len(), 1, "once: {list}");
+        assert_eq!(made[0]["compaction_id"], key.subject.as_str());
+        let got = client.call("compaction/get", json!({ "compaction_id": key.subject })).await;
+        assert_eq!(got["result"]["strategy_used"], "hybrid", "{got}");
+        process.signal(Signal::TERM);
+        assert_eq!(process.exit_code().await, Some(0));
+        let store = self.store().await;
+        let job = store.job_get(key).await.unwrap().unwrap();
+        store.close().await;
+        job
+    }
+}
+
+async fn start(client: &mut Client) -> JobKey {
+    let answer = client.call("compaction/start", json!({ "thread_id": THREAD })).await;
+    let id = answer["result"]["compaction_id"].as_str().unwrap_or_else(|| panic!("{answer}"));
+    JobKey { kind: Kind::Compact, subject: id.to_owned() }
+}
+
+async fn state_becomes(client: &mut Client, key: &JobKey, state: &str) -> Value {
+    let wait = async {
+        loop {
+            let answer = client.call("job/get", json!({ "job": key.to_string() })).await;
+            if answer["result"]["job"]["state"] == state {
+                return answer["result"].clone();
+            }
+        }
+    };
+    soon(state, wait).await
+}
+
+async fn killed(process: Process) {
+    process.signal(Signal::KILL);
+    assert_eq!(process.exit_code().await, None, "by the signal");
+}
+
+#[tokio::test]
+async fn killed_when_it_was_asked_for_and_not_begun() {
+    let rig = Rig::new().await;
+    let (process, mut client) = rig.daemon("[jobs.compact]\noutside = true\n").await;
+    let key = start(&mut client).await;
+    killed(process).await;
+    let job = rig.assert_once(&key).await;
+    assert_eq!((job.epoch, rig.provider.requests().len()), (1, 1));
+}
+
+#[tokio::test]
+async fn killed_while_the_model_is_asked() {
+    let rig = Rig::new().await;
+    let (process, mut client) = rig.daemon("").await;
+    let key = start(&mut client).await;
+    eventually("the model is asked", || rig.provider.hanging() == 1).await;
+    killed(process).await;
+    let job = rig.assert_once(&key).await;
+    assert_eq!((job.epoch, rig.provider.requests().len()), (2, 2));
+}
+
+#[tokio::test]
+async fn killed_when_the_answer_is_there_and_nothing_of_it_is_stored() {
+    let rig = Rig::new().await;
+    let (process, mut client) = rig.daemon("").await;
+    let key = start(&mut client).await;
+    eventually("the model is asked", || rig.provider.hanging() == 1).await;
+    // Whoever holds the database's write lock lets nobody store anything.
+    let (locked, is_locked) = std::sync::mpsc::channel();
+    let (unlock, may_unlock) = std::sync::mpsc::channel::<()>();
+    let (path, locked_key) = (rig.database(), key.clone());
+    let lock = std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        runtime.unwrap().block_on(async {
+            let (store, _) = Store::open(&path, 0).await.unwrap();
+            let hold = move |_| {
+                locked.send(()).unwrap();
+                (None, may_unlock.recv().is_ok())
+            };
+            assert!(store.job_decide(&locked_key, hold).await.unwrap());
+            store.close().await;
+        });
+    });
+    is_locked.recv().unwrap();
+    rig.provider.release();
+    eventually("the answer is given", || rig.provider.hanging() == 0).await;
+    killed(process).await;
+    unlock.send(()).unwrap();
+    lock.join().unwrap();
+    let store = rig.store().await;
+    assert!(store.compaction_get(&key.subject).await.unwrap().is_none());
+    store.close().await;
+    assert_eq!(rig.assert_once(&key).await.epoch, 2);
+}
+
+#[tokio::test]
+async fn killed_when_it_is_recorded_and_the_job_does_not_know() {
+    let rig = Rig::new().await;
+    let (process, mut client) = rig.daemon("").await;
+    let key = start(&mut client).await;
+    eventually("the model is asked", || rig.provider.hanging() == 1).await;
+    let store = rig.store().await;
+    let running = store.job_get(&key).await.unwrap().unwrap();
+    rig.provider.release();
+    let recorded = async { while store.compaction_get(&key.subject).await.unwrap().is_none() {} };
+    soon("the record", recorded).await;
+    killed(process).await;
+    // Between the two commits lie microseconds: where the second was through, it is taken back.
+    let now = store.job_get(&key).await.unwrap().unwrap();
+    if now.state != State::Running {
+        store.job_decide(&key, |_| (Some(running), ())).await.unwrap();
+    }
+    store.close().await;
+    let job = rig.assert_once(&key).await;
+    assert_eq!((job.epoch, rig.provider.requests().len()), (2, 1), "nothing is paid twice");
+}
+
+#[tokio::test]
+async fn killed_when_all_is_done() {
+    let rig = Rig::new().await;
+    rig.provider.release();
+    let (process, mut client) = rig.daemon("").await;
+    let key = start(&mut client).await;
+    state_becomes(&mut client, &key, "done").await;
+    killed(process).await;
+    let job = rig.assert_once(&key).await;
+    assert_eq!((job.epoch, rig.provider.requests().len()), (1, 1));
+}
+
+#[tokio::test]
+async fn a_daemon_that_was_stopped_past_its_lease_stores_nothing_when_it_goes_on() {
+    let rig = Rig::new().await;
+    let (process, mut client) = rig.daemon("[jobs.compact]\nlease_s = 1\n").await;
+    let key = start(&mut client).await;
+    eventually("the model is asked", || rig.provider.hanging() == 1).await;
+    process.signal(Signal::STOP);
+    // Another one on the same database, as if the lock of the state folder had not held.
+    let store = rig.store().await;
+    let rules = [(Kind::Compact, Rules::of(Kind::Compact))];
+    let other = Jobs::new(store.clone(), Clock::system(), "other", rules.into());
+    let taken = async {
+        loop {
+            if let Some(claimed) = other.claim(Kind::Compact, &other.holder()).await.unwrap() {
+                return claimed;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    let claimed = soon("its lease runs out", taken).await;
+    assert_eq!(claimed.job.epoch, 2);
+    rig.provider.release();
+    process.signal(Signal::CONT);
+    // It hears the answer or stops before: either way it goes on answering, and nothing of the run counts.
+    eventually("the late run is over", || rig.provider.hanging() == 0).await;
+    let late = client.call("compaction/get", json!({ "compaction_id": key.subject })).await;
+    assert_eq!(late["error"]["data"]["kind"], "compaction_not_found", "{late}");
+    let job = store.job_get(&key).await.unwrap().unwrap();
+    let holder = job.lease.map(|lease| lease.holder);
+    assert_eq!((job.epoch, holder), (2, Some(other.holder())), "the new owner is untouched");
+    let owner = Owner { key: key.clone(), token: claimed.claim.token };
+    let fence = other.fence(&owner);
+    assert_eq!(fence.check(store.job_get(&key).await.unwrap().as_ref()), Ok(()));
+    other.finish(&key, &owner.token).await.unwrap();
+    process.signal(Signal::TERM);
+    assert_eq!(process.exit_code().await, Some(0));
+    assert!(store.compaction_get(&key.subject).await.unwrap().is_none(), "not at the end either");
+    store.close().await;
+}
+
+/// All that happened to the jobs of memory, and what was published: it only ever grows.
+async fn progress(store: &Store) -> (usize, u64) {
+    let extract = |thread: &str| JobKey { kind: Kind::Extract, subject: thread.to_owned() };
+    let mut events = 0;
+    for key in [extract(THREAD), extract(SECOND), JobKey::only(Kind::Consolidate)] {
+        events += store.job_events(&key).await.unwrap().len();
+    }
+    let newest = store.generations().await.unwrap().first().map_or(0, |newest| newest.generation);
+    (events, newest)
+}
+
+#[tokio::test]
+async fn memory_is_published_once_however_often_its_daemon_is_killed() {
+    let rig = Rig::new().await;
+    session(rig.home.path(), SECOND);
+    let config = "[memory]\nenabled = false\n[jobs.extract]\nattempts = 100\n";
+    let (mut last, mut kills, mut published) = (0, 0, 0);
+    while published == 0 {
+        let (process, mut client) = rig.daemon(config).await;
+        client.call("thread/sync", json!({ "thread_id": SECOND })).await;
+        let store = rig.store().await;
+        client.ask("memory/run", json!({ "all": true })).await;
+        let more = async {
+            loop {
+                let (events, generation) = progress(&store).await;
+                if events > last || generation > 0 {
+                    return (events, generation);
+                }
+            }
+        };
+        (last, published) = soon("something happens", more).await;
+        killed(process).await;
+        store.close().await;
+        kills += 1;
+    }
+    assert!(kills >= 3, "it was never killed in between");
+    let (process, mut client) = rig.daemon(config).await;
+    let ran = client.call("memory/run", json!({ "all": true })).await;
+    assert_eq!(ran["result"]["generation"], 1, "published once: {ran}");
+    assert_eq!(ran["result"]["failed"], 0, "{ran}");
+    let status = client.call("memory/status", json!({})).await["result"].take();
+    assert_eq!(status["threads"], 2, "{status}");
+    process.signal(Signal::TERM);
+    assert_eq!(process.exit_code().await, Some(0));
+    let root = PathBuf::from(status["path"].as_str().unwrap());
+    let target = std::fs::canonicalize(&root).unwrap();
+    let names = std::fs::read_dir(target.parent().unwrap()).unwrap();
+    let left: Vec<_> = names
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name.contains("staging"))
+        .collect();
+    assert!(left.is_empty(), "{left:?}");
+}

@@ -1,0 +1,197 @@
+//! `cargo xtask eval --locomo FILE`: `thread/search` against the questions of LoCoMo.
+//!
+//! The data set (locomo10.json: conversations of many sessions, and questions with the turns that hold the
+//! answer) is not ours to ship; this takes a path. Each session becomes a thread and each turn an item, the
+//! daemon ingests and indexes them as it does any transcript, and each question is asked as it stands, within
+//! its conversation. No model takes part: what is measured is whether search finds the turns, not an answer.
+//!
+//! *Recall* of a question is the share of its evidence among the first 10 hits: sessions by the first 10
+//! threads that hits lie in, turns by the first 10 hits themselves, a turn beside a hit counting as found.
+//!
+//! # Source
+//! Maharana et al., "Evaluating Very Long-Term Conversational Memory of LLM Agents", 2024. Plain FTS5 (Porter
+//! stemming, stop words, sessions and turns as documents) finds 94 % of the sessions and 74 % of the turns.
+
+mod score;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context as _, ensure};
+use serde_json::{Value, json};
+
+use crate::daemon::{Daemon, pause};
+use crate::place;
+use crate::stopwatch::Stopwatch;
+use crate::wire::Wire;
+use score::{Outcome, Scores};
+
+/// Hits asked for: enough to name ten sessions.
+const HITS: u64 = 50;
+const POLL: std::time::Duration = std::time::Duration::from_millis(50);
+
+/// A conversation as search sees it.
+struct Conversation {
+    /// Its folder.
+    cwd: String,
+    /// Thread of each session.
+    threads: BTreeMap<u64, String>,
+    /// Line of each turn in its thread, by the turn's name.
+    lines: BTreeMap<String, (String, u64)>,
+    questions: Vec<Question>,
+}
+
+struct Question {
+    text: String,
+    category: u64,
+    evidence: Vec<String>,
+}
+
+pub(super) fn run(path: &Path, daemon: Option<&Path>, json: Option<&Path>) -> anyhow::Result<()> {
+    let text = fs::read(path).with_context(|| format!("reading {}", path.display()))?;
+    let samples: Vec<Value> = serde_json::from_slice(&text)
+        .with_context(|| format!("{} is no locomo10.json", path.display()))?;
+    let longhauld = match daemon {
+        Some(path) => path.to_owned(),
+        None => place::build_release()?.longhauld,
+    };
+    let scores = measure(&longhauld, &samples)?;
+    println!("{}", scores.table());
+    if let Some(path) = json {
+        fs::write(path, serde_json::to_vec_pretty(&scores.json())?)?;
+    }
+    Ok(())
+}
+
+fn measure(longhauld: &Path, samples: &[Value]) -> anyhow::Result<Scores> {
+    let home = tempfile::tempdir()?;
+    let mut conversations = Vec::new();
+    for (number, sample) in samples.iter().enumerate() {
+        conversations.push(write(home.path(), number, sample)?);
+    }
+    let daemon = Daemon::start(longhauld, home.path())?;
+    daemon.wait_idle(1)?;
+    let mut wire = daemon.connect()?;
+    wait_indexed(&mut wire)?;
+    let mut scores = Scores::default();
+    for conversation in &conversations {
+        for question in &conversation.questions {
+            let outcome = ask(&mut wire, conversation, question)?;
+            scores.add(question.category, outcome);
+        }
+    }
+    daemon.stop()?;
+    Ok(scores)
+}
+
+fn wait_indexed(wire: &mut Wire) -> anyhow::Result<()> {
+    while wire.call("daemon/status", &json!({}))?["search"]["state"] != "idle" {
+        pause(POLL);
+    }
+    Ok(())
+}
+
+/// Writes a conversation as transcripts, a session each.
+fn write(home: &Path, number: usize, sample: &Value) -> anyhow::Result<Conversation> {
+    let conversation = &sample["conversation"];
+    let cwd = format!("/locomo/{number}");
+    let first = conversation["speaker_a"].as_str().unwrap_or_default();
+    let mut read = Conversation {
+        cwd,
+        threads: BTreeMap::new(),
+        lines: BTreeMap::new(),
+        questions: questions(sample),
+    };
+    let folder = home.join("sessions/2023/01/01");
+    fs::create_dir_all(&folder)?;
+    for session in 1.. {
+        let Some(turns) = conversation[format!("session_{session}")].as_array() else {
+            // Some data sets date sessions that they leave out.
+            if conversation.get(format!("session_{session}_date_time")).is_some() {
+                continue;
+            }
+            break;
+        };
+        let thread = format!("019cadd3-{number:04x}-7000-8000-{session:012x}");
+        let stamp =
+            format!("2023-{:02}-{:02}T09:00:00.000Z", 1 + session / 28 % 12, 1 + session % 28);
+        let line = |kind: &str, payload: Value| {
+            json!({ "timestamp": stamp, "type": kind, "payload": payload }).to_string()
+        };
+        let meta = json!({ "id": thread, "timestamp": stamp, "cwd": read.cwd, "source": "cli" });
+        let mut lines = vec![line("session_meta", meta)];
+        for turn in turns {
+            let said = turn["text"].as_str().unwrap_or_default();
+            let speaker = turn["speaker"].as_str().unwrap_or_default();
+            let caption = turn["blip_caption"].as_str().map(|seen| format!(" [{seen}]"));
+            let text = format!("{speaker}: {said}{}", caption.unwrap_or_default());
+            let (role, kind) = match speaker == first {
+                true => ("user", "input_text"),
+                false => ("assistant", "output_text"),
+            };
+            let content = json!([{ "type": kind, "text": text }]);
+            if let Some(name) = turn["dia_id"].as_str() {
+                read.lines.insert(name.to_owned(), (thread.clone(), lines.len() as u64));
+            }
+            lines.push(line(
+                "response_item",
+                json!({ "type": "message", "role": role, "content": content }),
+            ));
+        }
+        let name = format!("rollout-2023-01-01T00-00-00-{thread}.jsonl");
+        fs::write(folder.join(name), lines.join("\n") + "\n")?;
+        read.threads.insert(session, thread);
+    }
+    ensure!(!read.threads.is_empty(), "sample {number} has no session_1 in its conversation");
+    Ok(read)
+}
+
+fn questions(sample: &Value) -> Vec<Question> {
+    let question = |qa: &Value| {
+        // Some entries name several turns in one string.
+        let names = qa["evidence"].as_array()?.iter().filter_map(Value::as_str);
+        let names = names.flat_map(|names| names.split([';', ',', ' ']));
+        let evidence: Vec<String> =
+            names.map(str::trim).filter(|name| name.starts_with('D')).map(str::to_owned).collect();
+        let (text, category) = (qa["question"].as_str()?.to_owned(), qa["category"].as_u64()?);
+        (!evidence.is_empty()).then_some(Question { text, category, evidence })
+    };
+    let asked = sample["qa"].as_array().into_iter().flatten();
+    asked.filter_map(question).collect()
+}
+
+fn ask(wire: &mut Wire, of: &Conversation, question: &Question) -> anyhow::Result<Outcome> {
+    let params = json!({ "query": question.text, "cwd": of.cwd, "k": HITS });
+    let watch = Stopwatch::start();
+    let answer = wire.call("thread/search", &params)?;
+    let took = watch.elapsed();
+    let hits: Vec<(String, u64)> = answer["hits"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|hit| Some((hit["thread_id"].as_str()?.to_owned(), hit["seq"].as_u64()?)))
+        .collect();
+    let known = |name: &String| of.lines.get(name).cloned();
+    let evidence: Vec<(String, u64)> = question.evidence.iter().filter_map(known).collect();
+    Ok(score::outcome(&hits, &evidence, took))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_of_the_shape_becomes_threads_and_questions() {
+        let text = include_str!("../../fixtures/locomo.json");
+        let samples: Vec<Value> = serde_json::from_str(text).expect("the fixture is JSON");
+        let home = tempfile::tempdir().expect("a folder");
+        let read = write(home.path(), 0, &samples[0]).expect("it is written");
+        assert_eq!((read.threads.len(), read.lines.len(), read.questions.len()), (2, 8, 4));
+        let (thread, line) = &read.lines["D2:3"];
+        assert_eq!((thread, *line), (&read.threads[&2], 3));
+        assert_eq!(read.questions[2].evidence, ["D1:2", "D2:2"], "several in one string");
+        let file = fs::read_dir(home.path().join("sessions/2023/01/01")).expect("a folder").count();
+        assert_eq!(file, 2);
+    }
+}

@@ -3,7 +3,7 @@
 //! Two phases. *Extraction* reads one thread that has come to rest, line by line, and keeps what a later
 //! thread can use: [`extract`] without a model, [`input`] for one. *Consolidation* ([`consolidate`]) puts
 //! the extractions of all threads together into a handbook and the files of the memory folder. Then
-//! [`summary`] answers what of it a thread in some folder should be told, [`cite`] and [`usage`] notice
+//! [`summary`] answers what of it a thread in some folder should be told, [`cite`], [`usage`] and [`read_log`] notice
 //! what it used, and [`edits`] keeps what a person changed in the files.
 //!
 //! All of it is a function of its inputs: the same threads give the same bytes, on any machine, in any
@@ -19,6 +19,7 @@ pub mod extract;
 pub mod input;
 pub mod learning;
 pub mod own;
+pub mod read_log;
 pub mod slug;
 pub mod summary;
 pub mod usage;

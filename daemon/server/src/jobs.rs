@@ -71,8 +71,8 @@ pub struct Owner {
     pub token: Token,
 }
 
-/// Jobs looked at first for a claim: more than of any kind run at a time.
-const CLAIM_PAGE: u32 = 128;
+/// Queued jobs looked at first for a claim.
+const CLAIM_PAGE: u32 = 16;
 
 /// Opens the name of a holder inside a daemon.
 const DAEMON: &str = "daemon:";
@@ -162,8 +162,10 @@ impl Jobs {
     /// Those of the store.
     pub async fn claim(&self, kind: Kind, holder: &str) -> Result<Option<Claimed>, JobError> {
         // Nearly always one of the first may run; all are looked at only where none of them may.
-        let (claimed, seen) = self.claim_among(CLAIM_PAGE, kind, holder).await?;
-        if claimed.is_some() || seen < CLAIM_PAGE {
+        // Those that run are always all among them.
+        let page = CLAIM_PAGE.max(self.rules(kind).running_max.saturating_add(1));
+        let (claimed, seen) = self.claim_among(page, kind, holder).await?;
+        if claimed.is_some() || seen < page {
             return Ok(claimed);
         }
         Ok(self.claim_among(SCAN_MAX, kind, holder).await?.0)

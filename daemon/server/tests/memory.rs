@@ -253,3 +253,34 @@ async fn use_is_counted_by_kind_and_thread() {
     );
     daemon.stopped().await;
 }
+
+#[tokio::test]
+async fn an_agent_that_reads_the_files_with_a_command_counts_once() {
+    let (daemon, mut client) = daemon_with(&[(FIRST, APP, RULE)], OFF).await;
+    result(&mut client, "memory/run", json!({ "all": true })).await;
+    let status = result(&mut client, "memory/status", json!({})).await;
+    let root = status["path"].as_str().unwrap().to_owned();
+    let names = result(&mut client, "memory/list", json!({})).await;
+    let names =
+        names["files"].as_array().unwrap().iter().map(|file| file["path"].as_str().unwrap());
+    let summary = names.filter(|path| path.starts_with("rollout_summaries/")).last().unwrap();
+    let mut reader = Rollout::new(SECOND, Path::new(APP));
+    reader.message("user", "Go on with the parser.");
+    reader.command(&format!("cat {root}/MEMORY.md | head -50"), 0, "# Memory\n");
+    reader.command(&format!("cat {root}/MEMORY.md {root}/{summary}"), 0, "# Memory\n");
+    reader.message("assistant", "I know what to do.");
+    reader.write(daemon.home.path());
+    client.call("thread/sync", json!({ "thread_id": SECOND })).await;
+    for round in 0..2 {
+        result(&mut client, "memory/run", json!({ "all": true })).await;
+        let uses = result(&mut client, "memory/status", json!({})).await["uses"].take();
+        let counted: Vec<_> = uses
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|of| (of["kind"].as_str().unwrap(), of["uses"].as_u64().unwrap()))
+            .collect();
+        assert_eq!(counted, [("memory_md", 1), ("rollout_summaries", 1)], "round {round}: {uses}");
+    }
+    daemon.stopped().await;
+}

@@ -4,7 +4,12 @@ use std::fs;
 use std::path::Path;
 
 use longhaul_core::job::{self, JobKey, Kind, Moment, Request};
-use longhaul_store::{CompactionBody, CompactionRow, Store, UpdateRow, UsageRow};
+use longhaul_core::memory::Files;
+use longhaul_core::memory::edits::Edits;
+use longhaul_store::{
+    CompactionBody, CompactionRow, Exclusion, Generation, NewGeneration, NoteRow, Store, UpdateRow,
+    UsageRow,
+};
 
 use crate::sample::{Temp, batch, file};
 
@@ -202,4 +207,65 @@ async fn what_is_no_database_gives_nothing_and_a_new_one_starts() {
     let salvaged = opened.salvaged.unwrap();
     assert_eq!((salvaged.updates, salvaged.compactions, salvaged.complete), (0, 0, false));
     assert!(store.files().await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn what_a_person_told_memory_comes_through_damage() {
+    let temp = Temp::new();
+    filled(&temp).await;
+    let (store, _) = temp.open().await;
+    let note = |n: i64| NoteRow {
+        note_id: format!("note_{n}"),
+        project: (n % 2 == 0).then(|| "/w/app".to_owned()),
+        at_ms: n,
+        text: format!("remember {n}"),
+    };
+    for n in 0..20 {
+        store.note_add(&note(n)).await.unwrap();
+    }
+    let forgotten = [
+        Exclusion::Thread("t1".to_owned()),
+        Exclusion::Project("/w/secret".to_owned()),
+        Exclusion::Entry("0a1b2c".to_owned()),
+    ];
+    for what in &forgotten {
+        store.forget(what, 5).await.unwrap();
+    }
+    let files = Files::from([("MEMORY.md".to_owned(), "# Memory\n".to_owned())]);
+    let generation = Generation {
+        generation: 1,
+        at_ms: 7,
+        input: "i".to_owned(),
+        threads: 1,
+        handbook: "{}".to_owned(),
+        edits: Edits::default(),
+        files: files.clone(),
+        found: None,
+    };
+    let new = NewGeneration { generation: &generation, found: &files, passages: &[], fence: None };
+    assert!(store.generation_put(new).await.unwrap());
+    store.close().await;
+    // Pages of transcripts are damaged, so that the whole database is moved aside.
+    assert!(damage(&temp.path(), b"step ", 1) > 0);
+    let (store, _) = temp.open().await;
+    let moved = match store.rebuilt() {
+        Some(rebuilt) => rebuilt,
+        None => {
+            store.recover(9).await.unwrap().unwrap();
+            store.rebuilt().unwrap()
+        }
+    };
+    let salvaged = moved.salvaged.unwrap();
+    assert_eq!((salvaged.memory, salvaged.complete), (23, true), "{salvaged:?}");
+    let notes = store.notes().await.unwrap();
+    assert_eq!(notes.len(), 20);
+    assert!(notes.contains(&note(7)));
+    let mut kept = store.exclusions().await.unwrap();
+    kept.sort();
+    assert_eq!(kept, forgotten);
+    assert_eq!(
+        store.generations().await.unwrap(),
+        [generation],
+        "with what a person changed in it"
+    );
 }

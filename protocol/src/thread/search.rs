@@ -7,7 +7,7 @@ use crate::Method;
 
 /// `thread/search`: items by their words, best first.
 ///
-/// Words are all to be found. `"…"` is a phrase, `word*` a beginning of three letters at least, `OR` separates alternatives, `NOT word`
+/// Words are all to be found; items that have some words of a question, in their common forms, follow those that have all. `"…"` is a phrase, `word*` a beginning of three letters at least, `OR` separates alternatives, `NOT word`
 /// excludes. Anything else separates words: no text is a syntax error. Paths and names are found by the whole
 /// and by their parts. Items with the same words (a fork's copy, a replay) are one hit.
 ///

@@ -94,6 +94,11 @@ pub fn reads(script: &str, workdir: Option<&str>, roots: &[&str]) -> Vec<MemoryR
     found
 }
 
+/// The path below whichever of `roots` a path leads into.
+pub(super) fn below_any<'a>(path: &'a str, roots: &[&str]) -> Option<&'a str> {
+    roots.iter().find_map(|root| below(path, root))
+}
+
 fn absolute(path: &str, folder: Option<&str>) -> String {
     let path = path.trim_end_matches('/');
     match folder {

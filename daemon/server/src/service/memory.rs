@@ -23,6 +23,7 @@ mod passages;
 mod project;
 mod publish;
 mod read;
+mod reads;
 pub mod run;
 mod scan;
 

@@ -30,8 +30,12 @@ impl Work for ExtractWork {
     async fn run(&self, job: Job, token: Token) -> Result<(), Failure> {
         let failure = |kind, detail| Failure { kind, detail, retry_after_ms: None };
         let owner = Owner { key: job.key, token };
+        let reads = self.0.unseen_reads(&owner.key.subject).await;
         match self.0.extract(&owner).await {
-            Ok(()) => Ok(()),
+            Ok(()) => {
+                self.0.count_reads(reads).await;
+                Ok(())
+            }
             Err(ServiceError::ThreadNotFound(_)) => {
                 Err(failure(FailureKind::Permanent, "its transcript is gone".to_owned()))
             }

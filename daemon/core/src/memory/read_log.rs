@@ -1,0 +1,117 @@
+//! Which memory files a thread's agent read by itself, with a command or a tool that looks at files.
+//!
+//! An agent that runs `cat …/memory/MEMORY.md` uses memory as much as one that asks for it: what is used is kept
+//! and served first. A line that names no memory file is not even parsed.
+
+use std::collections::BTreeSet;
+
+use super::usage::{self, UsageKind};
+use crate::fold::Place;
+use crate::rollout::tool::{self, Action};
+use crate::rollout::{self, Body, Item};
+use crate::thread::Source;
+
+/// Files of one thread that are told apart.
+const FILES_MAX: usize = 256;
+
+/// Names that every path to a memory file holds.
+const NAMES: [&[u8]; 5] =
+    [b"MEMORY.md", b"memory_summary", b"raw_memories", b"rollout_summaries", b"skills"];
+
+/// Reads of memory in the lines of one thread.
+#[derive(Debug, Clone)]
+pub struct ReadLog {
+    source: Source,
+    /// Folder that commands run in unless they say another.
+    cwd: Option<String>,
+    /// Absolute paths that lead to the memory folder.
+    roots: Vec<String>,
+    /// Lines before it were counted already.
+    from_seq: u64,
+    paths: BTreeSet<String>,
+}
+
+impl ReadLog {
+    /// A log of the lines from `from_seq` on.
+    #[must_use]
+    pub fn new(source: Source, cwd: Option<String>, roots: Vec<String>, from_seq: u64) -> Self {
+        Self { source, cwd, roots, from_seq, paths: BTreeSet::new() }
+    }
+
+    /// Looks at the next line.
+    pub fn line(&mut self, place: Place, line: &[u8]) {
+        let names = |name: &&[u8]| memchr::memmem::find(line, name).is_some();
+        if place.line < self.from_seq || !NAMES.iter().any(|name| names(name)) {
+            return;
+        }
+        let source = self.source;
+        rollout::read(source, line, false, &mut |entry| {
+            if let Body::Item(Item::Call(call), _) = &entry.body {
+                self.action(tool::interpret(call));
+            }
+        });
+    }
+
+    fn action(&mut self, action: Action) {
+        let roots: Vec<&str> = self.roots.iter().map(String::as_str).collect();
+        let found: Vec<String> = match action {
+            Action::Shell { script, workdir } => {
+                let folder = workdir.as_deref().or(self.cwd.as_deref());
+                usage::reads(&script, folder, &roots).into_iter().map(|read| read.path).collect()
+            }
+            Action::View { path } | Action::Look { path: Some(path), .. } => {
+                usage::below_any(&path, &roots).map(str::to_owned).into_iter().collect()
+            }
+            Action::Look { path: None, .. }
+            | Action::Patch(_)
+            | Action::Plan(_)
+            | Action::AddStep { .. }
+            | Action::ChangeStep { .. }
+            | Action::Other { .. } => Vec::new(),
+        };
+        let room = FILES_MAX.saturating_sub(self.paths.len());
+        self.paths.extend(found.into_iter().take(room));
+    }
+
+    /// Paths below the memory folder that were read, each once.
+    #[must_use]
+    pub fn into_paths(self) -> Vec<String> {
+        let is_file = |path: &String| UsageKind::of(path).is_some();
+        self.paths.into_iter().filter(is_file).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn read(lines: &[&str], from_seq: u64) -> Vec<String> {
+        let cwd = Some("/w/app".to_owned());
+        let mut log = ReadLog::new(Source::Codex, cwd, vec!["/s/memory".to_owned()], from_seq);
+        for (number, script) in (0..).zip(lines) {
+            let arguments = json!({ "cmd": script }).to_string();
+            let call = json!({ "type": "function_call", "name": "exec_command",
+                "arguments": arguments, "call_id": format!("c{number}") });
+            let line = json!({ "type": "response_item", "payload": call }).to_string();
+            log.line(Place { line: number, offset: 0, bytes: 0 }, line.as_bytes());
+        }
+        log.into_paths()
+    }
+
+    #[test]
+    fn a_command_that_reads_memory_is_noticed_once_and_nothing_else_is() {
+        let scripts = [
+            "cat /s/memory/MEMORY.md",
+            "rg -n tests /s/memory/MEMORY.md",
+            "cd /s/memory && cat rollout_summaries/a.md",
+            "cat MEMORY.md",
+            "echo x > /s/memory/raw_memories.md",
+            "cat /elsewhere/memory_summary.md",
+        ];
+        assert_eq!(read(&scripts, 0), ["MEMORY.md", "rollout_summaries/a.md"]);
+        assert_eq!(read(&scripts, 1), ["MEMORY.md", "rollout_summaries/a.md"]);
+        assert_eq!(read(&scripts, 2), ["rollout_summaries/a.md"], "counted before");
+    }
+}

@@ -17,7 +17,7 @@ const COMMANDS_MAX: usize = 24;
 const PAIRS_KEPT: usize = 12;
 
 /// Names that must have been used for a thread without learnings to be worth its map.
-const NAMES_MIN: usize = 8;
+const NAMES_MIN: usize = 4;
 
 /// Keywords of a learning.
 const KEYWORDS_MAX: usize = 8;

@@ -91,7 +91,7 @@ struct Version {
 impl Fold {
     /// Version of the saved form. Raised with every change of what is folded or how: saved folds of
     /// other versions are folded anew.
-    pub const VERSION: u32 = 10;
+    pub const VERSION: u32 = 11;
 
     /// The state before the first line.
     pub fn new(source: Source) -> Self {
@@ -375,6 +375,7 @@ impl Fold {
         self.head.cli_version = short(&meta.cli_version);
         self.head.parent_thread_id = short(&meta.parent_thread_id);
         self.head.forked_from = short(&meta.forked_from);
+        self.head.is_ephemeral = meta.is_ephemeral;
         self.head.history_base.clone_from(&meta.history_base);
         self.head.git_branch = short(&meta.git_branch);
         if self.head.cwd.is_some() {

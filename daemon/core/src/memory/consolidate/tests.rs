@@ -39,6 +39,8 @@ fn memory(thread: &str, project: &str, day: i64, learnings: Vec<Learning>) -> Ro
         project: Some(project.into()),
         cwd: Some(project.into()),
         branch: None,
+        forked_from: None,
+        reached_outside: false,
         created_at_ms: NOW + day * DAY_MS,
         updated_at_ms: NOW + day * DAY_MS,
         last_seq: 9,

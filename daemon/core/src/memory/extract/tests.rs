@@ -126,7 +126,7 @@ fn a_thread_teaches_what_happened_in_it() {
     assert_eq!((rule.origin, rule.evidence.seq), (Origin::User, 1));
     assert!(memory.rollout_summary.contains("Outcome: success"));
     assert!(memory.raw_memory.starts_with("---\ndescription: "));
-    assert_eq!(memory.steps, ["cargo test", "rustc --version", "cargo test"]);
+    assert_eq!(memory.steps, ["cargo test"]);
 }
 
 #[test]

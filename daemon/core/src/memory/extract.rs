@@ -130,6 +130,7 @@ pub struct Extractor {
     branch: Option<String>,
     has_meta: bool,
     created_at_ms: i64,
+    begun_at_ms: i64,
     updated_at_ms: i64,
     last_seq: u64,
     turn: u32,
@@ -162,6 +163,7 @@ impl Extractor {
             branch: None,
             has_meta: false,
             created_at_ms: 0,
+            begun_at_ms: 0,
             updated_at_ms: 0,
             last_seq: 0,
             turn: 0,
@@ -200,11 +202,12 @@ impl Extractor {
         let first = told.next().map(|request| request.text.as_str())?;
         let mut changed: Vec<(&String, &u32)> = self.changed_files.iter().collect();
         changed.sort_by(|(a, x), (b, y)| y.cmp(x).then_with(|| a.cmp(b)));
-        if best > Worth::Answer || changed.is_empty() {
+        if best == Worth::Words || changed.is_empty() {
             return Some(first.to_owned());
         }
-        let files: Vec<&str> = changed.iter().take(3).map(|(path, _)| path.as_str()).collect();
-        Some(format!("{} (changed {})", text::cut(first, 40), files.join(", ")))
+        let files: Vec<&str> = changed.iter().take(2).map(|(path, _)| path.as_str()).collect();
+        let first = text::one_line_cut(first, 48);
+        Some(format!("{first} (changed {})", files.join(", ")))
     }
 
     /// Whether the thread used the network, or tools that reach outside.
@@ -237,7 +240,12 @@ impl Extractor {
                     self.cwd = folder(cwd);
                 }
             }
-            Body::Item(item, _) | Body::Aside(item) => self.item(seq, item),
+            Body::Item(item, _) | Body::Aside(item) => {
+                self.item(seq, item);
+                if self.begun_at_ms == 0 && self.request_count == 1 {
+                    self.begun_at_ms = entry.at_ms.unwrap_or(0);
+                }
+            }
             Body::RolledBack { turns } => self.roll_back(*turns),
             Body::TurnComplete => self.signs.is_interrupted = false,
             Body::TurnAborted => self.signs.is_interrupted = true,

@@ -237,6 +237,9 @@ pub struct RolloutMemory {
     pub reached_outside: bool,
     /// Unix milliseconds of the first dated line; 0 when none is.
     pub created_at_ms: i64,
+    /// Unix milliseconds of the first request; 0 when it is not dated. Copies keep it.
+    #[serde(default)]
+    pub begun_at_ms: i64,
     /// Unix milliseconds of the newest dated line; 0 when none is.
     pub updated_at_ms: i64,
     /// Line read last.

@@ -60,7 +60,10 @@ impl Own {
     /// mark of where they are from. A rule that was published stays, for the person may have said it here first: a thread
     /// that goes on is extracted again.
     pub fn strip_person(&self, text: &str) -> String {
-        let is_file = TITLES.iter().any(|title| text.trim_start().starts_with(title));
+        let begun = text.trim_start();
+        let is_record =
+            begun.starts_with("---\ndescription: ") && begun.contains("\ntask_outcome: ");
+        let is_file = is_record || TITLES.iter().any(|title| begun.starts_with(title));
         if is_file { String::new() } else { unframed(text, is_marked) }
     }
 

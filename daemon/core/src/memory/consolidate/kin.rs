@@ -5,19 +5,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Stored, title};
+use super::Stored;
 
 /// The thread that each of a project's threads began as, by thread id.
 pub(super) fn roots<'a>(threads: &[Stored<'a>]) -> BTreeMap<&'a str, &'a str> {
-    let mut begun: BTreeMap<(i64, &str), &str> = BTreeMap::new();
+    let mut begun: BTreeMap<i64, &str> = BTreeMap::new();
     let mut roots: BTreeMap<&str, &str> = BTreeMap::new();
     for stored in threads {
         let memory = stored.memory;
         let id = memory.thread_id.as_str();
-        let same = (memory.created_at_ms, title(memory));
-        // An undated thread is like no other.
-        let copied = begun.get(&same).copied().filter(|_| memory.created_at_ms > 0);
-        begun.entry(same).or_insert(id);
+        // One person asks for one thing at a moment. An undated thread is like no other.
+        let at_ms = Some(memory.begun_at_ms).filter(|at_ms| *at_ms > 0);
+        let copied = at_ms.and_then(|at_ms| begun.get(&at_ms).copied());
+        begun.entry(memory.begun_at_ms).or_insert(id);
         let root = memory.forked_from.as_deref().or(copied).unwrap_or(id);
         roots.insert(id, root);
     }

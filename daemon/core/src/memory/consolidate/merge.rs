@@ -20,6 +20,9 @@ const KIND_MAX: usize = 48;
 /// Pairs of files kept of a project.
 const PAIRS_MAX: usize = 12;
 
+/// Pairs told of one file.
+const PARTNERS_MAX: usize = 2;
+
 /// Share of words, in per cent, by which two rules say the same.
 const SAME_PERCENT: usize = 75;
 
@@ -64,7 +67,18 @@ pub(super) fn merge<'a>(
         |entry: &Entry| (entry.kind, std::cmp::Reverse((entry.threads.min(8), entry.last_ms)));
     entries.sort_by(|a, b| rank(a).cmp(&rank(b)).then_with(|| a.id.cmp(&b.id)));
     let mut kinds: BTreeMap<LearningKind, usize> = BTreeMap::new();
+    let mut paired: BTreeMap<String, usize> = BTreeMap::new();
     entries.retain(|entry| {
+        // Of many files that change together each is told with its closest two.
+        let files = entry.text.split('`').skip(1).step_by(2);
+        let is_pair = entry.kind == LearningKind::CoChange;
+        for file in files.filter(|_| is_pair) {
+            let count = paired.entry(file.to_owned()).or_default();
+            *count += 1;
+            if *count > PARTNERS_MAX {
+                return false;
+            }
+        }
         let count = kinds.entry(entry.kind).or_default();
         *count += 1;
         *count <= if entry.kind == LearningKind::CoChange { PAIRS_MAX } else { KIND_MAX }

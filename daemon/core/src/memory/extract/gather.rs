@@ -91,6 +91,7 @@ fn memory(
         forked_from: read.forked_from,
         reached_outside: read.reached_outside,
         created_at_ms: read.created_at_ms,
+        begun_at_ms: read.begun_at_ms,
         updated_at_ms: read.updated_at_ms,
         last_seq: read.last_seq,
         outcome,
@@ -207,8 +208,10 @@ impl Maker<'_> {
     }
 
     fn fix(&mut self, fix: &Fix) -> Learning {
+        let bare = |line: &str| line::bare(line).unwrap_or_else(|| line.to_owned());
+        let failed = bare(&fix.line);
         let what = match &fix.instead {
-            Some(instead) => format!("`{}` fails; `{instead}` works", fix.line),
+            Some(instead) => format!("`{failed}` fails; `{}` works", bare(instead)),
             None => {
                 let mut means: Vec<String> =
                     fix.ran.iter().map(|line| format!("running `{line}`")).collect();
@@ -217,7 +220,7 @@ impl Maker<'_> {
                         fix.changed.iter().map(|path| format!("`{path}`")).collect();
                     means.push(format!("changing {}", files.join(", ")));
                 }
-                format!("`{}` failed, worked after {}", fix.line, means.join(" and "))
+                format!("`{failed}` failed, worked after {}", means.join(" and "))
             }
         };
         let text = format!("{what}; it had said: `{}`", fix.said.replace('`', "'"));

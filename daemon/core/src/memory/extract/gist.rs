@@ -17,6 +17,9 @@ pub(super) enum Worth {
 /// Bytes of what a person gives to a command.
 const ARGUMENTS_BYTES: usize = 600;
 
+/// Bytes of a prompt in which the fence with what was given to it begins.
+const FENCE_BYTES: usize = 600;
+
 /// Bytes of a command's name.
 const COMMAND_BYTES: usize = 60;
 
@@ -73,25 +76,18 @@ fn slash_command(message: &str) -> Option<(Worth, String)> {
     Some((worth, format!("{} {given}", text::cut(name, COMMAND_BYTES)).trim().to_owned()))
 }
 
-/// What was given to a command whose prompt has it in a fence of its own or behind a name.
+/// What was given to a command whose prompt has it in its last line, or in a fence near its beginning.
 fn arguments(message: &str) -> Option<&str> {
-    let fenced = message.split("```").skip(1).step_by(2).map(|block| {
-        let first = block.split('\n').next().unwrap_or_default();
-        let is_language = first.len() <= 12 && !first.contains(' ');
-        block.strip_prefix(first).filter(|_| is_language).unwrap_or(block).trim()
-    });
-    let mut named = message.lines().filter_map(|line| {
-        let (name, given) = line.split_once(':')?;
-        let name = name.trim_matches(|c: char| !c.is_alphabetic());
-        matches!(
-            name.to_ascii_lowercase().as_str(),
-            "arguments" | "user input" | "task" | "request"
-        )
-        .then_some(given.trim())
+    let last = message.trim_end().lines().next_back();
+    let named = last.and_then(|line| line.strip_prefix("ARGUMENTS:")).map(str::trim);
+    let fenced = text::prefix(message, FENCE_BYTES).contains("```").then(|| {
+        let block = message.split("```").nth(1).unwrap_or_default();
+        let (language, given) = block.split_once('\n').unwrap_or(("", block));
+        if matches!(language.trim(), "" | "text") { given.trim() } else { "" }
     });
     let fits =
         |given: &&str| (4..=ARGUMENTS_BYTES).contains(&given.len()) && !given.contains("$ARG");
-    named.find(fits).or_else(|| fenced.take(1).find(fits))
+    named.filter(fits).or(fenced.filter(fits))
 }
 
 /// The first words of a prompt: its heading, or its first sentence.

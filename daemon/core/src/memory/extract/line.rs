@@ -10,7 +10,7 @@ use super::hazard;
 const LINE_BYTES_MAX: usize = 200;
 
 /// Words of a family.
-const FAMILY_WORDS: usize = 4;
+const FAMILY_WORDS: usize = 3;
 
 /// Programs that only shape what another one printed.
 const FILTERS: &[&str] = &[
@@ -122,6 +122,9 @@ const PARTICULAR: &[&str] = &[
     "; then ",
 ];
 
+/// Programs that run what is written behind an option of theirs.
+const SHELLS: &[&str] = &["bash", "sh", "zsh", "powershell", "pwsh", "cmd"];
+
 /// Joints between the commands of a line.
 const JOINTS: &[&str] = &["&&", "||", ";", "|"];
 
@@ -135,12 +138,10 @@ pub(crate) fn bare(line: &str) -> Option<String> {
     {
         parts.remove(0);
     }
-    parts.retain(|(joint, part)| *joint != "|" || !FILTERS.contains(&program(part).as_str()));
-    while let [_, .., (_, last)] = parts.as_slice()
-        && WORDS.contains(&program(last).as_str())
-    {
-        parts.pop();
-    }
+    parts.retain(|(joint, part)| match *joint {
+        "|" => !FILTERS.contains(&program(part).as_str()),
+        _ => !only_says(part),
+    });
     let mut bare = String::new();
     for (joint, part) in parts {
         let part = unredirected(part);
@@ -170,6 +171,14 @@ pub(crate) fn family(bare: &str) -> String {
     distinct.join(" && ")
 }
 
+/// Whether a command of a line only says or shows something beside the others.
+fn only_says(part: &str) -> bool {
+    let words: Vec<&str> = part.split_whitespace().take(2).collect();
+    let shows =
+        matches!(words.as_slice(), ["git", "status" | "diff" | "log" | "show"] | ["ls", ..]);
+    shows || WORDS.contains(&program(part).as_str())
+}
+
 /// Whether a bare line may be of use in a later thread.
 pub(crate) fn is_telling(bare: &str) -> bool {
     let lower = bare.to_lowercase();
@@ -177,7 +186,12 @@ pub(crate) fn is_telling(bare: &str) -> bool {
         let last = part.split_whitespace().last().unwrap_or_default();
         matches!(last, "--version" | "-V" | "version" | "--help" | "-h" | "help" | "-v")
     };
-    let does_nothing_new = |part: &str| asks(part) || ORDINARY.contains(&program(part).as_str());
+    let wraps = |part: &str| {
+        let second = part.split_whitespace().nth(1).unwrap_or_default();
+        SHELLS.contains(&program(part).trim_end_matches(".exe")) && second.starts_with(['-', '/'])
+    };
+    let does_nothing_new =
+        |part: &str| asks(part) || wraps(part) || ORDINARY.contains(&program(part).as_str());
     bare.len() <= LINE_BYTES_MAX
         && !hazard::is_hazardous(bare)
         && !PARTICULAR.iter().any(|piece| lower.contains(piece))
@@ -237,7 +251,9 @@ fn words_of(part: &str) -> String {
             continue;
         }
         let is_script = words.len() == 1 && !is_module && word.contains('.');
-        let is_word = word.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_:".contains(&b));
+        // Later words with marks in them name what is done to, not what is done.
+        let is_verb = |b: u8| b.is_ascii_lowercase() || words.len() == 1 && b"-_:".contains(&b);
+        let is_word = word.bytes().all(is_verb);
         if word.starts_with('-') || !(is_word || is_script || is_module) {
             break;
         }
@@ -320,8 +336,9 @@ mod tests {
             ("cargo test --workspace -- --nocapture", "cargo test"),
             ("dotnet build src/A/A.csproj --no-restore", "dotnet build"),
             ("python3 -m pytest tests/unit -x", "python3 pytest"),
-            ("npm run build:prod", "npm run build:prod"),
-            ("bun apps/cli/src/cli.ts eval run a.yaml", "bun cli.ts eval run"),
+            ("npm run build:prod", "npm run"),
+            ("tool status one-thing other-thing", "tool status"),
+            ("bun apps/cli/src/cli.ts eval run a.yaml", "bun cli.ts eval"),
             ("CI=1 pnpm test", "pnpm test"),
             ("go vet ./a/... && go test ./b", "go vet && go test"),
         ] {

@@ -261,8 +261,14 @@ pub enum Class {
 }
 
 impl Class {
-    /// By the words of a line.
+    /// By the words of a line; of several commands, that of the most telling.
     pub fn of(line: &str) -> Self {
+        let parts = line.split("&&").flat_map(|part| part.split(';'));
+        parts.map(Self::of_one).min().unwrap_or(Self::Other)
+    }
+
+    /// By the words of one command.
+    fn of_one(main: &str) -> Self {
         const WORDS: &[(Class, &[&str])] = &[
             (
                 Class::Test,
@@ -306,15 +312,18 @@ impl Class {
             (Class::Install, &["install", "add", "sync", "ci", "restore", "i"]),
             (Class::Start, &["run", "start", "serve", "dev", "up"]),
         ];
-        let main = line.rsplit("&&").next().unwrap_or(line);
         let words: Vec<&str> = main
             .split([' ', ':'])
             .filter(|word| !word.is_empty())
             .take(6)
             .map(|word| word.rsplit('/').next().unwrap_or(word))
             .collect();
-        let is_tool =
-            words.first().is_some_and(|first| !matches!(*first, "git" | "gh" | "echo" | "cd"));
+        let is_tool = words.first().is_some_and(|first| {
+            !matches!(
+                *first,
+                "git" | "gh" | "echo" | "cd" | "ls" | "grep" | "rg" | "sed" | "cat" | "rm"
+            )
+        });
         let named = |names: &[&str]| is_tool && words.iter().any(|word| names.contains(word));
         WORDS.iter().find(|(_, names)| named(names)).map_or(Class::Other, |(class, _)| *class)
     }

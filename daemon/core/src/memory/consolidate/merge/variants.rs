@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Draft;
+use crate::memory::extract::Class;
 use crate::memory::extract::line::family;
 use crate::memory::learning::{LearningKind, TEXT_BYTES};
 use crate::text;
@@ -16,7 +17,7 @@ pub(super) fn merge(drafts: Vec<Draft>) -> Vec<Draft> {
     let mut rest = Vec::with_capacity(drafts.len());
     let mut families: BTreeMap<String, Vec<Draft>> = BTreeMap::new();
     for draft in drafts {
-        match line_of(&draft).map(family) {
+        match line_of(&draft).map(|line| format!("{}: {}", Class::of(line).name(), family(line))) {
             Some(family) => families.entry(family).or_default().push(draft),
             None => rest.push(draft),
         }

@@ -45,11 +45,13 @@ pub fn is_inside(folder: &str, outer: &str) -> bool {
 pub fn holds_everything(folder: &str) -> bool {
     let folder = plain(folder);
     let rest = if is_windows(&folder) { folder.get(2..).unwrap_or_default() } else { &folder };
-    let depth = rest.split('/').filter(|part| !part.is_empty()).count();
-    let is_home = ["/home", "/users", "/root"]
-        .iter()
-        .any(|home| rest.get(..home.len()).is_some_and(|first| first.eq_ignore_ascii_case(home)));
-    depth == 0 || is_home && depth < 3 && !(rest.starts_with("/root/"))
+    let parts: Vec<&str> = rest.split('/').filter(|part| !part.is_empty()).collect();
+    match parts.first().map(|top| top.to_ascii_lowercase()).as_deref() {
+        None => true,
+        Some("home" | "users") => parts.len() < 3,
+        Some("root") => parts.len() < 2,
+        Some(_) => false,
+    }
 }
 
 fn is_windows(folder: &str) -> bool {
@@ -91,10 +93,10 @@ mod tests {
         ] {
             assert_eq!(is_inside(folder, outer), expected, "{folder} in {outer}");
         }
-        for folder in ["/", "/home", "/home/u", "C:\\", "C:/Users/u", "/root"] {
+        for folder in ["/", "/home", "/home/u", "C:\\", "C:\\Users\\u", "/root"] {
             assert!(holds_everything(folder), "{folder}");
         }
-        for folder in ["/home/u/app", "C:/Users/u/app", "/w", "D:/app"] {
+        for folder in ["/home/u/app", "C:\\Users\\u\\app", "/w", "D:/app", "/rootfs"] {
             assert!(!holds_everything(folder), "{folder}");
         }
     }

@@ -260,10 +260,9 @@ async fn an_agent_that_reads_the_files_with_a_command_counts_once() {
     result(&mut client, "memory/run", json!({ "all": true })).await;
     let status = result(&mut client, "memory/status", json!({})).await;
     let root = status["path"].as_str().unwrap().to_owned();
-    let names = result(&mut client, "memory/list", json!({})).await;
-    let names =
-        names["files"].as_array().unwrap().iter().map(|file| file["path"].as_str().unwrap());
-    let summary = names.filter(|path| path.starts_with("rollout_summaries/")).last().unwrap();
+    let list = result(&mut client, "memory/list", json!({})).await;
+    let mut names = list["files"].as_array().unwrap().iter().map(|of| of["path"].as_str().unwrap());
+    let summary = names.find(|path| path.starts_with("rollout_summaries/")).unwrap();
     let mut reader = Rollout::new(SECOND, Path::new(APP));
     reader.message("user", "Go on with the parser.");
     reader.command(&format!("cat {root}/MEMORY.md | head -50"), 0, "# Memory\n");

@@ -20,13 +20,42 @@ pub mod input;
 pub mod learning;
 pub mod own;
 pub mod slug;
+mod span;
 pub mod summary;
 pub mod usage;
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 pub use eligible::{Skip, ThreadFacts, eligible};
 pub use learning::{Evidence, Learning, LearningKind, Origin, Outcome, RolloutMemory};
+
+/// What makes memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Engine {
+    /// Rules of our own: nothing is asked of anybody.
+    #[default]
+    Deterministic,
+    /// A language model, held to what it can prove.
+    Model,
+}
+
+impl Engine {
+    /// Stable name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Deterministic => "deterministic",
+            Self::Model => "model",
+        }
+    }
+
+    /// The engine of a stable name.
+    pub fn named(name: &str) -> Option<Self> {
+        [Self::Deterministic, Self::Model].into_iter().find(|engine| engine.name() == name)
+    }
+}
 
 /// Files of a memory folder: path below it, with `/`, and text.
 pub type Files = BTreeMap<String, String>;

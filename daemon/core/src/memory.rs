@@ -2,8 +2,8 @@
 //!
 //! Two phases. *Extraction* reads one thread that has come to rest, line by line, and keeps what a later
 //! thread can use: [`extract`] without a model, [`input`] for one. *Consolidation* ([`consolidate`]) puts
-//! the extractions of all threads together into a handbook and the files of the memory folder. Then
-//! [`summary`] answers what of it a thread in some folder should be told, [`cite`] and [`usage`] notice
+//! the extractions of all threads together into a handbook and the files of the memory folder. A model may look
+//! after these files: [`agent`] holds its work against what is known. Then [`summary`] answers what of it a thread in some folder should be told, [`cite`] and [`usage`] notice
 //! what it used, and [`edits`] keeps what a person changed in the files.
 //!
 //! All of it is a function of its inputs: the same threads give the same bytes, on any machine, in any
@@ -11,6 +11,7 @@
 //! never learns from itself. Each learning carries who said it ([`Origin`]): words of tools and of the
 //! web can be evidence, never an instruction.
 
+pub mod agent;
 pub mod cite;
 pub mod consolidate;
 pub mod edits;

@@ -243,6 +243,13 @@ impl Models {
         }
     }
 
+    /// Forgets the answer that was kept to a request: it was refused, and the next run is to ask anew.
+    pub async fn discard(&self, provider: &str, ask: &Ask<'_>) {
+        if let Some(known) = self.settings().providers.get(provider) {
+            self.ledger.forget_answer(&digest_of(provider, &known.body(ask))).await;
+        }
+    }
+
     /// One try, with what it cost either way.
     async fn attempt(
         &self,

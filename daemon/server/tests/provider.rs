@@ -18,6 +18,8 @@ pub enum Answer {
     Raw(String),
     /// Nothing until the client closes.
     Hang,
+    /// As the request's body has it.
+    To(fn(&Value) -> Answer),
 }
 
 impl Answer {
@@ -112,6 +114,10 @@ async fn serve(
     if matches!(answer, Answer::Hang) {
         hanging.fetch_add(1, Ordering::SeqCst);
     }
+    let answer = match answer {
+        Answer::To(made) => made(&body),
+        answer => answer,
+    };
     log.lock().unwrap().push((path, body));
     let bytes = match answer {
         Answer::Events(events) => {
@@ -125,6 +131,7 @@ async fn serve(
             format!("{head}content-length: {}\r\nconnection: close\r\n\r\n{body}", body.len())
         }
         Answer::Raw(bytes) => bytes,
+        Answer::To(_) => unreachable!("it is answered above"),
         Answer::Hang => {
             while socket.read(&mut buffer).await.is_ok_and(|read| read > 0) {}
             hanging.fetch_sub(1, Ordering::SeqCst);

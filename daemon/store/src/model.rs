@@ -144,4 +144,18 @@ impl Store {
         .map_err(sorted)?;
         transaction.commit().await.map_err(sorted)
     }
+
+    /// Forgets an answer: it was of no use, and the same request is to be asked anew.
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub async fn answer_delete(&self, digest: &str) -> Result<(), StoreError> {
+        let pools = self.pools();
+        sqlx::query("DELETE FROM model_answer WHERE digest = ?1")
+            .bind(digest)
+            .execute(pools.writer())
+            .await
+            .map_err(|error| pools.sorted(error))?;
+        Ok(())
+    }
 }

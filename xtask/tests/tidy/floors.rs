@@ -48,6 +48,7 @@ const SERVER: &[Floor] = &[
         "model",
         "paths",
         "runtime",
+        "sandbox",
         "shutdown",
         "systemd",
         "telemetry",

@@ -170,4 +170,11 @@ impl Ledger {
             tracing::warn!(%error, "an answer could not be kept");
         }
     }
+
+    /// Forgets an answer; one that stays is refused again, which costs nothing.
+    pub(super) async fn forget_answer(&self, digest: &str) {
+        if let Err(error) = self.store.answer_delete(digest).await {
+            tracing::warn!(%error, "an answer could not be forgotten");
+        }
+    }
 }

@@ -6,8 +6,8 @@
 
 use serde::Deserialize;
 
-use super::{AnswerError, Reading};
 use super::rows::{Row, Voice};
+use super::{AnswerError, Reading};
 use crate::checkpoint::semantic::policy::behaviour;
 use crate::memory::learning::{
     Evidence, Learning, LearningKind, Origin, Outcome, QUOTE_BYTES, RolloutMemory, TEXT_BYTES,
@@ -149,7 +149,8 @@ impl Record {
     fn believed(&self, account: &str) -> String {
         let redacted = redact(account).text;
         let is_kept = |line: &&str| {
-            let is_stated = behaviour(line).is_none_or(|order| self.said.contains(&squeezed(order)));
+            let is_stated =
+                behaviour(line).is_none_or(|order| self.said.contains(&squeezed(order)));
             is_stated && spans(line).all(|span| self.all.contains(&squeezed(span)))
         };
         redacted.lines().filter(is_kept).flat_map(|line| [line, "\n"]).collect()

@@ -176,7 +176,11 @@ fn a_model_cannot_unsay_what_the_person_set() {
             kind: LearningKind::Constraint,
             text: "never push".into(),
             origin: crate::memory::Origin::User,
-            evidence: crate::memory::Evidence { thread_id: "t1".into(), seq: 1, quote: String::new() },
+            evidence: crate::memory::Evidence {
+                thread_id: "t1".into(),
+                seq: 1,
+                quote: String::new(),
+            },
             slot: None,
             is_passing,
             keywords: Vec::new(),

@@ -170,8 +170,8 @@ CREATE TABLE memory_thread (
     learnings       INTEGER NOT NULL,
     uses            INTEGER NOT NULL,
     last_used_ms    INTEGER,
-    body            TEXT, engine TEXT NOT NULL DEFAULT 'deterministic', reason TEXT
-) STRICT, WITHOUT ROWID;
+    body            TEXT
+, engine TEXT NOT NULL DEFAULT 'deterministic', reason TEXT) STRICT, WITHOUT ROWID;
 
 -- Notes that were asked to be remembered, redacted.
 CREATE TABLE memory_note (

@@ -13,10 +13,6 @@
 
 pub mod child;
 pub mod client;
-#[cfg(target_os = "linux")]
-pub mod confine;
-#[cfg(not(target_os = "linux"))]
-#[path = "sandbox/unconfined.rs"]
 pub mod confine;
 mod tools;
 

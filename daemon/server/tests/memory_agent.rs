@@ -311,7 +311,8 @@ async fn a_kernel_without_landlock_runs_no_agent_and_says_so() {
 #[tokio::test]
 async fn forgetting_does_not_wait_for_the_agent_and_ends_its_work() {
     let mut rig = Rig::start(vec![Answer::To(account), read(), Answer::Hang], "").await;
-    rig.ask("memory/run", json!({ "all": true, "wait": false })).await;
+    rig.client.ask("memory/run", json!({ "all": true })).await;
+    rig.client = Client::connect(&rig.daemon.socket).await;
     let provider = &rig.provider;
     eventually("the agent waits for the model", || provider.hanging() > 0).await;
     let gone = rig.ask("memory/forget", json!({ "thread_id": FIRST })).await;

@@ -19,6 +19,9 @@ use crate::link::CallContext;
 use crate::service::Services;
 use crate::service::memory::{MemoryHit, MemorySearch, RunRequest, Skipped};
 
+/// Reasons that a status lists.
+const REASONS_MAX: usize = 16;
+
 pub(super) fn register(table: &mut Table) -> Result<(), TableError> {
     table.on_async::<Summary, _>(summary)?;
     table.on_async::<Search, _>(search)?;
@@ -210,7 +213,7 @@ async fn status(
     let uses = status.uses.into_iter();
     let uses = uses.map(|row| MemoryUse { kind: row.kind, uses: row.uses, last_at: row.last_ms });
     let settings = services.deps.config.now().memory.clone();
-    let fell_back = status.fell_back.into_iter();
+    let fell_back = status.fell_back.into_iter().take(REASONS_MAX);
     Ok(StatusResult {
         enabled: *settings.enabled,
         engine: settings.engine.name().to_owned(),

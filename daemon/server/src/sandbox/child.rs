@@ -1,9 +1,9 @@
 //! The child's whole life: lock itself in, then answer until nobody asks.
 
-use std::io::{self, BufRead as _, Read as _, Write as _};
+use std::io::{self, BufRead as _, Read as _};
 use std::path::Path;
 
-use super::confine::confine;
+use super::confine::{bound, confine};
 use super::tools::Tools;
 use super::{Hello, LINE_BYTES_MAX, Reply};
 
@@ -13,7 +13,7 @@ use super::{Hello, LINE_BYTES_MAX, Reply};
 /// The folder or a pipe fails. That it cannot be locked in is told to the other side, and ends it.
 pub fn serve(folder: &Path) -> io::Result<()> {
     let folder = folder.canonicalize()?;
-    let locked = confine(&folder);
+    let locked = bound().and_then(|()| confine(&folder));
     let mut out = io::stdout().lock();
     let hello = match &locked {
         Ok(()) => Hello::Ready,

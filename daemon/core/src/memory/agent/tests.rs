@@ -104,7 +104,7 @@ fn lines_can_be_reworded_dropped_and_summed_up() {
     assert!(taken["MEMORY.md"].contains("- Port 8080 is the server's [tool_output"));
     assert!(!taken["MEMORY.md"].contains("passes"));
     assert!(taken["memory_summary.md"].contains("server on 8080"));
-    let book = kept(made.handbook.clone(), &taken);
+    let book = kept(made.handbook, &taken);
     assert_eq!(book.projects["/w/app"].entries.len(), 2, "what was dropped is told to nobody");
 }
 

@@ -6,6 +6,7 @@
 //! never an error.
 
 pub mod accept;
+pub mod between_agents;
 pub mod claude;
 pub mod codex;
 pub mod compose;

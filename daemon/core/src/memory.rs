@@ -20,6 +20,7 @@ pub mod extract;
 pub mod input;
 pub mod learning;
 pub mod own;
+pub mod place;
 pub mod slug;
 mod span;
 pub mod summary;

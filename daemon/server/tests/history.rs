@@ -69,10 +69,10 @@ async fn a_rollback_takes_its_turns_and_the_context_above_them() {
 #[tokio::test]
 async fn what_one_agent_asks_another_begins_a_turn_and_old_style_messages_do_not() {
     let envelope = json!({
-        "author": "/root", "recipient": "/root/a", "other_recipients": [],
+        "author": "/lead", "recipient": "/lead/a", "other_recipients": [],
         "content": "Read the lexer.", "trigger_turn": true,
     });
-    let old = json!({ "author": "/root", "recipient": "/root/a", "content": "by the way" });
+    let old = json!({ "author": "/lead", "recipient": "/lead/a", "content": "by the way" });
     let mut rollout = Rollout::new(THREAD, Path::new("/w"));
     rollout.message("user", "one").message("assistant", "did one");
     rollout.message("assistant", &envelope.to_string()).message("assistant", "read it");

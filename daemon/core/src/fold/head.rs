@@ -26,6 +26,7 @@ impl Fold {
         self.head.cli_version = short(&meta.cli_version);
         self.head.parent_thread_id = short(&meta.parent_thread_id);
         self.head.forked_from = short(&meta.forked_from);
+        self.head.is_ephemeral = meta.is_ephemeral;
         self.head.history_base.clone_from(&meta.history_base);
         self.head.git_branch = short(&meta.git_branch);
         if self.head.cwd.is_some() {

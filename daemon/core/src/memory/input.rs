@@ -190,6 +190,7 @@ impl Collector {
                 let voice = if self.own.is_read(call) {
                     None
                 } else if super::extract::is_outside(call) {
+                    self.about.reached_outside = true;
                     Some(Voice::Outside)
                 } else {
                     Some(Voice::Tool)
@@ -276,8 +277,11 @@ pub fn combine(
     let ours: Vec<_> = ours.collect();
     memory.learnings.extend(ours);
     memory.map = extracted.map;
+    memory.reached_outside |= extracted.reached_outside;
     memory.steps = extracted.steps;
     memory.branch = memory.branch.or(extracted.branch);
+    memory.reached_outside |= extracted.reached_outside;
+    memory.forked_from = memory.forked_from.or(extracted.forked_from);
     Some(memory)
 }
 

@@ -37,7 +37,7 @@ mod tests {
 
     #[test]
     fn only_the_whole_envelope_is_one() {
-        let envelope = r#" {"author":"/root","recipient":"/root/a","other_recipients":[],"content":"Fix \"it\"","trigger_turn":true}"#;
+        let envelope = r#" {"author":"/lead","recipient":"/lead/a","other_recipients":[],"content":"Fix \"it\"","trigger_turn":true}"#;
         assert_eq!(request(envelope).as_deref(), Some("Fix \"it\""));
         for own in [
             "",

@@ -149,6 +149,8 @@ pub struct Memory {
     pub agent_tokens: Option<u64>,
     /// Seconds of one run of the consolidation agent. 1 to 36000.
     pub agent_timeout_s: Option<u64>,
+    /// Whether threads that used the network, or tools that reach outside, are left out.
+    pub excludes_outside: Option<bool>,
 }
 
 /// `[server]`.
@@ -201,6 +203,7 @@ pub const KEYS: &[&str] = &[
     "memory.agent_turns",
     "memory.agent_tokens",
     "memory.agent_timeout_s",
+    "memory.excludes_outside",
     "server",
     "server.connections_max",
     "server.write_timeout_ms",

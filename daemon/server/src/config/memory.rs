@@ -40,6 +40,8 @@ pub struct MemorySettings {
     pub agent_tokens: Setting<u64>,
     /// Time of one run of the consolidation agent.
     pub agent_timeout: Setting<Duration>,
+    /// Whether threads that used the network, or tools that reach outside, are left out.
+    pub excludes_outside: Setting<bool>,
 }
 
 /// Document 000.
@@ -95,6 +97,7 @@ pub(super) fn settings(file: &Memory, has_model: bool) -> Result<MemorySettings,
         agent_turns: AGENT_TURNS.of(file.agent_turns)?,
         agent_tokens: AGENT_TOKENS.of(file.agent_tokens)?,
         agent_timeout: AGENT_TIMEOUT_S.of(file.agent_timeout_s)?.map(Duration::from_secs),
+        excludes_outside: flag(file.excludes_outside, false),
     })
 }
 
@@ -106,6 +109,7 @@ impl MemorySettings {
             min_idle_ms: times(*self.min_idle_hours, HOUR_MS),
             max_age_ms: times(*self.max_age_days, DAY_MS),
             takes_exec: *self.takes_exec,
+            excludes_outside: *self.excludes_outside,
             ..eligible::Rules::default()
         }
     }
@@ -143,6 +147,7 @@ impl MemorySettings {
             number("memory.agent_turns", &self.agent_turns),
             number("memory.agent_tokens", &self.agent_tokens),
             seconds("memory.agent_timeout_s", &self.agent_timeout),
+            flag("memory.excludes_outside", &self.excludes_outside),
         ]
     }
 }

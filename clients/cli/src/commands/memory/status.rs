@@ -40,6 +40,10 @@ impl Page for StatusResult {
                 "in the background, by the configured model".to_owned()
             }
             true => format!("in the background, {} (no model)", self.engine),
+            false if self.engine == "model" => {
+                "only by longhaul memory run, by the configured model (memory.enabled = false)"
+                    .to_owned()
+            }
             false => "only by longhaul memory run (memory.enabled = false)".to_owned(),
         };
         let mut fields = vec![

@@ -11,6 +11,7 @@ use longhaul_core::memory::consolidate::{
 };
 use longhaul_core::memory::edits::Edits;
 use longhaul_core::memory::own::Own;
+use longhaul_core::memory::place;
 use longhaul_core::redact::redact;
 use longhaul_protocol::event::EventKind;
 use longhaul_store::{Exclusion, ExtractionRow, Generation, NewGeneration, NoteRow};
@@ -154,11 +155,17 @@ impl Services {
 
     /// Everything that memory is made of.
     async fn gathered(&self) -> Result<Gathered, ServiceError> {
+        let settings = self.deps.config.now().memory.clone();
+        let takes_outside = !settings.rules().excludes_outside;
+        let mut threads = self.store.extractions(EXTRACTIONS_MAX).await?;
+        threads.retain(|row| {
+            takes_outside || row.memory.as_ref().is_none_or(|memory| !memory.reached_outside)
+        });
         Ok(Gathered {
-            threads: self.store.extractions(EXTRACTIONS_MAX).await?,
+            threads,
             notes: self.store.notes().await?,
             exclusions: self.store.exclusions().await?,
-            bounds: self.deps.config.now().memory.bounds(),
+            bounds: settings.bounds(),
         })
     }
 
@@ -316,14 +323,18 @@ fn made(gathered: &Gathered, edits: &Edits, now_ms: i64) -> Consolidated {
             Some(Stored { memory, uses: row.uses, last_used_ms: last_used(row, &bounds, now_ms) })
         })
         .collect();
-    let note =
-        |NoteRow { note_id, project, at_ms, text }| Note { id: note_id, text, project, at_ms };
+    let note = |NoteRow { note_id, project, at_ms, text }| Note {
+        id: note_id,
+        text,
+        project: project.as_deref().map(place::project),
+        at_ms,
+    };
     let notes: Vec<Note> = gathered.notes.iter().cloned().map(note).collect();
     let mut exclusions = Exclusions::default();
     for exclusion in gathered.exclusions.iter().cloned() {
         match exclusion {
             Exclusion::Thread(id) => exclusions.threads.insert(id),
-            Exclusion::Project(project) => exclusions.projects.insert(project),
+            Exclusion::Project(project) => exclusions.projects.insert(place::project(&project)),
             Exclusion::Entry(id) => exclusions.entries.insert(id),
             Exclusion::Note(_) => false,
         };

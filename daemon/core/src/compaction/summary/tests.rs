@@ -32,7 +32,13 @@ fn replaced(items: &[Value], phase: Phase) -> Replaced {
     let split = Split::of(tell(&raw));
     let context =
         [message("developer", "rules"), user("<environment_context>\n</environment_context>")];
-    replacement(Layout { split: &split, summary: "SUMMARY", initial_context: &context, phase })
+    replacement(Layout {
+        split: &split,
+        summary: "SUMMARY",
+        initial_context: &context,
+        phase,
+        user_tokens: USER_TOKENS_MAX,
+    })
 }
 
 fn session() -> Vec<Value> {

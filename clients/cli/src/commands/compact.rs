@@ -256,7 +256,7 @@ pub(crate) fn summary(result: &RunResult, style: &Style) -> String {
 fn remarks(result: &RunResult, style: &Style) -> String {
     let left = result.ladder.iter().filter_map(|rung| {
         let reason = rung.reason.as_deref()?;
-        Some(format!("{} left out: {}\n", rung.strategy.name(), reason.replace('_', " ")))
+        Some(format!("{} left out: {}\n", rung.strategy.name(), in_words(reason)))
     });
     let cost = (result.cost.requests > 0).then(|| {
         let requests = counted(result.cost.requests, "request");
@@ -268,6 +268,21 @@ fn remarks(result: &RunResult, style: &Style) -> String {
     };
     let warnings = result.warnings.iter().map(|warning| format!("warning: {}\n", warning.message));
     left.chain(cost).chain(redacted).chain(warnings).map(|line| style.warn(&line)).collect()
+}
+
+/// Why a rung was left, for people; most names say it themselves.
+fn in_words(reason: &str) -> String {
+    let words = match reason {
+        "blank_summary" => "the model wrote nothing",
+        "foreign_summary" => "what the model wrote is not about this thread",
+        "inflated_summary" => "what the model wrote is hardly shorter than the thread",
+        "over_ceiling" => "it would have left the window more than half full",
+        "not_worthwhile" => "it would have saved too little",
+        "unauthorized" => "the model's key is missing or refused",
+        "stream_cut" => "the model's answer broke off",
+        _ => return reason.replace('_', " "),
+    };
+    words.to_owned()
 }
 
 fn next_steps(result: &RunResult, style: &Style) -> String {

@@ -162,6 +162,17 @@ fn an_overflow_drops_the_oldest_with_its_pair_and_never_an_earlier_summary() {
 }
 
 #[test]
+fn what_no_model_is_sent_is_no_weight_to_shed() {
+    let mut items = session();
+    items.push(json!({"type":"reasoning","encrypted_content":"e".repeat(20_000)}));
+    let raw = raw(&items);
+    let mut body = Split::of(tell(&raw)).body;
+    body.retain(is_sent);
+    let (sent, _) = input(&body, "P");
+    assert_eq!(sent.len(), body.len() + 1, "all of it, and the prompt");
+}
+
+#[test]
 fn words_that_are_no_summary_are_refused() {
     let names = ["src/app.rs", "Parser", "retry", "lexer.rs"].map(str::to_owned);
     let good = "The parser in src/app.rs was changed; tests pass. Next: retry the build.";

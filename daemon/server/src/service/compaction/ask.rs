@@ -121,6 +121,7 @@ impl Asking<'_> {
         let window = self.choice.context_window / 100 * 95;
         let prompt = self.wording.prompt();
         let overhead = tokens::of_text(prompt).saturating_add(self.choice.max_output_tokens);
+        body.retain(summary::is_sent);
         Shed::to_fit(&mut body, window.saturating_sub(overhead));
         let mut shed = Shed::new(body.iter().map(|told| told.tokens).sum());
         loop {

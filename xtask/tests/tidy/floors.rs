@@ -53,6 +53,7 @@ const SERVER: &[Floor] = &[
         "folder",
         "link",
         "lock",
+        "metering",
         "model",
         "paths",
         "runtime",

@@ -60,11 +60,7 @@ async fn holds(client: &mut Client, result: &Value, what: &str) {
         .map(|list| totals[list]["items"].as_u64().unwrap())
         .iter()
         .sum();
-    assert_eq!(
-        items as usize,
-        whole["items"].as_array().unwrap().len(),
-        "{what}: all accounted for"
-    );
+    assert_eq!(items, whole["items"].as_array().unwrap().len() as u64, "{what}: all accounted for");
 }
 
 /// Compacts on `strategy` while the provider answers `answer`; the first rung must be left for `reason`.

@@ -48,11 +48,14 @@ impl Answer {
     }
 }
 
+/// Path and body of each request.
+type Requests = Arc<Mutex<Vec<(String, Value)>>>;
+
 /// The provider; the last answer of the script is given again and again.
 pub struct Provider {
     pub base_url: String,
     script: Arc<Mutex<Vec<Answer>>>,
-    requests: Arc<Mutex<Vec<(String, Value)>>>,
+    requests: Requests,
     heads: Arc<Mutex<Vec<String>>>,
     hanging: Arc<AtomicUsize>,
 }
@@ -63,7 +66,7 @@ impl Provider {
         let heads: Arc<Mutex<Vec<String>>> = Arc::default();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base_url = format!("http://{}/v1", listener.local_addr().unwrap());
-        let requests: Arc<Mutex<Vec<(String, Value)>>> = Arc::default();
+        let requests: Requests = Arc::default();
         let log = Arc::clone(&requests);
         let hanging: Arc<AtomicUsize> = Arc::default();
         let hung = Arc::clone(&hanging);
@@ -115,7 +118,7 @@ impl Provider {
 async fn serve(
     mut socket: TcpStream,
     answer: Answer,
-    (log, heads): (Arc<Mutex<Vec<(String, Value)>>>, Arc<Mutex<Vec<String>>>),
+    (log, heads): (Requests, Arc<Mutex<Vec<String>>>),
     hanging: &AtomicUsize,
 ) {
     let mut request = Vec::new();

@@ -2669,13 +2669,16 @@ export interface Window {
   percent_left: number;
   /** Parts of a hundred of the window that are used. */
   percent_used: number;
-  /** Who says so: `request`, `config`, `transcript`, `model_table` or `fallback`. */
+  /**
+   * Who says so: `request`, `config`, `transcript`, `agent` (the user, in the agent's own configuration),
+   * `model_table` or `fallback`.
+   */
   source: string;
   /** The whole window. */
   tokens: number;
   /** When to compact; absent when switched off. */
   trigger?: number | null;
-  /** Who says so: `request`, `config`, or `default`, which is 90 % of the window. */
+  /** Who says so: `request`, `config`, `agent`, or `default`, which is 90 % of the window. */
   trigger_source: string;
 }
 

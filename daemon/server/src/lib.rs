@@ -12,6 +12,7 @@
 //! A module uses only floors below its own. Time and randomness are read in `clock` alone, the environment in `main.rs` and the
 //! ground floor alone.
 
+mod agent_settings;
 pub mod app;
 pub mod args;
 pub mod clock;

@@ -13,7 +13,7 @@ use crate::salvage::MARK_PENDING;
 const APPLICATION_ID: u32 = 0x6c68_4442;
 
 /// Version reached when all migrations are applied.
-pub const SCHEMA_VERSION: u32 = 5;
+pub const SCHEMA_VERSION: u32 = 6;
 
 struct Migration {
     version: u32,
@@ -26,6 +26,7 @@ const MIGRATIONS: &[Migration] = &[
     Migration { version: 3, sql: include_str!("../migrations/0003_job.sql") },
     Migration { version: 4, sql: include_str!("../migrations/0004_memory.sql") },
     Migration { version: 5, sql: include_str!("../migrations/0005_policy.sql") },
+    Migration { version: 6, sql: include_str!("../migrations/0006_compaction_audit.sql") },
 ];
 
 /// Brings the database to [`SCHEMA_VERSION`]; returns the version it had.

@@ -190,7 +190,15 @@ fn neovim_gets_the_plugin_as_a_package_and_an_update_removes_what_is_gone() {
     assert!(
         !package("lua/longhaul/init.lua").exists() && package("lua/longhaul/view.lua").exists()
     );
+    // Neovim itself indexes the help, and what it wrote goes with the rest.
+    recorder(&home.path("bin/nvim"));
+    home.put("nvim/doc/longhaul.txt", "*longhaul*");
+    done(&home.run(&install));
+    assert!(home.text("bin/nvim.log").contains("longhaul/doc -c qall"));
+    fs::write(package("doc/tags"), "longhaul").unwrap();
+    assert!(done(&home.run(&install)).starts_with("nothing to change"));
     done(&home.run(&["uninstall", "nvim"]));
+    assert!(!package("doc/tags").exists());
     assert!(!package("plugin/longhaul.lua").exists());
 }
 

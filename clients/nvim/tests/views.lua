@@ -34,7 +34,7 @@ local function check_health()
   vim.cmd('checkhealth longhaul')
   local text = table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\n')
   expect(text, 'the daemon answers: version')
-  expect(text, 'codex: %d+ threads')
+  expect(text, 'codex: %d+ threads? in')
   vim.cmd('silent! bwipeout!')
 end
 

@@ -144,9 +144,7 @@ export class Commands {
     needs(client, "memory/search");
     const query = await vscode.window.showInputBox({ prompt: "Search the memory of earlier work" });
     if (!query) return;
-    const cwd = vscode.workspace.workspaceFolders?.[0]?.uri.fsPath;
-    const answer = await client.request("memory/search", cwd ? { query, cwd } : { query });
-    const { hits } = answer as { hits: Array<{ path: string; line_start: number; text: string }> };
+    const { hits } = await client.call("memory/search", { query, k: HITS });
     const rows = hits.map((hit) => ({
       label: oneLine(hit.text),
       description: `${hit.path}:${hit.line_start}`,
@@ -157,17 +155,17 @@ export class Commands {
 
   async #openMemory(client: Client): Promise<void> {
     needs(client, "memory/list");
-    const { files } = (await client.request("memory/list", {})) as { files: Array<{ path: string; lines: number }> };
+    const { files } = await client.call("memory/list", {});
     const rows = files.map((file) => ({
       label: file.path,
-      description: `${file.lines} lines`,
+      description: `${file.lines} lines${file.edited ? ", edited" : ""}`,
       open: () => this.#openFile(client, file.path, 1),
     }));
     await pick(rows, "Memory files");
   }
 
   async #openFile(client: Client, file: string, line: number): Promise<void> {
-    const { root } = (await client.request("memory/list", { limit: 1 })) as { root: string };
+    const { root } = await client.call("memory/list", {});
     const document = await vscode.workspace.openTextDocument(path.join(root, file));
     const at = new vscode.Position(Math.max(0, line - 1), 0);
     await vscode.window.showTextDocument(document, { selection: new vscode.Range(at, at) });

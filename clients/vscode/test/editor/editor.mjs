@@ -9,7 +9,7 @@ import * as net from "node:net";
 import * as path from "node:path";
 
 /** Milliseconds anything may take to show, on a machine that builds something else. */
-const SHOWN_MS = 30_000;
+const SHOWN_MS = 20_000;
 const START_MS = 60_000;
 const ATTEMPT_MS = 4_000;
 

@@ -12,15 +12,20 @@ async function statusBarToPanel({ editor, page }) {
   await editor.shot("01-status-bar");
 }
 
-async function treeToPanel({ editor, page }) {
-  const row = (words) => page.locator(".monaco-list-row", { hasText: words });
-  await row("January total").click();
-  await editor.webview("January total", "tool outputs", "over time", "never compacted");
-  await editor.shot("02-thread");
-  await row("Explain the report").click();
-  await editor.webview("Explain the report");
-  await row("January total").click();
-  await editor.webview("January total");
+/** Clicks a thread until the panel shows it: a click on a row that is just drawn anew goes nowhere. */
+async function chooseThread({ editor, page }, words, ...more) {
+  await page.locator(".monaco-list-row", { hasText: words }).click();
+  await editor.webview(words, ...more).catch(async () => {
+    await page.locator(".monaco-list-row", { hasText: words }).click();
+    await editor.webview(words, ...more);
+  });
+}
+
+async function treeToPanel(stage) {
+  await chooseThread(stage, "January total", "tool outputs", "over time", "never compacted");
+  await stage.editor.shot("02-thread");
+  await chooseThread(stage, "Explain the report");
+  await chooseThread(stage, "January total");
 }
 
 async function treeButtons({ editor, page }) {

@@ -19,6 +19,7 @@ pub mod extract;
 pub mod input;
 pub mod learning;
 pub mod own;
+pub mod place;
 pub mod slug;
 pub mod summary;
 pub mod usage;

@@ -12,6 +12,7 @@
 //! A module uses only floors below its own. Time and randomness are read in `clock` alone, the environment in `main.rs` and the
 //! ground floor alone.
 
+mod agent_settings;
 pub mod app;
 pub mod args;
 pub mod clock;
@@ -24,6 +25,7 @@ pub mod jobs;
 pub mod link;
 pub mod lock;
 pub mod message_history;
+pub mod metering;
 pub mod model;
 pub mod paths;
 pub mod recorder;

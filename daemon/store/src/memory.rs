@@ -139,6 +139,21 @@ impl Store {
         rows.map_err(|error| pools.sorted(error))
     }
 
+    /// Threads whose extraction says that they used the network, or tools that reach outside.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub async fn extractions_outside(&self) -> Result<Vec<String>, StoreError> {
+        let pools = self.pools();
+        sqlx::query_scalar(
+            "SELECT thread_id FROM memory_thread \
+             WHERE json_extract(body, '$.reached_outside') = 1 ORDER BY thread_id",
+        )
+        .fetch_all(pools.reader())
+        .await
+        .map_err(|error| pools.sorted(error))
+    }
+
     /// What was extracted from one thread.
     ///
     /// # Errors

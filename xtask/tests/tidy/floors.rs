@@ -38,6 +38,7 @@ const CORE: &[Floor] = &[
 /// The shell, lowest first.
 const SERVER: &[Floor] = &[
     floor_of_peers(&[
+        "agent_settings",
         "args",
         "clock",
         "config",
@@ -45,6 +46,7 @@ const SERVER: &[Floor] = &[
         "folder",
         "link",
         "lock",
+        "metering",
         "model",
         "paths",
         "runtime",

@@ -251,6 +251,8 @@ pub fn combine(
     memory.map = extracted.map;
     memory.steps = extracted.steps;
     memory.branch = memory.branch.or(extracted.branch);
+    memory.reached_outside |= extracted.reached_outside;
+    memory.forked_from = memory.forked_from.or(extracted.forked_from);
     Some(memory)
 }
 

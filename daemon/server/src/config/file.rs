@@ -136,6 +136,8 @@ pub struct Memory {
     pub summary_tokens: Option<u64>,
     /// Whether threads that a script ran once count.
     pub takes_exec: Option<bool>,
+    /// Whether threads that used the network, or tools that reach outside, are left out.
+    pub excludes_outside: Option<bool>,
 }
 
 /// `[server]`.
@@ -182,6 +184,7 @@ pub const KEYS: &[&str] = &[
     "memory.max_unused_days",
     "memory.summary_tokens",
     "memory.takes_exec",
+    "memory.excludes_outside",
     "server",
     "server.connections_max",
     "server.write_timeout_ms",

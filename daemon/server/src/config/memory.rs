@@ -25,6 +25,8 @@ pub struct MemorySettings {
     pub summary_tokens: Setting<u64>,
     /// Whether threads that a script ran once count.
     pub takes_exec: Setting<bool>,
+    /// Whether threads that used the network, or tools that reach outside, are left out.
+    pub excludes_outside: Setting<bool>,
 }
 
 /// Document 000.
@@ -55,6 +57,7 @@ pub(super) fn settings(file: &Memory) -> Result<MemorySettings, ConfigError> {
         max_unused_days: MAX_UNUSED_DAYS.of(file.max_unused_days)?,
         summary_tokens: SUMMARY_TOKENS.of(file.summary_tokens)?,
         takes_exec: flag(file.takes_exec, false),
+        excludes_outside: flag(file.excludes_outside, false),
     })
 }
 
@@ -66,6 +69,7 @@ impl MemorySettings {
             min_idle_ms: times(*self.min_idle_hours, HOUR_MS),
             max_age_ms: times(*self.max_age_days, DAY_MS),
             takes_exec: *self.takes_exec,
+            excludes_outside: *self.excludes_outside,
             ..eligible::Rules::default()
         }
     }
@@ -94,6 +98,7 @@ impl MemorySettings {
             number("memory.max_unused_days", &self.max_unused_days),
             number("memory.summary_tokens", &self.summary_tokens),
             flag("memory.takes_exec", &self.takes_exec),
+            flag("memory.excludes_outside", &self.excludes_outside),
         ]
     }
 }

@@ -44,7 +44,7 @@ pub use run::{Ran, RunRequest};
 pub use scan::{MemoryStatus, Skipped};
 
 /// Version of what is made of a thread: another one extracts all threads again.
-pub const EXTRACT_VERSION: u32 = 1;
+pub const EXTRACT_VERSION: u32 = 2;
 
 /// Rules of extractions: reading one thread takes milliseconds, a large one seconds.
 ///

@@ -10,6 +10,7 @@ use longhaul_core::memory::consolidate::{
 };
 use longhaul_core::memory::edits::Edits;
 use longhaul_core::memory::own::Own;
+use longhaul_core::memory::place;
 use longhaul_core::redact::redact;
 use longhaul_protocol::event::EventKind;
 use longhaul_store::{Exclusion, ExtractionRow, Generation, NewGeneration, NoteRow};
@@ -105,11 +106,12 @@ impl Services {
         let threads = self.store.extractions(EXTRACTIONS_MAX).await?;
         let notes = self.store.notes().await?;
         let exclusions = self.store.exclusions().await?;
-        let bounds = self.deps.config.now().memory.bounds();
+        let settings = self.deps.config.now().memory.clone();
+        let (bounds, takes_outside) = (settings.bounds(), !settings.rules().excludes_outside);
         let summed = json!([
             threads.iter().map(summed).collect::<Vec<_>>(),
             notes.iter().map(|note| &note.note_id).collect::<Vec<_>>(),
-            format!("{exclusions:?} {bounds:?}"),
+            format!("{exclusions:?} {bounds:?} {takes_outside}"),
             base.edits,
             [u64::from(EXTRACT_VERSION), u64::from(Handbook::VERSION)],
             now_ms.div_euclid(DAY_MS),
@@ -119,6 +121,10 @@ impl Services {
             return Ok((base.number, false));
         }
         let edits = base.edits.clone();
+        let is_in = |row: &ExtractionRow| {
+            takes_outside || row.memory.as_ref().is_none_or(|memory| !memory.reached_outside)
+        };
+        let threads: Vec<ExtractionRow> = threads.into_iter().filter(is_in).collect();
         let made = tokio::task::spawn_blocking(move || {
             made(&threads, notes, exclusions, &edits, (bounds, now_ms))
         });
@@ -268,14 +274,18 @@ fn made(
             Some(Stored { memory, uses: row.uses, last_used_ms: last_used(row, &bounds, now_ms) })
         })
         .collect();
-    let note =
-        |NoteRow { note_id, project, at_ms, text }| Note { id: note_id, text, project, at_ms };
+    let note = |NoteRow { note_id, project, at_ms, text }| Note {
+        id: note_id,
+        text,
+        project: project.as_deref().map(place::project),
+        at_ms,
+    };
     let notes: Vec<Note> = notes.into_iter().map(note).collect();
     let mut exclusions = Exclusions::default();
     for exclusion in excluded {
         match exclusion {
             Exclusion::Thread(id) => exclusions.threads.insert(id),
-            Exclusion::Project(project) => exclusions.projects.insert(project),
+            Exclusion::Project(project) => exclusions.projects.insert(place::project(&project)),
             Exclusion::Entry(id) => exclusions.entries.insert(id),
             Exclusion::Note(_) => false,
         };

@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use longhaul_core::job::{Kind, State};
 use longhaul_core::memory::eligible::{Rules, Skip, ThreadFacts, eligible};
+use longhaul_core::memory::place;
 use longhaul_store::{
     Exclusion, JobFilter, ThreadCursor, ThreadFilter, ThreadRow, UseRow, Watermark,
 };
 
 use super::EXTRACT_VERSION;
-use super::project::project_of;
+use super::project::project_or_folder;
 use crate::service::{ServiceError, Services};
 
 /// Threads read in one step.
@@ -105,12 +106,21 @@ impl Services {
         let marks = self.store.watermarks().await?;
         let marks: HashMap<&str, &Watermark> =
             marks.iter().map(|mark| (mark.thread_id.as_str(), mark)).collect();
-        let excluded: HashSet<Exclusion> = self.store.exclusions().await?.into_iter().collect();
+        let excluded = self.store.exclusions().await?.into_iter().map(|known| match known {
+            Exclusion::Project(project) => Exclusion::Project(place::project(&project)),
+            known => known,
+        });
+        let excluded: HashSet<Exclusion> = excluded.collect();
         let mut rules = self.deps.config.now().memory.rules();
         if scope.takes_all || scope.thread_id.is_some() {
             (rules.min_idle_ms, rules.max_age_ms) = (0, i64::MAX);
         }
-        let look = Look { scope, rules, marks, excluded, now_ms: self.deps.clock.now_ms() };
+        let outside = match rules.excludes_outside {
+            true => self.store.extractions_outside().await?.into_iter().collect(),
+            false => HashSet::new(),
+        };
+        let now_ms = self.deps.clock.now_ms();
+        let look = Look { scope, rules, marks, excluded, outside, now_ms };
         let mut scan = Scan::default();
         if let Some(thread_id) = &scope.thread_id {
             let row = self.store.thread_get(thread_id).await?;
@@ -185,6 +195,8 @@ struct Look<'a> {
     rules: Rules,
     marks: HashMap<&'a str, &'a Watermark>,
     excluded: HashSet<Exclusion>,
+    /// Threads that reached outside, where such are left out.
+    outside: HashSet<String>,
     now_ms: i64,
 }
 
@@ -225,15 +237,16 @@ impl Look<'_> {
         Some(ThreadFacts {
             kind: head.kind,
             is_current: self.scope.current.as_deref() == Some(row.thread_id.as_str()),
-            is_ephemeral: false,
+            is_ephemeral: head.is_ephemeral,
             is_excluded: self.is_excluded(row, head.cwd.as_deref()),
-            reached_outside: false,
+            reached_outside: self.outside.contains(&row.thread_id),
             updated_at_ms: head.updated_at_ms,
             items: head.items,
             // The first request is the title; how many there are matters to nobody here.
             requests: u64::from(head.title.is_some()),
             next_seq: row.file.cursor.next_seq,
             extracted_seq: extracted.map(|mark| mark.next_seq),
+            is_outdated: mark.is_some() && extracted.is_none(),
         })
     }
 
@@ -243,7 +256,7 @@ impl Look<'_> {
         }
         let projects = self.excluded.iter().any(|known| matches!(known, Exclusion::Project(_)));
         let Some(cwd) = cwd.filter(|_| projects) else { return false };
-        let project = project_of(cwd).unwrap_or_else(|| cwd.to_owned());
+        let project = project_or_folder(cwd);
         self.excluded.contains(&Exclusion::Project(project))
     }
 }

@@ -131,8 +131,8 @@ fn asked(
     let messages: Value = serde_json::from_str(&sent).unwrap_or_default();
     let messages = messages.as_array().map_or(&[][..], Vec::as_slice);
     let parts = messages.iter().filter_map(|message| message["content"].as_array()).flatten();
-    let results = parts.filter(|part| part["type"] == "tool_result");
-    let answer = results.last().map(Value::to_string).unwrap_or_default();
+    let mut results = parts.filter(|part| part["type"] == "tool_result");
+    let answer = results.next_back().map(Value::to_string).unwrap_or_default();
     let shown = answer.chars().take(if answer.contains(wanted) { 60 } else { 600 }).collect();
     Ok(Row::told(tool, answer.contains(wanted), shown))
 }

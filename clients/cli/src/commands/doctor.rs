@@ -14,6 +14,7 @@ use crate::failure::{A_PERSON, Failure};
 use crate::session::{Page, Session};
 use crate::style::Style;
 
+mod agents;
 mod daemon;
 mod host;
 mod place;
@@ -43,6 +44,7 @@ pub(crate) async fn run(_: DoctorArgs, session: &Session) -> Result<(), Failure>
         }
     };
     checks.extend(host::checks(status.as_ref(), session.style.now_ms));
+    checks.extend(agents::checks());
     let page = DoctorPage { checks };
     session.print(&page)?;
     match page.count(State::Fail) {

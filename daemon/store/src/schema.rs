@@ -88,10 +88,17 @@ mod tests {
     use super::*;
 
     async fn objects(pools: &Pools) -> Vec<(String, String, Option<String>)> {
-        sqlx::query_as("SELECT type, name, sql FROM sqlite_schema ORDER BY type, name")
-            .fetch_all(pools.writer())
-            .await
-            .unwrap()
+        let rows: Vec<(String, String, Option<String>)> =
+            sqlx::query_as("SELECT type, name, sql FROM sqlite_schema ORDER BY type, name")
+                .fetch_all(pools.writer())
+                .await
+                .unwrap();
+        // A column added later stands in the same line, with a comma before it: only its words count.
+        let words = |sql: String| {
+            let spaced = sql.replace(',', " , ").replace('(', " ( ").replace(')', " ) ");
+            spaced.split_whitespace().collect::<Vec<_>>().join(" ")
+        };
+        rows.into_iter().map(|(kind, name, sql)| (kind, name, sql.map(words))).collect()
     }
 
     #[tokio::test]

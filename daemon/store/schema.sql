@@ -102,7 +102,10 @@ CREATE TABLE compaction (
     duration_ms   INTEGER NOT NULL,
     undone_at_ms  INTEGER,
     result        BLOB    NOT NULL,
-    preimage      BLOB    NOT NULL
+    preimage      BLOB    NOT NULL,
+    reason        TEXT    NOT NULL DEFAULT '',
+    requests      INTEGER NOT NULL DEFAULT 0,
+    tokens_spent  INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
 CREATE INDEX compaction_by_thread ON compaction (thread_id, created_at_ms DESC, compaction_id DESC);

@@ -202,6 +202,8 @@ export interface CompactionGetResult {
   strategy_used: Strategy;
   /** Its row in `compaction/list`. */
   summary: CompactionSummary;
+  /** The texts that stand in it or that a model was asked with, by their digests. */
+  templates?: CompactionTextUsed[];
   /** Tokens of the history. */
   tokens: TokensChange;
   /** The text in it that carries the checkpoint or summary, at most `max_tokens`. */
@@ -228,6 +230,19 @@ export interface CompactionListResult {
   next_cursor?: string | null;
 }
 
+/** Texts of one call. Places are written `{name}`; `compaction/templates` tells those of each text. */
+export interface CompactionOwnTexts {
+  /** Stands above a checkpoint's view, at most 4 KiB. */
+  checkpoint_guide?: string | null;
+  /** Stands above a summary, at most 4 KiB. */
+  summary_prefix?: string | null;
+  /** What a model is asked for a summary, at most 32 KiB. */
+  summary_prompt?: string | null;
+}
+
+/** Why a compaction was made. */
+export type CompactionReason = "user_requested" | "context_limit" | "model_downshift" | "policy" | "other";
+
 /** What to compact, and how. Exactly one of `thread_id` and `items` is given. */
 export interface CompactionRunParams {
   /** Compacts the thread as it was after the item of this seq; absent: as it is now. */
@@ -244,8 +259,12 @@ export interface CompactionRunParams {
   model?: Model | null;
   /** Absent: `standalone`. */
   phase?: Phase | null;
+  /** Why, for the log; absent: as `trigger` says. What `compaction/should` answered. */
+  reason?: CompactionReason | null;
   /** Absent: `auto`. */
   strategy?: Strategy | null;
+  /** Texts of this call alone, in place of those in force. */
+  templates?: CompactionOwnTexts | null;
   /** A known thread. */
   thread_id?: string | null;
   /** Who asked, for the log; absent: `manual`. */
@@ -266,6 +285,8 @@ export interface CompactionRunResult {
   receipt: Receipt;
   /** The strategy that made it, never `auto`. */
   strategy_used: Strategy;
+  /** The texts that stand in it or that a model was asked with, by their digests. */
+  templates?: CompactionTextUsed[];
   /** Tokens of the history. */
   tokens: TokensChange;
   /** The text in it that carries the checkpoint or summary, at most `max_tokens`. */
@@ -326,12 +347,16 @@ export interface CompactionStartResult {
 export interface CompactionSummary {
   /** Its id. */
   compaction_id: string;
+  /** What models cost; nothing where none was asked. */
+  cost?: Cost;
   /** When, Unix milliseconds. */
   created_at: number;
   /** Milliseconds it took. */
   duration_ms: number;
   /** When in the life of the thread. */
   phase: Phase;
+  /** Why. */
+  reason?: CompactionReason;
   /** Lines of the transcript it covers. */
   seq: number;
   /** The strategy that made it. */
@@ -344,6 +369,19 @@ export interface CompactionSummary {
   trigger: Trigger;
   /** When it was undone, Unix milliseconds. */
   undone_at?: number | null;
+}
+
+/** Whose text it is. */
+export type CompactionTextSource = "built_in" | "file" | "call" | "other";
+
+/** A text that a compaction was made with. */
+export interface CompactionTextUsed {
+  /** Digest of the text before its places were filled: the same digest is the same edition. */
+  digest: string;
+  /** Its name, as of `compaction/templates`. */
+  name: string;
+  /** Whose it is. */
+  source: CompactionTextSource;
 }
 
 /** Which compaction. */
@@ -686,7 +724,7 @@ export interface Event {
 }
 
 /** The kinds of events of this revision, with the fields of their `data`. */
-export type EventKind = "thread_updated" | "ingest_warning" | "store_rebuilt" | "compaction_started" | "compaction_progress" | "compaction_failed" | "compaction_loop" | "compaction_completed" | "memory_progress" | "memory_published" | "gap" | "closing";
+export type EventKind = "thread_updated" | "ingest_warning" | "store_rebuilt" | "compaction_started" | "compaction_progress" | "compaction_failed" | "compaction_warning" | "compaction_loop" | "compaction_completed" | "context_compacted" | "memory_progress" | "memory_published" | "gap" | "closing";
 
 /** The params of the `event` notification. */
 export interface EventNotificationParams {
@@ -2290,6 +2328,8 @@ export interface ThreadContinueParams {
    * refused.
    */
   strategy?: Strategy | null;
+  /** Texts of this call alone, as in `compaction/run`. */
+  templates?: CompactionOwnTexts | null;
   /** The thread, of any source. */
   thread_id: string;
 }
@@ -2466,6 +2506,8 @@ export interface ThreadSummary {
   cli_version?: string | null;
   /** Compactions its own program has made. */
   compactions: number;
+  /** The thread whose history this one goes on from: of `thread/continue`, or a fork by reference. */
+  continues?: string | null;
   /** When it began, Unix milliseconds. */
   created_at: number;
   /** The folder it works in; null when the transcript does not say. */
@@ -2721,6 +2763,7 @@ export interface Methods {
   "compaction/run": { params: CompactionRunParams; result: CompactionRunResult };
   "compaction/should": { params: CompactionShouldParams; result: CompactionShouldResult };
   "compaction/start": { params: CompactionRunParams; result: CompactionStartResult };
+  "compaction/templates": { params: PolicyTemplatesParams; result: PolicyTemplatesResult };
   "compaction/undo": { params: CompactionUndoParams; result: CompactionUndoResult };
   "context/diff": { params: ContextDiffParams; result: ContextDiffResult };
   "context/estimate": { params: ContextEstimateParams; result: ContextEstimateResult };

@@ -289,7 +289,7 @@ impl Config {
             policies: Policies::of(
                 &file.policy,
                 &file.shadow_policy,
-                base.config_file().with_file_name("templates").join("policy"),
+                base.config_file().with_file_name("templates"),
             )?,
             file: path,
             state_dir,

@@ -21,6 +21,7 @@ pub mod retention;
 pub mod search;
 mod snapshot;
 mod status;
+pub mod texts;
 pub mod threads;
 mod transcript;
 
@@ -48,6 +49,7 @@ use disk::HashCache;
 use memory::Memory;
 use notices::Notices;
 use search::{FullText, IndexProgress};
+use texts::TextStore;
 
 pub use error::ServiceError;
 
@@ -119,8 +121,8 @@ pub struct Services {
     prune_due: Notify,
     recorder: Recorder,
     messages: MessageHistory,
-    /// The watcher's texts.
-    pub texts: policy::TextStore,
+    /// Texts that a person may override.
+    pub texts: TextStore,
     memory: Memory,
 }
 
@@ -174,7 +176,7 @@ impl Services {
         let recorder = Recorder::new(own, deps.clock.clone());
         let messages = messages(&deps);
         let hashes = Arc::default();
-        let texts = policy::TextStore::new(config.policies.templates.clone());
+        let texts = TextStore::new(config.policies.templates.clone());
         let (settings, budget) = (config.models.clone(), config.budget.bounds());
         let models = Models::new(settings, budget, store.clone(), deps.clock.clone());
         models.recall_spent().await?;

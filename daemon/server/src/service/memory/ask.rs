@@ -11,13 +11,13 @@ use longhaul_core::compaction::assemble::message;
 use longhaul_core::job::{Failure, FailureKind};
 use longhaul_core::memory::input::{AnswerError, Question, Reading};
 use longhaul_core::model::budget::Spent;
-use longhaul_core::model::{Answer, Ask, Endpoint, Fault, FaultKind, Schema};
+use longhaul_core::model::{Ask, Endpoint, Fault, FaultKind, Schema};
 use longhaul_core::redact::redact;
 use longhaul_core::text;
 use serde_json::value::{RawValue, to_raw_value};
 use tokio_util::sync::CancellationToken;
 
-use crate::model::{Call, ModelChoice, Models, Purpose};
+use crate::model::{Answered, Call, ModelChoice, Models, Purpose};
 
 /// Times a model is asked again for one thread because its answer cannot be taken.
 const CORRECTIONS_MAX: u32 = 1;
@@ -88,20 +88,21 @@ impl Asking<'_> {
         let mut input = vec![item("user", &question.user)];
         loop {
             let schema = Schema { name: "memory".to_owned(), schema: question.schema.clone() };
-            let answer = match self.ask(&question.system, &input, &schema).await {
-                Ok(answer) => answer,
-                Err(fault) if fault.kind == FaultKind::ContextOverflow => {
-                    question = question.smaller().ok_or(Unanswered::Fault(fault))?;
-                    input = vec![item("user", &question.user)];
-                    continue;
-                }
-                Err(fault) => return Err(Unanswered::Fault(fault)),
-            };
+            let Answered { answer, digest, .. } =
+                match self.ask(&question.system, &input, &schema).await {
+                    Ok(answered) => answered,
+                    Err(fault) if fault.kind == FaultKind::ContextOverflow => {
+                        question = question.smaller().ok_or(Unanswered::Fault(fault))?;
+                        input = vec![item("user", &question.user)];
+                        continue;
+                    }
+                    Err(fault) => return Err(Unanswered::Fault(fault)),
+                };
             let error = match question.read(&answer.text) {
                 Ok(reading) => return Ok(reading),
                 Err(error) => error,
             };
-            self.discard(&question.system, &input, &schema).await;
+            self.models.forget(&digest).await;
             if corrections == CORRECTIONS_MAX {
                 return Err(Unanswered::Refused(error));
             }
@@ -122,10 +123,19 @@ impl Asking<'_> {
         instructions: &str,
         input: &[Box<RawValue>],
         schema: &Schema,
-    ) -> Result<Answer, Fault> {
+    ) -> Result<Answered, Fault> {
+        let ask = Ask {
+            model: &self.choice.model,
+            instructions,
+            input,
+            schema: Some(schema),
+            effort: self.choice.effort.as_deref(),
+            max_output_tokens: self.choice.max_output_tokens,
+            endpoint: Endpoint::Answer,
+        };
         let call = Call {
             provider: &self.choice.provider,
-            ask: self.form(instructions, input, schema),
+            ask,
             purpose: self.purpose,
             job: self.spent,
             deadline: self.timeout,
@@ -136,34 +146,7 @@ impl Asking<'_> {
         let cost = result.as_ref().map_or_else(|failed| failed.spent, |answered| answered.spent);
         self.spent.requests = self.spent.requests.saturating_add(cost.requests);
         self.spent.tokens = self.spent.tokens.saturating_add(cost.tokens);
-        result.map(|answered| answered.answer).map_err(|failed| failed.fault)
-    }
-
-    /// Does not keep the answer to this request.
-    pub(super) async fn discard(
-        &self,
-        instructions: &str,
-        input: &[Box<RawValue>],
-        schema: &Schema,
-    ) {
-        self.models.discard(&self.choice.provider, &self.form(instructions, input, schema)).await;
-    }
-
-    fn form<'b>(
-        &'b self,
-        instructions: &'b str,
-        input: &'b [Box<RawValue>],
-        schema: &'b Schema,
-    ) -> Ask<'b> {
-        Ask {
-            model: &self.choice.model,
-            instructions,
-            input,
-            schema: Some(schema),
-            effort: self.choice.effort.as_deref(),
-            max_output_tokens: self.choice.max_output_tokens,
-            endpoint: Endpoint::Answer,
-        }
+        result.map_err(|failed| failed.fault)
     }
 }
 

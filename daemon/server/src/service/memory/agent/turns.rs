@@ -17,7 +17,7 @@ use serde_json::value::RawValue;
 use super::super::ask::{Asking, item};
 use super::{AgentError, Staging};
 use crate::config::memory::MemorySettings;
-use crate::model::{ModelChoice, Models, Purpose};
+use crate::model::{Answered, ModelChoice, Models, Purpose};
 use crate::sandbox::{Call, Sandbox};
 use crate::service::ServiceError;
 
@@ -150,10 +150,10 @@ impl<'a> Turns<'a> {
         let schema = Schema { name: "memory_step".to_owned(), schema: schema() };
         self.taken += 1;
         let answer = self.asking.ask(&self.task.system, &input, &schema).await;
-        let answer = answer.map_err(AgentError::Fault)?;
+        let Answered { answer, digest, .. } = answer.map_err(AgentError::Fault)?;
         let step = Step::read(&answer.text);
         if step.is_err() {
-            self.asking.discard(&self.task.system, &input, &schema).await;
+            self.asking.models.forget(&digest).await;
         }
         Ok((redact(&answer.text).text.into_owned(), step))
     }

@@ -17,6 +17,26 @@ export const LIMITS = {
   subscriptions_per_connection_max: 8,
 } as const;
 
+/** A run of the agent that looks after the files of memory. */
+export interface AgentRun {
+  /** When it ended. */
+  at: number;
+  /** The same for a person. */
+  detail?: string;
+  /** What it was given: `init` (everything) or `incremental` (what changed since its last success). */
+  mode: string;
+  /**
+   * `published`, `unchanged`, or why nothing of it was published: `sandbox_unavailable`, `turns_spent`,
+   * `tokens_spent`, `timeout`, `window_spent`, `step_unreadable`, `result_refused`, `child_failed`,
+   * `overtaken`, or a fault of the provider such as `rate_limited`.
+   */
+  outcome: string;
+  /** Tokens. */
+  tokens: number;
+  /** Requests to the model. */
+  turns: number;
+}
+
 /** One addition. Exactly one of `item` and `marker` is given. */
 export interface AppendItem {
   /**
@@ -761,6 +781,14 @@ export type EvidenceSource = "user" | "file" | "tool_output";
 /** Kinds of failure, by what happens next. */
 export type FailKind = "transient" | "rate_limited" | "overflow" | "unauthorized" | "permanent" | "interrupted";
 
+/** Threads that a model was to read and did not, for one reason. */
+export interface FellBack {
+  /** A stable name and words: `rate_limited: HTTP 429: slow down`. */
+  reason: string;
+  /** How many. */
+  threads: number;
+}
+
 /** What a history begins with. */
 export interface HistoryBase {
   /** What it is. */
@@ -1306,6 +1334,11 @@ export interface MemoryRunResult {
   extracted: number;
   /** Those that failed; `longhaul job list --kind extract` says why. */
   failed: number;
+  /**
+   * Those that were read without the model that was to read them; `memory/status` says why. They are read
+   * by it later.
+   */
+  fell_back?: number;
   /** Number of the published memory. */
   generation: number;
   /** Threads that were left out, by reason. */
@@ -1344,16 +1377,20 @@ export interface MemoryStatusParams {
 
 /** How it is. */
 export interface MemoryStatusResult {
+  /** The last run of the agent that looks after the files; absent before the first. */
+  agent?: AgentRun | null;
   /** Threads that are due. */
   due: number;
   /** Whether it is made in the background. */
   enabled: boolean;
-  /** The engine that extracts: `deterministic`. */
+  /** What makes memory: `deterministic` or `model`. */
   engine: string;
   /** Threads that were looked at. */
   extracted: number;
   /** Why it last failed, until it succeeds. */
   failure?: string | null;
+  /** Threads that were read without the model that was to read them, by reason. */
+  fell_back?: FellBack[];
   /** Number of the published memory; 0: none is published yet. */
   generation: number;
   /** Things learned in them. */

@@ -279,7 +279,7 @@ impl Config {
                 None => Setting { value: Persistence::default(), origin: Origin::Default },
             },
             message_max_bytes: MESSAGE_BYTES.of(file.message_history.max_bytes)?,
-            memory: memory::settings(&file.memory)?,
+            memory: memory::settings(&file.memory, file.model.is_some())?,
             connections_max: CONNECTIONS.of(server.connections_max)?.map(to_count),
             write_timeout: WRITE_TIMEOUT_MS.of(server.write_timeout_ms)?.map(Duration::from_millis),
             drain: DRAIN_MS.of(server.drain_ms)?.map(Duration::from_millis),

@@ -182,7 +182,7 @@ impl Services {
         models.recall_spent().await?;
         let rules = [
             (Kind::Compact, compaction::RULES),
-            (Kind::Extract, memory::extract_rules()),
+            (Kind::Extract, memory::extract_rules(*config.memory.engine)),
             (Kind::Consolidate, memory::CONSOLIDATE_RULES),
         ];
         let jobs = Jobs::new(store.clone(), deps.clock.clone(), &instance.id, rules.into());

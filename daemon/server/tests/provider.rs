@@ -18,6 +18,8 @@ pub enum Answer {
     Raw(String),
     /// Nothing until the client closes.
     Hang,
+    /// As the request's body has it.
+    To(fn(&Value) -> Answer),
     /// These events of a stream, and then nothing until the client closes.
     Stall(Vec<Value>),
     /// The connection is closed at once.
@@ -138,6 +140,10 @@ async fn serve(
     }
     let head = String::from_utf8_lossy(&request).split("\r\n\r\n").next().unwrap().to_owned();
     heads.lock().unwrap().push(head);
+    let answer = match answer {
+        Answer::To(made) => made(&body),
+        answer => answer,
+    };
     log.lock().unwrap().push((path, body));
     let bytes = match answer.clone() {
         Answer::Events(events) => stream(&events),
@@ -147,6 +153,7 @@ async fn serve(
             format!("{head}content-length: {}\r\nconnection: close\r\n\r\n{body}", body.len())
         }
         Answer::Raw(bytes) => bytes,
+        Answer::To(_) => unreachable!("it is answered above"),
         Answer::Gone => return,
         Answer::Hang | Answer::Stall(_) => {
             if let Answer::Stall(events) = &answer {

@@ -58,6 +58,7 @@ const SERVER: &[Floor] = &[
         "model",
         "paths",
         "runtime",
+        "sandbox",
         "shutdown",
         "systemd",
         "telemetry",

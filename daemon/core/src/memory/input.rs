@@ -277,7 +277,6 @@ pub fn combine(
     let ours: Vec<_> = ours.collect();
     memory.learnings.extend(ours);
     memory.map = extracted.map;
-    memory.reached_outside |= extracted.reached_outside;
     memory.steps = extracted.steps;
     memory.branch = memory.branch.or(extracted.branch);
     memory.reached_outside |= extracted.reached_outside;

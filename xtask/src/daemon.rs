@@ -31,22 +31,14 @@ pub(crate) struct Daemon {
 impl Daemon {
     /// Starts a daemon that reads the Codex transcripts under `codex_home`, and waits until it listens.
     pub(crate) fn start(longhauld: &Path, codex_home: &Path) -> anyhow::Result<Self> {
-        Self::start_on(longhauld, codex_home, Path::new("/nonexistent"))
+        Self::start_with(longhauld, codex_home, Path::new("/nonexistent"), "")
     }
 
-    /// The same, on transcripts of Claude Code, too.
-    pub(crate) fn start_on(
+    /// The same, on transcripts of Claude Code, too, and with a configuration.
+    pub(crate) fn start_with(
         longhauld: &Path,
         codex_home: &Path,
         claude_home: &Path,
-    ) -> anyhow::Result<Self> {
-        Self::configured(longhauld, (codex_home, claude_home), "")
-    }
-
-    /// The same, with a configuration.
-    pub(crate) fn configured(
-        longhauld: &Path,
-        (codex_home, claude_home): (&Path, &Path),
         config: &str,
     ) -> anyhow::Result<Self> {
         let folder = tempfile::Builder::new().prefix("longhaul-bench-").tempdir()?;

@@ -16,7 +16,6 @@ pub mod phrase;
 pub mod replay;
 pub mod scratch;
 pub mod settings;
-pub mod template;
 pub mod watcher;
 
 use serde::{Deserialize, Serialize};

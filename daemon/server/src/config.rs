@@ -241,6 +241,7 @@ impl Config {
         let layers = Layers { around, file_dir: folder };
         let base = &around.base;
         let server = file.server;
+        let memory = memory::settings(&file.memory, file.model.is_some())?;
         let state_dir = layers.path(
             ("--state-dir", args.state_dir.as_deref()),
             "LONGHAUL_STATE_DIR",
@@ -282,18 +283,18 @@ impl Config {
                 None => Setting { value: Persistence::default(), origin: Origin::Default },
             },
             message_max_bytes: MESSAGE_BYTES.of(file.message_history.max_bytes)?,
-            memory: memory::settings(&file.memory)?,
             connections_max: CONNECTIONS.of(server.connections_max)?.map(to_count),
             write_timeout: WRITE_TIMEOUT_MS.of(server.write_timeout_ms)?.map(Duration::from_millis),
             drain: DRAIN_MS.of(server.drain_ms)?.map(Duration::from_millis),
             worker_threads: WORKER_THREADS.of(server.worker_threads)?.map(to_count),
             models: model::settings(file.model, file.providers)?,
             budget: model::budget(&file.budget)?,
-            jobs: jobs::settings(&file.jobs)?,
+            jobs: jobs::settings(&file.jobs, *memory.engine)?,
+            memory,
             policies: Policies::of(
                 &file.policy,
                 &file.shadow_policy,
-                base.config_file().with_file_name("templates").join("policy"),
+                base.config_file().with_file_name("templates"),
             )?,
             file: path,
             state_dir,

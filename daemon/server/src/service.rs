@@ -21,6 +21,7 @@ pub mod retention;
 pub mod search;
 mod snapshot;
 mod status;
+pub mod texts;
 pub mod threads;
 mod transcript;
 
@@ -47,6 +48,7 @@ use disk::HashCache;
 use memory::Memory;
 use notices::Notices;
 use search::{FullText, IndexProgress};
+use texts::TextStore;
 
 pub use error::ServiceError;
 
@@ -118,8 +120,8 @@ pub struct Services {
     prune_due: Notify,
     recorder: Recorder,
     messages: MessageHistory,
-    /// The watcher's texts.
-    pub texts: policy::TextStore,
+    /// Texts that a person may override.
+    pub texts: TextStore,
     memory: Memory,
 }
 
@@ -173,7 +175,7 @@ impl Services {
         let recorder = Recorder::new(own, deps.clock.clone());
         let messages = messages(&deps);
         let hashes = Arc::default();
-        let texts = policy::TextStore::new(config.policies.templates.clone());
+        let texts = TextStore::new(config.policies.templates.clone());
         let (settings, budget) = (config.models.clone(), config.budget.bounds());
         let models = Models::new(settings, budget, store.clone(), deps.clock.clone());
         models.recall_spent().await?;

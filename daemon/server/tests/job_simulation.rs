@@ -346,6 +346,9 @@ fn effect(subject: &str, wanted: u64) -> CompactionRow {
         seq: wanted,
         duration_ms: 0,
         undone_at_ms: None,
+        reason: "asked".to_owned(),
+        requests: 0,
+        tokens_spent: 0,
     }
 }
 

@@ -27,7 +27,7 @@ pub(super) fn measure(longhauld: &Path, rounds: usize, report: &mut Report) -> a
     let rounds = rounds.min(OWED - 1);
     let home = tempfile::tempdir()?;
     let nowhere = Path::new("/nonexistent");
-    let daemon = Daemon::configured(longhauld, (home.path(), nowhere), CONFIG)?;
+    let daemon = Daemon::start_with(longhauld, home.path(), nowhere, CONFIG)?;
     let mut wire = daemon.connect()?;
     for number in 0..OWED {
         let text = format!("job {number}");

@@ -22,7 +22,15 @@ const fn floor_of_peers(modules: &'static [&'static str]) -> Floor {
 
 /// The core, lowest first.
 const CORE: &[Floor] = &[
-    floor_of_peers(&["digest", "text", "tokens", "limits", "message_history", "redact"]),
+    floor_of_peers(&[
+        "digest",
+        "text",
+        "tokens",
+        "limits",
+        "message_history",
+        "redact",
+        "template",
+    ]),
     floor_of_peers(&["thread", "item"]),
     floor_of_peers(&["job", "model"]),
     floor(&["rollout"]),
@@ -50,6 +58,7 @@ const SERVER: &[Floor] = &[
         "model",
         "paths",
         "runtime",
+        "sandbox",
         "shutdown",
         "systemd",
         "telemetry",

@@ -40,6 +40,7 @@ use outcome::Signs;
 use runs::Runs;
 
 pub(crate) use calls::is_outside;
+pub(in crate::memory) use hazard::is_hazardous;
 pub(crate) use render::keywords;
 pub use runs::Class;
 

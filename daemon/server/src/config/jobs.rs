@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use longhaul_core::job::{Kind, Rules};
+use longhaul_core::memory::Engine;
 use serde::Deserialize;
 
 use super::ConfigError;
@@ -56,7 +57,7 @@ pub struct JobSettings {
 const WEEK_S: u64 = 604_800;
 
 /// The values in force.
-pub(super) fn settings(tables: &JobTables) -> Result<JobSettings, ConfigError> {
+pub(super) fn settings(tables: &JobTables, engine: Engine) -> Result<JobSettings, ConfigError> {
     let (mut rules, mut outside) = (BTreeMap::new(), BTreeSet::new());
     for kind in Kind::ALL {
         let table = match kind {
@@ -66,7 +67,7 @@ pub(super) fn settings(tables: &JobTables) -> Result<JobSettings, ConfigError> {
             Kind::Prune => &tables.prune,
             Kind::Reindex => &tables.reindex,
         };
-        rules.insert(kind, rules_of(kind, table)?);
+        rules.insert(kind, rules_of((kind, engine), table)?);
         if table.outside == Some(true) {
             outside.insert(kind);
         }
@@ -74,7 +75,7 @@ pub(super) fn settings(tables: &JobTables) -> Result<JobSettings, ConfigError> {
     Ok(JobSettings { rules, outside })
 }
 
-fn rules_of(kind: Kind, table: &JobTable) -> Result<Rules, ConfigError> {
+fn rules_of((kind, engine): (Kind, Engine), table: &JobTable) -> Result<Rules, ConfigError> {
     let invalid = |key: &str, reason: String| {
         let key = format!("jobs.{}.{key}", kind.name());
         ConfigError::Invalid { key, reason }
@@ -90,8 +91,8 @@ fn rules_of(kind: Kind, table: &JobTable) -> Result<Rules, ConfigError> {
         Ok(number(key, given, max)?.map(|count| u32::try_from(count).unwrap_or(u32::MAX)))
     };
     let mut rules = Rules::of(kind);
-    if kind == Kind::Extract {
-        // Reading is work for a processor: no more at a time than there are.
+    if (kind, engine) == (Kind::Extract, Engine::Deterministic) {
+        // Reading is work for a processor: no more at a time than there are. A model is waited for.
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         rules.running_max = rules.running_max.min(u32::try_from(processors).unwrap_or(1));
     }
@@ -132,10 +133,11 @@ mod tests {
 
     #[test]
     fn what_is_left_out_has_the_defaults_and_a_short_lease_is_renewed_often() {
-        let defaults = settings(&JobTables::default()).unwrap();
+        let defaults = settings(&JobTables::default(), Engine::Model).unwrap();
         assert_eq!(defaults.rules[&Kind::Consolidate], Rules::of(Kind::Consolidate));
         let compact = JobTable { lease_s: Some(3), parallel: Some(4), ..JobTable::default() };
-        let given = settings(&JobTables { compact, ..JobTables::default() }).unwrap();
+        let tables = JobTables { compact, ..JobTables::default() };
+        let given = settings(&tables, Engine::Model).unwrap();
         let rules = given.rules[&Kind::Compact];
         assert_eq!((rules.lease_ms, rules.heartbeat_ms, rules.margin_ms), (3_000, 1_000, 500));
         assert_eq!((rules.running_max, rules.retry_ms), (4, 2_000));
@@ -144,7 +146,8 @@ mod tests {
     #[test]
     fn a_value_that_cannot_be_meant_names_its_key() {
         let prune = JobTable { attempts: Some(0), ..JobTable::default() };
-        let refused = settings(&JobTables { prune, ..JobTables::default() }).unwrap_err();
+        let tables = JobTables { prune, ..JobTables::default() };
+        let refused = settings(&tables, Engine::Model).unwrap_err();
         let said = refused.to_string();
         assert_eq!(said, "jobs.prune.attempts: 0 is out of bounds: 1 to 100");
     }

@@ -14,8 +14,14 @@
 //! folder is made from the store at the next start or publication ([`Services::settle_memory`](super::Services::settle_memory)). A run that was
 //! taken over finds a newer generation and publishes nothing.
 //!
+//! *A model*, where the configuration asks for one, reads threads (`ask`) and then looks after the published
+//! files (`agent`); memory is made without it first, and stays so where it fails.
+//!
 //! *Forgetting* does not wait for a job: it publishes at once, and removes what is older.
 
+mod agent;
+mod ask;
+mod baseline;
 mod change;
 mod extract;
 mod folder;
@@ -52,6 +58,10 @@ pub(super) struct Memory {
     folder: Folder,
     /// Held while a generation is made: one at a time in this process.
     making: AsyncMutex<()>,
+    /// Held while the agent works in its folder.
+    staged: AsyncMutex<()>,
+    /// Told when something is forgotten; its value is not read.
+    purged: tokio::sync::watch::Sender<()>,
     published: Mutex<Option<Arc<Published>>>,
     pub(super) wake: tokio::sync::Notify,
 }
@@ -71,6 +81,8 @@ impl Memory {
         Self {
             folder: Folder::new(state_dir),
             making: AsyncMutex::new(()),
+            staged: AsyncMutex::new(()),
+            purged: tokio::sync::watch::Sender::new(()),
             published: Mutex::new(None),
             wake: tokio::sync::Notify::new(),
         }

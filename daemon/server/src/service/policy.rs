@@ -15,7 +15,6 @@
 mod judge;
 mod live;
 mod report;
-mod texts;
 
 use std::sync::Arc;
 
@@ -23,10 +22,10 @@ use longhaul_core::context::window::Window;
 use longhaul_core::digest::Digest128;
 use longhaul_core::fold::Fold;
 use longhaul_core::policy::forecast::{Course, Forecast, forecast};
-use longhaul_core::policy::template::Texts;
 use longhaul_core::policy::watcher::{self, Effect, Env, Event, Watcher};
 use longhaul_core::policy::{Decision, Point, Policy, Situation, decide, replay, scratch};
 use longhaul_core::signal::Happened;
+use longhaul_core::template::{Group, Texts};
 use longhaul_store::DecisionRow;
 use serde::{Deserialize, Serialize};
 
@@ -36,7 +35,6 @@ use super::{ServiceError, Services};
 pub use judge::Asked;
 pub use live::Live;
 pub use report::Reported;
-pub use texts::{TextStatus, TextStore};
 
 /// Whose situation.
 #[derive(Debug, Clone, Default)]
@@ -188,7 +186,7 @@ impl Services {
         told: Told,
     ) -> Result<Stepped, ServiceError> {
         let gathered = self.policy_gather(&subject).await?;
-        let texts = self.texts.current();
+        let texts = self.texts.current(Group::Policy);
         let scratch_file = scratch::path(agent, &subject.thread_id);
         let step = Stepping { services: self, gathered: &gathered, texts: &texts, scratch_file };
         let event = step.event(&subject.thread_id, told);

@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use longhaul_core::job::{Kind, State};
+use longhaul_core::memory::Engine;
 use longhaul_core::memory::eligible::{Rules, Skip, ThreadFacts, eligible};
 use longhaul_core::memory::place;
 use longhaul_store::{
-    Exclusion, JobFilter, ThreadCursor, ThreadFilter, ThreadRow, UseRow, Watermark,
+    AgentRow, Exclusion, JobFilter, ThreadCursor, ThreadFilter, ThreadRow, UseRow, Watermark,
 };
 
 use super::EXTRACT_VERSION;
@@ -35,6 +36,8 @@ pub(super) struct Scope {
     pub(super) current: Option<String>,
     /// Rest and age do not matter.
     pub(super) takes_all: bool,
+    /// A person waits: what had to do without its model is read again.
+    pub(super) is_manual: bool,
 }
 
 /// A thread that is due.
@@ -96,6 +99,10 @@ pub struct MemoryStatus {
     pub uses: Vec<UseRow>,
     /// Why consolidation last failed.
     pub failure: Option<String>,
+    /// Threads that had to do without the model that was to read them, by reason.
+    pub fell_back: BTreeMap<String, u64>,
+    /// The last run of the consolidation agent.
+    pub agent: Option<AgentRow>,
     /// Why the thread that was asked for is left out.
     pub why: Option<Skipped>,
 }
@@ -119,8 +126,9 @@ impl Services {
             true => self.store.extractions_outside().await?.into_iter().collect(),
             false => HashSet::new(),
         };
+        let engine = *self.deps.config.now().memory.engine;
         let now_ms = self.deps.clock.steady_ms();
-        let look = Look { scope, rules, marks, excluded, outside, now_ms };
+        let look = Look { scope, rules, engine, marks, excluded, outside, now_ms };
         let mut scan = Scan::default();
         if let Some(thread_id) = &scope.thread_id {
             let row = self.store.thread_get(thread_id).await?;
@@ -181,7 +189,13 @@ impl Services {
         }
         let marks = self.store.watermarks().await?;
         let published = self.published_memory().await?;
+        let mut fell_back = BTreeMap::new();
+        for reason in marks.iter().filter_map(|mark| mark.reason.clone()) {
+            *fell_back.entry(reason).or_default() += 1;
+        }
         Ok(MemoryStatus {
+            fell_back,
+            agent: self.store.agent_get().await?,
             path: self.memory.folder.path().display().to_string(),
             generation: published.generation,
             at_ms: published.at_ms,
@@ -203,6 +217,7 @@ impl Services {
 struct Look<'a> {
     scope: &'a Scope,
     rules: Rules,
+    engine: Engine,
     marks: HashMap<&'a str, &'a Watermark>,
     excluded: HashSet<Exclusion>,
     /// Threads that reached outside, where such are left out.
@@ -243,7 +258,7 @@ impl Look<'_> {
     fn facts(&self, row: &ThreadRow) -> Option<ThreadFacts> {
         let head = row.file.head.as_ref()?;
         let mark = self.marks.get(row.thread_id.as_str());
-        let extracted = mark.filter(|mark| mark.version == EXTRACT_VERSION);
+        let extracted = mark.filter(|mark| mark.version == EXTRACT_VERSION && self.is_read(mark));
         Some(ThreadFacts {
             kind: head.kind,
             is_current: self.scope.current.as_deref() == Some(row.thread_id.as_str()),
@@ -258,6 +273,17 @@ impl Look<'_> {
             extracted_seq: extracted.map(|mark| mark.next_seq),
             is_outdated: mark.is_some() && extracted.is_none(),
         })
+    }
+
+    /// Whether a thread was read by whom it is to be read. What had to do without its model counts as read:
+    /// its job knows when to try again.
+    fn is_read(&self, mark: &Watermark) -> bool {
+        match (self.engine, mark.engine) {
+            (Engine::Deterministic, _) | (Engine::Model, Engine::Model) => true,
+            (Engine::Model, Engine::Deterministic) => {
+                mark.reason.is_some() && !self.scope.is_manual
+            }
+        }
     }
 
     fn is_excluded(&self, row: &ThreadRow, cwd: Option<&str>) -> bool {

@@ -27,6 +27,7 @@ pub mod message_history;
 pub mod model;
 pub mod paths;
 pub mod recorder;
+pub mod repository;
 pub mod rpc;
 pub mod runtime;
 pub mod service;

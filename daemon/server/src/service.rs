@@ -46,6 +46,7 @@ use crate::link::Counters;
 use crate::message_history::MessageHistory;
 use crate::model::Models;
 use crate::recorder::Recorder;
+use crate::repository::Repositories;
 use crate::shutdown::Shutdown;
 use crate::telemetry;
 use disk::HashCache;
@@ -125,6 +126,8 @@ pub struct Services {
     messages: MessageHistory,
     /// The watcher's texts.
     pub texts: policy::TextStore,
+    repositories: Repositories,
+    readings: policy::Readings,
     memory: Memory,
 }
 
@@ -189,6 +192,7 @@ impl Services {
         ];
         let jobs = Jobs::new(store.clone(), deps.clock.clone(), &instance.id, rules.into());
         let memory = Memory::new(&config.state_dir);
+        let repositories = Repositories::new(deps.clock.clone());
         Ok(Self {
             deps,
             instance,
@@ -207,6 +211,8 @@ impl Services {
             recorder,
             messages,
             texts,
+            repositories,
+            readings: policy::Readings::default(),
             memory,
         })
     }

@@ -17,6 +17,8 @@ mod lifecycle;
 mod limits;
 mod memory;
 mod policy;
+mod policy_evidence;
+mod policy_sequence;
 mod provider;
 mod reload;
 mod rollout;

@@ -47,6 +47,7 @@ const SERVER: &[Floor] = &[
         "lock",
         "model",
         "paths",
+        "repository",
         "runtime",
         "shutdown",
         "systemd",

@@ -21,6 +21,9 @@ impl Page for EvaluateResult {
             ),
         ];
         text += &style.fields(&fields);
+        if let Some(seen) = &self.repository {
+            text += &style.fields(&[("repository", seen.words.clone())]);
+        }
         text += "\n";
         text += &reasons(&self.decision, style);
         for shadow in &self.shadows {

@@ -6,8 +6,10 @@ use serde::{Deserialize, Serialize};
 use crate::limit::Limits;
 use crate::{Method, RevisionRange};
 
+mod metrics;
 mod status;
 
+pub use metrics::{MethodMetrics, Metrics, MetricsParams, MetricsResult, ProcessMetrics};
 pub use status::{
     IngestError, IngestState, IngestStatus, ModelStatus, SalvageStatus, SourceStatus, StatusResult,
     StoreStatus,

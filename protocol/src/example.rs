@@ -103,6 +103,7 @@ examples! {
     "event.subscribe"
     "event.unsubscribe"
     "daemon.config"
+    "daemon.metrics"
     "daemon.reload"
     "daemon.shutdown"
 }

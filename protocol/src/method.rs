@@ -53,6 +53,7 @@ pub const METHODS: &[MethodInfo] = &[
     method("context/truncate", "context"),
     method("context/usage", "context"),
     method("daemon/config", "daemon"),
+    method("daemon/metrics", "daemon"),
     method("daemon/reload", "daemon"),
     method("daemon/shutdown", "daemon"),
     method("daemon/status", "daemon"),
@@ -146,6 +147,7 @@ pub fn visit_methods(visitor: &mut impl MethodVisitor) {
     visitor.visit::<context::Truncate>();
     visitor.visit::<context::Usage>();
     visitor.visit::<daemon::ShowConfig>();
+    visitor.visit::<daemon::Metrics>();
     visitor.visit::<daemon::Reload>();
     visitor.visit::<daemon::Shutdown>();
     visitor.visit::<daemon::Status>();

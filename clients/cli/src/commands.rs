@@ -22,6 +22,7 @@ mod install;
 mod job;
 mod man;
 mod memory;
+mod metrics;
 mod policy;
 mod prompts;
 mod search;
@@ -72,6 +73,7 @@ pub(crate) enum Command {
     /// Show the configuration in force, or read its file anew
     #[command(subcommand)]
     Config(config::ConfigCommand),
+    Metrics(metrics::MetricsArgs),
     Install(install::InstallArgs),
     Uninstall(install::UninstallArgs),
     Hook(hook::HookArgs),
@@ -103,6 +105,7 @@ pub(crate) async fn run(command: Command, session: &Session) -> Result<(), Failu
         Command::Watch(args) => watch::run(args, session).await,
         Command::Prompts(args) => prompts::run(args, session).await,
         Command::Config(command) => config::run(command, session).await,
+        Command::Metrics(args) => metrics::run(args, session).await,
         Command::Install(args) => install::install(&args, session),
         Command::Uninstall(args) => install::uninstall(&args, session),
         Command::Hook(args) => hook::run(args, session).await,

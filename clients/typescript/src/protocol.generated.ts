@@ -1444,6 +1444,50 @@ export interface MessageHistoryLookupResult {
   next_cursor?: string | null;
 }
 
+/**
+ * A method: how often, how long. Times are from the request's being read to its answer's being ready, in
+ * microseconds, right to one part in a hundred.
+ */
+export interface MethodMetrics {
+  /** Calls that were answered. */
+  calls: number;
+  /** Those of them that were answered with an error. */
+  errors: number;
+  /** None took longer. */
+  max_us: number;
+  /** Its name. */
+  method: string;
+  /** Half of the calls took no longer. */
+  p50_us: number;
+  /** 99 of 100 took no longer. */
+  p99_us: number;
+}
+
+/** Takes nothing; `params` may be left out. */
+export type MetricsParams = Record<string, never>;
+
+/** Counts and times since the start of the daemon. */
+export interface MetricsResult {
+  /** Open connections, this one included. */
+  connections: number;
+  /** Connections that were refused, or gave their place to another. */
+  connections_refused: number;
+  /** Requests that are worked on now. */
+  in_flight: number;
+  /** Bytes of transcript read. */
+  ingested_bytes: number;
+  /** Every method that was called, sorted by name. */
+  methods: MethodMetrics[];
+  /** Requests or tasks that met a defect of the daemon. */
+  panics: number;
+  /** What the process takes; absent where the system does not tell. */
+  process?: ProcessMetrics | null;
+  /** Bytes of the database with its log, and of the search index. */
+  stored_bytes: number;
+  /** Milliseconds since the start, by a clock that does not jump. */
+  uptime_ms: number;
+}
+
 /** A model by name, and what the caller knows of it. */
 export interface Model {
   /** Tokens of its context window. */
@@ -1904,6 +1948,18 @@ export interface PolicyWatcher {
   phase: string;
   /** The whole state, for people who look for a defect; its shape may change. */
   state: unknown;
+}
+
+/** What the daemon's process takes from the machine. */
+export interface ProcessMetrics {
+  /** Processor time, of all threads. */
+  processor_ms: number;
+  /** Memory held now. */
+  resident_bytes: number;
+  /** The most that was held. */
+  resident_peak_bytes: number;
+  /** Threads now. */
+  threads: number;
 }
 
 /**
@@ -2696,6 +2752,7 @@ export interface Methods {
   "context/truncate": { params: ContextTruncateParams; result: ContextTruncateResult };
   "context/usage": { params: ContextUsageParams; result: ContextUsageResult };
   "daemon/config": { params: ShowConfigParams; result: ShowConfigResult };
+  "daemon/metrics": { params: MetricsParams; result: MetricsResult };
   "daemon/reload": { params: ReloadParams; result: ReloadResult };
   "daemon/shutdown": { params: ShutdownParams; result: ShutdownResult };
   "daemon/status": { params: StatusParams; result: StatusResult };

@@ -283,7 +283,7 @@ fn defect_7_1_percent_have_one_definition() {
 fn a_commit_seen_in_the_repository_is_a_sign_that_a_logged_decision_keeps() {
     let commit = Commit { id: "a".repeat(40), at_ms: 5_000, subject: "x".into() };
     let repository = Repository { commits: vec![commit], ..Repository::default() };
-    let seen = |is_shared| Some(Seen::since(repository.clone(), 4_000, is_shared));
+    let seen = |is_shared| Some(Box::new(Seen::since(repository.clone(), 4_000, is_shared)));
     let situation = Situation { repository: seen(false), ..at(70, 60_000, &[]) };
     let decision = decide(&Policy::default(), &situation);
     assert_eq!((decision.action, decision.tier), (Action::Compact, Some(Tier::Ready)));

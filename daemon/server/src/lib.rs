@@ -24,6 +24,7 @@ pub mod jobs;
 pub mod link;
 pub mod lock;
 pub mod message_history;
+pub mod metering;
 pub mod model;
 pub mod paths;
 pub mod recorder;

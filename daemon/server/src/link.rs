@@ -12,6 +12,8 @@ use jsonrpsee::{BoundedSubscriptions, ConnectionId, MethodSink};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::metering::CallTimes;
+
 /// One connection.
 #[derive(Debug)]
 pub struct Link {
@@ -137,6 +139,8 @@ pub struct Counters {
     pub panics: AtomicU64,
     /// Connections that were refused or gave their place to another.
     pub refused: AtomicU64,
+    /// How long requests took, for `daemon/metrics`.
+    pub calls: CallTimes,
 }
 
 /// Counts one up while it lives.

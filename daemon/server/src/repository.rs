@@ -78,7 +78,7 @@ impl Repositories {
             return None;
         }
         if let Begun::No(known) = self.begin(folder) {
-            return known;
+            return known.map(|known| *known);
         }
         let (this, name) = (self.clone(), folder.to_owned());
         let looking = tokio::spawn(async move { this.take(&name, settings).await });
@@ -104,7 +104,7 @@ impl Repositories {
         known.asked = now;
         let is_fresh = known.taken.is_some_and(|taken| now.saturating_sub(taken) < FRESH);
         if is_fresh || known.is_busy {
-            return Begun::No(known.found.clone());
+            return Begun::No(known.found.clone().map(Box::new));
         }
         known.is_busy = true;
         Begun::Yes
@@ -142,7 +142,7 @@ impl Repositories {
 enum Begun {
     Yes,
     /// What is known counts.
-    No(Option<Repository>),
+    No(Option<Box<Repository>>),
 }
 
 #[cfg(test)]

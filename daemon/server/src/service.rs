@@ -20,6 +20,7 @@ pub mod recording;
 pub mod retention;
 pub mod search;
 mod snapshot;
+mod status;
 pub mod threads;
 mod transcript;
 
@@ -29,11 +30,6 @@ use std::sync::atomic::AtomicU64;
 
 use longhaul_core::job::Kind;
 use longhaul_core::thread::Source;
-use longhaul_protocol::daemon::{
-    IngestError, IngestState, IngestStatus, ModelStatus, SalvageStatus, SourceStatus, StoreStatus,
-};
-use longhaul_protocol::thread::IndexStatus;
-use longhaul_protocol::warning::Warning;
 use longhaul_store::{Opened, Store, StoreError};
 use tokio::sync::{Notify, RwLock, Semaphore};
 
@@ -237,65 +233,6 @@ impl Services {
         self.ingest.ended().await;
     }
 
-    /// The database, for `daemon/status`.
-    #[must_use]
-    pub fn store_status(&self) -> StoreStatus {
-        let rebuilt = self.store.rebuilt();
-        let salvaged = rebuilt.as_ref().and_then(|rebuilt| rebuilt.salvaged.as_ref());
-        StoreStatus {
-            path: self.store.path().display().to_string(),
-            schema_version: self.opened.schema_version,
-            salvaged: salvaged.map(|salvaged| SalvageStatus {
-                updates: salvaged.updates,
-                compactions: salvaged.compactions,
-                model_usage: salvaged.usage,
-                jobs: salvaged.jobs,
-                complete: salvaged.complete,
-            }),
-            rebuilt_from: rebuilt.map(|rebuilt| rebuilt.moved_to.display().to_string()),
-        }
-    }
-
-    /// How far the full-text index is.
-    #[must_use]
-    pub fn index_status(&self) -> IndexStatus {
-        self.full_text.progress.status()
-    }
-
-    /// The folders of transcripts and how far they are read, for `daemon/status`.
-    #[must_use]
-    pub fn ingest_status(&self) -> (IngestStatus, Vec<SourceStatus>) {
-        let progress = self.ingest.progress();
-        let sources = progress.sources.iter().map(|source| SourceStatus {
-            source: source_name(source.source).to_owned(),
-            root: source.root.display().to_string(),
-            exists: source.exists,
-            files: source.files,
-            threads: source.threads,
-            bytes: source.bytes,
-        });
-        let state =
-            if progress.is_catching_up { IngestState::CatchingUp } else { IngestState::Idle };
-        let errors = progress.errors.iter().map(|(path, message)| IngestError {
-            path: path.clone(),
-            message: message.clone(),
-            at: progress.last_scan_at_ms,
-        });
-        let status = IngestStatus {
-            state,
-            queued_files: progress.queued_files,
-            bytes_done: progress.bytes_done,
-            bytes_total: progress.bytes_total,
-            last_scan_at: (progress.last_scan_at_ms != 0).then_some(progress.last_scan_at_ms),
-            lines: progress.counts.lines,
-            malformed: progress.counts.malformed,
-            oversized: progress.counts.oversized,
-            unknown: progress.counts.unknown,
-            errors: errors.collect(),
-        };
-        (status, sources.collect())
-    }
-
     /// Reads the configuration file anew and lets what can change take hold.
     ///
     /// # Errors
@@ -311,53 +248,6 @@ impl Services {
             tracing::info!(key, is_applied, "the configuration changed");
         }
         Ok(reloaded)
-    }
-
-    /// The model that may be asked, for `daemon/status`.
-    #[must_use]
-    pub fn model_status(&self) -> Option<ModelStatus> {
-        let settings = self.models.settings();
-        let choice = settings.default.as_ref()?;
-        let (spent, budget) = (self.models.spent_today(), self.deps.config.now().budget.bounds());
-        Some(ModelStatus {
-            provider: choice.provider.clone(),
-            name: choice.model.clone(),
-            requests_today: spent.requests,
-            tokens_today: spent.tokens,
-            requests_per_day: budget.requests_per_day,
-            tokens_per_day: budget.tokens_per_day,
-        })
-    }
-
-    /// What a person should know, for `daemon/status`.
-    #[must_use]
-    pub fn warnings(&self) -> Vec<Warning> {
-        let progress = self.ingest.progress();
-        let mut warnings = Vec::new();
-        let mut warn = |kind: &str, message: String, hint: &str| {
-            warnings.push(Warning { kind: kind.to_owned(), message, hint: Some(hint.to_owned()) });
-        };
-        if let Some(why) = progress.stalled {
-            warn(
-                "ingest_stalled",
-                why,
-                "free space on the disk or see the journal; reading goes on by itself",
-            );
-        }
-        if progress.is_watch_degraded {
-            let message = "changes are found by scanning only".to_owned();
-            warn("watch_degraded", message, "raise fs.inotify.max_user_watches");
-        }
-        if progress.bases_missing > 0 {
-            let message =
-                format!("{} forks continue a transcript that is not there", progress.bases_missing);
-            warn(
-                "base_missing",
-                message,
-                "put the parent transcript back; it is taken up by itself",
-            );
-        }
-        warnings
     }
 }
 

@@ -81,7 +81,7 @@ impl Server {
     #[must_use]
     pub fn new(methods: Methods, bounds: Bounds, counters: Arc<Counters>, clock: Clock) -> Self {
         Self {
-            dispatcher: Arc::new(Dispatcher::new(methods, bounds, counters.clone())),
+            dispatcher: Arc::new(Dispatcher::new(methods, bounds, counters.clone(), clock.clone())),
             counters,
             held: Arc::new(Held::new(bounds.held_bytes_max)),
             clock,

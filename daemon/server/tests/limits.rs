@@ -242,3 +242,25 @@ async fn a_slow_subscriber_gets_a_gap_instead_of_silence() {
     assert!(missed > 0, "this much is not buffered for anyone");
     assert_eq!(seen + missed, published as u64);
 }
+
+#[tokio::test]
+async fn calls_are_counted_with_their_errors_and_times() {
+    let daemon = Daemon::start().await;
+    let mut client = daemon.connect().await;
+    for _ in 0..3 {
+        client.call("thread/list", json!({})).await;
+    }
+    client.call("thread/get", json!({ "thread_id": "nobody" })).await;
+    client.call("no/such", json!({})).await;
+    let metrics = client.call("daemon/metrics", json!({})).await["result"].take();
+    let methods = metrics["methods"].as_array().unwrap();
+    let counted = |method: &str| {
+        let found = methods.iter().find(|found| found["method"] == method)?;
+        Some((found["calls"].as_u64()?, found["errors"].as_u64()?))
+    };
+    assert_eq!(counted("thread/list"), Some((3, 0)), "{metrics}");
+    assert_eq!(counted("thread/get"), Some((1, 1)), "{metrics}");
+    assert_eq!(counted("no/such"), None, "{metrics}");
+    assert!(metrics["process"]["resident_bytes"].as_u64().unwrap() > 0, "{metrics}");
+    assert!(metrics["stored_bytes"].as_u64().unwrap() > 0, "{metrics}");
+}

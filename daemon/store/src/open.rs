@@ -97,6 +97,12 @@ pub(crate) fn move_aside(path: &Path, now_ms: i64) -> Result<PathBuf, StoreError
     Ok(target)
 }
 
+/// Bytes of a database with its write-ahead log; none for a file that is not there.
+pub(crate) fn bytes(path: &Path) -> u64 {
+    let bytes = |suffix| std::fs::metadata(with_suffix(path, suffix)).map(|meta| meta.len());
+    ["", "-wal"].into_iter().map(|suffix| bytes(suffix).unwrap_or(0)).sum()
+}
+
 /// The file beside the database that is named by a suffix.
 pub(crate) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = OsString::from(path);

@@ -77,10 +77,7 @@ impl SearchIndex {
 
     /// Bytes of its files.
     pub fn bytes(&self) -> u64 {
-        let bytes = |suffix| {
-            std::fs::metadata(open::with_suffix(&self.path, suffix)).map(|meta| meta.len())
-        };
-        ["", "-wal"].into_iter().map(|suffix| bytes(suffix).unwrap_or(0)).sum()
+        open::bytes(&self.path)
     }
 
     /// Deletes everything and begins anew: the answer to a `Corrupt` error. Calls under way fail with `Closed`.

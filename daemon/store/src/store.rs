@@ -83,6 +83,11 @@ impl Store {
         self.rebuilt.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Bytes of its files.
+    pub fn bytes(&self) -> u64 {
+        open::bytes(&self.path)
+    }
+
     /// Closes all connections and folds the write-ahead log into the file.
     pub async fn close(&self) {
         self.pools().close().await;

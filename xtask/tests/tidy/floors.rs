@@ -45,6 +45,7 @@ const SERVER: &[Floor] = &[
         "folder",
         "link",
         "lock",
+        "metering",
         "model",
         "paths",
         "repository",

@@ -46,7 +46,7 @@ pub struct Situation {
     pub compactions_in_hour: u64,
     /// The repository, where it was looked at.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub repository: Option<Seen>,
+    pub repository: Option<Box<Seen>>,
     /// Signs that a model read from the words, where one was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_by_model: Option<BTreeSet<Boundary>>,

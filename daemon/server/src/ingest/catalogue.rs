@@ -1,9 +1,9 @@
 //! Every transcript file that is listed or known, in memory: the gate that lets an unchanged file
 //! cost one comparison, and the phone book by which a fork finds what it continues.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ops::{Deref, DerefMut};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -60,13 +60,21 @@ pub struct Counts {
 /// a read or an await.
 #[derive(Debug, Default)]
 pub(crate) struct Catalogue {
-    entries: Mutex<HashMap<String, Entry>>,
+    files: Mutex<Files>,
     revision: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Files {
+    entries: HashMap<String, Entry>,
+    /// Where the files of a thread may be: under the thread that is known, and under the one their name tells.
+    /// Too many rather than too few: [`belongs`] decides.
+    by_thread: HashMap<String, BTreeSet<String>>,
 }
 
 /// The files, held. Changing anything raises the catalogue's revision.
 pub(crate) struct Entries<'a> {
-    held: MutexGuard<'a, HashMap<String, Entry>>,
+    held: MutexGuard<'a, Files>,
     revision: &'a AtomicU64,
 }
 
@@ -74,20 +82,44 @@ impl Deref for Entries<'_> {
     type Target = HashMap<String, Entry>;
 
     fn deref(&self) -> &Self::Target {
-        &self.held
+        &self.held.entries
     }
 }
 
 impl DerefMut for Entries<'_> {
     fn deref_mut(&mut self) -> &mut Self::Target {
         self.revision.fetch_add(1, Ordering::Relaxed);
-        &mut self.held
+        &mut self.held.entries
+    }
+}
+
+impl Entries<'_> {
+    /// Puts a file in, where the thread it belongs to will find it.
+    fn put(&mut self, path: String, entry: Entry) {
+        let known = entry.known.as_ref().and_then(|known| known.thread_id.clone());
+        for thread_id in thread_in_name(&path).map(str::to_owned).into_iter().chain(known) {
+            self.held.by_thread.entry(thread_id).or_default().insert(path.clone());
+        }
+        self.insert(path, entry);
+    }
+
+    /// Files that belong to `thread_id`, sorted.
+    fn of_thread(&self, thread_id: &str) -> Vec<(&String, &Entry)> {
+        let is_its = |(path, entry): &(&String, &Entry)| belongs(path, entry, thread_id);
+        if !is_uuid(thread_id) {
+            // An id that was not made by an agent may stand anywhere in a name.
+            let mut found: Vec<_> = self.iter().filter(is_its).collect();
+            found.sort_unstable_by_key(|(path, _)| *path);
+            return found;
+        }
+        let paths = self.held.by_thread.get(thread_id).into_iter().flatten();
+        paths.filter_map(|path| self.get_key_value(path)).filter(is_its).collect()
     }
 }
 
 impl Catalogue {
     pub(crate) fn lock(&self) -> Entries<'_> {
-        let held = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        let held = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         Entries { held, revision: &self.revision }
     }
 
@@ -107,6 +139,7 @@ impl Catalogue {
     pub(crate) fn load(&self, rows: Vec<FileRow>) {
         let mut entries = self.lock();
         entries.clear();
+        entries.held.by_thread.clear();
         for row in rows {
             let entry = Entry {
                 source: row.source,
@@ -115,7 +148,7 @@ impl Catalogue {
                 known: Some(Known::of_row(&row)),
                 failed: None,
             };
-            entries.insert(row.path, entry);
+            entries.put(row.path, entry);
         }
     }
 
@@ -129,6 +162,11 @@ impl Catalogue {
             Self::put(&mut entries, file);
         }
         entries.retain(|_, entry| entry.listed.is_some() || entry.known.is_some());
+        let Files { entries, by_thread } = &mut *entries.held;
+        by_thread.retain(|_, paths| {
+            paths.retain(|path| entries.contains_key(path));
+            !paths.is_empty()
+        });
     }
 
     /// Takes in one file.
@@ -136,16 +174,20 @@ impl Catalogue {
         Self::put(&mut self.lock(), file);
     }
 
-    fn put(entries: &mut HashMap<String, Entry>, file: &Listed) {
-        let entry = entries.entry(file.path.clone()).or_insert_with(|| Entry {
+    fn put(entries: &mut Entries<'_>, file: &Listed) {
+        if let Some(entry) = entries.get_mut(&file.path) {
+            entry.listed = Some(file.stat);
+            entry.archived = file.archived;
+            return;
+        }
+        let entry = Entry {
             source: file.source,
             archived: file.archived,
-            listed: None,
+            listed: Some(file.stat),
             known: None,
             failed: None,
-        });
-        entry.listed = Some(file.stat);
-        entry.archived = file.archived;
+        };
+        entries.put(file.path.clone(), entry);
     }
 
     /// Takes in what was just stored.
@@ -177,29 +219,24 @@ impl Catalogue {
             known: Some(known),
             failed: None,
         };
-        entries.insert(commit.path.clone(), entry);
+        entries.put(commit.path.clone(), entry);
     }
 
     /// Files that may hold the transcript of `thread_id`: those that are known to, and those whose
     /// name says so and which nobody has read yet.
     pub(crate) fn of_thread(&self, thread_id: &str) -> Vec<(PathBuf, Source)> {
         let entries = self.lock();
-        let mut found: Vec<_> = entries
-            .iter()
-            .filter(|(path, entry)| entry.listed.is_some() && belongs(path, entry, thread_id))
-            .map(|(path, entry)| (PathBuf::from(path), entry.source))
-            .collect();
-        found.sort_by(|(a, _), (b, _)| a.cmp(b));
-        found
+        let listed = entries.of_thread(thread_id).into_iter();
+        let listed = listed.filter(|(_, entry)| entry.listed.is_some());
+        listed.map(|(path, entry)| (PathBuf::from(path), entry.source)).collect()
     }
 
     /// A number that changes when the files of `thread_id` other than `except` do; 0 when there are
     /// none. A revert continues its own thread, and its own growth brings no base.
     pub(crate) fn state_of_thread(&self, thread_id: &str, except: &str) -> u64 {
         let entries = self.lock();
-        entries
-            .iter()
-            .filter(|(path, entry)| *path != except && belongs(path, entry, thread_id))
+        let others = entries.of_thread(thread_id).into_iter().filter(|(path, _)| *path != except);
+        others
             .filter_map(|(path, entry)| Some((path, entry.listed?)))
             .map(|(path, stat)| xxhash_rust::xxh3::xxh3_64_with_seed(path.as_bytes(), stat.size))
             .fold(0, u64::wrapping_add)
@@ -209,11 +246,26 @@ impl Catalogue {
 fn belongs(path: &str, entry: &Entry, thread_id: &str) -> bool {
     match entry.known.as_ref().and_then(|known| known.thread_id.as_deref()) {
         Some(known) => known == thread_id,
-        None => Path::new(path)
-            .file_name()
-            .and_then(|name| name.to_str())
-            .is_some_and(|name| name.contains(thread_id)),
+        None => name_of(path).contains(thread_id),
     }
+}
+
+fn name_of(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// The thread that a name tells: agents end it with the id, before the suffixes.
+fn thread_in_name(path: &str) -> Option<&str> {
+    let stem = name_of(path).split('.').next()?;
+    let id = stem.get(stem.len().checked_sub(UUID_BYTES)?..)?;
+    is_uuid(id).then_some(id)
+}
+
+/// Bytes of a UUID in its usual form.
+const UUID_BYTES: usize = 36;
+
+fn is_uuid(text: &str) -> bool {
+    text.len() == UUID_BYTES && uuid::Uuid::try_parse(text).is_ok()
 }
 
 fn base_thread(head: &ThreadHead) -> Option<String> {
@@ -257,5 +309,22 @@ impl Counts {
         self.malformed += other.malformed;
         self.oversized += other.oversized;
         self.unknown += other.unknown;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_tell_their_thread() {
+        let id = "0199a213-81b7-7800-8a1c-4a6a4c0c8f52";
+        for name in ["rollout-2026-01-01T00-00-00-ID.jsonl", "ID.jsonl", "rollout-x-ID.jsonl.zst"] {
+            let path = format!("/a/{}", name.replace("ID", id));
+            assert_eq!(thread_in_name(&path), Some(id), "{name}");
+        }
+        for name in ["", "rollout-2026.jsonl", "é99a213-81b7-7800-8a1c-4a6a4c0c8f52.jsonl"] {
+            assert_eq!(thread_in_name(name), None, "{name}");
+        }
     }
 }

@@ -128,7 +128,7 @@ pub(super) async fn run(
     output.take(ANSWER_BYTES + 1).read_to_end(&mut bytes).await.ok()?;
     let is_cut = bytes.len() as u64 > ANSWER_BYTES;
     if is_cut {
-        bytes.truncate(ANSWER_BYTES as usize);
+        bytes.pop();
         return Some(Printed { bytes, is_cut });
     }
     let status = child.0.wait().await.ok()?;

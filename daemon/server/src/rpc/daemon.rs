@@ -3,9 +3,9 @@
 use std::sync::atomic::Ordering;
 
 use longhaul_protocol::daemon::{
-    ConfigChange, ConfigValue, Initialize, InitializeParams, InitializeResult, Reload,
-    ReloadParams, ReloadResult, ServerInfo, ShowConfig, ShowConfigParams, ShowConfigResult,
-    Shutdown, ShutdownParams, ShutdownResult, Status, StatusParams, StatusResult,
+    ConfigChange, ConfigValue, Initialize, InitializeParams, InitializeResult, Metrics,
+    MetricsParams, Reload, ReloadParams, ReloadResult, ServerInfo, ShowConfig, ShowConfigParams,
+    ShowConfigResult, Shutdown, ShutdownParams, ShutdownResult, Status, StatusParams, StatusResult,
 };
 use longhaul_protocol::limit::Limits;
 use longhaul_protocol::method::CAPABILITIES;
@@ -29,6 +29,7 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 pub(super) fn register(table: &mut Table) -> Result<(), TableError> {
     table.on::<Initialize>(initialize)?;
     table.on::<Status>(status)?;
+    table.on::<Metrics>(|services, _, MetricsParams {}| Ok(services.metrics()))?;
     table.on::<ShowConfig>(config)?;
     table.on::<Reload>(reload)?;
     table.on::<Shutdown>(shutdown)
@@ -103,7 +104,7 @@ fn status(services: &Services, _: &CallContext, _: StatusParams) -> Result<Statu
         pid: services.instance.pid,
         instance_id: services.instance.id.clone(),
         started_at: services.instance.started_at,
-        uptime_ms: u64::try_from(deps.clock.elapsed().as_millis()).unwrap_or(u64::MAX),
+        uptime_ms: services.uptime_ms(),
         socket: services.instance.socket.display().to_string(),
         state_dir: deps.config.now().state_dir.display().to_string(),
         store: services.store_status(),

@@ -61,7 +61,7 @@ async fn evaluate(
         shadows: found.shadows.iter().map(shown::said).collect(),
         forecast: shown::forecast(&found.forecast),
         watcher: shown::watcher(&found.watcher, mode),
-        repository: found.situation.repository.as_ref().map(shown::repository),
+        repository: found.situation.repository.as_deref().map(shown::repository),
     })
 }
 
@@ -165,7 +165,7 @@ async fn explain(
             turn: found.row.turn,
             is_shadow: found.row.shadow,
             decision: shown::decision(policy, Some(id), &found.logged),
-            repository: found.situation.repository.as_ref().map(shown::repository),
+            repository: found.situation.repository.as_deref().map(shown::repository),
         },
         situation: serde_json::to_value(&found.situation).unwrap_or_default(),
         settings: serde_json::to_value(&found.policy).unwrap_or_default(),
@@ -183,7 +183,7 @@ async fn log(
     let (rows, events) = services.policy_log(thread_id, policy, page).await?;
     let row = |Logged { row, decision, repository }| LoggedDecision {
         decision: shown::decision(&row.policy, Some(row.decision_id), &decision),
-        repository: repository.as_ref().map(shown::repository),
+        repository: repository.as_deref().map(shown::repository),
         thread_id: row.thread_id,
         at: row.at_ms,
         seq: row.seq,

@@ -125,7 +125,7 @@ pub struct Logged {
     /// What was decided.
     pub decision: Decision,
     /// The repository then.
-    pub repository: Option<Seen>,
+    pub repository: Option<Box<Seen>>,
 }
 
 /// A logged decision, made once more.

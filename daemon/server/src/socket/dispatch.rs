@@ -8,6 +8,7 @@
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -23,6 +24,7 @@ use tokio::sync::Semaphore;
 use super::Bounds;
 use super::batch;
 use super::envelope::{self, Call, Envelope};
+use crate::clock::Clock;
 use crate::link::{CallContext, Counters, Gauge, Link, request_id};
 
 /// An answer as it goes onto the wire, without its newline.
@@ -44,14 +46,15 @@ pub struct Dispatcher {
     methods: Methods,
     pub(super) bounds: Bounds,
     counters: Arc<Counters>,
+    clock: Clock,
     subscription_ids: CountedIds,
 }
 
 impl Dispatcher {
     /// A dispatcher over a method table.
     #[must_use]
-    pub fn new(methods: Methods, bounds: Bounds, counters: Arc<Counters>) -> Self {
-        Self { methods, bounds, counters, subscription_ids: CountedIds::default() }
+    pub fn new(methods: Methods, bounds: Bounds, counters: Arc<Counters>, clock: Clock) -> Self {
+        Self { methods, bounds, counters, clock, subscription_ids: CountedIds::default() }
     }
 
     /// Takes one frame of a connection.
@@ -119,8 +122,9 @@ impl Dispatcher {
         };
         let number = self.counters.requests.fetch_add(1, Ordering::Relaxed);
         let context = CallContext { link: link.clone(), number };
-        let finish =
-            Finish { dispatcher: self.clone(), id: call.id.clone().into_owned(), name, number };
+        let id = call.id.clone().into_owned();
+        let began = self.clock.elapsed();
+        let finish = Finish { dispatcher: self.clone(), id, name, number, began };
         let mut extensions = Extensions::new();
         extensions.insert(context);
         let params = Params::new(call.params.map(|params| params.get()));
@@ -195,6 +199,8 @@ struct Finish {
     id: Id<'static>,
     name: &'static str,
     number: u64,
+    /// When the request was read.
+    began: Duration,
 }
 
 impl Finish {
@@ -202,6 +208,7 @@ impl Finish {
     fn response(&self, response: Option<MethodResponse>) -> Reply {
         let Some(response) = response else { return self.panicked() };
         let code = response.as_error_code();
+        self.note(code.is_some());
         tracing::debug!(method = self.name, request = self.number, code, "answered");
         if code == Some(OVERSIZED_RESPONSE_CODE) {
             return self.too_long();
@@ -212,12 +219,21 @@ impl Finish {
     /// The answer of a subscribe call, which has already taken its way, unless it panicked.
     async fn subscription(self, answer: BoxFuture<'static, MethodResponse>) -> Option<Reply> {
         match AssertUnwindSafe(answer).catch_unwind().await {
-            Ok(_) => None,
+            Ok(answer) => {
+                self.note(answer.is_error());
+                None
+            }
             Err(_) => Some(self.panicked()),
         }
     }
 
+    fn note(&self, is_error: bool) {
+        let took = self.dispatcher.clock.elapsed().saturating_sub(self.began);
+        self.dispatcher.counters.calls.note(self.name, took, is_error);
+    }
+
     fn panicked(&self) -> Reply {
+        self.note(true);
         self.dispatcher.counters.panics.fetch_add(1, Ordering::Relaxed);
         tracing::error!(method = self.name, request = self.number, "request panicked");
         let mut error = WireError::new(ErrorKind::Internal, "a defect of the daemon");

@@ -84,11 +84,10 @@ fn phrase_entries(policy: &Policy, said: &PolicyTable) -> [Entry; 4] {
         ("policy.phrases.negation", &phrases.negation, &own.negation),
     ];
     // The lists of nine languages are long: how many there are says whether they are one's own.
-    let lists = lists.map(|(key, list, own)| match own {
+    lists.map(|(key, list, own)| match own {
         Some(own) => (key, own.join(", "), true),
         None => (key, format!("{} phrases", list.len()), false),
-    });
-    lists
+    })
 }
 
 /// Names of a tier's keys, in the order of the file.

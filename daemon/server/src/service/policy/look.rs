@@ -69,7 +69,7 @@ impl Services {
         wait: Duration,
         may_ask: bool,
     ) {
-        situation.repository = self.see(situation, gathered, wait).await;
+        situation.repository = self.see(situation, gathered, wait).await.map(Box::new);
         situation.read_by_model = self.read_words(situation, may_ask).await;
     }
 

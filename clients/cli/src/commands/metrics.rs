@@ -1,0 +1,90 @@
+//! `longhaul metrics`: what the daemon costs and how long it takes to answer.
+
+use clap::Args;
+use longhaul_protocol::daemon::{
+    MethodMetrics, Metrics, MetricsParams, MetricsResult, ProcessMetrics,
+};
+
+use crate::failure::Failure;
+use crate::session::{Page, Session};
+use crate::style::{Style, bytes, count, counted, duration};
+
+/// Tell what the daemon costs and how long it takes to answer, since its start
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  longhaul metrics
+  longhaul metrics --json | jq '.methods | max_by(.p99_us)'")]
+pub(crate) struct MetricsArgs {}
+
+pub(crate) async fn run(_: MetricsArgs, session: &Session) -> Result<(), Failure> {
+    let client = session.connect().await?;
+    session.print(&client.call::<Metrics>(MetricsParams {}).await?)
+}
+
+impl Page for MetricsResult {
+    fn text(&self, style: &Style) -> String {
+        let connections = match self.connections_refused {
+            0 => counted(self.connections, "connection"),
+            refused => {
+                format!("{}, {} refused", counted(self.connections, "connection"), count(refused))
+            }
+        };
+        let process = self.process.as_ref().map_or("not told by this system".to_owned(), process);
+        let fields = style.fields(&[
+            ("up", duration(self.uptime_ms)),
+            ("takes", process),
+            ("read", bytes(self.ingested_bytes)),
+            ("stored", bytes(self.stored_bytes)),
+            ("serves", format!("{connections}, {} under way", counted(self.in_flight, "request"))),
+        ]);
+        let headings = ["METHOD", "CALLS", "ERRORS", "HALF WITHIN", "99 % WITHIN", "LONGEST"];
+        let table = style.table(&headings, self.methods.iter().map(row).collect());
+        let panics = match self.panics {
+            0 => String::new(),
+            panics => {
+                style.bad(&format!("{} of the daemon: see its log\n", counted(panics, "defect")))
+            }
+        };
+        [fields, panics, table].concat()
+    }
+}
+
+fn process(taken: &ProcessMetrics) -> String {
+    format!(
+        "{} of memory (at most {}), {} of processor, {}",
+        bytes(taken.resident_bytes),
+        bytes(taken.resident_peak_bytes),
+        duration(taken.processor_ms),
+        counted(taken.threads, "thread")
+    )
+}
+
+fn row(method: &MethodMetrics) -> Vec<String> {
+    let times = [method.p50_us, method.p99_us, method.max_us].map(took);
+    [method.method.clone(), count(method.calls), count(method.errors)]
+        .into_iter()
+        .chain(times)
+        .collect()
+}
+
+/// A short time, with two or three digits that mean something.
+fn took(us: u64) -> String {
+    match us {
+        0..1_000 => format!("{us} us"),
+        1_000..10_000 => format!("{}.{} ms", us / 1_000, us % 1_000 / 100),
+        10_000..1_000_000 => format!("{} ms", us / 1_000),
+        _ => duration(us / 1_000),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_keep_the_digits_that_mean_something() {
+        let shown = [7, 999, 1_000, 8_260, 12_800, 999_999, 61_000_000].map(took);
+        assert_eq!(shown, ["7 us", "999 us", "1.0 ms", "8.2 ms", "12 ms", "999 ms", "1 min"]);
+    }
+}

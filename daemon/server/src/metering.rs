@@ -1,0 +1,137 @@
+//! How long calls take, and what the process takes.
+//!
+//! Owns one histogram for each method that was called: bounded by the closed list of methods, a few KiB
+//! each, and gone with the process.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+
+/// Digits of a time that are kept: one part in a hundred.
+const DIGITS: u8 = 2;
+
+/// Times of calls, by method.
+#[derive(Debug, Default)]
+pub struct CallTimes(Mutex<BTreeMap<&'static str, Times>>);
+
+#[derive(Debug)]
+struct Times {
+    errors: u64,
+    took_us: Histogram<u32>,
+}
+
+/// The times of one method, microseconds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallSummary {
+    /// Its name.
+    pub method: &'static str,
+    /// Calls answered.
+    pub calls: u64,
+    /// Those answered with an error.
+    pub errors: u64,
+    /// Half of them took no longer.
+    pub p50_us: u64,
+    /// 99 of 100 took no longer.
+    pub p99_us: u64,
+    /// The longest.
+    pub max_us: u64,
+}
+
+impl CallTimes {
+    /// Counts a call that was answered after `took`.
+    pub fn note(&self, method: &'static str, took: Duration, is_error: bool) {
+        let mut methods = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if !methods.contains_key(method) {
+            // Without bounds it grows as it must; two digits are in its range, so it is made.
+            let Ok(took_us) = Histogram::new(DIGITS) else { return };
+            methods.insert(method, Times { errors: 0, took_us });
+        }
+        if let Some(times) = methods.get_mut(method) {
+            let took_us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+            // It grows to what it is given; what it cannot hold is longer than any call lasts.
+            if times.took_us.record(took_us.max(1)).is_err() {
+                tracing::debug!(method, took_us, "a time that cannot be counted");
+            }
+            times.errors += u64::from(is_error);
+        }
+    }
+
+    /// Every method that was called, sorted by name.
+    #[must_use]
+    pub fn summaries(&self) -> Vec<CallSummary> {
+        let methods = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let summary = |(method, times): (&&'static str, &Times)| CallSummary {
+            method,
+            calls: times.took_us.len(),
+            errors: times.errors,
+            p50_us: times.took_us.value_at_quantile(0.5),
+            p99_us: times.took_us.value_at_quantile(0.99),
+            max_us: times.took_us.max(),
+        };
+        methods.iter().map(summary).collect()
+    }
+}
+
+/// What the process takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProcessUse {
+    /// Memory held now.
+    pub resident_bytes: u64,
+    /// The most that was held.
+    pub resident_peak_bytes: u64,
+    /// Processor time, of all threads.
+    pub processor_ms: u64,
+    /// Threads now.
+    pub threads: u64,
+}
+
+impl ProcessUse {
+    /// As the system tells; `None` where there is no `/proc`.
+    #[must_use]
+    pub fn now() -> Option<Self> {
+        let told = std::fs::read_to_string("/proc/self/status").ok()?;
+        let spent = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+        let spent_ms = spent.tv_sec.saturating_mul(1_000) + spent.tv_nsec / 1_000_000;
+        Some(Self {
+            resident_bytes: number(&told, "VmRSS:")? * 1_024,
+            resident_peak_bytes: number(&told, "VmHWM:")? * 1_024,
+            processor_ms: u64::try_from(spent_ms).unwrap_or(0),
+            threads: number(&told, "Threads:")?,
+        })
+    }
+}
+
+fn number(told: &str, key: &str) -> Option<u64> {
+    let rest = told.lines().find_map(|line| line.strip_prefix(key))?;
+    rest.split_whitespace().next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_right_to_a_hundredth_whatever_their_size() {
+        let times = CallTimes::default();
+        for us in 1..=1_000 {
+            times.note("a/b", Duration::from_micros(us), us % 10 == 0);
+        }
+        times.note("a/a", Duration::from_secs(86_400), true);
+        times.note("a/a", Duration::ZERO, false);
+        let [day, thousand] = &times.summaries()[..] else { panic!("two methods") };
+        assert_eq!((day.method, day.calls, day.errors, day.p50_us), ("a/a", 2, 1, 1));
+        assert!(day.max_us.abs_diff(86_400_000_000) < 864_000_000, "{day:?}");
+        assert_eq!((thousand.calls, thousand.errors), (1_000, 100));
+        assert!(thousand.p50_us.abs_diff(500) <= 5 && thousand.p99_us.abs_diff(990) <= 10);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn the_process_is_told_by_the_system() {
+        let told = ProcessUse::now().unwrap();
+        assert!(told.resident_bytes > 1 << 20 && told.resident_peak_bytes >= told.resident_bytes);
+        assert!(told.threads >= 1);
+    }
+}

@@ -1,0 +1,76 @@
+//! `daemon/metrics`: what the daemon costs and how long it takes to answer.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Method;
+
+/// `daemon/metrics`: counts and times since the start of the daemon.
+#[derive(Debug, Clone, Copy)]
+pub struct Metrics;
+
+impl Method for Metrics {
+    const NAME: &'static str = "daemon/metrics";
+    type Params = MetricsParams;
+    type Result = MetricsResult;
+}
+
+/// Takes nothing; `params` may be left out.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MetricsParams {}
+
+/// Counts and times since the start of the daemon.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MetricsResult {
+    /// Milliseconds since the start, by a clock that does not jump.
+    pub uptime_ms: u64,
+    /// Every method that was called, sorted by name.
+    pub methods: Vec<MethodMetrics>,
+    /// Requests that are worked on now.
+    pub in_flight: u64,
+    /// Open connections, this one included.
+    pub connections: u64,
+    /// Connections that were refused, or gave their place to another.
+    pub connections_refused: u64,
+    /// Requests or tasks that met a defect of the daemon.
+    pub panics: u64,
+    /// Bytes of transcript read.
+    pub ingested_bytes: u64,
+    /// Bytes of the database with its log, and of the search index.
+    pub stored_bytes: u64,
+    /// What the process takes; absent where the system does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process: Option<ProcessMetrics>,
+}
+
+/// A method: how often, how long. Times are from the request's being read to its answer's being ready, in
+/// microseconds, right to one part in a hundred.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MethodMetrics {
+    /// Its name.
+    pub method: String,
+    /// Calls that were answered.
+    pub calls: u64,
+    /// Those of them that were answered with an error.
+    pub errors: u64,
+    /// Half of the calls took no longer.
+    pub p50_us: u64,
+    /// 99 of 100 took no longer.
+    pub p99_us: u64,
+    /// None took longer.
+    pub max_us: u64,
+}
+
+/// What the daemon's process takes from the machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ProcessMetrics {
+    /// Memory held now.
+    pub resident_bytes: u64,
+    /// The most that was held.
+    pub resident_peak_bytes: u64,
+    /// Processor time, of all threads.
+    pub processor_ms: u64,
+    /// Threads now.
+    pub threads: u64,
+}

@@ -1,15 +1,15 @@
 //! Looks at the repository a thread works in, by the `git` of the machine.
 //!
 //! # Theory of operation
-//! *Owns* the last look at each folder, at most [`FOLDERS_MAX`]. A look that is younger than
-//! [`FRESH`] is given again; else one is taken, one at a time for each folder and [`LOOKS_MAX`] in all, and
+//! *Owns* the last look at each folder, at most `FOLDERS_MAX`. A look that is younger than
+//! `FRESH` is given again; else one is taken, one at a time for each folder and `LOOKS_MAX` in all, and
 //! the asker waits for it at most as long as it says. Who does not wait gets the look before, and the
 //! next one finds the new. A look is bounded in time and in bytes read; what goes over is killed. *A
 //! crash* leaves nothing: looks are only kept in memory, and those that a decision was made with are kept
 //! with it.
 //!
 //! A folder may be anyone's: an unpacked archive can bring a configuration that names programs. What
-//! git would run for it is switched off (see [`mod@git`]), nothing is written, and nothing goes over a
+//! git would run for it is switched off (see `git.rs`), nothing is written, and nothing goes over a
 //! network.
 
 mod git;

@@ -100,5 +100,5 @@ fn once_shows_every_reason_and_ends() {
     let done = desk().run(&["watch", THREAD, "--once", "--window", "200000"]);
     assert_eq!(done.code, 0, "{done:?}");
     assert!(done.stdout.contains("wait: 80 % of the window left, asap"), "{done:?}");
-    assert!(done.stdout.contains("no   boundary  of turn_complete"), "{done:?}");
+    assert!(done.stdout.contains("no   boundary    of turn_complete"), "{done:?}");
 }

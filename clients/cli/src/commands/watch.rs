@@ -78,7 +78,10 @@ async fn show(
             let log = LogParams { thread_id, limit: Some(1), ..LogParams::default() };
             let page = client.call::<Log>(log).await?;
             let turn = page.events.iter().filter(|event| event.turn == now.turn);
-            let signs: Vec<_> = turn.map(|event| event.kind.replace('_', " ")).collect();
+            let mut signs: Vec<_> = turn.map(|event| event.kind.replace('_', " ")).collect();
+            // That it began is true of every turn; a sign says the same however often it comes.
+            let mut seen = std::collections::HashSet::from(["turn started".to_owned()]);
+            signs.retain(|sign| seen.insert(sign.clone()));
             line(&now, &signs, &session.style)
         }
     };

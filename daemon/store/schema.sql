@@ -102,7 +102,10 @@ CREATE TABLE compaction (
     duration_ms   INTEGER NOT NULL,
     undone_at_ms  INTEGER,
     result        BLOB    NOT NULL,
-    preimage      BLOB    NOT NULL
+    preimage      BLOB    NOT NULL,
+    reason        TEXT    NOT NULL DEFAULT '',
+    requests      INTEGER NOT NULL DEFAULT 0,
+    tokens_spent  INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
 CREATE INDEX compaction_by_thread ON compaction (thread_id, created_at_ms DESC, compaction_id DESC);
@@ -157,7 +160,8 @@ CREATE TABLE job_event (
 CREATE INDEX job_event_by_key ON job_event (kind, subject, event_id);
 
 -- What was extracted from each thread that was looked at. `body` is the memory as JSON, redacted, NULL where
--- there was nothing to learn; the other columns are copies that lists and eligibility need.
+-- there was nothing to learn; the other columns are copies that lists and eligibility need. `engine` read it; `reason` is why it was not
+-- the one that was asked for.
 CREATE TABLE memory_thread (
     thread_id       TEXT    PRIMARY KEY,
     next_seq        INTEGER NOT NULL,
@@ -170,7 +174,7 @@ CREATE TABLE memory_thread (
     uses            INTEGER NOT NULL,
     last_used_ms    INTEGER,
     body            TEXT
-) STRICT, WITHOUT ROWID;
+, engine TEXT NOT NULL DEFAULT 'deterministic', reason TEXT) STRICT, WITHOUT ROWID;
 
 -- Notes that were asked to be remembered, redacted.
 CREATE TABLE memory_note (
@@ -255,3 +259,16 @@ CREATE TABLE policy_decision (
 ) STRICT;
 
 CREATE INDEX policy_decision_by_thread ON policy_decision (thread_id, decision_id);
+
+-- What the consolidation agent last saw and published (`baseline`, JSON, NULL before its first success and
+-- after something was forgotten), and how its last run ended.
+CREATE TABLE memory_agent (
+    id       INTEGER PRIMARY KEY CHECK (id = 1),
+    baseline TEXT,
+    outcome  TEXT    NOT NULL,
+    detail   TEXT    NOT NULL,
+    mode     TEXT    NOT NULL,
+    turns    INTEGER NOT NULL,
+    tokens   INTEGER NOT NULL,
+    at_ms    INTEGER NOT NULL
+) STRICT;

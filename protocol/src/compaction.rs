@@ -11,6 +11,7 @@ mod log;
 mod receipt;
 mod should;
 mod start;
+mod templates;
 
 pub use log::{
     CompactionSummary, Get, GetParams, GetResult, List, ListParams, ListResult, Undo, UndoParams,
@@ -19,11 +20,13 @@ pub use log::{
 pub use receipt::{Entry, Receipt, Total, Totals};
 pub use should::{Should, ShouldParams, ShouldResult};
 pub use start::{Cancel, CancelParams, CancelResult, Start, StartResult};
+pub use templates::{OwnTexts, Templates, TextSource, TextUsed};
 
 /// `compaction/run`: compacts a thread or given items now, and waits for it.
 ///
 /// # Errors
-/// `thread_not_found`; `not_worthwhile` when nothing would be gained; `limit_exceeded` for more items than a
+/// `thread_not_found`; `invalid_params` for a text of `templates` with a place that it does not have;
+/// `not_worthwhile` when nothing would be gained; `limit_exceeded` for more items than a
 /// frame holds. With the strategies `auto` and `checkpoint` nothing else: they cannot fail on any history.
 #[derive(Debug, Clone, Copy)]
 pub struct Run;
@@ -69,6 +72,12 @@ pub struct RunParams {
     /// Who asked, for the log; absent: `manual`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trigger: Option<Trigger>,
+    /// Why, for the log; absent: as `trigger` says. What `compaction/should` answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Reason>,
+    /// Texts of this call alone, in place of those in force.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub templates: Option<OwnTexts>,
 }
 
 /// How a history is compacted.
@@ -123,6 +132,39 @@ pub enum Trigger {
     Auto,
 }
 
+/// Why a compaction was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(rename = "CompactionReason")]
+pub enum Reason {
+    /// A person asked.
+    UserRequested,
+    /// The limit was reached.
+    ContextLimit,
+    /// A model with a smaller window comes next.
+    ModelDownshift,
+    /// The thread's policy, as `policy` of `compaction/get` tells.
+    Policy,
+    /// What a newer daemon may add, or an older one does not say.
+    #[default]
+    #[serde(other)]
+    Other,
+}
+
+impl Reason {
+    /// The name on the wire.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::UserRequested => "user_requested",
+            Self::ContextLimit => "context_limit",
+            Self::ModelDownshift => "model_downshift",
+            Self::Policy => "policy",
+            Self::Other => "other",
+        }
+    }
+}
+
 /// A model by name, and what the caller knows of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -160,6 +202,9 @@ pub struct RunResult {
     /// What models cost; nothing where none was asked.
     #[serde(default, skip_serializing_if = "Cost::is_none")]
     pub cost: Cost,
+    /// The texts that stand in it or that a model was asked with, by their digests.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub templates: Vec<TextUsed>,
 }
 
 /// What models cost.

@@ -108,17 +108,26 @@ pub enum EventKind {
     IngestWarning,
     /// The damaged database was moved aside and is built again: `{moved_to}`.
     StoreRebuilt,
-    /// A compaction begins to ask a model: `{compaction_id, thread_id?, strategy}`.
+    /// A compaction begins: `{compaction_id, thread_id?, strategy, phase, trigger, tokens:{before}}`; the
+    /// strategy is the one that was asked for.
     CompactionStarted,
-    /// A model writes: `{compaction_id, thread_id?, strategy, tokens}`, tokens so far.
+    /// How far a rung that asks a model is: `{compaction_id, thread_id?, strategy, stage, tokens, percent}`.
+    /// The stages are `reading`, `asking`, `writing`, `checking`; tokens are what the model has written, the
+    /// percentage is of what there is room for.
     CompactionProgress,
-    /// A compaction that nobody waits for failed: `{compaction_id, reason}`.
+    /// No compaction was made: `{compaction_id, reason}`. One of `compaction/start` has failed for good.
     CompactionFailed,
+    /// What a person should know of a compaction, such as `accuracy`:
+    /// `{compaction_id, thread_id?, warning, message}`.
+    CompactionWarning,
     /// A thread is compacted again and again without progress:
     /// `{thread_id, compactions, reread:[path…]}`.
     CompactionLoop,
     /// A compaction is done: `{compaction_id, thread_id?, strategy_used, tokens:{before, after}}`.
     CompactionCompleted,
+    /// A history has a replacement: `{compaction_id, thread_id?, strategy_used, tokens:{before, after}}`, after
+    /// `compaction_completed`. The name under which clients of Codex know it.
+    ContextCompacted,
     /// Memory is being made: `{phase, done, total}`; the phases are `extract` and `consolidate`.
     MemoryProgress,
     /// Memory was published: `{generation, threads}`.
@@ -131,15 +140,17 @@ pub enum EventKind {
 
 impl EventKind {
     /// Every kind of this revision.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 14] = [
         Self::ThreadUpdated,
         Self::IngestWarning,
         Self::StoreRebuilt,
         Self::CompactionStarted,
         Self::CompactionProgress,
         Self::CompactionFailed,
+        Self::CompactionWarning,
         Self::CompactionLoop,
         Self::CompactionCompleted,
+        Self::ContextCompacted,
         Self::MemoryProgress,
         Self::MemoryPublished,
         Self::Gap,
@@ -156,8 +167,10 @@ impl EventKind {
             Self::CompactionStarted => "compaction_started",
             Self::CompactionProgress => "compaction_progress",
             Self::CompactionFailed => "compaction_failed",
+            Self::CompactionWarning => "compaction_warning",
             Self::CompactionLoop => "compaction_loop",
             Self::CompactionCompleted => "compaction_completed",
+            Self::ContextCompacted => "context_compacted",
             Self::MemoryProgress => "memory_progress",
             Self::MemoryPublished => "memory_published",
             Self::Gap => "gap",

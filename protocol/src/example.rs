@@ -80,6 +80,7 @@ examples! {
     "job.retry"
     "policy.check"
     "policy.templates"
+    "compaction.templates"
     "policy.evaluate"
     "policy.step"
     "policy.log"

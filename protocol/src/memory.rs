@@ -16,7 +16,8 @@ pub use change::{
     ForgetResult,
 };
 pub use run::{
-    MemoryUse, Run, RunParams, RunResult, RunState, SkipCount, Status, StatusParams, StatusResult,
+    AgentRun, FellBack, MemoryUse, Run, RunParams, RunResult, RunState, SkipCount, Status,
+    StatusParams, StatusResult,
 };
 
 /// `memory/summary`: what a thread that begins in `cwd` should be told, to be put into its context.

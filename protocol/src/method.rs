@@ -46,6 +46,7 @@ pub const METHODS: &[MethodInfo] = &[
     method("compaction/run", "compaction"),
     method("compaction/should", "compaction"),
     method("compaction/start", "compaction"),
+    method("compaction/templates", "compaction"),
     method("compaction/undo", "compaction"),
     method("context/diff", "context"),
     method("context/estimate", "context"),
@@ -140,6 +141,7 @@ pub fn visit_methods(visitor: &mut impl MethodVisitor) {
     visitor.visit::<compaction::Run>();
     visitor.visit::<compaction::Should>();
     visitor.visit::<compaction::Start>();
+    visitor.visit::<compaction::Templates>();
     visitor.visit::<compaction::Undo>();
     visitor.visit::<context::Diff>();
     visitor.visit::<context::Estimate>();

@@ -101,6 +101,9 @@ pub struct ThreadSummary {
     /// The thread this one was forked from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forked_from: Option<String>,
+    /// The thread whose history this one goes on from: of `thread/continue`, or a fork by reference.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub continues: Option<String>,
     /// The program or extension that opened it, in its own words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub originator: Option<String>,

@@ -93,3 +93,23 @@ passed "a second daemon is refused"
 systemctl --user stop longhauld.socket longhauld.service
 [ ! -e "$socket" ] || fail "the socket is left behind"
 passed "stopped"
+
+# 10. The command line installs the units for this very manager, and takes them out again.
+longhaul="$HOME/.local/bin/longhaul"
+if [ ! -x "$longhaul" ]; then
+    echo "not run: longhaul install systemd (longhaul is not built)"
+    exit 0
+fi
+rm -r "$units"/longhauld.*
+systemctl --user daemon-reload
+said=$("$longhaul" install systemd --yes) || fail "install systemd: $said"
+[ "$(property ActiveState longhauld.socket)" = active ] && [ -S "$socket" ] || fail "the installed socket does not listen"
+is ActiveState inactive || fail "the installation started the daemon"
+said=$("$longhaul" status) || fail "status after the installation: $said"
+is ActiveState active || fail "the first client did not start the installed daemon"
+[[ "$("$longhaul" doctor)" = *"units"*"installed"* ]] || fail "doctor does not see the units"
+[[ "$("$longhaul" install systemd --yes)" = "nothing to change"* ]] || fail "a second installation changes something"
+said=$("$longhaul" uninstall systemd --yes) || fail "uninstall systemd: $said"
+[ ! -e "$units/longhauld.service" ] && [ ! -e "$socket" ] || fail "the uninstallation leaves something"
+is ActiveState inactive || fail "the daemon outlives its units"
+passed "longhaul install systemd and uninstall"

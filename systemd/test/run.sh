@@ -44,6 +44,9 @@ mkdir -p "$root/home/.local/bin" "$root/home/.config/systemd/user" "$root/run"
 chmod 755 "$root"
 chmod 700 "$root/run"
 cp "$binary" "$root/home/.local/bin/longhauld"
+# The command line beside it, where it is built: it installs the units itself then.
+longhaul=$(dirname "$binary")/longhaul
+[ ! -x "$longhaul" ] || cp "$longhaul" "$root/home/.local/bin/longhaul"
 cp "$here"/../longhauld.{socket,service} "$root/home/.config/systemd/user/"
 cp "$here/checks.sh" "$here/ask.py" "$root/"
 chown -R $user:$user "$root"

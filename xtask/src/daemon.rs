@@ -31,21 +31,22 @@ pub(crate) struct Daemon {
 impl Daemon {
     /// Starts a daemon that reads the Codex transcripts under `codex_home`, and waits until it listens.
     pub(crate) fn start(longhauld: &Path, codex_home: &Path) -> anyhow::Result<Self> {
-        Self::start_on(longhauld, codex_home, Path::new("/nonexistent"))
+        Self::start_with(longhauld, codex_home, Path::new("/nonexistent"), "")
     }
 
-    /// The same, on transcripts of Claude Code, too.
-    pub(crate) fn start_on(
+    /// The same, on transcripts of Claude Code, too, and with a configuration.
+    pub(crate) fn start_with(
         longhauld: &Path,
         codex_home: &Path,
         claude_home: &Path,
+        config: &str,
     ) -> anyhow::Result<Self> {
         let folder = tempfile::Builder::new().prefix("longhaul-bench-").tempdir()?;
         let at = |name: &str| folder.path().join(name);
         let notify = UnixDatagram::bind(at("notify"))?;
         notify.set_read_timeout(Some(READY_TIMEOUT))?;
         let log = File::create(at("log"))?;
-        fs::write(at("config.toml"), "")?;
+        fs::write(at("config.toml"), config)?;
         let child = Command::new(longhauld)
             .env_remove("LISTEN_FDS")
             .env("NOTIFY_SOCKET", at("notify"))

@@ -3,10 +3,23 @@
 //! Neither belongs to the Rust tool chain, so what is not installed is passed over and said so. npm's packages lie
 //! in `clients/node_modules`, which git does not see.
 
-use std::path::Path;
+mod code_server;
+
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::{place, process};
+use crate::{npm, place, process};
+
+/// How to drive the real editor.
+#[derive(clap::Args, Default)]
+pub(crate) struct Options {
+    /// Where code-server is installed by npm, or is to be [default: a folder that is gone afterwards]
+    #[arg(long, value_name = "FOLDER")]
+    code_server: Option<PathBuf>,
+    /// Keep a picture of every step in a folder
+    #[arg(long, value_name = "FOLDER")]
+    pictures: Option<PathBuf>,
+}
 
 /// What came of it.
 pub(crate) enum Outcome {
@@ -14,9 +27,23 @@ pub(crate) enum Outcome {
     Skipped(&'static str),
 }
 
+/// `cargo xtask editors`.
+pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
+    match code_server::drive(options)? {
+        Outcome::Passed => println!("\n==> the extension works"),
+        Outcome::Skipped(why) => println!("\n==> skipped: {why}"),
+    }
+    Ok(())
+}
+
+/// The same as a step of CI.
+pub(crate) fn check_vscode() -> anyhow::Result<Outcome> {
+    code_server::drive(&Options::default())
+}
+
 /// Runs the tests of all that can be run here.
 pub(crate) fn check() -> anyhow::Result<Outcome> {
-    let has_npm = process::is_present(Command::new("npm").arg("--version"));
+    let has_npm = npm::is_here();
     let has_neovim = process::is_present(Command::new("nvim").arg("--version"));
     if !has_npm && !has_neovim {
         return Ok(Outcome::Skipped("neither npm nor nvim is here"));
@@ -34,7 +61,7 @@ pub(crate) fn check() -> anyhow::Result<Outcome> {
 }
 
 /// The folder of the daemon and the command line, as the tests build them.
-fn build_debug() -> anyhow::Result<std::path::PathBuf> {
+fn build_debug() -> anyhow::Result<PathBuf> {
     let mut build = place::cargo()?;
     build.args(["build", "--locked", "--quiet", "-p", "longhaul-daemon", "-p", "longhaul-cli"]);
     process::check(&mut build)?;
@@ -53,15 +80,22 @@ fn check_neovim(binaries: &Path) -> anyhow::Result<()> {
 }
 
 fn check_npm(binaries: &Path) -> anyhow::Result<Outcome> {
-    let npm = || -> anyhow::Result<Command> {
-        let mut npm = Command::new("npm");
-        npm.current_dir(place::workspace()?.join("clients")).env("LONGHAUL_BIN", binaries);
-        Ok(npm)
-    };
-    let install = ["ci", "--no-audit", "--no-fund", "--prefer-offline", "--loglevel", "error"];
-    if process::check(npm()?.args(install)).is_err() {
+    if !install_packages()? {
         return Ok(Outcome::Skipped("npm's packages could not be installed"));
     }
-    process::check(npm()?.args(["test", "--silent"]))?;
+    process::check(npm_in("clients")?.args(["test", "--silent"]).env("LONGHAUL_BIN", binaries))?;
     Ok(Outcome::Passed)
+}
+
+/// Installs what the lock file of `clients` names; whether that could be had.
+fn install_packages() -> anyhow::Result<bool> {
+    let install = ["ci", "--no-audit", "--no-fund", "--prefer-offline", "--loglevel", "error"];
+    Ok(process::check(npm_in("clients")?.args(install)).is_ok())
+}
+
+/// npm in a folder of the workspace.
+fn npm_in(folder: &str) -> anyhow::Result<Command> {
+    let mut npm = Command::new("npm");
+    npm.current_dir(place::workspace()?.join(folder));
+    Ok(npm)
 }

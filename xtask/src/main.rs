@@ -6,6 +6,7 @@ mod bench;
 mod daemon;
 mod editors;
 mod eval;
+mod npm;
 mod place;
 mod process;
 mod sample;
@@ -35,6 +36,8 @@ enum Task {
     Bench(bench::Options),
     /// Compares our histories with what the real Codex sends, several versions of it if asked
     Agents(agents::Options),
+    /// Drives the extension of VS Code in a real editor, headless, and keeps pictures of it if asked
+    Editors(editors::Options),
     /// Scores what views keep of what the agent needed next, on a folder of rollouts
     Eval(eval::Options),
 }
@@ -45,6 +48,7 @@ fn main() -> ExitCode {
         Task::Test(options) => suite::run(&options),
         Task::Bench(options) => bench::run(&options),
         Task::Agents(options) => agents::run(&options),
+        Task::Editors(options) => editors::run(&options),
         Task::Eval(options) => eval::run(&options),
     };
     match done {

@@ -36,8 +36,9 @@ const STEPS: &[Step] = &[
     Step { name: "tests", what: "unit, integration, schema, example and tidy tests", run: tests },
     Step { name: "doctests", what: "examples in the documentation run", run: doctests },
     Step { name: "units", what: "systemd accepts the unit files", run: units },
-    Step { name: "agents", what: "histories are what the real Codex sends", run: agents },
+    Step { name: "agents", what: "Codex and Claude Code get what we say", run: agents },
     Step { name: "editors", what: "the clients in TypeScript and Lua work", run: editors },
+    Step { name: "vscode", what: "the extension works in a real editor", run: vscode },
 ];
 
 /// What a crate must never have among its dependencies, at any depth: the floors of ARCHITECTURE.md.
@@ -156,6 +157,13 @@ fn agents() -> anyhow::Result<Outcome> {
 
 fn editors() -> anyhow::Result<Outcome> {
     Ok(match crate::editors::check()? {
+        crate::editors::Outcome::Passed => Outcome::Passed,
+        crate::editors::Outcome::Skipped(why) => Outcome::Skipped(why),
+    })
+}
+
+fn vscode() -> anyhow::Result<Outcome> {
+    Ok(match crate::editors::check_vscode()? {
         crate::editors::Outcome::Passed => Outcome::Passed,
         crate::editors::Outcome::Skipped(why) => Outcome::Skipped(why),
     })

@@ -19,7 +19,11 @@ const ID_CHARS: usize = 36;
 /// Characters of a whole id of a compaction (`cmp_` and a UUID).
 const COMPACTION_ID_CHARS: usize = 40;
 
-/// The named thread, else the newest of the current folder, else the newest of all.
+/// Threads that are looked at for the newest in which something has happened.
+const NEWEST_LOOKED_AT: u32 = 20;
+
+/// The named thread, else the newest of the current folder, else the newest of all. A continuation that
+/// nobody has resumed yet is newer than all and holds nothing of its own: it is passed over.
 pub(crate) async fn thread(client: &Client, named: Option<&str>) -> Result<ThreadSummary, Failure> {
     let Some(named) = named else { return newest(client).await };
     match client.call::<Get>(GetParams { thread_id: named.to_owned() }).await {
@@ -66,13 +70,25 @@ async fn newest(client: &Client) -> Result<ThreadSummary, Failure> {
     let here =
         std::env::current_dir().ok().and_then(|path| path.into_os_string().into_string().ok());
     for cwd in [here, None] {
-        let params = ListParams { cwd, limit: Some(1), ..Default::default() };
-        if let Some(thread) = client.call::<List>(params).await?.threads.into_iter().next() {
+        let params = ListParams { cwd, limit: Some(NEWEST_LOOKED_AT), ..Default::default() };
+        let threads = client.call::<List>(params).await?.threads;
+        if let Some(thread) = worked_in(threads) {
             return Ok(thread);
         }
     }
     Err(Failure::new(SAID_NO, "no thread has been read yet")
         .with_hint("longhaul doctor shows where the daemon looks"))
+}
+
+/// The first in which something has happened; the first of all where there is none.
+fn worked_in(mut threads: Vec<ThreadSummary>) -> Option<ThreadSummary> {
+    /// Lines of a continuation as it is written: who it is, and the history it begins with.
+    const LINES_OF_CONTINUATION: u64 = 2;
+    let is_fresh = |thread: &ThreadSummary| {
+        thread.continues.is_some() && thread.lines <= LINES_OF_CONTINUATION
+    };
+    let at = threads.iter().position(|thread| !is_fresh(thread)).unwrap_or(0);
+    (at < threads.len()).then(|| threads.swap_remove(at))
 }
 
 async fn matching_threads(client: &Client, beginning: &str) -> Result<Vec<ThreadSummary>, Failure> {

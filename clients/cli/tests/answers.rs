@@ -155,7 +155,7 @@ fn run_result() -> Value {
 fn summary() -> Value {
     json!({
         "compaction_id": COMPACTION, "thread_id": THREAD, "created_at": now() - 330_000,
-        "strategy_used": "checkpoint", "phase": "standalone", "trigger": "manual",
+        "strategy_used": "checkpoint", "reason": "user_requested", "phase": "standalone", "trigger": "manual",
         "tokens": { "before": 123_456, "after": 1_960 }, "seq": 4_321, "duration_ms": 4,
         "undone_at": now() - 90_000,
     })

@@ -22,7 +22,7 @@ fn without_a_name_the_newest_thread_of_this_folder_and_then_of_all_is_meant() {
         .map(|(_, params)| params)
         .collect();
     let here = desk.folder.path().canonicalize().unwrap();
-    assert_eq!(lists, [json!({ "cwd": here, "limit": 1 }), json!({ "limit": 1 })]);
+    assert_eq!(lists, [json!({ "cwd": here, "limit": 20 }), json!({ "limit": 20 })]);
 }
 
 #[test]
@@ -36,6 +36,43 @@ fn the_flags_of_compact_reach_the_daemon_after_it_has_caught_up() {
 
     desk.run(&["compact", THREAD, "--as-of", "7"]);
     assert_eq!(desk.last_params("compaction/run")["as_of"], 7);
+}
+
+#[test]
+fn a_continuation_that_nobody_resumed_is_not_the_newest_thread() {
+    let thread = |id: &str, lines: u64, continues: Option<&str>| {
+        let mut thread = json!({ "thread_id": id, "source": "codex", "path": "p", "cwd": null, "title": null, "created_at": 0, "updated_at": 0, "items": 0, "tokens": 0, "compactions": 0, "lines": lines, "bytes": 0, "malformed": 0, "unknown": 0, "oversized": 0, "archived": false, "kind": "other" });
+        if let Some(continues) = continues {
+            thread["continues"] = json!(continues);
+        }
+        thread
+    };
+    for (lines, expected) in [(2, THREAD), (9, "0199a213-0000-7000-8000-000000000002")] {
+        let made = thread("0199a213-0000-7000-8000-000000000002", lines, Some(THREAD));
+        let list = json!({ "threads": [made, thread(THREAD, 400, None)] });
+        let desk = Desk::new(script().result("thread/list", list));
+        for command in ["compact", "continue"] {
+            desk.run(&[command]);
+            let method = if command == "compact" { "compaction/run" } else { "thread/continue" };
+            assert_eq!(desk.last_params(method)["thread_id"], expected, "{command} {lines}");
+        }
+    }
+}
+
+#[test]
+fn a_prompt_of_ones_own_goes_with_the_call() {
+    let desk = Desk::new(script());
+    let file = desk.folder.path().join("ask.md");
+    std::fs::write(&file, "Tell what was done in {cwd}.").unwrap();
+    let done = desk.run(&["compact", THREAD, "--prompt", file.to_str().unwrap()]);
+    assert_eq!(done.code, 0, "{done:?}");
+    let sent = desk.last_params("compaction/run")["templates"].clone();
+    assert_eq!(sent, json!({ "summary_prompt": "Tell what was done in {cwd}." }));
+
+    let done = desk.run(&["compact", THREAD, "--prompt", "nowhere.md"]);
+    assert_eq!(done.code, 64, "{done:?}");
+    assert!(done.stderr.contains("cannot read nowhere.md"), "{done:?}");
+    assert!(done.stderr.contains("hint: longhaul compaction templates --seed"), "{done:?}");
 }
 
 #[test]

@@ -1,4 +1,5 @@
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -189,13 +190,20 @@ fn neovim_gets_the_plugin_as_a_package_and_an_update_removes_what_is_gone() {
     assert!(
         !package("lua/longhaul/init.lua").exists() && package("lua/longhaul/view.lua").exists()
     );
+    // Neovim itself indexes the help, and what it wrote goes with the rest.
+    recorder(&home.path("bin/nvim"));
+    home.put("nvim/doc/longhaul.txt", "*longhaul*");
+    done(&home.run(&install));
+    assert!(home.text("bin/nvim.log").contains("longhaul/doc -c qall"));
+    fs::write(package("doc/tags"), "longhaul").unwrap();
+    assert!(done(&home.run(&install)).starts_with("nothing to change"));
     done(&home.run(&["uninstall", "nvim"]));
+    assert!(!package("doc/tags").exists());
     assert!(!package("plugin/longhaul.lua").exists());
 }
 
 /// A program that writes down what it was called with.
 fn recorder(path: &Path) {
-    use std::os::unix::fs::PermissionsExt;
     let log = path.with_extension("log");
     fs::write(path, format!("#!/bin/sh\necho \"$@\" >> '{}'\n", log.display())).unwrap();
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
@@ -221,4 +229,40 @@ fn systemd_and_the_editor_are_driven_by_their_own_commands() {
     let from = home.path("ext");
     done(&home.run(&["install", "vscode", "--from", from.to_str().unwrap()]));
     assert!(home.text("bin/code.log").contains("longhaul-0.1.0.vsix --force"));
+}
+
+#[test]
+fn doctor_tells_whether_hooks_and_tools_would_run() {
+    let home = Home::new();
+    home.put("bin/longhaul-mcp", "#!/bin/sh\n");
+    fs::set_permissions(home.path("bin/longhaul-mcp"), fs::Permissions::from_mode(0o755)).unwrap();
+    let told = |name: &str, of: &str| {
+        let page = run(home.command(&["doctor", "--json"]).env("LONGHAUL_SOCKET", "/nowhere"));
+        let page: serde_json::Value = serde_json::from_str(&page.stdout).unwrap();
+        let checks = page["checks"].as_array().unwrap().clone();
+        let mut found = checks.into_iter().filter(|check| {
+            check["name"] == name && check["detail"].as_str().unwrap().starts_with(of)
+        });
+        let check = found.next().unwrap_or_else(|| panic!("{name} of {of}: {page}"));
+        format!("{} {}", check["state"].as_str().unwrap(), check["detail"].as_str().unwrap())
+    };
+    assert_eq!(told("agent", "codex"), "ok codex is used here, without our hooks and tools");
+    done(&home.run(&["install", "codex"]));
+    done(&home.run(&["install", "claude"]));
+    assert!(told("hooks", "codex").contains("5 not trusted yet"));
+    assert_eq!(told("hooks", "claude"), "ok claude: 5 hooks");
+    assert!(told("tools", "codex").starts_with("ok codex: "));
+
+    let hooks = home.text(".codex/hooks.json");
+    home.put(".codex/hooks.json", &hooks.replace("longhaul hook Stop", "gone/longhaul hook Stop"));
+    assert!(told("hooks", "codex").contains("which is no program"));
+    home.put(".codex/hooks.json", HOOKS);
+    assert!(told("hooks", "codex").contains("missing for SessionStart, UserPromptSubmit"));
+
+    let settings = home.text(".claude/settings.json");
+    home.put(".claude/settings.json", &settings.replacen('{', "{ \"disableAllHooks\": true,", 1));
+    assert!(told("hooks", "claude").contains("switched off by disableAllHooks"));
+    let state = home.text(".claude.json");
+    home.put(".claude.json", &state.replace("/longhaul-mcp", "/gone/longhaul-mcp"));
+    assert!(told("tools", "claude").starts_with("fail claude: "));
 }

@@ -44,7 +44,7 @@ pub use entity::{Entity, EntityKind, ExtractorKind};
 pub use evaluate::{EvalError, GOLD_MIN, Options, VIEW_NAME, ViewMaker, evaluate};
 pub use fact::FactKind;
 pub use gold::{HORIZON_CALLS, Role};
-pub use memory::{MemoryMaker, MemoryQuestion, MemoryReport, MemoryRow, evaluate_memory};
+pub use memory::{Junk, MemoryMaker, MemoryQuestion, MemoryReport, MemoryRow, evaluate_memory};
 pub use report::{CorpusSummary, GoldSummary, Measure, Miss, MissedName, Report, SessionRow};
 pub use tally::Tally;
 pub use transcript::{Origin, Transcript};

@@ -23,6 +23,8 @@ use crate::gold::Index;
 use crate::tally::{Tally, mean};
 use crate::transcript::Transcript;
 use crate::view::View;
+pub use rows::Junk;
+
 use naive::Naive;
 
 /// Calls of a session's beginning that are asked about. Source: facts on peers (e3), 2026.
@@ -73,8 +75,8 @@ pub struct MemoryReport {
     pub asked: usize,
     /// Scores.
     pub rows: Vec<MemoryRow>,
-    /// Rows of the largest views, and those that say nothing new.
-    pub junk: Tally,
+    /// Rows of the largest views, and those that are worth nothing.
+    pub junk: Junk,
     /// Rows of the largest views, and those that a memory of this repository alone would not hold.
     pub leaks: Tally,
     /// Those rows.
@@ -175,6 +177,9 @@ struct Score {
     repositories: BTreeMap<String, Tally>,
 }
 
+/// A session, its instructions, and the names that earlier ones had.
+type Met<'a> = (&'a Transcript, &'a str, &'a HashSet<u64>);
+
 struct Run<'a> {
     extractors: [Extractor; 2],
     budgets: &'a [u64],
@@ -204,7 +209,8 @@ impl Run<'_> {
                 needed
             });
             if !gold[0].is_empty() {
-                self.ask(repository, (&gold, indexes[0].context()), (&mut makers, &naive));
+                let met = (&transcript, indexes[0].context(), &seen[0]);
+                self.ask(repository, (&gold, met), (&mut makers, &naive));
             }
             for (seen, index) in seen.iter_mut().zip(&indexes) {
                 seen.extend(index.entities().map(Entity::fingerprint));
@@ -218,7 +224,7 @@ impl Run<'_> {
     fn ask(
         &mut self,
         repository: &str,
-        (gold, context): (&[Vec<Entity>; 2], &str),
+        (gold, met): (&[Vec<Entity>; 2], Met<'_>),
         (makers, naive): (&mut (&mut dyn MemoryMaker, &mut dyn MemoryMaker), &Naive),
     ) {
         self.report.asked += 1;
@@ -244,7 +250,7 @@ impl Run<'_> {
             }
             if budget == largest {
                 let alone = makers.1.view(repository, budget).unwrap_or_default();
-                self.inspect(repository, (text, &alone), (context, &gold[0], &views[0].1));
+                self.inspect(repository, (text, &alone), (met, &gold[0], &views[0].1));
             }
         }
     }
@@ -272,9 +278,18 @@ impl Run<'_> {
         &mut self,
         repository: &str,
         (text, alone): (&str, &str),
-        (context, gold, view): (&str, &[Entity], &View),
+        ((transcript, context, seen), gold, view): (Met<'_>, &[Entity], &View),
     ) {
-        self.report.junk.add(rows::junk(text, context));
+        let extractor = &self.extractors[0];
+        let knows = |row: &str| {
+            let mut named: Option<bool> = None;
+            extractor.extract(row, transcript, &mut |entity| {
+                let is_met = seen.contains(&entity.fingerprint());
+                named = Some(named.unwrap_or(false) || is_met);
+            });
+            named
+        };
+        self.report.junk.add(rows::junk(text, context, &knows));
         let own: HashSet<&str> = alone.lines().collect();
         for row in text.lines() {
             self.report.leaks.note(!own.contains(row));
@@ -345,8 +360,16 @@ impl MemoryReport {
         }
         let _written = writeln!(
             out,
-            "\njunk rows {} of {} · rows of other repositories {} of {} · over budget {}",
-            self.junk.kept, self.junk.asked, self.leaks.kept, self.leaks.asked, self.over_budget
+            "\njunk {} % of {} rows (restated {}, repeated {}, of nothing met {})\n\
+             rows of other repositories {} of {} · over budget {}",
+            percent(self.junk.percent()),
+            self.junk.rows,
+            self.junk.restated,
+            self.junk.repeated,
+            self.junk.unknown,
+            self.leaks.kept,
+            self.leaks.asked,
+            self.over_budget
         );
         out
     }

@@ -31,6 +31,7 @@ Without thread_id this thread is meant.";
 
 /// The summary of the memory as a resource.
 const SUMMARY_URI: &str = "longhaul://memory/summary";
+const SUMMARY_TYPE: &str = "text/markdown";
 
 /// The server.
 #[derive(Debug)]
@@ -140,7 +141,7 @@ impl ServerHandler for Bridge {
             .with_description(
                 "What earlier threads of this project left to know, for the start of a session",
             )
-            .with_mime_type("text/markdown");
+            .with_mime_type(SUMMARY_TYPE);
         Ok(ListResourcesResult::with_all_items(vec![summary]))
     }
 
@@ -157,7 +158,8 @@ impl ServerHandler for Bridge {
         }
         match memory::summary(&self.link).await {
             Ok(text) => {
-                Ok(ReadResourceResult::new(vec![ResourceContents::text(text, request.uri)]).into())
+                let contents = ResourceContents::text(text, request.uri);
+                Ok(ReadResourceResult::new(vec![contents.with_mime_type(SUMMARY_TYPE)]).into())
             }
             Err(fault) => {
                 let data = serde_json::to_value(&fault).ok();

@@ -119,7 +119,9 @@ pub(crate) async fn summary(link: &Link) -> Result<String, Fault> {
     if let Some(cwd) = here() {
         params["cwd"] = cwd.into();
     }
-    Ok(text(&link.call::<Summary>(params).await?))
+    let said = text(&link.call::<Summary>(params).await?);
+    let is_blank = said.trim().is_empty();
+    Ok(if is_blank { "Nothing is remembered of this project yet.".to_owned() } else { said })
 }
 
 /// The text of an answer; one without such a member as it is.

@@ -203,6 +203,7 @@ fn memory_is_searched_read_noted_and_summarised() {
     assert_eq!(text, "Noted for parser: Use just.");
     let read = agent.ask("resources/read", json!({ "uri": "longhaul://memory/summary" }));
     assert_eq!(read["result"]["contents"][0]["text"], "# What is known", "{read}");
+    assert_eq!(read["result"]["contents"][0]["mimeType"], "text/markdown");
     let listed = agent.ask("resources/list", json!({}));
     assert_eq!(listed["result"]["resources"][0]["uri"], "longhaul://memory/summary");
     let unknown = agent.ask("resources/read", json!({ "uri": "longhaul://nothing" }));

@@ -48,7 +48,7 @@ local function replay(example, bindings, path)
   return #example.exchanges
 end
 
---- These need a job that nothing but the daemon itself can owe; its own tests replay them.
+--- These need a job that nothing but the daemon itself can owe; `scripted` replays them.
 local OF_WORKERS = { ['job.claim'] = true, ['job.heartbeat'] = true, ['job.complete'] = true, ['job.fail'] = true }
 
 local function replay_all(names, path)

@@ -17,6 +17,26 @@ export const LIMITS = {
   subscriptions_per_connection_max: 8,
 } as const;
 
+/** A run of the agent that looks after the files of memory. */
+export interface AgentRun {
+  /** When it ended. */
+  at: number;
+  /** The same for a person. */
+  detail?: string;
+  /** What it was given: `init` (everything) or `incremental` (what changed since its last success). */
+  mode: string;
+  /**
+   * `published`, `unchanged`, or why nothing of it was published: `sandbox_unavailable`, `turns_spent`,
+   * `tokens_spent`, `timeout`, `window_spent`, `step_unreadable`, `result_refused`, `child_failed`,
+   * `overtaken`, or a fault of the provider such as `rate_limited`.
+   */
+  outcome: string;
+  /** Tokens. */
+  tokens: number;
+  /** Requests to the model. */
+  turns: number;
+}
+
 /** One addition. Exactly one of `item` and `marker` is given. */
 export interface AppendItem {
   /**
@@ -182,6 +202,8 @@ export interface CompactionGetResult {
   strategy_used: Strategy;
   /** Its row in `compaction/list`. */
   summary: CompactionSummary;
+  /** The texts that stand in it or that a model was asked with, by their digests. */
+  templates?: CompactionTextUsed[];
   /** Tokens of the history. */
   tokens: TokensChange;
   /** The text in it that carries the checkpoint or summary, at most `max_tokens`. */
@@ -208,6 +230,19 @@ export interface CompactionListResult {
   next_cursor?: string | null;
 }
 
+/** Texts of one call. Places are written `{name}`; `compaction/templates` tells those of each text. */
+export interface CompactionOwnTexts {
+  /** Stands above a checkpoint's view, at most 4 KiB. */
+  checkpoint_guide?: string | null;
+  /** Stands above a summary, at most 4 KiB. */
+  summary_prefix?: string | null;
+  /** What a model is asked for a summary, at most 32 KiB. */
+  summary_prompt?: string | null;
+}
+
+/** Why a compaction was made. */
+export type CompactionReason = "user_requested" | "context_limit" | "model_downshift" | "policy" | "other";
+
 /** What to compact, and how. Exactly one of `thread_id` and `items` is given. */
 export interface CompactionRunParams {
   /** Compacts the thread as it was after the item of this seq; absent: as it is now. */
@@ -224,8 +259,12 @@ export interface CompactionRunParams {
   model?: Model | null;
   /** Absent: `standalone`. */
   phase?: Phase | null;
+  /** Why, for the log; absent: as `trigger` says. What `compaction/should` answered. */
+  reason?: CompactionReason | null;
   /** Absent: `auto`. */
   strategy?: Strategy | null;
+  /** Texts of this call alone, in place of those in force. */
+  templates?: CompactionOwnTexts | null;
   /** A known thread. */
   thread_id?: string | null;
   /** Who asked, for the log; absent: `manual`. */
@@ -246,6 +285,8 @@ export interface CompactionRunResult {
   receipt: Receipt;
   /** The strategy that made it, never `auto`. */
   strategy_used: Strategy;
+  /** The texts that stand in it or that a model was asked with, by their digests. */
+  templates?: CompactionTextUsed[];
   /** Tokens of the history. */
   tokens: TokensChange;
   /** The text in it that carries the checkpoint or summary, at most `max_tokens`. */
@@ -306,12 +347,16 @@ export interface CompactionStartResult {
 export interface CompactionSummary {
   /** Its id. */
   compaction_id: string;
+  /** What models cost; nothing where none was asked. */
+  cost?: Cost;
   /** When, Unix milliseconds. */
   created_at: number;
   /** Milliseconds it took. */
   duration_ms: number;
   /** When in the life of the thread. */
   phase: Phase;
+  /** Why. */
+  reason?: CompactionReason;
   /** Lines of the transcript it covers. */
   seq: number;
   /** The strategy that made it. */
@@ -324,6 +369,19 @@ export interface CompactionSummary {
   trigger: Trigger;
   /** When it was undone, Unix milliseconds. */
   undone_at?: number | null;
+}
+
+/** Whose text it is. */
+export type CompactionTextSource = "built_in" | "file" | "call" | "other";
+
+/** A text that a compaction was made with. */
+export interface CompactionTextUsed {
+  /** Digest of the text before its places were filled: the same digest is the same edition. */
+  digest: string;
+  /** Its name, as of `compaction/templates`. */
+  name: string;
+  /** Whose it is. */
+  source: CompactionTextSource;
 }
 
 /** Which compaction. */
@@ -666,7 +724,7 @@ export interface Event {
 }
 
 /** The kinds of events of this revision, with the fields of their `data`. */
-export type EventKind = "thread_updated" | "ingest_warning" | "store_rebuilt" | "compaction_started" | "compaction_progress" | "compaction_failed" | "compaction_loop" | "compaction_completed" | "memory_progress" | "memory_published" | "gap" | "closing";
+export type EventKind = "thread_updated" | "ingest_warning" | "store_rebuilt" | "compaction_started" | "compaction_progress" | "compaction_failed" | "compaction_warning" | "compaction_loop" | "compaction_completed" | "context_compacted" | "memory_progress" | "memory_published" | "gap" | "closing";
 
 /** The params of the `event` notification. */
 export interface EventNotificationParams {
@@ -722,6 +780,14 @@ export type EvidenceSource = "user" | "file" | "tool_output";
 
 /** Kinds of failure, by what happens next. */
 export type FailKind = "transient" | "rate_limited" | "overflow" | "unauthorized" | "permanent" | "interrupted";
+
+/** Threads that a model was to read and did not, for one reason. */
+export interface FellBack {
+  /** A stable name and words: `rate_limited: HTTP 429: slow down`. */
+  reason: string;
+  /** How many. */
+  threads: number;
+}
 
 /** What a history begins with. */
 export interface HistoryBase {
@@ -1268,6 +1334,11 @@ export interface MemoryRunResult {
   extracted: number;
   /** Those that failed; `longhaul job list --kind extract` says why. */
   failed: number;
+  /**
+   * Those that were read without the model that was to read them; `memory/status` says why. They are read
+   * by it later.
+   */
+  fell_back?: number;
   /** Number of the published memory. */
   generation: number;
   /** Threads that were left out, by reason. */
@@ -1306,16 +1377,20 @@ export interface MemoryStatusParams {
 
 /** How it is. */
 export interface MemoryStatusResult {
+  /** The last run of the agent that looks after the files; absent before the first. */
+  agent?: AgentRun | null;
   /** Threads that are due. */
   due: number;
   /** Whether it is made in the background. */
   enabled: boolean;
-  /** The engine that extracts: `deterministic`. */
+  /** What makes memory: `deterministic` or `model`. */
   engine: string;
   /** Threads that were looked at. */
   extracted: number;
   /** Why it last failed, until it succeeds. */
   failure?: string | null;
+  /** Threads that were read without the model that was to read them, by reason. */
+  fell_back?: FellBack[];
   /** Number of the published memory; 0: none is published yet. */
   generation: number;
   /** Things learned in them. */
@@ -2317,6 +2392,8 @@ export interface ThreadContinueParams {
    * refused.
    */
   strategy?: Strategy | null;
+  /** Texts of this call alone, as in `compaction/run`. */
+  templates?: CompactionOwnTexts | null;
   /** The thread, of any source. */
   thread_id: string;
 }
@@ -2493,6 +2570,8 @@ export interface ThreadSummary {
   cli_version?: string | null;
   /** Compactions its own program has made. */
   compactions: number;
+  /** The thread whose history this one goes on from: of `thread/continue`, or a fork by reference. */
+  continues?: string | null;
   /** When it began, Unix milliseconds. */
   created_at: number;
   /** The folder it works in; null when the transcript does not say. */
@@ -2691,13 +2770,16 @@ export interface Window {
   percent_left: number;
   /** Parts of a hundred of the window that are used. */
   percent_used: number;
-  /** Who says so: `request`, `config`, `transcript`, `model_table` or `fallback`. */
+  /**
+   * Who says so: `request`, `config`, `transcript`, `agent` (the user, in the agent's own configuration),
+   * `model_table` or `fallback`.
+   */
   source: string;
   /** The whole window. */
   tokens: number;
   /** When to compact; absent when switched off. */
   trigger?: number | null;
-  /** Who says so: `request`, `config`, or `default`, which is 90 % of the window. */
+  /** Who says so: `request`, `config`, `agent`, or `default`, which is 90 % of the window. */
   trigger_source: string;
 }
 
@@ -2745,6 +2827,7 @@ export interface Methods {
   "compaction/run": { params: CompactionRunParams; result: CompactionRunResult };
   "compaction/should": { params: CompactionShouldParams; result: CompactionShouldResult };
   "compaction/start": { params: CompactionRunParams; result: CompactionStartResult };
+  "compaction/templates": { params: PolicyTemplatesParams; result: PolicyTemplatesResult };
   "compaction/undo": { params: CompactionUndoParams; result: CompactionUndoResult };
   "context/diff": { params: ContextDiffParams; result: ContextDiffResult };
   "context/estimate": { params: ContextEstimateParams; result: ContextEstimateResult };

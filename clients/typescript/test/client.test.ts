@@ -2,47 +2,14 @@
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import * as fs from "node:fs";
-import * as net from "node:net";
-import * as os from "node:os";
 import * as path from "node:path";
 import { test } from "node:test";
 
 import { Client, defaultSocket } from "../src";
 import { ROOT } from "./daemon";
+import { hello, scripted } from "./scripted";
+import type { Answer } from "./scripted";
 
-type Answer = (params: any, times: number, socket: net.Socket) => object | undefined;
-
-/** Answers by a function of method; every connection is told from the others by nothing. */
-async function scripted(answers: Record<string, Answer>, name = "v1.sock") {
-  const folder = fs.mkdtempSync(path.join(os.tmpdir(), "lh-script-"));
-  const times = new Map<string, number>();
-  const server = net.createServer((socket) => {
-    let text = "";
-    socket.on("error", () => undefined);
-    socket.on("data", (data) => {
-      text += data.toString();
-      for (let end = text.indexOf("\n"); end >= 0; end = text.indexOf("\n")) {
-        const { id, method, params } = JSON.parse(text.slice(0, end));
-        text = text.slice(end + 1);
-        times.set(method, (times.get(method) ?? 0) + 1);
-        const answer = (answers[method] ?? (() => ({ result: {} })))(params, times.get(method)!, socket);
-        if (answer) socket.write(`${JSON.stringify({ jsonrpc: "2.0", id, ...answer })}\n`);
-      }
-    });
-  });
-  const socket = path.join(folder, name);
-  await new Promise<void>((resolve) => server.listen(socket, resolve));
-  const end = () => {
-    server.close();
-    fs.rmSync(folder, { recursive: true, force: true });
-  };
-  return { socket: path.join(folder, "v1.sock"), times, end };
-}
-
-const hello: Answer = () => ({
-  result: { protocol: 1, server: { name: "longhauld", version: "1", instance_id: "i", pid: 1 }, capabilities: [], methods: ["thread/list"], limits: {} },
-});
 const me = { name: "test", version: "1" };
 
 function refusal(kind: string, retry: string, more: object = {}): object {

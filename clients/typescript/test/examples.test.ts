@@ -8,24 +8,32 @@ import { test } from "node:test";
 
 import { Client, LonghaulError } from "../src";
 import { binaries, Daemon, ingested, ROOT } from "./daemon";
-import { Bindings } from "./placeholders";
+import { Bindings, sample } from "./placeholders";
+import { hello, scripted } from "./scripted";
+import type { Answer } from "./scripted";
 
 interface Example {
   method?: string;
   exchanges: Array<{ name: string; request: any; response: any }>;
 }
 
-/** These need a job that nothing but the daemon itself can owe; its own tests replay them. */
+/** These need a job that nothing but the daemon itself can owe: here a daemon that plays answers them. */
 const OF_WORKERS = new Set(["job.claim", "job.heartbeat", "job.complete", "job.fail"]);
 
 const FOLDER = path.join(ROOT, "protocol/examples");
 
 function examples(): Example[] {
+  return names().filter((name) => !OF_WORKERS.has(name)).map(read);
+}
+
+function read(name: string): Example {
+  return JSON.parse(fs.readFileSync(path.join(FOLDER, `${name}.json`), "utf8"));
+}
+
+function names(): string[] {
   const rust = fs.readFileSync(path.join(ROOT, "protocol/src/example.rs"), "utf8");
   const list = /^examples! \{([^}]*)\}/m.exec(rust)?.[1] ?? "";
-  const names = [...list.matchAll(/"([^"]+)"/g)].map((match) => match[1]);
-  const replayed = names.filter((name) => !OF_WORKERS.has(name as string));
-  return replayed.map((name) => JSON.parse(fs.readFileSync(path.join(FOLDER, `${name}.json`), "utf8")));
+  return [...list.matchAll(/"([^"]+)"/g)].map((match) => match[1] as string);
 }
 
 test("every example is answered as it says", { skip: !binaries() && "longhauld is not built" }, async () => {
@@ -41,6 +49,30 @@ test("every example is answered as it says", { skip: !binaries() && "longhauld i
     assert.ok(replayed > 80, `replayed ${replayed}`);
   } finally {
     await daemon.remove();
+  }
+});
+
+test("a worker's methods are called and read", async () => {
+  for (const name of OF_WORKERS) {
+    const { method, exchanges } = read(name);
+    const played = exchanges.map(({ response }) => {
+      const { result, error } = sample(response) as { result?: unknown; error?: unknown };
+      return error ? { error } : { result };
+    });
+    let next = 0;
+    const play: Answer = () => played[next++];
+    const methods = exchanges.map(({ request }) => [request.method, play]);
+    const daemon = await scripted({ initialize: hello, ...Object.fromEntries(methods) });
+    const client = await Client.connect({ name: "examples", version: "1", socket: daemon.socket });
+    try {
+      for (const [index, { name: what, request }] of exchanges.entries()) {
+        const { id, jsonrpc, ...answer } = await ask(client, sample(request));
+        assert.deepEqual(answer, played[index], `${method}: ${what}`);
+      }
+    } finally {
+      client.close();
+      daemon.end();
+    }
   }
 });
 

@@ -22,6 +22,26 @@ function isPlaceholder(value: Json): value is string {
   return typeof value === "string" && /^\$[A-Z_]+$/.test(value);
 }
 
+/** A value of the type that a placeholder stands for. */
+const SAMPLES: Record<string, Json> = {
+  $ANY: null,
+  $NUMBER: 1,
+  $FRACTION: 0.5,
+  $TIME: 1_763_683_200_000,
+  $BOOL: true,
+  $LIST: [],
+  $OBJECT: {},
+  $ITEM: { type: "message", role: "user", content: [] },
+};
+
+/** The same without a placeholder left, for a daemon that only plays. */
+export function sample(value: Json): Json {
+  if (isPlaceholder(value)) return SAMPLES[value] ?? value.slice(1).toLowerCase();
+  if (Array.isArray(value)) return value.filter((element) => element !== "$REST").map(sample);
+  if (!isObject(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, field]) => [key, sample(field)]));
+}
+
 export class Bindings {
   readonly #values = new Map<string, Json>();
 

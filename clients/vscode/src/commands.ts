@@ -3,7 +3,7 @@
 import * as path from "node:path";
 import * as vscode from "vscode";
 
-import type { Client, CompactionSummary, ThreadSummary } from "@longhaul/client";
+import type { Client, CompactionSummary, Receipt, ThreadSummary } from "@longhaul/client";
 import { activeThread } from "./context";
 import type { ContextWatch } from "./context";
 import type { Daemon } from "./daemon";
@@ -94,15 +94,22 @@ export class Commands {
   async #dropped(client: Client, thread: ThreadSummary): Promise<void> {
     const { compaction_id } = await this.#lastCompaction(client, thread);
     const { receipt } = await client.call("compaction/get", { compaction_id });
+    const beginnings = await this.#beginnings(client, thread);
     const rows = (["dropped", "shortened"] as const).flatMap((what) =>
       receipt[what].map((entry) => ({
-        label: `$(${what === "dropped" ? "trash" : "fold"}) ${entry.kind.replaceAll("_", " ")}`,
-        description: `${tokens(entry.tokens)} tokens${entry.items > 1 ? `, ${entry.items} items` : ""}`,
-        detail: `${what} · line ${entry.seq_first}${entry.seq_last > entry.seq_first ? `–${entry.seq_last}` : ""} · ${entry.handle}`,
+        label: `$(${what === "dropped" ? "trash" : "fold"}) ${beginnings.get(entry.seq_first) || entry.kind.replaceAll("_", " ")}`,
+        detail: about(entry, what),
         open: () => this.#expand(client, entry.handle),
       })),
     );
     await pick(rows, "What the last compaction left out: choose one to read it");
+  }
+
+  /** How the items of a thread begin, by their lines: a page of them, so that a long list is named in part. */
+  async #beginnings(client: Client, thread: ThreadSummary): Promise<Map<number, string>> {
+    const page = { thread_id: thread.thread_id, from_seq: 0, limit: client.session.limits.page_rows_max };
+    const { items } = await client.call("thread/items", page);
+    return new Map(items.map((item) => [item.seq, oneLine(item.excerpt)]));
   }
 
   async #expand(client: Client, handle: string): Promise<void> {
@@ -137,9 +144,7 @@ export class Commands {
     needs(client, "memory/search");
     const query = await vscode.window.showInputBox({ prompt: "Search the memory of earlier work" });
     if (!query) return;
-    const cwd = vscode.workspace.workspaceFolders?.[0]?.uri.fsPath;
-    const answer = await client.request("memory/search", cwd ? { query, cwd } : { query });
-    const { hits } = answer as { hits: Array<{ path: string; line_start: number; text: string }> };
+    const { hits } = await client.call("memory/search", { query, k: HITS });
     const rows = hits.map((hit) => ({
       label: oneLine(hit.text),
       description: `${hit.path}:${hit.line_start}`,
@@ -150,21 +155,28 @@ export class Commands {
 
   async #openMemory(client: Client): Promise<void> {
     needs(client, "memory/list");
-    const { files } = (await client.request("memory/list", {})) as { files: Array<{ path: string; lines: number }> };
+    const { files } = await client.call("memory/list", {});
     const rows = files.map((file) => ({
       label: file.path,
-      description: `${file.lines} lines`,
+      description: `${file.lines} lines${file.edited ? ", edited" : ""}`,
       open: () => this.#openFile(client, file.path, 1),
     }));
     await pick(rows, "Memory files");
   }
 
   async #openFile(client: Client, file: string, line: number): Promise<void> {
-    const { root } = (await client.request("memory/list", { limit: 1 })) as { root: string };
+    const { root } = await client.call("memory/list", {});
     const document = await vscode.workspace.openTextDocument(path.join(root, file));
     const at = new vscode.Position(Math.max(0, line - 1), 0);
     await vscode.window.showTextDocument(document, { selection: new vscode.Range(at, at) });
   }
+}
+
+/** An entry of a receipt in words. */
+function about(entry: Receipt["dropped"][number], what: string): string {
+  const size = `${tokens(entry.tokens)} tokens${entry.items > 1 ? ` in ${entry.items} items` : ""}`;
+  const lines = `line ${entry.seq_first}${entry.seq_last > entry.seq_first ? `–${entry.seq_last}` : ""}`;
+  return [entry.kind.replaceAll("_", " "), size, what, lines].join(" · ");
 }
 
 function needs(client: Client, method: string): void {

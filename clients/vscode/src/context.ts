@@ -30,6 +30,7 @@ export class ContextWatch implements vscode.Disposable {
   current: Context | undefined;
   #followed: string | undefined;
   #timer: NodeJS.Timeout | undefined;
+  #due = Infinity;
   #isAsking = false;
   readonly #events: vscode.Disposable;
 
@@ -72,9 +73,14 @@ export class ContextWatch implements vscode.Disposable {
     return { thread, usage, policy };
   }
 
+  /** Asks again in so many milliseconds, or earlier where that was wanted already. */
   #later(ms: number): void {
-    this.#timer ??= setTimeout(() => {
-      this.#timer = undefined;
+    const due = Date.now() + ms;
+    if (due >= this.#due) return;
+    clearTimeout(this.#timer);
+    this.#due = due;
+    this.#timer = setTimeout(() => {
+      this.#due = Infinity;
       void this.refresh();
     }, ms);
   }

@@ -14,9 +14,12 @@ export class Daemon implements vscode.Disposable {
 
   constructor(private readonly version: string) {}
 
-  /** The client. A command of a person may start the daemon; the background never does. */
+  /**
+   * The client. A command of a person may start the daemon, also one that has gone since; the background never
+   * does, and so the client that both share is told not to.
+   */
   async client(wish: { mayStart: boolean }): Promise<Client> {
-    if (this.#client) return this.#client;
+    if (this.#client && (this.#client.isConnected || !wish.mayStart)) return this.#client;
     const began = this.#opening;
     if (began) return began.catch(() => this.client(wish));
     this.#opening = this.#open(wish.mayStart).finally(() => (this.#opening = undefined));
@@ -26,12 +29,17 @@ export class Daemon implements vscode.Disposable {
   async #open(mayStart: boolean): Promise<Client> {
     const settings = vscode.workspace.getConfiguration("longhaul");
     const socket = settings.get<string>("socket") || undefined;
-    const program = settings.get<string>("program") || "longhaul";
-    const isAllowed = mayStart && settings.get<boolean>("startDaemon", true);
-    const options = { name: "vscode", version: this.version, start: isAllowed ? program : false };
-    const client = await Client.connect(socket ? { ...options, socket } : options);
+    const options = { name: "vscode", version: this.version, ...(socket && { socket }) };
+    if (mayStart && settings.get<boolean>("startDaemon", true)) {
+      const starter = await Client.connect({ ...options, start: settings.get<string>("program") || "longhaul" });
+      starter.close();
+    }
+    const client = await Client.connect(options);
+    this.#client?.close();
     this.#client = client;
     void this.#listen(client);
+    // Whatever is shown may be of another daemon.
+    this.#changed.fire({ seq: 0, at: Date.now(), kind: "gap", data: {} });
     return client;
   }
 

@@ -19,8 +19,12 @@ export function ago(at: number, now: number): string {
   return "just now";
 }
 
+/** Letters of a name that are shown: a title is often the whole first request. */
+const NAME_LETTERS = 60;
+
 export function nameOf(thread: ThreadSummary): string {
-  return thread.title || thread.cwd || thread.thread_id;
+  const name = thread.title || thread.cwd || thread.thread_id;
+  return name.length > NAME_LETTERS ? `${name.slice(0, NAME_LETTERS).trimEnd()}…` : name;
 }
 
 /** What comes next: the daemon's forecast, or how much room there is until the trigger. */

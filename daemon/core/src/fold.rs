@@ -6,6 +6,7 @@
 //! whatever the transcript.
 
 mod branches;
+mod head;
 mod meter;
 mod references;
 mod row;
@@ -20,12 +21,14 @@ use crate::digest::Digest128;
 use crate::item::breakdown::{Breakdown, ContextKind};
 use crate::item::{ItemKind, ItemRow};
 use crate::rollout::{
-    self, Body, Compacted, Entry, Item, Meta, Role, TitleBy, TurnSettings, contextual, weigh,
+    self, Body, Compacted, Entry, Item, Role, TitleBy, TurnSettings, between_agents, contextual,
+    weigh,
 };
 use crate::signal::{Moment, Signals};
 use crate::{limits, redact, text, tokens};
 
 use branches::Branches;
+use head::{folder, title};
 use references::References;
 use row::Row;
 
@@ -91,7 +94,7 @@ struct Version {
 impl Fold {
     /// Version of the saved form. Raised with every change of what is folded or how: saved folds of
     /// other versions are folded anew.
-    pub const VERSION: u32 = 10;
+    pub const VERSION: u32 = 11;
 
     /// The state before the first line.
     pub fn new(source: Source) -> Self {
@@ -300,12 +303,12 @@ impl Fold {
                 }
             }
             Body::Aside(Item::Call(call)) => {
-                self.reducer.call(state, at, call);
-                self.signals.call(moment, call, &state.plan);
+                self.reducer.call(&mut self.checkpoint, at, call);
+                self.signals.call(moment, call, &self.checkpoint.plan);
             }
             Body::Aside(Item::Output { call_id, text, .. }) => {
-                self.reducer.answer(state, at, call_id, text);
-                self.signals.answer(moment, call_id, text, &state.plan);
+                self.reducer.answer(&mut self.checkpoint, at, call_id, text);
+                self.signals.answer(moment, call_id, text, &self.checkpoint.plan);
             }
             Body::Title { words, by } => {
                 if *by >= self.title_by {
@@ -354,59 +357,25 @@ impl Fold {
         At { seq: place.line, ms: at_ms.unwrap_or(0) }
     }
 
-    /// The first meta line names the thread. Later ones repeat it, or were copied from the thread it
-    /// was forked from.
-    fn meta(&mut self, meta: &Meta) {
-        if self.head.thread_id.is_some() {
-            return;
-        }
-        if let Some(ms) = meta.created_at_ms {
-            self.head.created_at_ms = ms;
-            self.head.updated_at_ms = self.head.updated_at_ms.max(ms);
-        }
-        let short = |name: &Option<String>| {
-            name.as_deref().map(|name| text::cut(name, limits::NAME_BYTES).into_owned())
-        };
-        self.head.thread_id = short(&meta.id);
-        self.head.cwd = folder(meta.cwd.as_deref());
-        self.head.kind = meta.kind;
-        self.head.title = meta.title.as_deref().map(|words| title(&redact::redact(words).text));
-        self.head.originator = short(&meta.originator);
-        self.head.cli_version = short(&meta.cli_version);
-        self.head.parent_thread_id = short(&meta.parent_thread_id);
-        self.head.forked_from = short(&meta.forked_from);
-        self.head.history_base.clone_from(&meta.history_base);
-        self.head.git_branch = short(&meta.git_branch);
-        if self.head.cwd.is_some() {
-            self.checkpoint.cwd.clone_from(&self.head.cwd);
-        }
-    }
-
     fn item(&mut self, place: Place, at: At, item: &Item<'_>, tokens: u64) -> Option<ItemRow> {
-        let state = &mut self.checkpoint;
         let moment = Moment { seq: at.seq, at_ms: at.ms };
         let mut row = Row::new(ItemKind::Other, "");
         let mut is_context = false;
         match item {
             Item::Message { role: Role::User, text, .. } => {
-                let begins_turn = self.reducer.user(state, at, text);
                 row = Row::new(ItemKind::Context, text);
-                is_context = !begins_turn;
-                if begins_turn {
+                is_context = !self.ask(place, at, text, tokens);
+                if !is_context {
                     row.kind = ItemKind::UserMessage;
-                    self.visible.begin_turn(place.line, tokens);
-                    self.branches.begin_turn();
-                    self.meter.begin_turn();
-                    self.signals.begin_turn(moment);
-                    if self.head.title.is_none() {
-                        self.head.title = state.requests.active().map(|r| title(&r.text));
-                    }
                 }
             }
             Item::Message { role: Role::Assistant, text, .. } => {
-                self.reducer.assistant(state, at, text);
-                self.signals.speak(text);
                 row = Row::new(ItemKind::AssistantMessage, text);
+                let asked = between_agents::request(text);
+                if !asked.is_some_and(|request| self.ask(place, at, &request, tokens)) {
+                    self.reducer.assistant(&mut self.checkpoint, at, text);
+                    self.signals.speak(text);
+                }
             }
             Item::Message { role: Role::Developer, text, .. } => {
                 is_context = contextual::is_settings(text);
@@ -414,15 +383,15 @@ impl Fold {
             }
             Item::Reasoning { .. } => row.kind = ItemKind::Reasoning,
             Item::Call(call) => {
-                let shown = self.reducer.call(state, at, call);
-                self.signals.call(moment, call, &state.plan);
+                let shown = self.reducer.call(&mut self.checkpoint, at, call);
+                self.signals.call(moment, call, &self.checkpoint.plan);
                 row = Row::new(ItemKind::ToolCall, &call.arguments);
                 row.call_id = Some(&call.call_id);
                 row.shown = shown;
             }
             Item::Output { call_id, text, .. } => {
-                let shown = self.reducer.answer(state, at, call_id, text);
-                self.signals.answer(moment, call_id, text, &state.plan);
+                let shown = self.reducer.answer(&mut self.checkpoint, at, call_id, text);
+                self.signals.answer(moment, call_id, text, &self.checkpoint.plan);
                 row = Row::new(ItemKind::ToolOutput, text);
                 row.call_id = Some(call_id);
                 row.shown = shown;
@@ -439,6 +408,21 @@ impl Fold {
         }
         self.meter.item(place.line, self.visible.tokens(), weigh::is_models_own(item));
         Some(row.index(place, tokens))
+    }
+
+    /// Takes in a request, a person's or another agent's; false for what a harness wrote in their name.
+    fn ask(&mut self, place: Place, at: At, request: &str, tokens: u64) -> bool {
+        if !self.reducer.user(&mut self.checkpoint, at, request) {
+            return false;
+        }
+        self.visible.begin_turn(place.line, tokens);
+        self.branches.begin_turn();
+        self.meter.begin_turn();
+        self.signals.begin_turn(Moment { seq: at.seq, at_ms: at.ms });
+        if self.head.title.is_none() {
+            self.head.title = self.checkpoint.requests.active().map(|r| title(&r.text));
+        }
+        true
     }
 
     fn compacted(&mut self, place: Place, compacted: &Compacted<'_>) -> ItemRow {
@@ -464,14 +448,4 @@ impl Fold {
         let row = Row::new(ItemKind::Compaction, &compacted.message);
         row.index(place, tokens::of_bytes(place.bytes))
     }
-}
-
-/// A working folder worth keeping.
-fn folder(path: Option<&str>) -> Option<String> {
-    let path = path.filter(|path| path.len() <= limits::PATH_BYTES)?;
-    Some(redact::redact(path).text.into_owned())
-}
-
-fn title(request: &str) -> String {
-    text::cut(&text::one_line(request), limits::EXCERPT_BYTES).into_owned()
 }

@@ -3,8 +3,8 @@
 //! There is no file, socket, process, environment, clock, randomness or async here; `now` and the
 //! state of files on disk are parameters. The floors, lowest first:
 //!
-//! 1. [`digest`], [`text`], [`tokens`], [`limits`], [`redact`], [`message_history`]:
-//!    values, arithmetic, text;
+//! 1. [`digest`], [`text`], [`tokens`], [`limits`], [`redact`], [`message_history`],
+//!    [`template`]: values, arithmetic, text;
 //! 2. [`thread`], [`item`]: what a thread and an index row are;
 //! 3. [`rollout`]: one transcript line, read into a closed model;
 //! 4. [`context`]: the context manager: estimates, windows, truncation, settings, normalisation;
@@ -35,6 +35,7 @@ pub mod redact;
 pub mod rollout;
 pub mod search;
 pub mod signal;
+pub mod template;
 pub mod text;
 pub mod thread;
 pub mod tokens;

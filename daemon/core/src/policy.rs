@@ -18,7 +18,6 @@ pub mod repository;
 pub mod scratch;
 pub mod semantic;
 pub mod settings;
-pub mod template;
 pub mod watcher;
 
 use serde::{Deserialize, Serialize};

@@ -6,6 +6,7 @@
 //! never an error.
 
 pub mod accept;
+pub mod between_agents;
 pub mod claude;
 pub mod codex;
 pub mod compose;
@@ -188,6 +189,8 @@ pub struct Meta {
     pub parent_thread_id: Option<String>,
     /// Thread it was forked from.
     pub forked_from: Option<String>,
+    /// Its program wants nothing of it remembered.
+    pub is_ephemeral: bool,
     /// Transcript continued by reference.
     pub history_base: Option<crate::thread::HistoryBase>,
     /// Branch at the start.

@@ -65,6 +65,9 @@ pub struct ThreadHead {
     pub parent_thread_id: Option<String>,
     /// Thread it was forked from.
     pub forked_from: Option<String>,
+    /// Its program wants nothing of it remembered.
+    #[serde(default)]
+    pub is_ephemeral: bool,
     /// Transcript it continues by reference.
     pub history_base: Option<HistoryBase>,
     /// Unix milliseconds of the first dated line; 0 when none is.
@@ -102,6 +105,7 @@ impl ThreadHead {
             git_branch: None,
             parent_thread_id: None,
             forked_from: None,
+            is_ephemeral: false,
             history_base: None,
             created_at_ms: 0,
             updated_at_ms: 0,

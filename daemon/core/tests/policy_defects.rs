@@ -7,7 +7,7 @@ use longhaul_core::fold::{Fold, Source};
 use longhaul_core::policy::repository::{Commit, Repository, Seen};
 use longhaul_core::policy::semantic::Reader;
 use longhaul_core::policy::settings::{Author, Mode, OnFailure, Policy, PolicyTable, TierTable};
-use longhaul_core::policy::template::{Kind, Texts};
+use longhaul_core::template::{Kind, Texts};
 use longhaul_core::policy::watcher::{Effect, Env, Event, Phase, Stepped, Watcher, step};
 use longhaul_core::policy::{Action, Point, Situation, Tier, decide};
 use longhaul_core::signal::Boundary;
@@ -19,9 +19,7 @@ fn texts() -> Texts {
     Texts::of(|kind| match kind {
         Kind::Handoff => "go on\n{packet}".to_owned(),
         Kind::WatcherPacket => "ours, {repository}: {last_agent_message}".to_owned(),
-        Kind::Packet | Kind::Scratch | Kind::Judgment | Kind::JudgmentContext => {
-            format!("text of {}", kind.name())
-        }
+        _ => format!("text of {}", kind.name()),
     })
 }
 

@@ -2,14 +2,14 @@
 
 use std::path::PathBuf;
 
-use clap::Parser;
+use clap::{Parser, Subcommand};
 
 /// The longhaul daemon: reads the transcripts of coding agents and answers over a Unix socket.
 ///
 /// Every flag can also be set in the configuration file or by an environment variable; a flag wins over
 /// the environment, the environment over the file.
 #[derive(Debug, Clone, Default, Parser)]
-#[command(name = "longhauld", version)]
+#[command(name = "longhauld", version, disable_help_subcommand = true)]
 pub struct Args {
     /// Configuration file [default: ~/.config/longhaul/config.toml]
     #[arg(long, value_name = "FILE", env = "LONGHAUL_CONFIG")]
@@ -32,4 +32,18 @@ pub struct Args {
     /// What to log: error, warn, info, debug, trace or a tracing filter [default: $LONGHAUL_LOG, else info]
     #[arg(long, value_name = "FILTER")]
     pub log: Option<String>,
+    /// What the process is instead of the daemon.
+    #[command(subcommand)]
+    pub role: Option<Role>,
+}
+
+/// What the process may be instead of the daemon: nothing that a person starts.
+#[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
+pub enum Role {
+    /// Serve file tools on standard input and output, locked into one folder
+    #[command(hide = true)]
+    Stage {
+        /// The folder
+        folder: PathBuf,
+    },
 }

@@ -282,7 +282,7 @@ impl Config {
                 None => Setting { value: Persistence::default(), origin: Origin::Default },
             },
             message_max_bytes: MESSAGE_BYTES.of(file.message_history.max_bytes)?,
-            memory: memory::settings(&file.memory)?,
+            memory: memory::settings(&file.memory, file.model.is_some())?,
             connections_max: CONNECTIONS.of(server.connections_max)?.map(to_count),
             write_timeout: WRITE_TIMEOUT_MS.of(server.write_timeout_ms)?.map(Duration::from_millis),
             drain: DRAIN_MS.of(server.drain_ms)?.map(Duration::from_millis),
@@ -292,7 +292,7 @@ impl Config {
             policies: Policies::of(
                 &file.policy,
                 &file.shadow_policy,
-                base.config_file().with_file_name("templates").join("policy"),
+                base.config_file().with_file_name("templates"),
             )?,
             repository: repository::RepositoryConfig::of(&file.repository)?,
             file: path,

@@ -7,11 +7,12 @@
 //! | use-cases | [`service`] what methods work with |
 //! | reading | [`ingest`] transcripts into the store |
 //! | hub | [`events`] what happened, for whoever wants to know; [`recorder`] transcripts of clients that write none; [`message_history`] prompts for recall |
-//! | ground | [`clock`] [`config`] [`paths`] [`args`] [`telemetry`] [`systemd`] [`shutdown`] [`link`] [`lock`] [`folder`] [`descriptors`] [`runtime`] |
+//! | ground | [`clock`] [`config`] [`paths`] [`args`] [`telemetry`] [`systemd`] [`shutdown`] [`link`] [`lock`] [`folder`] [`descriptors`] [`runtime`]; [`sandbox`] a locked-in child; [`model`] |
 //!
 //! A module uses only floors below its own. Time and randomness are read in `clock` alone, the environment in `main.rs` and the
 //! ground floor alone.
 
+mod agent_settings;
 pub mod app;
 pub mod args;
 pub mod clock;
@@ -31,6 +32,7 @@ pub mod recorder;
 pub mod repository;
 pub mod rpc;
 pub mod runtime;
+pub mod sandbox;
 pub mod service;
 pub mod shutdown;
 pub mod socket;

@@ -133,6 +133,8 @@ pub struct Answered {
     pub spent: Spent,
     /// Tries, 0 for an answer that was kept from before.
     pub tries: u32,
+    /// Under which it is kept.
+    pub digest: String,
 }
 
 /// A request that failed, and what it cost all the same.
@@ -208,7 +210,7 @@ impl Models {
         let request = Request { provider, call: &call, body: &body, progress };
         let digest = digest_of(call.provider, &body);
         if let Some(answer) = self.ledger.kept_answer(&digest).await {
-            return Ok(Answered { answer, spent, tries: 0 });
+            return Ok(Answered { answer, spent, tries: 0, digest });
         }
         let started = self.clock.elapsed();
         let mut tries = 0;
@@ -226,7 +228,7 @@ impl Models {
             let fault = match result {
                 Ok(answer) => {
                     self.ledger.keep_answer(&digest, &answer).await;
-                    return Ok(Answered { answer, spent, tries });
+                    return Ok(Answered { answer, spent, tries, digest });
                 }
                 Err(fault) => fault,
             };
@@ -241,6 +243,11 @@ impl Models {
                 () = tokio::time::sleep(Duration::from_millis(wait_ms)) => {}
             }
         }
+    }
+
+    /// Forgets a kept answer that was of no use, so that the same request is asked anew.
+    pub async fn forget(&self, digest: &str) {
+        self.ledger.forget_answer(digest).await;
     }
 
     /// One try, with what it cost either way.

@@ -33,6 +33,7 @@ mod message_history;
 mod params;
 mod policy;
 mod search;
+mod texts;
 mod thread;
 
 use error::Failure;

@@ -21,6 +21,7 @@ pub mod retention;
 pub mod search;
 mod snapshot;
 mod status;
+pub mod texts;
 pub mod threads;
 mod transcript;
 
@@ -49,6 +50,7 @@ use disk::HashCache;
 use memory::Memory;
 use notices::Notices;
 use search::{FullText, IndexProgress};
+use texts::TextStore;
 
 pub use error::ServiceError;
 
@@ -120,8 +122,8 @@ pub struct Services {
     prune_due: Notify,
     recorder: Recorder,
     messages: MessageHistory,
-    /// The watcher's texts.
-    pub texts: policy::TextStore,
+    /// Texts that a person may override.
+    pub texts: TextStore,
     repositories: Repositories,
     readings: policy::Readings,
     memory: Memory,
@@ -177,13 +179,13 @@ impl Services {
         let recorder = Recorder::new(own, deps.clock.clone());
         let messages = messages(&deps);
         let hashes = Arc::default();
-        let texts = policy::TextStore::new(config.policies.templates.clone());
+        let texts = TextStore::new(config.policies.templates.clone());
         let (settings, budget) = (config.models.clone(), config.budget.bounds());
         let models = Models::new(settings, budget, store.clone(), deps.clock.clone());
         models.recall_spent().await?;
         let rules = [
             (Kind::Compact, compaction::RULES),
-            (Kind::Extract, memory::extract_rules()),
+            (Kind::Extract, memory::extract_rules(*config.memory.engine)),
             (Kind::Consolidate, memory::CONSOLIDATE_RULES),
         ];
         let jobs = Jobs::new(store.clone(), deps.clock.clone(), &instance.id, rules.into());

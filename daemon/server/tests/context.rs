@@ -157,6 +157,23 @@ async fn the_users_limit_is_honoured_and_its_origin_shown() {
 }
 
 #[tokio::test]
+async fn a_limit_the_user_gave_codex_need_not_be_said_twice() {
+    let (daemon, mut client) = session("", |rollout| {
+        rollout.message("user", "Fix the parser.");
+        count(rollout, 9_000, 258_400);
+    })
+    .await;
+    let settings = "model_context_window = 1000\nmodel_auto_compact_token_limit = 150_000\n";
+    std::fs::write(daemon.home.path().join(".codex/config.toml"), settings).unwrap();
+    let window = usage(&mut client, json!({ "thread_id": THREAD })).await["window"].clone();
+    assert_eq!((&window["tokens"], &window["source"]), (&json!(272_000), &json!("transcript")));
+    let trigger = (&window["trigger"], &window["trigger_source"]);
+    assert_eq!(trigger, (&json!(150_000), &json!("agent")));
+    let should = client.call("compaction/should", json!({ "thread_id": THREAD })).await;
+    assert_eq!(should["result"]["limit"], json!(150_000), "{should}");
+}
+
+#[tokio::test]
 async fn a_paste_on_a_nearly_full_thread_is_told_of_before_the_request() {
     let (_daemon, mut client) = session("", |rollout| {
         rollout.message("user", "Fix the parser.");

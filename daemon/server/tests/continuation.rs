@@ -52,6 +52,9 @@ async fn the_new_transcript_holds_the_view_and_the_request_and_the_old_one_is_as
     assert!(path.starts_with(going.daemon.home.path().join(".codex/sessions")));
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
     assert_eq!(made["command"], json!(["codex", "resume", id]));
+    let listed = going.client.call("thread/get", json!({ "thread_id": id })).await;
+    let thread = &listed["result"]["thread"];
+    assert_eq!((&thread["continues"], &thread["lines"]), (&json!(THREAD), &json!(2)), "{thread}");
     let text = fs::read_to_string(&path).unwrap();
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(

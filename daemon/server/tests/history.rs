@@ -67,6 +67,27 @@ async fn a_rollback_takes_its_turns_and_the_context_above_them() {
 }
 
 #[tokio::test]
+async fn what_one_agent_asks_another_begins_a_turn_and_old_style_messages_do_not() {
+    let envelope = json!({
+        "author": "/lead", "recipient": "/lead/a", "other_recipients": [],
+        "content": "Read the lexer.", "trigger_turn": true,
+    });
+    let old = json!({ "author": "/lead", "recipient": "/lead/a", "content": "by the way" });
+    let mut rollout = Rollout::new(THREAD, Path::new("/w"));
+    rollout.message("user", "one").message("assistant", "did one");
+    rollout.message("assistant", &envelope.to_string()).message("assistant", "read it");
+    rollout.message("assistant", &old.to_string());
+    let daemon = start(&[&rollout]).await;
+    let mut client = daemon.connect().await;
+    client.call("thread/sync", json!({ "thread_id": THREAD })).await;
+    let view = client.call("checkpoint/view", json!({ "thread_id": THREAD })).await;
+    assert!(view["result"].to_string().contains("Read the lexer."), "{view}");
+    roll_back(&mut rollout, 1);
+    let daemon = start(&[&rollout]).await;
+    assert_eq!(texts(&daemon, json!({"thread_id": THREAD})).await, ["one", "did one"]);
+}
+
+#[tokio::test]
 async fn a_compaction_s_replacement_is_the_base_and_a_rollback_after_it_keeps_the_summary() {
     let mut rollout = two_turns();
     let items = [message("user", "one"), message("user", "SUMMARY")];

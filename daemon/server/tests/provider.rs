@@ -18,6 +18,12 @@ pub enum Answer {
     Raw(String),
     /// Nothing until the client closes.
     Hang,
+    /// As the request's body has it.
+    To(fn(&Value) -> Answer),
+    /// These events of a stream, and then nothing until the client closes.
+    Stall(Vec<Value>),
+    /// The connection is closed at once.
+    Gone,
 }
 
 impl Answer {
@@ -44,31 +50,51 @@ impl Answer {
     }
 }
 
+/// Path and body of each request.
+type Requests = Arc<Mutex<Vec<(String, Value)>>>;
+
 /// The provider; the last answer of the script is given again and again.
 pub struct Provider {
     pub base_url: String,
-    requests: Arc<Mutex<Vec<(String, Value)>>>,
+    script: Arc<Mutex<Vec<Answer>>>,
+    requests: Requests,
+    heads: Arc<Mutex<Vec<String>>>,
     hanging: Arc<AtomicUsize>,
 }
 
 impl Provider {
-    pub async fn start(script: Vec<Answer>) -> Self {
+    pub async fn start(answers: Vec<Answer>) -> Self {
+        let script = Arc::new(Mutex::new(answers));
+        let heads: Arc<Mutex<Vec<String>>> = Arc::default();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base_url = format!("http://{}/v1", listener.local_addr().unwrap());
-        let requests: Arc<Mutex<Vec<(String, Value)>>> = Arc::default();
+        let requests: Requests = Arc::default();
         let log = Arc::clone(&requests);
         let hanging: Arc<AtomicUsize> = Arc::default();
         let hung = Arc::clone(&hanging);
+        let (answers, head_log) = (Arc::clone(&script), Arc::clone(&heads));
         tokio::spawn(async move {
-            let mut number = 0;
             while let Ok((socket, _)) = listener.accept().await {
-                let answer = script[number.min(script.len() - 1)].clone();
-                number += 1;
+                let answer = {
+                    let mut left = answers.lock().unwrap();
+                    if left.len() > 1 { left.remove(0) } else { left[0].clone() }
+                };
                 let (log, hung) = (Arc::clone(&log), Arc::clone(&hung));
-                tokio::spawn(async move { serve(socket, answer, log, &hung).await });
+                let heads = Arc::clone(&head_log);
+                tokio::spawn(async move { serve(socket, answer, (log, heads), &hung).await });
             }
         });
-        Self { base_url, requests, hanging }
+        Self { base_url, script, requests, heads, hanging }
+    }
+
+    /// Another script from now on.
+    pub fn answers(&self, script: Vec<Answer>) {
+        *self.script.lock().unwrap() = script;
+    }
+
+    /// The head of each request so far: its line and headers.
+    pub fn heads(&self) -> Vec<String> {
+        self.heads.lock().unwrap().clone()
     }
 
     /// Configuration that asks this provider.
@@ -94,7 +120,7 @@ impl Provider {
 async fn serve(
     mut socket: TcpStream,
     answer: Answer,
-    log: Arc<Mutex<Vec<(String, Value)>>>,
+    (log, heads): (Requests, Arc<Mutex<Vec<String>>>),
     hanging: &AtomicUsize,
 ) {
     let mut request = Vec::new();
@@ -109,23 +135,30 @@ async fn serve(
             break whole;
         }
     };
-    if matches!(answer, Answer::Hang) {
+    if matches!(answer, Answer::Hang | Answer::Stall(_)) {
         hanging.fetch_add(1, Ordering::SeqCst);
     }
+    let head = String::from_utf8_lossy(&request).split("\r\n\r\n").next().unwrap().to_owned();
+    heads.lock().unwrap().push(head);
+    let answer = match answer {
+        Answer::To(made) => made(&body),
+        answer => answer,
+    };
     log.lock().unwrap().push((path, body));
-    let bytes = match answer {
-        Answer::Events(events) => {
-            let events: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
-            let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n";
-            format!("{head}connection: close\r\n\r\n{events}")
-        }
+    let bytes = match answer.clone() {
+        Answer::Events(events) => stream(&events),
         Answer::Status(status, body) => {
             let body = body.to_string();
             let head = format!("HTTP/1.1 {status}\r\ncontent-type: application/json\r\n");
             format!("{head}content-length: {}\r\nconnection: close\r\n\r\n{body}", body.len())
         }
         Answer::Raw(bytes) => bytes,
-        Answer::Hang => {
+        Answer::To(_) => unreachable!("it is answered above"),
+        Answer::Gone => return,
+        Answer::Hang | Answer::Stall(_) => {
+            if let Answer::Stall(events) = &answer {
+                let _closed_early = socket.write_all(stream(events).as_bytes()).await;
+            }
             while socket.read(&mut buffer).await.is_ok_and(|read| read > 0) {}
             hanging.fetch_sub(1, Ordering::SeqCst);
             return;
@@ -133,6 +166,12 @@ async fn serve(
     };
     let _closed_early = socket.write_all(bytes.as_bytes()).await;
     let _closed_early = socket.shutdown().await;
+}
+
+fn stream(events: &[Value]) -> String {
+    let events: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n";
+    format!("{head}connection: close\r\n\r\n{events}")
 }
 
 fn parse(request: &[u8]) -> Option<(String, Value)> {

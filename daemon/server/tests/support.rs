@@ -239,7 +239,11 @@ impl Process {
 
     /// Starts `command`, which leads to a daemon at `home`.
     pub async fn spawn(mut command: Command, home: &Path) -> Self {
-        let child = command.spawn().unwrap();
+        Self::watched(command.spawn().unwrap(), home).await
+    }
+
+    /// Waits until `child` answers.
+    pub async fn watched(child: Child, home: &Path) -> Self {
         let socket = home.join(".local/state/longhaul/run/v1.sock");
         let mut process = Self { child, socket };
         eventually("the daemon answers", || {
@@ -267,6 +271,13 @@ impl Process {
         })
         .await;
         status.unwrap().code()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // One that has ended is as good.
+        drop(self.child.kill());
     }
 }
 

@@ -22,6 +22,12 @@ pub struct CompactionRow {
     pub phase: String,
     /// What asked for it.
     pub trigger: String,
+    /// Why; empty in rows older than this column.
+    pub reason: String,
+    /// Requests to models.
+    pub requests: u64,
+    /// Tokens of them, input and answers.
+    pub tokens_spent: u64,
     /// Estimated tokens of the history before.
     pub tokens_before: u64,
     /// Estimated tokens of the replacement.
@@ -68,7 +74,8 @@ impl Store {
         sqlx::query(
             "INSERT INTO compaction (compaction_id, thread_id, created_at_ms, strategy_used, \
              phase, cause, tokens_before, tokens_after, seq, duration_ms, undone_at_ms, result, \
-             preimage) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13) \
+             preimage, reason, requests, tokens_spent) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, \
+             ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16) \
              ON CONFLICT (compaction_id) DO NOTHING",
         )
         .bind(row.compaction_id.as_str())
@@ -84,6 +91,9 @@ impl Store {
         .bind(row.undone_at_ms)
         .bind(body.result.as_slice())
         .bind(body.preimage.as_slice())
+        .bind(row.reason.as_str())
+        .bind(row.requests.cast_signed())
+        .bind(row.tokens_spent.cast_signed())
         .execute(&mut *transaction)
         .await
         .map_err(sorted)?;
@@ -126,8 +136,8 @@ impl Store {
         let pools = self.pools();
         let mut query = QueryBuilder::<Sqlite>::new(
             "SELECT compaction_id, thread_id, created_at_ms, strategy_used, phase, cause, \
-             tokens_before, tokens_after, seq, duration_ms, undone_at_ms FROM compaction \
-             WHERE true",
+             tokens_before, tokens_after, seq, duration_ms, undone_at_ms, reason, requests, \
+             tokens_spent FROM compaction WHERE true",
         );
         if let Some(thread_id) = thread_id {
             query.push(" AND thread_id = ").push_bind(thread_id);
@@ -188,6 +198,9 @@ fn compaction_row(row: &SqliteRow) -> Result<CompactionRow, sqlx::Error> {
         strategy_used: get(row, "strategy_used")?,
         phase: get(row, "phase")?,
         trigger: get(row, "cause")?,
+        reason: get(row, "reason")?,
+        requests: unsigned(row, "requests")?,
+        tokens_spent: unsigned(row, "tokens_spent")?,
         tokens_before: unsigned(row, "tokens_before")?,
         tokens_after: unsigned(row, "tokens_after")?,
         seq: unsigned(row, "seq")?,

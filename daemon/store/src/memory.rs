@@ -3,17 +3,19 @@
 //!
 //! Extractions can be made again from the transcripts; notes, exclusions, edits and use cannot.
 
+mod agent;
 mod generation;
 mod note;
 mod passage;
 
-use longhaul_core::memory::RolloutMemory;
+use longhaul_core::memory::{Engine, RolloutMemory};
 use sqlx::Row as _;
 
 use crate::error::StoreError;
 use crate::row::{get, unsigned};
 use crate::store::Store;
 
+pub use agent::AgentRow;
 pub use generation::{GENERATIONS_KEPT, Generation, NewGeneration};
 pub use note::{Exclusion, NOTES_MAX, NoteRow, UseRow};
 pub use passage::{Passage, PassageMatch};
@@ -35,6 +37,10 @@ pub struct ExtractionRow {
     pub last_used_ms: Option<i64>,
     /// What was learned; `None` when there was nothing.
     pub memory: Option<RolloutMemory>,
+    /// Who read it.
+    pub engine: Engine,
+    /// Why it was not the engine that was asked for.
+    pub reason: Option<String>,
 }
 
 /// How far a thread is extracted.
@@ -52,12 +58,17 @@ pub struct Watermark {
     pub extracted_at_ms: i64,
     /// Project it belongs to.
     pub project: Option<String>,
+    /// Who read it.
+    pub engine: Engine,
+    /// Why it was not the engine that was asked for.
+    pub reason: Option<String>,
 }
 
 impl Store {
     /// Stores what was extracted from a thread. An extraction that read less than the stored one, by the
-    /// same version, changes nothing: a run that was taken over cannot undo what came after it. Nothing is
-    /// stored of a thread that is excluded.
+    /// same version, changes nothing: a run that was taken over cannot undo what came after it; nor does one that had
+    /// to do without a model take the place of what a model read as far. Nothing is stored of a thread that is
+    /// excluded.
     ///
     /// # Errors
     /// Those of writing.
@@ -70,15 +81,19 @@ impl Store {
             .map_err(|error| pools.sorted(sqlx::Error::Encode(error.into())))?;
         let stored = sqlx::query(
             "INSERT INTO memory_thread (thread_id, next_seq, version, extracted_at_ms, updated_at_ms, \
-             project, outcome, learnings, uses, body) SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 0, ?9 \
+             project, outcome, learnings, uses, body, engine, reason) \
+             SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 0, ?9, ?10, ?11 \
              WHERE NOT EXISTS (SELECT 1 FROM memory_exclusion WHERE (kind = 'thread' AND subject = ?1) \
              OR (kind = 'project' AND subject = ?6)) \
              ON CONFLICT (thread_id) DO UPDATE SET next_seq = excluded.next_seq, \
              version = excluded.version, extracted_at_ms = excluded.extracted_at_ms, \
              updated_at_ms = excluded.updated_at_ms, project = excluded.project, \
-             outcome = excluded.outcome, learnings = excluded.learnings, body = excluded.body \
-             WHERE excluded.next_seq >= memory_thread.next_seq \
-             OR excluded.version <> memory_thread.version",
+             outcome = excluded.outcome, learnings = excluded.learnings, body = excluded.body, \
+             engine = excluded.engine, reason = excluded.reason \
+             WHERE excluded.version <> memory_thread.version \
+             OR excluded.next_seq > memory_thread.next_seq \
+             OR excluded.next_seq = memory_thread.next_seq \
+             AND NOT (excluded.reason IS NOT NULL AND memory_thread.engine = 'model')",
         )
         .bind(row.thread_id.as_str())
         .bind(row.next_seq.cast_signed())
@@ -89,6 +104,8 @@ impl Store {
         .bind(memory.map_or("uncertain", |memory| memory.outcome.name()))
         .bind(i64::try_from(memory.map_or(0, |memory| memory.learnings.len())).unwrap_or(i64::MAX))
         .bind(body)
+        .bind(row.engine.name())
+        .bind(row.reason.as_deref())
         .execute(pools.writer())
         .await
         .map_err(|error| pools.sorted(error))?;
@@ -102,7 +119,8 @@ impl Store {
     pub async fn watermarks(&self) -> Result<Vec<Watermark>, StoreError> {
         let pools = self.pools();
         sqlx::query(
-            "SELECT thread_id, next_seq, version, learnings, extracted_at_ms, project \
+            "SELECT thread_id, next_seq, version, learnings, extracted_at_ms, project, \
+             engine, reason \
              FROM memory_thread ORDER BY thread_id",
         )
         .try_map(|row| {
@@ -113,6 +131,8 @@ impl Store {
                 learnings: unsigned(&row, "learnings")?,
                 extracted_at_ms: get(&row, "extracted_at_ms")?,
                 project: get(&row, "project")?,
+                engine: engine(&row)?,
+                reason: get(&row, "reason")?,
             })
         })
         .fetch_all(pools.reader())
@@ -127,7 +147,8 @@ impl Store {
     pub async fn extractions(&self, limit: u32) -> Result<Vec<ExtractionRow>, StoreError> {
         let pools = self.pools();
         let rows = sqlx::query(
-            "SELECT thread_id, next_seq, version, extracted_at_ms, uses, last_used_ms, body \
+            "SELECT thread_id, next_seq, version, extracted_at_ms, uses, last_used_ms, body, \
+             engine, reason \
              FROM memory_thread WHERE body IS NOT NULL \
              ORDER BY uses DESC, updated_at_ms DESC, thread_id LIMIT ?1",
         )
@@ -137,6 +158,21 @@ impl Store {
         .map_err(|error| pools.sorted(error))?;
         let rows: Result<Vec<_>, sqlx::Error> = rows.iter().map(extraction).collect();
         rows.map_err(|error| pools.sorted(error))
+    }
+
+    /// Threads whose extraction says that they used the network, or tools that reach outside.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub async fn extractions_outside(&self) -> Result<Vec<String>, StoreError> {
+        let pools = self.pools();
+        sqlx::query_scalar(
+            "SELECT thread_id FROM memory_thread \
+             WHERE json_extract(body, '$.reached_outside') = 1 ORDER BY thread_id",
+        )
+        .fetch_all(pools.reader())
+        .await
+        .map_err(|error| pools.sorted(error))
     }
 
     /// What was extracted from one thread.
@@ -149,7 +185,8 @@ impl Store {
     ) -> Result<Option<ExtractionRow>, StoreError> {
         let pools = self.pools();
         let row = sqlx::query(
-            "SELECT thread_id, next_seq, version, extracted_at_ms, uses, last_used_ms, body \
+            "SELECT thread_id, next_seq, version, extracted_at_ms, uses, last_used_ms, body, \
+             engine, reason \
              FROM memory_thread WHERE thread_id = ?1",
         )
         .bind(thread_id)
@@ -171,5 +208,13 @@ fn extraction(row: &sqlx::sqlite::SqliteRow) -> Result<ExtractionRow, sqlx::Erro
         uses: unsigned(row, "uses")?,
         last_used_ms: get(row, "last_used_ms")?,
         memory: body.and_then(|body| serde_json::from_str(&body).ok()),
+        engine: engine(row)?,
+        reason: get(row, "reason")?,
     })
+}
+
+/// An engine of a newer version counts as the one that costs nothing to run again.
+fn engine(row: &sqlx::sqlite::SqliteRow) -> Result<Engine, sqlx::Error> {
+    let name: String = get(row, "engine")?;
+    Ok(Engine::named(&name).unwrap_or_default())
 }

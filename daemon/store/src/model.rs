@@ -112,6 +112,22 @@ impl Store {
         Ok(row.map(|(body,)| body))
     }
 
+    /// Forgets the answer that was given to the request of this digest.
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub async fn answer_delete(&self, digest: &str) -> Result<(), StoreError> {
+        let pools = self.pools();
+        let sorted = |error| pools.sorted(error);
+        let mut transaction = pools.begin().await?;
+        sqlx::query("DELETE FROM model_answer WHERE digest = ?1")
+            .bind(digest)
+            .execute(&mut *transaction)
+            .await
+            .map_err(sorted)?;
+        transaction.commit().await.map_err(sorted)
+    }
+
     /// Keeps an answer, the oldest beyond [`ANSWERS_MAX`] forgotten.
     ///
     /// # Errors

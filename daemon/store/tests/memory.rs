@@ -1,10 +1,10 @@
 //! What is remembered, forgotten and published.
 
-use longhaul_core::memory::RolloutMemory;
 use longhaul_core::memory::edits::Edits;
+use longhaul_core::memory::{Engine, RolloutMemory};
 use longhaul_core::search::query::Query;
 use longhaul_store::{
-    Exclusion, ExtractionRow, Generation, NewGeneration, NoteRow, Passage, Store,
+    AgentRow, Exclusion, ExtractionRow, Generation, NewGeneration, NoteRow, Passage, Store,
 };
 
 use crate::sample::Temp;
@@ -24,6 +24,8 @@ fn extraction(thread: &str, next_seq: u64, summary: &str) -> ExtractionRow {
         uses: 0,
         last_used_ms: None,
         memory: Some(memory),
+        engine: Engine::Deterministic,
+        reason: None,
     }
 }
 
@@ -131,4 +133,41 @@ async fn passages_are_found_in_any_language_and_by_project() {
     assert_eq!(hits(&store, "nextest", Some(&["/w/app".into()])).await.len(), 1);
     publish(&store, 2, &[]).await;
     assert_eq!(hits(&store, "nextest", None).await.len(), 0, "only what is in force");
+}
+
+#[tokio::test]
+async fn who_had_to_do_without_a_model_does_not_undo_what_a_model_read() {
+    let temp = Temp::new();
+    let (store, _) = temp.open().await;
+    let by = |engine, reason: Option<&str>, next_seq, summary| {
+        let reason = reason.map(str::to_owned);
+        ExtractionRow { engine, reason, ..extraction("t", next_seq, summary) }
+    };
+    assert!(store.extraction_put(&by(Engine::Model, None, 9, "read")).await.unwrap());
+    let instead = by(Engine::Deterministic, Some("rate_limited"), 9, "instead");
+    assert!(!store.extraction_put(&instead).await.unwrap());
+    assert_eq!(store.watermarks().await.unwrap()[0].engine, Engine::Model);
+    let further = by(Engine::Deterministic, Some("rate_limited"), 10, "further");
+    assert!(store.extraction_put(&further).await.unwrap(), "what is new is read by whoever can");
+    assert!(store.extraction_put(&by(Engine::Model, None, 10, "read")).await.unwrap());
+    let row = store.extraction_get("t").await.unwrap().unwrap();
+    assert_eq!((row.engine, row.reason), (Engine::Model, None));
+}
+
+#[tokio::test]
+async fn the_agents_baseline_outlives_its_failures_and_not_a_purge() {
+    let temp = Temp::new();
+    let (store, _) = temp.open().await;
+    assert_eq!(store.agent_get().await.unwrap(), None);
+    let run = |baseline: Option<&str>, outcome: &str| AgentRow {
+        baseline: baseline.map(str::to_owned),
+        outcome: outcome.to_owned(),
+        ..AgentRow::default()
+    };
+    store.agent_put(&run(Some("{}"), "published")).await.unwrap();
+    store.agent_put(&run(None, "timeout")).await.unwrap();
+    let row = store.agent_get().await.unwrap().unwrap();
+    assert_eq!((row.baseline.as_deref(), row.outcome.as_str()), (Some("{}"), "timeout"));
+    store.agent_baseline_purge().await.unwrap();
+    assert_eq!(store.agent_get().await.unwrap().unwrap().baseline, None);
 }

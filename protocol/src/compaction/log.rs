@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Entry, Phase, RunResult, Strategy, TokensChange, Trigger};
+use super::{Cost, Entry, Phase, Reason, RunResult, Strategy, TokensChange, Trigger};
 use crate::Method;
 
 /// `compaction/list`: compactions that were made, the newest first.
@@ -60,12 +60,18 @@ pub struct CompactionSummary {
     pub phase: Phase,
     /// Who asked.
     pub trigger: Trigger,
+    /// Why.
+    #[serde(default)]
+    pub reason: Reason,
     /// Tokens of the history.
     pub tokens: TokensChange,
     /// Lines of the transcript it covers.
     pub seq: u64,
     /// Milliseconds it took.
     pub duration_ms: u64,
+    /// What models cost; nothing where none was asked.
+    #[serde(default, skip_serializing_if = "Cost::is_none")]
+    pub cost: Cost,
     /// When it was undone, Unix milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undone_at: Option<i64>,

@@ -99,14 +99,15 @@ pub struct UsageTokens {
 pub struct Window {
     /// The whole window.
     pub tokens: u64,
-    /// Who says so: `request`, `config`, `transcript`, `model_table` or `fallback`.
+    /// Who says so: `request`, `config`, `transcript`, `agent` (the user, in the agent's own configuration),
+    /// `model_table` or `fallback`.
     pub source: String,
     /// The part that can be filled, 95 %.
     pub effective: u64,
     /// When to compact; absent when switched off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trigger: Option<u64>,
-    /// Who says so: `request`, `config`, or `default`, which is 90 % of the window.
+    /// Who says so: `request`, `config`, `agent`, or `default`, which is 90 % of the window.
     pub trigger_source: String,
     /// Parts of a hundred of the window that are used.
     pub percent_used: u64,

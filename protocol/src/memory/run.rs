@@ -63,6 +63,10 @@ pub struct RunResult {
     pub empty: u64,
     /// Those that failed; `longhaul job list --kind extract` says why.
     pub failed: u64,
+    /// Those that were read without the model that was to read them; `memory/status` says why. They are read
+    /// by it later.
+    #[serde(default)]
+    pub fell_back: u64,
     /// Threads that were left out, by reason.
     pub skipped: Vec<SkipCount>,
     /// Number of the published memory.
@@ -111,8 +115,14 @@ pub struct StatusParams {
 pub struct StatusResult {
     /// Whether it is made in the background.
     pub enabled: bool,
-    /// The engine that extracts: `deterministic`.
+    /// What makes memory: `deterministic` or `model`.
     pub engine: String,
+    /// Threads that were read without the model that was to read them, by reason.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fell_back: Vec<FellBack>,
+    /// The last run of the agent that looks after the files; absent before the first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentRun>,
     /// The memory folder.
     pub path: String,
     /// Number of the published memory; 0: none is published yet.
@@ -153,4 +163,33 @@ pub struct MemoryUse {
     pub uses: u64,
     /// The last time.
     pub last_at: i64,
+}
+
+/// Threads that a model was to read and did not, for one reason.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FellBack {
+    /// A stable name and words: `rate_limited: HTTP 429: slow down`.
+    pub reason: String,
+    /// How many.
+    pub threads: u64,
+}
+
+/// A run of the agent that looks after the files of memory.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AgentRun {
+    /// `published`, `unchanged`, or why nothing of it was published: `sandbox_unavailable`, `turns_spent`,
+    /// `tokens_spent`, `timeout`, `window_spent`, `step_unreadable`, `result_refused`, `child_failed`,
+    /// `overtaken`, or a fault of the provider such as `rate_limited`.
+    pub outcome: String,
+    /// The same for a person.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub detail: String,
+    /// What it was given: `init` (everything) or `incremental` (what changed since its last success).
+    pub mode: String,
+    /// Requests to the model.
+    pub turns: u64,
+    /// Tokens.
+    pub tokens: u64,
+    /// When it ended.
+    pub at: i64,
 }

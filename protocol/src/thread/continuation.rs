@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Method;
-use crate::compaction::{RunResult, Strategy};
+use crate::compaction::{OwnTexts, RunResult, Strategy};
 
 /// `thread/continue`: compacts a thread, and begins a new one with what came of it.
 ///
@@ -43,6 +43,9 @@ pub struct ContinueParams {
     /// Milliseconds a model may take, as in `compaction/run`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline_ms: Option<u64>,
+    /// Texts of this call alone, as in `compaction/run`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub templates: Option<OwnTexts>,
 }
 
 /// The new thread.

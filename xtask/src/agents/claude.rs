@@ -7,12 +7,11 @@ use std::process::{Command, Stdio};
 use anyhow::ensure;
 use serde_json::{Value, json};
 
-use super::Deadline;
-use super::codex::finish;
 use super::compare::Row;
-use super::mock::{ASK_LONGHAUL, Mock};
+use super::hooks::{RULE, RULED};
+use super::mock::{Mock, ask};
 use crate::daemon::Daemon;
-use crate::process;
+use crate::process::{self, Deadline, finish};
 
 /// As `hooks::ATTEMPTS`.
 const ATTEMPTS: usize = 3;
@@ -70,7 +69,8 @@ pub(super) fn play(
     install.arg("--socket").arg(daemon.socket()).args(["install", "claude", "--yes"]);
     install.env("CLAUDE_CONFIG_DIR", claude.home()).stdout(Stdio::null());
     process::check(&mut install)?;
-    claude.print(&["rename the parser"])?;
+    claude.print(&[&format!("rename the parser. {RULE}")])?;
+    daemon.connect()?.call("memory/run", &json!({ "all": true }))?;
     let mut is_given = false;
     for _ in 0..ATTEMPTS {
         claude.print(&["--continue", "/compact"])?;
@@ -78,23 +78,63 @@ pub(super) fn play(
         claude.print(&["--continue", "and the lexer"])?;
         let sent = sent(mock);
         is_given = sent.contains(r#"<longhaul_context about=\"compaction\">"#)
-            && sent.contains("[SESSION_CHECKPOINT v1]");
+            && sent.contains("[SESSION_CHECKPOINT v1]")
+            && sent.contains("remembers from earlier threads")
+            && sent.contains(RULED);
         if is_given {
             break;
         }
     }
     let told = "in the request after /compact".to_owned();
-    let mut rows = vec![Row::told("checkpoint after compaction", is_given, told)];
+    let mut rows = vec![Row::told("checkpoint and memory after", is_given, told)];
     let made = daemon.connect()?.call("compaction/list", &json!({}))?;
     let made = made["compactions"].as_array().map_or(0, Vec::len);
     rows.push(Row::told("state kept before it", made > 0, format!("{made} receipts")));
-    mock.take();
-    claude.print(&["--continue", ASK_LONGHAUL])?;
-    let sent = sent(mock);
-    let answer = sent.rsplit_once("mcp__longhaul__checkpoint_view").map(|(_, answer)| answer);
-    let is_asked = answer.is_some_and(|answer| answer.contains("[SESSION_CHECKPOINT v1]"));
-    rows.push(Row::told("tool over MCP", is_asked, format!("{} bytes of messages", sent.len())));
+    rows.push(told_at_start(claude, mock)?);
+    for (tool, arguments, wanted) in [
+        ("checkpoint_view", json!({}), "[SESSION_CHECKPOINT v1]"),
+        ("memory_search", json!({ "query": "money floats" }), RULED),
+        ("memory_read", json!({ "path": "MEMORY.md" }), RULED),
+        ("memory_note", json!({ "text": "The build is run by just." }), "Noted"),
+    ] {
+        rows.push(asked(claude, mock, tool, &arguments, wanted)?);
+    }
     Ok(rows)
+}
+
+/// A new session is told what earlier ones left.
+fn told_at_start(claude: &Claude, mock: &Mock) -> anyhow::Result<Row> {
+    let mut is_told = false;
+    for _ in 0..ATTEMPTS {
+        mock.take();
+        claude.print(&["a new task"])?;
+        let sent = sent(mock);
+        is_told = sent.contains(r#"<longhaul_context about=\"memory\">"#) && sent.contains(RULED);
+        if is_told {
+            break;
+        }
+    }
+    Ok(Row::told("memory at a start", is_told, "in the first request".to_owned()))
+}
+
+/// Has the model call a tool of ours, and looks at what Claude Code sends back to it.
+fn asked(
+    claude: &Claude,
+    mock: &Mock,
+    tool: &'static str,
+    arguments: &Value,
+    wanted: &str,
+) -> anyhow::Result<Row> {
+    mock.take();
+    claude.print(&["--continue", &ask(tool, arguments)])?;
+    let sent = sent(mock);
+    let messages: Value = serde_json::from_str(&sent).unwrap_or_default();
+    let messages = messages.as_array().map_or(&[][..], Vec::as_slice);
+    let parts = messages.iter().filter_map(|message| message["content"].as_array()).flatten();
+    let mut results = parts.filter(|part| part["type"] == "tool_result");
+    let answer = results.next_back().map(Value::to_string).unwrap_or_default();
+    let shown = answer.chars().take(if answer.contains(wanted) { 60 } else { 600 }).collect();
+    Ok(Row::told(tool, answer.contains(wanted), shown))
 }
 
 /// The messages of the last request that had tools.

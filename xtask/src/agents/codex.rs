@@ -1,25 +1,19 @@
 //! The real Codex from npm, on folders of its own.
 
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::{Duration, SystemTime};
+use std::process::Command;
+use std::time::SystemTime;
 
 use anyhow::{Context as _, bail, ensure};
 
-use super::Deadline;
-use crate::{daemon, process};
-
-const POLL: Duration = Duration::from_millis(20);
+use crate::npm;
+use crate::process::{Deadline, finish};
 
 /// What an installation came to.
 pub(super) enum Installed {
     At(PathBuf),
     NoRegistry,
-}
-
-pub(super) fn has_npm() -> bool {
-    process::is_present(Command::new("npm").arg("--version"))
 }
 
 /// Installs a version of a package below `folder`, unless it is there; `program` is what it brings.
@@ -33,49 +27,12 @@ pub(super) fn install(
     if binary.exists() {
         return Ok(Installed::At(binary));
     }
-    fs::create_dir_all(folder)?;
-    let mut npm = Command::new("npm");
-    npm.args(["install", "--no-audit", "--no-fund", "--fetch-retries=0", "--prefix"])
-        .arg(folder)
-        .arg(format!("{package}@{version}"));
-    let (is_done, said) = finish(&mut npm, &folder.join("npm.log"), deadline)?;
-    if is_done && binary.exists() {
-        return Ok(Installed::At(binary));
+    let wanted = format!("{package}@{version}");
+    match npm::install(folder, &[&wanted], deadline)? {
+        npm::Outcome::NoRegistry => Ok(Installed::NoRegistry),
+        npm::Outcome::Installed if binary.exists() => Ok(Installed::At(binary)),
+        npm::Outcome::Installed => bail!("{wanted} brings no {program}"),
     }
-    let unreached = ["ENOTFOUND", "ECONNREFUSED", "ETIMEDOUT", "EAI_AGAIN", "ECONNRESET", "E40"];
-    if deadline.is_over() || unreached.iter().any(|code| said.contains(code)) {
-        println!("    {}", said.lines().last().unwrap_or_default());
-        return Ok(Installed::NoRegistry);
-    }
-    bail!("{program} {version} was not installed:\n{said}")
-}
-
-/// Runs a program until it ends or the deadline is over; whether it succeeded, and what it said.
-pub(super) fn finish(
-    command: &mut Command,
-    log: &Path,
-    deadline: Deadline,
-) -> anyhow::Result<(bool, String)> {
-    let output = File::create(log)?;
-    let mut child = command
-        .stdin(Stdio::null())
-        .stdout(output.try_clone()?)
-        .stderr(output)
-        .spawn()
-        .with_context(|| format!("cannot run {}", process::line(command)))?;
-    let is_done = loop {
-        match child.try_wait()? {
-            Some(status) => break status.success(),
-            None if deadline.is_over() => {
-                child.kill()?;
-                child.wait()?;
-                break false;
-            }
-            None => daemon::pause(POLL),
-        }
-    };
-    let said = fs::read(log).unwrap_or_default();
-    Ok((is_done, String::from_utf8_lossy(&said).into_owned()))
 }
 
 /// One installed version with a home, a project and a model of its own.
@@ -102,21 +59,27 @@ impl Codex {
         self.folder.path().join("home/.codex")
     }
 
-    fn project(&self) -> PathBuf {
+    pub(super) fn project(&self) -> PathBuf {
         self.folder.path().join("project")
     }
 
-    /// `codex exec ARGUMENTS`.
-    pub(super) fn exec(&self, arguments: &[&str]) -> anyhow::Result<()> {
+    /// One of its commands, in its home and its project.
+    pub(super) fn command(&self, name: &str) -> Command {
         let mut command = Command::new(&self.binary);
         command
-            .args(["exec", "--skip-git-repo-check"])
-            .args(arguments)
+            .arg(name)
             .current_dir(self.project())
             .env("HOME", self.folder.path().join("home"))
             .env("CODEX_HOME", self.home())
             .env("TMPDIR", self.temporary.path())
             .env("MOCK_KEY", "none");
+        command
+    }
+
+    /// `codex exec ARGUMENTS`.
+    pub(super) fn exec(&self, arguments: &[&str]) -> anyhow::Result<()> {
+        let mut command = self.command("exec");
+        command.arg("--skip-git-repo-check").args(arguments);
         let (is_done, said) = finish(&mut command, &self.folder.path().join("log"), self.deadline)?;
         let end: Vec<&str> = said.lines().rev().take(5).collect();
         ensure!(is_done, "codex exec {} failed: {}", arguments.join(" "), end.join(" / "));

@@ -12,8 +12,10 @@ use serde_json::{Value, json};
 
 use super::codex::Codex;
 use super::compare::Row;
-use super::mock::{ASK_LONGHAUL, Mock, is_compaction};
+use super::memory;
+use super::mock::{Mock, ask, is_compaction};
 use super::scenario::{COMPACT_AT_ONCE, thread_id};
+use super::trust;
 use crate::daemon::Daemon;
 use crate::process;
 
@@ -21,7 +23,10 @@ use crate::process;
 /// out, as it should.
 const ATTEMPTS: usize = 3;
 /// Hooks of a made-up home, which nobody is there to trust.
-const TRUSTED: &str = "--dangerously-bypass-hook-trust";
+pub(super) const TRUSTED: &str = "--dangerously-bypass-hook-trust";
+/// What the person says once and for all, and words of it that a request shows.
+pub(super) const RULE: &str = "Never use floats for money, always whole cents.";
+pub(super) const RULED: &str = "floats for money";
 /// How what we put before the model begins.
 const MARK: &str = "<longhaul_context about=";
 
@@ -32,10 +37,12 @@ pub(super) fn play(
     daemon: &Daemon,
 ) -> anyhow::Result<Vec<Row>> {
     install(longhaul, codex, daemon)?;
-    codex.exec(&[TRUSTED, "rename the parser"])?;
+    codex.exec(&[TRUSTED, &format!("rename the parser. {RULE}")])?;
     let thread = thread_id(&codex.newest()?)?;
-    let mut rows = vec![compacted(codex, mock, &thread)?];
     let mut wire = daemon.connect()?;
+    wire.call("thread/sync", &json!({ "path": codex.newest()?, "timeout_ms": 10_000 }))?;
+    wire.call("memory/run", &json!({ "all": true }))?;
+    let mut rows = vec![compacted(codex, mock, &thread)?];
     let made = wire.call("compaction/list", &json!({ "thread_id": thread }))?;
     let made = made["compactions"].as_array().map_or(0, Vec::len);
     rows.push(Row::told("state kept before it", made > 0, format!("{made} receipts")));
@@ -50,6 +57,8 @@ pub(super) fn play(
         is_clean,
         text.lines().last().unwrap_or_default().into(),
     ));
+    rows.extend(memory::play(codex, mock, &mut wire)?);
+    rows.extend(trust::play(longhaul, codex, mock, daemon)?);
     Ok(rows)
 }
 
@@ -62,7 +71,7 @@ fn install(longhaul: &Path, codex: &Codex, daemon: &Daemon) -> anyhow::Result<()
 
 /// Compacts the thread by its own rule, and looks at what Codex sends next.
 fn compacted(codex: &Codex, mock: &Mock, thread: &str) -> anyhow::Result<Row> {
-    let step = "checkpoint after compaction";
+    let step = "checkpoint and memory after";
     let mut told = "no compaction was asked for".to_owned();
     for _ in 0..ATTEMPTS {
         mock.take();
@@ -70,9 +79,11 @@ fn compacted(codex: &Codex, mock: &Mock, thread: &str) -> anyhow::Result<Row> {
         let requests = mock.take();
         let Some(at) = requests.iter().position(is_compaction) else { continue };
         let next = requests.get(at + 1).context("nothing was sent after the compaction")?;
-        if let Some(text) = injected(next) {
-            let holds =
-                text.contains("[SESSION_CHECKPOINT v1]") && text.contains("rename the parser");
+        if let Some(text) = injected(next, "compaction") {
+            let holds = text.contains("[SESSION_CHECKPOINT v1]")
+                && text.contains("rename the parser")
+                && text.contains("remembers from earlier threads")
+                && text.matches(RULED).count() > 0;
             return Ok(Row::told(step, holds, format!("{} bytes in the next request", text.len())));
         }
         told = "the next request does not hold it".to_owned();
@@ -80,31 +91,42 @@ fn compacted(codex: &Codex, mock: &Mock, thread: &str) -> anyhow::Result<Row> {
     Ok(Row::failed(step, told))
 }
 
-/// What a hook of ours put into a request after the compaction.
-fn injected(request: &Value) -> Option<&str> {
+/// What a hook of ours put into a request, and about what.
+pub(super) fn injected<'a>(request: &'a Value, about: &str) -> Option<&'a str> {
     let items = request["input"].as_array()?.iter();
     let texts = items.filter(|item| item["role"] == "developer");
     let texts = texts.filter_map(|item| item["content"].as_array()).flatten();
     let texts = texts.filter_map(|part| part["text"].as_str());
     let mut ours =
-        texts.filter(|text| text.starts_with(MARK) && text.contains("about=\"compaction\""));
+        texts.filter(|text| text.starts_with(MARK) && text.contains(&format!("about=\"{about}\"")));
     ours.next_back()
 }
 
 /// Has the model call a tool of ours, and looks at what Codex sends back to it.
 fn asked(codex: &Codex, mock: &Mock, thread: &str) -> anyhow::Result<Row> {
-    mock.take();
-    codex.exec(&[TRUSTED, "resume", thread, ASK_LONGHAUL])?;
-    let requests = mock.take();
-    let last = requests.last().context("no request was sent")?;
-    let items = last["input"].as_array().map_or(&[][..], Vec::as_slice);
-    let answer = items.iter().rev().find(|item| item["type"] == "function_call_output");
-    let answer = answer.map(Value::to_string).unwrap_or_default();
-    ensure!(!answer.is_empty(), "the tool was not called");
+    let answer = answer_of(codex, mock, &["resume", thread], &ask("checkpoint_view", &json!({})))?;
     let holds = answer.contains("[SESSION_CHECKPOINT v1]") && answer.contains(thread);
     Ok(Row::told(
         "tool over MCP",
         holds,
         answer.chars().take(if holds { 60 } else { 400 }).collect(),
     ))
+}
+
+/// What a call gives to the model, as Codex sends it back.
+pub(super) fn answer_of(
+    codex: &Codex,
+    mock: &Mock,
+    to: &[&str],
+    prompt: &str,
+) -> anyhow::Result<String> {
+    mock.take();
+    codex.exec(&[&[TRUSTED], to, &[prompt]].concat())?;
+    let requests = mock.take();
+    let last = requests.last().context("no request was sent")?;
+    let items = last["input"].as_array().map_or(&[][..], Vec::as_slice);
+    let answer = items.iter().rev().find(|item| item["type"] == "function_call_output");
+    let answer = answer.map(Value::to_string).unwrap_or_default();
+    ensure!(!answer.is_empty(), "the tool was not called");
+    Ok(answer)
 }

@@ -16,8 +16,8 @@ use serde_json::{Value, json};
 /// What Codex's own requests for a summary hold, of all versions.
 const COMPACTION_MARKS: [&str; 3] = ["CONTEXT CHECKPOINT COMPACTION", "handoff summary", "memento"];
 
-/// A task that the model does by a tool of ours.
-pub(super) const ASK_LONGHAUL: &str = "ask longhaul where we are";
+/// A task that the model does by a tool: the words, the tool, its arguments in JSON.
+pub(super) const ASK_LONGHAUL: &str = "ask longhaul: ";
 
 const BODY_BYTES_MAX: usize = 16 << 20;
 
@@ -143,7 +143,9 @@ fn respond(mut stream: TcpStream, kind: &str, body: &str) -> anyhow::Result<()> 
 fn answer(request: &Value, is_first: bool) -> Vec<Value> {
     match compaction(request) {
         Some(made) => vec![made],
-        None if is_first && wants_longhaul(request) => vec![bridge_call()],
+        None if is_first && asked_tool(request).is_some() => {
+            asked_tool(request).into_iter().collect()
+        }
         None if is_first => vec![says("Looking."), command(request, items(request))],
         None => vec![says("Done.")],
     }
@@ -165,17 +167,36 @@ pub(super) fn is_compaction(request: &Value) -> bool {
     compaction(request).is_some()
 }
 
-fn wants_longhaul(request: &Value) -> bool {
-    let asks = |item: &Value| item["role"] == "user" && item.to_string().contains(ASK_LONGHAUL);
-    items(request).iter().any(asks)
+/// A task for a tool of ours.
+pub(super) fn ask(tool: &str, arguments: &Value) -> String {
+    format!("{ASK_LONGHAUL}{tool} {arguments}")
 }
 
-/// A call of our MCP server, as new versions name its tools.
-fn bridge_call() -> Value {
-    json!({
+/// The tool that words of the person ask for, and its arguments.
+fn wanted_tool(words: &str) -> Option<(&str, Value)> {
+    let (_, asked) = words.rsplit_once(ASK_LONGHAUL)?;
+    let (tool, arguments) = asked.split_once(' ')?;
+    let arguments = serde_json::Deserializer::from_str(arguments).into_iter().next()?.ok()?;
+    Some((tool, arguments))
+}
+
+/// The call that the last words of the person ask for, as new versions name the tools of our server.
+fn asked_tool(request: &Value) -> Option<Value> {
+    let mut words = items(request).iter().rev().filter(|item| item["role"] == "user");
+    let words = words.find_map(|item| {
+        let texts = item["content"].as_array()?.iter();
+        texts.filter_map(|part| part["text"].as_str()).find(|text| text.contains(ASK_LONGHAUL))
+    });
+    let (tool, arguments) = wanted_tool(words?)?;
+    let mut call = json!({
         "type": "function_call", "id": new_id("fc"), "call_id": new_id("call"), "status": "completed",
-        "name": "checkpoint_view", "namespace": "mcp__longhaul", "arguments": "{}",
-    })
+        "name": tool, "arguments": arguments.to_string(),
+    });
+    // Resources are read by a tool of Codex's own.
+    if !tool.ends_with("_mcp_resource") {
+        call["namespace"] = "mcp__longhaul".into();
+    }
+    Some(call)
 }
 
 fn items(request: &Value) -> &[Value] {

@@ -9,10 +9,11 @@ use longhaul_core::memory::consolidate::{
 use longhaul_core::memory::edits::Edits;
 use longhaul_core::memory::extract::{Extractor, ThreadRef};
 use longhaul_core::memory::own::Own;
-use longhaul_core::memory::summary::{Scope, summary};
+use longhaul_core::memory::summary::{Scope, injection, summary};
 use longhaul_core::memory::{Files, RolloutMemory};
 use longhaul_core::thread::Source;
-use longhaul_eval::{MemoryMaker, Session, evaluate_memory};
+use longhaul_eval::{Corpus as _, MemoryMaker, Session, evaluate_memory};
+use serde_json::json;
 
 use super::{Files as Transcripts, Options};
 
@@ -31,10 +32,76 @@ pub(super) fn run(files: &Transcripts, options: &Options) -> anyhow::Result<()> 
         Box::new(Engine { views: options.views.clone(), ..Engine::default() })
     })?;
     println!("{}", report.table());
+    let (before, after) = growth(files)?;
+    println!("told its own memory {ROUNDS} times over: {before} entries and names, then {after}");
     if let Some(path) = &options.json {
         fs::write(path, serde_json::to_vec_pretty(&report)?)?;
     }
     Ok(())
+}
+
+/// Times that memory is told to the sessions it is made of.
+const ROUNDS: usize = 10;
+
+/// What is stored before and after sessions were told all of it and said it again: e3, the loop test.
+fn growth(files: &Transcripts) -> anyhow::Result<(usize, usize)> {
+    let mut engine = Engine::default();
+    for number in 0..files.len() {
+        if let Ok(session) = files.load(number) {
+            engine.learn(&session).map_err(anyhow::Error::msg)?;
+        }
+    }
+    let stored = |built: &Consolidated| -> usize {
+        let projects = built.handbook.projects.values();
+        projects.map(|project| project.entries.len() + project.map.len()).sum()
+    };
+    let before = stored(engine.build());
+    for round in 0..ROUNDS {
+        let built = engine.build().clone();
+        for project in built.handbook.projects.keys() {
+            let scope = Scope { project: Some(project), cwd: None };
+            let told =
+                [injection(&built.handbook, scope, 5_000), summary(&built.handbook, scope, 5_000)];
+            let thread = ThreadRef {
+                thread_id: format!("{project}.told.{round}"),
+                source: Source::Codex,
+                project: Some(project.clone()),
+            };
+            let own = Own::new(Vec::new(), &built.files);
+            let mut extractor = Extractor::new(thread, own);
+            let lines = told_again(&told, &built.files["MEMORY.md"]);
+            for (number, line) in lines.iter().enumerate() {
+                let place = Place { line: number as u64, offset: 0, bytes: line.len() as u64 };
+                extractor.line(place, line.as_bytes());
+            }
+            engine.memories.extend(extractor.finish());
+        }
+        engine.built = None;
+    }
+    Ok((before, stored(engine.build())))
+}
+
+/// A session that is told memory by a hook, by a tool and by a person, and repeats it.
+fn told_again([framed, plain]: &[String; 2], book: &str) -> Vec<String> {
+    let message = |role: &str, text: &str| json!({ "type": "message", "role": role, "content": [{ "type": "input_text", "text": text }] });
+    let context = format!("<longhaul_context about=\"memory\">\n{plain}\n</longhaul_context>");
+    let called = |id: &str, name: &str| json!({ "type": "function_call", "name": name, "call_id": id, "arguments": "{}" });
+    let printed = |id: &str, text: &str| json!({ "type": "function_call_output", "call_id": id, "output": text });
+    let items = [
+        message("user", framed),
+        message("user", &context),
+        message("user", "Go on as before, please"),
+        called("a", "mcp__longhaul__memory_summary"),
+        printed("a", plain),
+        called("b", "mcp__longhaul__memory_read"),
+        printed("b", book),
+        message("assistant", book),
+        message("user", book),
+    ];
+    let at = "2026-05-01T10:00:00.000Z";
+    let line =
+        |item| json!({ "timestamp": at, "type": "response_item", "payload": item }).to_string();
+    items.into_iter().map(line).collect()
 }
 
 impl Engine {

@@ -60,6 +60,7 @@ fn every_crate_takes_the_lints_and_versions_of_the_workspace() {
         for line in manifest.lines() {
             if line.starts_with('[') {
                 section = line;
+                continue;
             }
             let is_dependency = section.ends_with("dependencies]") && line.contains('=');
             let is_itself = line.contains("path = \".\"");

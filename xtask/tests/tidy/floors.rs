@@ -22,7 +22,15 @@ const fn floor_of_peers(modules: &'static [&'static str]) -> Floor {
 
 /// The core, lowest first.
 const CORE: &[Floor] = &[
-    floor_of_peers(&["digest", "text", "tokens", "limits", "message_history", "redact"]),
+    floor_of_peers(&[
+        "digest",
+        "text",
+        "tokens",
+        "limits",
+        "message_history",
+        "redact",
+        "template",
+    ]),
     floor_of_peers(&["thread", "item"]),
     floor_of_peers(&["job", "model"]),
     floor(&["rollout"]),
@@ -38,6 +46,7 @@ const CORE: &[Floor] = &[
 /// The shell, lowest first.
 const SERVER: &[Floor] = &[
     floor_of_peers(&[
+        "agent_settings",
         "args",
         "clock",
         "config",
@@ -50,6 +59,7 @@ const SERVER: &[Floor] = &[
         "paths",
         "repository",
         "runtime",
+        "sandbox",
         "shutdown",
         "systemd",
         "telemetry",

@@ -1,17 +1,20 @@
 //! `longhaul compact`: compact a thread and show what came of it.
 
+use std::path::{Path, PathBuf};
+
 use clap::{Args, ValueEnum};
 use futures_util::{Stream, stream};
 use longhaul_client::Client;
 use longhaul_protocol::compaction::{
-    List, ListParams, Run, RunParams, RunResult, Start, StartResult, Strategy, Total, Undo,
-    UndoParams,
+    List, ListParams, OwnTexts, Run, RunParams, RunResult, Start, StartResult, Strategy, Total,
+    Undo, UndoParams,
 };
 use longhaul_protocol::event::{EventKind, SubscribeParams};
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::commands::compaction::account;
-use crate::failure::Failure;
+use crate::failure::{Failure, USAGE};
 use crate::progress::{while_told, while_waiting};
 use crate::select;
 use crate::session::{Page, Session};
@@ -29,6 +32,7 @@ Examples:
   longhaul compact --view-only > handoff.md        only the text
   longhaul compact --diff                          what became of each item
   longhaul compact --background                    with a slow model
+  longhaul compact --prompt ask.md                 ask the model in your own words, this once
   longhaul compact --undo                          take the last one back
   longhaul compact --json | jq '.receipt.dropped[0].handle'")]
 pub(crate) struct CompactArgs {
@@ -46,6 +50,9 @@ pub(crate) struct CompactArgs {
     /// Seconds a model may take; the checkpoint is there by then in any case
     #[arg(long, value_name = "SECONDS")]
     deadline: Option<u64>,
+    /// A file with what the model is asked for a summary, instead of the text in force
+    #[arg(long, value_name = "FILE")]
+    prompt: Option<PathBuf>,
     /// Print the view and nothing else
     #[arg(long)]
     view_only: bool,
@@ -91,6 +98,7 @@ impl From<StrategyName> for Strategy {
 }
 
 pub(crate) async fn run(args: CompactArgs, session: &Session) -> Result<(), Failure> {
+    let templates = own_prompt(args.prompt.as_deref())?;
     let client = session.connect().await?;
     let thread = select::thread(&client, args.thread.as_deref()).await?;
     if args.as_of.is_none() {
@@ -105,28 +113,57 @@ pub(crate) async fn run(args: CompactArgs, session: &Session) -> Result<(), Fail
         strategy: Some(args.strategy.into()),
         max_tokens: args.max_tokens,
         as_of: args.as_of,
+        templates,
         ..Default::default()
     };
     if args.background {
         return session.print(&client.call::<Start>(params).await?);
     }
-    let events = follow(&client).await;
+    let events = follow(&client, thread.thread_id).await;
     let result = while_told("compacting", events, client.call::<Run>(params)).await?;
     session.print(&CompactPage { result, view_only: args.view_only, diff: args.diff })
 }
 
-/// Words for each event of a compaction that asks a model; without them the wait is a silent one.
-async fn follow(client: &Client) -> Option<impl Stream<Item = String>> {
-    let kinds = vec![EventKind::CompactionStarted, EventKind::CompactionProgress];
+/// The text of `--prompt`.
+pub(crate) fn own_prompt(file: Option<&Path>) -> Result<Option<OwnTexts>, Failure> {
+    let Some(file) = file else { return Ok(None) };
+    let text = std::fs::read_to_string(file).map_err(|error| {
+        Failure::new(USAGE, format!("cannot read {}: {error}", file.display())).with_hint(
+            "longhaul compaction templates --seed writes the built-in one, to begin from",
+        )
+    })?;
+    Ok(Some(OwnTexts { summary_prompt: Some(text), ..Default::default() }))
+}
+
+/// Words for each step of a thread's compaction that asks a model; without them the wait is a silent one.
+pub(crate) async fn follow(
+    client: &Client,
+    thread_id: String,
+) -> Option<impl Stream<Item = String>> {
+    let kinds = vec![EventKind::CompactionProgress];
     let params = SubscribeParams { kinds: Some(kinds), since_seq: None };
     let subscription = client.subscribe(params).await.ok()?;
-    Some(stream::unfold(subscription, |mut subscription| async move {
-        let event = subscription.next().await?;
-        let strategy = event.data["strategy"].as_str().unwrap_or("a model").to_owned();
-        let written = event.data["tokens"].as_u64().map(|count| format!(", {}", tokens(count)));
-        let words = format!("{strategy}: a model writes{}", written.unwrap_or_default());
-        Some((words, subscription))
+    Some(stream::unfold((subscription, thread_id), |(mut subscription, thread_id)| async move {
+        loop {
+            let event = subscription.next().await?;
+            if event.data["thread_id"] == thread_id.as_str() {
+                return Some((step(&event.data), (subscription, thread_id)));
+            }
+        }
     }))
+}
+
+/// A step of a compaction in words.
+fn step(data: &Value) -> String {
+    let strategy = data["strategy"].as_str().unwrap_or("a model");
+    let written = data["tokens"].as_u64().unwrap_or(0);
+    let percent = data["percent"].as_u64().unwrap_or(0);
+    match data["stage"].as_str() {
+        Some("reading") => format!("{strategy}: reading the history"),
+        Some("asking") => format!("{strategy}: the model reads it"),
+        Some("checking") => format!("{strategy}: checking what it wrote"),
+        _ => format!("{strategy}: the model writes, {} tokens, {percent} %", tokens(written)),
+    }
 }
 
 /// The list of a thread's compactions, or the undoing of the last one.
@@ -219,7 +256,7 @@ pub(crate) fn summary(result: &RunResult, style: &Style) -> String {
 fn remarks(result: &RunResult, style: &Style) -> String {
     let left = result.ladder.iter().filter_map(|rung| {
         let reason = rung.reason.as_deref()?;
-        Some(format!("{} left out: {}\n", rung.strategy.name(), reason.replace('_', " ")))
+        Some(format!("{} left out: {}\n", rung.strategy.name(), in_words(reason)))
     });
     let cost = (result.cost.requests > 0).then(|| {
         let requests = counted(result.cost.requests, "request");
@@ -231,6 +268,21 @@ fn remarks(result: &RunResult, style: &Style) -> String {
     };
     let warnings = result.warnings.iter().map(|warning| format!("warning: {}\n", warning.message));
     left.chain(cost).chain(redacted).chain(warnings).map(|line| style.warn(&line)).collect()
+}
+
+/// Why a rung was left, for people; most names say it themselves.
+fn in_words(reason: &str) -> String {
+    let words = match reason {
+        "blank_summary" => "the model wrote nothing",
+        "foreign_summary" => "what the model wrote is not about this thread",
+        "inflated_summary" => "what the model wrote is hardly shorter than the thread",
+        "over_ceiling" => "it would have left the window more than half full",
+        "not_worthwhile" => "it would have saved too little",
+        "unauthorized" => "the model's key is missing or refused",
+        "stream_cut" => "the model's answer broke off",
+        _ => return reason.replace('_', " "),
+    };
+    words.to_owned()
 }
 
 fn next_steps(result: &RunResult, style: &Style) -> String {

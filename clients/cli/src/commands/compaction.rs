@@ -7,6 +7,7 @@ use crate::session::Session;
 
 mod list;
 mod show;
+mod templates;
 
 pub(crate) use show::account;
 
@@ -15,11 +16,13 @@ pub(crate) use show::account;
 pub(crate) enum CompactionCommand {
     List(list::ListArgs),
     Show(show::ShowArgs),
+    Templates(templates::TemplatesArgs),
 }
 
 pub(crate) async fn run(command: CompactionCommand, session: &Session) -> Result<(), Failure> {
     match command {
         CompactionCommand::List(args) => list::run(args, session).await,
         CompactionCommand::Show(args) => show::run(args, session).await,
+        CompactionCommand::Templates(args) => templates::run(args, session).await,
     }
 }

@@ -1,11 +1,13 @@
 //! `longhaul continue`: go on with a thread in a new one, from a compacted history.
 
+use std::path::PathBuf;
+
 use clap::Args;
 use longhaul_protocol::thread::{Continue, ContinueParams, ContinueResult};
 
-use crate::commands::compact::{StrategyName, summary};
+use crate::commands::compact::{StrategyName, follow, own_prompt, summary};
 use crate::failure::Failure;
-use crate::progress::while_waiting;
+use crate::progress::while_told;
 use crate::select;
 use crate::session::{Page, Session};
 use crate::style::Style;
@@ -15,6 +17,9 @@ use crate::style::Style;
 /// Writes a new transcript into Codex's own folder and prints the command that resumes it. The thread gone
 /// on from is not changed, and longhaul expand brings back anything of it. One of Claude Code can be gone
 /// on with in Codex, too.
+///
+/// Without a thread it is the newest one in which something has happened: a continuation that nobody has
+/// resumed yet is passed over, so that the same command twice goes on from the same thread.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -36,25 +41,31 @@ pub(crate) struct ContinueArgs {
     /// Seconds a model may take; the checkpoint is there by then in any case
     #[arg(long, value_name = "SECONDS")]
     deadline: Option<u64>,
+    /// A file with what the model is asked for a summary, instead of the text in force
+    #[arg(long, value_name = "FILE")]
+    prompt: Option<PathBuf>,
     /// Print the command that resumes it and nothing else
     #[arg(long)]
     command_only: bool,
 }
 
 pub(crate) async fn run(args: ContinueArgs, session: &Session) -> Result<(), Failure> {
+    let templates = own_prompt(args.prompt.as_deref())?;
     let client = session.connect().await?;
     let thread = select::thread(&client, args.thread.as_deref()).await?;
     if args.as_of.is_none() {
         select::catch_up(&client, &thread, session).await;
     }
     let params = ContinueParams {
-        thread_id: thread.thread_id,
+        thread_id: thread.thread_id.clone(),
         as_of: args.as_of,
         strategy: Some(args.strategy.into()),
         max_tokens: args.max_tokens,
         deadline_ms: args.deadline.map(|seconds| seconds.saturating_mul(1_000)),
+        templates,
     };
-    let result = while_waiting("compacting", client.call::<Continue>(params)).await?;
+    let events = follow(&client, thread.thread_id).await;
+    let result = while_told("compacting", events, client.call::<Continue>(params)).await?;
     session.print(&ContinuePage { result, command_only: args.command_only })
 }
 

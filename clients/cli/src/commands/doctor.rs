@@ -6,12 +6,15 @@
 use clap::Args;
 use longhaul_client::{Client, socket};
 use longhaul_protocol::daemon::{Status, StatusParams, StatusResult};
+use longhaul_protocol::policy::{TemplateInfo, TemplatesParams};
+use longhaul_protocol::{compaction, policy};
 use serde::Serialize;
 
 use crate::failure::{A_PERSON, Failure};
 use crate::session::{Page, Session};
 use crate::style::Style;
 
+mod agents;
 mod daemon;
 mod host;
 mod place;
@@ -30,8 +33,9 @@ pub(crate) async fn run(_: DoctorArgs, session: &Session) -> Result<(), Failure>
     let path = session.socket.clone().or_else(socket::default_socket);
     let mut checks = place::checks(path.as_deref());
     let status = match ask(session).await {
-        Ok((status, round_trip_ms)) => {
+        Ok((status, round_trip_ms, templates)) => {
             checks.extend(daemon::checks(&status, round_trip_ms, session.style.now_ms));
+            checks.push(daemon::templates(&templates));
             Some(status)
         }
         Err(check) => {
@@ -40,6 +44,7 @@ pub(crate) async fn run(_: DoctorArgs, session: &Session) -> Result<(), Failure>
         }
     };
     checks.extend(host::checks(status.as_ref(), session.style.now_ms));
+    checks.extend(agents::checks());
     let page = DoctorPage { checks };
     session.print(&page)?;
     match page.count(State::Fail) {
@@ -49,13 +54,20 @@ pub(crate) async fn run(_: DoctorArgs, session: &Session) -> Result<(), Failure>
     }
 }
 
-/// The daemon's status and the milliseconds it took, or the check that says why there is none.
-async fn ask(session: &Session) -> Result<(StatusResult, u64), Box<Check>> {
+/// The daemon's status, the milliseconds it took and the texts a person may override, or the check that
+/// says why there is none.
+async fn ask(session: &Session) -> Result<(StatusResult, u64, Vec<TemplateInfo>), Box<Check>> {
     let answer = async {
         let client = Client::connect(session.options()).await?;
         let begun = tokio::time::Instant::now();
         let status = client.call::<Status>(StatusParams {}).await?;
-        Ok((status, u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX)))
+        let round_trip_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+        // An older daemon has no such methods, and then nothing to say.
+        let params = TemplatesParams { seed: None };
+        let policy = client.call::<policy::Templates>(params.clone()).await;
+        let compaction = client.call::<compaction::Templates>(params).await;
+        let templates = policy.into_iter().chain(compaction).flat_map(|group| group.templates);
+        Ok((status, round_trip_ms, templates.collect()))
     };
     answer.await.map_err(|error: longhaul_client::ClientError| {
         Box::new(Check::fail("daemon", error.to_string(), error.hint().unwrap_or_default()))

@@ -19,11 +19,13 @@ mod agent_hooks;
 mod change;
 mod claude;
 mod codex;
+pub(super) mod found;
 mod json_file;
 mod nvim;
 mod place;
 mod plan;
 mod systemd;
+mod trust;
 mod vscode;
 
 use plan::{Direction, Plan};

@@ -129,6 +129,7 @@ fn by(source: &str) -> &str {
     match source {
         "request" => "as you ask",
         "config" => "by the configuration",
+        "agent" => "by the agent's own configuration",
         "transcript" => "by the transcript",
         "model_table" => "known of the model",
         "fallback" => "assumed, the model is not known",

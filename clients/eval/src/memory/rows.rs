@@ -1,4 +1,5 @@
-//! Rows of a view that are worth nothing: said twice, or said by the standing instructions already.
+//! Rows of a view that are worth nothing: said twice, said by the standing instructions already, or of
+//! nothing that is.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -13,11 +14,41 @@ const RESTATED_PERCENT: usize = 60;
 /// Words of a run.
 const RUN: usize = 4;
 
-/// Rows that are worth nothing, of all rows.
-pub(super) fn junk(text: &str, context: &str) -> Tally {
+/// Rows of views, and those that are worth nothing, by the first reason that holds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Junk {
+    /// All rows.
+    pub rows: u64,
+    /// Those that restate the standing instructions.
+    pub restated: u64,
+    /// Those that repeat another row.
+    pub repeated: u64,
+    /// Those of whose names none was ever met.
+    pub unknown: u64,
+}
+
+impl Junk {
+    /// Adds another count.
+    pub(super) fn add(&mut self, other: Self) {
+        self.rows += other.rows;
+        self.restated += other.restated;
+        self.repeated += other.repeated;
+        self.unknown += other.unknown;
+    }
+
+    /// Share of the rows that are worth nothing, in percent; none of none.
+    pub fn percent(self) -> Option<f64> {
+        let kept = self.restated + self.repeated + self.unknown;
+        Tally { kept, asked: self.rows }.percent()
+    }
+}
+
+/// Judges the rows of a view. `knows`: whether a row names something that was met; `None` when it names
+/// nothing.
+pub(super) fn junk(text: &str, context: &str, knows: &dyn Fn(&str) -> Option<bool>) -> Junk {
     let told = runs(context);
     let mut seen: Vec<BTreeSet<&str>> = Vec::new();
-    let mut tally = Tally::default();
+    let mut junk = Junk::default();
     for row in text.lines().filter(|line| line.starts_with("- ")) {
         let words: BTreeSet<&str> = row.split_whitespace().skip(1).collect();
         let is_same = |other: &BTreeSet<&str>| {
@@ -26,11 +57,17 @@ pub(super) fn junk(text: &str, context: &str) -> Tally {
         };
         let own = runs(row);
         let restated = own.iter().filter(|run| told.contains(*run)).count();
-        let is_restated = !own.is_empty() && restated * 100 > own.len() * RESTATED_PERCENT;
-        tally.note(is_restated || seen.iter().any(is_same));
+        junk.rows += 1;
+        if !own.is_empty() && restated * 100 > own.len() * RESTATED_PERCENT {
+            junk.restated += 1;
+        } else if seen.iter().any(is_same) {
+            junk.repeated += 1;
+        } else if knows(row) == Some(false) {
+            junk.unknown += 1;
+        }
         seen.push(words);
     }
-    tally
+    junk
 }
 
 fn runs(text: &str) -> HashSet<String> {
@@ -46,7 +83,9 @@ mod tests {
     fn repetitions_and_restatements_are_junk() {
         let text =
             "# A\n- run the tests with make\n- run the tests with make\n- never push to main\n";
-        let tally = junk(text, "Rules: never push to main please");
-        assert_eq!((tally.kept, tally.asked), (2, 3));
+        let knows = |row: &str| row.contains(".rs").then(|| row.contains("real.rs"));
+        let text = format!("{text}- src/real.rs\n- src/made_up.rs\n");
+        let junk = junk(&text, "Rules: never push to main please", &knows);
+        assert_eq!(junk, Junk { rows: 5, restated: 1, repeated: 1, unknown: 1 });
     }
 }

@@ -95,28 +95,47 @@ local function last_compaction(done)
   end)
 end
 
+--- How the items of the active thread begin, by their lines: a page of them, so that a long list is named in part.
+local function with_beginnings(done)
+  with_thread(function(active)
+    ask('thread/items', { thread_id = active.thread_id, from_seq = 0, limit = 500 }, function(result)
+      local beginnings = {}
+      for _, row in ipairs(result.items) do
+        beginnings[row.seq] = row.excerpt
+      end
+      done(beginnings)
+    end)
+  end)
+end
+
+local function show_dropped(receipt, beginnings)
+  local entries, lines = {}, {}
+  for _, what in ipairs({ 'dropped', 'shortened' }) do
+    for _, entry in ipairs(receipt[what]) do
+      table.insert(entries, entry)
+      table.insert(lines, (' %-9s %-17s %6s  %s%s'):format(what, entry.kind:gsub('_', ' '), format.tokens(entry.tokens),
+        entry.items > 1 and ('%d items: '):format(entry.items) or '', format.line(beginnings[entry.seq_first] or '', 70)))
+    end
+  end
+  if #entries == 0 then
+    return say('that compaction dropped nothing')
+  end
+  float.open({
+    title = '<CR> shows what was dropped',
+    lines = lines,
+    columns = 120,
+    on_enter = function(line)
+      expand(entries[line].handle)
+    end,
+  })
+end
+
 function commands.dropped()
   last_compaction(function(row)
     ask('compaction/get', { compaction_id = row.compaction_id }, function(result)
-      local entries = {}
-      local lines = {}
-      for _, what in ipairs({ 'dropped', 'shortened' }) do
-        for _, entry in ipairs(result.receipt[what]) do
-          table.insert(entries, entry)
-          table.insert(lines, (' %-9s %-14s %8s tokens  %3d items  %s'):format(
-            what, entry.kind, format.tokens(entry.tokens), entry.items, entry.handle))
-        end
-      end
-      if #entries == 0 then
-        return say('that compaction dropped nothing')
-      end
-      float.open({
-        title = '<CR> shows what was dropped',
-        lines = lines,
-        on_enter = function(line)
-          expand(entries[line].handle)
-        end,
-      })
+      with_beginnings(function(beginnings)
+        show_dropped(result.receipt, beginnings)
+      end)
     end)
   end)
 end
@@ -158,7 +177,7 @@ function commands.search(arguments)
   end
   ask('thread/search', { query = query, k = 30 }, function(result)
     hits_view('transcripts: ' .. query, result.hits, function(hit)
-      return (' %-9s %-11s %s'):format(format.ago(hit.at):gsub(' ago', ''), hit.kind, format.line(hit.text, 90))
+      return (' %-9s %-17s %s'):format(format.ago(hit.at):gsub(' ago', ''), hit.kind:gsub('_', ' '), format.line(hit.text, 86))
     end, function(hit)
       expand(hit.handle)
     end)
@@ -187,7 +206,7 @@ function commands.memory(arguments)
       end)
     end)
   end
-  ask_if_there('memory/search', { query = query, cwd = vim.fn.getcwd() }, function(result)
+  ask_if_there('memory/search', { query = query }, function(result)
     hits_view('memory: ' .. query, result.hits, function(hit)
       return (' %s:%d  %s'):format(hit.path, hit.line_start, format.line(hit.text, 80))
     end, function(hit)

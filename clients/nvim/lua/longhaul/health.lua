@@ -16,7 +16,8 @@ local info = health.info or health.report_info
 local function report_daemon(status)
   ok(('the daemon answers: version %s, protocol %d, process %d'):format(status.version, status.protocol, status.pid))
   for _, source in ipairs(status.sources or {}) do
-    local text = ('%s: %d threads in %s'):format(source.source, source.threads, source.root)
+    local threads = source.threads == 1 and '1 thread' or source.threads .. ' threads'
+    local text = ('%s: %s in %s'):format(source.source, threads, source.root)
     if source.exists then
       ok(text)
     else

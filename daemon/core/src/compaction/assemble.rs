@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::Phase;
 use crate::redact::redact;
+use crate::rollout::contextual;
 use crate::{text, tokens};
 
 /// Tokens of the request that are kept word for word (requirement documents 000 and 001).
@@ -71,6 +72,15 @@ pub fn keep_request_within(mut item: Value, max_tokens: u64) -> KeptRequest {
     KeptRequest { item, cut, redacted }
 }
 
+/// A text of a person's own to stand above a summary or a view: with `opening` on top where it has no
+/// such mark, so that the next compaction knows it is no request.
+pub fn marked(opening: &str, words: &str) -> String {
+    match contextual::is_summary(words) {
+        true => words.to_owned(),
+        false => format!("{opening}\n{words}"),
+    }
+}
+
 /// A message item of one text.
 pub fn message(role: &str, words: &str) -> Value {
     let kind = if role == "assistant" { "output_text" } else { "input_text" };
@@ -78,8 +88,8 @@ pub fn message(role: &str, words: &str) -> Value {
 }
 
 /// Estimates a history.
-pub fn estimate(items: &[Value]) -> u64 {
-    items.iter().map(|item| crate::rollout::codex::estimate(&item.to_string())).sum()
+pub fn estimate<'a>(items: impl IntoIterator<Item = &'a Value>) -> u64 {
+    items.into_iter().map(|item| crate::rollout::codex::estimate(&item.to_string())).sum()
 }
 
 #[cfg(test)]

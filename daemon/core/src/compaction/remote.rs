@@ -8,8 +8,9 @@
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use super::Phase;
 use super::summary::clean;
-use super::told::{Class, Told, tell};
+use super::told::{Class, Told, class_of_item, tell};
 use crate::model::{Fault, FaultKind};
 
 /// Tokens of messages kept beside the compaction item, the newest first (§3.2).
@@ -58,13 +59,15 @@ const NOTE_TOKENS: u64 = 40;
 ///
 /// Of a unary answer (`sent` empty) the messages are the provider's; of a streamed one they are those
 /// that were sent. Kept are the person's requests, earlier summaries and the model's words; the harness's
-/// context is dropped, it is rebuilt fresh.
+/// context is dropped, it is rebuilt fresh. The newest messages stay, within `room` tokens,
+/// [`MESSAGES_TOKENS_MAX`] or less.
 ///
 /// # Errors
 /// [`FaultKind::Unreadable`] unless there is exactly one compaction item and it holds something.
 pub fn accepted(
     answer: &[Box<RawValue>],
     sent: Option<&[Box<RawValue>]>,
+    mut room: u64,
 ) -> Result<Vec<Value>, Fault> {
     let told = tell(answer);
     let opaque: Vec<&Told<'_>> = told.iter().filter(|told| told.class == Class::Opaque).collect();
@@ -80,7 +83,6 @@ pub fn accepted(
     }
     let of_sent = sent.map(tell);
     let messages = of_sent.as_deref().unwrap_or(&told);
-    let mut room = MESSAGES_TOKENS_MAX;
     let mut items: Vec<Value> = messages
         .iter()
         .rev()
@@ -95,6 +97,29 @@ pub fn accepted(
     items.reverse();
     items.push(last);
     Ok(items)
+}
+
+/// Puts `view`, which stands beside the opaque item, and `context` into an accepted history. The opaque
+/// item stays last. In the middle of a turn context stands before the last real request, where there is
+/// none before the newest summary, else before the view.
+#[must_use]
+pub fn installed(
+    mut history: Vec<Value>,
+    view: Value,
+    context: Vec<Value>,
+    phase: Phase,
+) -> Vec<Value> {
+    let opaque = history.pop();
+    let last = |class| history.iter().rposition(|item| class_of_item(item) == class);
+    let at = match phase {
+        Phase::MidTurn => last(Class::Request).or_else(|| last(Class::Summary)),
+        _ => None,
+    };
+    let at = at.unwrap_or(history.len());
+    history.splice(at..at, context);
+    history.push(view);
+    history.extend(opaque);
+    history
 }
 
 fn is_kept(class: Class, streamed: bool) -> bool {
@@ -122,7 +147,9 @@ mod tests {
     fn exactly_one_compaction_item_is_required_and_other_items_are_ignored() {
         let sent = raw(&[message("user", "go"), message("developer", "rules")]);
         let check = |answer: &[Value]| {
-            accepted(&raw(answer), Some(&sent)).map(|items| items.len()).map_err(|f| f.detail)
+            accepted(&raw(answer), Some(&sent), MESSAGES_TOKENS_MAX)
+                .map(|items| items.len())
+                .map_err(|f| f.detail)
         };
         assert_eq!(check(&[opaque("abc")]), Ok(2));
         assert_eq!(check(&[message("assistant", "hm"), opaque("abc")]), Ok(2));
@@ -145,7 +172,7 @@ mod tests {
             json!({"type":"function_call","name":"x","arguments":"{}","call_id":"c"}),
             opaque("abc"),
         ]);
-        let items = accepted(&answer, None).unwrap();
+        let items = accepted(&answer, None, MESSAGES_TOKENS_MAX).unwrap();
         let words: Vec<_> = items
             .iter()
             .map(|item| item.pointer("/content/0/text").and_then(Value::as_str))
@@ -156,10 +183,30 @@ mod tests {
     }
 
     #[test]
+    fn mid_turn_context_stands_before_the_last_request_else_the_summary_else_the_view() {
+        let (view, opaque) = (message("user", "[SESSION_CHECKPOINT v1]\nV"), opaque("abc"));
+        let put = |history: &[Value], phase| {
+            let history = history.iter().cloned().chain([opaque.clone()]).collect();
+            let made = installed(history, view.clone(), vec![message("developer", "rules")], phase);
+            assert_eq!(made.last(), Some(&opaque), "the opaque item stays last");
+            let words = |item: &Value| item["content"][0]["text"].as_str().map(str::to_owned);
+            made.iter().filter_map(words).collect::<Vec<_>>()
+        };
+        let view = "[SESSION_CHECKPOINT v1]\nV";
+        let summary = message("user", "[HANDOFF_SUMMARY v1]\nS");
+        let (one, two) = (message("user", "one"), message("user", "two"));
+        let mid = Phase::MidTurn;
+        assert_eq!(put(&[one.clone(), two.clone()], mid), ["one", "rules", "two", view]);
+        assert_eq!(put(&[summary], mid), ["rules", "[HANDOFF_SUMMARY v1]\nS", view]);
+        assert_eq!(put(&[], mid), ["rules", view]);
+        assert_eq!(put(&[one, two], Phase::PreTurn), ["one", "two", "rules", view]);
+    }
+
+    #[test]
     fn messages_are_kept_newest_first_within_their_bound() {
         let long = message("user", &"word ".repeat(30_000));
         let sent = raw(&[message("user", "oldest"), long.clone(), long, message("user", "newest")]);
-        let items = accepted(&raw(&[opaque("abc")]), Some(&sent)).unwrap();
+        let items = accepted(&raw(&[opaque("abc")]), Some(&sent), MESSAGES_TOKENS_MAX).unwrap();
         assert_eq!(items.len(), 3, "one long, the newest, the compaction");
         assert_eq!(items[1]["content"][0]["text"], "newest");
     }

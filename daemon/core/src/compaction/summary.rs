@@ -64,6 +64,12 @@ impl<'a> Split<'a> {
     }
 }
 
+/// Whether another model can read an item; one that it cannot is no weight to shed either.
+#[must_use]
+pub fn is_sent(told: &Told<'_>) -> bool {
+    !matches!(told.class, Class::Reasoning | Class::Opaque | Class::Unknown)
+}
+
 /// The items to send: those of `body` that another model can read, secrets replaced, then `prompt` as
 /// the person's last message. An item without a secret passes byte for byte.
 #[must_use]
@@ -71,7 +77,7 @@ pub fn input(body: &[Told<'_>], prompt: &str) -> (Vec<Box<RawValue>>, u64) {
     let mut redacted = 0;
     let mut items: Vec<Box<RawValue>> = Vec::with_capacity(body.len() + 1);
     for told in body {
-        if matches!(told.class, Class::Reasoning | Class::Opaque | Class::Unknown) {
+        if !is_sent(told) {
             continue;
         }
         let (item, hits) = clean(told.raw);

@@ -5,6 +5,27 @@ use serde_json::Value;
 /// A replacement must be at least this much smaller, in percent of the history before.
 pub const GAIN_PERCENT_MIN: u64 = 10;
 
+/// A replacement may fill this much of the window, in percent: one that leaves it fuller would have to be
+/// compacted again at once (`facts/codex-compaction.md` §10, no progress).
+pub const CEILING_PERCENT: u64 = 50;
+
+/// Sizes of a history and its replacement, in tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sizes {
+    /// Of the history.
+    pub before: u64,
+    /// Of the replacement.
+    pub after: u64,
+    /// The whole window of the model that will read it.
+    pub window: u64,
+}
+
+/// Tokens that a replacement may have in a window of `window`.
+#[must_use]
+pub fn ceiling(window: u64) -> u64 {
+    window / 100 * CEILING_PERCENT
+}
+
 /// Why a replacement is not installed, or not worth it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flaw {
@@ -16,6 +37,8 @@ pub enum Flaw {
     PairBroken,
     /// It is not smaller by [`GAIN_PERCENT_MIN`].
     TooLarge,
+    /// It would leave the window fuller than [`CEILING_PERCENT`].
+    OverCeiling,
 }
 
 impl Flaw {
@@ -26,6 +49,7 @@ impl Flaw {
             Self::RequestMissing => "request_missing",
             Self::PairBroken => "pair_broken",
             Self::TooLarge => "not_worthwhile",
+            Self::OverCeiling => "over_ceiling",
         }
     }
 }
@@ -35,11 +59,8 @@ impl Flaw {
 ///
 /// # Errors
 /// The first flaw. [`Flaw::TooLarge`] harms nobody: the history was small already.
-pub fn check(
-    items: &[Value],
-    request: Option<&Value>,
-    (before, after): (u64, u64),
-) -> Result<(), Flaw> {
+pub fn check(items: &[Value], request: Option<&Value>, sizes: Sizes) -> Result<(), Flaw> {
+    let Sizes { before, after, window } = sizes;
     if items.is_empty() {
         return Err(Flaw::Empty);
     }
@@ -51,6 +72,9 @@ pub fn check(
     }
     if after.saturating_mul(100) > before.saturating_mul(100 - GAIN_PERCENT_MIN) {
         return Err(Flaw::TooLarge);
+    }
+    if after > ceiling(window) {
+        return Err(Flaw::OverCeiling);
     }
     Ok(())
 }
@@ -92,8 +116,11 @@ mod tests {
             (vec![call.clone(), request.clone()], (100, 10), Err(Flaw::PairBroken)),
             (vec![call, output, request.clone()], (100, 10), Ok(())),
             (vec![request.clone()], (100, 91), Err(Flaw::TooLarge)),
-            (vec![request], (100, 90), Ok(())),
+            (vec![request.clone()], (100, 90), Ok(())),
+            (vec![request], (300, 101), Err(Flaw::OverCeiling)),
         ] {
+            let (before, after) = sizes;
+            let sizes = Sizes { before, after, window: 200 };
             assert_eq!(check(&items, Some(&wanted), sizes), expected, "{items:?}");
         }
     }

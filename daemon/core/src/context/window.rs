@@ -39,6 +39,8 @@ pub enum Origin {
     Default,
     /// Our table of models.
     ModelTable,
+    /// The user told the agent, in its own configuration.
+    Agent,
     /// The agent wrote it into its transcript.
     Transcript,
     /// A key of the daemon's configuration.
@@ -54,6 +56,7 @@ impl Origin {
             Self::Fallback => "fallback",
             Self::Default => "default",
             Self::ModelTable => "model_table",
+            Self::Agent => "agent",
             Self::Transcript => "transcript",
             Self::Config => "config",
             Self::Request => "request",
@@ -72,10 +75,14 @@ pub struct Known<'a> {
     pub configured: Option<u64>,
     /// As the transcript states it: whole, or its effective part.
     pub stated: Option<u64>,
+    /// As the user told the agent.
+    pub agent_window: Option<u64>,
     /// The user's compaction limit in the request; 0 switches compaction off.
     pub limit_asked: Option<u64>,
     /// The same in the configuration, in parts of a hundred of the window.
     pub percent_configured: Option<u64>,
+    /// The limit as the user told the agent, tokens; 0 is before every turn, as the agent understands it.
+    pub agent_limit: Option<u64>,
 }
 
 /// A window and its limits, in tokens, each with where it came from.
@@ -107,11 +114,11 @@ pub fn decide(known: &Known<'_>) -> Window {
     let limit = match (known.limit_asked, known.percent_configured) {
         (Some(limit), _) => Some((limit, Origin::Request)),
         (None, Some(share)) => Some((percent(tokens, share), Origin::Config)),
-        (None, None) => None,
+        (None, None) => known.agent_limit.map(|limit| (limit, Origin::Agent)),
     };
     let (trigger, trigger_origin, limit_refused) = match limit {
         None => (Some(default), Origin::Default, None),
-        Some((0, origin)) => (None, origin, None),
+        Some((0, origin)) if origin != Origin::Agent => (None, origin, None),
         Some((limit, _)) if limit > effective => (Some(default), Origin::Default, Some(limit)),
         Some((limit, origin)) => (Some(limit), origin, None),
     };
@@ -150,6 +157,9 @@ fn whole(known: &Known<'_>) -> (u64, Origin) {
     }
     if let Some(tokens) = positive(known.stated) {
         return (undo_effective(tokens), Origin::Transcript);
+    }
+    if let Some(tokens) = positive(known.agent_window) {
+        return (tokens, Origin::Agent);
     }
     match known.model.and_then(of_model) {
         Some(tokens) => (tokens, Origin::ModelTable),
@@ -230,6 +240,21 @@ mod tests {
         assert_eq!((of(both).trigger, of(both).trigger_origin), (Some(50), Origin::Request));
         let off = of(Known { percent_configured: Some(0), ..Known::default() });
         assert_eq!((off.trigger, off.trigger_origin), (None, Origin::Config));
+    }
+
+    #[test]
+    fn what_the_user_told_the_agent_counts_below_what_they_told_us() {
+        let told = Known { agent_window: Some(1_000), agent_limit: Some(930), ..Known::default() };
+        let window = of(told);
+        assert_eq!((window.tokens, window.origin), (1_000, Origin::Agent));
+        assert_eq!((window.trigger, window.trigger_origin), (Some(930), Origin::Agent));
+        let stated = of(Known { stated: Some(2_000), ..told });
+        assert_eq!((stated.tokens, stated.trigger), (2_000, Some(930)));
+        let ours = of(Known { percent_configured: Some(50), ..told });
+        assert_eq!((ours.trigger, ours.trigger_origin), (Some(500), Origin::Config));
+        // Never is what 0 means to us, and every turn what it means to the agent.
+        assert_eq!(of(Known { agent_limit: Some(0), ..told }).trigger, Some(0));
+        assert_eq!(of(Known { agent_limit: Some(951), ..told }).limit_refused, Some(951));
     }
 
     #[test]

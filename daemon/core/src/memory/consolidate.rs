@@ -10,6 +10,7 @@
 
 mod files;
 mod handbook;
+mod kin;
 mod map;
 mod merge;
 mod select;
@@ -23,6 +24,7 @@ use super::Files;
 use super::edits::Edits;
 use super::extract::keywords;
 use super::learning::{Evidence, Learning, LearningKind, Origin, RolloutMemory, TEXT_BYTES};
+use super::place;
 use super::slug::stem;
 use crate::redact::redact;
 use crate::text;
@@ -115,14 +117,22 @@ pub fn consolidate(inputs: &Inputs<'_>, bounds: &Bounds, now_ms: i64) -> Consoli
     let mut handbook = Handbook { version: Handbook::VERSION, ..Handbook::default() };
     let mut unsaid: Vec<String> = Vec::new();
     for (key, threads) in &chosen {
-        let (entries, forgotten) = entries_of(key, threads, inputs);
+        let (mut entries, forgotten) = entries_of(key, threads, inputs);
         unsaid.extend(forgotten);
-        let project = Project {
-            folders: threads.iter().filter_map(|stored| stored.memory.cwd.clone()).collect(),
-            entries,
-            map: map::merge(threads),
-            tasks: tasks(threads, inputs.edits),
-            skills: skills::find(key, threads),
+        let newest = kin::newest(threads);
+        let tasks = tasks(&newest, inputs.edits);
+        let project = if key == place::NOWHERE {
+            // Nothing tells these threads from strangers: only what the person said stays.
+            entries.retain(|entry| entry.kind.is_rule());
+            Project { entries, tasks, ..Project::default() }
+        } else {
+            Project {
+                folders: threads.iter().filter_map(|stored| stored.memory.cwd.clone()).collect(),
+                entries,
+                map: map::merge(&newest),
+                tasks,
+                skills: skills::find(key, &newest),
+            }
         };
         handbook.projects.insert(key.clone(), project);
     }
@@ -142,7 +152,7 @@ fn entries_of(key: &str, threads: &[Stored<'_>], inputs: &Inputs<'_>) -> (Vec<En
         threads.iter().flat_map(|stored| &stored.memory.learnings).collect();
     learnings.sort_by(|a, b| (a.at_ms, &a.evidence).cmp(&(b.at_ms, &b.evidence)));
     let forgotten = &inputs.exclusions.entries;
-    merge::merge(key, learnings.into_iter(), |id, text| {
+    merge::merge(key, (learnings.into_iter(), &kin::roots(threads)), |id, text| {
         forgotten.contains(id) || inputs.edits.removes(text)
     })
 }
@@ -220,14 +230,18 @@ fn tasks(threads: &[Stored<'_>], edits: &Edits) -> Vec<Task> {
     threads.iter().rev().map(task).filter(|task| !is_out(task)).collect()
 }
 
-fn task(stored: &Stored<'_>) -> Task {
-    let memory = stored.memory;
+/// What a thread was begun for, in one line.
+fn title(memory: &RolloutMemory) -> &str {
     let outcome = memory.learnings.iter().find(|learning| learning.kind == LearningKind::Outcome);
     let heading = || memory.rollout_summary.lines().next().unwrap_or_default();
-    let title = outcome.map_or_else(heading, |learning| &learning.evidence.quote);
+    outcome.map_or_else(heading, |learning| &learning.evidence.quote)
+}
+
+fn task(stored: &Stored<'_>) -> Task {
+    let memory = stored.memory;
     Task {
         thread_id: memory.thread_id.clone(),
-        title: text::one_line_cut(title.trim_start_matches('#').trim(), 160),
+        title: text::one_line_cut(title(memory).trim_start_matches('#').trim(), 160),
         outcome: memory.outcome,
         updated_at_ms: memory.updated_at_ms,
         summary_path: summary_path(memory),

@@ -97,6 +97,13 @@ impl Edits {
         files
     }
 
+    /// Says what stands in a line of ours no more: its line was taken out in other words.
+    pub fn take_out(&mut self, path: &str, text: String) {
+        if self.removed.len() < REMOVED_MAX {
+            self.removed.insert(RemovedLine { path: path.to_owned(), text });
+        }
+    }
+
     /// Whether the person took a line with these words out.
     pub fn removes(&self, words: &str) -> bool {
         let words = plain(words);

@@ -27,6 +27,8 @@ pub struct ThreadFacts {
     pub next_seq: u64,
     /// Line after the last one that was extracted by this version; `None` when never.
     pub extracted_seq: Option<u64>,
+    /// An older version extracted it: age does not keep it from being made better.
+    pub is_outdated: bool,
 }
 
 /// The rules that decide.
@@ -117,7 +119,7 @@ pub fn eligible(thread: &ThreadFacts, rules: &Rules, now_ms: i64) -> Result<(), 
         Skip::NoRequest
     } else if thread.items < rules.min_items {
         Skip::TooSmall { items: thread.items, needed: rules.min_items }
-    } else if age_ms > rules.max_age_ms {
+    } else if age_ms > rules.max_age_ms && !thread.is_outdated {
         Skip::TooOld { age_ms }
     } else if age_ms < rules.min_idle_ms {
         Skip::Busy { remaining_ms: rules.min_idle_ms - age_ms }
@@ -198,6 +200,7 @@ mod tests {
             requests: 2,
             next_seq: 40,
             extracted_seq: None,
+            is_outdated: false,
         }
     }
 
@@ -221,6 +224,8 @@ mod tests {
         check(|t| t.items = 3, Some("too_small"));
         check(|t| t.updated_at_ms = 0, Some("too_old"));
         check(|t| t.updated_at_ms = NOW + HOUR_MS, Some("busy"));
+        let outdated = |t: &mut ThreadFacts| (t.updated_at_ms, t.is_outdated) = (0, true);
+        check(outdated, None);
     }
 
     #[test]

@@ -14,7 +14,9 @@
 
 mod calls;
 mod gather;
+mod gist;
 mod hazard;
+pub(crate) mod line;
 mod names;
 mod outcome;
 mod render;
@@ -32,11 +34,13 @@ use crate::redact::redact;
 use crate::rollout::{self, Body, Entry, Item, Meta, Role, contextual};
 use crate::thread::Source;
 use crate::{limits, text};
+use gist::{Worth, gist};
 use names::{Names, Voice};
 use outcome::Signs;
 use runs::Runs;
 
 pub(crate) use calls::is_outside;
+pub(in crate::memory) use hazard::is_hazardous;
 pub(crate) use render::keywords;
 pub use runs::Class;
 
@@ -57,6 +61,9 @@ const MESSAGE_BYTES: usize = 16 * 1_024;
 
 /// Bytes of a script or of a patch's lines that are looked at.
 const SCRIPT_BYTES: usize = 8 * 1_024;
+
+/// Bytes of the end of what the agent said in which a question counts.
+const ASKED_BYTES: usize = 300;
 
 /// Requests kept of a thread.
 const REQUESTS_MAX: usize = 16;
@@ -85,7 +92,8 @@ struct Rule {
 #[derive(Debug)]
 struct Request {
     text: String,
-    is_typed: bool,
+    /// How well it tells what the thread is about.
+    worth: Worth,
     turn: u32,
 }
 
@@ -123,6 +131,7 @@ pub struct Extractor {
     branch: Option<String>,
     has_meta: bool,
     created_at_ms: i64,
+    begun_at_ms: i64,
     updated_at_ms: i64,
     last_seq: u64,
     turn: u32,
@@ -140,6 +149,9 @@ pub struct Extractor {
     signs: Signs,
     outside_lines: std::collections::HashSet<u128>,
     reached_outside: bool,
+    asked: bool,
+    forked_from: Option<String>,
+    is_ephemeral: bool,
 }
 
 impl Extractor {
@@ -152,6 +164,7 @@ impl Extractor {
             branch: None,
             has_meta: false,
             created_at_ms: 0,
+            begun_at_ms: 0,
             updated_at_ms: 0,
             last_seq: 0,
             turn: 0,
@@ -169,6 +182,9 @@ impl Extractor {
             signs: Signs::default(),
             outside_lines: std::collections::HashSet::new(),
             reached_outside: false,
+            asked: false,
+            forked_from: None,
+            is_ephemeral: false,
         }
     }
 
@@ -179,10 +195,20 @@ impl Extractor {
         rollout::read(source, line, wanted, &mut |entry| self.entry(place.line, &entry));
     }
 
-    /// What the thread was begun for: the first request that a person typed.
-    fn title(&self) -> Option<&str> {
-        let typed = self.requests.iter().find(|request| request.is_typed);
-        typed.or(self.requests.front()).map(|request| request.text.as_str())
+    /// What the thread was begun for: the first request that says so best. An answer from a menu says
+    /// nothing; then what was changed tells more.
+    fn title(&self) -> Option<String> {
+        let best = self.requests.iter().map(|request| request.worth).max()?;
+        let mut told = self.requests.iter().filter(|request| request.worth == best);
+        let first = told.next().map(|request| request.text.as_str())?;
+        let mut changed: Vec<(&String, &u32)> = self.changed_files.iter().collect();
+        changed.sort_by(|(a, x), (b, y)| y.cmp(x).then_with(|| a.cmp(b)));
+        if best == Worth::Words || changed.is_empty() {
+            return Some(first.to_owned());
+        }
+        let files: Vec<&str> = changed.iter().take(2).map(|(path, _)| path.as_str()).collect();
+        let first = text::one_line_cut(first, 48);
+        Some(format!("{first} (changed {})", files.join(", ")))
     }
 
     /// Whether the thread used the network, or tools that reach outside.
@@ -215,7 +241,12 @@ impl Extractor {
                     self.cwd = folder(cwd);
                 }
             }
-            Body::Item(item, _) | Body::Aside(item) => self.item(seq, item),
+            Body::Item(item, _) | Body::Aside(item) => {
+                self.item(seq, item);
+                if self.begun_at_ms == 0 && self.request_count == 1 {
+                    self.begun_at_ms = entry.at_ms.unwrap_or(0);
+                }
+            }
             Body::RolledBack { turns } => self.roll_back(*turns),
             Body::TurnComplete => self.signs.is_interrupted = false,
             Body::TurnAborted => self.signs.is_interrupted = true,
@@ -250,6 +281,8 @@ impl Extractor {
         self.cwd = meta.cwd.as_deref().and_then(folder).or(self.cwd.take());
         let short = |name: &String| text::cut(name, limits::NAME_BYTES).into_owned();
         self.branch = meta.git_branch.as_ref().map(short).or(self.branch.take());
+        self.is_ephemeral = meta.is_ephemeral;
+        self.forked_from = meta.forked_from.as_ref().map(short);
     }
 
     fn item(&mut self, seq: u64, item: &Item<'_>) {
@@ -275,7 +308,7 @@ impl Extractor {
         self.request_count += 1;
         self.signs.is_interrupted = false;
         self.signs.is_content = words::is_content(request);
-        let answers = self.signs.is_answered;
+        let answers = self.signs.is_answered && !self.asked;
         self.signs.is_answered = false;
         let said = words::statements(request, answers);
         self.signs.is_corrected = said.iter().any(|s| s.kind == LearningKind::Correction);
@@ -291,8 +324,9 @@ impl Extractor {
             // The first says what the thread was begun for.
             self.requests.remove(1);
         }
-        let text = text::one_line_cut(request, 300);
-        self.requests.push_back(Request { text, is_typed: words::is_typed(request), turn });
+        let (worth, gist) = gist(request);
+        let text = text::one_line_cut(&gist, 300);
+        self.requests.push_back(Request { text, worth, turn });
     }
 
     fn agent(&mut self, seq: u64, message: &str) {
@@ -300,6 +334,8 @@ impl Extractor {
             return;
         }
         self.signs.is_answered = true;
+        // "No" to a question is an answer, and puts nobody right.
+        self.asked = text::suffix(message.trim_end(), ASKED_BYTES).contains(['?', '？']);
         let kept = self.own.strip(text::prefix(message, SCRIPT_BYTES));
         let redacted = redact(&kept);
         self.names.read(&redacted.text, Voice::Printed, self.cwd.as_deref(), None);
@@ -314,6 +350,9 @@ impl Extractor {
     }
 
     fn turn_change(&mut self, path: &str) {
+        if is_passing_place(path) {
+            return;
+        }
         self.signs.changed = true;
         self.signs.is_corrected = false;
         self.runs.changed(path);
@@ -352,6 +391,15 @@ impl Extractor {
         self.requests.retain(|request| request.turn <= kept);
         self.turn = kept;
     }
+}
+
+/// Whether what lies there is gone tomorrow.
+fn is_passing_place(path: &str) -> bool {
+    let lower = path.to_lowercase().replace('\\', "/");
+    ["/tmp/", "/private/tmp/", "/var/folders/", "/dev/"].iter().any(|top| lower.starts_with(top))
+        || lower.contains("/temp/")
+        || lower.contains("/scratchpad/")
+        || lower.contains('$')
 }
 
 fn folder(path: &str) -> Option<String> {

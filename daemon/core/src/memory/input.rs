@@ -2,8 +2,8 @@
 //!
 //! Rows are collected in the order of the thread, each with its number and source, stripped of what we
 //! injected and redacted. When they do not fit, the person's words stay before the agent's answers,
-//! those before calls, and those before what was printed; within a source the newest stay. The answer
-//! is taken only as far as its quotations stand in the rows that were shown.
+//! those before calls, and those before what was printed; within a source the newest stay. Of the
+//! answer only that is taken whose quotations stand in the rows that were shown.
 
 mod answer;
 mod rows;
@@ -60,9 +60,22 @@ pub struct Question {
     pub schema: Value,
     /// Estimated tokens of instructions and thread.
     pub tokens: u64,
+    budget_tokens: u64,
     about: RolloutMemory,
     shown: Vec<Row>,
 }
+
+/// What was taken of an answer.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Reading {
+    /// What was learned; `None` when the model says that there is nothing to learn.
+    pub memory: Option<RolloutMemory>,
+    /// Learnings that were left out, and why.
+    pub refused: Vec<AnswerError>,
+}
+
+/// Tokens below which a question is not made smaller.
+const SMALLEST_TOKENS: u64 = 2_000;
 
 /// Why an answer is not taken.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -70,8 +83,8 @@ pub enum AnswerError {
     /// Not the JSON that was asked for.
     #[error("the answer is not the JSON that was asked for: {0}")]
     Shape(String),
-    /// Longer than is kept.
-    #[error("`{field}` has {bytes} bytes, more than {max}")]
+    /// It has more than is kept: bytes of a text, or learnings.
+    #[error("`{field}` has {bytes}, more than {max}")]
     TooLong {
         /// Field.
         field: &'static str,
@@ -87,10 +100,10 @@ pub enum AnswerError {
         number: usize,
     },
     /// It holds what looks like a credential.
-    #[error("`{field}` holds what looks like a credential")]
+    #[error("learning {number} holds what looks like a credential")]
     Secret {
-        /// Field.
-        field: &'static str,
+        /// Its number, from 1.
+        number: usize,
     },
     /// A rule of behaviour that no person stated.
     #[error("learning {number} is a rule that the person did not state")]
@@ -157,19 +170,7 @@ impl Collector {
         if !self.has_person {
             return None;
         }
-        let about = self.about;
-        let field = |value: Option<&str>| value.unwrap_or("unknown").to_owned();
-        let filled = INPUT
-            .replace("{thread_id}", &about.thread_id)
-            .replace("{cwd}", &field(about.cwd.as_deref()))
-            .replace("{branch}", &field(about.branch.as_deref()))
-            .replace("{updated_at}", &date(about.updated_at_ms));
-        let budget = tokens::bytes_of(self.budget_tokens);
-        let (text, shown) = self.rows.fit(budget.saturating_sub(filled.len() + SYSTEM.len()));
-        let user = filled.replacen("{rows}", &text, 1);
-        let tokens = tokens::of_bytes((SYSTEM.len() + user.len()) as u64);
-        let schema = schema();
-        Some(Question { system: SYSTEM.to_owned(), user, schema, tokens, about, shown })
+        Some(Question::of(self.about, self.rows, self.budget_tokens))
     }
 
     fn item(&mut self, seq: u64, item: &Item<'_>) {
@@ -189,6 +190,7 @@ impl Collector {
                 let voice = if self.own.is_read(call) {
                     None
                 } else if super::extract::is_outside(call) {
+                    self.about.reached_outside = true;
                     Some(Voice::Outside)
                 } else {
                     Some(Voice::Tool)
@@ -220,26 +222,52 @@ impl Collector {
 }
 
 impl Question {
-    /// Reads the model's answer; `None` when it says that there is nothing to learn. The map of names is
-    /// not in it: see [`combine`].
+    fn of(about: RolloutMemory, rows: Rows, budget_tokens: u64) -> Self {
+        let field = |value: Option<&str>| value.unwrap_or("unknown").to_owned();
+        let filled = INPUT
+            .replace("{thread_id}", &about.thread_id)
+            .replace("{cwd}", &field(about.cwd.as_deref()))
+            .replace("{branch}", &field(about.branch.as_deref()))
+            .replace("{updated_at}", &date(about.updated_at_ms));
+        let budget = tokens::bytes_of(budget_tokens);
+        let (text, shown) = rows.fit(budget.saturating_sub(filled.len() + SYSTEM.len()));
+        let user = filled.replacen("{rows}", &text, 1);
+        let tokens = tokens::of_bytes((SYSTEM.len() + user.len()) as u64);
+        let schema = schema();
+        Self { system: SYSTEM.to_owned(), user, schema, tokens, budget_tokens, about, shown }
+    }
+
+    /// The same question about half as much of the thread, for a model whose window turned out smaller;
+    /// `None` when there is hardly anything left to leave out.
+    pub fn smaller(&self) -> Option<Self> {
+        let budget_tokens = self.tokens.min(self.budget_tokens) / 2;
+        let rows = Rows::again(self.shown.clone(), tokens::bytes_of(budget_tokens));
+        (budget_tokens >= SMALLEST_TOKENS)
+            .then(|| Self::of(self.about.clone(), rows, budget_tokens))
+    }
+
+    /// Reads the model's answer. The map of names is not in it: see [`combine`].
     ///
     /// # Errors
-    /// The answer breaks a rule: asking again may help, taking it would not.
-    pub fn read(&self, answer: &str) -> Result<Option<RolloutMemory>, AnswerError> {
+    /// Nothing of the answer can be taken: asking again may help.
+    pub fn read(&self, answer: &str) -> Result<Reading, AnswerError> {
         answer::read(answer, &self.about, &self.shown)
     }
 }
 
 /// What a model learned of a thread, completed by what was extracted without one: names, commands,
 /// fixes and facts, which are seen and not judged. The model's account and rules take the place of
-/// ours; where it found nothing, ours stand.
+/// ours. Where it found nothing worth knowing nothing is kept, unless the person set rules that are to
+/// hold: a model may leave them out of its account, and cannot unsay them.
 pub fn combine(
     extracted: Option<RolloutMemory>,
     answered: Option<RolloutMemory>,
 ) -> Option<RolloutMemory> {
-    let (Some(extracted), Some(mut memory)) = (extracted.clone(), answered.clone()) else {
-        return extracted.or(answered);
+    let has_rules = |memory: &RolloutMemory| {
+        memory.learnings.iter().any(|known| known.kind.is_rule() && !known.is_passing)
     };
+    let Some(mut memory) = answered else { return extracted.filter(has_rules) };
+    let Some(extracted) = extracted else { return Some(memory) };
     let is_judged = |kind: LearningKind| kind.is_rule() || kind == LearningKind::Outcome;
     let ours = extracted.learnings.into_iter().filter(|learning| {
         !is_judged(learning.kind)
@@ -249,8 +277,11 @@ pub fn combine(
     let ours: Vec<_> = ours.collect();
     memory.learnings.extend(ours);
     memory.map = extracted.map;
+    memory.reached_outside |= extracted.reached_outside;
     memory.steps = extracted.steps;
     memory.branch = memory.branch.or(extracted.branch);
+    memory.reached_outside |= extracted.reached_outside;
+    memory.forked_from = memory.forked_from.or(extracted.forked_from);
     Some(memory)
 }
 

@@ -229,8 +229,17 @@ pub struct RolloutMemory {
     /// Branch at the start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
+    /// Thread whose history it began with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forked_from: Option<String>,
+    /// It used the network, or tools that reach outside.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub reached_outside: bool,
     /// Unix milliseconds of the first dated line; 0 when none is.
     pub created_at_ms: i64,
+    /// Unix milliseconds of the first request; 0 when it is not dated. Copies keep it.
+    #[serde(default)]
+    pub begun_at_ms: i64,
     /// Unix milliseconds of the newest dated line; 0 when none is.
     pub updated_at_ms: i64,
     /// Line read last.

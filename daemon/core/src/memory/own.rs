@@ -11,6 +11,8 @@ use std::sync::Arc;
 use super::learning::{LearningKind, Origin};
 use super::{Files, usage};
 use crate::digest::Digest128;
+use crate::rollout::contextual;
+use crate::rollout::shell::Command;
 use crate::rollout::tool::Call;
 
 /// First line of a text that injects memory.
@@ -24,6 +26,13 @@ pub(super) const TITLES: [&str; 3] = ["# Memory\n", "# Memory summary\n", "# Raw
 
 /// Bytes of a line below which it says too little to be told as ours.
 const LINE_BYTES_MIN: usize = 24;
+
+/// What frames a text of ours: what opens it, what closes it.
+const FRAMES: [(&str, &str); 2] =
+    [(OPENING, CLOSING), (contextual::INJECTED_OPENING, "</longhaul_context>")];
+
+/// What opens a view or a summary of ours that nothing closes: it goes to the end of its text.
+const VIEWS: [&str; 2] = ["[SESSION_CHECKPOINT v1]", contextual::SUMMARY_OPENING];
 
 /// What is known as ours. Cheap to clone.
 #[derive(Debug, Clone, Default)]
@@ -51,7 +60,10 @@ impl Own {
     /// mark of where they are from. A rule that was published stays, for the person may have said it here first: a thread
     /// that goes on is extracted again.
     pub fn strip_person(&self, text: &str) -> String {
-        let is_file = TITLES.iter().any(|title| text.trim_start().starts_with(title));
+        let begun = text.trim_start();
+        let is_record =
+            begun.starts_with("---\ndescription: ") && begun.contains("\ntask_outcome: ");
+        let is_file = is_record || TITLES.iter().any(|title| begun.starts_with(title));
         if is_file { String::new() } else { unframed(text, is_marked) }
     }
 
@@ -74,22 +86,30 @@ impl Own {
 /// The lines outside of our frames that are not `ours`.
 fn unframed(text: &str, ours: impl Fn(&str) -> bool) -> String {
     let mut kept = String::with_capacity(text.len());
-    let mut framed = false;
+    let mut frame: Option<&str> = None;
     for line in text.lines() {
         let bare = line.trim();
-        let is_border = bare.starts_with(OPENING) || bare.ends_with(CLOSING);
-        if bare.starts_with(OPENING) {
-            framed = true;
+        if VIEWS.iter().any(|view| bare.starts_with(view)) {
+            break;
         }
-        if !framed && !is_border && !ours(bare) {
+        let opened = FRAMES.iter().find(|(opening, _)| bare.contains(opening));
+        frame = frame.or(opened.map(|(_, closing)| *closing));
+        let is_closed = FRAMES.iter().any(|(_, closing)| bare.contains(closing));
+        if frame.is_none() && !is_closed && !ours(bare) {
             kept.push_str(line);
             kept.push('\n');
         }
-        if bare.ends_with(CLOSING) {
-            framed = false;
+        if frame.is_some_and(|closing| bare.contains(closing)) {
+            frame = None;
         }
     }
     kept
+}
+
+/// Whether a command asks us: what it prints is what we know already.
+pub(super) fn is_ours(command: &Command) -> bool {
+    let program = command.words.first().map(|word| word.rsplit(['/', '\\']).next().unwrap_or(word));
+    program.is_some_and(|program| program == "longhaul" || program == "longhaul.exe")
 }
 
 /// Whether a line ends with the mark that our files and views put behind what was learned:

@@ -11,6 +11,7 @@ use std::fmt::Write as _;
 
 use super::consolidate::{Entry, Handbook, Project, date, rule_line};
 use super::learning::LearningKind;
+use super::place;
 use crate::{text, tokens};
 use pack::Packed;
 
@@ -86,14 +87,11 @@ pub fn project<'a>(handbook: &'a Handbook, scope: Scope<'_>) -> Option<(&'a str,
     {
         return Some((key, project));
     }
-    let cwd = scope.cwd?.trim_end_matches('/');
+    let cwd = scope.cwd?;
     let depth = |folder: &str| {
-        let folder = folder.trim_end_matches('/');
-        let inside = cwd.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
-        let is_home = folder.split('/').filter(|part| !part.is_empty()).count() < 3
-            && ["/home", "/Users", "/root"].iter().any(|home| folder.starts_with(home))
-            || folder.is_empty();
-        (folder == cwd || inside && !is_home).then_some(folder.len())
+        let is_same = place::is_inside(cwd, folder) && place::is_inside(folder, cwd);
+        let is_around = place::is_inside(cwd, folder) && !place::holds_everything(folder);
+        (is_same || is_around).then_some(folder.len())
     };
     let deepest = |(key, project): &(&'a String, &'a Project)| {
         project.folders.iter().chain([*key]).filter_map(|folder| depth(folder)).max()

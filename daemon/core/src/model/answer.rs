@@ -1,5 +1,6 @@
 //! Reading an answer while it streams in.
 
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -112,7 +113,14 @@ impl AnswerReader {
     /// What the provider said went wrong, or [`FaultKind::StreamCut`] when the answer is not whole.
     pub fn finish(mut self) -> Result<Answer, Fault> {
         let mut sse = std::mem::take(&mut self.sse);
-        sse.end(|data| self.event(data));
+        // A piece of an event is no event: the stream was cut inside it.
+        sse.end(|data| {
+            let is_whole = data.trim_ascii() == b"[DONE]"
+                || serde_json::from_slice::<IgnoredAny>(data).is_ok();
+            if is_whole {
+                self.event(data);
+            }
+        });
         if let Some(fault) = self.fault {
             return Err(fault);
         }

@@ -28,9 +28,9 @@ use serde::{Deserialize, Serialize};
 use super::decide::{Action, Baseline, Decision, Situation, decide, growth_needed};
 use super::judgment::Judgment;
 use super::settings::{Author, Mode, OnFailure, Policy};
-use super::template::{Kind, Texts};
 use super::{Point, Tier};
 use crate::signal::Boundary;
+use crate::template::{Kind, Texts};
 
 pub use event::{Effect, Event};
 

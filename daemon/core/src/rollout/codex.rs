@@ -125,6 +125,7 @@ fn enveloped<'a>(kind: &str, payload: &'a str) -> Option<Body<'a>> {
         | "token_usage_record"
         | "retained_context"
         | "security_risk_score"
+        | "inter_agent_communication"
         | "inter_agent_communication_metadata" => Some(Body::Passed),
         _ => None,
     }

@@ -35,6 +35,15 @@ pub struct Term {
     pub name: Option<String>,
 }
 
+/// A way to score a term, in the language of the index.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Scorer {
+    /// One word: how many items have it is quickly counted.
+    pub word: String,
+    /// What to score by when they are few.
+    pub expression: String,
+}
+
 /// Why a query cannot be searched for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum QueryError {
@@ -146,6 +155,28 @@ impl Term {
         last.is_ascii() && last.len() < BEGINNING_LETTERS
     }
 
+    /// What can score the term, best first: a word of the index that every hit has, and the expression that
+    /// scores when that word is rare. None for a beginning: which words go on from it, only a look at all of
+    /// them would tell; and none for a phrase by itself, which costs a look at all items of each of its words.
+    pub fn scorers(&self) -> Vec<Scorer> {
+        if self.is_beginning {
+            return Vec::new();
+        }
+        let whole = self.expression();
+        if let [_] = &self.pieces[..] {
+            return vec![Scorer { word: whole.clone(), expression: whole }];
+        }
+        let piece = |piece: &String| Scorer {
+            word: format!("pieces : \"{piece}\""),
+            expression: whole.clone(),
+        };
+        let name = self.name.as_ref().map(|name| {
+            let name = format!("names : \"{name}\"");
+            Scorer { word: name.clone(), expression: name }
+        });
+        self.pieces.iter().map(piece).chain(name).collect()
+    }
+
     /// The term in the language of the index.
     pub fn expression(&self) -> String {
         let star = if self.is_beginning { " *" } else { "" };
@@ -235,6 +266,20 @@ mod tests {
                     proptest::prop_assert!(is_safe, "{}", expression);
                 }
             }
+        }
+    }
+
+    #[test]
+    fn rarity_is_asked_of_words_never_of_phrases_or_beginnings() {
+        for (text, words) in [
+            ("fix", &[r#"(pieces : "fix" OR names : "fix")"#][..]),
+            ("\"dead lock\"", &[r#"pieces : "dead""#, r#"pieces : "lock""#]),
+            ("parseLine", &[r#"pieces : "parse""#, r#"pieces : "line""#, r#"names : "parseline""#]),
+            ("fix*", &[]),
+        ] {
+            let query = Query::parse(text).unwrap();
+            let scorers = query.wanted().flat_map(Term::scorers);
+            assert_eq!(scorers.map(|scorer| scorer.word).collect::<Vec<_>>(), words, "{text}");
         }
     }
 

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use longhaul_core::memory::Engine;
 use longhaul_core::policy::PolicyTable;
 use serde::Deserialize;
 
@@ -138,6 +139,20 @@ pub struct Memory {
     pub summary_tokens: Option<u64>,
     /// Whether threads that a script ran once count.
     pub takes_exec: Option<bool>,
+    /// What makes memory: `deterministic` or `model`.
+    pub engine: Option<Engine>,
+    /// Whether a thread that the model cannot read is read without one.
+    pub fallback: Option<bool>,
+    /// Seconds for one answer, tries together. 1 to 3000.
+    pub answer_timeout_s: Option<u64>,
+    /// Requests of one run of the consolidation agent. 1 to 200.
+    pub agent_turns: Option<u64>,
+    /// Tokens of one run of the consolidation agent. 1000 to 100000000.
+    pub agent_tokens: Option<u64>,
+    /// Seconds of one run of the consolidation agent. 1 to 36000.
+    pub agent_timeout_s: Option<u64>,
+    /// Whether threads that used the network, or tools that reach outside, are left out.
+    pub excludes_outside: Option<bool>,
 }
 
 /// `[repository]`.
@@ -196,6 +211,13 @@ pub const KEYS: &[&str] = &[
     "memory.max_unused_days",
     "memory.summary_tokens",
     "memory.takes_exec",
+    "memory.engine",
+    "memory.fallback",
+    "memory.answer_timeout_s",
+    "memory.agent_turns",
+    "memory.agent_tokens",
+    "memory.agent_timeout_s",
+    "memory.excludes_outside",
     "server",
     "server.connections_max",
     "server.write_timeout_ms",

@@ -1,9 +1,12 @@
 //! `[memory]`.
 //!
 //! On by default: extraction without a model is reading of what is on this machine, into a private folder of
-//! this machine; nothing is sent anywhere, and nothing is injected unless a client asks for it.
+//! this machine; nothing is sent anywhere, and nothing is injected unless a client asks for it. A model makes
+//! it only where the file says so.
 
-use longhaul_core::memory::{consolidate, eligible};
+use std::time::Duration;
+
+use longhaul_core::memory::{Engine, consolidate, eligible};
 
 use super::file::Memory;
 use super::{ConfigError, Number, Origin, Setting, enabled, flag};
@@ -25,6 +28,20 @@ pub struct MemorySettings {
     pub summary_tokens: Setting<u64>,
     /// Whether threads that a script ran once count.
     pub takes_exec: Setting<bool>,
+    /// What makes it.
+    pub engine: Setting<Engine>,
+    /// Whether a thread that the model cannot read is read without one.
+    pub fallback: Setting<bool>,
+    /// Time for one answer, tries together.
+    pub answer_timeout: Setting<Duration>,
+    /// Requests of one run of the consolidation agent.
+    pub agent_turns: Setting<u64>,
+    /// Tokens of one run of the consolidation agent.
+    pub agent_tokens: Setting<u64>,
+    /// Time of one run of the consolidation agent.
+    pub agent_timeout: Setting<Duration>,
+    /// Whether threads that used the network, or tools that reach outside, are left out.
+    pub excludes_outside: Setting<bool>,
 }
 
 /// Document 000.
@@ -41,12 +58,28 @@ const MAX_UNUSED_DAYS: Number =
 /// Document 000.
 const SUMMARY_TOKENS: Number =
     Number { key: "memory.summary_tokens", default: 5_000, min: 500, max: 100_000 };
+/// Well within a lease, with time for a slow local model.
+const ANSWER_TIMEOUT_S: Number =
+    Number { key: "memory.answer_timeout_s", default: 600, min: 1, max: 3_000 };
+/// As many as `budget.requests_per_job` lets one job ask by default.
+const AGENT_TURNS: Number = Number { key: "memory.agent_turns", default: 16, min: 1, max: 200 };
+/// Runs of 143,000 tokens were complained about in Codex (`facts/codex-memory.md` §9.2); a first build over
+/// many threads needs more.
+const AGENT_TOKENS: Number =
+    Number { key: "memory.agent_tokens", default: 400_000, min: 1_000, max: 100_000_000 };
+/// Half a lease.
+const AGENT_TIMEOUT_S: Number =
+    Number { key: "memory.agent_timeout_s", default: 1_800, min: 1, max: 36_000 };
 
 const HOUR_MS: i64 = 3_600_000;
 const DAY_MS: i64 = 24 * HOUR_MS;
 
 /// The values in force.
-pub(super) fn settings(file: &Memory) -> Result<MemorySettings, ConfigError> {
+pub(super) fn settings(file: &Memory, has_model: bool) -> Result<MemorySettings, ConfigError> {
+    if file.engine == Some(Engine::Model) && !has_model {
+        let reason = "a model makes memory only where [model] says which".to_owned();
+        return Err(ConfigError::Invalid { key: "memory.engine".to_owned(), reason });
+    }
     Ok(MemorySettings {
         enabled: enabled(file.enabled),
         min_idle_hours: MIN_IDLE_HOURS.of(file.min_idle_hours)?,
@@ -55,6 +88,16 @@ pub(super) fn settings(file: &Memory) -> Result<MemorySettings, ConfigError> {
         max_unused_days: MAX_UNUSED_DAYS.of(file.max_unused_days)?,
         summary_tokens: SUMMARY_TOKENS.of(file.summary_tokens)?,
         takes_exec: flag(file.takes_exec, false),
+        engine: match file.engine {
+            Some(value) => Setting { value, origin: Origin::File },
+            None => Setting { value: Engine::default(), origin: Origin::Default },
+        },
+        fallback: flag(file.fallback, true),
+        answer_timeout: ANSWER_TIMEOUT_S.of(file.answer_timeout_s)?.map(Duration::from_secs),
+        agent_turns: AGENT_TURNS.of(file.agent_turns)?,
+        agent_tokens: AGENT_TOKENS.of(file.agent_tokens)?,
+        agent_timeout: AGENT_TIMEOUT_S.of(file.agent_timeout_s)?.map(Duration::from_secs),
+        excludes_outside: flag(file.excludes_outside, false),
     })
 }
 
@@ -66,6 +109,7 @@ impl MemorySettings {
             min_idle_ms: times(*self.min_idle_hours, HOUR_MS),
             max_age_ms: times(*self.max_age_days, DAY_MS),
             takes_exec: *self.takes_exec,
+            excludes_outside: *self.excludes_outside,
             ..eligible::Rules::default()
         }
     }
@@ -86,6 +130,9 @@ impl MemorySettings {
             |key, setting: &Setting<u64>| (key, setting.to_string(), setting.origin.clone());
         let flag =
             |key, setting: &Setting<bool>| (key, setting.to_string(), setting.origin.clone());
+        let seconds = |key, setting: &Setting<Duration>| {
+            (key, setting.as_secs().to_string(), setting.origin.clone())
+        };
         vec![
             flag("memory.enabled", &self.enabled),
             number("memory.min_idle_hours", &self.min_idle_hours),
@@ -94,6 +141,13 @@ impl MemorySettings {
             number("memory.max_unused_days", &self.max_unused_days),
             number("memory.summary_tokens", &self.summary_tokens),
             flag("memory.takes_exec", &self.takes_exec),
+            ("memory.engine", self.engine.name().to_owned(), self.engine.origin.clone()),
+            flag("memory.fallback", &self.fallback),
+            seconds("memory.answer_timeout_s", &self.answer_timeout),
+            number("memory.agent_turns", &self.agent_turns),
+            number("memory.agent_tokens", &self.agent_tokens),
+            seconds("memory.agent_timeout_s", &self.agent_timeout),
+            flag("memory.excludes_outside", &self.excludes_outside),
         ]
     }
 }

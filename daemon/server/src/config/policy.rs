@@ -20,7 +20,7 @@ pub struct Policies {
     pub in_force: Policy,
     /// Those that are only watched, by name.
     pub shadows: Vec<Policy>,
-    /// Where a person's own texts are.
+    /// Where a person's own texts are, a folder for each group.
     pub templates: PathBuf,
     /// What a person said of the one in force.
     said: PolicyTable,

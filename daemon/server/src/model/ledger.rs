@@ -164,6 +164,13 @@ impl Ledger {
         Some(Answer { text: kept.text, items: kept.items, usage: Usage::default() })
     }
 
+    /// Forgets an answer; where it cannot, the next run is given it again.
+    pub(super) async fn forget_answer(&self, digest: &str) {
+        if let Err(error) = self.store.answer_delete(digest).await {
+            tracing::warn!(%error, "an answer could not be forgotten");
+        }
+    }
+
     /// Keeps an answer; without it the next run pays again, which is no failure of this one.
     pub(super) async fn keep_answer(&self, digest: &str, answer: &Answer) {
         let kept = Kept { text: answer.text.clone(), items: answer.items.clone() };

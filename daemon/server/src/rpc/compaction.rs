@@ -4,18 +4,20 @@ use std::sync::Arc;
 
 use longhaul_core::compaction::trigger::{self, Moment, Verdict};
 use longhaul_core::context::window::{self, Known};
+use longhaul_core::template::Group;
 use longhaul_protocol::compaction::{
     Cancel, CancelParams, CancelResult, Get, GetParams, GetResult, List, ListParams, ListResult,
     Phase, Run, RunParams, RunResult, Should, ShouldParams, ShouldResult, Start, StartResult,
-    Trigger, Undo, UndoParams, UndoResult,
+    Templates, Trigger, Undo, UndoParams, UndoResult,
 };
+use longhaul_protocol::policy::{TemplatesParams, TemplatesResult};
 use longhaul_store::CompactionCursor;
 
 use super::error::Failure;
-use super::{Table, TableError, convert, cursor};
+use super::{Table, TableError, convert, cursor, texts};
 use crate::link::CallContext;
 use crate::service::Services;
-use crate::service::compaction::{Request, Subject, WantedModel};
+use crate::service::compaction::{Reader, Request, Subject, WantedModel};
 use crate::service::context::Question;
 
 pub(super) fn register(table: &mut Table) -> Result<(), TableError> {
@@ -25,6 +27,7 @@ pub(super) fn register(table: &mut Table) -> Result<(), TableError> {
     table.on_async::<Cancel, _>(cancel)?;
     table.on_async::<List, _>(list)?;
     table.on_async::<Get, _>(get)?;
+    table.on::<Templates>(templates)?;
     table.on_async::<Undo, _>(undo)
 }
 
@@ -110,6 +113,10 @@ pub(super) fn request(params: RunParams) -> Result<Request, Failure> {
         Some(Trigger::Auto) => "auto",
         _ => "manual",
     };
+    let reader = params
+        .model
+        .as_ref()
+        .map(|model| Reader { name: model.name.clone(), context_window: model.context_window });
     let request = Request {
         subject,
         strategy: convert::strategy(params.strategy),
@@ -121,8 +128,19 @@ pub(super) fn request(params: RunParams) -> Result<Request, Failure> {
             .model
             .and_then(|model| Some(WantedModel { provider: model.provider?, name: model.name })),
         deadline_ms: params.deadline_ms,
+        reason: params.reason.and_then(convert::reason),
+        reader,
+        templates: convert::own_texts(params.templates),
     };
     Ok(request)
+}
+
+fn templates(
+    services: &Services,
+    _: &CallContext,
+    TemplatesParams { seed }: TemplatesParams,
+) -> Result<TemplatesResult, Failure> {
+    texts::templates(services, Group::Compaction, seed.unwrap_or(false))
 }
 
 async fn list(

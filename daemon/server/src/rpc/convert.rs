@@ -1,11 +1,14 @@
 //! Between the wire's values and ours; nothing else.
 
+use std::collections::BTreeMap;
+
 use longhaul_core::checkpoint::semantic;
 use longhaul_core::checkpoint::view::ViewCaps;
 use longhaul_core::compaction::ladder::Strategy;
 use longhaul_core::compaction::receipt::{self, Span};
 use longhaul_core::compaction::{Phase, handle::Handle};
 use longhaul_core::item::ItemKind;
+use longhaul_core::template::Kind;
 use longhaul_core::thread::{Source, ThreadKind};
 use longhaul_protocol::checkpoint::{Caps, Update};
 use longhaul_protocol::warning::Warning;
@@ -13,7 +16,7 @@ use longhaul_protocol::{compaction as wire, thread};
 use longhaul_store::{CompactionRow, FileRow, ThreadRow};
 
 use super::error::Failure;
-use crate::service::compaction::{Compaction, Notice, Rung};
+use crate::service::compaction::{Compaction, Notice, Reason, Rung, TextSource, TextUsed};
 use crate::service::source_name;
 
 /// Rows of a page when the caller names no limit.
@@ -40,7 +43,7 @@ pub(super) fn thread_summary(row: ThreadRow) -> thread::ThreadSummary {
     let FileRow { path, archived, cursor, source, head, .. } = row.file;
     let head = head.unwrap_or_else(|| longhaul_core::thread::ThreadHead::new(source));
     thread::ThreadSummary {
-        thread_id: row.thread_id,
+        thread_id: row.thread_id.clone(),
         source: source_name(source).to_owned(),
         path,
         cwd: head.cwd,
@@ -58,6 +61,10 @@ pub(super) fn thread_summary(row: ThreadRow) -> thread::ThreadSummary {
         archived,
         parent_thread_id: head.parent_thread_id,
         forked_from: head.forked_from,
+        continues: head
+            .history_base
+            .map(|base| base.thread_id)
+            .filter(|base| *base != row.thread_id),
         originator: head.originator,
         cli_version: head.cli_version,
         model: head.model,
@@ -217,6 +224,51 @@ pub(super) fn run_result(compaction: Compaction) -> wire::RunResult {
         },
         warnings: compaction.warnings.into_iter().map(warning).collect(),
         cost: wire::Cost { requests: compaction.spent.requests, tokens: compaction.spent.tokens },
+        templates: compaction.texts.into_iter().map(text_used).collect(),
+    }
+}
+
+fn text_used(used: TextUsed) -> wire::TextUsed {
+    wire::TextUsed {
+        name: used.kind.name().to_owned(),
+        digest: used.digest,
+        source: match used.source {
+            TextSource::BuiltIn => wire::TextSource::BuiltIn,
+            TextSource::File => wire::TextSource::File,
+            TextSource::Call => wire::TextSource::Call,
+        },
+    }
+}
+
+/// The caller's own texts, by their kinds.
+pub(super) fn own_texts(wire: Option<wire::OwnTexts>) -> BTreeMap<Kind, String> {
+    let wire::OwnTexts { summary_prompt, summary_prefix, checkpoint_guide } =
+        wire.unwrap_or_default();
+    let texts = [
+        (Kind::SummaryPrompt, summary_prompt),
+        (Kind::SummaryPrefix, summary_prefix),
+        (Kind::CheckpointGuide, checkpoint_guide),
+    ];
+    texts.into_iter().filter_map(|(kind, text)| Some((kind, text?))).collect()
+}
+
+/// Why, as the caller says; what a newer caller may say counts as nothing said.
+pub(super) fn reason(wire: wire::Reason) -> Option<Reason> {
+    match wire {
+        wire::Reason::UserRequested => Some(Reason::UserRequested),
+        wire::Reason::ContextLimit => Some(Reason::ContextLimit),
+        wire::Reason::ModelDownshift => Some(Reason::ModelDownshift),
+        wire::Reason::Policy => Some(Reason::Policy),
+        wire::Reason::Other => None,
+    }
+}
+
+fn reason_out(reason: Reason) -> wire::Reason {
+    match reason {
+        Reason::UserRequested => wire::Reason::UserRequested,
+        Reason::ContextLimit => wire::Reason::ContextLimit,
+        Reason::ModelDownshift => wire::Reason::ModelDownshift,
+        Reason::Policy => wire::Reason::Policy,
     }
 }
 
@@ -266,9 +318,11 @@ pub(super) fn summary_of(compaction: &Compaction) -> wire::CompactionSummary {
         strategy_used: strategy_out(compaction.strategy_used),
         phase: phase_out(compaction.phase),
         trigger: trigger_out(&compaction.trigger),
+        reason: reason_out(compaction.reason()),
         tokens: wire::TokensChange { before: compaction.tokens.0, after: compaction.tokens.1 },
         seq: compaction.seq,
         duration_ms: compaction.duration_ms,
+        cost: wire::Cost { requests: compaction.spent.requests, tokens: compaction.spent.tokens },
         undone_at: compaction.undone_at_ms,
     }
 }
@@ -278,16 +332,23 @@ pub(super) fn summary(row: CompactionRow) -> wire::CompactionSummary {
         compaction_id: row.compaction_id,
         thread_id: row.thread_id,
         created_at: row.created_at_ms,
-        strategy_used: wire::Strategy::Checkpoint,
+        strategy_used: match row.strategy_used.as_str() {
+            "remote" => wire::Strategy::Remote,
+            "hybrid" => wire::Strategy::Hybrid,
+            "summary" => wire::Strategy::Summary,
+            _ => wire::Strategy::Checkpoint,
+        },
         phase: match row.phase.as_str() {
             "pre_turn" => wire::Phase::PreTurn,
             "mid_turn" => wire::Phase::MidTurn,
             _ => wire::Phase::Standalone,
         },
         trigger: trigger_out(&row.trigger),
+        reason: reason_out(Reason::of(&row.reason, &row.trigger)),
         tokens: wire::TokensChange { before: row.tokens_before, after: row.tokens_after },
         seq: row.seq,
         duration_ms: row.duration_ms,
+        cost: wire::Cost { requests: row.requests, tokens: row.tokens_spent },
         undone_at: row.undone_at_ms,
     }
 }

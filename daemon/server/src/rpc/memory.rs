@@ -5,18 +5,22 @@ use std::sync::Arc;
 use longhaul_core::tokens;
 use longhaul_protocol::limit::{MEMORY_READ_TOKENS_MAX, SEARCH_HITS_DEFAULT, SEARCH_HITS_MAX};
 use longhaul_protocol::memory::{
-    AddNote, AddNoteParams, AddNoteResult, Cite, CiteParams, CiteResult, Forget, ForgetParams,
-    ForgetResult, Hit, List, ListParams, ListResult, MemoryFile, MemoryUse, Read, ReadParams,
-    ReadResult, Run, RunParams, RunResult, RunState, Search, SearchParams, SearchResult, SkipCount,
-    Status, StatusParams, StatusResult, Summary, SummaryParams, SummaryResult,
+    AddNote, AddNoteParams, AddNoteResult, AgentRun, Cite, CiteParams, CiteResult, FellBack,
+    Forget, ForgetParams, ForgetResult, Hit, List, ListParams, ListResult, MemoryFile, MemoryUse,
+    Read, ReadParams, ReadResult, Run, RunParams, RunResult, RunState, Search, SearchParams,
+    SearchResult, SkipCount, Status, StatusParams, StatusResult, Summary, SummaryParams,
+    SummaryResult,
 };
-use longhaul_store::Exclusion;
+use longhaul_store::{AgentRow, Exclusion};
 
 use super::error::Failure;
 use super::{Table, TableError, convert};
 use crate::link::CallContext;
 use crate::service::Services;
 use crate::service::memory::{MemoryHit, MemorySearch, RunRequest, Skipped};
+
+/// Reasons that a status lists.
+const REASONS_MAX: usize = 16;
 
 pub(super) fn register(table: &mut Table) -> Result<(), TableError> {
     table.on_async::<Summary, _>(summary)?;
@@ -192,6 +196,7 @@ async fn run(
         extracted: ran.extracted,
         empty: ran.empty,
         failed: ran.failed,
+        fell_back: ran.fell_back,
         skipped: ran.skipped.into_iter().map(skip_count).collect(),
         generation: ran.generation,
         changed: ran.is_changed,
@@ -207,9 +212,13 @@ async fn status(
     let status = services.memory_status(params.thread_id).await?;
     let uses = status.uses.into_iter();
     let uses = uses.map(|row| MemoryUse { kind: row.kind, uses: row.uses, last_at: row.last_ms });
+    let settings = services.deps.config.now().memory.clone();
+    let fell_back = status.fell_back.into_iter().take(REASONS_MAX);
     Ok(StatusResult {
-        enabled: *services.deps.config.now().memory.enabled,
-        engine: "deterministic".to_owned(),
+        enabled: *settings.enabled,
+        engine: settings.engine.name().to_owned(),
+        fell_back: fell_back.map(|(reason, threads)| FellBack { reason, threads }).collect(),
+        agent: status.agent.map(agent_run),
         path: status.path,
         generation: status.generation,
         published_at: (status.generation > 0).then_some(status.at_ms),
@@ -224,6 +233,11 @@ async fn status(
         failure: status.failure,
         why: status.why.map(skip_count),
     })
+}
+
+fn agent_run(row: AgentRow) -> AgentRun {
+    let AgentRow { outcome, detail, mode, turns, tokens, at_ms, .. } = row;
+    AgentRun { outcome, detail, mode, turns, tokens, at: at_ms }
 }
 
 fn skip_count(skipped: Skipped) -> SkipCount {

@@ -19,6 +19,9 @@ mod log;
 mod original;
 mod packet;
 mod start;
+mod wording;
+
+use std::collections::BTreeMap;
 
 use longhaul_core::checkpoint::view::{self, Scene, ViewCaps};
 use longhaul_core::compaction::Phase;
@@ -28,6 +31,7 @@ use longhaul_core::compaction::receipt::{Fate, Receipt, Span};
 use longhaul_core::compaction::worth::{self, Flaw};
 use longhaul_core::model::budget::Spent;
 use longhaul_core::policy;
+use longhaul_core::template::Kind;
 use longhaul_protocol::event::EventKind;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -37,13 +41,12 @@ use super::{ServiceError, Services, preimage};
 use circle::Told;
 use climb::{Climbed, Made};
 use gather::Gathered;
+use wording::Wording;
 
-pub use climb::Watch;
+pub use climb::{Progress, Watch};
 pub use log::Undone;
 pub use start::{CompactWork, RULES};
-
-/// Stands above the view and says what it is.
-const GUIDE: &str = include_str!("../../../../templates/compaction/checkpoint_guide.md");
+pub use wording::{TextSource, TextUsed};
 
 /// What is to be compacted.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -72,6 +75,9 @@ pub struct Request {
     pub phase: Phase,
     /// What asked for it: `manual` or `auto`.
     pub trigger: String,
+    /// Why, where the caller says.
+    #[serde(default)]
+    pub reason: Option<Reason>,
     /// Bound of the view.
     pub max_tokens: Option<u64>,
     /// Context that the harness always rebuilds.
@@ -80,6 +86,59 @@ pub struct Request {
     pub model: Option<WantedModel>,
     /// Milliseconds the caller waits.
     pub deadline_ms: Option<u64>,
+    /// The model that will read the result.
+    #[serde(default)]
+    pub reader: Option<Reader>,
+    /// The caller's own texts.
+    #[serde(default)]
+    pub templates: BTreeMap<Kind, String>,
+}
+
+/// The model that will read a replacement.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reader {
+    /// Its name.
+    pub name: String,
+    /// Its window, in tokens.
+    pub context_window: Option<u64>,
+}
+
+/// Why a compaction was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reason {
+    /// A person asked.
+    UserRequested,
+    /// The limit was reached.
+    ContextLimit,
+    /// A model with a smaller window comes next.
+    ModelDownshift,
+    /// The thread's policy.
+    Policy,
+}
+
+impl Reason {
+    /// Stable name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::UserRequested => "user_requested",
+            Self::ContextLimit => "context_limit",
+            Self::ModelDownshift => "model_downshift",
+            Self::Policy => "policy",
+        }
+    }
+
+    /// What is stored of one made before reasons were.
+    #[must_use]
+    pub fn of(name: &str, trigger: &str) -> Self {
+        match (name, trigger) {
+            ("context_limit", _) | ("", "auto") => Self::ContextLimit,
+            ("model_downshift", _) => Self::ModelDownshift,
+            ("policy", _) => Self::Policy,
+            _ => Self::UserRequested,
+        }
+    }
 }
 
 /// A model that a caller names.
@@ -134,6 +193,20 @@ pub struct Compaction {
     /// Why the watcher asked for it, where it did.
     #[serde(default)]
     pub policy: Option<policy::watcher::Trigger>,
+    /// Why it was made; `None` in records older than this.
+    #[serde(default)]
+    pub reason: Option<Reason>,
+    /// The texts it was made with.
+    #[serde(default)]
+    pub texts: Vec<TextUsed>,
+}
+
+impl Compaction {
+    /// Why it was made.
+    #[must_use]
+    pub fn reason(&self) -> Reason {
+        self.reason.unwrap_or_else(|| Reason::of("", &self.trigger))
+    }
 }
 
 /// One rung of the ladder.
@@ -185,8 +258,14 @@ impl Services {
     /// # Errors
     /// There is no such thread, it holds nothing, or the record could not be stored.
     pub async fn compact(&self, request: Request) -> Result<Compaction, ServiceError> {
-        let watch = Watch { cancel: &CancellationToken::new(), progress: &|_, _| {} };
-        self.compact_watched(self.new_compaction_id(), request, &watch).await
+        let watch = Watch { cancel: &CancellationToken::new(), progress: &|_| {} };
+        let id = self.new_compaction_id();
+        let made = self.compact_watched(id.clone(), request, &watch).await;
+        if let Err(error) = &made {
+            let data = json!({ "compaction_id": id, "reason": error.to_string() });
+            self.deps.events.publish(EventKind::CompactionFailed, data);
+        }
+        made
     }
 
     /// The id of a compaction that is to be made.
@@ -205,46 +284,56 @@ impl Services {
         mut request: Request,
         watch: &Watch<'_>,
     ) -> Result<Compaction, ServiceError> {
+        request.check_templates()?;
         let started = self.deps.clock.elapsed();
-        let gathered = self.gather(&id, &request.subject).await?;
+        let gathered = self.gather(&id, &request).await?;
         self.guard(&request, &gathered).await?;
         let cause = self.policy_cause(gathered.thread_id.as_deref(), &mut request).await;
+        let wording = self.wording(&request, &gathered);
         let told = Told::new(self, &id, gathered.thread_id.as_deref(), watch);
-        let watch =
-            Watch { cancel: watch.cancel, progress: &|rung, tokens| told.hear(rung, tokens) };
-        let Climbed { mut made, ladder, spent } = self.climb(&request, &gathered, &watch).await?;
+        told.begun(&request, gathered.fold.visible().tokens());
+        let watch = Watch { cancel: watch.cancel, progress: &|progress| told.hear(progress) };
+        let Climbed { mut made, ladder, spent } =
+            self.climb(&request, &gathered, &wording, &watch).await?;
         if let Some(cause) = &cause {
             cause.add_packet(&mut made);
         }
         let (spans, gathered) = self.all_spans(gathered, made.fates.keys().copied()).await?;
         let mut compaction = account(id, &request, gathered, made, spans);
+        compaction.warnings.extend(wording.problems);
         compaction.created_at_ms = self.deps.clock.now_ms();
         compaction.duration_ms = self.ms_since(started);
         compaction.ladder = ladder;
         compaction.spent = spent;
-        compaction.policy = cause.map(|cause| cause.trigger);
+        if let Some(cause) = cause {
+            compaction.policy = Some(cause.trigger);
+            compaction.reason = Some(Reason::Policy);
+        }
         self.record(&compaction).await?;
-        self.deps.events.publish(
-            EventKind::CompactionCompleted,
-            json!({
-                "compaction_id": compaction.id,
-                "thread_id": compaction.thread_id,
-                "strategy_used": compaction.strategy_used,
-                "tokens": { "before": compaction.tokens.0, "after": compaction.tokens.1 },
-            }),
-        );
+        told.done(&compaction);
         Ok(compaction)
+    }
+
+    fn wording(&self, request: &Request, gathered: &Gathered) -> Wording {
+        let cwd = gathered.fold.checkpoint().cwd.clone().unwrap_or_default();
+        let max_tokens = gathered.view_tokens(request).to_string();
+        let places = [
+            ("thread_id", gathered.of.as_str()),
+            ("cwd", cwd.as_str()),
+            ("max_tokens", max_tokens.as_str()),
+        ];
+        Wording::of(&self.texts, &request.templates, &places)
     }
 }
 
 /// The checkpoint rung: the view and the request, out of what was gathered.
-fn checkpoint(request: &Request, gathered: &Gathered) -> Made {
+fn checkpoint(request: &Request, gathered: &Gathered, wording: &Wording) -> Made {
     let Gathered { of, fold, semantics, disk, kept, .. } = gathered;
     let scene = Scene { thread_id: Some(of), state: fold.checkpoint(), semantics, disk };
-    let max_tokens = request.max_tokens.unwrap_or_else(|| gathered.view_tokens());
-    let view = view::render(&scene, &ViewCaps::default(), max_tokens);
+    let view = view::render(&scene, &ViewCaps::default(), gathered.view_tokens(request));
+    let guide = wording.guide();
     let parts = Parts {
-        guide: GUIDE,
+        guide: &guide,
         view: &view,
         request: kept.as_ref(),
         initial_context: &request.initial_context,
@@ -253,7 +342,8 @@ fn checkpoint(request: &Request, gathered: &Gathered) -> Made {
     let fates = kept.as_ref().and_then(|kept| Some((gathered.request_seq?, fate_of(kept))));
     let redacted = kept.as_ref().map_or(0, |kept| u64::from(kept.redacted));
     let fates = fates.into_iter().collect();
-    Made { strategy: Strategy::Checkpoint, history, view, fates, redacted }
+    let texts = wording.used(ask::texts_of(Strategy::Checkpoint));
+    Made { strategy: Strategy::Checkpoint, history, view, fates, redacted, texts }
 }
 
 /// The whole compaction: sizes, receipt, and what a person should know.
@@ -264,11 +354,19 @@ fn account(
     made: Made,
     spans: Vec<Span>,
 ) -> Compaction {
+    let sizes = gathered.sizes(&made.history);
     let Gathered { of, thread_id, fold, kept, mut warnings, redacted, seq, .. } = gathered;
-    let (before, after) = (fold.visible().tokens(), assemble::estimate(&made.history));
+    let (before, after) = (sizes.before, sizes.after);
     let request_item = kept.as_ref().map(|kept| &kept.item);
-    match worth::check(&made.history, request_item, (before, after)) {
+    match worth::check(&made.history, request_item, sizes) {
         Ok(()) => {}
+        Err(Flaw::OverCeiling) => warnings.push(Notice::new(
+            Flaw::OverCeiling.name(),
+            format!(
+                "{after} tokens are more than half of a window of {}: the request itself is that large",
+                sizes.window
+            ),
+        )),
         Err(Flaw::TooLarge) => warnings.push(Notice::new(
             Flaw::TooLarge.name(),
             format!(
@@ -282,7 +380,7 @@ fn account(
             ));
         }
     }
-    if made.strategy.asks() && fold.head().compactions > 0 {
+    if made.strategy.asks() && fold.checkpoint().compactions > 0 {
         warnings.push(Notice::new(
             "accuracy",
             "this thread was summarised more than once; what matters most is better begun in a new one",
@@ -312,6 +410,8 @@ fn account(
         undone_at_ms: None,
         spent: Spent::default(),
         policy: None,
+        reason: Some(request.reason.unwrap_or_else(|| Reason::of("", &request.trigger))),
+        texts: made.texts,
     }
 }
 

@@ -6,10 +6,11 @@ use longhaul_core::context::estimate;
 use longhaul_core::context::reference::Settings;
 use longhaul_core::context::usage::{self, Remark, Sizes};
 use longhaul_core::context::window::{self, Known, Window};
-use longhaul_core::fold::Fold;
+use longhaul_core::fold::{Fold, Source};
 use longhaul_core::item::breakdown::{Breakdown, ContextKind};
 use serde_json::Value;
 
+use crate::agent_settings::AgentSettings;
 use crate::config::Origin;
 
 use super::{ServiceError, Services};
@@ -89,12 +90,21 @@ impl Services {
         let model = question.model.or_else(|| fold.as_ref()?.head().model.clone());
         let config = self.deps.config.now();
         let percent = &config.auto_compact_percent;
+        let agent = match fold.as_ref().is_some_and(|fold| fold.head().source == Source::Codex) {
+            true => {
+                let home = config.codex_home.clone();
+                tokio::task::spawn_blocking(move || AgentSettings::of_codex(&home)).await?
+            }
+            false => AgentSettings::default(),
+        };
         let window = window::decide(&Known {
             model: model.as_deref(),
             asked: question.context_window,
             configured: Some(*config.window_tokens),
             stated: fold.as_ref().and_then(|fold| fold.meter().window()),
             limit_asked: question.auto_compact_limit,
+            agent_window: agent.window,
+            agent_limit: agent.limit,
             percent_configured: (percent.origin != Origin::Default).then_some(**percent),
         });
         let given = given.unwrap_or_default();

@@ -14,8 +14,14 @@
 //! folder is made from the store at the next start or publication ([`Services::settle_memory`](super::Services::settle_memory)). A run that was
 //! taken over finds a newer generation and publishes nothing.
 //!
+//! *A model*, where the configuration asks for one, reads threads (`ask`) and then looks after the published
+//! files (`agent`); memory is made without it first, and stays so where it fails.
+//!
 //! *Forgetting* does not wait for a job: it publishes at once, and removes what is older.
 
+mod agent;
+mod ask;
+mod baseline;
 mod change;
 mod extract;
 mod folder;
@@ -30,6 +36,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use longhaul_core::job::Rules;
+use longhaul_core::memory::Engine;
 use longhaul_core::memory::consolidate::Handbook;
 use longhaul_core::memory::own::Own;
 use tokio::sync::Mutex as AsyncMutex;
@@ -44,17 +51,20 @@ pub use run::{Ran, RunRequest};
 pub use scan::{MemoryStatus, Skipped};
 
 /// Version of what is made of a thread: another one extracts all threads again.
-pub const EXTRACT_VERSION: u32 = 1;
+pub const EXTRACT_VERSION: u32 = 2;
 
-/// Rules of extractions: reading one thread takes milliseconds, a large one seconds.
+/// Rules of extractions: reading one thread takes milliseconds, a large one seconds, a model's answer minutes.
 ///
 /// # Source
-/// Requirement document 000 for the lease, the heartbeat, the retry and the most that run at a time; no more
-/// than the machine has processors.
+/// Requirement document 000 for the lease, the heartbeat, the retry and the most that run at a time; without
+/// a model to wait for no more than the machine has processors.
 #[must_use]
-pub fn extract_rules() -> Rules {
+pub fn extract_rules(engine: Engine) -> Rules {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    let running_max = u32::try_from(processors).unwrap_or(8).min(8);
+    let running_max = match engine {
+        Engine::Deterministic => u32::try_from(processors).unwrap_or(8).min(8),
+        Engine::Model => 8,
+    };
     Rules { attempts_max: 3, running_max, ..Rules::default() }
 }
 
@@ -76,6 +86,10 @@ pub(super) struct Memory {
     folder: Folder,
     /// Held while a generation is made: one at a time in this process.
     making: AsyncMutex<()>,
+    /// Held while the agent works in its folder.
+    staged: AsyncMutex<()>,
+    /// Told when something is forgotten; its value is not read.
+    purged: tokio::sync::watch::Sender<()>,
     published: Mutex<Option<Arc<Published>>>,
     pub(super) wake: tokio::sync::Notify,
 }
@@ -95,6 +109,8 @@ impl Memory {
         Self {
             folder: Folder::new(state_dir),
             making: AsyncMutex::new(()),
+            staged: AsyncMutex::new(()),
+            purged: tokio::sync::watch::Sender::new(()),
             published: Mutex::new(None),
             wake: tokio::sync::Notify::new(),
         }

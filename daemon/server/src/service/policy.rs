@@ -16,7 +16,6 @@ mod judge;
 mod live;
 mod look;
 mod report;
-mod texts;
 
 use std::sync::Arc;
 
@@ -25,10 +24,10 @@ use longhaul_core::digest::Digest128;
 use longhaul_core::fold::Fold;
 use longhaul_core::policy::forecast::{Course, Forecast, forecast};
 use longhaul_core::policy::repository::Seen;
-use longhaul_core::policy::template::Texts;
 use longhaul_core::policy::watcher::{self, Effect, Env, Event, Watcher};
 use longhaul_core::policy::{Decision, Point, Policy, Situation, decide, replay, scratch};
 use longhaul_core::signal::Happened;
+use longhaul_core::template::{Group, Texts};
 use longhaul_store::DecisionRow;
 use serde::{Deserialize, Serialize};
 
@@ -39,7 +38,6 @@ pub use judge::Asked;
 pub use live::Live;
 pub use look::Readings;
 pub use report::Reported;
-pub use texts::{TextStatus, TextStore};
 
 /// Whose situation.
 #[derive(Debug, Clone, Default)]
@@ -210,7 +208,7 @@ impl Services {
         told: Told,
     ) -> Result<Stepped, ServiceError> {
         let gathered = self.policy_gather(&subject).await?;
-        let texts = self.texts.current();
+        let texts = self.texts.current(Group::Policy);
         let scratch_file = scratch::path(agent, &subject.thread_id);
         let step = Stepping { services: self, gathered: &gathered, texts: &texts, scratch_file };
         let mut event = step.event(&subject.thread_id, told);

@@ -17,7 +17,9 @@ use std::time::Duration;
 use longhaul_core::item::ItemRow;
 use longhaul_core::search::item;
 use longhaul_core::search::query::{Query, QueryError};
-use longhaul_core::search::rank::{CANDIDATES, COMMON, Candidate, Ranked, rank};
+use longhaul_core::search::rank::{
+    CANDIDATES, CANDIDATES_UNSCORED, COMMON, Candidate, Ranked, rank,
+};
 use longhaul_core::search::snippet::{Snippet, snippet};
 use longhaul_core::tokens;
 use longhaul_store::{FileRow, IndexedFile, Match, SearchFilter, SearchIndex, Store};
@@ -143,11 +145,12 @@ impl Services {
     async fn found(&self, search: Search) -> Result<Found, ServiceError> {
         let query = Query::parse(&search.query)?;
         let index = self.full_text.index.get().ok_or(ServiceError::IndexNotOpen)?;
-        let limit = CANDIDATES + 1;
-        let mut matches = index.matches(&query.expression(), &search.filter, limit).await?;
-        let is_truncated = matches.len() > CANDIDATES;
-        matches.truncate(CANDIDATES);
-        let candidates = weighed(index, &query, matches).await?;
+        let scorers = scorers(index, &query).await?;
+        let limit = if scorers.is_empty() { CANDIDATES_UNSCORED } else { CANDIDATES };
+        let mut matches = index.matches(&query.expression(), &search.filter, limit + 1).await?;
+        let is_truncated = matches.len() > limit;
+        matches.truncate(limit);
+        let candidates = weighed(index, &scorers, matches).await?;
         let ranked = rank(candidates, self.deps.clock.now_ms());
         let hits = self.show(index, &query, ranked, &search).await?;
         Ok(Found { hits, is_truncated })
@@ -213,26 +216,33 @@ impl Services {
     }
 }
 
-/// Gives matches the relevance of those of their words that are not common.
+/// Expressions that score those terms that few items have.
+async fn scorers(index: &SearchIndex, query: &Query) -> Result<Vec<String>, ServiceError> {
+    let mut rare = Vec::new();
+    for term in query.wanted() {
+        for scorer in term.scorers() {
+            if index.count(&scorer.word, COMMON).await? < COMMON {
+                rare.push(scorer.expression);
+                break;
+            }
+        }
+    }
+    Ok(rare)
+}
+
+/// Gives matches their relevance.
 async fn weighed(
     index: &SearchIndex,
-    query: &Query,
+    scorers: &[String],
     matches: Vec<Match>,
 ) -> Result<Vec<Candidate>, ServiceError> {
     let (Some(newest), Some(oldest)) = (matches.first(), matches.last()) else {
         return Ok(Vec::new());
     };
     let span = (oldest.item, newest.item);
-    let mut rare = Vec::new();
-    for term in query.wanted() {
-        let expression = term.expression();
-        if index.count(&expression, COMMON).await? < COMMON {
-            rare.push(expression);
-        }
-    }
-    let relevance = match rare.is_empty() {
+    let relevance = match scorers.is_empty() {
         true => HashMap::new(),
-        false => index.relevance(&rare.join(" OR "), span, COMMON * rare.len()).await?,
+        false => index.relevance(&scorers.join(" OR "), span, COMMON * scorers.len()).await?,
     };
     let weigh = |found: Match| {
         let relevance = relevance.get(&found.item).copied().unwrap_or(0.0);

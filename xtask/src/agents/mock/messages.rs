@@ -5,7 +5,7 @@
 
 use serde_json::{Value, json};
 
-use super::{ASK_LONGHAUL, new_id};
+use super::{new_id, wanted_tool};
 
 /// What Claude Code's own requests for a summary hold.
 const COMPACTION_MARKS: [&str; 2] =
@@ -30,6 +30,10 @@ pub(super) fn answer(request: &Value) -> (&'static str, String) {
 fn blocks(request: &Value) -> Vec<Value> {
     let messages = request["messages"].as_array().map_or(&[][..], Vec::as_slice);
     let last = messages.iter().rev().find(|message| message["role"] == "user");
+    let words = last.and_then(|message| match &message["content"] {
+        Value::String(words) => Some(words.as_str()),
+        parts => parts.as_array()?.iter().filter_map(|part| part["text"].as_str()).next_back(),
+    });
     let last = last.map(Value::to_string).unwrap_or_default();
     let has_tools = request["tools"].as_array().is_some_and(|tools| !tools.is_empty());
     let call = |name: &str, input: Value| json!({ "type": "tool_use", "id": new_id("toolu"), "name": name, "input": input });
@@ -43,9 +47,9 @@ fn blocks(request: &Value) -> Vec<Value> {
     if last.contains("\"tool_result\"") {
         return vec![says("Done.")];
     }
-    match last.contains(ASK_LONGHAUL) {
-        true => vec![call("mcp__longhaul__checkpoint_view", json!({}))],
-        false => vec![call("Bash", json!({ "command": "echo one", "description": "say one" }))],
+    match words.and_then(wanted_tool) {
+        Some((tool, arguments)) => vec![call(&format!("mcp__longhaul__{tool}"), arguments)],
+        None => vec![call("Bash", json!({ "command": "echo one", "description": "say one" }))],
     }
 }
 

@@ -41,8 +41,18 @@ impl Page for ListResult {
             self.compactions.iter().map(|row| row.compaction_id.as_str()).collect();
         let id_chars = short_len(&ids);
         let rows = self.compactions.iter().map(|made| row(made, id_chars, style)).collect();
-        let headings =
-            ["compaction", "made", "thread", "strategy", ">before", ">after", ">took", ""];
+        let headings = [
+            "compaction",
+            "made",
+            "thread",
+            "strategy",
+            "why",
+            ">before",
+            ">after",
+            ">took",
+            ">model",
+            "",
+        ];
         let more = more("compaction list", self.next_cursor.as_deref(), style);
         style.table(&headings, rows) + &more
     }
@@ -51,14 +61,20 @@ impl Page for ListResult {
 fn row(made: &CompactionSummary, id_chars: usize, style: &Style) -> Vec<String> {
     let thread = made.thread_id.as_deref().unwrap_or("(given items)");
     let undone = made.undone_at.map(|at| format!("undone {}", style.ago(at)));
+    let cost = match made.cost.requests {
+        0 => "-".to_owned(),
+        _ => tokens(made.cost.tokens),
+    };
     vec![
         made.compaction_id.chars().take(id_chars).collect(),
         style.ago(made.created_at),
         thread.chars().take(13).collect(),
         made.strategy_used.name().to_owned(),
+        made.reason.name().replace('_', " "),
         tokens(made.tokens.before),
         tokens(made.tokens.after),
         duration(made.duration_ms),
+        cost,
         undone.unwrap_or_default(),
     ]
 }

@@ -1,6 +1,7 @@
 //! What the daemon says of itself: version, database, sources, reading.
 
 use longhaul_protocol::daemon::{IngestState, SourceStatus, StatusResult, StoreStatus};
+use longhaul_protocol::policy::TemplateInfo;
 use longhaul_protocol::thread::{IndexState, IndexStatus};
 
 use super::Check;
@@ -28,6 +29,20 @@ pub(super) fn checks(status: &StatusResult, round_trip_ms: u64, now_ms: i64) -> 
         false => checks.extend(sources(&status.sources)),
     }
     checks
+}
+
+/// A person's own texts: those that are there and not in force.
+pub(super) fn templates(templates: &[TemplateInfo]) -> Check {
+    let bad = templates.iter().find_map(|text| Some((text, text.problem.as_deref()?)));
+    if let Some((text, problem)) = bad {
+        let detail = format!("{} is not in force: {problem}", text.path);
+        let hint = "mend or delete it; the text before it is used meanwhile";
+        return Check::warn("templates", detail, hint);
+    }
+    match templates.iter().filter(|text| text.source == "file").count() {
+        0 => Check::ok("templates", "the built-in ones"),
+        own => Check::ok("templates", format!("{} in force", counted(own as u64, "own file"))),
+    }
 }
 
 fn version(status: &StatusResult) -> Check {

@@ -13,7 +13,8 @@ use jsonc_parser::json;
 use super::place;
 
 /// Events that are answered.
-const EVENTS: [&str; 5] = ["SessionStart", "UserPromptSubmit", "PreCompact", "PostCompact", "Stop"];
+pub(super) const EVENTS: [&str; 5] =
+    ["SessionStart", "UserPromptSubmit", "PreCompact", "PostCompact", "Stop"];
 /// Seconds after which the agent ends a hook that hangs. It ends itself long before.
 const TIMEOUT_SECONDS: &str = "5";
 
@@ -93,7 +94,7 @@ fn ours(groups: &CstArray) -> Vec<CstObject> {
 }
 
 /// Whether a command runs a program called `longhaul` with `hook`, wherever it lies.
-fn is_ours(command: &str) -> bool {
+pub(super) fn is_ours(command: &str) -> bool {
     let Some((program, _)) = command.split_once(" hook ") else { return false };
     let program = program.split(" --socket ").next().unwrap_or(program);
     let file = program.trim_matches(['\'', '"']).rsplit('/').next();

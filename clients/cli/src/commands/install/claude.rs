@@ -14,7 +14,7 @@ use super::plan::{Direction, Plan};
 use super::{json_file, missing, place};
 use crate::failure::Failure;
 
-const SERVER: &str = "longhaul";
+pub(super) const SERVER: &str = "longhaul";
 const BRIDGE: &str = "longhaul-mcp";
 
 pub(super) fn plan(direction: Direction, socket: Option<&Path>) -> Result<Plan, Failure> {
@@ -57,7 +57,7 @@ pub(super) fn plan(direction: Direction, socket: Option<&Path>) -> Result<Plan, 
 }
 
 /// Where Claude Code keeps the servers of all projects.
-fn state_file() -> Result<PathBuf, Failure> {
+pub(super) fn state_file() -> Result<PathBuf, Failure> {
     let folder = place::set("CLAUDE_CONFIG_DIR").map_or_else(place::home, Ok)?;
     Ok(folder.join(".claude.json"))
 }

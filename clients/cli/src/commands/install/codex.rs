@@ -11,7 +11,7 @@ use super::{json_file, missing, place, unreadable};
 use crate::failure::Failure;
 
 /// The server's name in the agent, and so in the names of its tools.
-const SERVER: &str = "longhaul";
+pub(super) const SERVER: &str = "longhaul";
 /// The bridge.
 const BRIDGE: &str = "longhaul-mcp";
 /// Codex gives a server a handful of variables (seen in 0.169.0: HOME, PATH, LANG …). Without these the

@@ -9,6 +9,8 @@ use crate::failure::Failure;
 
 /// Folders of a plugin that Neovim reads.
 const PARTS: [&str; 5] = ["doc", "ftplugin", "lua", "plugin", "syntax"];
+/// What Neovim makes of the help.
+const TAGS: &str = "doc/tags";
 /// Folders in each other that are walked.
 const DEPTH_MAX: usize = 8;
 
@@ -32,15 +34,29 @@ pub(super) fn plan(direction: Direction, from: Option<&Path>) -> Result<Plan, Fa
             for file in installed.iter().filter(is_gone) {
                 plan.change(Change::remove(package.join(file))?);
             }
-            plan.notes.push("In Neovim: :helptags ALL, then :checkhealth longhaul".into());
+            let has_neovim = place::on_path("nvim").is_some();
+            if has_neovim && !plan.is_empty() {
+                plan.last.push(helptags(&package));
+            }
+            let first = if has_neovim { "" } else { ":helptags ALL, then " };
+            plan.notes.push(format!("In Neovim: {first}:checkhealth longhaul"));
         }
         Direction::Uninstall => {
             for file in &installed {
                 plan.change(Change::remove(package.join(file))?);
             }
+            plan.change(Change::remove(package.join(TAGS))?);
         }
     }
     Ok(plan)
+}
+
+/// Has Neovim index the help: without it `:help longhaul` finds nothing.
+fn helptags(package: &Path) -> Vec<String> {
+    let folder = package.join("doc").to_string_lossy().replace(' ', "\\ ");
+    let words = ["nvim", "--headless", "-u", "NONE", "-i", "NONE", "-c"];
+    let words = words.into_iter().map(str::to_owned);
+    words.chain([format!("helptags {folder}"), "-c".to_owned(), "qall".to_owned()]).collect()
 }
 
 /// The files of a plugin, relative to its folder, sorted; none for a folder that is not there.

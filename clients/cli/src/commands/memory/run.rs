@@ -15,7 +15,7 @@ use crate::style::{Style, counted, duration};
 
 /// Learn from the threads that are due, and publish memory anew
 ///
-/// No model is asked and nothing leaves this machine. A thread is due when it has rested for six hours
+/// Unless memory.engine = "model" no model is asked and nothing leaves this machine. A thread is due when it has rested for six hours
 /// (memory.min_idle_hours); --all and --thread do not wait for that.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -92,8 +92,15 @@ impl Page for RunResult {
                 style.warn(&format!("{failed} failed: longhaul job list --kind extract\n"))
             }
         };
+        let fell_back = match self.fell_back {
+            0 => String::new(),
+            read => {
+                let read = counted(read, "thread");
+                style.warn(&format!("{read} read without the model: longhaul memory status\n"))
+            }
+        };
         let skipped = skips(&self.skipped, style);
         let gap = if skipped.is_empty() { "" } else { "\n" };
-        [style.bold(&heading), failed, gap.to_owned(), skipped].concat()
+        [style.bold(&heading), failed, fell_back, gap.to_owned(), skipped].concat()
     }
 }

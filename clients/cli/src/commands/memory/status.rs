@@ -1,7 +1,7 @@
 //! `longhaul memory status`.
 
 use clap::Args;
-use longhaul_protocol::memory::{SkipCount, Status, StatusParams, StatusResult};
+use longhaul_protocol::memory::{AgentRun, SkipCount, Status, StatusParams, StatusResult};
 
 use crate::failure::Failure;
 use crate::select;
@@ -36,7 +36,14 @@ impl Page for StatusResult {
             None => "not yet: longhaul memory run".to_owned(),
         };
         let made = match self.enabled {
+            true if self.engine == "model" => {
+                "in the background, by the configured model".to_owned()
+            }
             true => format!("in the background, {} (no model)", self.engine),
+            false if self.engine == "model" => {
+                "only by longhaul memory run, by the configured model (memory.enabled = false)"
+                    .to_owned()
+            }
             false => "only by longhaul memory run (memory.enabled = false)".to_owned(),
         };
         let mut fields = vec![
@@ -69,6 +76,14 @@ impl Page for StatusResult {
         if !uses.is_empty() {
             fields.push(("used", uses.join(", ")));
         }
+        if let Some(agent) = &self.agent {
+            fields.push(("files kept by", agent_words(agent, style)));
+        }
+        for fell_back in &self.fell_back {
+            let threads = counted(fell_back.threads, "thread");
+            let words = format!("{threads} read without the model: {}", fell_back.reason);
+            fields.push(("fell back", style.warn(&words)));
+        }
         if let Some(failure) = &self.failure {
             fields.push(("failed", style.bad(failure)));
         }
@@ -78,6 +93,24 @@ impl Page for StatusResult {
         let skipped = skips(&self.skipped, style);
         let skipped = if skipped.is_empty() { skipped } else { format!("\n{skipped}") };
         style.fields(&fields) + &skipped
+    }
+}
+
+/// The last run of the agent that looks after the files.
+fn agent_words(agent: &AgentRun, style: &Style) -> String {
+    let cost = format!(
+        "{}, {} tokens, {}",
+        counted(agent.turns, "request"),
+        count(agent.tokens),
+        style.ago(agent.at)
+    );
+    match agent.outcome.as_str() {
+        "published" => format!("the model ({}; {cost})", agent.mode),
+        "unchanged" => format!("the model found nothing to change ({}; {cost})", agent.mode),
+        outcome => {
+            let why = format!("{outcome}: {}", agent.detail);
+            style.warn(&format!("rules; the model's were not taken: {why} ({cost})"))
+        }
     }
 }
 

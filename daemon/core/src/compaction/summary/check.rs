@@ -28,6 +28,9 @@ impl Refusal {
 /// Characters under which words say nothing.
 const BLANK_CHARS: usize = 20;
 
+/// Bytes of a prompt's first line from which a summary that holds it repeats the prompt.
+const ECHO_BYTES: usize = 12;
+
 /// Names a conversation must have before a summary without any of them is foreign.
 const NAMES_MIN: usize = 4;
 
@@ -45,7 +48,8 @@ pub fn refuse(summary: &str, prompt: &str, names: &[String], before: u64) -> Res
         return Err(Refusal::Inflated);
     }
     let first_line = prompt.trim().lines().next().unwrap_or_default();
-    let repeats = !first_line.is_empty() && words.contains(first_line);
+    // A person's own prompt may begin with a word that any summary says.
+    let repeats = first_line.len() >= ECHO_BYTES && words.contains(first_line);
     let lower = words.to_lowercase();
     let shares = names.iter().any(|name| lower.contains(&name.to_lowercase()));
     if repeats || (names.len() >= NAMES_MIN && !shares) {

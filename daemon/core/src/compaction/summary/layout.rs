@@ -30,6 +30,8 @@ pub struct Layout<'a> {
     pub initial_context: &'a [Value],
     /// Where in a turn.
     pub phase: Phase,
+    /// Tokens of requests that are kept, [`USER_TOKENS_MAX`] or less.
+    pub user_tokens: u64,
 }
 
 /// A replacement, and what became of the requests in it.
@@ -48,14 +50,14 @@ pub struct Replaced {
 /// Puts the replacement together.
 #[must_use]
 pub fn replacement(layout: Layout<'_>) -> Replaced {
-    let Layout { split, summary, initial_context, phase } = layout;
+    let Layout { split, summary, initial_context, phase, user_tokens } = layout;
     let answered: Vec<&Told<'_>> =
         split.body.iter().filter(|told| told.class == Class::Request).collect();
     let unanswered: Vec<&Told<'_>> = split.unanswered.iter().collect();
     let mut out =
         Replaced { items: Vec::new(), kept: Vec::new(), shortened: Vec::new(), redacted: 0 };
     // What nobody answered is owed whole: it takes its room first.
-    let (late, room) = keep_newest(&unanswered, USER_TOKENS_MAX, &mut out);
+    let (late, room) = keep_newest(&unanswered, user_tokens, &mut out);
     let (early, _) = keep_newest(&answered, room, &mut out);
     out.items.extend(early);
     let switch = split.model_switch.and_then(|raw| serde_json::from_str(raw.get()).ok());

@@ -32,7 +32,13 @@ fn replaced(items: &[Value], phase: Phase) -> Replaced {
     let split = Split::of(tell(&raw));
     let context =
         [message("developer", "rules"), user("<environment_context>\n</environment_context>")];
-    replacement(Layout { split: &split, summary: "SUMMARY", initial_context: &context, phase })
+    replacement(Layout {
+        split: &split,
+        summary: "SUMMARY",
+        initial_context: &context,
+        phase,
+        user_tokens: USER_TOKENS_MAX,
+    })
 }
 
 fn session() -> Vec<Value> {
@@ -153,6 +159,17 @@ fn an_overflow_drops_the_oldest_with_its_pair_and_never_an_earlier_summary() {
     let mut body = Split::of(tell(&raw)).body;
     Shed::to_fit(&mut body, whole / 3);
     assert!(body.iter().map(|told| told.tokens).sum::<u64>() <= whole / 3);
+}
+
+#[test]
+fn what_no_model_is_sent_is_no_weight_to_shed() {
+    let mut items = session();
+    items.push(json!({"type":"reasoning","encrypted_content":"e".repeat(20_000)}));
+    let raw = raw(&items);
+    let mut body = Split::of(tell(&raw)).body;
+    body.retain(is_sent);
+    let (sent, _) = input(&body, "P");
+    assert_eq!(sent.len(), body.len() + 1, "all of it, and the prompt");
 }
 
 #[test]

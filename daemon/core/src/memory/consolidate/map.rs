@@ -77,7 +77,7 @@ impl Draft<'_> {
     fn told(&self, kind: NameKind, text: &str) -> u64 {
         let gain = gain(kind, self.weight);
         match kind {
-            NameKind::Command if self.users < 2 && is_particular(text) => gain / 12,
+            NameKind::Command if self.users < 2 && is_particular(text) => gain / 30,
             // Printed in one thread it may be anything, in several it is a word of the project.
             NameKind::Identifier if self.users == 0 && self.threads > 1 => gain * 4,
             _ => gain,
@@ -95,6 +95,7 @@ fn weight(name: &Name) -> u64 {
         (true, ..) => WHOLE + if name.is_done && name.kind == NameKind::Path { 300 } else { 0 },
         (false, true, NameKind::Command) => 120,
         (false, true, _) => 40,
+        (false, false, NameKind::Path) if !is_file(&name.text) => 15,
         (false, false, NameKind::Path) => 60 + 4 * u64::from(name.hits.min(15)),
         (false, false, _) => 20 + 2 * u64::from(name.hits.min(15)),
     }
@@ -114,6 +115,16 @@ fn gain(kind: NameKind, weight: u64) -> u64 {
         NameKind::Identifier => 7 * weight * again / WHOLE,
         NameKind::Id => 5 * weight,
     }
+}
+
+/// Whether what was only printed can be a file: prose, too, puts strokes between its words.
+fn is_file(path: &str) -> bool {
+    let last = path.rsplit(['/', '\\']).next().unwrap_or(path);
+    let is_suffix = |suffix: &str| {
+        (1..=5).contains(&suffix.len()) && suffix.bytes().all(|b| b.is_ascii_alphanumeric())
+    };
+    let has_suffix = last.rsplit_once('.').is_some_and(|(_, suffix)| is_suffix(suffix));
+    has_suffix && !path.contains("..") || path.contains("/.") || path.starts_with('.')
 }
 
 /// Whether a command looks for one thing or at one place: a later thread looks for another.

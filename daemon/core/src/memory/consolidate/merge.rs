@@ -1,5 +1,7 @@
 //! Learnings of many threads → entries: the same said once, the newest of what cannot both hold.
 
+mod variants;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::handbook::{Entry, Superseded};
@@ -15,6 +17,12 @@ const SUPERSEDED_MAX: usize = 3;
 /// Entries of one kind kept of a project.
 const KIND_MAX: usize = 48;
 
+/// Pairs of files kept of a project.
+const PAIRS_MAX: usize = 12;
+
+/// Pairs told of one file.
+const PARTNERS_MAX: usize = 2;
+
 /// Share of words, in per cent, by which two rules say the same.
 const SAME_PERCENT: usize = 75;
 
@@ -22,7 +30,7 @@ const SAME_PERCENT: usize = 75;
 /// said, in whatever words of its threads; those words are the second part of the result.
 pub(super) fn merge<'a>(
     project: &str,
-    learnings: impl Iterator<Item = &'a Learning>,
+    (learnings, roots): (impl Iterator<Item = &'a Learning>, &BTreeMap<&str, &str>),
     is_forgotten: impl Fn(&str, &str) -> bool,
 ) -> (Vec<Entry>, Vec<String>) {
     let mut drafts: Vec<Draft> = Vec::new();
@@ -31,18 +39,20 @@ pub(super) fn merge<'a>(
         let key = (learning.kind, learning.slot.clone().unwrap_or_else(|| plain(&learning.text)));
         let near = || drafts.iter().position(|draft| draft.says_same(learning));
         match exact.get(&key).copied().or_else(near) {
-            Some(at) => drafts[at].add(learning),
+            Some(at) => drafts[at].add(learning, root(roots, learning)),
             None => {
                 exact.insert(key, drafts.len());
-                drafts.push(Draft::new(learning));
+                drafts.push(Draft::new(learning, root(roots, learning)));
             }
         }
     }
     supersede(&mut drafts);
+    let mut drafts = variants::merge(drafts);
     let mut unsaid: Vec<String> = Vec::new();
     drafts.retain(|draft| {
         let kind = draft.newest.kind;
-        let forgotten = draft.texts.iter().any(|text| is_forgotten(&id(project, kind, text), text));
+        let mut names = draft.texts.iter().chain(&draft.family);
+        let forgotten = names.any(|text| is_forgotten(&id(project, kind, text), text));
         if forgotten {
             unsaid.extend(draft.texts.iter().cloned());
         }
@@ -57,12 +67,29 @@ pub(super) fn merge<'a>(
         |entry: &Entry| (entry.kind, std::cmp::Reverse((entry.threads.min(8), entry.last_ms)));
     entries.sort_by(|a, b| rank(a).cmp(&rank(b)).then_with(|| a.id.cmp(&b.id)));
     let mut kinds: BTreeMap<LearningKind, usize> = BTreeMap::new();
+    let mut paired: BTreeMap<String, usize> = BTreeMap::new();
     entries.retain(|entry| {
+        // Of many files that change together each is told with its closest two.
+        let files = entry.text.split('`').skip(1).step_by(2);
+        let is_pair = entry.kind == LearningKind::CoChange;
+        for file in files.filter(|_| is_pair) {
+            let count = paired.entry(file.to_owned()).or_default();
+            *count += 1;
+            if *count > PARTNERS_MAX {
+                return false;
+            }
+        }
         let count = kinds.entry(entry.kind).or_default();
         *count += 1;
-        *count <= KIND_MAX
+        *count <= if entry.kind == LearningKind::CoChange { PAIRS_MAX } else { KIND_MAX }
     });
     (entries, unsaid)
+}
+
+/// The thread that a learning's thread began as.
+fn root(roots: &BTreeMap<&str, &str>, learning: &Learning) -> String {
+    let id = learning.evidence.thread_id.as_str();
+    (*roots.get(id).unwrap_or(&id)).to_owned()
 }
 
 /// The id of an entry: the same words in the same project have the same one.
@@ -82,19 +109,22 @@ struct Draft {
     words: BTreeSet<String>,
     /// Every wording of it.
     texts: BTreeSet<String>,
+    /// What names it when its words are those of several.
+    family: Option<String>,
 }
 
 impl Draft {
-    fn new(learning: &Learning) -> Self {
+    fn new(learning: &Learning, root: String) -> Self {
         Self {
             newest: learning.clone(),
             evidence: vec![learning.evidence.clone()],
-            threads: BTreeSet::from([learning.evidence.thread_id.clone()]),
+            threads: BTreeSet::from([root]),
             first_ms: learning.at_ms,
             superseded: Vec::new(),
             is_passing: learning.is_passing,
             words: words(&learning.text),
             texts: BTreeSet::from([learning.text.clone()]),
+            family: None,
         }
     }
 
@@ -110,7 +140,7 @@ impl Draft {
     }
 
     /// The same is said again, later.
-    fn add(&mut self, learning: &Learning) {
+    fn add(&mut self, learning: &Learning, root: String) {
         let (old, new) = (plain(&self.newest.text), plain(&learning.text));
         if old != new && learning.slot.is_some() && learning.kind == LearningKind::Fact {
             let text = self.newest.text.clone();
@@ -121,7 +151,7 @@ impl Draft {
         }
         self.is_passing &= learning.is_passing;
         self.texts.insert(learning.text.clone());
-        self.threads.insert(learning.evidence.thread_id.clone());
+        self.threads.insert(root);
         self.evidence.insert(0, learning.evidence.clone());
         self.evidence.truncate(EVIDENCE_MAX);
         let origin = self.newest.origin.min(learning.origin);
@@ -131,7 +161,7 @@ impl Draft {
 
     fn finish(self, project: &str) -> Entry {
         Entry {
-            id: id(project, self.newest.kind, &self.newest.text),
+            id: id(project, self.newest.kind, self.family.as_ref().unwrap_or(&self.newest.text)),
             kind: self.newest.kind,
             text: self.newest.text,
             origin: self.newest.origin,

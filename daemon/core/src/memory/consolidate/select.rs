@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{Bounds, Inputs, Stored};
+use crate::memory::place;
 
 /// The chosen threads by project, oldest first. Excluded ones are gone at once, whoever used them. A
 /// moment in the future (a clock was wrong) counts as now.
@@ -19,7 +20,7 @@ pub(super) fn select<'a>(
             let memory = stored.memory;
             let alive_ms = stored.last_used_ms.unwrap_or(memory.updated_at_ms);
             let excluded = inputs.exclusions.threads.contains(&memory.thread_id)
-                || inputs.exclusions.projects.contains(project(stored));
+                || inputs.exclusions.projects.contains(&project(stored));
             !excluded && now_ms.saturating_sub(alive_ms) <= bounds.max_unused_ms
         })
         .collect();
@@ -34,7 +35,7 @@ pub(super) fn select<'a>(
     chosen.truncate(bounds.max_threads);
     let mut projects: BTreeMap<String, Vec<Stored<'a>>> = BTreeMap::new();
     for stored in chosen {
-        projects.entry(project(&stored).to_owned()).or_default().push(stored);
+        projects.entry(project(&stored)).or_default().push(stored);
     }
     for threads in projects.values_mut() {
         threads.sort_by(|a, b| {
@@ -45,8 +46,9 @@ pub(super) fn select<'a>(
     projects
 }
 
-/// What scopes a thread.
-fn project<'a>(stored: &Stored<'a>) -> &'a str {
+/// What scopes a thread, in the form of today: what was extracted before it had one is scoped alike.
+fn project(stored: &Stored<'_>) -> String {
     let memory = stored.memory;
-    memory.project.as_deref().or(memory.cwd.as_deref()).unwrap_or("(no folder)")
+    let folder = memory.project.as_deref().or(memory.cwd.as_deref());
+    folder.map_or_else(|| place::NOWHERE.to_owned(), place::project)
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Stored;
 use super::handbook::Skill;
+use crate::memory::extract::line::is_telling;
 use crate::memory::slug::slug;
 use crate::text;
 
@@ -58,9 +59,14 @@ pub(super) fn find(project: &str, threads: &[Stored<'_>]) -> Vec<Skill> {
     skills
 }
 
-/// Whether the commands differ from each other.
+/// Whether the commands differ from each other, and at least two of them do more than keep the work.
 fn is_procedure(run: &[String]) -> bool {
-    run.iter().collect::<BTreeSet<_>>().len() == run.len()
+    let keeps = |step: &str| matches!(step, "git commit" | "git push");
+    let telling = run.iter().filter(|step| is_telling(step)).count();
+    let kept = run.iter().filter(|step| keeps(step)).count();
+    telling >= 2
+        && telling + kept == run.len()
+        && run.iter().collect::<BTreeSet<_>>().len() == run.len()
 }
 
 /// Telling words of the project and of the commands.

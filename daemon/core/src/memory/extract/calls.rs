@@ -1,5 +1,6 @@
 //! Calls and their answers: what ran, what it read and changed, how it ended.
 
+use super::line;
 use super::names::{self, Voice};
 use super::runs::End;
 use super::{Extractor, Fact, SCRIPT_BYTES, Waiting, hazard};
@@ -63,11 +64,12 @@ impl Extractor {
     }
 
     fn shell(&mut self, script: &str, workdir: Option<&str>) -> Waiting {
-        if !self.own.reads(script, workdir.or(self.cwd.as_deref())).is_empty() {
-            return Waiting::Own;
-        }
         let redacted = redact(text::prefix(script, SCRIPT_BYTES)).text.into_owned();
         let commands = shell::commands(&redacted);
+        let reads = self.own.reads(script, workdir.or(self.cwd.as_deref()));
+        if !reads.is_empty() || commands.iter().any(super::super::own::is_ours) {
+            return Waiting::Own;
+        }
         let folder = shell::entered_folder(&redacted).or(workdir);
         let folder = folder.map(|folder| names::shown(folder, self.cwd.as_deref()).to_owned());
         let is_look = !commands.is_empty() && commands.iter().all(shell::only_looks);
@@ -135,7 +137,10 @@ impl Extractor {
                     self.fact(seq, &line, &printed);
                 }
                 if let Some(code) = answer.exit_code.filter(|_| !is_look) {
-                    self.end(seq, (&line, folder.as_deref()), code == 0, &printed);
+                    // The end of `cargo test | tail` is that of `tail`.
+                    let is_hidden = line::hides_its_end(&line)
+                        && !output::failure_lines(&printed, 1).is_empty();
+                    self.end(seq, (&line, folder.as_deref()), code == 0 && !is_hidden, &printed);
                 }
             }
             Waiting::Patch(paths) if !failed => paths.iter().for_each(|path| self.change(path)),

@@ -3,9 +3,10 @@
 use super::super::learning::{
     Evidence, Learning, LearningKind, Name, Origin, Outcome, QUOTE_BYTES, RolloutMemory, TEXT_BYTES,
 };
+use super::super::place;
 use super::super::slug::slug;
 use super::runs::{Class, Fix, Run};
-use super::{Extractor, Request, Rule, hazard, outcome, render};
+use super::{Extractor, Request, Rule, hazard, line, outcome, render};
 use crate::checkpoint::semantic::policy::behaviour;
 use crate::checkpoint::terms;
 use crate::text;
@@ -17,7 +18,7 @@ const COMMANDS_MAX: usize = 24;
 const PAIRS_KEPT: usize = 12;
 
 /// Names that must have been used for a thread without learnings to be worth its map.
-const NAMES_MIN: usize = 8;
+const NAMES_MIN: usize = 4;
 
 /// Keywords of a learning.
 const KEYWORDS_MAX: usize = 8;
@@ -36,7 +37,7 @@ pub(super) struct Gathered {
 
 /// The memory of the thread, or nothing.
 pub(super) fn gather(mut read: Extractor) -> Option<RolloutMemory> {
-    if read.request_count == 0 {
+    if read.request_count == 0 || read.is_ephemeral {
         return None;
     }
     read.signs.last_check = read.runs.last_check();
@@ -46,7 +47,7 @@ pub(super) fn gather(mut read: Extractor) -> Option<RolloutMemory> {
     learnings.extend(read.rules.iter().map(|rule| maker.rule(rule)));
     let (runs, fixes, steps) = std::mem::take(&mut read.runs).finish();
     learnings.extend(fixes.iter().map(|fix| maker.fix(fix)));
-    learnings.extend(commands(&runs).into_iter().map(|run| maker.command(run)));
+    learnings.extend(commands(&runs).iter().map(|run| maker.command(run)));
     learnings.extend(packagers(&runs).into_iter().map(|run| maker.packager(run)));
     learnings.extend(read.facts.values().map(|fact| {
         let slot = Some(fact.slot.clone());
@@ -72,7 +73,7 @@ fn memory(
     (outcome, learnings): (Outcome, Vec<Learning>),
     (map, steps): (Vec<Name>, Vec<String>),
 ) -> RolloutMemory {
-    let title = read.title().unwrap_or("(no request)").to_owned();
+    let title = read.title().unwrap_or_else(|| "(no request)".to_owned());
     let mut changed: Vec<(String, u32)> = read.changed_files.into_iter().collect();
     changed.sort_by(|(a, x), (b, y)| y.cmp(x).then_with(|| a.cmp(b)));
     let gathered = Gathered {
@@ -84,10 +85,13 @@ fn memory(
     };
     let mut memory = RolloutMemory {
         thread_id: read.thread.thread_id,
-        project: read.thread.project.or_else(|| read.cwd.clone()),
+        project: read.thread.project.or_else(|| read.cwd.as_deref().map(place::project)),
         cwd: read.cwd,
         branch: read.branch,
+        forked_from: read.forked_from,
+        reached_outside: read.reached_outside,
         created_at_ms: read.created_at_ms,
+        begun_at_ms: read.begun_at_ms,
         updated_at_ms: read.updated_at_ms,
         last_seq: read.last_seq,
         outcome,
@@ -103,47 +107,28 @@ fn memory(
     memory
 }
 
-/// The commands worth telling: checks first, then what ran often. One that never worked is none.
-fn commands(runs: &[Run]) -> Vec<&Run> {
-    let worth = |run: &&Run| run.passed > 0 && !is_ordinary(&run.line);
-    let mut kept: Vec<&Run> = runs.iter().filter(worth).collect();
+/// The commands worth telling, each once however its output was looked at: checks first, then what ran
+/// often. One that never worked is none.
+fn commands(runs: &[Run]) -> Vec<Run> {
+    let mut kept: Vec<Run> = Vec::new();
+    for run in runs.iter().filter(|run| run.passed > 0) {
+        let Some(bare) = line::bare(&run.line).filter(|bare| line::is_telling(bare)) else {
+            continue;
+        };
+        let known = kept.iter().position(|known| known.line == bare);
+        let mut merged = Run { line: bare, ..run.clone() };
+        if let Some(before) = known.map(|at| kept.remove(at)) {
+            merged.passed += before.passed;
+            merged.failed += before.failed;
+            merged.tests = merged.tests.or(before.tests);
+            merged.folder = merged.folder.or(before.folder);
+        }
+        kept.push(merged);
+    }
     let rank = |run: &Run| (Class::of(&run.line), std::cmp::Reverse((run.passed, run.at_ms)));
     kept.sort_by(|a, b| rank(a).cmp(&rank(b)).then_with(|| a.line.cmp(&b.line)));
     kept.truncate(COMMANDS_MAX);
     kept
-}
-
-/// What everybody knows to write, or what only this once made sense.
-fn is_ordinary(line: &str) -> bool {
-    const PROGRAMS: &[&str] = &[
-        "cd", "ls", "pwd", "echo", "export", "true", "date", "mkdir", "touch", "mv", "cp", "rm",
-        "sleep", "printf", "kill", "which", "chmod",
-    ];
-    let mut words = line.split(' ');
-    let (program, second) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-    let is_once = program == "git"
-        && matches!(
-            second,
-            "add"
-                | "commit"
-                | "diff"
-                | "status"
-                | "log"
-                | "show"
-                | "branch"
-                | "checkout"
-                | "stash"
-                | "rev-parse"
-                | "push"
-                | "pull"
-                | "fetch"
-                | "restore"
-                | "rm"
-                | "mv"
-        );
-    let is_inline =
-        ["<<", "python -c", "python3 -c", "node -e", "perl -"].iter().any(|m| line.contains(m));
-    (PROGRAMS.contains(&program) && !line.contains("&&")) || is_once || is_inline
 }
 
 /// Package managers that worked, by what they manage.
@@ -223,8 +208,10 @@ impl Maker<'_> {
     }
 
     fn fix(&mut self, fix: &Fix) -> Learning {
+        let bare = |line: &str| line::bare(line).unwrap_or_else(|| line.to_owned());
+        let failed = bare(&fix.line);
         let what = match &fix.instead {
-            Some(instead) => format!("`{}` fails; `{instead}` works", fix.line),
+            Some(instead) => format!("`{failed}` fails; `{}` works", bare(instead)),
             None => {
                 let mut means: Vec<String> =
                     fix.ran.iter().map(|line| format!("running `{line}`")).collect();
@@ -233,7 +220,7 @@ impl Maker<'_> {
                         fix.changed.iter().map(|path| format!("`{path}`")).collect();
                     means.push(format!("changing {}", files.join(", ")));
                 }
-                format!("`{}` failed, worked after {}", fix.line, means.join(" and "))
+                format!("`{failed}` failed, worked after {}", means.join(" and "))
             }
         };
         let text = format!("{what}; it had said: `{}`", fix.said.replace('`', "'"));
@@ -256,7 +243,7 @@ impl Maker<'_> {
         Learning {
             // Of one command line only the newest account holds.
             slot: Some(format!("command {}", run.line)),
-            is_passing: class == Class::Other && run.passed < 2,
+            is_passing: class == Class::Other && run.passed < 3,
             ..learning
         }
     }
@@ -280,7 +267,7 @@ impl Maker<'_> {
     }
 
     fn outcome(&mut self, read: &Extractor, outcome: Outcome) -> Option<Learning> {
-        let title = text::one_line_cut(read.title()?, 160);
+        let title = text::one_line_cut(&read.title()?, 160);
         let text = format!("{}: {title}", outcome.name());
         let learning = self.learning(LearningKind::Outcome, &text, Origin::User);
         Some(self.at(learning, read.last_seq, read.updated_at_ms, &title))

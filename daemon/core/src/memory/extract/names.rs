@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::super::learning::{Name, NameKind};
+use super::super::place;
 use crate::checkpoint::terms::{TermKind, find};
 use crate::{limits, text};
 
@@ -155,7 +156,9 @@ impl Seen {
 /// The path from the working folder, where it is below it.
 pub fn shown<'a>(path: &'a str, cwd: Option<&str>) -> &'a str {
     let path = path.strip_prefix("file://").unwrap_or(path);
-    let below = cwd.and_then(|cwd| path.strip_prefix(cwd.trim_end_matches('/'))?.strip_prefix('/'));
+    let below = cwd.filter(|cwd| place::is_inside(path, cwd)).and_then(|cwd| {
+        path.get(cwd.trim_end_matches(['/', '\\']).len()..)?.strip_prefix(['/', '\\'])
+    });
     let path = below.filter(|below| !below.is_empty()).unwrap_or(path);
     path.trim_start_matches("./").trim_end_matches('/')
 }

@@ -86,7 +86,11 @@ const SECTIONS: &[(&str, &[LearningKind])] = &[
 /// Names by which the thread can be found.
 pub(crate) fn keywords(memory: &RolloutMemory) -> Vec<String> {
     let names = memory.map.iter().filter(|name| name.uses > 0 && name.text.len() <= 80);
-    let told = names.filter(|name| matches!(name.kind, NameKind::Path | NameKind::Identifier));
+    let told = names.filter(|name| match name.kind {
+        NameKind::Path => !super::is_passing_place(&name.text),
+        NameKind::Identifier => true,
+        NameKind::Command | NameKind::Id => false,
+    });
     told.take(KEYWORDS_MAX).map(|name| name.text.clone()).collect()
 }
 

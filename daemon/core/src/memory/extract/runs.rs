@@ -1,5 +1,6 @@
 //! Commands that ran: which work, which failed, and what then made them work.
 
+use super::line;
 use crate::rollout::output::{self, TestCounts};
 use crate::text;
 
@@ -11,6 +12,9 @@ const OPEN_MAX: usize = 16;
 
 /// Repairs kept of a thread.
 const FIXES_MAX: usize = 24;
+
+/// Files changed after a failure beyond which none of them tells what mended it.
+const CHANGED_MAX: usize = 4;
 
 /// Working commands kept in their order.
 const STEPS_MAX: usize = 240;
@@ -95,9 +99,8 @@ impl Runs {
         self.note(line, folder, end);
         if end.passed {
             self.repaired(line, end);
-            if self.steps.len() < STEPS_MAX && self.steps.last().is_none_or(|last| last != line) {
-                self.steps.push(line.to_owned());
-            }
+            let step = line::step(line).filter(|step| self.steps.last() != Some(step));
+            self.steps.extend(step.filter(|_| self.steps.len() < STEPS_MAX));
         } else {
             self.fail(line, end);
         }
@@ -196,8 +199,7 @@ impl Runs {
     }
 
     fn keep(&mut self, fix: Fix) {
-        // A folder that was entered already, or what a commit was called, teaches nothing.
-        if fix.said.is_empty() || fix.said.contains(": cd: ") || fix.line.contains("git commit") {
+        if !fix.is_telling() {
             return;
         }
         self.fixes.retain(|known| known.line != fix.line || known.instead != fix.instead);
@@ -205,6 +207,24 @@ impl Runs {
             self.fixes.remove(0);
         }
         self.fixes.push(fix);
+    }
+}
+
+impl Fix {
+    /// Whether it may happen again: a command that is of use in later threads, and, where files were
+    /// changed, one that judges files. A folder that was entered already teaches nothing.
+    fn is_telling(&self) -> bool {
+        let bare = |line: &str| line::bare(line).filter(|bare| line::is_telling(bare));
+        if self.said.is_empty() || self.said.contains(": cd: ") {
+            return false;
+        }
+        match (bare(&self.line), &self.instead) {
+            (Some(failed), Some(instead)) => bare(instead).is_some_and(|works| works != failed),
+            (Some(_), None) => {
+                Class::of(&self.line) != Class::Other && self.changed.len() <= CHANGED_MAX
+            }
+            (None, _) => false,
+        }
     }
 }
 
@@ -241,8 +261,14 @@ pub enum Class {
 }
 
 impl Class {
-    /// By the words of a line.
+    /// By the words of a line; of several commands, that of the most telling.
     pub fn of(line: &str) -> Self {
+        let parts = line.split("&&").flat_map(|part| part.split(';'));
+        parts.map(Self::of_one).min().unwrap_or(Self::Other)
+    }
+
+    /// By the words of one command.
+    fn of_one(main: &str) -> Self {
         const WORDS: &[(Class, &[&str])] = &[
             (
                 Class::Test,
@@ -286,15 +312,18 @@ impl Class {
             (Class::Install, &["install", "add", "sync", "ci", "restore", "i"]),
             (Class::Start, &["run", "start", "serve", "dev", "up"]),
         ];
-        let main = line.rsplit("&&").next().unwrap_or(line);
         let words: Vec<&str> = main
             .split([' ', ':'])
             .filter(|word| !word.is_empty())
             .take(6)
             .map(|word| word.rsplit('/').next().unwrap_or(word))
             .collect();
-        let is_tool =
-            words.first().is_some_and(|first| !matches!(*first, "git" | "gh" | "echo" | "cd"));
+        let is_tool = words.first().is_some_and(|first| {
+            !matches!(
+                *first,
+                "git" | "gh" | "echo" | "cd" | "ls" | "grep" | "rg" | "sed" | "cat" | "rm"
+            )
+        });
         let named = |names: &[&str]| is_tool && words.iter().any(|word| names.contains(word));
         WORDS.iter().find(|(_, names)| named(names)).map_or(Class::Other, |(class, _)| *class)
     }

@@ -126,7 +126,7 @@ fn a_thread_teaches_what_happened_in_it() {
     assert_eq!((rule.origin, rule.evidence.seq), (Origin::User, 1));
     assert!(memory.rollout_summary.contains("Outcome: success"));
     assert!(memory.raw_memory.starts_with("---\ndescription: "));
-    assert_eq!(memory.steps, ["cargo test", "rustc --version", "cargo test"]);
+    assert_eq!(memory.steps, ["cargo test"]);
 }
 
 #[test]
@@ -203,6 +203,13 @@ fn what_we_injected_is_never_learned_again() {
             .run("cat /home/u/.local/share/longhaul/memory/MEMORY.md", 0, &memory.raw_memory)
             .run("longhaul memory search retry", 0, &memory.raw_memory)
             .call("memory_search", &json!({ "query": "retry" }), &memory.raw_memory)
+            .call("mcp__longhaul__thread_search", &json!({ "query": "retry" }), "use src/x.rs")
+            .run("cd /w/p && longhaul checkpoint t0 | head", 0, "always edit src/other_file.rs")
+            .run("cat old", 0, "[SESSION_CHECKPOINT v1]\nfiles: src/from_the_view.rs")
+            .user("<longhaul_context about=\"resume\">\nnever use src/y.rs\n</longhaul_context>")
+            .user("<system-reminder>\nhook: <longhaul_context>\nnever use tabs\n</longhaul_context>\n</system-reminder>")
+            .user("[HANDOFF_SUMMARY v1]\nAlways use src/from_the_handoff.rs from now on")
+            .raw("compacted", &json!({ "message": "[SESSION_CHECKPOINT v1]\nalways use src/z.rs" }))
             .says("assistant", &memory.raw_memory);
     }
     assert_eq!(thread.finish(), None);
@@ -291,4 +298,58 @@ fn build(memories: &[RolloutMemory]) -> Consolidated {
         exclusions: &Exclusions::default(),
     };
     consolidate(&inputs, &Bounds::default(), memories[0].updated_at_ms)
+}
+
+#[test]
+fn a_thread_that_is_not_to_be_remembered_is_not() {
+    let mut thread = thread();
+    let meta = json!({ "id": "t1", "cwd": "/w/p", "source": "cli", "memory_mode": "disabled" });
+    thread.extractor = Extractor::new(thread.extractor.thread.clone(), Own::default());
+    thread.raw("session_meta", &meta).user("Never push to main.").run("cargo test", 0, "ok");
+    assert_eq!(thread.finish(), None);
+}
+
+#[test]
+fn commands_are_told_once_and_what_everybody_knows_not_at_all() {
+    let mut thread = thread();
+    thread.user("make it build");
+    for line in [
+        "cargo test 2>&1 | tail -5",
+        "cd /w/p && cargo test | head -20; echo done",
+        "cargo test",
+        "python3 --version",
+        "git remote -v",
+        "cargo run --manifest-path /tmp/check/Cargo.toml",
+    ] {
+        thread.run(line, 0, "Python 3.9.6");
+    }
+    let memory = thread.finish().unwrap();
+    let told: Vec<&str> =
+        of(&memory, LearningKind::Command).iter().map(|l| l.text.as_str()).collect();
+    assert_eq!(told, ["test: `cargo test` works"]);
+}
+
+#[test]
+fn a_check_whose_end_a_filter_hides_is_judged_by_what_it_printed() {
+    let mut thread = thread();
+    thread.user("fix the tests").run(
+        "cargo test 2>&1 | tail -5",
+        0,
+        "test a ... FAILED\nerror: test failed, to rerun pass `--lib`",
+    );
+    thread.patch("src/a.rs");
+    let memory = thread.finish().unwrap();
+    assert_eq!(of(&memory, LearningKind::Command), Vec::<&Learning>::new());
+    assert_eq!(memory.outcome, Outcome::Partial);
+}
+
+#[test]
+fn an_answer_to_a_question_puts_nobody_right() {
+    let mut thread = thread();
+    thread
+        .user("add a page about colours")
+        .says("assistant", "Done. Do you have guidelines for the palette?")
+        .user("no I have no guidelines for the palette")
+        .patch("src/page.rs");
+    assert!(of(&thread.finish().unwrap(), LearningKind::Correction).is_empty());
 }

@@ -186,6 +186,12 @@ const ADDRESSES: &[&str] = &[
     "пожалуйста",
 ];
 
+/// Addresses that also join what is told of a thing.
+const JOINTS: &[&str] = &["and", "but", "so", "also", "to", "on"];
+
+/// Words before a cue among which a joint may stand.
+const JOINED_WORDS: usize = 2;
+
 /// Bytes of a sentence that counts.
 const SENTENCE_BYTES: std::ops::RangeInclusive<usize> = 12..=400;
 
@@ -335,7 +341,10 @@ fn rule(sentence: &str) -> Option<(LearningKind, bool)> {
 /// Whether the cue follows a word by which one speaks to someone.
 fn is_addressed(plain: &str, cue: &str) -> bool {
     plain.match_indices(&format!(" {cue} ")).any(|(at, _)| {
-        plain[..at].rsplit(' ').next().is_some_and(|before| ADDRESSES.contains(&before))
+        let Some(before) = plain[..at].rsplit(' ').next() else { return false };
+        let words = plain[..at].split(' ').filter(|word| !word.is_empty()).count();
+        // "it will also never be set" tells what is so.
+        ADDRESSES.contains(&before) && (!JOINTS.contains(&before) || words <= JOINED_WORDS)
     })
 }
 

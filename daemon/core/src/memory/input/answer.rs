@@ -1,14 +1,19 @@
 //! A model's answer, judged by the rows it was shown.
+//!
+//! Each learning is taken for itself: one without a quotation that stands in its row, one that holds a
+//! secret, and a rule that no person stated are left out and counted. The accounts lose the lines that
+//! cannot be believed. What is not the JSON that was asked for is refused whole.
 
 use serde::Deserialize;
 
-use super::AnswerError;
 use super::rows::{Row, Voice};
+use super::{AnswerError, Reading};
 use crate::checkpoint::semantic::policy::behaviour;
 use crate::memory::learning::{
     Evidence, Learning, LearningKind, Origin, Outcome, QUOTE_BYTES, RolloutMemory, TEXT_BYTES,
 };
 use crate::memory::slug::slug;
+use crate::memory::span::spans;
 use crate::redact::redact;
 use crate::text;
 
@@ -46,36 +51,38 @@ pub(super) fn read(
     answer: &str,
     about: &RolloutMemory,
     shown: &[Row],
-) -> Result<Option<RolloutMemory>, AnswerError> {
+) -> Result<Reading, AnswerError> {
     let body = unfenced(answer);
     let answer: Answer =
         serde_json::from_str(body).map_err(|error| AnswerError::Shape(error.to_string()))?;
     if answer.rollout_summary.trim().is_empty() || answer.raw_memory.trim().is_empty() {
-        return Ok(None);
+        return Ok(Reading::default());
     }
     bounded("rollout_summary", answer.rollout_summary.len(), ACCOUNT_BYTES)?;
     bounded("raw_memory", answer.raw_memory.len(), ACCOUNT_BYTES)?;
     bounded("learnings", answer.learnings.len(), LEARNINGS_MAX)?;
-    for (field, words) in [
-        ("rollout_summary", answer.rollout_summary.as_str()),
-        ("raw_memory", &answer.raw_memory),
-        ("rollout_slug", answer.rollout_slug.as_deref().unwrap_or_default()),
-    ] {
-        clean(field, words)?;
-    }
-    let mut learnings = Vec::with_capacity(answer.learnings.len());
+    let (mut learnings, mut refused) = (Vec::with_capacity(answer.learnings.len()), Vec::new());
     for (at, claim) in answer.learnings.iter().enumerate() {
-        learnings.push(learning(at + 1, claim, about, shown)?);
+        match learning(at + 1, claim, about, shown) {
+            Ok(learning) => learnings.push(learning),
+            Err(error) => refused.push(error),
+        }
     }
-    let said = person_words(shown);
-    Ok(Some(RolloutMemory {
+    // Who can prove nothing of what it claims is not believed in the rest either.
+    if learnings.is_empty() && !refused.is_empty() {
+        return Err(refused.remove(0));
+    }
+    let record = Record::of(shown);
+    let slug_words = redact(answer.rollout_slug.as_deref().unwrap_or_default()).text;
+    let memory = RolloutMemory {
         outcome: answer.outcome,
-        rollout_summary: without_orders(&answer.rollout_summary, &said),
-        rollout_slug: slug(answer.rollout_slug.as_deref().unwrap_or_default()),
-        raw_memory: without_orders(&answer.raw_memory, &said),
+        rollout_summary: record.believed(&answer.rollout_summary),
+        rollout_slug: slug(&slug_words),
+        raw_memory: record.believed(&answer.raw_memory),
         learnings,
         ..about.clone()
-    }))
+    };
+    Ok(Reading { memory: Some(memory), refused })
 }
 
 fn learning(
@@ -84,8 +91,9 @@ fn learning(
     about: &RolloutMemory,
     shown: &[Row],
 ) -> Result<Learning, AnswerError> {
-    clean("learnings", &claim.text)?;
-    clean("learnings", &claim.quote)?;
+    if redact(&claim.text).hits > 0 || redact(&claim.quote).hits > 0 {
+        return Err(AnswerError::Secret { number });
+    }
     bounded("text", claim.text.len(), TEXT_BYTES * 2)?;
     let quote = squeezed(&claim.quote);
     let row = shown.iter().find(|row| row.seq == claim.seq && squeezed(&row.text).contains(&quote));
@@ -119,15 +127,34 @@ fn learning(
     })
 }
 
-/// The account without the lines that give orders which no person gave.
-fn without_orders(account: &str, said: &str) -> String {
-    let is_kept = |line: &&str| behaviour(line).is_none_or(|order| said.contains(&squeezed(order)));
-    account.lines().filter(is_kept).flat_map(|line| [line, "\n"]).collect()
+/// What was shown, to hold an account against.
+struct Record {
+    /// Everything.
+    all: String,
+    /// The person's words.
+    said: String,
 }
 
-fn person_words(shown: &[Row]) -> String {
-    let words = shown.iter().filter(|row| row.voice == Voice::User);
-    words.map(|row| squeezed(&row.text)).collect::<Vec<_>>().join("\n")
+impl Record {
+    fn of(shown: &[Row]) -> Self {
+        let joined = |rows: &mut dyn Iterator<Item = &Row>| {
+            rows.map(|row| squeezed(&row.text)).collect::<Vec<_>>().join("\n")
+        };
+        let said = joined(&mut shown.iter().filter(|row| row.voice == Voice::User));
+        Self { all: joined(&mut shown.iter()), said }
+    }
+
+    /// An account without secrets, without the lines that give orders which no person gave, and without those
+    /// that name, in code marks, what stands nowhere in the record.
+    fn believed(&self, account: &str) -> String {
+        let redacted = redact(account).text;
+        let is_kept = |line: &&str| {
+            let is_stated =
+                behaviour(line).is_none_or(|order| self.said.contains(&squeezed(order)));
+            is_stated && spans(line).all(|span| self.all.contains(&squeezed(span)))
+        };
+        redacted.lines().filter(is_kept).flat_map(|line| [line, "\n"]).collect()
+    }
 }
 
 fn squeezed(words: &str) -> String {
@@ -136,10 +163,6 @@ fn squeezed(words: &str) -> String {
 
 fn bounded(field: &'static str, bytes: usize, max: usize) -> Result<(), AnswerError> {
     if bytes > max { Err(AnswerError::TooLong { field, bytes, max }) } else { Ok(()) }
-}
-
-fn clean(field: &'static str, words: &str) -> Result<(), AnswerError> {
-    if redact(words).hits > 0 { Err(AnswerError::Secret { field }) } else { Ok(()) }
 }
 
 /// The JSON inside a fence, which some models put around it.

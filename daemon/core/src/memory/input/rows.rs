@@ -64,6 +64,12 @@ impl Rows {
         Self { rows: Vec::new(), bytes: 0, bytes_max: budget_bytes.saturating_mul(2) }
     }
 
+    /// Rows that were chosen before, to be chosen from anew.
+    pub(super) fn again(rows: Vec<Row>, budget_bytes: usize) -> Self {
+        let bytes = rows.iter().map(Row::bytes).sum();
+        Self { rows, bytes, bytes_max: budget_bytes.saturating_mul(2) }
+    }
+
     /// Adds a row.
     pub(super) fn push(&mut self, seq: u64, voice: Voice, words: &str) {
         let redacted = redact(words.trim());

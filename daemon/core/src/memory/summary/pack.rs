@@ -21,6 +21,9 @@ const NARROW_BYTES: usize = 4_000;
 /// Bytes that the headings of the parts may take.
 const HEADINGS_BYTES: usize = 150;
 
+/// Times that the room of what is told inside something else is given to others.
+const ROUNDS: usize = 2;
+
 /// The chosen rows.
 #[derive(Debug, Default)]
 pub(super) struct Packed<'a> {
@@ -31,50 +34,36 @@ pub(super) struct Packed<'a> {
 }
 
 impl<'a> Packed<'a> {
-    /// Chooses for `bytes` bytes; what stands in `told` already is not told again, and a path not beside
-    /// a command that names it.
+    /// Chooses for `bytes` bytes; what stands in `told` already, or inside another chosen name, is not
+    /// told again: `src` beside `src/main.rs`, `git status` beside `git status --short`.
     pub(super) fn choose(project: &'a Project, bytes: usize, told: &str) -> Self {
         let mut order: Vec<&MapEntry> = project.map.iter().collect();
         let density = |entry: &MapEntry| entry.gain * 100 / (entry.text.len() as u64 + ROW_BYTES);
         order.sort_by(|a, b| density(b).cmp(&density(a)).then_with(|| a.text.cmp(&b.text)));
-        let room = bytes.saturating_sub(HEADINGS_BYTES);
-        let first = Self::fill(&order, room, told);
-        let mut named = told.to_owned();
-        for entry in &first.commands {
-            named.push('\n');
-            named.push_str(&entry.text);
-        }
-        let mut packed = Self::fill(&order, room, &named);
-        packed.commands.extend(first.commands);
-        packed.place(project);
-        packed
-    }
-
-    /// Takes what comes first and fits. Commands that are told already cost what they cost.
-    fn fill(order: &[&'a MapEntry], room: usize, told: &str) -> Self {
-        let mut packed = Self::default();
-        let reserved = room.saturating_sub(NARROW_BYTES) * NAMES_PERCENT / 100;
-        let (mut left, mut left_for_names) = (room - reserved, reserved);
         let mut said: BTreeSet<&str> = BTreeSet::new();
-        for entry in order {
-            let cost = cost(entry);
-            let is_name = matches!(entry.kind, NameKind::Identifier | NameKind::Id);
-            let pool = if is_name && cost > left { &mut left_for_names } else { &mut left };
-            if cost > *pool || !said.insert(&entry.text) {
-                continue;
-            }
-            let is_told = names(told, &entry.text);
+        order.retain(|entry| !names(told, &entry.text) && said.insert(&entry.text));
+        let room = bytes.saturating_sub(HEADINGS_BYTES);
+        for _ in 0..ROUNDS {
+            let chosen = taken(&order, room);
+            let text: String =
+                chosen.iter().flat_map(|entry| [entry.text.as_str(), "\n"]).collect();
+            let chosen: BTreeSet<&str> = chosen.iter().map(|entry| entry.text.as_str()).collect();
+            order.retain(|entry| {
+                let own = usize::from(chosen.contains(entry.text.as_str()));
+                places(&text, &entry.text).nth(own).is_none()
+            });
+        }
+        let mut packed = Self::default();
+        for entry in taken(&order, room) {
             match entry.kind {
-                _ if is_told && entry.kind != NameKind::Command => continue,
-                NameKind::Command if !is_told => packed.commands.push(entry),
-                NameKind::Command => {}
+                NameKind::Command => packed.commands.push(entry),
                 NameKind::Path => packed.paths.push(entry),
                 NameKind::Identifier | NameKind::Id => {
                     packed.names.entry(None).or_default().push(&entry.text);
                 }
             }
-            *pool -= cost;
         }
+        packed.place(project);
         packed
     }
 
@@ -132,10 +121,31 @@ impl<'a> Packed<'a> {
     }
 }
 
+/// Takes what comes first and fits.
+fn taken<'a>(order: &[&'a MapEntry], room: usize) -> Vec<&'a MapEntry> {
+    let reserved = room.saturating_sub(NARROW_BYTES) * NAMES_PERCENT / 100;
+    let (mut left, mut left_for_names) = (room - reserved, reserved);
+    let fits = |entry: &&&MapEntry| {
+        let cost = cost(entry);
+        let is_name = matches!(entry.kind, NameKind::Identifier | NameKind::Id);
+        let pool = if is_name && cost > left { &mut left_for_names } else { &mut left };
+        let fits = cost <= *pool;
+        *pool -= if fits { cost } else { 0 };
+        fits
+    };
+    order.iter().filter(fits).copied().collect()
+}
+
 /// Whether `text` names `name` as a word of its own.
 fn names(text: &str, name: &str) -> bool {
+    places(text, name).next().is_some()
+}
+
+/// Where `text` names `name` as a word of its own.
+fn places<'t>(text: &'t str, name: &'t str) -> impl Iterator<Item = usize> + 't {
     let is_inside = |c: char| c.is_alphanumeric() || "_-.".contains(c);
-    text.match_indices(name).any(|(at, _)| {
+    let places = text.match_indices(name).map(|(at, _)| at);
+    places.filter(move |&at| {
         let before = text[..at].chars().next_back();
         let after = text[at + name.len()..].chars().next();
         !before.is_some_and(is_inside) && !after.is_some_and(is_inside)

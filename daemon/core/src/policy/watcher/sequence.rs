@@ -4,8 +4,8 @@ use super::{
     Author, Baseline, Boundary, Effect, HOUR_MS, Kind, MADE_MAX, OnFailure, PACKET_BYTES, Phase,
     Point, Run, Tier, Trigger,
 };
-use crate::policy::template;
 use crate::rollout::contextual;
+use crate::template;
 use crate::{redact, text};
 
 impl Run<'_, '_> {

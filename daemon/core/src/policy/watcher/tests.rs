@@ -14,7 +14,7 @@ fn text(kind: Kind) -> String {
         Kind::WatcherPacket => "own packet {tier} {last_agent_message}",
         Kind::Packet => "write a packet",
         Kind::Scratch => "write {scratch_file}",
-        Kind::Judgment | Kind::JudgmentContext => "judge",
+        _ => "judge",
     };
     text.to_owned()
 }

@@ -44,6 +44,7 @@ pub(super) fn of(line: &Line<'_>) -> Option<Meta> {
         kind,
         parent_thread_id: is_subagent.then_some(session),
         forked_from,
+        is_ephemeral: false,
         history_base: None,
         git_branch: owned(&line.git_branch).filter(|branch| !branch.is_empty()),
     })

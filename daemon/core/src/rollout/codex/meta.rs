@@ -21,6 +21,7 @@ struct Wire {
     parent_thread_id: Option<String>,
     forked_from_id: Option<String>,
     history_base: Option<Value>,
+    memory_mode: Option<String>,
     /// Ours: a continuation goes on from a thread without making a claim on it before Codex.
     longhaul: Option<Value>,
     git: Option<Value>,
@@ -51,6 +52,8 @@ pub(super) fn read<'a>(payload: &str) -> Option<Body<'a>> {
         kind: if is_internal { ThreadKind::Other } else { kind(wire.source.as_ref()) },
         parent_thread_id: parent,
         forked_from: wire.forked_from_id,
+        // Absent means that it may be remembered.
+        is_ephemeral: wire.memory_mode.is_some_and(|mode| mode != "enabled"),
         history_base: wire
             .history_base
             .as_ref()

@@ -1,18 +1,19 @@
 //! `policy/check` and `policy/templates`.
 
 use longhaul_core::policy::settings::{Judge, OnFailure, Policy};
+use longhaul_core::template::Group;
 use longhaul_protocol::ErrorKind;
 use longhaul_protocol::policy::{
-    CheckParams, CheckResult, PolicyInfo, Problem, TemplateInfo, TemplatesParams, TemplatesResult,
-    TierInfo,
+    CheckParams, CheckResult, PolicyInfo, Problem, TemplatesParams, TemplatesResult, TierInfo,
 };
 
 use super::super::convert::word;
 use super::super::error::Failure;
+use super::super::texts;
 use super::shown::names;
 use crate::config::Policies;
 use crate::link::CallContext;
-use crate::service::{ServiceError, Services};
+use crate::service::Services;
 
 pub(super) fn check(
     services: &Services,
@@ -67,21 +68,5 @@ pub(super) fn templates(
     _: &CallContext,
     TemplatesParams { seed }: TemplatesParams,
 ) -> Result<TemplatesResult, Failure> {
-    let texts = &services.texts;
-    let seeded = match seed.unwrap_or(false) {
-        true => texts.seed().map_err(|(path, error)| ServiceError::file(&path, error))?,
-        false => Vec::new(),
-    };
-    let template = |status: crate::service::policy::TextStatus| TemplateInfo {
-        name: status.kind.name().to_owned(),
-        path: status.path.display().to_string(),
-        source: if status.is_of_file { "file" } else { "built_in" }.to_owned(),
-        is_seeded: seeded.contains(&status.kind),
-        problem: status.problem,
-        places: status.kind.places().iter().map(|place| (*place).to_owned()).collect(),
-    };
-    Ok(TemplatesResult {
-        folder: texts.folder().display().to_string(),
-        templates: texts.look().into_iter().map(template).collect(),
-    })
+    texts::templates(services, Group::Policy, seed.unwrap_or(false))
 }

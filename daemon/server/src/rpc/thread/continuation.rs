@@ -35,6 +35,7 @@ async fn go_on(
         strategy: Some(strategy),
         max_tokens: params.max_tokens,
         deadline_ms: params.deadline_ms,
+        templates: params.templates,
         ..RunParams::default()
     })?;
     let continued = services.continue_thread(request).await?;

@@ -7,25 +7,33 @@ use std::time::Duration;
 use longhaul_core::checkpoint::view::{self, Scene, ViewCaps};
 use longhaul_core::compaction::ladder::Strategy;
 use longhaul_core::compaction::receipt::Fate;
-use longhaul_core::compaction::summary::{self, Layout, Shed, Split};
-use longhaul_core::compaction::told::{Told, tell};
-use longhaul_core::compaction::{assemble, remote};
+use longhaul_core::compaction::summary::{self, Layout, Shed, Split, USER_TOKENS_MAX};
+use longhaul_core::compaction::told::{Class, Told, tell};
+use longhaul_core::compaction::{Phase, assemble, remote, worth};
 use longhaul_core::model::budget::Spent;
 use longhaul_core::model::{Answer, Ask, Endpoint, FaultKind};
+use longhaul_core::rollout::contextual::SUMMARY_OPENING;
+use longhaul_core::template::Kind;
 use longhaul_core::{text, tokens};
-use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
+use super::climb::Stage;
 use super::gather::Gathered;
-use super::{GUIDE, Made, Request};
+use super::wording::Wording;
+use super::{Made, Request};
 use crate::model::{Call, ModelChoice, Models, Purpose, Remote};
 
-/// What a model is asked for a summary.
-const PROMPT: &str = include_str!("../../../../../templates/compaction/summary_prompt.md");
-
-/// Stands above a summary.
-const PREFIX: &str = include_str!("../../../../../templates/compaction/summary_prefix.md");
+/// The texts that stand in what a rung makes, or asked for it.
+pub(super) fn texts_of(strategy: Strategy) -> &'static [Kind] {
+    match strategy {
+        Strategy::Summary => &[Kind::SummaryPrompt, Kind::SummaryPrefix],
+        Strategy::Hybrid | Strategy::Auto => {
+            &[Kind::SummaryPrompt, Kind::SummaryPrefix, Kind::CheckpointGuide]
+        }
+        Strategy::Remote | Strategy::Checkpoint => &[Kind::CheckpointGuide],
+    }
+}
 
 /// Names out of the checkpoint that a summary is held against.
 const NAMES_MAX: usize = 40;
@@ -35,7 +43,7 @@ const NAMES_MAX: usize = 40;
 pub(super) struct Left(pub(super) String);
 
 impl Left {
-    fn named(name: &str) -> Self {
+    pub(super) fn named(name: &str) -> Self {
         Self(name.to_owned())
     }
 }
@@ -46,24 +54,25 @@ pub(super) struct Asking<'a> {
     pub(super) choice: &'a ModelChoice,
     pub(super) request: &'a Request,
     pub(super) gathered: &'a Gathered,
+    pub(super) wording: &'a Wording,
     /// Visible items, with their lines.
     pub(super) seqs: Vec<u64>,
     pub(super) items: Vec<Box<RawValue>>,
     pub(super) cancel: &'a CancellationToken,
-    /// Tells tokens written so far.
-    pub(super) progress: &'a (dyn Fn(u64) + Sync),
+    /// Tells how far it is.
+    pub(super) progress: &'a (dyn Fn(Stage, u64) + Sync),
+    /// Time that is left for the rung, all its requests together.
+    pub(super) left: &'a (dyn Fn() -> Duration + Sync),
     pub(super) spent: Spent,
+    /// Under which the last answer is kept.
+    pub(super) asked: String,
 }
 
 impl Asking<'_> {
     /// A summary, with the checkpoint's view below it where `strategy` says so.
-    pub(super) async fn summary(
-        &mut self,
-        strategy: Strategy,
-        time: Duration,
-    ) -> Result<Made, Left> {
+    pub(super) async fn summary(&mut self, strategy: Strategy) -> Result<Made, Left> {
         let items = std::mem::take(&mut self.items);
-        let made = self.summary_of(&items, strategy, time).await;
+        let made = self.summary_of(&items, strategy).await;
         self.items = items;
         made
     }
@@ -72,16 +81,18 @@ impl Asking<'_> {
         &mut self,
         items: &[Box<RawValue>],
         strategy: Strategy,
-        time: Duration,
     ) -> Result<Made, Left> {
         let split = Split::of(tell(items));
         if split.is_empty() {
             return Err(Left::named("nothing_to_summarise"));
         }
         let before = self.gathered.fold.visible().tokens();
-        let (answer, sent_redacted) = self.ask_for_summary(split.body.clone(), time).await?;
-        summary::refuse(&answer.text, PROMPT, &self.names(), before)
-            .map_err(|refusal| Left::named(refusal.name()))?;
+        let (answer, sent_redacted) = self.ask_for_summary(split.body.clone()).await?;
+        let refused = summary::refuse(&answer.text, self.wording.prompt(), &self.names(), before);
+        if let Err(refusal) = refused {
+            self.models.forget(&self.asked).await;
+            return Err(Left::named(refusal.name()));
+        }
         let words = longhaul_core::redact::redact(answer.text.trim());
         let view = self.text(&words.text, strategy);
         let layout = Layout {
@@ -89,6 +100,7 @@ impl Asking<'_> {
             summary: &view,
             initial_context: &self.request.initial_context,
             phase: self.request.phase,
+            user_tokens: USER_TOKENS_MAX.min(self.messages_room()),
         };
         let replaced = summary::replacement(layout);
         let fate = |fate: Fate| move |at: &usize| (*at, fate);
@@ -100,22 +112,21 @@ impl Asking<'_> {
             view,
             fates: fates.filter_map(|(at, fate)| Some((*self.seqs.get(at)?, fate))).collect(),
             redacted: replaced.redacted + sent_redacted + u64::from(words.hits),
+            texts: self.wording.used(texts_of(strategy)),
         })
     }
 
     /// Asks, with less and less of the oldest history while the model's window is exceeded.
-    async fn ask_for_summary(
-        &mut self,
-        mut body: Vec<Told<'_>>,
-        time: Duration,
-    ) -> Result<(Answer, u64), Left> {
+    async fn ask_for_summary(&mut self, mut body: Vec<Told<'_>>) -> Result<(Answer, u64), Left> {
         let window = self.choice.context_window / 100 * 95;
-        let overhead = tokens::of_text(PROMPT).saturating_add(self.choice.max_output_tokens);
+        let prompt = self.wording.prompt();
+        let overhead = tokens::of_text(prompt).saturating_add(self.choice.max_output_tokens);
+        body.retain(summary::is_sent);
         Shed::to_fit(&mut body, window.saturating_sub(overhead));
         let mut shed = Shed::new(body.iter().map(|told| told.tokens).sum());
         loop {
-            let (input, redacted) = summary::input(&body, PROMPT.trim());
-            match self.ask(&input, Endpoint::Answer, time).await {
+            let (input, redacted) = summary::input(&body, prompt);
+            match self.ask(&input, Endpoint::Answer).await {
                 Ok(answer) => return Ok((answer, redacted)),
                 Err(kind) if kind == FaultKind::ContextOverflow && shed.step(&mut body) => {}
                 Err(kind) => return Err(Left::named(kind.name())),
@@ -127,7 +138,6 @@ impl Asking<'_> {
         &mut self,
         input: &[Box<RawValue>],
         endpoint: Endpoint,
-        time: Duration,
     ) -> Result<Answer, FaultKind> {
         let ask = Ask {
             model: &self.choice.model,
@@ -143,10 +153,11 @@ impl Asking<'_> {
             ask,
             purpose: Purpose::Compaction,
             job: self.spent,
-            deadline: time,
+            deadline: (self.left)(),
             cancel: self.cancel,
         };
-        let progress = |words: &str| (self.progress)(tokens::of_text(words));
+        (self.progress)(Stage::Asking, 0);
+        let progress = |words: &str| (self.progress)(Stage::Writing, tokens::of_text(words));
         let result = self.models.ask(call, &progress).await;
         let spent = match &result {
             Ok(answered) => answered.spent,
@@ -155,7 +166,10 @@ impl Asking<'_> {
         self.spent.requests += spent.requests;
         self.spent.tokens += spent.tokens;
         match result {
-            Ok(answered) => Ok(answered.answer),
+            Ok(answered) => {
+                self.asked = answered.digest;
+                Ok(answered.answer)
+            }
             Err(failed) => {
                 tracing::info!(fault = %failed.fault, "a model did not compact");
                 Err(failed.fault.kind)
@@ -166,15 +180,18 @@ impl Asking<'_> {
     /// Prefix, summary and view in one text within the caller's budget. A summary gets half of it, and
     /// what the view leaves.
     fn text(&self, summary: &str, strategy: Strategy) -> String {
-        let most = self.request.max_tokens.unwrap_or_else(|| self.gathered.view_tokens());
+        let most = self.gathered.view_tokens(self.request);
         let room = tokens::bytes_of(most);
-        let head = format!("{}\n\n", PREFIX.trim_end());
-        if strategy == Strategy::Summary || room < 2 * (head.len() + GUIDE.len()) {
+        let (mut head, guide) = (self.wording.prefix() + "\n\n", self.wording.guide());
+        if head.len() > room / 2 {
+            head = format!("{SUMMARY_OPENING}\n");
+        }
+        if strategy == Strategy::Summary || room < 2 * (head.len() + guide.len()) {
             let words = text::cut_middle(summary, room.saturating_sub(head.len()));
             return text::prefix(&format!("{head}{words}"), room).to_owned();
         }
         let words = text::cut_middle(summary, room / 2 - head.len());
-        let guide = format!("\n\n{}\n\n", GUIDE.trim_end());
+        let guide = format!("\n\n{guide}\n\n");
         let left = room - head.len() - words.len() - guide.len();
         let Gathered { of, fold, semantics, disk, .. } = self.gathered;
         let scene = Scene { thread_id: Some(of), state: fold.checkpoint(), semantics, disk };
@@ -196,55 +213,64 @@ impl Asking<'_> {
     }
 
     /// The provider's own compaction. Our view stands beside it, since only the provider can read it.
-    pub(super) async fn remote(&mut self, form: Remote, time: Duration) -> Result<Made, Left> {
+    pub(super) async fn remote(&mut self, form: Remote) -> Result<Made, Left> {
         let items = std::mem::take(&mut self.items);
-        let made = self.remote_of(&items, form, time).await;
+        let made = self.remote_of(&items, form).await;
         self.items = items;
         made
     }
 
-    async fn remote_of(
-        &mut self,
-        items: &[Box<RawValue>],
-        form: Remote,
-        time: Duration,
-    ) -> Result<Made, Left> {
+    async fn remote_of(&mut self, items: &[Box<RawValue>], form: Remote) -> Result<Made, Left> {
         let told = tell(items);
         let most = self.choice.context_window / 100 * 95;
         let (sent, redacted) = remote::trimmed(&told, most);
+        let room = remote::MESSAGES_TOKENS_MAX.min(self.messages_room());
         let result = match form {
             Remote::No => return Err(Left::named("not_configured")),
             Remote::Streamed => {
                 let mut input = sent.clone();
                 input.push(remote::trigger());
-                let answer = self.ask(&input, Endpoint::Answer, time).await;
-                answer.map(|answer| remote::accepted(&answer.items, Some(&sent)))
+                let answer = self.ask(&input, Endpoint::Answer).await;
+                answer.map(|answer| remote::accepted(&answer.items, Some(&sent), room))
             }
             Remote::Unary => {
-                let answer = self.ask(&sent, Endpoint::Compact, time).await;
-                answer.map(|answer| remote::accepted(&answer.items, None))
+                let answer = self.ask(&sent, Endpoint::Compact).await;
+                answer.map(|answer| remote::accepted(&answer.items, None, room))
             }
         };
-        let mut history = result
-            .map_err(|kind| Left::named(kind.name()))?
-            .map_err(|fault| Left(format!("{}: {}", fault.kind.name(), fault.detail)))?;
-        let most = self.request.max_tokens.unwrap_or_else(|| self.gathered.view_tokens());
+        let accepted = result.map_err(|kind| Left::named(kind.name()))?;
+        let accepted = match accepted {
+            Ok(accepted) => accepted,
+            Err(fault) => {
+                self.models.forget(&self.asked).await;
+                return Err(Left(format!("{}: {}", fault.kind.name(), fault.detail)));
+            }
+        };
+        let most = self.gathered.view_tokens(self.request);
         let view = self.checkpoint_view(most);
-        let beside = format!("{}\n\n{view}", GUIDE.trim_end());
-        let last = history.len().saturating_sub(1);
-        let context: &[Value] = match self.request.phase {
-            longhaul_core::compaction::Phase::MidTurn => &self.request.initial_context,
+        let beside = format!("{}\n\n{view}", self.wording.guide());
+        let switch = told.iter().rev().find(|told| told.class == Class::ModelSwitch);
+        let switch = switch.and_then(|told| serde_json::from_str(told.raw.get()).ok());
+        let fresh = match self.request.phase {
+            Phase::MidTurn => self.request.initial_context.as_slice(),
             _ => &[],
         };
-        let between = std::iter::once(assemble::message("user", &beside));
-        history.splice(last..last, between.chain(context.iter().cloned()));
+        let context = switch.into_iter().chain(fresh.iter().cloned()).collect();
+        let view_item = assemble::message("user", &beside);
+        let history = remote::installed(accepted, view_item, context, self.request.phase);
         Ok(Made {
             strategy: Strategy::Remote,
             history,
             view,
             fates: std::collections::BTreeMap::new(),
             redacted,
+            texts: self.wording.used(texts_of(Strategy::Remote)),
         })
+    }
+
+    /// Tokens of messages that may stand beside what a model made: half of what may be filled.
+    fn messages_room(&self) -> u64 {
+        worth::ceiling(self.gathered.window) / 2
     }
 
     fn checkpoint_view(&self, max_tokens: u64) -> String {

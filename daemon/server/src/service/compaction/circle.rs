@@ -2,14 +2,13 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use longhaul_core::compaction::ladder::Strategy;
 use longhaul_core::compaction::rearm::{self, Earlier};
 use longhaul_protocol::event::EventKind;
 use serde_json::{Value, json};
 
 use super::gather::Gathered;
 use super::original::Original;
-use super::{Request, Watch};
+use super::{Compaction, Progress, Request, Watch};
 use crate::events::EventHub;
 use crate::service::{ServiceError, Services};
 
@@ -63,7 +62,7 @@ impl Services {
     }
 }
 
-/// Tells the world how far a compaction is: once when a rung begins to ask a model, then by steps.
+/// Tells the world of a compaction: once that it begins, then by steps how far a model is, then its end.
 pub(super) struct Told<'a> {
     events: EventHub,
     facts: Value,
@@ -79,25 +78,46 @@ impl<'a> Told<'a> {
         watch: &'a Watch<'a>,
     ) -> Self {
         let facts = json!({ "compaction_id": id, "thread_id": thread_id });
-        Self { events: services.deps.events.clone(), facts, watch, last: AtomicU64::new(0) }
+        let events = services.deps.events.clone();
+        Self { events, facts, watch, last: AtomicU64::new(0) }
     }
 
-    pub(super) fn hear(&self, rung: Strategy, tokens: u64) {
-        (self.watch.progress)(rung, tokens);
+    pub(super) fn begun(&self, request: &Request, before: u64) {
+        let mut data = self.facts.clone();
+        data["strategy"] = json!(request.strategy.name());
+        data["phase"] = json!(request.phase.name());
+        data["trigger"] = json!(request.trigger);
+        data["tokens"] = json!({ "before": before });
+        self.events.publish(EventKind::CompactionStarted, data);
+    }
+
+    pub(super) fn hear(&self, progress: Progress) {
+        (self.watch.progress)(progress);
+        let Progress { strategy, stage, tokens, percent } = progress;
         let last = self.last.load(Ordering::Relaxed);
         if tokens > 0 && tokens < last.saturating_add(STEP_TOKENS) {
             return;
         }
         self.last.store(tokens, Ordering::Relaxed);
         let mut data = self.facts.clone();
-        data["strategy"] = json!(rung.name());
-        let kind = match tokens {
-            0 => EventKind::CompactionStarted,
-            _ => {
-                data["tokens"] = json!(tokens);
-                EventKind::CompactionProgress
-            }
-        };
-        self.events.publish(kind, data);
+        data["strategy"] = json!(strategy.name());
+        data["stage"] = json!(stage.name());
+        data["tokens"] = json!(tokens);
+        data["percent"] = json!(percent);
+        self.events.publish(EventKind::CompactionProgress, data);
+    }
+
+    pub(super) fn done(&self, made: &Compaction) {
+        for warning in &made.warnings {
+            let mut data = self.facts.clone();
+            data["warning"] = json!(warning.kind);
+            data["message"] = json!(warning.message);
+            self.events.publish(EventKind::CompactionWarning, data);
+        }
+        let mut data = self.facts.clone();
+        data["tokens"] = json!({ "before": made.tokens.0, "after": made.tokens.1 });
+        data["strategy_used"] = json!(made.strategy_used.name());
+        self.events.publish(EventKind::CompactionCompleted, data.clone());
+        self.events.publish(EventKind::ContextCompacted, data);
     }
 }

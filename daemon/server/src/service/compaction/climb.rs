@@ -7,14 +7,15 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use longhaul_core::compaction::ladder::{self, Offer, Skip, Strategy};
+use longhaul_core::compaction::receipt::Fate;
 use longhaul_core::compaction::worth;
-use longhaul_core::compaction::{assemble, receipt::Fate};
 use longhaul_core::model::budget::Spent;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::ask::{Asking, Left};
 use super::gather::Gathered;
+use super::wording::{TextUsed, Wording};
 use super::{Request, Rung, checkpoint};
 use crate::model::{ModelChoice, Remote};
 use crate::service::history::Opaque;
@@ -29,6 +30,8 @@ pub(super) struct Made {
     /// What became of the items of single lines that did not simply go.
     pub(super) fates: BTreeMap<u64, Fate>,
     pub(super) redacted: u64,
+    /// The texts it was made with.
+    pub(super) texts: Vec<TextUsed>,
 }
 
 /// The way down.
@@ -38,12 +41,76 @@ pub(super) struct Climbed {
     pub(super) spent: Spent,
 }
 
+/// A rung that asks a model, and all it is tried with.
+#[derive(Clone, Copy)]
+struct RungUp<'a> {
+    strategy: Strategy,
+    choice: &'a ModelChoice,
+    remote: Remote,
+    request: &'a Request,
+    gathered: &'a Gathered,
+    wording: &'a Wording,
+    left: &'a (dyn Fn() -> Duration + Sync),
+}
+
+/// The history is more than any model reads.
+const HISTORY_TOO_LARGE: &str = "history_too_large";
+
 /// Who may stop a compaction, and who is told how far it is.
 pub struct Watch<'a> {
     /// Stops asking a model; the checkpoint is made all the same.
     pub cancel: &'a CancellationToken,
-    /// Told the rung and the tokens a model has written on it.
-    pub progress: &'a (dyn Fn(Strategy, u64) + Sync),
+    /// Told how far it is.
+    pub progress: &'a (dyn Fn(Progress) + Sync),
+}
+
+/// How far a rung is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Progress {
+    /// The rung.
+    pub strategy: Strategy,
+    /// What is done on it.
+    pub stage: Stage,
+    /// Tokens a model has written.
+    pub tokens: u64,
+    /// The same in parts of a hundred of what there is room for, below 100 until it is done.
+    pub percent: u64,
+}
+
+/// What is done on a rung.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    /// The history is read for a model.
+    Reading,
+    /// A model was asked and has not begun to answer.
+    Asking,
+    /// A model writes.
+    Writing,
+    /// What it wrote is held against the history.
+    Checking,
+}
+
+impl Stage {
+    /// Stable name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Reading => "reading",
+            Self::Asking => "asking",
+            Self::Writing => "writing",
+            Self::Checking => "checking",
+        }
+    }
+}
+
+impl Progress {
+    fn new(strategy: Strategy, stage: Stage, tokens: u64, room: u64) -> Self {
+        let percent = match stage {
+            Stage::Reading | Stage::Asking => 0,
+            Stage::Writing => (tokens * 100 / room.max(1)).min(98),
+            Stage::Checking => 99,
+        };
+        Self { strategy, stage, tokens, percent }
+    }
 }
 
 impl Services {
@@ -51,6 +118,7 @@ impl Services {
         &self,
         request: &Request,
         gathered: &Gathered,
+        wording: &Wording,
         watch: &Watch<'_>,
     ) -> Result<Climbed, ServiceError> {
         let started = self.deps.clock.elapsed();
@@ -59,56 +127,83 @@ impl Services {
         let offer = Offer { model: choice.is_some(), remote: remote != Remote::No };
         let rungs = ladder::rungs(request.strategy, offer);
         let deadline_ms = request.deadline_ms.unwrap_or(ladder::DEADLINE_MS);
-        let elapsed_ms = || self.ms_since(started);
         let (mut out, mut spent) = (Vec::new(), Spent::default());
         for (index, (strategy, skip)) in rungs.iter().copied().enumerate() {
-            let begun_ms = elapsed_ms();
+            let begun_ms = self.ms_since(started);
             let below = rungs[index + 1..].iter().filter(|rung| rung.0.asks() && rung.1.is_none());
             let left_ms = deadline_ms.saturating_sub(begun_ms);
-            let time = ladder::rung_ms(left_ms, below.count() as u64).map(Duration::from_millis);
+            let time = ladder::rung_ms(left_ms, below.count() as u64);
             let skip = skip.or((strategy.asks() && time.is_none()).then_some(Skip::NoTime));
             if let Some(skip) = skip {
                 out.push(Rung::skipped(strategy, skip.name()));
                 continue;
             }
-            let (Some(choice), Some(time), true) = (&choice, time, strategy.asks()) else { break };
-            // Only its own provider can read what a provider has compacted.
-            let opaque = if strategy == Strategy::Remote { Opaque::AsIs } else { Opaque::StandIn };
-            let Some((seqs, items)) = self.original_items(gathered, opaque).await? else {
-                out.push(Rung::skipped(strategy, "history_too_large"));
-                continue;
+            let (Some(choice), Some(time_ms), true) = (&choice, time, strategy.asks()) else {
+                break;
             };
-            (watch.progress)(strategy, 0);
-            let progress = |tokens| (watch.progress)(strategy, tokens);
-            let mut asking = Asking {
-                models: &self.models,
-                choice,
-                request,
-                gathered,
-                seqs,
-                items,
-                cancel: watch.cancel,
-                progress: &progress,
-                spent,
-            };
-            let made = match strategy {
-                Strategy::Remote => asking.remote(remote, time).await,
-                _ => asking.summary(strategy, time).await,
-            };
-            spent = asking.spent;
-            let took_ms = elapsed_ms().saturating_sub(begun_ms);
-            match made.and_then(|made| holds(made, gathered)) {
+            let until_ms = begun_ms + time_ms;
+            let left = || Duration::from_millis(until_ms.saturating_sub(self.ms_since(started)));
+            let rung = RungUp { strategy, choice, remote, request, gathered, wording, left: &left };
+            let (made, cost) = self.try_rung(rung, spent, watch).await?;
+            spent = cost;
+            let took_ms = self.ms_since(started).saturating_sub(begun_ms);
+            match made {
                 Ok(made) => {
                     out.push(Rung::used(strategy, took_ms));
                     return Ok(Climbed { made, ladder: out, spent });
                 }
+                Err(Left(reason)) if reason == HISTORY_TOO_LARGE => {
+                    out.push(Rung::skipped(strategy, HISTORY_TOO_LARGE));
+                }
                 Err(Left(reason)) => out.push(Rung::failed(strategy, reason, took_ms)),
             }
         }
-        let begun_ms = elapsed_ms();
-        let made = checkpoint(request, gathered);
-        out.push(Rung::used(Strategy::Checkpoint, elapsed_ms().saturating_sub(begun_ms)));
+        let begun_ms = self.ms_since(started);
+        let made = checkpoint(request, gathered, wording);
+        let took_ms = self.ms_since(started).saturating_sub(begun_ms);
+        out.push(Rung::used(Strategy::Checkpoint, took_ms));
         Ok(Climbed { made, ladder: out, spent })
+    }
+
+    /// Tries one rung that asks a model; returns what it made or why it is left, and what was spent by
+    /// then.
+    async fn try_rung(
+        &self,
+        rung: RungUp<'_>,
+        spent: Spent,
+        watch: &Watch<'_>,
+    ) -> Result<(Result<Made, Left>, Spent), ServiceError> {
+        let RungUp { strategy, choice, remote, request, gathered, wording, left } = rung;
+        let room = gathered.view_tokens(request);
+        let progress =
+            |stage, tokens| (watch.progress)(Progress::new(strategy, stage, tokens, room));
+        progress(Stage::Reading, 0);
+        // Only its own provider can read what a provider has compacted.
+        let opaque = if strategy == Strategy::Remote { Opaque::AsIs } else { Opaque::StandIn };
+        let Some((seqs, items)) = self.original_items(gathered, opaque).await? else {
+            return Ok((Err(Left::named(HISTORY_TOO_LARGE)), spent));
+        };
+        let mut asking = Asking {
+            models: &self.models,
+            choice,
+            request,
+            gathered,
+            wording,
+            seqs,
+            items,
+            cancel: watch.cancel,
+            progress: &progress,
+            left,
+            spent,
+            asked: String::new(),
+        };
+        let made = match strategy {
+            Strategy::Remote => asking.remote(remote).await,
+            _ => asking.summary(strategy).await,
+        };
+        let spent = asking.spent;
+        progress(Stage::Checking, 0);
+        Ok((made.and_then(|made| holds(made, gathered)), spent))
     }
 
     pub(super) fn ms_since(&self, started: Duration) -> u64 {
@@ -139,11 +234,9 @@ impl Services {
 /// A model's replacement is held against the history like any other; one that does not hold is a
 /// reason to go on.
 fn holds(made: Made, gathered: &Gathered) -> Result<Made, Left> {
-    let before = gathered.fold.visible().tokens();
-    let after = assemble::estimate(&made.history);
     let request = gathered.kept.as_ref().map(|kept| &kept.item);
-    match worth::check(&made.history, request, (before, after)) {
+    match worth::check(&made.history, request, gathered.sizes(&made.history)) {
         Ok(()) => Ok(made),
-        Err(flaw) => Err(Left(flaw.name().to_owned())),
+        Err(flaw) => Err(Left::named(flaw.name())),
     }
 }

@@ -9,6 +9,8 @@ use longhaul_core::checkpoint::semantic::Semantics;
 use longhaul_core::checkpoint::staleness::Disk;
 use longhaul_core::compaction::assemble::{self, KeptRequest};
 use longhaul_core::compaction::default_view_tokens;
+use longhaul_core::compaction::worth::{self, Sizes};
+use longhaul_core::context::window::{self, Known};
 use longhaul_core::fold::Fold;
 use longhaul_core::item::ItemRow;
 use longhaul_core::thread::Source;
@@ -17,7 +19,7 @@ use serde_json::Value;
 
 use super::given;
 use super::original::Original;
-use super::{Notice, Span, Subject};
+use super::{Notice, Request, Span, Subject};
 use crate::service::history::lineage::Stretch;
 use crate::service::snapshot::Snapshot;
 use crate::service::transcript::Lines;
@@ -41,12 +43,32 @@ pub(super) struct Gathered {
     pub warnings: Vec<Notice>,
     pub redacted: u64,
     pub seq: u64,
+    /// Tokens of the window of the model that will read the replacement.
+    pub window: u64,
 }
 
+/// Tokens of what stands around a view: the guide, prefixes, the frames of items.
+const AROUND_TOKENS: u64 = 600;
+
+/// Tokens of a view however small the window is.
+const VIEW_TOKENS_MIN: u64 = 256;
+
 impl Gathered {
-    /// Bound of the view when the caller names none.
-    pub(super) fn view_tokens(&self) -> u64 {
-        default_view_tokens(self.fold.visible().tokens(), self.fold.checkpoint().compactions > 0)
+    /// Bound of the view: the caller's or the default, and what the ceiling leaves beside the request and
+    /// the initial context.
+    pub(super) fn view_tokens(&self, request: &Request) -> u64 {
+        let is_compacted = self.fold.checkpoint().compactions > 0;
+        let default = || default_view_tokens(self.fold.visible().tokens(), is_compacted);
+        let wanted = request.max_tokens.unwrap_or_else(default);
+        let kept = self.kept.as_ref().map_or(0, |kept| assemble::estimate([&kept.item]));
+        let beside = kept + assemble::estimate(&request.initial_context) + AROUND_TOKENS;
+        wanted.min(worth::ceiling(self.window).saturating_sub(beside).max(VIEW_TOKENS_MIN))
+    }
+
+    /// The sizes of a replacement.
+    pub(super) fn sizes(&self, history: &[Value]) -> Sizes {
+        let before = self.fold.visible().tokens();
+        Sizes { before, after: assemble::estimate(history), window: self.window }
     }
 }
 
@@ -54,16 +76,28 @@ impl Services {
     pub(super) async fn gather(
         &self,
         id: &str,
-        subject: &Subject,
+        request: &Request,
     ) -> Result<Gathered, ServiceError> {
-        match subject {
-            Subject::Thread { thread_id, as_of } => self.gather_thread(thread_id, *as_of).await,
+        let mut gathered = match &request.subject {
+            Subject::Thread { thread_id, as_of } => self.gather_thread(thread_id, *as_of).await?,
             Subject::Items(items) => {
                 let redacted = self.store_items(id, items.clone()).await?;
-                self.gather_stored(id, redacted).await
+                self.gather_stored(id, redacted).await?
             }
-            Subject::Stored(redacted) => self.gather_stored(id, *redacted).await,
-        }
+            Subject::Stored(redacted) => self.gather_stored(id, *redacted).await?,
+        };
+        let reader = request.reader.as_ref();
+        let fold = &gathered.fold;
+        let model = reader.map(|reader| reader.name.as_str()).or(fold.head().model.as_deref());
+        let known = Known {
+            model,
+            asked: reader.and_then(|reader| reader.context_window),
+            configured: Some(*self.deps.config.now().window_tokens),
+            stated: fold.meter().window(),
+            ..Known::default()
+        };
+        gathered.window = window::decide(&known).tokens;
+        Ok(gathered)
     }
 
     async fn gather_thread(
@@ -106,6 +140,7 @@ impl Services {
             warnings,
             redacted: 0,
             seq,
+            window: window::FALLBACK_TOKENS,
         })
     }
 

@@ -160,6 +160,7 @@ impl Given {
             request_seq: at.map(|at| first_seq + at as u64),
             warnings: Vec::new(),
             redacted,
+            window: longhaul_core::context::window::FALLBACK_TOKENS,
             seq: fold.next_seq().saturating_sub(1),
             fold: Arc::new(fold),
         }

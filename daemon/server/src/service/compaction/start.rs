@@ -12,7 +12,6 @@
 
 use std::sync::Arc;
 
-use longhaul_core::compaction::ladder::Strategy;
 use longhaul_core::job::{Failure, FailureKind, Job, JobKey, Kind, PAYLOAD_BYTES, Rules, Token};
 use longhaul_protocol::event::EventKind;
 use serde_json::json;
@@ -44,6 +43,7 @@ impl Services {
         &self,
         mut request: Request,
     ) -> Result<(String, JobKey), ServiceError> {
+        request.check_templates()?;
         let id = self.new_compaction_id();
         request.subject = match request.subject {
             Subject::Items(items) => Subject::Stored(self.store_items(&id, items).await?),
@@ -120,7 +120,7 @@ impl CompactWork {
             .map_err(|error| (FailureKind::Permanent, error.to_string()))?;
         // The runner drops this future when the job is taken back: that closes the connection.
         let cancel = CancellationToken::new();
-        let watch = Watch { cancel: &cancel, progress: &|_: Strategy, _| {} };
+        let watch = Watch { cancel: &cancel, progress: &|_| {} };
         match services.compact_watched(id.to_owned(), request, &watch).await {
             Ok(_) => Ok(()),
             Err(

@@ -8,7 +8,7 @@ use longhaul_core::redact::redact;
 use longhaul_protocol::limit::NOTE_BYTES_MAX;
 use longhaul_store::{Exclusion, NoteRow};
 
-use super::project::project_of;
+use super::project::project_or_folder;
 use super::publish::Purge;
 use crate::service::{ServiceError, Services};
 
@@ -61,7 +61,7 @@ impl Services {
         }
         let note = NoteRow {
             note_id: format!("note_{}", self.deps.clock.new_id()),
-            project: cwd.map(|cwd| project_of(&cwd).unwrap_or(cwd)),
+            project: cwd.as_deref().map(project_or_folder),
             at_ms: self.deps.clock.now_ms(),
             text: redact(text).text.into_owned(),
         };
@@ -108,7 +108,7 @@ impl Services {
     /// There is no such thread; those of the store and of the folder.
     pub async fn forget(&self, what: Exclusion) -> Result<Forgotten, ServiceError> {
         let what = match what {
-            Exclusion::Project(cwd) => Exclusion::Project(project_of(&cwd).unwrap_or(cwd)),
+            Exclusion::Project(cwd) => Exclusion::Project(project_or_folder(&cwd)),
             Exclusion::Thread(id) => {
                 let is_known = self.store.thread_get(&id).await?.is_some()
                     || self.store.extraction_get(&id).await?.is_some();

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use longhaul_core::memory::place;
+
 /// Bytes of a `.git` file that are read.
 const POINTER_BYTES_MAX: u64 = 4_096;
 
@@ -13,6 +15,11 @@ pub(super) fn project_of(cwd: &str) -> Option<String> {
         return None;
     }
     start.ancestors().find_map(root_at).map(|root| root.display().to_string())
+}
+
+/// The project a thread in `cwd` belongs to: its repository, or else the folder by its name.
+pub(super) fn project_or_folder(cwd: &str) -> String {
+    project_of(cwd).unwrap_or_else(|| place::project(cwd))
 }
 
 fn root_at(folder: &Path) -> Option<PathBuf> {

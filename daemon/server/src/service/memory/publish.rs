@@ -5,16 +5,20 @@ use std::sync::Arc;
 use longhaul_core::digest::Digest128;
 use longhaul_core::job::{Failure, FailureKind, Job, Kind, Token};
 use longhaul_core::memory::Files;
+use longhaul_core::memory::agent::{Checked, carried, kept, taken_out};
 use longhaul_core::memory::consolidate::{
     Bounds, Consolidated, Exclusions, Handbook, Inputs, Note, Stored, consolidate,
 };
 use longhaul_core::memory::edits::Edits;
 use longhaul_core::memory::own::Own;
+use longhaul_core::memory::place;
 use longhaul_core::redact::redact;
 use longhaul_protocol::event::EventKind;
 use longhaul_store::{Exclusion, ExtractionRow, Generation, NewGeneration, NoteRow};
 use serde_json::json;
 
+use super::agent::Staging;
+use super::baseline;
 use super::folder::Folder;
 use super::passages::passages;
 use super::{EXTRACT_VERSION, Published};
@@ -34,8 +38,11 @@ impl Work for ConsolidateWork {
     const KIND: Kind = Kind::Consolidate;
 
     async fn run(&self, _: Job, _: Token) -> Result<(), Failure> {
-        let published = self.0.publish_memory(Purge::No).await;
-        published.map(drop).map_err(|error| Failure {
+        let made = async {
+            self.0.publish_memory(Purge::No).await?;
+            self.0.look_after_memory().await
+        };
+        made.await.map_err(|error| Failure {
             kind: FailureKind::Transient,
             detail: error.to_string(),
             retry_after_ms: None,
@@ -53,14 +60,14 @@ pub(super) enum Purge {
 }
 
 /// What there is before a publication.
-struct Base {
+pub(super) struct Base {
     /// The newest generation, 0 before the first.
-    number: u64,
-    input: String,
-    files: Files,
+    pub(super) number: u64,
+    pub(super) input: String,
+    pub(super) files: Files,
     /// Its files as they are now.
-    found: Files,
-    edits: Edits,
+    pub(super) found: Files,
+    pub(super) edits: Edits,
 }
 
 impl Services {
@@ -86,6 +93,9 @@ impl Services {
     /// Those of the store and of the folder.
     pub async fn settle_memory(&self) -> Result<(), ServiceError> {
         let _making = self.memory.making.lock().await;
+        if let Ok(_idle) = self.memory.staged.try_lock() {
+            Staging::new(self.memory.folder.path()).remove().await;
+        }
         let generations = self.store.generations().await?;
         let Some(newest) = generations.into_iter().next() else { return Ok(()) };
         self.in_folder(move |folder| settle(folder, &newest)).await
@@ -102,17 +112,22 @@ impl Services {
         if let Purge::Yes(Some(path)) = &purge {
             base.edits.files.remove(path);
         }
-        let threads = self.store.extractions(EXTRACTIONS_MAX).await?;
-        let notes = self.store.notes().await?;
-        let exclusions = self.store.exclusions().await?;
-        let bounds = self.deps.config.now().memory.bounds();
+        if purge != Purge::No {
+            // The agent's wording of what is to be forgotten, too.
+            self.store.agent_baseline_purge().await?;
+            self.memory.purged.send_replace(());
+        }
+        let gathered = self.gathered().await?;
+        let baseline = self.agent_baseline().await?;
+        let engine = *self.deps.config.now().memory.engine;
         let summed = json!([
-            threads.iter().map(summed).collect::<Vec<_>>(),
-            notes.iter().map(|note| &note.note_id).collect::<Vec<_>>(),
-            format!("{exclusions:?} {bounds:?}"),
+            gathered.threads.iter().map(summed).collect::<Vec<_>>(),
+            gathered.notes.iter().map(|note| &note.note_id).collect::<Vec<_>>(),
+            format!("{:?} {:?}", gathered.exclusions, gathered.bounds),
             base.edits,
             [u64::from(EXTRACT_VERSION), u64::from(Handbook::VERSION)],
             now_ms.div_euclid(DAY_MS),
+            engine,
         ]);
         let input = Digest128::of(summed.to_string().as_bytes()).to_string();
         if input == base.input && purge == Purge::No {
@@ -120,7 +135,15 @@ impl Services {
         }
         let edits = base.edits.clone();
         let made = tokio::task::spawn_blocking(move || {
-            made(&threads, notes, exclusions, &edits, (bounds, now_ms))
+            let mut made = made(&gathered, &edits, now_ms);
+            if let Some(baseline) = baseline {
+                let (draft, book) = (&made.files, &made.handbook);
+                let summary_tokens = gathered.bounds.summary_tokens;
+                let files = carried(&baseline, Checked { draft, book, summary_tokens });
+                made.files = edits.apply(files);
+                made.handbook = kept(made.handbook, &made.files);
+            }
+            made
         });
         let made = made.await?;
         let is_same = made.files == base.files && base.found == base.files;
@@ -130,7 +153,30 @@ impl Services {
         self.put_in_force(base, made, input, purge).await
     }
 
-    async fn put_in_force(
+    /// Everything that memory is made of.
+    async fn gathered(&self) -> Result<Gathered, ServiceError> {
+        let settings = self.deps.config.now().memory.clone();
+        let takes_outside = !settings.rules().excludes_outside;
+        let mut threads = self.store.extractions(EXTRACTIONS_MAX).await?;
+        threads.retain(|row| {
+            takes_outside || row.memory.as_ref().is_none_or(|memory| !memory.reached_outside)
+        });
+        Ok(Gathered {
+            threads,
+            notes: self.store.notes().await?,
+            exclusions: self.store.exclusions().await?,
+            bounds: settings.bounds(),
+        })
+    }
+
+    /// What the rules make of all that is known now.
+    pub(super) async fn made_by_rules(&self, edits: &Edits) -> Result<Consolidated, ServiceError> {
+        let (gathered, edits) = (self.gathered().await?, edits.clone());
+        let now_ms = self.deps.clock.now_ms();
+        Ok(tokio::task::spawn_blocking(move || made(&gathered, &edits, now_ms)).await?)
+    }
+
+    pub(super) async fn put_in_force(
         &self,
         base: Base,
         made: Consolidated,
@@ -151,6 +197,7 @@ impl Services {
         let passages = passages(&generation.files, &made.handbook, generation.at_ms);
         let files = generation.files.clone();
         let staging = self.in_folder(move |folder| folder.stage(number, &files)).await?;
+        baseline::commit(&staging, generation.at_ms).await;
         let new =
             NewGeneration { generation: &generation, found: &base.found, passages: &passages };
         if !self.store.generation_put(new).await? {
@@ -175,7 +222,7 @@ impl Services {
 
     /// The newest generation, with what a person changed in it and in the one before: that may have been
     /// open in an editor when the newest came.
-    async fn memory_base(&self, now_ms: i64) -> Result<Base, ServiceError> {
+    pub(super) async fn memory_base(&self, now_ms: i64) -> Result<Base, ServiceError> {
         let mut generations = self.store.generations().await?.into_iter();
         let Some(newest) = generations.next() else {
             return Ok(Base {
@@ -198,6 +245,10 @@ impl Services {
             let found = folder.found(newest.generation)?.map(redacted);
             let found = found.unwrap_or_else(|| newest.files.clone());
             edits.merge(&newest.files, &found, now_ms);
+            let book = Handbook::read(&newest.handbook).unwrap_or_default();
+            for text in taken_out(&newest.files, &found, &book) {
+                edits.take_out("MEMORY.md", text);
+            }
             let Generation { generation: number, input, files, .. } = newest;
             Ok(Base { number, input, files, found, edits })
         });
@@ -254,28 +305,36 @@ fn last_used(row: &ExtractionRow, bounds: &Bounds, now_ms: i64) -> Option<i64> {
     if is_old && is_fresh { Some(since_ms) } else { row.last_used_ms }
 }
 
-fn made(
-    threads: &[ExtractionRow],
+/// Everything that memory is made of, out of the store.
+struct Gathered {
+    threads: Vec<ExtractionRow>,
     notes: Vec<NoteRow>,
-    excluded: Vec<Exclusion>,
-    edits: &Edits,
-    (bounds, now_ms): (Bounds, i64),
-) -> Consolidated {
-    let threads: Vec<Stored<'_>> = threads
+    exclusions: Vec<Exclusion>,
+    bounds: Bounds,
+}
+
+fn made(gathered: &Gathered, edits: &Edits, now_ms: i64) -> Consolidated {
+    let bounds = gathered.bounds;
+    let threads: Vec<Stored<'_>> = gathered
+        .threads
         .iter()
         .filter_map(|row| {
             let memory = row.memory.as_ref()?;
             Some(Stored { memory, uses: row.uses, last_used_ms: last_used(row, &bounds, now_ms) })
         })
         .collect();
-    let note =
-        |NoteRow { note_id, project, at_ms, text }| Note { id: note_id, text, project, at_ms };
-    let notes: Vec<Note> = notes.into_iter().map(note).collect();
+    let note = |NoteRow { note_id, project, at_ms, text }| Note {
+        id: note_id,
+        text,
+        project: project.as_deref().map(place::project),
+        at_ms,
+    };
+    let notes: Vec<Note> = gathered.notes.iter().cloned().map(note).collect();
     let mut exclusions = Exclusions::default();
-    for exclusion in excluded {
+    for exclusion in gathered.exclusions.iter().cloned() {
         match exclusion {
             Exclusion::Thread(id) => exclusions.threads.insert(id),
-            Exclusion::Project(project) => exclusions.projects.insert(project),
+            Exclusion::Project(project) => exclusions.projects.insert(place::project(&project)),
             Exclusion::Entry(id) => exclusions.entries.insert(id),
             Exclusion::Note(_) => false,
         };

@@ -54,6 +54,8 @@ pub struct Ran {
     pub empty: u64,
     /// Those that failed.
     pub failed: u64,
+    /// Those that were read without the model that was to read them.
+    pub fell_back: u64,
     /// Threads that were left out.
     pub skipped: Vec<Skipped>,
     /// Number in force.
@@ -78,6 +80,7 @@ impl Services {
             thread_id: request.thread_id.clone(),
             current: request.current.clone(),
             takes_all: request.takes_all,
+            is_manual: request.is_manual,
         };
         let scan = self.scan_memory(&scope).await?;
         let mut ran = Ran { threads: scan.threads, is_done: request.waits, ..Ran::default() };
@@ -113,16 +116,19 @@ impl Services {
 
     async fn ask_extraction(&self, due: &Due, is_manual: bool) -> Result<JobKey, ServiceError> {
         let key = JobKey { kind: Kind::Extract, subject: due.thread_id.clone() };
+        let engine = *self.deps.config.now().memory.engine;
         let asked = Request {
             key: key.clone(),
-            input: format!("{}:{EXTRACT_VERSION}", due.next_seq),
+            input: format!("{}:{EXTRACT_VERSION}:{}", due.next_seq, engine.name()),
             payload: String::new(),
             priority: i32::from(is_manual),
             urgent: is_manual,
         };
         let job = self.jobs.request(asked).await?;
-        // It is due although it is done: what came of it is lost. A person who asks may try a dead one again.
-        if job.state == State::Done || (is_manual && job.state == State::Dead) {
+        // It is due although it is done: what came of it is lost. A person who asks may try at once what waits or
+        // was given up.
+        let is_stuck = matches!(job.state, State::Dead | State::Failed | State::Parked);
+        if job.state == State::Done || (is_manual && is_stuck) {
             self.jobs.retry(&key).await?;
         }
         Ok(key)
@@ -146,9 +152,11 @@ impl Services {
                 }
             }
             for (key, state) in settled {
-                if state == Some(State::Done) {
+                let row = self.store.extraction_get(&key.subject).await?;
+                let fell_back = row.as_ref().is_some_and(|row| row.reason.is_some());
+                if state == Some(State::Done) || fell_back {
                     ran.extracted += 1;
-                    let row = self.store.extraction_get(&key.subject).await?;
+                    ran.fell_back += u64::from(fell_back);
                     ran.empty += u64::from(row.is_none_or(|row| row.memory.is_none()));
                 } else {
                     ran.failed += 1;
@@ -233,8 +241,8 @@ impl Services {
         let scan = self.scan_memory(&Scope::default()).await?;
         if !scan.due.is_empty() {
             let ran = self.run_memory(RunRequest { waits: true, ..RunRequest::default() }).await?;
-            let Ran { extracted, empty, failed, generation, .. } = ran;
-            tracing::info!(extracted, empty, failed, generation, "memory is made");
+            let Ran { extracted, empty, failed, fell_back, generation, .. } = ran;
+            tracing::info!(extracted, empty, failed, fell_back, generation, "memory is made");
         }
         let next_ms = scan.next_ms.and_then(|ms| u64::try_from(ms).ok());
         Ok(next_ms.map_or(LOOK_MAX, Duration::from_millis).clamp(LOOK_MIN, LOOK_MAX))

@@ -3,13 +3,15 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use longhaul_core::job::{Kind, State};
+use longhaul_core::memory::Engine;
 use longhaul_core::memory::eligible::{Rules, Skip, ThreadFacts, eligible};
+use longhaul_core::memory::place;
 use longhaul_store::{
-    Exclusion, JobFilter, ThreadCursor, ThreadFilter, ThreadRow, UseRow, Watermark,
+    AgentRow, Exclusion, JobFilter, ThreadCursor, ThreadFilter, ThreadRow, UseRow, Watermark,
 };
 
 use super::EXTRACT_VERSION;
-use super::project::project_of;
+use super::project::project_or_folder;
 use crate::service::{ServiceError, Services};
 
 /// Threads read in one step.
@@ -34,6 +36,8 @@ pub(super) struct Scope {
     pub(super) current: Option<String>,
     /// Rest and age do not matter.
     pub(super) takes_all: bool,
+    /// A person waits: what had to do without its model is read again.
+    pub(super) is_manual: bool,
 }
 
 /// A thread that is due.
@@ -95,6 +99,10 @@ pub struct MemoryStatus {
     pub uses: Vec<UseRow>,
     /// Why consolidation last failed.
     pub failure: Option<String>,
+    /// Threads that had to do without the model that was to read them, by reason.
+    pub fell_back: BTreeMap<String, u64>,
+    /// The last run of the consolidation agent.
+    pub agent: Option<AgentRow>,
     /// Why the thread that was asked for is left out.
     pub why: Option<Skipped>,
 }
@@ -105,12 +113,22 @@ impl Services {
         let marks = self.store.watermarks().await?;
         let marks: HashMap<&str, &Watermark> =
             marks.iter().map(|mark| (mark.thread_id.as_str(), mark)).collect();
-        let excluded: HashSet<Exclusion> = self.store.exclusions().await?.into_iter().collect();
+        let excluded = self.store.exclusions().await?.into_iter().map(|known| match known {
+            Exclusion::Project(project) => Exclusion::Project(place::project(&project)),
+            known => known,
+        });
+        let excluded: HashSet<Exclusion> = excluded.collect();
         let mut rules = self.deps.config.now().memory.rules();
         if scope.takes_all || scope.thread_id.is_some() {
             (rules.min_idle_ms, rules.max_age_ms) = (0, i64::MAX);
         }
-        let look = Look { scope, rules, marks, excluded, now_ms: self.deps.clock.now_ms() };
+        let outside = match rules.excludes_outside {
+            true => self.store.extractions_outside().await?.into_iter().collect(),
+            false => HashSet::new(),
+        };
+        let engine = *self.deps.config.now().memory.engine;
+        let now_ms = self.deps.clock.now_ms();
+        let look = Look { scope, rules, engine, marks, excluded, outside, now_ms };
         let mut scan = Scan::default();
         if let Some(thread_id) = &scope.thread_id {
             let row = self.store.thread_get(thread_id).await?;
@@ -161,7 +179,13 @@ impl Services {
         }
         let marks = self.store.watermarks().await?;
         let published = self.published_memory().await?;
+        let mut fell_back = BTreeMap::new();
+        for reason in marks.iter().filter_map(|mark| mark.reason.clone()) {
+            *fell_back.entry(reason).or_default() += 1;
+        }
         Ok(MemoryStatus {
+            fell_back,
+            agent: self.store.agent_get().await?,
             path: self.memory.folder.path().display().to_string(),
             generation: published.generation,
             at_ms: published.at_ms,
@@ -183,8 +207,11 @@ impl Services {
 struct Look<'a> {
     scope: &'a Scope,
     rules: Rules,
+    engine: Engine,
     marks: HashMap<&'a str, &'a Watermark>,
     excluded: HashSet<Exclusion>,
+    /// Threads that reached outside, where such are left out.
+    outside: HashSet<String>,
     now_ms: i64,
 }
 
@@ -221,20 +248,32 @@ impl Look<'_> {
     fn facts(&self, row: &ThreadRow) -> Option<ThreadFacts> {
         let head = row.file.head.as_ref()?;
         let mark = self.marks.get(row.thread_id.as_str());
-        let extracted = mark.filter(|mark| mark.version == EXTRACT_VERSION);
+        let extracted = mark.filter(|mark| mark.version == EXTRACT_VERSION && self.is_read(mark));
         Some(ThreadFacts {
             kind: head.kind,
             is_current: self.scope.current.as_deref() == Some(row.thread_id.as_str()),
-            is_ephemeral: false,
+            is_ephemeral: head.is_ephemeral,
             is_excluded: self.is_excluded(row, head.cwd.as_deref()),
-            reached_outside: false,
+            reached_outside: self.outside.contains(&row.thread_id),
             updated_at_ms: head.updated_at_ms,
             items: head.items,
             // The first request is the title; how many there are matters to nobody here.
             requests: u64::from(head.title.is_some()),
             next_seq: row.file.cursor.next_seq,
             extracted_seq: extracted.map(|mark| mark.next_seq),
+            is_outdated: mark.is_some() && extracted.is_none(),
         })
+    }
+
+    /// Whether a thread was read by whom it is to be read. What had to do without its model counts as read:
+    /// its job knows when to try again.
+    fn is_read(&self, mark: &Watermark) -> bool {
+        match (self.engine, mark.engine) {
+            (Engine::Deterministic, _) | (Engine::Model, Engine::Model) => true,
+            (Engine::Model, Engine::Deterministic) => {
+                mark.reason.is_some() && !self.scope.is_manual
+            }
+        }
     }
 
     fn is_excluded(&self, row: &ThreadRow, cwd: Option<&str>) -> bool {
@@ -243,7 +282,7 @@ impl Look<'_> {
         }
         let projects = self.excluded.iter().any(|known| matches!(known, Exclusion::Project(_)));
         let Some(cwd) = cwd.filter(|_| projects) else { return false };
-        let project = project_of(cwd).unwrap_or_else(|| cwd.to_owned());
+        let project = project_or_folder(cwd);
         self.excluded.contains(&Exclusion::Project(project))
     }
 }

@@ -10,8 +10,8 @@ use longhaul_core::model::budget::Spent;
 use longhaul_core::model::{Ask, Endpoint, Schema};
 use longhaul_core::policy::judgment::{self, Judgment};
 use longhaul_core::policy::settings::Judge;
-use longhaul_core::policy::template::{self, Kind};
 use longhaul_core::policy::watcher::{Effect, Trigger};
+use longhaul_core::template::{self, Kind};
 use serde_json::value::to_raw_value;
 use tokio_util::sync::CancellationToken;
 

@@ -1,4 +1,4 @@
-//! Texts with places to fill in.
+//! Texts with places to fill in: those of policies and of compactions.
 //!
 //! A place is `{name}`; a name that the text's kind does not have is refused when it is loaded, so that
 //! none stays in a prompt unfilled (defect 7.13.11). Filling is one pass: what a value holds is never
@@ -6,8 +6,36 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
+/// What texts are for. Those of a group stand in a folder of its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Group {
+    /// The watcher's.
+    Policy,
+    /// Those of compactions.
+    Compaction,
+}
+
+impl Group {
+    /// Name of its folder.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Policy => "policy",
+            Self::Compaction => "compaction",
+        }
+    }
+
+    /// Its texts.
+    pub fn kinds(self) -> impl Iterator<Item = Kind> {
+        Kind::ALL.into_iter().filter(move |kind| kind.group() == self)
+    }
+}
+
 /// A text a person may override.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// What a judge is told to be.
     Judgment,
@@ -21,18 +49,45 @@ pub enum Kind {
     Handoff,
     /// A packet that we write.
     WatcherPacket,
+    /// Asks a model for a summary; stands below the history.
+    SummaryPrompt,
+    /// Stands above a summary.
+    SummaryPrefix,
+    /// Stands above a checkpoint's view.
+    CheckpointGuide,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 9] = [
         Self::Judgment,
         Self::JudgmentContext,
         Self::Packet,
         Self::Scratch,
         Self::Handoff,
         Self::WatcherPacket,
+        Self::SummaryPrompt,
+        Self::SummaryPrefix,
+        Self::CheckpointGuide,
     ];
+
+    /// What it is for.
+    #[must_use]
+    pub fn group(self) -> Group {
+        match self {
+            Self::SummaryPrompt | Self::SummaryPrefix | Self::CheckpointGuide => Group::Compaction,
+            _ => Group::Policy,
+        }
+    }
+
+    /// Bytes it may have: what stands in every later prompt is to be short.
+    #[must_use]
+    pub fn bytes_max(self) -> usize {
+        match self {
+            Self::SummaryPrefix | Self::CheckpointGuide => 4 * 1_024,
+            _ => TEMPLATE_BYTES,
+        }
+    }
 
     /// Name of its file, without `.md`.
     #[must_use]
@@ -44,6 +99,9 @@ impl Kind {
             Self::Scratch => "scratch",
             Self::Handoff => "handoff",
             Self::WatcherPacket => "watcher_packet",
+            Self::SummaryPrompt => "summary_prompt",
+            Self::SummaryPrefix => "summary_prefix",
+            Self::CheckpointGuide => "checkpoint_guide",
         }
     }
 
@@ -69,6 +127,8 @@ impl Kind {
             Self::WatcherPacket => {
                 &["percent_remaining", "tier", "boundaries", "last_agent_message", "repository"]
             }
+            Self::SummaryPrompt => &["thread_id", "cwd", "max_tokens"],
+            Self::SummaryPrefix | Self::CheckpointGuide => &["thread_id", "cwd"],
         }
     }
 }
@@ -108,11 +168,14 @@ pub enum TemplateError {
     #[error("it is empty")]
     Empty,
     /// More than a prompt may have.
-    #[error("it has more than {TEMPLATE_BYTES} bytes")]
-    TooLong,
+    #[error("it has more than {most} bytes")]
+    TooLong {
+        /// Bytes it may have.
+        most: usize,
+    },
 }
 
-/// Bytes of a text.
+/// Bytes of a text of any kind.
 pub const TEMPLATE_BYTES: usize = 32 * 1_024;
 
 /// Checks a text of that kind.
@@ -123,8 +186,8 @@ pub fn check(kind: Kind, text: &str) -> Result<(), TemplateError> {
     if text.trim().is_empty() {
         return Err(TemplateError::Empty);
     }
-    if text.len() > TEMPLATE_BYTES {
-        return Err(TemplateError::TooLong);
+    if text.len() > kind.bytes_max() {
+        return Err(TemplateError::TooLong { most: kind.bytes_max() });
     }
     for (at, line) in text.lines().enumerate() {
         for piece in pieces(line) {

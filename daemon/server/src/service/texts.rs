@@ -1,8 +1,8 @@
-//! The watcher's texts: built in, or a person's own files.
+//! The texts of policies and compactions: built in, or a person's own files, a folder for each group.
 //!
 //! Files are looked at when a text is needed, so that a change counts at once. One that cannot be used
 //! (an unknown place, too long, not to be read) leaves in force what was there before, and its problem is
-//! told by `policy/templates`.
+//! told by `policy/templates`, `compaction/templates` and every compaction.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,7 +10,7 @@ use std::io::{ErrorKind, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use longhaul_core::policy::template::{Kind, TEMPLATE_BYTES, Texts, check};
+use longhaul_core::template::{Group, Kind, TEMPLATE_BYTES, Texts, check};
 
 /// Texts that were usable when they were last looked at.
 #[derive(Debug)]
@@ -40,24 +40,29 @@ impl TextStore {
         Self { folder, good: Mutex::default() }
     }
 
-    /// The folder.
-    pub fn folder(&self) -> &Path {
-        &self.folder
+    /// The folder of a group.
+    pub fn folder(&self, group: Group) -> PathBuf {
+        self.folder.join(group.name())
     }
 
     /// The texts in force now.
-    pub fn current(&self) -> Texts {
-        for status in self.look() {
+    pub fn current(&self, group: Group) -> Texts {
+        for status in self.look(group) {
             if let Some(problem) = status.problem {
                 tracing::warn!(path = %status.path.display(), problem, "a text is not taken over");
             }
         }
+        Texts::of(|kind| self.text(kind))
+    }
+
+    /// The text that was in force when it was last looked at.
+    pub fn text(&self, kind: Kind) -> String {
         let good = self.good.lock().unwrap_or_else(PoisonError::into_inner);
-        Texts::of(|kind| good.get(&kind).map_or_else(|| built_in(kind).to_owned(), Clone::clone))
+        good.get(&kind).map_or_else(|| built_in(kind).to_owned(), Clone::clone)
     }
 
     /// Looks at every file, and takes over what can be used.
-    pub fn look(&self) -> Vec<TextStatus> {
+    pub fn look(&self, group: Group) -> Vec<TextStatus> {
         let mut good = self.good.lock().unwrap_or_else(PoisonError::into_inner);
         let look = |kind: Kind| {
             let path = self.path(kind);
@@ -78,17 +83,18 @@ impl TextStore {
             let is_of_file = good.contains_key(&kind);
             TextStatus { kind, path, is_of_file, is_seeded: false, problem }
         };
-        Kind::ALL.into_iter().map(look).collect()
+        group.kinds().map(look).collect()
     }
 
     /// Writes the built-in text of every one that has no file; files that are there stay as they are.
     ///
     /// # Errors
     /// The folder or a file cannot be written.
-    pub fn seed(&self) -> Result<Vec<Kind>, (PathBuf, std::io::Error)> {
-        fs::create_dir_all(&self.folder).map_err(|error| (self.folder.clone(), error))?;
+    pub fn seed(&self, group: Group) -> Result<Vec<Kind>, (PathBuf, std::io::Error)> {
+        let folder = self.folder(group);
+        fs::create_dir_all(&folder).map_err(|error| (folder, error))?;
         let mut seeded = Vec::new();
-        for kind in Kind::ALL {
+        for kind in group.kinds() {
             let path = self.path(kind);
             let made = fs::OpenOptions::new().write(true).create_new(true).open(&path);
             match made.and_then(|mut file| file.write_all(built_in(kind).as_bytes())) {
@@ -101,7 +107,7 @@ impl TextStore {
     }
 
     fn path(&self, kind: Kind) -> PathBuf {
-        self.folder.join(format!("{}.md", kind.name()))
+        self.folder(kind.group()).join(format!("{}.md", kind.name()))
     }
 }
 
@@ -118,14 +124,19 @@ fn read(path: &Path) -> std::io::Result<Option<String>> {
 /// The text that is built in.
 fn built_in(kind: Kind) -> &'static str {
     match kind {
-        Kind::Judgment => include_str!("../../../../../templates/policy/judgment.md"),
+        Kind::Judgment => include_str!("../../../../templates/policy/judgment.md"),
         Kind::JudgmentContext => {
-            include_str!("../../../../../templates/policy/judgment_context.md")
+            include_str!("../../../../templates/policy/judgment_context.md")
         }
-        Kind::Packet => include_str!("../../../../../templates/policy/packet.md"),
-        Kind::Scratch => include_str!("../../../../../templates/policy/scratch.md"),
-        Kind::Handoff => include_str!("../../../../../templates/policy/handoff.md"),
-        Kind::WatcherPacket => include_str!("../../../../../templates/policy/watcher_packet.md"),
+        Kind::Packet => include_str!("../../../../templates/policy/packet.md"),
+        Kind::Scratch => include_str!("../../../../templates/policy/scratch.md"),
+        Kind::Handoff => include_str!("../../../../templates/policy/handoff.md"),
+        Kind::WatcherPacket => include_str!("../../../../templates/policy/watcher_packet.md"),
+        Kind::SummaryPrompt => include_str!("../../../../templates/compaction/summary_prompt.md"),
+        Kind::SummaryPrefix => include_str!("../../../../templates/compaction/summary_prefix.md"),
+        Kind::CheckpointGuide => {
+            include_str!("../../../../templates/compaction/checkpoint_guide.md")
+        }
     }
 }
 
@@ -143,18 +154,22 @@ mod tests {
     #[test]
     fn a_bad_file_leaves_the_old_text_in_force_and_seeding_overwrites_nothing() {
         let temp = tempfile::tempdir().unwrap();
-        let texts = TextStore::new(temp.path().join("policy"));
-        assert_eq!(texts.seed().unwrap().len(), 6);
+        let texts = TextStore::new(temp.path().to_owned());
+        assert_eq!(texts.seed(Group::Policy).unwrap().len(), 6);
         let path = temp.path().join("policy/packet.md");
         fs::write(&path, "mine for {thread_id}").unwrap();
-        assert_eq!(texts.seed().unwrap(), []);
-        assert_eq!(texts.current().get(Kind::Packet), "mine for {thread_id}");
+        assert_eq!(texts.seed(Group::Policy).unwrap(), []);
+        assert_eq!(texts.current(Group::Policy).get(Kind::Packet), "mine for {thread_id}");
 
         fs::write(&path, "bad {nonsense}").unwrap();
-        assert_eq!(texts.current().get(Kind::Packet), "mine for {thread_id}");
-        let status = texts.look().into_iter().find(|status| status.kind == Kind::Packet).unwrap();
+        assert_eq!(texts.current(Group::Policy).get(Kind::Packet), "mine for {thread_id}");
+        let status = texts
+            .look(Group::Policy)
+            .into_iter()
+            .find(|status| status.kind == Kind::Packet)
+            .unwrap();
         assert!(status.problem.unwrap().contains("no place {nonsense} here"));
         fs::remove_file(&path).unwrap();
-        assert!(texts.current().get(Kind::Packet).contains("Next step"));
+        assert!(texts.current(Group::Policy).get(Kind::Packet).contains("Next step"));
     }
 }

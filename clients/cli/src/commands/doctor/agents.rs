@@ -1,0 +1,74 @@
+//! The agents: whether our hooks and our server are in them, and whether they would run.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use super::Check;
+use crate::commands::install::found::{self, Found, Trust};
+use crate::style::counted;
+
+pub(super) fn checks() -> Vec<Check> {
+    found::all().iter().flat_map(of).collect()
+}
+
+fn of(agent: &Found) -> Vec<Check> {
+    let again = format!("longhaul install {}", agent.name);
+    if agent.hooks.is_empty() && agent.server.is_none() {
+        let detail = format!("{} is used here, without our hooks and tools", agent.name);
+        let mut check = Check::ok("agent", detail);
+        check.hint = Some(format!("{again} puts them in"));
+        return vec![check];
+    }
+    vec![hooks(agent, &again), server(agent, &again)]
+}
+
+fn hooks(agent: &Found, again: &str) -> Check {
+    let name = agent.name;
+    let warn = |detail: String, hint: &str| Check::warn("hooks", format!("{name}: {detail}"), hint);
+    let gone = agent.hooks.iter().map(|hook| &hook.program).find(|program| !runs(program));
+    if let Some(program) = gone {
+        let detail = format!("{name}: they run {}, which is no program", program.display());
+        return Check::fail("hooks", detail, again);
+    }
+    if let Some(setting) = agent.switched_off {
+        return warn(format!("switched off by {setting}"), "remove that line to have them run");
+    }
+    if !agent.missing.is_empty() {
+        return warn(format!("missing for {}", agent.missing.join(", ")), again);
+    }
+    let with = |trust: Trust| agent.hooks.iter().filter(|hook| hook.trust == trust).count() as u64;
+    let approve = "start codex and approve them: /hooks";
+    let (missing, outdated, off) = (with(Trust::Missing), with(Trust::Outdated), with(Trust::Off));
+    match (missing, outdated, off) {
+        (0, 0, 0) => {
+            let all = counted(agent.hooks.len() as u64, "hook");
+            let trusted = if with(Trust::Given) > 0 { ", all trusted" } else { "" };
+            Check::ok("hooks", format!("{name}: {all}{trusted}"))
+        }
+        (0, 0, off) => warn(format!("{off} switched off by you"), "/hooks switches them on"),
+        (0, outdated, _) => {
+            warn(format!("{outdated} changed since they were trusted, and do not run"), approve)
+        }
+        (missing, ..) => warn(format!("{missing} not trusted yet, and do not run"), approve),
+    }
+}
+
+fn server(agent: &Found, again: &str) -> Check {
+    let name = agent.name;
+    match &agent.server {
+        None => Check::warn("tools", format!("{name}: the MCP server is not set up"), again),
+        Some(server) if !runs(&server.program) => {
+            let detail = format!("{name}: {} is no program", server.program.display());
+            Check::fail("tools", detail, again)
+        }
+        Some(server) if !server.is_enabled => {
+            let detail = format!("{name}: the MCP server is switched off");
+            Check::warn("tools", detail, "remove enabled = false below [mcp_servers.longhaul]")
+        }
+        Some(server) => Check::ok("tools", format!("{name}: {}", server.program.display())),
+    }
+}
+
+fn runs(program: &Path) -> bool {
+    program.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
+}

@@ -1,0 +1,99 @@
+-- A daemon that only plays, for what a real one does not do on demand: other versions, jobs that are owed.
+
+local client = require('longhaul.client')
+local placeholders = require('placeholders')
+local support = require('support')
+local uv = vim.uv or vim.loop
+
+local WORKERS = { 'job.claim', 'job.heartbeat', 'job.complete', 'job.fail' }
+
+--- Answers every request by `answer(request)`; a function that ends it.
+local function play(path, answer)
+  local server = uv.new_pipe(false)
+  assert(server:bind(path))
+  server:listen(8, function()
+    local pipe = uv.new_pipe(false)
+    server:accept(pipe)
+    local text = ''
+    pipe:read_start(function(_, chunk)
+      if not chunk then
+        return pipe:close()
+      end
+      text = text .. chunk
+      for line in text:gmatch('([^\n]*)\n') do
+        local request = vim.json.decode(line)
+        local response = answer(request)
+        response.jsonrpc, response.id = '2.0', request.id
+        pipe:write(vim.json.encode(response) .. '\n')
+      end
+      text = text:match('[^\n]*$')
+    end)
+  end)
+  return function()
+    client.close()
+    server:close()
+  end
+end
+
+local function hello()
+  local server = { name = 'longhauld', version = '1', instance_id = 'i', pid = 1 }
+  return { result = { protocol = 1, server = server, capabilities = {}, methods = { 'job/claim' }, limits = vim.empty_dict() } }
+end
+
+--- A daemon of another version says which of the two ends is too old.
+local function check_versions(folder)
+  for end_, wanted in pairs({ client_too_old = 'too_old', daemon_too_old = 'too_new' }) do
+    client.options.socket = folder .. '/' .. end_ .. '.sock'
+    local stop = play(client.options.socket, function()
+      local data = { kind = 'version_unsupported', retry = 'never', detail = { disagreement = end_ } }
+      return { error = { code = 1001, message = 'other revisions', data = data } }
+    end)
+    local _, problem = client.wait('thread/list', {}, 2000)
+    assert(problem.failure == wanted and problem.hint, vim.inspect(problem))
+    stop()
+  end
+  -- A daemon of the next major beside ours.
+  client.options.socket = folder .. '/v1.sock'
+  local stop = play(folder .. '/v2.sock', hello)
+  local _, problem = client.wait('thread/list', {}, 2000)
+  assert(problem.failure == 'too_old' and problem.message:find('protocol 2 is there'), vim.inspect(problem))
+  stop()
+end
+
+--- The examples that need a job which nothing but the daemon itself can owe.
+local function check_workers(folder)
+  local replayed = 0
+  for _, name in ipairs(WORKERS) do
+    local example = vim.json.decode(support.read('protocol/examples/' .. name .. '.json'))
+    local at = 0
+    client.options.socket = folder .. '/' .. name .. '.sock'
+    local stop = play(client.options.socket, function(request)
+      if request.method == 'initialize' then
+        return hello()
+      end
+      at = at + 1
+      local response = placeholders.sample(example.exchanges[at].response)
+      return { result = response.result, error = response.error }
+    end)
+    for _, exchange in ipairs(example.exchanges) do
+      local request = placeholders.sample(exchange.request)
+      local result, problem = client.wait(request.method, request.params, 2000)
+      local answer = { jsonrpc = '2.0', id = request.id, result = result, error = problem and problem.wire }
+      local found = placeholders.new():mismatch(placeholders.sample(exchange.response), answer)
+      assert(not found, ('%s: %s: %s'):format(name, exchange.name, found))
+      replayed = replayed + 1
+    end
+    stop()
+  end
+  return replayed
+end
+
+return function()
+  local folder = vim.fn.tempname()
+  vim.fn.mkdir(folder, 'p', 448)
+  client.options.may_start = false
+  check_versions(folder)
+  local replayed = check_workers(folder)
+  client.options.socket = nil
+  return replayed .. ' exchanges of workers'
+end

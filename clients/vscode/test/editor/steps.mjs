@@ -1,0 +1,142 @@
+// What a person does, one step after the other; each ends with what they see.
+
+import assert from "node:assert/strict";
+
+const CONTEXT = "Longhaul: Show Context Use";
+
+async function statusBarToPanel({ editor, page }) {
+  const bar = page.locator(".statusbar-item", { hasText: /\d+% · / });
+  await bar.waitFor();
+  await bar.click();
+  assert.match(await editor.webview("what fills it"), /\d+%\s*[\d.]+k? of /);
+  await editor.shot("01-status-bar");
+}
+
+/** Clicks a thread until the panel shows it: a click on a row that is just drawn anew goes nowhere. */
+async function chooseThread({ editor, page }, words, ...more) {
+  await page.locator(".monaco-list-row", { hasText: words }).click();
+  await editor.webview(words, ...more).catch(async () => {
+    await page.locator(".monaco-list-row", { hasText: words }).click();
+    await editor.webview(words, ...more);
+  });
+}
+
+async function treeToPanel(stage) {
+  await chooseThread(stage, "January total", "tool outputs", "over time", "never compacted");
+  await stage.editor.shot("02-thread");
+  await chooseThread(stage, "Explain the report");
+  await chooseThread(stage, "January total");
+}
+
+async function treeButtons({ editor, page }) {
+  const row = page.locator(".monaco-list-row", { hasText: "January total" });
+  await row.hover();
+  await row.locator("[aria-label='Show the Checkpoint']").click();
+  await editor.shows("[SESSION_CHECKPOINT v1]");
+  await editor.shot("03-checkpoint");
+}
+
+async function compact({ editor }) {
+  await editor.run("Longhaul: Compact the Thread");
+  const notice = await editor.told(/tokens\. Items kept: \d+, shortened: \d+, dropped: \d+/);
+  await editor.shows("[SESSION_CHECKPOINT v1]");
+  await editor.shot("04-compacted");
+  await notice.hover();
+  await notice.getByRole("button", { name: "Show What Was Dropped" }).click();
+}
+
+async function dropped({ editor }) {
+  const rows = await editor.rows("What the last compaction left out");
+  await editor.shot("05-dropped");
+  // Named by what they hold, not by a number; a long list is searched by typing.
+  await editor.page.keyboard.type("No floats");
+  await rows.filter({ hasText: "No floats for money" }).first().click();
+  await editor.shows("keep whole cents");
+  await editor.shot("06-expanded");
+}
+
+async function compactedInPanel({ editor }) {
+  await editor.run(CONTEXT);
+  await editor.webview("January total");
+}
+
+async function undo({ editor, page, client }) {
+  await editor.run("Longhaul: Undo the Last Compaction");
+  const dialog = page.locator(".monaco-dialog-box", { hasText: "Undo the compaction of" });
+  await dialog.waitFor();
+  await editor.shot("07-undo");
+  await dialog.getByRole("button", { name: "Undo" }).click();
+  await editor.told(/Undone: the old history of \d+ items is back in force/);
+  await editor.shot("08-undone");
+  const { compactions } = await client.call("compaction/list", {});
+  assert.ok(compactions[0].undone_at > 0);
+  await editor.hush();
+}
+
+async function nothingToUndo({ editor }) {
+  await editor.run("Longhaul: Undo the Last Compaction");
+  await editor.told("this thread has no compaction of ours");
+  await editor.hush();
+}
+
+async function searchMemory({ editor }) {
+  await editor.run("Longhaul: Search Memory");
+  await editor.answer("Search the memory of earlier work", "floats money");
+  const rows = await editor.rows("hits for");
+  await editor.shot("09-memory-hits");
+  await rows.first().click();
+  await editor.shows("No floats for money");
+  await editor.shot("10-memory-hit");
+}
+
+async function openMemory({ editor }) {
+  await editor.run("Longhaul: Open a Memory File");
+  const rows = await editor.rows("Memory files");
+  await editor.shot("11-memory-files");
+  await rows.filter({ hasText: "MEMORY.md" }).first().click();
+  await editor.shows("# ");
+  await editor.shot("12-memory-file");
+}
+
+async function searchTranscripts({ editor }) {
+  await editor.run("Longhaul: Search Transcripts");
+  await editor.answer("Search all transcripts", "thousands separator");
+  const rows = await editor.rows("hits for");
+  await editor.shot("13-transcripts");
+  await rows.first().click();
+  await editor.shows("thousands");
+}
+
+async function otherExtension({ editor }) {
+  await editor.run("Example: Compact a History");
+  await editor.told(/Compacted \d+ to \d+ tokens; \d+ items can be expanded again/);
+  await editor.shows("Now write the changelog entry.");
+  await editor.shot("14-example");
+  await editor.hush();
+}
+
+async function restart({ editor, page, client, longhaul }) {
+  const before = (await client.call("daemon/status", {})).instance_id;
+  longhaul("down");
+  await editor.run("Longhaul: Show the Checkpoint");
+  await editor.shows("ledger/amount.py");
+  assert.notEqual((await client.call("daemon/status", {})).instance_id, before);
+  await page.locator(".statusbar-item", { hasText: /\d+% · / }).waitFor();
+  await editor.shot("15-restarted");
+}
+
+export const steps = {
+  "the status bar leads to the panel": statusBarToPanel,
+  "a click on a thread shows that thread": treeToPanel,
+  "a button in the tree shows its checkpoint": treeButtons,
+  "a thread is compacted": compact,
+  "what was dropped is shown and expanded": dropped,
+  "the panel follows": compactedInPanel,
+  "a compaction is undone": undo,
+  "nothing to undo is said": nothingToUndo,
+  "memory is searched": searchMemory,
+  "a memory file is opened": openMemory,
+  "transcripts are searched": searchTranscripts,
+  "another extension compacts its history": otherExtension,
+  "a daemon that went is started by a command": restart,
+};

@@ -1,0 +1,127 @@
+//! What the agent made before, carried over to what is known now.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::check::{Checked, check};
+use super::line::{Bullet, group};
+use super::{Baseline, is_skill};
+use crate::memory::Files;
+use crate::memory::consolidate::{Handbook, plain};
+
+const MEMORY: &str = "MEMORY.md";
+
+/// The files that the rules made, in the wording of the agent, without what it dropped, with its skills. What
+/// does not stand up to [`check`] any more is as the rules made it. While nothing changed they are the agent's.
+#[must_use]
+pub fn carried(baseline: &Baseline, on: Checked<'_>) -> Files {
+    if super::input_of(on.draft, on.book) == baseline.input
+        && let Ok(files) = check(&baseline.files, on)
+    {
+        return files;
+    }
+    let before = baseline.files.get(MEMORY).map_or("", String::as_str);
+    let wording: BTreeMap<&str, &str> = before
+        .lines()
+        .filter_map(Bullet::read)
+        .filter_map(|bullet| Some((bullet.ids().next()?, bullet.words)))
+        .collect();
+    let mut files = on.draft.clone();
+    if let Some(draft) = on.draft.get(MEMORY) {
+        let book = reworded(draft, &wording, (baseline, on));
+        files.insert(MEMORY.to_owned(), book);
+        if check(&files, on).is_err() {
+            files.insert(MEMORY.to_owned(), draft.clone());
+        }
+    }
+    let is_dropped =
+        |path: &str| baseline.seen.contains(path) && !baseline.files.contains_key(path);
+    files.retain(|path, _| !is_dropped(path));
+    for (path, text) in baseline.files.iter().filter(|(path, _)| is_skill(path)) {
+        let mut with = files.clone();
+        with.insert(path.clone(), text.clone());
+        if check(&with, on).is_ok() {
+            files = with;
+        }
+    }
+    files
+}
+
+/// The rules' `MEMORY.md` in the agent's words, line by line.
+fn reworded(
+    draft: &str,
+    wording: &BTreeMap<&str, &str>,
+    (baseline, on): (&Baseline, Checked<'_>),
+) -> String {
+    let mut out = String::with_capacity(draft.len());
+    let (mut key, mut drops) = (None, false);
+    for line in draft.lines() {
+        if line.starts_with("# ") {
+            key = group(line);
+        }
+        let bullet = Bullet::read(line);
+        let id = bullet.and_then(|bullet| bullet.ids().next());
+        // What held before a line that was dropped goes with it.
+        if drops && line.starts_with("  - ") {
+            continue;
+        }
+        drops = false;
+        if let (Some(bullet), Some(id)) = (bullet, id) {
+            let entries = match key {
+                Some(key) => on.book.projects.get(key).map(|project| &project.entries),
+                None => Some(&on.book.profile),
+            };
+            let entry = entries.and_then(|all| all.iter().find(|entry| entry.id == id));
+            let is_rule = entry.is_none_or(|entry| entry.kind.is_rule());
+            match wording.get(id) {
+                Some(words) if !is_rule => {
+                    let before = format!("- {words} [{}]\n", bullet.mark);
+                    out.push_str(&before);
+                    continue;
+                }
+                None if !is_rule && baseline.seen.contains(id) => {
+                    drops = true;
+                    continue;
+                }
+                _ => {}
+            }
+        }
+        out.push_str(line);
+        out.push('\n');
+    }
+    out
+}
+
+/// The handbook without the entries that its files do not tell: what the agent dropped is told to nobody.
+#[must_use]
+pub fn kept(mut book: Handbook, files: &Files) -> Handbook {
+    let text = files.get(MEMORY).map_or("", String::as_str);
+    let told: BTreeSet<&str> =
+        text.lines().filter_map(Bullet::read).filter_map(|bullet| bullet.ids().next()).collect();
+    for project in book.projects.values_mut() {
+        project.entries.retain(|entry| entry.kind.is_rule() || told.contains(entry.id.as_str()));
+    }
+    book
+}
+
+/// Words of entries whose lines a person took out of the published files or wrote anew. A line of the agent's has
+/// other words than its entry: both are not said again.
+#[must_use]
+pub fn taken_out(published: &Files, found: &Files, book: &Handbook) -> Vec<String> {
+    let (Some(before), Some(now)) = (published.get(MEMORY), found.get(MEMORY)) else {
+        return Vec::new();
+    };
+    let words = |line| match Bullet::read(line) {
+        Some(bullet) => plain(bullet.words),
+        None => plain(line.trim_start_matches(['-', '*', ' '])),
+    };
+    let standing: BTreeSet<String> = now.lines().map(words).collect();
+    let gone: BTreeSet<&str> = before
+        .lines()
+        .filter_map(Bullet::read)
+        .filter(|bullet| !standing.contains(&plain(bullet.words)))
+        .filter_map(|bullet| bullet.ids().next())
+        .collect();
+    let entries = book.projects.values().flat_map(|project| &project.entries);
+    let entries = entries.chain(&book.profile).filter(|entry| gone.contains(entry.id.as_str()));
+    entries.map(|entry| entry.text.clone()).collect()
+}

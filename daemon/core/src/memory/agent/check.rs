@@ -1,0 +1,316 @@
+//! Holds the agent's files against what is known.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::known::Scope;
+use super::line::{Bullet, group};
+use super::{Refusal, is_input, is_skill};
+use crate::checkpoint::semantic::policy::behaviour;
+use crate::memory::Files;
+use crate::memory::consolidate::{Entry, Handbook};
+use crate::memory::extract::is_hazardous;
+use crate::memory::own::TITLES;
+use crate::memory::span::spans;
+use crate::redact::redact;
+use crate::{text, tokens};
+
+/// Bytes of a line that a refusal shows.
+const SHOWN_BYTES: usize = 160;
+
+/// Skills, bytes of one and lines of one (`facts/codex-memory.md` §4: below 500 lines).
+const SKILLS_MAX: usize = 64;
+const SKILL_BYTES_MAX: usize = 32 * 1_024;
+const SKILL_LINES_MAX: usize = 500;
+
+/// Bytes of a heading.
+const HEADING_BYTES: usize = 120;
+
+/// How much `MEMORY.md` may grow beyond its draft.
+const GROWTH_BYTES: usize = 16 * 1_024;
+
+/// What the files are held against.
+#[derive(Debug, Clone, Copy)]
+pub struct Checked<'a> {
+    /// The files the agent began with; they could be published as they are.
+    pub draft: &'a Files,
+    /// All that is known.
+    pub book: &'a Handbook,
+    /// Tokens of `memory_summary.md`.
+    pub summary_tokens: u64,
+}
+
+/// The files as they may be published: the draft, with what of `found` is the agent's to make.
+///
+/// # Errors
+/// [`Refusal`]: the first thing that cannot be believed. Nothing is taken then.
+pub fn check(found: &Files, on: Checked<'_>) -> Result<Files, Refusal> {
+    let mut files: Files = on.draft.iter().filter(|(path, _)| !is_skill(path)).map(owned).collect();
+    let mut skills = 0;
+    for (path, text) in found {
+        let wrong = |reason: &str| Err(file(path, reason));
+        if redact(text).hits > 0 {
+            return wrong("it holds what looks like a credential");
+        }
+        if is_skill(path) {
+            skills += 1;
+            if skills > SKILLS_MAX {
+                return wrong("there are too many skills");
+            }
+            if on.draft.get(path) != Some(text) {
+                skill(path, text, on)?;
+            }
+            files.insert(path.clone(), text.clone());
+        } else if !is_input(path) && !on.draft.contains_key(path) {
+            return wrong("no such file belongs here");
+        }
+    }
+    let of = |path: &str| found.get(path).ok_or_else(|| file(path, "it is gone"));
+    files.insert("MEMORY.md".to_owned(), handbook(of("MEMORY.md")?, on)?);
+    let summary = of("memory_summary.md")?;
+    first_page(summary, on)?;
+    files.insert("memory_summary.md".to_owned(), summary.clone());
+    Ok(files)
+}
+
+fn owned((path, text): (&String, &String)) -> (String, String) {
+    (path.clone(), text.clone())
+}
+
+fn file(path: &str, reason: &str) -> Refusal {
+    Refusal::File { path: text::one_line_cut(path, SHOWN_BYTES), reason: reason.to_owned() }
+}
+
+/// Names a line that cannot be believed.
+fn line(path: &str, number: usize, words: &str, reason: &str) -> Refusal {
+    let shown = text::one_line_cut(&redact(words).text, SHOWN_BYTES);
+    Refusal::Line { path: path.to_owned(), number, reason: reason.to_owned(), line: shown }
+}
+
+/// Scopes by project; `None`: what holds everywhere.
+struct Scopes<'a> {
+    on: Checked<'a>,
+    made: BTreeMap<Option<String>, Scope<'a>>,
+}
+
+impl<'a> Scopes<'a> {
+    fn new(on: Checked<'a>) -> Self {
+        Self { on, made: BTreeMap::new() }
+    }
+
+    fn of(&mut self, key: Option<&str>) -> &Scope<'a> {
+        let on = self.on;
+        let made = self.made.entry(key.map(str::to_owned));
+        made.or_insert_with(|| Scope::of(key, on.book, on.draft))
+    }
+}
+
+/// `MEMORY.md`, each mark as the draft has it.
+fn handbook(found: &str, on: Checked<'_>) -> Result<String, Refusal> {
+    const PATH: &str = "MEMORY.md";
+    let draft = on.draft.get(PATH).map_or("", String::as_str);
+    if !found.starts_with(TITLES[0]) {
+        return Err(file(PATH, "its first line is `# Memory`"));
+    }
+    if found.len() > draft.len() + GROWTH_BYTES {
+        return Err(file(PATH, "it grew by more than is new"));
+    }
+    let said: BTreeSet<&str> = draft.lines().map(str::trim_end).collect();
+    let marks: BTreeMap<&str, &str> = draft
+        .lines()
+        .filter_map(Bullet::read)
+        .filter_map(|bullet| Some((bullet.ids().next()?, bullet.mark)))
+        .collect();
+    let mut scopes = Scopes::new(on);
+    let mut key: Option<&str> = None;
+    let mut told: BTreeSet<(Option<&str>, &str)> = BTreeSet::new();
+    let mut out = String::with_capacity(found.len());
+    for (number, words) in (1..).zip(found.lines().map(str::trim_end)) {
+        let wrong = |reason: &str| Err(line(PATH, number, words, reason));
+        if let Some(named) = group(words) {
+            if !on.book.projects.contains_key(named) {
+                return wrong("no such project is known");
+            }
+            key = Some(named);
+        } else if words == "# Everywhere" {
+            key = None;
+        }
+        let Some(bullet) = Bullet::read(words) else {
+            if let Some(reason) = unmarked(words, &said) {
+                return wrong(reason);
+            }
+            out.push_str(words);
+            out.push('\n');
+            continue;
+        };
+        let scope = scopes.of(key);
+        let Some((id, entry)) = bullet.ids().next().and_then(|id| scope.entries.get_key_value(id))
+        else {
+            return wrong("what it rests on is not known in this project");
+        };
+        if let Some(reason) = reworded(bullet.words, entry, scope) {
+            return wrong(reason);
+        }
+        if told.insert((key, *id)) {
+            let mark = marks.get(id).unwrap_or(&bullet.mark);
+            out.push_str(&format!("- {} [{mark}]\n", bullet.words));
+        }
+    }
+    rules_stand(on.book, &told)?;
+    Ok(out)
+}
+
+/// Why the words of an entry cannot be these.
+fn reworded(words: &str, entry: &Entry, scope: &Scope<'_>) -> Option<&'static str> {
+    if words == entry.text {
+        return None;
+    }
+    if entry.kind.is_rule() {
+        return Some("a rule stays in the person's own words");
+    }
+    scope.doubt(words, &[entry])
+}
+
+/// Why a line that names nothing it rests on cannot stand.
+fn unmarked(words: &str, said: &BTreeSet<&str>) -> Option<&'static str> {
+    let is_heading = words.starts_with("## ") || words.starts_with("### ");
+    if words.is_empty() || said.contains(words) {
+        None
+    } else if !is_heading {
+        Some("it does not say what it rests on")
+    } else if words.len() > HEADING_BYTES || behaviour(words).is_some() || words.contains('`') {
+        Some("a heading only names what stands below it")
+    } else {
+        None
+    }
+}
+
+/// Every rule of the person is told where it belongs.
+fn rules_stand(book: &Handbook, told: &BTreeSet<(Option<&str>, &str)>) -> Result<(), Refusal> {
+    let of_projects = book.projects.iter().flat_map(|(key, project)| {
+        project.entries.iter().map(move |entry| (Some(key.as_str()), entry))
+    });
+    let all = book.profile.iter().map(|entry| (None, entry)).chain(of_projects);
+    for (key, entry) in all.filter(|(_, entry)| entry.kind.is_rule()) {
+        if !told.contains(&(key, entry.id.as_str())) {
+            let (text, id) = (entry.text.clone(), entry.id.clone());
+            return Err(Refusal::RuleGone { text, id });
+        }
+    }
+    Ok(())
+}
+
+/// `memory_summary.md`: lines of the draft, and lines that say what they rest on.
+fn first_page(found: &str, on: Checked<'_>) -> Result<(), Refusal> {
+    const PATH: &str = "memory_summary.md";
+    let draft = on.draft.get(PATH).map_or("", String::as_str);
+    if !found.starts_with(TITLES[1]) {
+        return Err(file(PATH, "its first line is `# Memory summary`"));
+    }
+    if tokens::of_text(found) > on.summary_tokens {
+        return Err(file(PATH, "it has more tokens than it may"));
+    }
+    let said: BTreeSet<&str> = draft.lines().map(str::trim_end).collect();
+    for heading in draft.lines().filter(|line| line.starts_with("## ")) {
+        if !found.lines().any(|line| line.trim_end() == heading) {
+            return Err(file(PATH, &format!("the part `{heading}` is gone")));
+        }
+    }
+    let mut scopes = Scopes::new(on);
+    let (mut key, mut is_profile) = (None, false);
+    for (number, words) in (1..).zip(found.lines().map(str::trim_end)) {
+        let wrong = |reason: &str| Err(line(PATH, number, words, reason));
+        if words.starts_with("## ") {
+            (key, is_profile) = (None, words == "## User profile");
+        } else if let Some(named) = words.strip_prefix("### ") {
+            if !on.book.projects.contains_key(named) {
+                return wrong("no such project is known");
+            }
+            key = Some(named);
+        }
+        let is_draft = said.contains(words) && (key.is_none() || belongs(words, key, draft));
+        if is_draft || words.is_empty() {
+            continue;
+        }
+        let Some(bullet) = Bullet::read(words) else {
+            return wrong("it does not say what it rests on, as `[id …]`");
+        };
+        let scope = scopes.of(key);
+        let entries: Vec<&Entry> =
+            bullet.ids().filter_map(|id| scope.entries.get(id).copied()).collect();
+        if entries.is_empty() || entries.len() != bullet.ids().count() {
+            return wrong("what it rests on is not known in this part");
+        }
+        if is_profile && !entries.iter().all(|entry| entry.kind.is_rule()) {
+            return wrong("the profile rests on the person's own words");
+        }
+        if let Some(reason) = scope.doubt(bullet.words, &entries) {
+            return wrong(reason);
+        }
+    }
+    Ok(())
+}
+
+/// Whether the draft has a line below the same project.
+fn belongs(words: &str, key: Option<&str>, draft: &str) -> bool {
+    let mut under = None;
+    draft.lines().map(str::trim_end).any(|line| {
+        if line.starts_with("## ") {
+            under = None;
+        } else if let Some(named) = line.strip_prefix("### ") {
+            under = Some(named);
+        }
+        line == words && under == key
+    })
+}
+
+/// A skill that is new or was changed: its commands were run by threads of the project it names.
+fn skill(path: &str, found: &str, on: Checked<'_>) -> Result<(), Refusal> {
+    let name = path.strip_prefix("skills/").and_then(|rest| rest.strip_suffix("/SKILL.md"));
+    let is_name = |name: &&str| {
+        let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+        (1..=64).contains(&name.len()) && name.bytes().all(plain)
+    };
+    let Some(name) = name.filter(is_name) else {
+        return Err(file(path, "a skill is skills/<name>/SKILL.md, its name in small letters"));
+    };
+    if found.len() > SKILL_BYTES_MAX || found.lines().count() > SKILL_LINES_MAX {
+        return Err(file(path, "it is too long for a skill"));
+    }
+    let head = found.strip_prefix("---\n").and_then(|rest| rest.split_once("\n---\n"));
+    let has = |head: &str, opening: &str| {
+        let said = head.lines().find_map(|line| line.strip_prefix(opening));
+        said.map(str::trim).filter(|said| !said.is_empty()).map(str::to_owned)
+    };
+    let head = head.filter(|(head, _)| {
+        has(head, "name:").as_deref() == Some(name) && has(head, "description:").is_some()
+    });
+    if head.is_none() {
+        return Err(file(path, "it begins with `name` (that of its folder) and `description`"));
+    }
+    let key = on.book.projects.keys().find(|key| found.contains(&format!("Project: `{key}`")));
+    let Some(key) = key else {
+        return Err(file(path, "it says whose it is: Project: `…`"));
+    };
+    let scope = Scope::of(Some(key), on.book, on.draft);
+    let mut is_fenced = false;
+    for (number, words) in (1..).zip(found.lines()) {
+        let wrong = |reason: &str| Err(line(path, number, words, reason));
+        if words.trim_start().starts_with("```") {
+            is_fenced = !is_fenced;
+            continue;
+        }
+        if behaviour(words).is_some() || is_hazardous(words) {
+            return wrong(
+                "an order that no person gave, or a command that must not be recommended",
+            );
+        }
+        let is_met = match is_fenced {
+            true => words.trim().is_empty() || scope.met(words.trim()),
+            false => spans(words).all(|span| scope.met(span)),
+        };
+        if !is_met {
+            return wrong("a command or name that no thread of this project met");
+        }
+    }
+    Ok(())
+}

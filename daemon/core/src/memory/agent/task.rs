@@ -1,0 +1,112 @@
+//! What the agent is told, and the folder it is given.
+
+use similar::TextDiff;
+
+use super::line::Bullet;
+use super::{Baseline, Mode, is_input, is_skill};
+use crate::memory::Files;
+use crate::text;
+
+const SYSTEM: &str = include_str!("../../../../../templates/memory/consolidate.md");
+
+/// Bytes of the changes that are told at once; the whole of them is a file.
+const TOLD_BYTES: usize = 24 * 1_024;
+
+/// Bytes of the changes as a file.
+const CHANGES_BYTES: usize = 1 << 20;
+
+/// Files named at once.
+const NAMED_MAX: usize = 64;
+
+/// Where the changes are.
+const CHANGES: &str = "changes.diff";
+
+/// Where the agent's own first page of before is.
+const PREVIOUS: &str = "previous/memory_summary.md";
+
+/// What the agent is asked to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Task {
+    /// What it is given.
+    pub mode: Mode,
+    /// Standing instructions.
+    pub system: String,
+    /// The first message.
+    pub user: String,
+    /// The folder it works in.
+    pub files: Files,
+    /// Files of it that are no part of memory.
+    pub extras: Vec<String>,
+    /// What it was shown, for the next [`Baseline`].
+    pub seen: std::collections::BTreeSet<String>,
+}
+
+/// The task of bringing `draft` up to date.
+#[must_use]
+pub fn task(draft: &Files, baseline: Option<&Baseline>, summary_tokens: u64) -> Task {
+    let mut files = draft.clone();
+    let mut extras = Vec::new();
+    let mut user = String::new();
+    let mode = if baseline.is_some() { Mode::Incremental } else { Mode::Init };
+    match baseline {
+        None => user.push_str(
+            "This memory is looked after for the first time: read all of raw_memories.md in pieces, then \
+             bring the files into order.\n",
+        ),
+        Some(baseline) => {
+            let changes = changes(&baseline.files, draft);
+            user.push_str(&format!(
+                "Changed since the last time (all of it: {CHANGES}):\n<changes>\n{}\n</changes>\n",
+                text::cut(&changes.replace("</changes>", "< /changes>"), TOLD_BYTES)
+            ));
+            let whole = text::cut(&changes, CHANGES_BYTES).into_owned();
+            extras.push((CHANGES, whole));
+            if let Some(page) = baseline.files.get("memory_summary.md") {
+                extras.push((PREVIOUS, page.clone()));
+                user.push_str(&format!("The first page as you left it: {PREVIOUS}\n"));
+            }
+        }
+    }
+    user.push_str("Files:\n");
+    for (path, text) in draft.iter().take(NAMED_MAX) {
+        user.push_str(&format!("{path} {}\n", text.len()));
+    }
+    if draft.len() > NAMED_MAX {
+        user.push_str("(more: list)\n");
+    }
+    let paths = extras.iter().map(|(path, _)| (*path).to_owned()).collect();
+    files.extend(extras.into_iter().map(|(path, text)| (path.to_owned(), text)));
+    let system = SYSTEM.replace("{summary_tokens}", &summary_tokens.to_string());
+    Task { mode, system, user, files, extras: paths, seen: seen(draft) }
+}
+
+/// Ids and skills that a set of files shows.
+fn seen(files: &Files) -> std::collections::BTreeSet<String> {
+    let book = files.get("MEMORY.md").map_or("", String::as_str);
+    let ids = book.lines().filter_map(Bullet::read);
+    let ids = ids.filter_map(|bullet| bullet.ids().next().map(str::to_owned));
+    ids.chain(files.keys().filter(|path| is_skill(path)).cloned()).collect()
+}
+
+/// What differs between two sets of files, as a unified diff; inputs first.
+fn changes(before: &Files, now: &Files) -> String {
+    let mut paths: Vec<&String> = before.keys().chain(now.keys()).collect();
+    paths.sort_by_key(|path| (!is_input(path), path.as_str()));
+    paths.dedup();
+    let mut out = String::new();
+    for path in paths {
+        let (old, new) = (before.get(path), now.get(path));
+        if old == new {
+            continue;
+        }
+        let (old, new) = (old.map_or("", String::as_str), new.map_or("", String::as_str));
+        let diff = TextDiff::from_lines(old, new);
+        let names = (format!("a/{path}"), format!("b/{path}"));
+        let unified = diff.unified_diff().context_radius(3).header(&names.0, &names.1).to_string();
+        out.push_str(&unified);
+        if out.len() > CHANGES_BYTES {
+            break;
+        }
+    }
+    if out.is_empty() { "nothing\n".to_owned() } else { out }
+}

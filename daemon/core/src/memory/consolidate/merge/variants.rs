@@ -1,0 +1,67 @@
+//! Commands that do the same to something else → one entry with the others behind it.
+
+use std::collections::BTreeMap;
+
+use super::Draft;
+use crate::memory::extract::Class;
+use crate::memory::extract::line::family;
+use crate::memory::learning::{LearningKind, TEXT_BYTES};
+use crate::text;
+
+/// Other ways told behind a command.
+const OTHERS_MAX: usize = 3;
+
+/// Merges the drafts of commands by what they have in common. The one that most threads ran stands
+/// first, the plainest of several.
+pub(super) fn merge(drafts: Vec<Draft>) -> Vec<Draft> {
+    let mut rest = Vec::with_capacity(drafts.len());
+    let mut families: BTreeMap<String, Vec<Draft>> = BTreeMap::new();
+    for draft in drafts {
+        match line_of(&draft).map(|line| format!("{}: {}", Class::of(line).name(), family(line))) {
+            Some(family) => families.entry(family).or_default().push(draft),
+            None => rest.push(draft),
+        }
+    }
+    rest.extend(families.into_iter().filter_map(|(family, drafts)| one(family, drafts)));
+    rest
+}
+
+/// The command line that a draft is about.
+fn line_of(draft: &Draft) -> Option<&str> {
+    let slot =
+        draft.newest.slot.as_deref().filter(|_| draft.newest.kind == LearningKind::Command)?;
+    slot.strip_prefix("command ")
+}
+
+fn one(family: String, mut drafts: Vec<Draft>) -> Option<Draft> {
+    let rank = |draft: &Draft| {
+        let line = line_of(draft).unwrap_or_default();
+        let at_ms = draft.newest.at_ms;
+        (
+            draft.is_passing,
+            std::cmp::Reverse(draft.threads.len()),
+            line.len(),
+            -at_ms,
+            line.to_owned(),
+        )
+    };
+    drafts.sort_by_cached_key(rank);
+    let mut others = drafts.into_iter();
+    let mut first = others.next()?;
+    let mut also = String::new();
+    for (number, other) in others.enumerate() {
+        if let Some(line) = line_of(&other).filter(|_| number < OTHERS_MAX) {
+            also.push_str(if number == 0 { "; also `" } else { ", `" });
+            also.push_str(line);
+            also.push('`');
+        }
+        first.is_passing &= other.is_passing;
+        first.first_ms = first.first_ms.min(other.first_ms);
+        first.newest.at_ms = first.newest.at_ms.max(other.newest.at_ms);
+        first.threads.extend(other.threads);
+        first.texts.extend(other.texts);
+    }
+    first.newest.text = text::cut(&format!("{}{also}", first.newest.text), TEXT_BYTES).into_owned();
+    first.family = Some(family);
+    Some(first)
+}

@@ -1,0 +1,376 @@
+//! A command line as memory knows it: what it does, apart from how its output was looked at this once.
+//!
+//! Agents write the same command in many ways: into a folder first, through `tail`, with a word echoed
+//! behind it. Told one by one they fill a page and teach one thing. [`bare`] is the line that does the
+//! work; [`family`] is what several such lines have in common.
+
+use super::hazard;
+
+/// Bytes of a line worth telling again.
+const LINE_BYTES_MAX: usize = 200;
+
+/// Words of a family.
+const FAMILY_WORDS: usize = 3;
+
+/// Programs that only shape what another one printed.
+const FILTERS: &[&str] = &[
+    "tail",
+    "head",
+    "grep",
+    "egrep",
+    "rg",
+    "cat",
+    "sed",
+    "awk",
+    "cut",
+    "tr",
+    "wc",
+    "sort",
+    "uniq",
+    "tee",
+    "less",
+    "more",
+    "jq",
+    "column",
+    "nl",
+    "fold",
+    "findstr",
+    "select-object",
+    "select-string",
+    "out-string",
+    "out-null",
+    "format-table",
+    "measure-object",
+];
+
+/// Programs that say something and do nothing.
+const WORDS: &[&str] = &["echo", "printf", "true", "exit", "write-host", "write-output", ":"];
+
+/// Programs that everybody knows to write, that make sense once, or that only look.
+const ORDINARY: &[&str] = &[
+    "ls",
+    "pwd",
+    "export",
+    "date",
+    "mkdir",
+    "touch",
+    "mv",
+    "cp",
+    "rm",
+    "sleep",
+    "kill",
+    "which",
+    "chmod",
+    "git",
+    "sed",
+    "cat",
+    "head",
+    "tail",
+    "nl",
+    "grep",
+    "rg",
+    "find",
+    "fd",
+    "wc",
+    "awk",
+    "sort",
+    "seq",
+    "test",
+    "[",
+    "command",
+    "type",
+    "file",
+    "stat",
+    "tree",
+    "ps",
+    "env",
+    "whoami",
+    "hostname",
+    "uname",
+    "df",
+    "du",
+    "for",
+    "while",
+    "if",
+    "apply_patch",
+    "set-content",
+    "get-content",
+    "get-childitem",
+    "remove-item",
+    "get-item",
+    "test-path",
+];
+
+/// Pieces of lines that hold for one moment, one place or one text.
+const PARTICULAR: &[&str] = &[
+    "<<",
+    " -c '",
+    " -c \"",
+    "node -e",
+    "perl -",
+    "sed -i",
+    "$(",
+    "`",
+    "/tmp/",
+    "/var/folders/",
+    "\\temp\\",
+    "/temp/",
+    "scratch",
+    "$?",
+    "import ",
+    "; do ",
+    "; then ",
+];
+
+/// Programs that run what is written behind an option of theirs.
+const SHELLS: &[&str] = &["bash", "sh", "zsh", "powershell", "pwsh", "cmd"];
+
+/// Joints between the commands of a line.
+const JOINTS: &[&str] = &["&&", "||", ";", "|"];
+
+/// The line without the folder it enters, filters of its output, and words echoed behind it; `None`
+/// when nothing is left.
+pub(crate) fn bare(line: &str) -> Option<String> {
+    let mut parts = parts(line);
+    while let [(_, first), (joint, _), ..] = parts.as_slice()
+        && matches!(*joint, "&&" | ";")
+        && matches!(program(first).as_str(), "cd" | "set-location" | "pushd")
+    {
+        parts.remove(0);
+    }
+    parts.retain(|(joint, part)| match *joint {
+        "|" => !FILTERS.contains(&program(part).as_str()),
+        _ => !only_says(part),
+    });
+    let mut bare = String::new();
+    for (joint, part) in parts {
+        let part = unredirected(part);
+        if part.is_empty() {
+            continue;
+        }
+        match joint {
+            _ if bare.is_empty() => {}
+            ";" => bare.push_str("; "),
+            joint => bare.extend([" ", joint, " "]),
+        }
+        bare.push_str(&part);
+    }
+    (!bare.is_empty()).then_some(bare)
+}
+
+/// What the line has in common with others that do the same to something else: its programs and their
+/// first words.
+pub(crate) fn family(bare: &str) -> String {
+    let families: Vec<String> = parts(bare).into_iter().map(|(_, part)| words_of(part)).collect();
+    let mut distinct: Vec<String> = Vec::new();
+    for family in families {
+        if !distinct.contains(&family) {
+            distinct.push(family);
+        }
+    }
+    distinct.join(" && ")
+}
+
+/// Whether a command of a line only says or shows something beside the others.
+fn only_says(part: &str) -> bool {
+    let words: Vec<&str> = part.split_whitespace().take(2).collect();
+    let shows =
+        matches!(words.as_slice(), ["git", "status" | "diff" | "log" | "show"] | ["ls", ..]);
+    shows || WORDS.contains(&program(part).as_str())
+}
+
+/// Whether a bare line may be of use in a later thread.
+pub(crate) fn is_telling(bare: &str) -> bool {
+    let lower = bare.to_lowercase();
+    let asks = |part: &str| {
+        let last = part.split_whitespace().last().unwrap_or_default();
+        matches!(last, "--version" | "-V" | "version" | "--help" | "-h" | "help" | "-v")
+    };
+    let wraps = |part: &str| {
+        let second = part.split_whitespace().nth(1).unwrap_or_default();
+        SHELLS.contains(&program(part).trim_end_matches(".exe")) && second.starts_with(['-', '/'])
+    };
+    let does_nothing_new =
+        |part: &str| asks(part) || wraps(part) || ORDINARY.contains(&program(part).as_str());
+    bare.len() <= LINE_BYTES_MAX
+        && !hazard::is_hazardous(bare)
+        && !PARTICULAR.iter().any(|piece| lower.contains(piece))
+        && !lower.split(|c: char| !c.is_alphanumeric()).any(is_mark)
+        && !parts(bare).iter().all(|(_, part)| does_nothing_new(part))
+}
+
+/// Whether the end of the line is that of a filter, and says nothing of what it filters.
+pub(crate) fn hides_its_end(line: &str) -> bool {
+    let parts = parts(line);
+    parts.last().is_some_and(|(joint, part)| {
+        let program = program(part);
+        *joint == "|" && FILTERS.contains(&program.as_str())
+            || matches!(*joint, "||" | ";") && WORDS.contains(&program.as_str())
+    })
+}
+
+/// A step as a procedure knows it: what a commit says is another thing each time.
+pub(crate) fn step(line: &str) -> Option<String> {
+    let bare = bare(line)?;
+    let words: Vec<&str> = bare.split(' ').collect();
+    match words.as_slice() {
+        ["git", "commit", ..] => Some("git commit".to_owned()),
+        ["git", "push", ..] if !hazard::is_hazardous(&bare) => Some("git push".to_owned()),
+        _ => is_telling(&bare).then_some(bare),
+    }
+}
+
+/// A token that marks one moment or object: a long number, a hash.
+fn is_mark(word: &str) -> bool {
+    let digits = word.bytes().filter(u8::is_ascii_digit).count();
+    digits >= 8 || word.len() >= 12 && digits >= 3 && word.bytes().all(|b| b.is_ascii_hexdigit())
+}
+
+fn program(part: &str) -> String {
+    let is_assignment = |word: &&str| {
+        word.split_once('=').is_some_and(|(name, _)| {
+            !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+        })
+    };
+    let first = part.split_whitespace().find(|word| !is_assignment(word)).unwrap_or_default();
+    first.trim_start_matches('(').rsplit('/').next().unwrap_or_default().to_lowercase()
+}
+
+/// Program and first words of one command, up to what it is applied to.
+fn words_of(part: &str) -> String {
+    let mut words = vec![program(part)];
+    let mut rest = part.split_whitespace().skip_while(|word| word.contains('='));
+    let mut is_module = false;
+    rest.next();
+    for word in rest {
+        if words.len() >= FAMILY_WORDS {
+            break;
+        }
+        if word == "-m" && words.len() == 1 {
+            is_module = true;
+            continue;
+        }
+        let is_script = words.len() == 1 && !is_module && word.contains('.');
+        // Later words with marks in them name what is done to, not what is done.
+        let is_verb = |b: u8| b.is_ascii_lowercase() || words.len() == 1 && b"-_:".contains(&b);
+        let is_word = word.bytes().all(is_verb);
+        if word.starts_with('-') || !(is_word || is_script || is_module) {
+            break;
+        }
+        is_module = false;
+        words.push(word.rsplit('/').next().unwrap_or(word).to_owned());
+    }
+    words.join(" ")
+}
+
+/// Without redirections of its output.
+fn unredirected(part: &str) -> String {
+    let is_redirection = |word: &&str| {
+        matches!(*word, "2>&1" | "2>/dev/null" | ">/dev/null" | "&>/dev/null" | "1>&2" | "2>nul")
+    };
+    let part = part.replace("2> /dev/null", "").replace("> /dev/null", "");
+    part.split_whitespace().filter(|word| !is_redirection(word)).collect::<Vec<_>>().join(" ")
+}
+
+/// The commands of a line, each with the joint before it; quotes are kept whole.
+fn parts(line: &str) -> Vec<(&str, &str)> {
+    let mut parts = Vec::new();
+    let (mut start, mut joint, mut quote) = (0, "", None);
+    let mut at = 0;
+    while let Some(c) = line[at..].chars().next() {
+        let next = at + c.len_utf8();
+        match (quote, c) {
+            (None, '\'' | '"') => quote = Some(c),
+            (Some(open), c) if open == c => quote = None,
+            (None, '\\') => {
+                at = next + line[next..].chars().next().map_or(0, char::len_utf8);
+                continue;
+            }
+            (None, _) => {
+                if let Some(found) = JOINTS.iter().find(|known| line[at..].starts_with(**known)) {
+                    parts.push((joint, line[start..at].trim()));
+                    joint = found;
+                    start = at + found.len();
+                    at = start;
+                    continue;
+                }
+            }
+            _ => {}
+        }
+        at = next;
+    }
+    parts.push((joint, line[start..].trim()));
+    parts.retain(|(_, part)| !part.is_empty());
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_only_shapes_the_output_is_left_out() {
+        for (line, expected) in [
+            ("cargo test", "cargo test"),
+            ("cd /w/app && cargo test 2>&1 | tail -5", "cargo test"),
+            (
+                "cd src && go build ./... && go test ./... 2>&1 | grep -v '^ok|x' | head -20; echo \"END: $?\"",
+                "go build ./... && go test ./...",
+            ),
+            (
+                "Set-Location D:\\app; npm run build 2>&1 | Select-String -Pattern 'A|B' | Select-Object -First 5",
+                "npm run build",
+            ),
+            ("make check || true", "make check"),
+            ("npm test > /dev/null", "npm test"),
+            ("grep 'a;b' x | sort", "grep 'a;b' x"),
+        ] {
+            assert_eq!(bare(line).as_deref(), Some(expected), "{line}");
+        }
+    }
+
+    #[test]
+    fn lines_that_do_the_same_are_one_family() {
+        for (line, expected) in [
+            ("cargo test -q", "cargo test"),
+            ("cargo test --workspace -- --nocapture", "cargo test"),
+            ("dotnet build src/A/A.csproj --no-restore", "dotnet build"),
+            ("python3 -m pytest tests/unit -x", "python3 pytest"),
+            ("npm run build:prod", "npm run"),
+            ("tool status one-thing other-thing", "tool status"),
+            ("bun apps/cli/src/cli.ts eval run a.yaml", "bun cli.ts eval"),
+            ("CI=1 pnpm test", "pnpm test"),
+            ("go vet ./a/... && go test ./b", "go vet && go test"),
+        ] {
+            assert_eq!(family(line), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn what_teaches_nothing_is_told_apart() {
+        for line in [
+            "python3 --version",
+            "git remote -v",
+            "python3 -m pytest --version",
+            "seq 1 5000",
+            "cargo run --manifest-path /tmp/check/Cargo.toml",
+            "tool run --output results/20260626T221618Z-live",
+            "for f in a b; do make $f; done",
+            "rg -n 'a' b",
+            "rm -rf build",
+        ] {
+            assert!(!is_telling(line), "{line}");
+        }
+        for line in ["cargo test -q", "make check", "docker compose up -d", "./scripts/sync.sh x"] {
+            assert!(is_telling(line), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_filter_hides_how_the_command_ended() {
+        assert!(hides_its_end("cargo test 2>&1 | tail -5"));
+        assert!(hides_its_end("cargo test || true"));
+        assert!(!hides_its_end("cargo test && echo done"));
+        assert!(!hides_its_end("cargo test"));
+    }
+}

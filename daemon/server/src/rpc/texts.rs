@@ -1,0 +1,32 @@
+//! The texts of a group and their files, as `policy/templates` and `compaction/templates` answer them.
+
+use longhaul_core::template::Group;
+use longhaul_protocol::policy::{TemplateInfo, TemplatesResult};
+
+use super::error::Failure;
+use crate::service::texts::TextStatus;
+use crate::service::{ServiceError, Services};
+
+pub(super) fn templates(
+    services: &Services,
+    group: Group,
+    seed: bool,
+) -> Result<TemplatesResult, Failure> {
+    let texts = &services.texts;
+    let seeded = match seed {
+        true => texts.seed(group).map_err(|(path, error)| ServiceError::file(&path, error))?,
+        false => Vec::new(),
+    };
+    let template = |status: TextStatus| TemplateInfo {
+        name: status.kind.name().to_owned(),
+        path: status.path.display().to_string(),
+        source: if status.is_of_file { "file" } else { "built_in" }.to_owned(),
+        is_seeded: seeded.contains(&status.kind),
+        problem: status.problem,
+        places: status.kind.places().iter().map(|place| (*place).to_owned()).collect(),
+    };
+    Ok(TemplatesResult {
+        folder: texts.folder(group).display().to_string(),
+        templates: texts.look(group).into_iter().map(template).collect(),
+    })
+}

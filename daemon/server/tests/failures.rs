@@ -1,0 +1,248 @@
+//! Every failure of a model ends in a valid compacted history within the deadline, and nothing is lost.
+//!
+//! # Table
+//! The failures come from `facts/codex-compaction.md` §10, where each is a complaint of people whose
+//! thread was stuck. Each is played by a scripted provider against a whole daemon, on the rung `summary`,
+//! on `remote` in its streamed and its unary form, or on all of them.
+//!
+//! | failure | test | reason of the rung |
+//! |---|---|---|
+//! | overflow | `a_failure_of_any_kind_on_…`, `ladder::an_overflow_…` (sends less, a few times at most) | `context_overflow` |
+//! | zero, two compaction items, an empty one | [`an_answer_without_exactly_one_compaction_item`] | `unreadable: expected one …` |
+//! | stream cut at each event | [`a_stream_cut_after_each_event_and_inside_one`] | `stream_cut` |
+//! | 429, with and without `Retry-After`; quota | `a_failure_of_any_kind_on_…` | `rate_limited`, `quota_exceeded` |
+//! | 500, 404, no HTTP at all | `a_failure_of_any_kind_on_…` | `unavailable`, `not_found`, `stream_cut` |
+//! | hang before, and in the middle of an answer | `a_failure_of_any_kind_on_…`, [`a_provider_that_hangs_is_left_in_time`] | `timeout` |
+//! | blank, foreign, larger than the input, wrong role | [`words_that_are_no_summary`] | `blank_summary`, `foreign_summary`, `inflated_summary` |
+//! | truncated JSON, an event that is none | `a_failure_of_any_kind_on_…` | `unreadable` |
+//! | key missing | [`a_missing_key_asks_nobody`] | `unauthorized` |
+//! | nobody listens | [`a_missing_key_asks_nobody`] | `unreachable` |
+//!
+//! *Valid, in time, nothing lost* is [`holds`], held against every one of them.
+
+use serde_json::{Value, json};
+
+use crate::ladder::{SUMMARY, THREAD, daemon, ladder, run, words};
+use crate::provider::{Answer, Provider};
+use crate::support::{Client, Daemon};
+
+const REQUEST: &str = "Make the fetcher retry.\nKeep its interface.";
+
+/// Milliseconds a compaction here may take.
+const DEADLINE_MS: u64 = 1_500;
+
+/// The compaction holds the request, is smaller, was in time, and each item of the history is kept or
+/// within reach.
+async fn holds(client: &mut Client, result: &Value, what: &str) {
+    let history = result["history"].as_array().unwrap();
+    assert!(words(result).iter().any(|words| words == REQUEST), "{what}: {history:?}");
+    assert!(words(result).iter().any(|words| words.contains("[SESSION_CHECKPOINT v1]")), "{what}");
+    let calls = history.iter().filter(|item| item["call_id"].is_string()).count();
+    assert_eq!(calls, 0, "{what}: no half of a pair");
+    let (before, after) = (&result["tokens"]["before"], &result["tokens"]["after"]);
+    assert!(after.as_u64() < before.as_u64(), "{what}: {before} to {after}");
+    let took: u64 = result["ladder"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|rung| rung["duration_ms"].as_u64().unwrap())
+        .sum();
+    assert!(took <= DEADLINE_MS, "{what}: {took} ms");
+    let undone = client
+        .call("compaction/undo", json!({ "compaction_id": result["compaction_id"] }))
+        .await["result"]
+        .take();
+    let whole = client.call("history/get", json!({ "thread_id": THREAD })).await["result"].take();
+    assert_eq!(undone["complete"], true, "{what}");
+    assert_eq!(undone["history"], whole["items"], "{what}: the old history is back, item by item");
+    let totals = &result["receipt"]["totals"];
+    let items: u64 = ["kept", "shortened", "dropped"]
+        .map(|list| totals[list]["items"].as_u64().unwrap())
+        .iter()
+        .sum();
+    assert_eq!(items, whole["items"].as_array().unwrap().len() as u64, "{what}: all accounted for");
+}
+
+/// Compacts on `strategy` while the provider answers `answer`; the first rung must be left for `reason`.
+async fn fails(provider: &Provider, client: &mut Client, case: (&str, Answer, &str)) {
+    let (strategy, answer, reason) = case;
+    provider.answers(vec![answer]);
+    let asked = provider.requests().len();
+    let params = json!({ "strategy": strategy, "deadline_ms": DEADLINE_MS });
+    let result = run(client, params).await;
+    let ladder = ladder(&result);
+    let expected = format!("{strategy} failed {reason}");
+    assert!(ladder[0].starts_with(&expected), "{expected}: {ladder:?}");
+    assert_eq!(ladder.last().unwrap(), "checkpoint used", "{expected}");
+    assert!(provider.requests().len() > asked, "{expected}: it was asked");
+    holds(client, &result, &expected).await;
+}
+
+fn status(line: &'static str, code: &str) -> Answer {
+    Answer::Status(line, json!({ "error": { "code": code, "message": "no" } }))
+}
+
+fn raw(body: &str) -> Answer {
+    Answer::Raw(format!("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n{body}"))
+}
+
+/// A daemon whose provider compacts by itself in `form`, and the rung that is tried first.
+async fn rig(form: &str) -> (Provider, Daemon, Client, &'static str) {
+    let provider = Provider::start(vec![Answer::Hang]).await;
+    let more = format!("remote_compaction = \"{form}\"");
+    let (daemon, client) = daemon(&provider, &more).await;
+    (provider, daemon, client, if form == "no" { "summary" } else { "remote" })
+}
+
+async fn a_failure_of_any_kind(form: &str) {
+    let later = "HTTP/1.1 429 Too Many Requests\r\nretry-after: 60\r\ncontent-length: 0\r\n\r\n";
+    let (provider, _daemon, mut client, strategy) = rig(form).await;
+    for (answer, reason) in [
+        (status("401 Unauthorized", "invalid_api_key"), "unauthorized"),
+        (status("429 Too Many Requests", "rate_limit_exceeded"), "rate_limited"),
+        (Answer::Raw(later.to_owned()), "rate_limited"),
+        (status("429 Too Many Requests", "insufficient_quota"), "quota_exceeded"),
+        (status("404 Not Found", "model_not_found"), "not_found"),
+        (status("500 Oops", "server_error"), "unavailable"),
+        (Answer::overflow(), "context_overflow"),
+        (raw("data: {\"ty\n\n"), "unreadable"),
+        (Answer::Raw("no HTTP at all".to_owned()), "stream_cut"),
+    ] {
+        fails(&provider, &mut client, (strategy, answer, reason)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_failure_of_any_kind_on_the_summary() {
+    a_failure_of_any_kind("no").await;
+}
+
+#[tokio::test]
+async fn a_failure_of_any_kind_on_the_streamed_remote_compaction() {
+    a_failure_of_any_kind("streamed").await;
+}
+
+#[tokio::test]
+async fn a_failure_of_any_kind_on_the_unary_remote_compaction() {
+    a_failure_of_any_kind("unary").await;
+}
+
+#[tokio::test]
+async fn a_provider_that_hangs_is_left_in_time() {
+    for form in ["no", "streamed", "unary"] {
+        let (provider, _daemon, mut client, strategy) = rig(form).await;
+        fails(&provider, &mut client, (strategy, Answer::Hang, "timeout")).await;
+        let middle = Answer::Stall(vec![
+            json!({ "type": "response.created", "response": { "id": "r" } }),
+            json!({ "type": "response.output_text.delta", "delta": "The fetcher" }),
+        ]);
+        fails(&provider, &mut client, (strategy, middle, "timeout")).await;
+        crate::support::eventually("the connections are closed", || provider.hanging() == 0).await;
+    }
+}
+
+#[tokio::test]
+async fn a_stream_cut_after_each_event_and_inside_one() {
+    let words = json!({ "type": "message", "role": "assistant",
+        "content": [{ "type": "output_text", "text": SUMMARY }] });
+    let opaque = json!({ "type": "compaction", "encrypted_content": "opaque-words" });
+    for (form, strategy, item) in [("no", "summary", words), ("streamed", "remote", opaque)] {
+        let events = vec![
+            json!({ "type": "response.created", "response": { "id": "r" } }),
+            json!({ "type": "response.in_progress", "response": { "id": "r" } }),
+            json!({ "type": "response.output_item.added", "item": item }),
+            json!({ "type": "response.output_text.delta", "delta": SUMMARY }),
+            json!({ "type": "response.output_item.done", "item": item }),
+            json!({ "type": "response.completed", "response": {} }),
+        ];
+        let (provider, _daemon, mut client, _) = rig(form).await;
+        for whole in 0..events.len() {
+            let cut = Answer::Events(events[..whole].to_vec());
+            fails(&provider, &mut client, (strategy, cut, "stream_cut")).await;
+        }
+        let text: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
+        let inside = raw(&text[..text.len() - 20]);
+        fails(&provider, &mut client, (strategy, inside, "stream_cut")).await;
+        provider.answers(vec![Answer::Events(events)]);
+        let result = run(&mut client, json!({ "strategy": strategy })).await;
+        assert_eq!(ladder(&result), [format!("{strategy} used")], "the whole one is taken");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_without_exactly_one_compaction_item() {
+    let opaque = |words: &str| json!({ "type": "compaction", "encrypted_content": words });
+    let message = json!({ "type": "message", "role": "assistant",
+        "content": [{ "type": "output_text", "text": SUMMARY }] });
+    for form in ["streamed", "unary"] {
+        let (provider, _daemon, mut client, _) = rig(form).await;
+        for (items, reason) in [
+            (vec![], "unreadable: expected one compaction item, got 0 among 0"),
+            (vec![message.clone()], "unreadable: expected one compaction item, got 0 among 1"),
+            (vec![opaque("a"), opaque("b")], "unreadable: expected one compaction item, got 2"),
+            (vec![opaque("")], "unreadable: the compaction item holds nothing"),
+        ] {
+            let answer = match form {
+                "streamed" => Answer::items(&items),
+                _ => Answer::Status("200 OK", json!({ "output": items })),
+            };
+            provider.answers(vec![answer, status("401 Unauthorized", "invalid_api_key")]);
+            let result = run(&mut client, json!({ "deadline_ms": DEADLINE_MS })).await;
+            let ladder = ladder(&result);
+            assert!(ladder[0].starts_with(&format!("remote failed {reason}")), "{form} {ladder:?}");
+            assert_eq!(ladder[1..], ["hybrid failed unauthorized", "checkpoint used"]);
+            holds(&mut client, &result, reason).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn words_that_are_no_summary() {
+    let long = "src/fetch.rs retry ".repeat(2_000);
+    let role = Answer::items(&[json!({ "type": "message", "role": "user",
+        "content": [{ "type": "output_text", "text": SUMMARY }] })]);
+    let call = Answer::items(&[json!({ "type": "function_call", "name": "exec", "call_id": "c",
+        "arguments": "{}" })]);
+    let provider = Provider::start(vec![Answer::Hang]).await;
+    let (_daemon, mut client) = daemon(&provider, "").await;
+    for strategy in ["summary", "hybrid"] {
+        for (answer, reason) in [
+            (Answer::says(""), "blank_summary"),
+            (Answer::says("  \n \n"), "blank_summary"),
+            (Answer::says("...... ------ ......"), "blank_summary"),
+            (role.clone(), "blank_summary"),
+            (call.clone(), "blank_summary"),
+            (Answer::says("Hello! How may I help you today, dear stranger?"), "foreign_summary"),
+            (Answer::says(&long), "inflated_summary"),
+        ] {
+            let asked = provider.requests().len();
+            provider.answers(vec![answer]);
+            let params = json!({ "strategy": strategy, "deadline_ms": DEADLINE_MS });
+            let result = run(&mut client, params).await;
+            let expected = format!("{strategy} failed {reason}");
+            assert_eq!(ladder(&result), [expected.as_str(), "checkpoint used"]);
+            assert_eq!(provider.requests().len(), asked + 1, "what was of no use is not kept");
+            holds(&mut client, &result, &expected).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_missing_key_asks_nobody() {
+    let provider = Provider::start(vec![Answer::says(SUMMARY)]).await;
+    let (_daemon, mut client) = daemon(&provider, "key_env = \"LONGHAUL_NO_SUCH_KEY\"").await;
+    let result = run(&mut client, json!({ "deadline_ms": DEADLINE_MS })).await;
+    assert_eq!(ladder(&result), ["hybrid failed unauthorized", "checkpoint used"]);
+    assert!(provider.requests().is_empty());
+    holds(&mut client, &result, "no key").await;
+
+    let nobody = Provider::start(vec![Answer::Gone]).await;
+    let (_daemon, mut client) = daemon(&nobody, "").await;
+    let result = run(&mut client, json!({ "deadline_ms": DEADLINE_MS })).await;
+    let left = ladder(&result);
+    assert!(
+        left[0] == "hybrid failed unreachable" || left[0] == "hybrid failed stream_cut",
+        "{left:?}"
+    );
+    holds(&mut client, &result, "nobody listens").await;
+}

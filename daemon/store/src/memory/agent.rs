@@ -1,0 +1,92 @@
+//! What the consolidation agent last saw, and how its last run ended: one row.
+
+use sqlx::Row as _;
+
+use crate::error::StoreError;
+use crate::row::{get, unsigned};
+use crate::store::Store;
+
+/// The agent's last run.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct AgentRow {
+    /// What it last saw and published, as the caller wrote it; `None` before its first success.
+    pub baseline: Option<String>,
+    /// How the last run ended: a stable name.
+    pub outcome: String,
+    /// The same for a person.
+    pub detail: String,
+    /// What it was given: `init` or `incremental`.
+    pub mode: String,
+    /// Requests to the model.
+    pub turns: u64,
+    /// Tokens of the last run.
+    pub tokens: u64,
+    /// When it ended, Unix milliseconds.
+    pub at_ms: i64,
+}
+
+impl Store {
+    /// The last run; `None` before the first.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub async fn agent_get(&self) -> Result<Option<AgentRow>, StoreError> {
+        let pools = self.pools();
+        sqlx::query(
+            "SELECT baseline, outcome, detail, mode, turns, tokens, at_ms FROM memory_agent",
+        )
+        .try_map(|row: sqlx::sqlite::SqliteRow| {
+            Ok(AgentRow {
+                baseline: row.try_get("baseline")?,
+                outcome: get(&row, "outcome")?,
+                detail: get(&row, "detail")?,
+                mode: get(&row, "mode")?,
+                turns: unsigned(&row, "turns")?,
+                tokens: unsigned(&row, "tokens")?,
+                at_ms: get(&row, "at_ms")?,
+            })
+        })
+        .fetch_optional(pools.reader())
+        .await
+        .map_err(|error| pools.sorted(error))
+    }
+
+    /// Stores how a run ended. Without a baseline the one before stays.
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub async fn agent_put(&self, run: &AgentRow) -> Result<(), StoreError> {
+        let pools = self.pools();
+        sqlx::query(
+            "INSERT INTO memory_agent (id, baseline, outcome, detail, mode, turns, tokens, at_ms) \
+             VALUES (1, ?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (id) DO UPDATE SET \
+             baseline = coalesce(excluded.baseline, memory_agent.baseline), \
+             outcome = excluded.outcome, detail = excluded.detail, mode = excluded.mode, \
+             turns = excluded.turns, tokens = excluded.tokens, at_ms = excluded.at_ms",
+        )
+        .bind(run.baseline.as_deref())
+        .bind(run.outcome.as_str())
+        .bind(run.detail.as_str())
+        .bind(run.mode.as_str())
+        .bind(run.turns.cast_signed())
+        .bind(run.tokens.cast_signed())
+        .bind(run.at_ms)
+        .execute(pools.writer())
+        .await
+        .map_err(|error| pools.sorted(error))?;
+        Ok(())
+    }
+
+    /// Forgets what the agent last saw: its next run is given everything anew.
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub async fn agent_baseline_purge(&self) -> Result<(), StoreError> {
+        let pools = self.pools();
+        sqlx::query("UPDATE memory_agent SET baseline = NULL")
+            .execute(pools.writer())
+            .await
+            .map_err(|error| pools.sorted(error))?;
+        Ok(())
+    }
+}

@@ -1,0 +1,67 @@
+//! The texts of compactions: `compaction/templates`, and those of one call.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Method;
+use crate::policy::{TemplatesParams, TemplatesResult};
+
+/// `compaction/templates`: the texts in force, and their files.
+///
+/// A file counts from the next compaction on. One that cannot be used leaves in force what was there
+/// before: the answer says so, and so does every compaction, as a warning.
+///
+/// # Errors
+/// `permission_denied` when the folder cannot be written.
+#[derive(Debug, Clone, Copy)]
+pub struct Templates;
+
+impl Method for Templates {
+    const NAME: &'static str = "compaction/templates";
+    type Params = TemplatesParams;
+    type Result = TemplatesResult;
+}
+
+/// Texts of one call. Places are written `{name}`; `compaction/templates` tells those of each text.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "CompactionOwnTexts")]
+pub struct OwnTexts {
+    /// What a model is asked for a summary, at most 32 KiB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary_prompt: Option<String>,
+    /// Stands above a summary, at most 4 KiB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary_prefix: Option<String>,
+    /// Stands above a checkpoint's view, at most 4 KiB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checkpoint_guide: Option<String>,
+}
+
+/// A text that a compaction was made with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "CompactionTextUsed")]
+pub struct TextUsed {
+    /// Its name, as of `compaction/templates`.
+    pub name: String,
+    /// Digest of the text before its places were filled: the same digest is the same edition.
+    pub digest: String,
+    /// Whose it is.
+    pub source: TextSource,
+}
+
+/// Whose text it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(rename = "CompactionTextSource")]
+pub enum TextSource {
+    /// Built in.
+    BuiltIn,
+    /// A file of the person's.
+    File,
+    /// The caller's.
+    Call,
+    /// What a newer daemon may add.
+    #[serde(other)]
+    Other,
+}

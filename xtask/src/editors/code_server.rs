@@ -1,0 +1,81 @@
+//! VS Code itself: the packages as they are shipped, installed into code-server, driven through a headless Chromium.
+//!
+//! code-server comes from npm without its native parts, which only its terminal and its file watching need: some
+//! twenty seconds instead of two minutes. What is clicked and what must be seen is in
+//! `clients/vscode/test/editor`.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use super::{Options, Outcome};
+use crate::process::{self, Deadline};
+use crate::{npm, place};
+
+/// VS Code 1.100, and what drives it.
+const PACKAGES: [&str; 3] = ["--ignore-scripts", "code-server@4.100.3", "playwright-core@1.65.1"];
+/// What VS Code's server itself needs, of its own manifest.
+const SERVER_OPTIONS: [&str; 3] = ["--omit=dev", "--omit=optional", "--ignore-scripts"];
+const SERVER: &str = "node_modules/code-server/lib/vscode";
+/// code-server's own demand.
+const NODE_MAJOR_MIN: u32 = 20;
+const BROWSERS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
+const INSTALL_TIMEOUT: Duration = Duration::from_secs(120);
+
+pub(super) fn drive(options: &Options) -> anyhow::Result<Outcome> {
+    if !npm::is_here() || node_major() < NODE_MAJOR_MIN {
+        return Ok(Outcome::Skipped("npm and Node 20 are not here"));
+    }
+    let Some(chromium) = browser() else {
+        return Ok(Outcome::Skipped("chromium is not here"));
+    };
+    let temporary = tempfile::tempdir()?;
+    let folder = options.code_server.as_deref().unwrap_or(temporary.path());
+    if !install(folder)? || !super::install_packages()? {
+        return Ok(Outcome::Skipped("the npm registry is not reached"));
+    }
+    let binaries = super::build_debug()?;
+    process::check(super::npm_in("clients")?.args(["run", "build", "--silent"]))?;
+    for script in ["package", "package-example"] {
+        process::check(super::npm_in("clients/vscode")?.args(["run", "--silent", script]))?;
+    }
+    let mut node = Command::new("node");
+    node.arg("test/editor/run.mjs")
+        .arg(folder)
+        .current_dir(place::workspace()?.join("clients/vscode"))
+        .env("LONGHAUL_BIN", binaries)
+        .env("CHROMIUM", chromium);
+    if let Some(pictures) = &options.pictures {
+        node.env("SHOTS", std::path::absolute(pictures)?);
+    }
+    process::check(&mut node)?;
+    Ok(Outcome::Passed)
+}
+
+/// Installs the editor, unless it is there; whether it is then.
+fn install(folder: &Path) -> anyhow::Result<bool> {
+    let server = folder.join(SERVER);
+    if server.join("node_modules").is_dir() {
+        return Ok(true);
+    }
+    let deadline = Deadline::after(INSTALL_TIMEOUT);
+    let is_had = |outcome| matches!(outcome, npm::Outcome::Installed);
+    Ok(is_had(npm::install(folder, &PACKAGES, deadline)?)
+        && is_had(npm::install(&server, &SERVER_OPTIONS, deadline)?))
+}
+
+/// The major version of Node; 0 without one.
+fn node_major() -> u32 {
+    let output = Command::new("node").arg("--version").output();
+    let said = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+    let said = said.unwrap_or_default();
+    let major = said.trim().trim_start_matches('v').split('.').next();
+    major.and_then(|major| major.parse().ok()).unwrap_or(0)
+}
+
+fn browser() -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    let all = BROWSERS.iter().flat_map(|name| folders.iter().map(move |folder| folder.join(name)));
+    all.into_iter().find(|path| path.is_file())
+}

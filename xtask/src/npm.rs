@@ -1,0 +1,46 @@
+//! Programs from npm, where there is a registry to have them from.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::bail;
+
+use crate::process::{self, Deadline};
+
+/// What npm says when it is alone.
+const UNREACHED: [&str; 6] =
+    ["ENOTFOUND", "ECONNREFUSED", "ETIMEDOUT", "EAI_AGAIN", "ECONNRESET", "E40"];
+
+/// What an installation came to.
+pub(crate) enum Outcome {
+    Installed,
+    NoRegistry,
+}
+
+pub(crate) fn is_here() -> bool {
+    process::is_present(Command::new("npm").arg("--version"))
+}
+
+/// Installs packages (`NAME@VERSION`) and options into a folder; without packages, what its own manifest names.
+pub(crate) fn install(
+    folder: &Path,
+    wanted: &[&str],
+    deadline: Deadline,
+) -> anyhow::Result<Outcome> {
+    fs::create_dir_all(folder)?;
+    let mut npm = Command::new("npm");
+    npm.args(["install", "--no-audit", "--no-fund", "--fetch-retries=0", "--prefix"])
+        .arg(folder)
+        .args(wanted)
+        .current_dir(folder);
+    let (is_done, said) = process::finish(&mut npm, &folder.join("npm.log"), deadline)?;
+    if is_done {
+        return Ok(Outcome::Installed);
+    }
+    if deadline.is_over() || UNREACHED.iter().any(|code| said.contains(code)) {
+        println!("    {}", said.lines().last().unwrap_or_default());
+        return Ok(Outcome::NoRegistry);
+    }
+    bail!("npm install {} failed:\n{said}", wanted.join(" "))
+}

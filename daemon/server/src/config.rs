@@ -22,6 +22,7 @@ mod live;
 pub mod memory;
 pub mod model;
 pub mod policy;
+pub mod repository;
 
 use file::File;
 pub use policy::Policies;
@@ -119,6 +120,8 @@ pub struct Config {
     pub budget: model::BudgetSettings,
     /// When threads are to be compacted.
     pub policies: Policies,
+    /// Looking at repositories.
+    pub repository: repository::RepositoryConfig,
     launch: Arc<Launch>,
 }
 
@@ -291,6 +294,7 @@ impl Config {
                 &file.shadow_policy,
                 base.config_file().with_file_name("templates"),
             )?,
+            repository: repository::RepositoryConfig::of(&file.repository)?,
             file: path,
             state_dir,
             launch: Arc::new(Launch { args: args.clone(), around: around.clone() }),
@@ -345,6 +349,8 @@ impl Config {
         let server = entries.iter().position(|(key, ..)| *key == "server.connections_max");
         let at = server.unwrap_or(entries.len());
         entries.splice(at..at, self.memory.entries());
+        entries.extend(self.repository.entries());
+        entries.extend(self.policies.entries());
         entries
     }
 }

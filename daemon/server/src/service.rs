@@ -43,6 +43,7 @@ use crate::link::Counters;
 use crate::message_history::MessageHistory;
 use crate::model::Models;
 use crate::recorder::Recorder;
+use crate::repository::Repositories;
 use crate::shutdown::Shutdown;
 use crate::telemetry;
 use disk::HashCache;
@@ -123,6 +124,8 @@ pub struct Services {
     messages: MessageHistory,
     /// Texts that a person may override.
     pub texts: TextStore,
+    repositories: Repositories,
+    readings: policy::Readings,
     memory: Memory,
 }
 
@@ -187,6 +190,7 @@ impl Services {
         ];
         let jobs = Jobs::new(store.clone(), deps.clock.clone(), &instance.id, rules.into());
         let memory = Memory::new(&config.state_dir);
+        let repositories = Repositories::new(deps.clock.clone());
         Ok(Self {
             deps,
             instance,
@@ -205,6 +209,8 @@ impl Services {
             recorder,
             messages,
             texts,
+            repositories,
+            readings: policy::Readings::default(),
             memory,
         })
     }

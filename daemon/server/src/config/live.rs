@@ -88,6 +88,7 @@ impl Config {
             models: new.models,
             budget: new.budget,
             policies: new.policies,
+            repository: new.repository,
             ..self.clone()
         }
     }
@@ -105,7 +106,8 @@ fn changes(before: &Config, after: &Config, is_applied: bool) -> Vec<Change> {
         let words = after.models.provider_words();
         changes.push(Change { key: "providers", before: words.clone(), after: words, is_applied });
     }
-    if before.policies != after.policies {
+    let is_told = changes.iter().any(|change| change.key.contains("policy"));
+    if before.policies != after.policies && !is_told {
         let (before, after) = (before.policies.words(), after.policies.words());
         changes.push(Change { key: "policy", before, after, is_applied });
     }

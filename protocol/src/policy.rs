@@ -11,6 +11,7 @@ use crate::Method;
 
 mod admin;
 mod log;
+mod repository;
 mod step;
 
 pub use admin::{
@@ -21,6 +22,7 @@ pub use log::{
     Explain, ExplainParams, ExplainResult, Happened, Log, LogParams, LogResult, LoggedDecision,
     Report, ReportParams, ReportPolicy, ReportResult, WouldCompact,
 };
+pub use repository::{RepositoryCommit, RepositorySeen, RepositoryStack};
 pub use step::{Effect, Step, StepEvent, StepParams, StepResult, Trigger};
 
 /// `policy/evaluate`: whether a thread is to be compacted now; changes nothing but the log.
@@ -93,6 +95,9 @@ pub struct EvaluateResult {
     pub forecast: Forecast,
     /// Where the watcher is.
     pub watcher: Watcher,
+    /// The repository the thread works in, where it was looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repository: Option<RepositorySeen>,
 }
 
 /// What a policy says.
@@ -123,7 +128,7 @@ pub struct Decision {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "PolicyReason")]
 pub struct Reason {
-    /// `window`, `tier`, `boundary`, `plan_gate`, `rearm`, `budget`, `judgment`.
+    /// `words`, `repository`, `window`, `tier`, `boundary`, `plan_gate`, `rearm`, `budget`, `judgment`.
     pub rule: String,
     /// Whether it lets a compaction pass.
     pub passed: bool,
@@ -160,7 +165,7 @@ pub struct Forecast {
 pub struct Watcher {
     /// `idle`, `awaiting_judgment`, `awaiting_scratch`, `awaiting_packet` or `compacting`.
     pub phase: String,
-    /// What it does when a compaction is due: `tag`, `suggest` or `auto`.
+    /// What it does when a compaction is due: `off`, `tag`, `suggest` or `auto`.
     pub mode: String,
     /// A compaction waits for the user's next message.
     pub deferred: bool,

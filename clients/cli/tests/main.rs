@@ -12,6 +12,7 @@ mod install;
 mod print;
 mod tail;
 mod up;
+mod watch;
 
 use std::path::Path;
 use std::process::Command;

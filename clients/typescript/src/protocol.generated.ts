@@ -1728,6 +1728,8 @@ export interface PolicyEvaluateResult {
   decision: PolicyDecision;
   /** What comes. */
   forecast: PolicyForecast;
+  /** The repository the thread works in, where it was looked at. */
+  repository?: RepositorySeen | null;
   /** Last line that is known. */
   seq: number;
   /** Of the policies that are only watched. */
@@ -1794,11 +1796,13 @@ export interface PolicyHappened {
 
 /** A policy, complete. */
 export interface PolicyInfo {
+  /** The model of the watcher's compactions; absent: the same as for any other. */
+  compaction_model?: string | null;
   /** Compactions in an hour, at most. */
   compactions_per_hour: number;
   /** `model` or `client`. */
   judge: string;
-  /** `tag`, `suggest` or `auto`. */
+  /** `off`, `tag`, `suggest` or `auto`. */
   mode: string;
   /** `compact` or `wait`. */
   on_judgment_failure: string;
@@ -1808,6 +1812,8 @@ export interface PolicyInfo {
   policy: string;
   /** Whether the agent is asked for a scratch file. */
   scratch: boolean;
+  /** Who reads the agent's words: `phrases` or `model`. */
+  semantic?: string | null;
   /** The least urgent first. */
   tiers: TierInfo[];
 }
@@ -1840,6 +1846,8 @@ export interface PolicyLoggedDecision {
   decision: PolicyDecision;
   /** The policy was not in force. */
   is_shadow: boolean;
+  /** The repository as it was then, where it was looked at. */
+  repository?: RepositorySeen | null;
   /** Last line that was known. */
   seq: number;
   /** The thread. */
@@ -1867,7 +1875,7 @@ export interface PolicyProblem {
 export interface PolicyReason {
   /** Whether it lets a compaction pass. */
   passed: boolean;
-  /** `window`, `tier`, `boundary`, `plan_gate`, `rearm`, `budget`, `judgment`. */
+  /** `words`, `repository`, `window`, `tier`, `boundary`, `plan_gate`, `rearm`, `budget`, `judgment`. */
   rule: string;
   /** In words. */
   text: string;
@@ -2012,7 +2020,7 @@ export interface PolicyWatcher {
   deferred: boolean;
   /** A message of the user's is held back. */
   held: boolean;
-  /** What it does when a compaction is due: `tag`, `suggest` or `auto`. */
+  /** What it does when a compaction is due: `off`, `tag`, `suggest` or `auto`. */
   mode: string;
   /** A packet is kept whose compaction did not come about. */
   packet_kept: boolean;
@@ -2076,6 +2084,62 @@ export interface ReportPolicy {
   policy: string;
   /** Known files that were used again within 40 calls after, all together. */
   used_again: number;
+}
+
+/** A commit. */
+export interface RepositoryCommit {
+  /** When, Unix milliseconds, to the second. */
+  at: number;
+  /** Its id. */
+  id: string;
+  /** Its subject, redacted. */
+  subject: string;
+}
+
+/** A repository as it was seen. */
+export interface RepositorySeen {
+  /** Commits that the upstream lacks; absent: there is none. */
+  ahead?: number | null;
+  /** Commits of the upstream that are not here. */
+  behind?: number | null;
+  /** Its branch; absent: none is checked out. */
+  branch?: string | null;
+  /** Commits made in this work tree, newest first, at most 20, by its reflog. */
+  commits: RepositoryCommit[];
+  /** How many of them since the turn began, or since the last compaction in it. */
+  commits_in_turn: number;
+  /** Files in conflict. */
+  conflicts: number;
+  /** The commit that is checked out; absent before the first one. */
+  head?: string | null;
+  /** There were more files than are counted. */
+  is_cut: boolean;
+  /** Another session works in the same folder, so that these commits are no sign. */
+  is_shared: boolean;
+  /** When, Unix milliseconds. */
+  seen_at: number;
+  /** The branch's place in a stack of Graphite's. */
+  stack?: RepositoryStack | null;
+  /** Files whose change is in the index. */
+  staged: number;
+  /** Files that changed beside the index. */
+  unstaged: number;
+  /** Files and folders that git does not know. */
+  untracked: number;
+  /** The branch it follows. */
+  upstream?: string | null;
+  /** All of it in one line. */
+  words: string;
+}
+
+/** A branch's place in a stack. */
+export interface RepositoryStack {
+  /** The branch it stands on. */
+  parent?: string | null;
+  /** Number of its pull request. */
+  pull_request?: number | null;
+  /** The branch all stand on. */
+  trunk?: string | null;
 }
 
 /** What a caller should do with a request that was refused. */

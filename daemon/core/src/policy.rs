@@ -14,7 +14,9 @@ pub mod forecast;
 pub mod judgment;
 pub mod phrase;
 pub mod replay;
+pub mod repository;
 pub mod scratch;
+pub mod semantic;
 pub mod settings;
 pub mod watcher;
 

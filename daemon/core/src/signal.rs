@@ -362,8 +362,11 @@ fn signs_of(call: &Call<'_>) -> (Vec<Boundary>, bool) {
     }
     match tool::interpret(call) {
         Action::Shell { script, .. } => (command::signs(&script), false),
-        Action::Patch(_)
-        | Action::Plan(_)
+        Action::Patch(_) => {
+            let script = tool::script_of(call).unwrap_or_default();
+            (command::signs(&script), false)
+        }
+        Action::Plan(_)
         | Action::AddStep { .. }
         | Action::ChangeStep { .. }
         | Action::Look { .. }

@@ -120,11 +120,12 @@ impl Kind {
                 "turn",
                 "used_tokens",
                 "window_tokens",
+                "repository",
             ],
             Self::Packet | Self::Scratch => &["scratch_file", "thread_id"],
             Self::Handoff => &["packet", "scratch_file", "thread_id"],
             Self::WatcherPacket => {
-                &["percent_remaining", "tier", "boundaries", "last_agent_message"]
+                &["percent_remaining", "tier", "boundaries", "last_agent_message", "repository"]
             }
             Self::SummaryPrompt => &["thread_id", "cwd", "max_tokens"],
             Self::SummaryPrefix | Self::CheckpointGuide => &["thread_id", "cwd"],
@@ -199,6 +200,12 @@ pub fn check(kind: Kind, text: &str) -> Result<(), TemplateError> {
         }
     }
     Ok(())
+}
+
+/// Whether a text has the place.
+#[must_use]
+pub fn has(text: &str, name: &str) -> bool {
+    pieces(text).iter().any(|piece| matches!(piece, Piece::Place(found) if *found == name))
 }
 
 /// Fills a text that was checked; a place without a value becomes empty.

@@ -7,6 +7,7 @@ mod corpus;
 mod golden;
 mod normalize;
 mod policy;
+mod policy_defects;
 mod properties;
 mod secrets;
 mod session;

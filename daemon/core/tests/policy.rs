@@ -1,9 +1,11 @@
 //! Whole transcripts replayed turn by turn: every decision of a hand-made session to the byte, and what
 //! must hold on real ones.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use longhaul_core::context::window::{Known, Window, decide};
+use longhaul_core::digest::Digest128;
 use longhaul_core::fold::{Fold, Source};
 use longhaul_core::policy::replay::Replay;
 use longhaul_core::policy::{self, Action, Policy, PolicyTable, Tier};
@@ -145,13 +147,17 @@ fn a_replay_gives_the_same_decisions_wherever_the_fold_was_saved() {
     assert_eq!(run(false), run(true));
 }
 
-/// On real transcripts: a decision repeated gives its bytes, compactions are bounded by growth, and an
-/// emergency is never let pass unless a compaction was just made.
+/// On real transcripts: compactions are bounded by growth, none is made without a sign but in an
+/// emergency, and all decisions are, to the byte, those that were pinned for this corpus.
 #[test]
 fn real_transcripts_are_decided_on_without_circles() {
-    for file in corpus::files() {
-        let bytes = std::fs::read(&file).unwrap();
-        let (mut fold, mut replay) = (Fold::new(corpus::source(&file)), Replay::new(policies()));
+    let mut files = corpus::files();
+    files.sort();
+    let (mut sizes, mut pinned) = (String::new(), Pinned::default());
+    for file in &files {
+        let bytes = std::fs::read(file).unwrap();
+        writeln!(sizes, "{}", bytes.len()).unwrap();
+        let (mut fold, mut replay) = (Fold::new(corpus::source(file)), Replay::new(policies()));
         let mut grown = 0;
         let mut before = 0;
         for line in bytes.split(|byte| *byte == b'\n') {
@@ -161,6 +167,7 @@ fn real_transcripts_are_decided_on_without_circles() {
                             at: &policy::Situation,
                             decision: &policy::Decision| {
                 assert!(!decision.reasons.is_empty());
+                pinned.take(policy, decision);
                 if decision.action == Action::Compact && decision.tier != Some(Tier::Emergency) {
                     assert!(!decision.satisfied.is_empty(), "{} {at:?}", policy.name);
                 }
@@ -171,6 +178,46 @@ fn real_transcripts_are_decided_on_without_circles() {
         }
         for track in &replay.tracks {
             assert!(track.count <= 1 + grown / 64, "{} {}", file.display(), track.count);
+        }
+    }
+    if !files.is_empty() {
+        // By its sizes: what is in a corpus has no place in a repository.
+        let corpus = Digest128::of(sizes.as_bytes()).to_string();
+        pinned.check(&format!("policy_corpus_{}", &corpus[..8]), files.len());
+    }
+}
+
+/// All decisions on a corpus, as one digest.
+#[derive(Default)]
+struct Pinned {
+    digest: Option<Digest128>,
+    decisions: u64,
+    compactions: BTreeMap<String, u64>,
+}
+
+impl Pinned {
+    fn take(&mut self, policy: &Policy, decision: &policy::Decision) {
+        self.decisions += 1;
+        let made = u64::from(decision.action == Action::Compact);
+        *self.compactions.entry(policy.name.clone()).or_default() += made;
+        let before = self.digest.map(|digest| digest.to_string()).unwrap_or_default();
+        let bytes = [before.as_bytes(), policy.name.as_bytes(), &decision.bytes()].concat();
+        self.digest = Some(Digest128::of(&bytes));
+    }
+
+    /// Compares with what was pinned for this corpus; one that is new here has nothing to be held against.
+    fn check(&self, name: &str, files: usize) {
+        let is_pinned = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join(format!("tests/golden/{name}.txt"))
+            .exists();
+        let mut text = format!("{files} transcripts, {} decisions\n", self.decisions);
+        for (policy, made) in &self.compactions {
+            writeln!(text, "{policy}: {made} compactions").unwrap();
+        }
+        let digest = self.digest.map(|digest| digest.to_string()).unwrap_or_default();
+        writeln!(text, "digest of all decisions: {digest}").unwrap();
+        if is_pinned || std::env::var_os("UPDATE_GOLDEN").is_some() {
+            check(name, &text);
         }
     }
 }

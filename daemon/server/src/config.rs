@@ -23,6 +23,7 @@ mod live;
 pub mod memory;
 pub mod model;
 pub mod policy;
+pub mod repository;
 
 use file::File;
 pub use policy::Policies;
@@ -122,6 +123,8 @@ pub struct Config {
     pub policies: Policies,
     /// Background jobs.
     pub jobs: jobs::JobSettings,
+    /// Looking at repositories.
+    pub repository: repository::RepositoryConfig,
     launch: Arc<Launch>,
 }
 
@@ -296,6 +299,7 @@ impl Config {
                 &file.shadow_policy,
                 base.config_file().with_file_name("templates"),
             )?,
+            repository: repository::RepositoryConfig::of(&file.repository)?,
             file: path,
             state_dir,
             launch: Arc::new(Launch { args: args.clone(), around: around.clone() }),
@@ -350,6 +354,8 @@ impl Config {
         let server = entries.iter().position(|(key, ..)| *key == "server.connections_max");
         let at = server.unwrap_or(entries.len());
         entries.splice(at..at, self.memory.entries());
+        entries.extend(self.repository.entries());
+        entries.extend(self.policies.entries());
         entries
     }
 }

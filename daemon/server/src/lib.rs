@@ -29,6 +29,7 @@ pub mod metering;
 pub mod model;
 pub mod paths;
 pub mod recorder;
+pub mod repository;
 pub mod rpc;
 pub mod runtime;
 pub mod sandbox;

@@ -42,6 +42,7 @@ use crate::link::Counters;
 use crate::message_history::MessageHistory;
 use crate::model::Models;
 use crate::recorder::Recorder;
+use crate::repository::Repositories;
 use crate::shutdown::Shutdown;
 use crate::telemetry;
 use disk::HashCache;
@@ -122,6 +123,8 @@ pub struct Services {
     messages: MessageHistory,
     /// Texts that a person may override.
     pub texts: TextStore,
+    repositories: Repositories,
+    readings: policy::Readings,
     memory: Memory,
 }
 
@@ -182,6 +185,7 @@ impl Services {
         let rules = config.jobs.rules.clone();
         let jobs = Jobs::new(store.clone(), deps.clock.clone(), &instance.id, rules);
         let memory = Memory::new(&config.state_dir);
+        let repositories = Repositories::new(deps.clock.clone());
         Ok(Self {
             deps,
             instance,
@@ -200,6 +204,8 @@ impl Services {
             recorder,
             messages,
             texts,
+            repositories,
+            readings: policy::Readings::default(),
             memory,
         })
     }

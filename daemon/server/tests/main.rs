@@ -24,6 +24,8 @@ mod memory_agent;
 mod memory_model;
 mod pinned;
 mod policy;
+mod policy_evidence;
+mod policy_sequence;
 mod provider;
 mod reload;
 mod rollout;

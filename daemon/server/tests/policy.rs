@@ -9,13 +9,13 @@ use tempfile::TempDir;
 use crate::rollout::Rollout;
 use crate::support::{Client, Daemon, kind};
 
-const ONE: &str = "019cadd3-0000-7000-8000-0000000000a1";
-const TWO: &str = "019cadd3-0000-7000-8000-0000000000a2";
+pub const ONE: &str = "019cadd3-0000-7000-8000-0000000000a1";
+pub const TWO: &str = "019cadd3-0000-7000-8000-0000000000a2";
 
 /// Tokens of a window in which the threads below are at `asap`.
-const WINDOW: u64 = 36_000;
+pub const WINDOW: u64 = 36_000;
 
-fn thread(id: &str, home: &Path) -> Rollout {
+pub fn thread(id: &str, home: &Path) -> Rollout {
     let mut rollout = Rollout::new(id, home);
     rollout.message("user", "Make the fetcher retry.");
     rollout.command("cat src/fetch.rs", 0, &"a line of code\n".repeat(5_000));
@@ -25,14 +25,14 @@ fn thread(id: &str, home: &Path) -> Rollout {
     rollout
 }
 
-fn home() -> TempDir {
+pub fn home() -> TempDir {
     let home = tempfile::tempdir().unwrap();
     thread(ONE, home.path()).write(home.path());
     thread(TWO, home.path()).write(home.path());
     home
 }
 
-async fn daemon(home: TempDir, text: &str) -> (Daemon, Client) {
+pub async fn daemon(home: TempDir, text: &str) -> (Daemon, Client) {
     let daemon = Daemon::over(home, text).await;
     let mut client = daemon.connect().await;
     for thread in [ONE, TWO] {
@@ -41,18 +41,18 @@ async fn daemon(home: TempDir, text: &str) -> (Daemon, Client) {
     (daemon, client)
 }
 
-async fn ask(client: &mut Client, method: &str, params: Value) -> Value {
+pub async fn ask(client: &mut Client, method: &str, params: Value) -> Value {
     let answer = client.call(method, params).await;
     assert!(answer["error"].is_null(), "{method}: {answer}");
     answer["result"].clone()
 }
 
-async fn step(client: &mut Client, thread: &str, event: Value) -> Value {
+pub async fn step(client: &mut Client, thread: &str, event: Value) -> Value {
     let params = json!({ "thread_id": thread, "event": event, "context_window": WINDOW });
     ask(client, "policy/step", params).await
 }
 
-fn effects(stepped: &Value) -> Vec<&str> {
+pub fn effects(stepped: &Value) -> Vec<&str> {
     stepped["effects"].as_array().unwrap().iter().map(|e| e["effect"].as_str().unwrap()).collect()
 }
 
@@ -108,6 +108,8 @@ async fn defect_7_10_the_sequence_survives_restarts_and_the_compaction_says_why_
     let got = ask(&mut client, "compaction/get", get).await;
     assert_eq!(got["policy"]["tier"], "asap", "{}", got["policy"]);
     assert_eq!(got["policy"]["packet_author"], "agent");
+    // Those read from words, too.
+    assert_eq!(got["policy"]["boundaries"], json!(["commit", "agent_done", "turn_complete"]));
 
     let event = json!({ "kind": "compacted", "tokens_after": 2_000 });
     let done = step(&mut client, ONE, event).await;
@@ -194,7 +196,10 @@ async fn texts_are_written_out_overridden_and_checked() {
     let found = ask(&mut client, "policy/templates", json!({})).await;
     assert!(found.to_string().contains("no place {nothing} here"), "{found}");
     let asked = step(&mut client, ONE, json!({ "kind": "turn_ended" })).await;
-    assert_eq!(asked["effects"][0]["prompt"], format!("Write it down for {ONE}."));
+    let expected = format!(
+        "<longhaul_context about=\"packet\">\nWrite it down for {ONE}.\n</longhaul_context>"
+    );
+    assert_eq!(asked["effects"][0]["prompt"], expected);
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! Writes transcripts as Codex does, in the envelope of today.
 
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
@@ -88,6 +89,14 @@ impl Rollout {
     /// Seq of the last line.
     pub fn seq(&self) -> u64 {
         self.lines.len() as u64 - 1
+    }
+
+    /// Appends the lines after `seq` to a transcript that was written.
+    pub fn append(&self, path: &Path, seq: u64) {
+        let mut file = fs::OpenOptions::new().append(true).open(path).unwrap();
+        for line in &self.lines[usize::try_from(seq).unwrap() + 1..] {
+            writeln!(file, "{line}").unwrap();
+        }
     }
 
     /// Writes it where Codex would, under the user's folder.

@@ -60,7 +60,8 @@ impl Store {
     }
 
     /// Changes a thread's watcher: `change` sees it, or `None`, and gives what is to be stored with the
-    /// decisions made, each with its policy's JSON, and an answer. Two changes of one thread never mix.
+    /// decisions made, each with its policy's JSON, and an answer. Two changes of one thread never mix. A
+    /// decision that repeats the policy's last one on the thread gets that one's number.
     ///
     /// # Errors
     /// Those of writing. Nothing is stored then.
@@ -189,6 +190,9 @@ async fn insert(
     row: &DecisionRow,
     settings: &str,
 ) -> Result<i64, sqlx::Error> {
+    if let Some(known) = same_as_last(connection, row).await? {
+        return Ok(known);
+    }
     sqlx::query("INSERT OR IGNORE INTO policy_settings (digest, body) VALUES (?1, ?2)")
         .bind(&row.settings)
         .bind(settings)
@@ -211,6 +215,28 @@ async fn insert(
     .execute(connection)
     .await?;
     Ok(inserted.last_insert_rowid())
+}
+
+/// The policy's newest decision on the thread, if this one only says it again: of the same line, by the same
+/// settings, with the same words. Whoever asks twice adds nothing to the log.
+async fn same_as_last(
+    connection: &mut sqlx::SqliteConnection,
+    row: &DecisionRow,
+) -> Result<Option<i64>, sqlx::Error> {
+    let found: Option<(i64,)> = sqlx::query_as(
+        "SELECT decision_id FROM (SELECT * FROM policy_decision WHERE thread_id = ?1 AND policy = ?2 \
+         ORDER BY decision_id DESC LIMIT 1) WHERE settings = ?3 AND shadow = ?4 AND seq = ?5 \
+         AND json_extract(body, '$.decision') = json_extract(?6, '$.decision')",
+    )
+    .bind(&row.thread_id)
+    .bind(&row.policy)
+    .bind(&row.settings)
+    .bind(row.shadow)
+    .bind(row.seq.cast_signed())
+    .bind(&row.body)
+    .fetch_optional(connection)
+    .await?;
+    Ok(found.map(|(decision_id,)| decision_id))
 }
 
 fn decision(row: &SqliteRow) -> Result<DecisionRow, sqlx::Error> {

@@ -50,6 +50,8 @@ pub struct Salvaged {
     pub jobs: u64,
     /// Notes that were to be remembered, and what was to be forgotten.
     pub memory: u64,
+    /// Decisions of policies.
+    pub decisions: u64,
     /// Every page of these tables could be read.
     pub complete: bool,
 }
@@ -66,6 +68,8 @@ const GENERATIONS: Table = Table {
     name: "memory_generation",
     is_sound: "json_valid(edits) AND json_valid(files) AND json_valid(coalesce(found, '{}'))",
 };
+/// Decisions are what a person looks back at; their thread comes again from its transcript.
+const DECISIONS: Table = Table { name: "policy_decision", is_sound: "json_valid(body)" };
 const COMPACTIONS: Table =
     Table { name: "compaction", is_sound: "json_valid(CAST(result AS TEXT))" };
 
@@ -92,7 +96,7 @@ pub(crate) async fn salvage(pools: &Pools) -> Result<Option<Salvaged>, StoreErro
         // Gone for good: nothing may hold the damaged file longer.
         connection.close().await.map_err(sorted)?;
     }
-    let Tables { updates, compactions, usage, jobs, notes, exclusions, generations } =
+    let Tables { updates, compactions, usage, jobs, notes, exclusions, generations, policy } =
         copied.map_err(sorted)?;
     Ok(old.map(|from| Salvaged {
         from,
@@ -101,8 +105,10 @@ pub(crate) async fn salvage(pools: &Pools) -> Result<Option<Salvaged>, StoreErro
         usage: usage.rows,
         jobs: jobs.rows,
         memory: notes.rows + exclusions.rows,
+        decisions: policy.decisions.rows,
         complete: [updates, compactions, usage, jobs, notes, exclusions, generations]
             .iter()
+            .chain([&policy.decisions, &policy.watchers, &policy.settings])
             .all(|table| table.complete),
     }))
 }
@@ -162,6 +168,15 @@ struct Tables {
     notes: Copied,
     exclusions: Copied,
     generations: Copied,
+    policy: PolicyTables,
+}
+
+/// What came of the tables of policies. A watcher goes on where it was: its packet is in it.
+#[derive(Default)]
+struct PolicyTables {
+    decisions: Copied,
+    watchers: Copied,
+    settings: Copied,
 }
 
 async fn copy_all(
@@ -176,9 +191,11 @@ async fn copy_all(
         tables.jobs = keyed::copy(connection, &keyed::JOBS).await?;
         tables.notes = keyed::copy(connection, &keyed::NOTES).await?;
         tables.exclusions = keyed::copy(connection, &keyed::EXCLUSIONS).await?;
-        tables.generations = match keyed::is_there(connection, GENERATIONS.name).await? {
-            true => copy(connection, &GENERATIONS).await?,
-            false => Copied { rows: 0, complete: true },
+        tables.generations = copy_if_there(connection, &GENERATIONS).await?;
+        tables.policy = PolicyTables {
+            settings: keyed::copy(connection, &keyed::POLICY_SETTINGS).await?,
+            decisions: copy_if_there(connection, &DECISIONS).await?,
+            watchers: keyed::copy(connection, &keyed::WATCHERS).await?,
         };
     }
     sqlx::query("DELETE FROM meta WHERE key = 'salvage'").execute(connection).await?;
@@ -203,6 +220,17 @@ async fn columns(
         };
     let columns: Vec<String> = columns.into_iter().map(|column| column.0).collect();
     Ok((!columns.is_empty()).then(|| columns.join(", ")))
+}
+
+/// A table that an older database lacks: nothing is lost with it.
+async fn copy_if_there(
+    connection: &mut SqliteConnection,
+    table: &Table,
+) -> Result<Copied, sqlx::Error> {
+    match keyed::is_there(connection, table.name).await? {
+        true => copy(connection, table).await,
+        false => Ok(Copied { rows: 0, complete: true }),
+    }
 }
 
 async fn copy(connection: &mut SqliteConnection, table: &Table) -> Result<Copied, sqlx::Error> {

@@ -8,6 +8,7 @@ mod job;
 mod lists;
 mod memory;
 mod model;
+mod policy;
 mod salvage;
 mod sample;
 mod search;

@@ -146,13 +146,16 @@ async fn who_had_to_do_without_a_model_does_not_undo_what_a_model_read() {
         let reason = reason.map(str::to_owned);
         ExtractionRow { engine, reason, ..extraction("t", next_seq, summary) }
     };
-    assert!(store.extraction_put(&by(Engine::Model, None, 9, "read")).await.unwrap());
+    assert!(store.extraction_put(&by(Engine::Model, None, 9, "read"), None).await.unwrap());
     let instead = by(Engine::Deterministic, Some("rate_limited"), 9, "instead");
-    assert!(!store.extraction_put(&instead).await.unwrap());
+    assert!(!store.extraction_put(&instead, None).await.unwrap());
     assert_eq!(store.watermarks().await.unwrap()[0].engine, Engine::Model);
     let further = by(Engine::Deterministic, Some("rate_limited"), 10, "further");
-    assert!(store.extraction_put(&further).await.unwrap(), "what is new is read by whoever can");
-    assert!(store.extraction_put(&by(Engine::Model, None, 10, "read")).await.unwrap());
+    assert!(
+        store.extraction_put(&further, None).await.unwrap(),
+        "what is new is read by whoever can"
+    );
+    assert!(store.extraction_put(&by(Engine::Model, None, 10, "read"), None).await.unwrap());
     let row = store.extraction_get("t").await.unwrap().unwrap();
     assert_eq!((row.engine, row.reason), (Engine::Model, None));
 }

@@ -43,7 +43,7 @@ pub struct CheckResult {
 pub struct PolicyInfo {
     /// Its name.
     pub policy: String,
-    /// `tag`, `suggest` or `auto`.
+    /// `off`, `tag`, `suggest` or `auto`.
     pub mode: String,
     /// `watcher` or `agent`.
     pub packet_author: String,
@@ -55,6 +55,12 @@ pub struct PolicyInfo {
     pub on_judgment_failure: String,
     /// Compactions in an hour, at most.
     pub compactions_per_hour: u64,
+    /// Who reads the agent's words: `phrases` or `model`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub semantic: Option<String>,
+    /// The model of the watcher's compactions; absent: the same as for any other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compaction_model: Option<String>,
     /// The least urgent first.
     pub tiers: Vec<TierInfo>,
 }

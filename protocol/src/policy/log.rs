@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Decision, Point};
+use super::{Decision, Point, RepositorySeen};
 use crate::Method;
 
 /// `policy/explain`: a logged decision with all it was made of, made once more.
@@ -103,6 +103,9 @@ pub struct LoggedDecision {
     pub is_shadow: bool,
     /// What was decided.
     pub decision: Decision,
+    /// The repository as it was then, where it was looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repository: Option<RepositorySeen>,
 }
 
 /// Something that happened in a thread.

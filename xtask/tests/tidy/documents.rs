@@ -1,9 +1,10 @@
 //! What the documents promise is there.
 
+use std::collections::BTreeSet;
 use std::fs;
 
 use crate::assert_none;
-use crate::source::root;
+use crate::source::{SOURCES, root};
 
 fn read(path: &str) -> String {
     fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
@@ -43,6 +44,26 @@ fn files_named_by_the_documents_exist() {
         }
     }
     assert_none("a link leads somewhere", &findings);
+}
+
+/// Words that begin with `defect_` and a number, as tests are named.
+fn defects(text: &str) -> BTreeSet<String> {
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let words =
+        text.split(|c| !is_word(c)).filter(|word| word.len() > 9 && word.starts_with("defect_7_"));
+    words.map(str::to_owned).collect()
+}
+
+#[test]
+fn every_defect_that_is_absent_has_its_test_and_every_such_test_its_line() {
+    let listed = defects(&read("daemon/core/src/policy/DEFECTS.md"));
+    let tests = SOURCES.iter().flat_map(|source| source.text.lines());
+    let tests = tests.filter_map(|line| line.trim_start().split_once("fn defect_7_"));
+    let tests: BTreeSet<String> =
+        tests.flat_map(|(_, rest)| defects(&format!("defect_7_{rest}"))).collect();
+    assert!(tests.len() > 30, "the tests are found: {}", tests.len());
+    let apart: Vec<String> = listed.symmetric_difference(&tests).cloned().collect();
+    assert_none("DEFECTS.md names the tests that there are", &apart);
 }
 
 #[test]

@@ -57,6 +57,7 @@ const SERVER: &[Floor] = &[
         "metering",
         "model",
         "paths",
+        "repository",
         "runtime",
         "sandbox",
         "shutdown",

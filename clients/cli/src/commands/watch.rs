@@ -8,7 +8,7 @@ use longhaul_protocol::policy::{Evaluate, EvaluateParams, EvaluateResult, Log, L
 use crate::failure::Failure;
 use crate::select;
 use crate::session::Session;
-use crate::style::{Style, tokens};
+use crate::style::{Style, counted, tokens};
 
 /// Watch a thread: what is left of its window, the signs of this turn, and what is decided
 ///
@@ -78,7 +78,10 @@ async fn show(
             let log = LogParams { thread_id, limit: Some(1), ..LogParams::default() };
             let page = client.call::<Log>(log).await?;
             let turn = page.events.iter().filter(|event| event.turn == now.turn);
-            let signs: Vec<_> = turn.map(|event| event.kind.replace('_', " ")).collect();
+            let mut signs: Vec<_> = turn.map(|event| event.kind.replace('_', " ")).collect();
+            // That it began is true of every turn; a sign says the same however often it comes.
+            let mut seen = std::collections::HashSet::from(["turn started".to_owned()]);
+            signs.retain(|sign| seen.insert(sign.clone()));
             line(&now, &signs, &session.style)
         }
     };
@@ -88,25 +91,118 @@ async fn show(
     Ok(text)
 }
 
-/// Usage, tier, signs and decision in one line.
+/// Usage, tier, signs, decision and what is next: in one line, on a narrow terminal in several.
 fn line(now: &EvaluateResult, signs: &[String], style: &Style) -> String {
     let decision = &now.decision;
     let tier = decision.tier.as_deref().unwrap_or("-");
-    let tier = match tier {
-        "emergency" | "asap" => style.warn(&format!("{tier:<9}")),
-        tier => style.dim(&format!("{tier:<9}")),
-    };
+    let is_urgent = matches!(tier, "emergency" | "asap");
     let refused = decision.reasons.iter().find(|reason| !reason.passed);
-    let action = match refused {
-        None => style.warn(&decision.action),
-        Some(reason) => format!("wait: {}", reason.text),
-    };
-    format!(
-        "turn {:>3}  {:>6} used  {:>3} % left  {tier}  {}  {}\n",
-        now.turn,
-        tokens(now.used),
-        decision.percent_remaining,
-        style.dim(&format!("[{}]", signs.join(", "))),
-        action
-    )
+    let mut parts = vec![
+        (format!("turn {:>3}", now.turn), Look::Plain),
+        (format!("{:>6} used", tokens(now.used)), Look::Plain),
+        (format!("{:>3} % left", decision.percent_remaining), Look::Plain),
+        (format!("{tier:<9}"), if is_urgent { Look::Warn } else { Look::Dim }),
+        (format!("[{}]", signs.join(", ")), Look::Dim),
+    ];
+    parts.push(match refused {
+        None => (decision.action.clone(), Look::Warn),
+        Some(reason) => (format!("wait: {}", reason.text), Look::Plain),
+    });
+    if now.watcher.phase != "idle" {
+        parts.push((now.watcher.phase.replace('_', " "), Look::Warn));
+    }
+    let ahead = &now.forecast;
+    if let (Some(tier), Some(turns)) = (&ahead.next_tier, ahead.turns_to_next_tier) {
+        parts.push((format!("{tier} in {}", counted(turns, "turn")), Look::Dim));
+    }
+    fitted(&parts, style)
+}
+
+/// How a part of the line looks.
+#[derive(Debug, Clone, Copy)]
+enum Look {
+    Plain,
+    Dim,
+    Warn,
+}
+
+/// Columns by which a line that goes on is set in.
+const INDENT: usize = 2;
+
+/// Puts the parts beside each other, and below where the width is used up; one that is too long by
+/// itself is cut.
+fn fitted(parts: &[(String, Look)], style: &Style) -> String {
+    let width = usize::from(style.width).max(20);
+    let (mut text, mut used) = (String::new(), 0);
+    for (part, look) in parts {
+        let room = width - INDENT;
+        let shown = match part.chars().count() > room {
+            true => part.chars().take(room - 1).chain(['…']).collect(),
+            false => part.clone(),
+        };
+        let columns = shown.chars().count();
+        if used > 0 && used + INDENT + shown.trim_end().chars().count() > width {
+            text.truncate(text.trim_end().len());
+            text.push('\n');
+            used = 0;
+        }
+        if used > 0 || !text.is_empty() {
+            text.push_str("  ");
+            used += INDENT;
+        }
+        used += columns;
+        text += &match look {
+            Look::Plain => shown,
+            Look::Dim => style.dim(&shown),
+            Look::Warn => style.warn(&shown),
+        };
+    }
+    text.truncate(text.trim_end().len());
+    text + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::style::tests::plain;
+
+    fn parts() -> Vec<(String, Look)> {
+        let part = |text: &str| (text.to_owned(), Look::Plain);
+        vec![
+            part("turn  12"),
+            part("   87k used"),
+            part(" 61 % left"),
+            (format!("{:<9}", "asap"), Look::Warn),
+            (format!("[{}]", ["commit"; 9].join(", ")), Look::Dim),
+            part("wait: of turn_complete, none counts at asap"),
+            part("emergency in 3 turns"),
+        ]
+    }
+
+    #[test]
+    fn a_line_fits_any_width_and_loses_nothing_but_what_is_too_long_by_itself() {
+        for width in [20, 40, 60, 80, 200] {
+            let text = fitted(&parts(), &Style { width, ..plain() });
+            let fits = |line: &str| line.chars().count() <= usize::from(width);
+            assert!(text.lines().all(fits), "{width}:\n{text}");
+            assert!(text.contains("emergency in 3 turn"[..17].trim()), "{text}");
+            assert!(text.lines().skip(1).all(|line| line.starts_with("  ")), "{text}");
+        }
+        let wide = fitted(&parts(), &Style { width: 1_000, ..plain() });
+        assert_eq!(wide.lines().count(), 1);
+        let narrow = fitted(&parts(), &Style { width: 40, ..plain() });
+        assert_eq!(narrow.lines().next(), Some("turn  12     87k used   61 % left  asap"));
+    }
+
+    #[test]
+    fn colours_do_not_count_as_columns() {
+        let style = Style { is_color: true, width: 80, ..plain() };
+        let text = fitted(&parts(), &style);
+        let bare = text.replace("\x1b[33m", "").replace("\x1b[39m", "");
+        let bare = bare.replace("\x1b[2m", "").replace("\x1b[0m", "").replace("\x1b[22m", "");
+        assert_eq!(
+            bare.lines().count(),
+            fitted(&parts(), &Style { width: 80, ..plain() }).lines().count()
+        );
+    }
 }

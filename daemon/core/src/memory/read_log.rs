@@ -41,7 +41,7 @@ impl ReadLog {
     /// Looks at the next line.
     pub fn line(&mut self, place: Place, line: &[u8]) {
         let names = |name: &&[u8]| memchr::memmem::find(line, name).is_some();
-        if place.line < self.from_seq || !NAMES.iter().any(|name| names(name)) {
+        if place.line < self.from_seq || !NAMES.iter().any(names) {
             return;
         }
         let source = self.source;

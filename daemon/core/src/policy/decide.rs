@@ -9,6 +9,8 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use super::phrase;
+use super::repository::Seen;
+use super::semantic::Reader;
 use super::settings::Policy;
 use super::{Point, Tier};
 use crate::compaction::rearm;
@@ -42,6 +44,12 @@ pub struct Situation {
     pub baseline: Option<Baseline>,
     /// Compactions in the hour before.
     pub compactions_in_hour: u64,
+    /// The repository, where it was looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repository: Option<Box<Seen>>,
+    /// Signs that a model read from the words, where one was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_by_model: Option<BTreeSet<Boundary>>,
 }
 
 /// From where growth is counted.
@@ -80,7 +88,8 @@ impl Action {
 /// What a rule said.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reason {
-    /// The rule: `window`, `tier`, `boundary`, `plan_gate`, `rearm`, `budget`, `judgment`.
+    /// The rule: `words`, `repository`, `window`, `tier`, `boundary`, `plan_gate`, `rearm`, `budget`,
+    /// `judgment`.
     pub rule: String,
     /// Whether it lets a compaction pass.
     pub passed: bool,
@@ -131,15 +140,8 @@ impl Situation {
 /// Decides.
 #[must_use]
 pub fn decide(policy: &Policy, situation: &Situation) -> Decision {
-    let mut boundaries = situation.boundaries.clone();
-    if let Some(words) = &situation.message {
-        boundaries.extend(phrase::read(words, &policy.phrases));
-    }
-    match situation.point {
-        Point::TurnEnd => boundaries.insert(Boundary::TurnComplete),
-        Point::MidTurn => boundaries.remove(&Boundary::TurnComplete),
-    };
     let mut reasons = Reasons::default();
+    let boundaries = signs(policy, situation, &mut reasons);
     reasons.add("window", situation.window > 0, || match situation.window {
         0 => "the model's window is not known".to_owned(),
         window => format!("{} of {window} tokens are used", situation.used),
@@ -181,6 +183,35 @@ pub fn decide(policy: &Policy, situation: &Situation) -> Decision {
     }
     let reasons = reasons.0;
     Decision { action, tier, percent_remaining: percent, boundaries, satisfied, reasons }
+}
+
+/// All signs: of the transcript, of the repository, and of the agent's words.
+fn signs(policy: &Policy, situation: &Situation, reasons: &mut Reasons) -> BTreeSet<Boundary> {
+    let mut signs = situation.boundaries.clone();
+    let by_model = situation.read_by_model.as_ref().filter(|_| policy.semantic == Reader::Model);
+    match (by_model, &situation.message) {
+        (Some(read), _) => signs.extend(read),
+        (None, Some(words)) => signs.extend(phrase::read(words, &policy.phrases)),
+        (None, None) => {}
+    }
+    if policy.semantic == Reader::Model && situation.message.is_some() {
+        reasons.add("words", true, || match by_model {
+            Some(read) if read.is_empty() => "a model read no end of a phase from them".to_owned(),
+            Some(read) => format!("a model read {} from them", names(read)),
+            None => "no model read them; the phrase lists count".to_owned(),
+        });
+    }
+    if let Some(seen) = &situation.repository {
+        if seen.tells_of_commit() {
+            signs.insert(Boundary::Commit);
+        }
+        reasons.add("repository", true, || seen.words());
+    }
+    match situation.point {
+        Point::TurnEnd => signs.insert(Boundary::TurnComplete),
+        Point::MidTurn => signs.remove(&Boundary::TurnComplete),
+    };
+    signs
 }
 
 #[derive(Default)]

@@ -86,6 +86,8 @@ pub fn situation(fold: &Fold, window: &Window, thread_id: &str, at: (i64, Point)
         message: signals.message().map(str::to_owned),
         baseline: None,
         compactions_in_hour: 0,
+        repository: None,
+        read_by_model: None,
     }
 }
 

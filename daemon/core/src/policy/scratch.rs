@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_thread_has_one_file_and_it_is_in_its_project() {
+    fn defect_7_7_a_thread_has_one_file_and_it_is_in_its_project() {
         assert_eq!(path(Some("Review Bot!"), "t"), ".scratch/agent-review-bot.scratch.md");
         assert_eq!(path(None, "t1"), path(Some("../.."), "t1"));
         assert_ne!(path(None, "t1"), path(None, "t2"));

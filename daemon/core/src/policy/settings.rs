@@ -9,12 +9,15 @@ use serde::{Deserialize, Serialize};
 
 use super::Tier;
 use super::phrase::Phrases;
+use super::semantic::Reader;
 use crate::signal::Boundary;
 
 /// What the watcher does when a compaction is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
+    /// Nothing: threads are decided on and nobody is told.
+    Off,
     /// It tells that it would compact.
     Tag,
     /// It recommends to compact.
@@ -95,13 +98,20 @@ pub struct Policy {
     pub compactions_per_hour: u64,
     /// Signs in the agent's words.
     pub phrases: Phrases,
+    /// Who reads the agent's words.
+    #[serde(default)]
+    pub semantic: Reader,
+    /// The model that is asked for a summary where the watcher asked for the compaction; `None`: the same
+    /// as for any other (defect 7.13.6: another model than the session's, without being told).
+    #[serde(default)]
+    pub compaction_model: Option<String>,
 }
 
 /// A policy as a person writes it: every key may be left out.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PolicyTable {
-    /// `tag`, `suggest` or `auto`.
+    /// `off`, `tag`, `suggest` or `auto`.
     pub mode: Option<Mode>,
     /// `watcher` or `agent`.
     pub packet_author: Option<Author>,
@@ -127,6 +137,10 @@ pub struct PolicyTable {
     pub emergency: TierTable,
     /// Signs in the agent's words.
     pub phrases: PhraseTable,
+    /// `phrases` or `model`.
+    pub semantic: Option<Reader>,
+    /// Model that is asked for a summary where the watcher asked for the compaction.
+    pub compaction_model: Option<String>,
 }
 
 /// The rule of one tier as a person writes it.
@@ -234,6 +248,8 @@ impl Default for Policy {
             wait_ms: 600_000,
             compactions_per_hour: 6,
             phrases: Phrases::default(),
+            semantic: Reader::default(),
+            compaction_model: None,
         }
     }
 }
@@ -252,6 +268,8 @@ impl Policy {
         set(&mut policy.judgment_timeout_ms, table.judgment_timeout_ms.map(ms));
         set(&mut policy.wait_ms, table.wait_ms.map(ms));
         set(&mut policy.compactions_per_hour, table.compactions_per_hour);
+        set(&mut policy.semantic, table.semantic);
+        set(&mut policy.compaction_model, table.compaction_model.clone().map(Some));
         let phrases = &table.phrases;
         set(&mut policy.phrases.agent_done, phrases.agent_done.clone());
         set(&mut policy.phrases.topic_shift, phrases.topic_shift.clone());

@@ -62,6 +62,9 @@ pub struct Trigger {
     pub packet_author: Author,
     /// The agent's last words, redacted.
     pub message: Option<String>,
+    /// The repository in one line, where it was looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repository: Option<String>,
 }
 
 /// Where the watcher is.
@@ -152,6 +155,9 @@ pub struct Watcher {
     pub asked: u64,
     /// When compactions were made, oldest first.
     pub made_ms: VecDeque<i64>,
+    /// The turn that was last decided on in its middle, and the tier then.
+    #[serde(default)]
+    pub pressed: Option<(u64, Tier)>,
 }
 
 /// What stays the same for the steps of a thread.
@@ -178,12 +184,15 @@ pub struct Stepped {
     pub effects: Vec<Effect>,
     /// The decision, where one was made, and what it was made of.
     pub decided: Option<(Situation, Decision)>,
+    /// The decision is worth being logged: not one more *no* in the middle of a turn that has become no more
+    /// urgent.
+    pub is_news: bool,
 }
 
 /// Takes a step.
 #[must_use]
 pub fn step(env: &Env<'_>, state: Watcher, event: Event) -> Stepped {
-    let mut run = Run { env, state, effects: Vec::new(), decided: None };
+    let mut run = Run { env, state, effects: Vec::new(), decided: None, is_news: false };
     run.expire();
     match event {
         Event::TurnEnded(situation) => run.turn_ended(situation),
@@ -197,7 +206,8 @@ pub fn step(env: &Env<'_>, state: Watcher, event: Event) -> Stepped {
         Event::Tick => {}
         Event::Cancel => run.give_up("the compaction was taken back"),
     }
-    Stepped { state: run.state, effects: run.effects, decided: run.decided }
+    let Run { state, effects, decided, is_news, .. } = run;
+    Stepped { state, effects, decided, is_news }
 }
 
 impl Watcher {
@@ -222,6 +232,7 @@ struct Run<'e, 'a> {
     state: Watcher,
     effects: Vec<Effect>,
     decided: Option<(Situation, Decision)>,
+    is_news: bool,
 }
 
 impl Run<'_, '_> {
@@ -271,7 +282,7 @@ impl Run<'_, '_> {
             return false;
         }
         let trigger = self.trigger(&situation, &decision, Author::Watcher);
-        self.decided = Some((situation, decision));
+        self.note_decided(situation, decision);
         self.compact(trigger, None);
         true
     }
@@ -290,7 +301,7 @@ impl Run<'_, '_> {
             false => policy.packet_author,
         };
         match (decision.action, policy.mode) {
-            (Action::Wait, _) => {}
+            (Action::Wait, _) | (_, Mode::Off) => {}
             (_, Mode::Tag | Mode::Suggest) => self.tell(&situation, &decision),
             (Action::Judge, Mode::Auto) => {
                 self.state.asked += 1;
@@ -309,6 +320,22 @@ impl Run<'_, '_> {
                 self.begin(trigger);
             }
         }
+        self.note_decided(situation, decision);
+    }
+
+    /// Keeps the decision, and whether it says anything new.
+    fn note_decided(&mut self, situation: Situation, decision: Decision) {
+        let pressed = decision.tier.map(|tier| (situation.turn, tier));
+        let is_pressed_more = match (self.state.pressed, pressed) {
+            (Some((turn, tier)), Some((now, next))) => now != turn || next > tier,
+            (None, next) => next.is_some(),
+            (Some(_), None) => false,
+        };
+        self.is_news =
+            situation.point == Point::TurnEnd || decision.action != Action::Wait || is_pressed_more;
+        if situation.point == Point::MidTurn && is_pressed_more {
+            self.state.pressed = pressed;
+        }
         self.decided = Some((situation, decision));
     }
 
@@ -326,7 +353,7 @@ impl Run<'_, '_> {
         let (percent, tier) = (decision.percent_remaining, tier.name());
         let text = match self.env.policy.mode {
             Mode::Tag => format!("{percent} % of the window left ({tier}): would compact here"),
-            Mode::Suggest | Mode::Auto => {
+            Mode::Off | Mode::Suggest | Mode::Auto => {
                 format!("{percent} % of the window left ({tier}): a good moment to compact")
             }
         };
@@ -349,6 +376,7 @@ impl Run<'_, '_> {
             turn: situation.turn,
             packet_author,
             message: situation.message.clone(),
+            repository: situation.repository.as_ref().map(|seen| seen.words()),
         }
     }
 

@@ -30,9 +30,19 @@ const OPENINGS: [&str; 22] = [
     "Another language model started to solve this problem",
 ];
 
-/// First words of what our hooks put before a model (`longhaul hook`): never words of the person, and
-/// nothing to learn from.
+/// First words of what we put before a model, by hooks (`longhaul hook`) or as the watcher's messages: never
+/// words of the person, and nothing to learn from.
 pub const INJECTED_OPENING: &str = "<longhaul_context";
+
+/// Last words of it. A message of the person's may follow, where a client put the watcher's before it.
+const INJECTED_CLOSING: &str = "</longhaul_context>";
+
+/// A text of ours as it is put before a model.
+pub fn injected(about: &str, text: &str) -> String {
+    // What it quotes must not end it.
+    let text = text.replace(INJECTED_CLOSING, "<\\/longhaul_context>");
+    format!("{INJECTED_OPENING} about=\"{about}\">\n{}\n{INJECTED_CLOSING}", text.trim_end())
+}
 
 /// First words of the message that carries a summary of ours (`templates/compaction/summary_prefix.md`).
 pub const SUMMARY_OPENING: &str = "[HANDOFF_SUMMARY v1]";
@@ -85,7 +95,12 @@ pub fn is_standing(text: &str) -> bool {
 
 /// The person's own words in a user message, or `None` when the harness wrote it.
 pub fn request(text: &str) -> Option<&str> {
-    let text = text.trim();
+    let mut text = text.trim();
+    if text.starts_with(INJECTED_OPENING)
+        && let Some((_, theirs)) = text.split_once(INJECTED_CLOSING)
+    {
+        text = theirs.trim();
+    }
     if let Some((_, request)) = text.split_once(EDITOR_REQUEST) {
         let request = request.trim();
         return (!request.is_empty()).then_some(request);
@@ -108,9 +123,12 @@ mod tests {
             Some("fix it")
         );
         let injected = "<longhaul_context about=\"resume\">\nstate\n</longhaul_context>";
+        assert_eq!(request(&format!("{injected}\n\nfix it")), Some("fix it"), "put before theirs");
+        let quoting = super::injected("handoff", "a </longhaul_context>\n\nnot theirs");
         for text in [
             "",
             injected,
+            &quoting,
             "<environment_context>\n<cwd>/w</cwd>",
             "# AGENTS.md instructions for /w",
         ] {

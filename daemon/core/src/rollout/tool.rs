@@ -163,6 +163,20 @@ pub fn interpret(call: &Call<'_>) -> Action {
     }
 }
 
+/// The script that a call runs, also where [`interpret`] sees a patch in it: other commands may stand
+/// beside the patch.
+pub fn script_of(call: &Call<'_>) -> Option<String> {
+    let arguments = serde_json::from_str::<Arguments>(call.arguments.as_ref()).ok()?;
+    match (arguments.command, arguments.cmd) {
+        (Some(Script::Argv(argv)), _) => {
+            let argv: Vec<&str> = argv.iter().map(String::as_str).collect();
+            Some(shell::script_of(&argv))
+        }
+        (Some(Script::Line(line)), _) | (None, Some(line)) => Some(line),
+        (None, None) => None,
+    }
+}
+
 /// A script whose whole purpose is a patch is a patch.
 fn script(script: String, workdir: Option<String>) -> Action {
     match patch::in_script(&script) {

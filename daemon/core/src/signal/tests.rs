@@ -28,7 +28,7 @@ fn a_commit_is_found_in_any_shell_form() {
 
 /// Defects 7.3 and 7.13.12: substrings counted, and so did `git push`.
 #[test]
-fn defect_7_3_a_word_inside_an_echo_is_no_commit_and_a_push_is_no_pull_request() {
+fn defect_7_13_12_a_word_inside_an_echo_is_no_commit_and_a_push_is_no_pull_request() {
     for script in [
         "echo git commit",
         "echo 'git commit -m x' > notes",
@@ -103,6 +103,21 @@ fn a_command_counts_by_how_it_ended() {
     check("git commit -m x; cargo test", 101, "[main 1a2b3c4] x\nfailed", &[Boundary::Commit]);
     check("gh pr create --fill", 0, "https://example.com/pull/1", &[Boundary::PrCheckpoint]);
     check("gh pr create --fill", 4, "not logged in", &[]);
+}
+
+/// A script that is a patch to whoever looks for files is a commit, too.
+#[test]
+fn a_commit_beside_a_patch_in_one_script_counts() {
+    let patch = "apply_patch <<'PATCH'\n*** Begin Patch\n*** Add File: a\n+git commit\n*** End Patch\nPATCH\n";
+    let check = |more: &str, exit, expected: &[Boundary]| {
+        let mut items = vec![user("go")];
+        items.extend(ran(&format!("{patch}{more}"), exit, "Success. Updated files"));
+        assert_eq!(present(&items), expected, "{more}");
+    };
+    check("git add a && git commit -qm x", 0, &[Boundary::Commit]);
+    check("git add a && git commit -qm x", 1, &[]);
+    check("git status", 0, &[]);
+    check("", 0, &[]);
 }
 
 #[test]

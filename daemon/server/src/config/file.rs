@@ -52,6 +52,8 @@ pub struct File {
     pub shadow_policy: BTreeMap<String, PolicyTable>,
     /// Background jobs.
     pub jobs: JobTables,
+    /// Looking at the repositories that threads work in.
+    pub repository: Repository,
 }
 
 /// `[codex]`, `[claude]`: one agent whose transcripts are read.
@@ -156,6 +158,18 @@ pub struct Memory {
     pub excludes_outside: Option<bool>,
 }
 
+/// `[repository]`.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Repository {
+    /// Whether git is asked about the folder a thread works in.
+    pub observe: Option<bool>,
+    /// Whether what Graphite left there is read, too.
+    pub graphite: Option<bool>,
+    /// Milliseconds of one look. 50 to 30000.
+    pub timeout_ms: Option<u64>,
+}
+
 /// `[server]`.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -217,6 +231,10 @@ pub const KEYS: &[&str] = &[
     "budget.tokens_per_day",
     "budget.requests_per_job",
     "budget.tokens_per_job",
+    "repository",
+    "repository.observe",
+    "repository.graphite",
+    "repository.timeout_ms",
 ];
 
 /// Keys of tables that are not there by default, for hints and for the same test.
@@ -245,6 +263,8 @@ pub const OPTIONAL_KEYS: &[&str] = &[
     "policy.judgment_timeout_ms",
     "policy.wait_ms",
     "policy.compactions_per_hour",
+    "policy.semantic",
+    "policy.compaction_model",
     "policy.TIER.percent_remaining_lt",
     "policy.TIER.requires_any_boundary",
     "policy.TIER.plan_boundaries_require_semantic_break",

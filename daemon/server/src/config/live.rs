@@ -89,6 +89,7 @@ impl Config {
             budget: new.budget,
             policies: new.policies,
             jobs: jobs::JobSettings { outside: self.jobs.outside.clone(), ..new.jobs },
+            repository: new.repository,
             ..self.clone()
         }
     }
@@ -106,7 +107,8 @@ fn changes(before: &Config, after: &Config, is_applied: bool) -> Vec<Change> {
         let words = after.models.provider_words();
         changes.push(Change { key: "providers", before: words.clone(), after: words, is_applied });
     }
-    if before.policies != after.policies {
+    let is_told = changes.iter().any(|change| change.key.contains("policy"));
+    if before.policies != after.policies && !is_told {
         let (before, after) = (before.policies.words(), after.policies.words());
         changes.push(Change { key: "policy", before, after, is_applied });
     }

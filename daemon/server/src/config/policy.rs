@@ -8,6 +8,8 @@ use longhaul_core::policy::{Policy, PolicyTable};
 
 use super::{ConfigError, File};
 
+mod entries;
+
 /// Shadow policies, at most: each is decided on at every turn's end.
 const SHADOWS_MAX: usize = 8;
 
@@ -20,6 +22,8 @@ pub struct Policies {
     pub shadows: Vec<Policy>,
     /// Where a person's own texts are, a folder for each group.
     pub templates: PathBuf,
+    /// What a person said of the one in force.
+    said: PolicyTable,
 }
 
 impl Policies {
@@ -65,7 +69,7 @@ impl Policies {
     ) -> Self {
         let in_force = Policy::default().with(DEFAULT, table);
         let shadows = named.iter().map(|(name, table)| in_force.with(name, table)).collect();
-        Self { in_force, shadows, templates }
+        Self { in_force, shadows, templates, said: table.clone() }
     }
 
     /// All of them, the one in force first.

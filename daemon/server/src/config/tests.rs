@@ -67,11 +67,19 @@ fn every_key_of_the_file_is_shown_with_its_origin() {
         "memory",
         "server",
         "budget",
+        "repository",
     ];
     let keys: Vec<_> = file::KEYS.iter().copied().filter(|key| !sections.contains(key)).collect();
     let shown: Vec<_> =
         shown.into_iter().filter(|key| !["model", "providers"].contains(key)).collect();
+    // Those of policies come after: a table of them need not be there.
+    let (policy, shown): (Vec<_>, Vec<_>) =
+        shown.into_iter().partition(|key| key.contains("policy"));
     assert_eq!(shown, keys);
+    for key in file::OPTIONAL_KEYS.iter().filter(|key| key.starts_with("policy.")) {
+        let key = key.replace("TIER", "ready");
+        assert!(policy.contains(&key.as_str()), "{key} is not shown");
+    }
     assert!(entries.contains(&("server.drain_ms", "7".to_owned(), Origin::File)));
 }
 
@@ -98,7 +106,13 @@ fn the_example_file_holds_every_key_with_its_default() {
     for ((key, default, _), (_, value, origin)) in
         defaults.entries().into_iter().zip(example.entries())
     {
-        if !["model", "providers"].contains(&key) {
+        let is_sample = ["model", "providers", "shadow_policy", "policy.compaction_model"];
+        if key.starts_with("policy.phrases") || is_sample.contains(&key) {
+            continue;
+        }
+        if key.starts_with("policy.") {
+            assert_eq!(value, default, "{key}");
+        } else {
             assert_eq!((below_home(&value), origin), (below_home(&default), Origin::File), "{key}");
         }
     }

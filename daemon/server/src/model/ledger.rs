@@ -22,6 +22,8 @@ pub enum Purpose {
     Consolidation,
     /// A judgment of the policy.
     Judgment,
+    /// Signs in an agent's words.
+    Signs,
 }
 
 impl Purpose {
@@ -33,6 +35,7 @@ impl Purpose {
             Self::Extraction => "extraction",
             Self::Consolidation => "consolidation",
             Self::Judgment => "judgment",
+            Self::Signs => "signs",
         }
     }
 }

@@ -18,7 +18,7 @@ use longhaul_protocol::policy::{
 use super::error::Failure;
 use super::{Table, TableError, convert};
 use crate::link::CallContext;
-use crate::service::policy::{Asked, Subject, Told};
+use crate::service::policy::{Asked, Logged, Subject, Told};
 use crate::service::{ServiceError, Services};
 
 pub(super) use shown::trigger;
@@ -61,6 +61,7 @@ async fn evaluate(
         shadows: found.shadows.iter().map(shown::said).collect(),
         forecast: shown::forecast(&found.forecast),
         watcher: shown::watcher(&found.watcher, mode),
+        repository: found.situation.repository.as_deref().map(shown::repository),
     })
 }
 
@@ -164,6 +165,7 @@ async fn explain(
             turn: found.row.turn,
             is_shadow: found.row.shadow,
             decision: shown::decision(policy, Some(id), &found.logged),
+            repository: found.situation.repository.as_deref().map(shown::repository),
         },
         situation: serde_json::to_value(&found.situation).unwrap_or_default(),
         settings: serde_json::to_value(&found.policy).unwrap_or_default(),
@@ -179,8 +181,9 @@ async fn log(
     let page = (before, convert::page_rows(params.limit));
     let (thread_id, policy) = (params.thread_id.as_deref(), params.policy.as_deref());
     let (rows, events) = services.policy_log(thread_id, policy, page).await?;
-    let row = |(row, decision): (longhaul_store::DecisionRow, _)| LoggedDecision {
+    let row = |Logged { row, decision, repository }| LoggedDecision {
         decision: shown::decision(&row.policy, Some(row.decision_id), &decision),
+        repository: repository.as_deref().map(shown::repository),
         thread_id: row.thread_id,
         at: row.at_ms,
         seq: row.seq,

@@ -14,6 +14,7 @@
 
 mod judge;
 mod live;
+mod look;
 mod report;
 
 use std::sync::Arc;
@@ -22,6 +23,7 @@ use longhaul_core::context::window::Window;
 use longhaul_core::digest::Digest128;
 use longhaul_core::fold::Fold;
 use longhaul_core::policy::forecast::{Course, Forecast, forecast};
+use longhaul_core::policy::repository::Seen;
 use longhaul_core::policy::watcher::{self, Effect, Env, Event, Watcher};
 use longhaul_core::policy::{Decision, Point, Policy, Situation, decide, replay, scratch};
 use longhaul_core::signal::Happened;
@@ -34,6 +36,7 @@ use super::{ServiceError, Services};
 
 pub use judge::Asked;
 pub use live::Live;
+pub use look::Readings;
 pub use report::Reported;
 
 /// Whose situation.
@@ -112,6 +115,17 @@ struct Record {
     decision: Decision,
 }
 
+/// A decision of the log.
+#[derive(Debug, Clone)]
+pub struct Logged {
+    /// As it was logged.
+    pub row: DecisionRow,
+    /// What was decided.
+    pub decision: Decision,
+    /// The repository then.
+    pub repository: Option<Box<Seen>>,
+}
+
 /// A logged decision, made once more.
 #[derive(Debug, Clone)]
 pub struct Explained {
@@ -144,7 +158,15 @@ impl Services {
         let watcher = watcher_of(self.store.watcher_get(thread_id).await?.as_deref());
         let Gathered { fold, window } = &gathered;
         let situation = replay::situation(fold, window, thread_id, (now_ms, point));
-        let situation = watcher.complete(situation);
+        let mut situation = watcher.complete(situation);
+        if subject.as_of.is_none() && self.is_live(&gathered) {
+            // Who only looks spends nothing.
+            let wait = match record {
+                true => self.deps.config.now().repository.settings().timeout,
+                false => look::CLIENT_WAIT,
+            };
+            self.policy_look(&mut situation, &gathered, wait, record).await;
+        }
         let config = self.deps.config.now();
         let policies = &config.policies;
         let mut said: Vec<Said> = policies
@@ -189,7 +211,11 @@ impl Services {
         let texts = self.texts.current(Group::Policy);
         let scratch_file = scratch::path(agent, &subject.thread_id);
         let step = Stepping { services: self, gathered: &gathered, texts: &texts, scratch_file };
-        let event = step.event(&subject.thread_id, told);
+        let mut event = step.event(&subject.thread_id, told);
+        if let Event::TurnEnded(situation) | Event::MidTurn(situation) = &mut event {
+            let may_ask = situation.point == Point::TurnEnd;
+            self.policy_look(situation, &gathered, look::CLIENT_WAIT, may_ask).await;
+        }
         let mut stepped = step.take(&subject.thread_id, event).await?;
         let asked = stepped.effects.iter().find_map(|asked| match &asked.effect {
             Effect::AskJudgment { request_id, .. } => Some((request_id.clone(), asked.clone())),
@@ -230,7 +256,7 @@ impl Services {
         thread_id: Option<&str>,
         policy: Option<&str>,
         page: (Option<i64>, u32),
-    ) -> Result<(Vec<(DecisionRow, Decision)>, Vec<Happened>), ServiceError> {
+    ) -> Result<(Vec<Logged>, Vec<Happened>), ServiceError> {
         let mut events = Vec::new();
         if let Some(thread_id) = thread_id {
             let fold = self.snapshot(thread_id, None).await?.fold;
@@ -240,7 +266,8 @@ impl Services {
         let decode = |row: DecisionRow| {
             let record: Record = serde_json::from_str(&row.body)
                 .map_err(|source| ServiceError::Undecodable { what: "decision", source })?;
-            Ok((row, record.decision))
+            let Record { situation, decision } = record;
+            Ok(Logged { row, decision, repository: situation.repository })
         };
         Ok((rows.into_iter().map(decode).collect::<Result<_, ServiceError>>()?, events))
     }
@@ -333,7 +360,7 @@ impl Stepping<'_> {
             let rows: Vec<_> = stepped
                 .decided
                 .iter()
-                .filter(|(_, decision)| decision.tier.is_some())
+                .filter(|(_, decision)| decision.tier.is_some() && stepped.is_news)
                 .map(|(situation, decision)| row_of(policy, situation, decision, &policy.name))
                 .collect();
             (serde_json::to_string(&stepped.state).ok(), rows, stepped)
@@ -385,4 +412,19 @@ fn row_of(
         body: serde_json::to_string(&record).unwrap_or_default(),
     };
     (row, settings)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Defect 7.11: a state that could not be read made everything after it fail.
+    #[test]
+    fn defect_7_11_a_watcher_that_cannot_be_read_begins_anew() {
+        for stored in ["", "{ torn", "[]", r#"{"phase":{"phase":"of a later version"}}"#] {
+            assert_eq!(watcher_of(Some(stored)), Watcher::default(), "{stored}");
+        }
+        let known = serde_json::to_string(&Watcher { asked: 3, ..Watcher::default() }).unwrap();
+        assert_eq!(watcher_of(Some(&known)).asked, 3);
+    }
 }

@@ -48,6 +48,20 @@ pub(super) const EXCLUSIONS: Keyed = Keyed {
     is_sound: "kind IN ('thread', 'project', 'entry')",
 };
 
+/// Policies as they were when they decided: without them a decision cannot be made again.
+pub(super) const POLICY_SETTINGS: Keyed = Keyed {
+    name: "policy_settings",
+    orders: ["digest", "digest DESC"],
+    is_sound: "json_valid(body)",
+};
+
+/// Watchers: where a compaction was under way, and the packet that was written for it.
+pub(super) const WATCHERS: Keyed = Keyed {
+    name: "policy_watcher",
+    orders: ["thread_id", "thread_id DESC"],
+    is_sound: "json_valid(body)",
+};
+
 /// Copies what can be read from both ends.
 pub(super) async fn copy(
     connection: &mut SqliteConnection,

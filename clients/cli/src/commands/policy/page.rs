@@ -11,7 +11,7 @@ use crate::style::{Style, count, counted, tokens};
 impl Page for EvaluateResult {
     fn text(&self, style: &Style) -> String {
         let mut text = headline(&self.decision, style);
-        let fields = [
+        let mut fields = vec![
             ("thread", format!("{}, turn {}, seq {}", self.thread_id, self.turn, self.seq)),
             ("window", format!("{} of {} tokens", tokens(self.used), tokens(self.window))),
             ("ahead", ahead(&self.forecast)),
@@ -20,6 +20,7 @@ impl Page for EvaluateResult {
                 format!("{} ({})", self.watcher.phase.replace('_', " "), self.watcher.mode),
             ),
         ];
+        fields.extend(self.repository.iter().map(|seen| ("repository", seen.words.clone())));
         text += &style.fields(&fields);
         text += "\n";
         text += &reasons(&self.decision, style);
@@ -65,7 +66,7 @@ fn reasons(decision: &Decision, style: &Style) -> String {
             true => style.good("yes"),
             false => style.bad("no "),
         };
-        format!("  {mark}  {:<10}{}\n", reason.rule.replace('_', " "), reason.text)
+        format!("  {mark}  {:<12}{}\n", reason.rule.replace('_', " "), reason.text)
     };
     decision.reasons.iter().map(line).collect()
 }

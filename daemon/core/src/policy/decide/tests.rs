@@ -15,6 +15,8 @@ fn at(percent: u64, boundaries: &[Boundary]) -> Situation {
         message: None,
         baseline: None,
         compactions_in_hour: 0,
+        repository: None,
+        read_by_model: None,
     }
 }
 

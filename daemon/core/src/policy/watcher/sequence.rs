@@ -4,6 +4,7 @@ use super::{
     Author, Baseline, Boundary, Effect, HOUR_MS, Kind, MADE_MAX, OnFailure, PACKET_BYTES, Phase,
     Point, Run, Tier, Trigger,
 };
+use crate::rollout::contextual;
 use crate::template;
 use crate::{redact, text};
 
@@ -37,11 +38,12 @@ impl Run<'_, '_> {
                     prompt = self.prompt(Kind::Scratch) + "\n\n---\n\n";
                 }
                 prompt.push_str(&self.prompt(Kind::Packet));
+                let prompt = contextual::injected("packet", &prompt);
                 self.effects.push(Effect::RequestPacket { prompt });
                 self.state.phase = Phase::AwaitingPacket { trigger, since_ms };
             }
             (true, true) => {
-                let prompt = self.prompt(Kind::Scratch);
+                let prompt = contextual::injected("scratch", &self.prompt(Kind::Scratch));
                 self.effects.push(Effect::RequestScratch { prompt });
                 self.state.phase = Phase::AwaitingScratch { trigger, since_ms };
             }
@@ -108,8 +110,9 @@ impl Run<'_, '_> {
             ("thread_id", self.env.thread_id),
         ];
         let handoff = template::fill(self.env.texts.get(Kind::Handoff), &values);
+        let handoff = contextual::injected("handoff", &handoff);
         match self.state.held {
-            Some(true) => self.release(Some(handoff)),
+            Some(true) => self.release(Some(handoff + "\n\n")),
             Some(false) | None => {
                 self.effects.push(Effect::InjectHandoff { text: handoff });
                 self.release(None);
@@ -186,6 +189,7 @@ impl Run<'_, '_> {
         self.rest(after);
         self.state.deferred = None;
         self.state.noticed = None;
+        self.state.pressed = None;
         let made = &mut self.state.made_ms;
         made.retain(|at| *at > self.env.now_ms - HOUR_MS);
         if made.len() >= MADE_MAX {
@@ -196,7 +200,13 @@ impl Run<'_, '_> {
 
     fn prompt(&self, kind: Kind) -> String {
         let values = [("scratch_file", self.env.scratch_file), ("thread_id", self.env.thread_id)];
-        template::fill(self.env.texts.get(kind), &values)
+        let text = self.env.texts.get(kind);
+        let filled = template::fill(text, &values);
+        match kind == Kind::Scratch && !template::has(text, "scratch_file") {
+            // Whoever rewrote the text may have left it out; notes without a file are lost.
+            true => format!("{}\n\nFile: `{}`", filled.trim_end(), self.env.scratch_file),
+            false => filled,
+        }
     }
 
     fn own_packet(&self, trigger: &Trigger) -> String {
@@ -207,6 +217,7 @@ impl Run<'_, '_> {
             ("tier", trigger.tier.name()),
             ("boundaries", &names.join(", ")),
             ("last_agent_message", trigger.message.as_deref().unwrap_or_default()),
+            ("repository", trigger.repository.as_deref().unwrap_or("(not looked at)")),
         ];
         template::fill(self.env.texts.get(Kind::WatcherPacket), &values)
     }

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::policy::settings::{PolicyTable, TierTable};
+use crate::rollout::contextual;
 
 const TEXT: &str = "{packet}|{scratch_file}";
 
@@ -38,6 +39,8 @@ fn at(percent: u64, used: u64, boundaries: &[Boundary]) -> Situation {
         message: Some("the words".into()),
         baseline: None,
         compactions_in_hour: 0,
+        repository: None,
+        read_by_model: None,
     }
 }
 
@@ -91,7 +94,8 @@ fn a_packet_of_our_own_compacts_at_once_and_hands_over() {
 fn the_agent_writes_scratch_and_packet_in_one_message() {
     let policy = policy(Author::Agent, true, false);
     let asked = take(&policy, Watcher::default(), commit(), 1);
-    let expected = "write .scratch/a.md\n\n---\n\nwrite a packet".to_owned();
+    let expected = "write .scratch/a.md\n\n---\n\nwrite a packet";
+    let expected = contextual::injected("packet", expected);
     assert_eq!(asked.effects, [Effect::RequestPacket { prompt: expected }]);
     let mut reply = at(55, 110_000, &[]);
     reply.message = Some("my packet".into());
@@ -100,7 +104,7 @@ fn the_agent_writes_scratch_and_packet_in_one_message() {
         matches!(&written.effects[..], [Effect::Compact { packet, .. }] if packet == "my packet")
     );
     let done = take(&policy, written.state, compacted(8_000), 3);
-    let text = "my packet|.scratch/a.md".to_owned();
+    let text = contextual::injected("handoff", "my packet|.scratch/a.md");
     assert_eq!(done.effects, [Effect::InjectHandoff { text }]);
 }
 
@@ -185,7 +189,7 @@ fn defect_7_5_a_user_s_message_is_held_back_and_never_changed_without_leave() {
 }
 
 #[test]
-fn preflight_waits_for_the_user_s_next_message_and_shell_commands_pass() {
+fn defect_7_5_preflight_waits_for_the_user_s_next_message_and_shell_commands_pass() {
     let mut policy = policy(Author::Watcher, false, false);
     let rule = policy.tiers.get_mut(&Tier::Asap).unwrap();
     rule.requires_any_boundary = [Boundary::TurnComplete].into();
@@ -339,7 +343,11 @@ proptest! {
     #[test]
     fn nothing_compacts_in_a_circle(
         policy in any_policy(),
-        stream in proptest::collection::vec((0..13usize, 0..3_000u64, 0..100u64), 1..200),
+        // Mostly nothing is added: only then is a compaction without growth one.
+        stream in proptest::collection::vec(
+            (0..13usize, prop_oneof![6 => Just(0), 1 => 0..3_000u64, 1 => Just(30_000)], 0..100u64),
+            1..200,
+        ),
     ) {
         let window = 100_000u64;
         let (mut state, mut used, mut grown, mut compactions) = (Watcher::default(), 1_000u64, 0u64, 0u64);

@@ -57,6 +57,8 @@ fn policy(policy: &Policy) -> PolicyInfo {
         judge: word::<Judge>(&policy.judge),
         on_judgment_failure: word::<OnFailure>(&policy.on_judgment_failure),
         compactions_per_hour: policy.compactions_per_hour,
+        semantic: Some(word(&policy.semantic)),
+        compaction_model: policy.compaction_model.clone(),
         tiers: tiers.collect(),
     }
 }

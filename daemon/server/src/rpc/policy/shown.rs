@@ -3,12 +3,14 @@
 use std::collections::BTreeSet;
 
 use longhaul_core::policy::forecast as ahead;
+use longhaul_core::policy::repository::Seen;
 use longhaul_core::policy::settings::Mode;
 use longhaul_core::policy::watcher::{self as core_watcher};
 use longhaul_core::policy::{self, Point as At, replay};
 use longhaul_core::signal;
 use longhaul_protocol::policy::{
-    Decision, Forecast, Happened, Point, Reason, Trigger, Watcher, WouldCompact,
+    Decision, Forecast, Happened, Point, Reason, RepositoryCommit, RepositorySeen, RepositoryStack,
+    Trigger, Watcher, WouldCompact,
 };
 
 use super::super::convert::word;
@@ -71,6 +73,39 @@ pub(in crate::rpc) fn trigger(trigger: &core_watcher::Trigger) -> Trigger {
         turn: trigger.turn,
         point: trigger.point.name().to_owned(),
         packet_author: word(&trigger.packet_author),
+    }
+}
+
+pub(super) fn repository(seen: &Seen) -> RepositorySeen {
+    let words = seen.words();
+    let Seen { repository, commits_in_turn, is_shared } = seen.clone();
+    let commit = |commit: policy::repository::Commit| RepositoryCommit {
+        id: commit.id,
+        at: commit.at_ms,
+        subject: commit.subject,
+    };
+    let stack = |stack: policy::repository::Stack| RepositoryStack {
+        parent: stack.parent,
+        trunk: stack.trunk,
+        pull_request: stack.pull_request,
+    };
+    RepositorySeen {
+        seen_at: repository.seen_ms,
+        head: repository.head,
+        branch: repository.branch,
+        upstream: repository.upstream,
+        ahead: repository.ahead_behind.map(|(ahead, _)| ahead),
+        behind: repository.ahead_behind.map(|(_, behind)| behind),
+        staged: repository.staged,
+        unstaged: repository.unstaged,
+        untracked: repository.untracked,
+        conflicts: repository.conflicts,
+        is_cut: repository.is_cut,
+        commits: repository.commits.into_iter().map(commit).collect(),
+        commits_in_turn,
+        is_shared,
+        stack: repository.stack.map(stack),
+        words,
     }
 }
 

@@ -10,7 +10,7 @@ use longhaul_core::{text, tokens};
 use serde_json::Value;
 
 use super::climb::Made;
-use super::{Request, Services};
+use super::{Request, Services, WantedModel};
 use crate::service::policy::watcher_of;
 
 /// Tokens of a packet in a view, at most; under a bound of the caller's, a third of it.
@@ -45,6 +45,12 @@ impl Services {
         let Phase::Compacting { trigger, packet, .. } = watcher_of(Some(&stored)).phase else {
             return None;
         };
+        let (config, settings) = (self.deps.config.now(), self.models.settings());
+        let choice = settings.default.as_ref().filter(|_| request.model.is_none());
+        let wanted = config.policies.in_force.compaction_model.clone().zip(choice);
+        if let Some((name, choice)) = wanted {
+            request.model = Some(WantedModel { provider: choice.provider.clone(), name });
+        }
         let most = request.max_tokens.map_or(PACKET_TOKENS, |most| (most / 3).min(PACKET_TOKENS));
         let room = tokens::bytes_of(most).saturating_sub(HEADING.len() + 3);
         let is_of_agent = trigger.packet_author == Author::Agent && room > HEADING.len();

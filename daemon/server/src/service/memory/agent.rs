@@ -138,11 +138,13 @@ impl Services {
             ..AgentRow::default()
         };
         let published = match made {
-            Ok(files) => self.publish_agents(owner, (base, known), files.clone()).await.map(|is_new| {
-                let baseline = Baseline { input, files, seen };
-                row.baseline = serde_json::to_string(&baseline).ok();
-                if is_new { "published" } else { "unchanged" }
-            }),
+            Ok(files) => {
+                self.publish_agents(owner, (base, known), files.clone()).await.map(|is_new| {
+                    let baseline = Baseline { input, files, seen };
+                    row.baseline = serde_json::to_string(&baseline).ok();
+                    if is_new { "published" } else { "unchanged" }
+                })
+            }
             Err(error) => Err(error),
         };
         match published {

@@ -55,6 +55,7 @@ fn context(trigger: &Trigger, fold: &Fold, thread_id: &str, step: &Stepping<'_>)
         ("percent_remaining", &percent),
         ("boundaries", &names.join(", ")),
         ("last_agent_message", trigger.message.as_deref().unwrap_or("(none)")),
+        ("repository", trigger.repository.as_deref().unwrap_or("(not looked at)")),
         ("transcript_excerpt", &excerpt(fold)),
         ("thread_id", thread_id),
         ("turn", &turn),

@@ -19,6 +19,11 @@ const LIVE_MS: i64 = 600_000;
 /// Threads that are remembered.
 const THREADS_MAX: usize = 512;
 
+/// Whether a thread whose last line is of `updated_ms` is live.
+pub(super) fn is_live(updated_ms: i64, now_ms: i64) -> bool {
+    now_ms.abs_diff(updated_ms) <= LIVE_MS.unsigned_abs()
+}
+
 /// Watches threads.
 #[derive(Debug)]
 pub struct Live {
@@ -53,7 +58,7 @@ impl Live {
         let Some(row) = services.store.thread_get(thread_id).await? else { return Ok(()) };
         let now_ms = services.deps.clock.now_ms();
         let updated_ms = row.file.head.map_or(0, |head| head.updated_at_ms);
-        if now_ms.abs_diff(updated_ms) > LIVE_MS.unsigned_abs() {
+        if !is_live(updated_ms, now_ms) {
             return Ok(());
         }
         let Some(fold) = services.ingest.fold(thread_id).await? else { return Ok(()) };

@@ -1,0 +1,104 @@
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+
+use longhaul_client::scripted::Reply;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+use crate::Desk;
+use crate::answers::{THREAD, script};
+
+/// What the daemon says of the thread at its `turn`.
+fn evaluated(turn: u64) -> Value {
+    json!({
+        "thread_id": THREAD, "seq": turn * 10, "turn": turn, "used": turn * 40_000, "window": 200_000,
+        "decision": {
+            "policy": "default", "action": "wait", "tier": "asap",
+            "percent_remaining": 100 - turn * 20, "boundaries": ["turn_complete"], "satisfied": [],
+            "reasons": [
+                { "rule": "window", "passed": true, "text": "fine" },
+                { "rule": "boundary", "passed": false, "text": "of turn_complete, none counts at asap" },
+            ],
+        },
+        "shadows": [],
+        "forecast": { "tokens_per_turn": 40_000, "next_tier": "emergency", "turns_to_next_tier": 3 },
+        "watcher": { "phase": "idle", "mode": "suggest", "deferred": false, "held": false,
+            "packet_kept": false, "state": {} },
+    })
+}
+
+fn updated(thread: &str) -> String {
+    json!({ "jsonrpc": "2.0", "method": "event", "params": { "subscription": "s1", "result": {
+        "seq": 8, "at": 0, "kind": "thread_updated", "data": { "thread_id": thread },
+    } } })
+    .to_string()
+}
+
+/// A daemon whose thread goes on a turn whenever it is asked, and which tells that this thread, another
+/// one and this one have grown.
+fn desk() -> Desk {
+    let asked = std::sync::atomic::AtomicU64::new(1);
+    let next = move || asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    let events = vec![updated(THREAD), updated("another"), updated(THREAD)];
+    let log = json!({ "decisions": [], "events": [
+        { "seq": 1, "turn": 1, "kind": "commit" }, { "seq": 2, "turn": 2, "kind": "plan_update" },
+    ] });
+    Desk::new(
+        script()
+            .on("policy/evaluate", move |_| Reply::Result(evaluated(next())))
+            .on("event/subscribe", move |_| {
+                Reply::ResultThen(json!({ "subscription": "s1", "seq": 7 }), events.clone())
+            })
+            .result("policy/log", log),
+    )
+}
+
+fn watch(desk: &Desk, more: &[&str]) -> std::process::Child {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_longhaul"));
+    crate::surround(&mut command, desk.folder.path());
+    command.args(["watch", THREAD, "--socket"]).arg(desk.server.path()).args(more);
+    command.stdout(Stdio::piped()).spawn().unwrap()
+}
+
+#[test]
+fn a_line_comes_with_every_change_of_the_thread_and_ctrl_c_ends_it() {
+    let desk = desk();
+    let mut child = watch(&desk, &[]);
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let expected = [
+        "turn   1   40.0k used   80 % left  asap       [commit]  \
+         wait: of turn_complete, none counts at asap  emergency in 3 turns",
+        "turn   2   80.0k used   60 % left  asap       [plan update]  \
+         wait: of turn_complete, none counts at asap  emergency in 3 turns",
+        "turn   3    120k used   40 % left  asap       []  \
+         wait: of turn_complete, none counts at asap  emergency in 3 turns",
+    ];
+    for line in expected {
+        assert_eq!(lines.next().as_deref(), Some(line));
+    }
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn for_scripts_each_line_is_the_answer_of_the_daemon() {
+    let desk = desk();
+    let mut child = watch(&desk, &["--json"]);
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    for turn in 1..=3 {
+        let now: Value = serde_json::from_str(&lines.next().unwrap()).unwrap();
+        assert_eq!(now["turn"], turn);
+    }
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    child.wait().unwrap();
+    let asked: Vec<_> = desk.server.requests().into_iter().map(|(method, _)| method).collect();
+    assert!(!asked.contains(&"policy/log".to_owned()), "nothing is asked that is not shown");
+}
+
+#[test]
+fn once_shows_every_reason_and_ends() {
+    let done = desk().run(&["watch", THREAD, "--once", "--window", "200000"]);
+    assert_eq!(done.code, 0, "{done:?}");
+    assert!(done.stdout.contains("wait: 80 % of the window left, asap"), "{done:?}");
+    assert!(done.stdout.contains("no   boundary    of turn_complete"), "{done:?}");
+}

@@ -1,0 +1,314 @@
+//! What a repository shows of the work in it: a value that decisions are made with, and how it is read
+//! from what git prints. Looking is the shell's.
+//!
+//! A transcript tells of commits that an agent typed. One made by a script, a release tool or an alias
+//! it does not tell of; the reflog does. It is evidence beside the transcript, never instead of it: a fold
+//! must come out the same on any machine, so what is seen here is kept with the decision it was
+//! seen for.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{redact, text};
+
+/// Commits that are kept of one look.
+pub const COMMITS_MAX: usize = 20;
+
+/// Bytes of a name or a subject that are kept.
+const WORDS_BYTES: usize = 200;
+
+/// A repository as it was seen.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Repository {
+    /// When, Unix milliseconds.
+    pub seen_ms: i64,
+    /// The commit that is checked out; `None` before the first one.
+    pub head: Option<String>,
+    /// Its branch; `None` when no branch is checked out.
+    pub branch: Option<String>,
+    /// The branch it follows.
+    pub upstream: Option<String>,
+    /// Commits that the upstream lacks, and those of it that are not here.
+    pub ahead_behind: Option<(u64, u64)>,
+    /// Files whose change is in the index.
+    pub staged: u64,
+    /// Files that changed beside the index.
+    pub unstaged: u64,
+    /// Files and folders that git does not know.
+    pub untracked: u64,
+    /// Files in conflict.
+    pub conflicts: u64,
+    /// There were more files than are counted.
+    pub is_cut: bool,
+    /// Commits made here, newest first, at most [`COMMITS_MAX`]: what the reflog of this work tree calls a
+    /// commit, so that those of a pull, a checkout or a rebase are none.
+    pub commits: Vec<Commit>,
+    /// The place in a stack of Graphite's, where there is one.
+    pub stack: Option<Stack>,
+}
+
+/// A commit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Commit {
+    /// Its id.
+    pub id: String,
+    /// When, Unix milliseconds, to the second.
+    pub at_ms: i64,
+    /// Its subject, redacted.
+    pub subject: String,
+}
+
+/// A branch's place in a stack.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stack {
+    /// The branch it stands on.
+    pub parent: Option<String>,
+    /// The branch all stand on.
+    pub trunk: Option<String>,
+    /// Number of its pull request.
+    pub pull_request: Option<u64>,
+}
+
+/// A repository as it counts for one decision.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Seen {
+    /// What was seen.
+    pub repository: Repository,
+    /// Commits since the turn began, or since the last compaction in it.
+    pub commits_in_turn: u64,
+    /// Another session works in the same folder: whose commits they are cannot be told.
+    pub is_shared: bool,
+}
+
+impl Seen {
+    /// Counts the commits after `since_ms`; 0 when nobody knows when the turn began. Times of
+    /// commits are whole seconds, so one of the turn's first second is not counted.
+    #[must_use]
+    pub fn since(repository: Repository, since_ms: i64, is_shared: bool) -> Self {
+        let made = repository.commits.iter().filter(|commit| commit.at_ms >= since_ms);
+        let commits_in_turn = if since_ms > 0 { made.count() as u64 } else { 0 };
+        Self { repository, commits_in_turn, is_shared }
+    }
+
+    /// Whether it is a sign that a commit was made in the turn.
+    #[must_use]
+    pub fn tells_of_commit(&self) -> bool {
+        self.commits_in_turn > 0 && !self.is_shared
+    }
+
+    /// In words: for a reason and for a text.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let mut words = self.repository.words();
+        match (self.commits_in_turn, self.is_shared) {
+            (0, _) => {}
+            (_, true) => words.push_str("; commits of this turn may be another session's"),
+            (1, false) => words.push_str("; 1 commit in this turn"),
+            (made, false) => words.push_str(&format!("; {made} commits in this turn")),
+        }
+        words
+    }
+}
+
+impl Repository {
+    /// Branch, commit, distance and changes in one line.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let head = self.head.as_deref().map_or("no commit yet", |head| text::prefix(head, 10));
+        let mut words = match &self.branch {
+            Some(branch) => format!("{branch} at {head}"),
+            None => format!("no branch, at {head}"),
+        };
+        if let Some((ahead, behind)) = self.ahead_behind {
+            words.push_str(&format!(", {ahead} ahead and {behind} behind"));
+        }
+        if let Some(parent) = self.stack.as_ref().and_then(|stack| stack.parent.as_ref()) {
+            words.push_str(&format!(", stacked on {parent}"));
+        }
+        let counts = [
+            (self.conflicts, "in conflict"),
+            (self.staged, "staged"),
+            (self.unstaged, "changed"),
+            (self.untracked, "untracked"),
+        ];
+        let counts = counts.iter().filter(|(count, _)| *count > 0);
+        let dirty: Vec<_> = counts.map(|(count, what)| format!("{count} {what}")).collect();
+        match dirty.is_empty() {
+            true => words.push_str(", clean"),
+            false => words.push_str(&format!(", {}", dirty.join(", "))),
+        }
+        words
+    }
+
+    /// Reads `git status --porcelain=v2 --branch -z`; `is_cut` when its end is missing.
+    pub fn read_status(&mut self, printed: &[u8], is_cut: bool) {
+        self.is_cut = is_cut;
+        let mut entries = printed.split(|byte| *byte == 0);
+        while let Some(entry) = entries.next() {
+            match entry.first() {
+                Some(b'#') => self.read_header(&String::from_utf8_lossy(entry)),
+                Some(b'1') => self.count(entry),
+                Some(b'2') => {
+                    self.count(entry);
+                    // The name it had before stands in an entry of its own.
+                    entries.next();
+                }
+                Some(b'u') => self.conflicts += 1,
+                Some(b'?') => self.untracked += 1,
+                _ => {}
+            }
+        }
+    }
+
+    fn read_header(&mut self, header: &str) {
+        let Some((key, value)) = header.strip_prefix("# ").and_then(|rest| rest.split_once(' '))
+        else {
+            return;
+        };
+        match key {
+            "branch.oid" if is_id(value) => self.head = Some(value.to_owned()),
+            "branch.head" if value != "(detached)" => self.branch = Some(clean(value)),
+            "branch.upstream" => self.upstream = Some(clean(value)),
+            "branch.ab" => {
+                let number = |count: &str| count.get(1..)?.parse::<u64>().ok();
+                let mut counts = value.split(' ').map(number);
+                self.ahead_behind = counts.next().flatten().zip(counts.next().flatten());
+            }
+            _ => {}
+        }
+    }
+
+    /// `XY` after the kind: the index and the work tree; a dot is no change.
+    fn count(&mut self, entry: &[u8]) {
+        self.staged += u64::from(entry.get(2).is_some_and(|state| *state != b'.'));
+        self.unstaged += u64::from(entry.get(3).is_some_and(|state| *state != b'.'));
+    }
+
+    /// Reads a reflog whose entries are `id`, `HEAD@{seconds}` and what was done, parted by the byte 1f and
+    /// each ended by a zero byte.
+    pub fn read_reflog(&mut self, printed: &[u8]) {
+        for entry in printed.split(|byte| *byte == 0) {
+            let entry = String::from_utf8_lossy(entry);
+            let mut fields = entry.trim_start_matches('\n').splitn(3, '\u{1f}');
+            let (Some(id), Some(at), Some(done)) = (fields.next(), fields.next(), fields.next())
+            else {
+                continue;
+            };
+            let seconds = at.rsplit_once('{').and_then(|(_, rest)| rest.strip_suffix('}'));
+            let Some(seconds) = seconds.and_then(|seconds| seconds.parse::<i64>().ok()) else {
+                continue;
+            };
+            // `commit: x`, `commit (amend): x`, `commit (initial): x`, `commit (merge): x`.
+            let Some((act, subject)) = done.split_once(": ") else { continue };
+            let is_commit = act == "commit" || act.starts_with("commit (");
+            if is_commit && is_id(id) && self.commits.len() < COMMITS_MAX {
+                let at_ms = seconds.saturating_mul(1_000);
+                self.commits.push(Commit { id: id.to_owned(), at_ms, subject: clean(subject) });
+            }
+        }
+    }
+}
+
+impl Stack {
+    /// Reads what Graphite keeps of a branch, and of the repository. What cannot be read says nothing.
+    #[must_use]
+    pub fn read(of_branch: Option<&[u8]>, of_repository: &[u8]) -> Option<Self> {
+        #[derive(Default, Deserialize)]
+        #[serde(default, rename_all = "camelCase")]
+        struct Branch {
+            parent_branch_name: Option<String>,
+            pr_info: Option<PullRequest>,
+        }
+        #[derive(Deserialize)]
+        struct PullRequest {
+            number: Option<u64>,
+        }
+        #[derive(Deserialize)]
+        struct Whole {
+            trunk: Option<String>,
+        }
+        let whole: Whole = serde_json::from_slice(of_repository).ok()?;
+        let branch = of_branch.and_then(|json| serde_json::from_slice::<Branch>(json).ok());
+        let branch = branch.unwrap_or_default();
+        Some(Self {
+            parent: branch.parent_branch_name.as_deref().map(clean),
+            trunk: whole.trunk.as_deref().map(clean),
+            pull_request: branch.pr_info.and_then(|info| info.number),
+        })
+    }
+}
+
+fn is_id(word: &str) -> bool {
+    matches!(word.len(), 40 | 64) && word.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// Words of others: one line, bounded, without secrets.
+fn clean(words: &str) -> String {
+    let line = words.replace(|c: char| c.is_control(), " ");
+    let redacted = redact::redact(text::prefix(&line, 4 * WORDS_BYTES));
+    text::cut(&redacted.text, WORDS_BYTES).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ID: &str = "1a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d";
+
+    #[test]
+    fn a_status_is_counted_whatever_files_are_called() {
+        let printed = format!(
+            "# branch.oid {ID}\0# branch.head topic\0# branch.upstream origin/topic\0# branch.ab +2 -1\0\
+             1 M. N... 1 1 1 a b src/a b.rs\x001 .M N... 1 1 1 a b ? weird\0\
+             2 R. N... 1 1 1 a b R100 new\0? old name\0u UU N... 1 1 1 1 a b c both\0? junk\0"
+        );
+        let mut seen = Repository::default();
+        seen.read_status(printed.as_bytes(), false);
+        assert_eq!((seen.head.as_deref(), seen.branch.as_deref()), (Some(ID), Some("topic")));
+        assert_eq!(seen.ahead_behind, Some((2, 1)));
+        assert_eq!((seen.staged, seen.unstaged, seen.untracked, seen.conflicts), (2, 1, 1, 1));
+        let words = "topic at 1a2b3c4d5e, 2 ahead and 1 behind, 1 in conflict, 2 staged, 1 changed, 1 untracked";
+        assert_eq!(seen.words(), words);
+        let mut bare = Repository::default();
+        bare.read_status(
+            b"# branch.oid (initial)\0# branch.head (detached)\0# branch.ab + \0#\0\xff\0",
+            true,
+        );
+        assert_eq!(
+            (bare.words().as_str(), bare.is_cut),
+            ("no branch, at no commit yet, clean", true)
+        );
+    }
+
+    #[test]
+    fn only_what_the_reflog_calls_a_commit_is_one() {
+        let entry = |done: &str| format!("{ID}\u{1f}HEAD@{{1763700000}}\u{1f}{done}\0");
+        let printed = [
+            entry("commit (amend): retry: again"),
+            entry("pull: Fast-forward"),
+            entry("checkout: moving from commit: to main"),
+            entry("rebase (pick): x"),
+            entry("commit (initial): first, with ghp_a1B2a1B2a1B2a1B2a1B2a1B2a1B2a1B2a1B2"),
+            "nonsense\0".to_owned(),
+        ];
+        let mut seen = Repository::default();
+        seen.read_reflog(printed.concat().as_bytes());
+        let subjects: Vec<_> = seen.commits.iter().map(|commit| commit.subject.as_str()).collect();
+        assert_eq!(subjects[0], "retry: again");
+        assert!(subjects.len() == 2 && !subjects[1].contains("a1B2a1B2"), "{subjects:?}");
+
+        let since = |ms, shared| Seen::since(seen.clone(), ms, shared);
+        assert!(since(1_763_700_000_000, false).tells_of_commit());
+        assert!(!since(1_763_700_000_001, false).tells_of_commit(), "before the turn");
+        assert!(!since(1_763_700_000_000, true).tells_of_commit(), "perhaps another session's");
+        assert!(!since(0, false).tells_of_commit(), "nobody knows when the turn began");
+    }
+
+    #[test]
+    fn a_stack_is_read_where_graphite_left_word_of_it() {
+        let branch = br#"{"parentBranchName":"base","prInfo":{"number":7,"state":"OPEN"}}"#;
+        let found = Stack::read(Some(branch), br#"{"trunk":"main","x":1}"#).unwrap();
+        assert_eq!((found.parent.as_deref(), found.pull_request), (Some("base"), Some(7)));
+        assert_eq!(Stack::read(Some(b"{"), b"{}"), Some(Stack::default()));
+        assert_eq!(Stack::read(None, b"not json"), None);
+    }
+}

@@ -1,0 +1,43 @@
+//! The place of a branch in a stack of Graphite's, from what `gt` leaves in the repository.
+//!
+//! `gt` itself is not run: it asks its servers. What it keeps is read: a small JSON file beside git's own,
+//! and a note on each branch under `refs/branch-metadata/`.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+
+use longhaul_core::policy::repository::Stack;
+use rustix::fs::OFlags;
+
+use super::git;
+
+/// Bytes of Graphite's own file that are read.
+const FILE_BYTES: u64 = 16 * 1_024;
+
+pub(super) async fn look(folder: &str, branch: Option<&str>) -> Option<Stack> {
+    let shared =
+        git::run(folder, &["rev-parse", "--path-format=absolute", "--git-common-dir"], &[]);
+    let shared = String::from_utf8(shared.await?.bytes).ok()?;
+    let file = Path::new(shared.trim_end()).join(".graphite_repo_config");
+    let repository = tokio::task::spawn_blocking(move || read(&file)).await.ok()??;
+    let note = match branch {
+        Some(branch) => {
+            let name = format!("refs/branch-metadata/{branch}");
+            git::run(folder, &["cat-file", "blob", &name], &[]).await
+        }
+        None => None,
+    };
+    Stack::read(note.as_ref().map(|note| note.bytes.as_slice()), &repository)
+}
+
+/// A regular file; a pipe in its place would not end.
+fn read(path: &Path) -> Option<Vec<u8>> {
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+    let file = File::options().read(true).custom_flags(flags).open(path).ok()?;
+    let mut bytes = Vec::new();
+    let is_file = file.metadata().ok()?.is_file();
+    file.take(FILE_BYTES).read_to_end(&mut bytes).ok().filter(|_| is_file)?;
+    Some(bytes)
+}

@@ -1,0 +1,162 @@
+//! What a transcript does not hold and a decision may want: the repository, and a model's reading of the
+//! agent's last words. Both are kept with the decision they were looked at for, so that it can be made
+//! again.
+//!
+//! *Neither holds a decision up*: a repository that does not answer in time is left out, a model that
+//! does not answer leaves the phrase lists in force. Words are read once: whoever asks about the same
+//! words meanwhile waits for the same answer.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use longhaul_core::compaction::assemble;
+use longhaul_core::digest::Digest128;
+use longhaul_core::model::budget::Spent;
+use longhaul_core::model::{Ask, Endpoint, Schema};
+use longhaul_core::policy::repository::Seen;
+use longhaul_core::policy::semantic::{self, Reader};
+use longhaul_core::policy::{Situation, Tier};
+use longhaul_core::signal::{Boundary, Occurrence};
+use longhaul_store::ThreadFilter;
+use serde_json::value::to_raw_value;
+use tokio::sync::OnceCell;
+use tokio_util::sync::CancellationToken;
+
+use super::{Gathered, Services, live};
+use crate::model::{Call, Purpose};
+
+/// What a model is told that reads the agent's words.
+const INSTRUCTIONS: &str = include_str!("../../../../../templates/policy/semantic.md");
+
+/// Tokens of its answer.
+const ANSWER_TOKENS: u64 = 200;
+
+/// Readings that are kept.
+const READINGS_MAX: usize = 256;
+
+/// How long a client's call waits for a look at the repository.
+pub(super) const CLIENT_WAIT: Duration = Duration::from_millis(400);
+
+/// What models read, by the digest of thread and words; `None` where none could be asked.
+#[derive(Debug, Default)]
+pub struct Readings(Mutex<VecDeque<(Digest128, Reading)>>);
+
+type Reading = Arc<OnceCell<Option<BTreeSet<Boundary>>>>;
+
+impl Readings {
+    fn of(&self, key: Digest128) -> Reading {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, reading)) = kept.iter().find(|(known, _)| *known == key) {
+            return Arc::clone(reading);
+        }
+        if kept.len() >= READINGS_MAX {
+            kept.pop_front();
+        }
+        let reading = Reading::default();
+        kept.push_back((key, Arc::clone(&reading)));
+        reading
+    }
+}
+
+impl Services {
+    /// Puts the repository to a situation, and what a model reads from the words. `may_ask`: a model that
+    /// was not asked about them yet may be.
+    pub(super) async fn policy_look(
+        &self,
+        situation: &mut Situation,
+        gathered: &Gathered,
+        wait: Duration,
+        may_ask: bool,
+    ) {
+        situation.repository = self.see(situation, gathered, wait).await.map(Box::new);
+        situation.read_by_model = self.read_words(situation, may_ask).await;
+    }
+
+    async fn see(
+        &self,
+        situation: &Situation,
+        gathered: &Gathered,
+        wait: Duration,
+    ) -> Option<Seen> {
+        let fold = &gathered.fold;
+        let folder = fold.checkpoint().cwd.as_deref()?;
+        let settings = self.deps.config.now().repository.settings();
+        let repository = self.repositories.look(folder, settings, wait).await?;
+        let began = fold.signals().happened().rev().find(|event| {
+            matches!(
+                event.what,
+                Occurrence::TurnStarted | Occurrence::Compacted | Occurrence::RolledBack
+            )
+        });
+        let since_ms = began.map_or(0, |event| event.at_ms);
+        let filter = ThreadFilter { cwd: Some(folder.to_owned()), ..ThreadFilter::default() };
+        let others = self.store.thread_list(&filter, 2, None).await;
+        let is_shared = match others {
+            Ok((threads, _)) => threads.iter().any(|thread| {
+                let head = thread.file.head.as_ref();
+                thread.thread_id != situation.thread_id
+                    && head.is_some_and(|head| head.updated_at_ms >= since_ms)
+            }),
+            // Who cannot be told apart counts as two.
+            Err(_) => true,
+        };
+        Some(Seen::since(repository, since_ms, is_shared))
+    }
+
+    async fn read_words(&self, situation: &Situation, may_ask: bool) -> Option<BTreeSet<Boundary>> {
+        let words = situation.message.as_ref()?;
+        let config = self.deps.config.now();
+        let mut policies = config.policies.all();
+        let wants = policies.any(|policy| {
+            let tier = policy.tier(situation.percent_remaining);
+            policy.semantic == Reader::Model && tier.is_some_and(|tier| tier != Tier::Emergency)
+        });
+        if !wants {
+            return None;
+        }
+        let key = Digest128::of(format!("{}\n{words}", situation.thread_id).as_bytes());
+        let reading = self.readings.of(key);
+        match may_ask {
+            true => reading.get_or_init(|| self.ask_for_reading(words)).await.clone(),
+            false => reading.get().cloned().flatten(),
+        }
+    }
+
+    async fn ask_for_reading(&self, words: &str) -> Option<BTreeSet<Boundary>> {
+        let settings = self.models.settings();
+        let choice = settings.default.as_ref()?;
+        let input = [to_raw_value(&assemble::message("user", words)).ok()?];
+        let schema = Schema { name: "signs".to_owned(), schema: semantic::schema() };
+        let timeout_ms = self.deps.config.now().policies.in_force.judgment_timeout_ms;
+        let ask = Ask {
+            model: &choice.model,
+            instructions: INSTRUCTIONS,
+            input: &input,
+            schema: Some(&schema),
+            effort: choice.effort.as_deref(),
+            max_output_tokens: ANSWER_TOKENS.min(choice.max_output_tokens),
+            endpoint: Endpoint::Answer,
+        };
+        let call = Call {
+            provider: &choice.provider,
+            ask,
+            purpose: Purpose::Signs,
+            job: Spent::default(),
+            deadline: Duration::from_millis(timeout_ms.unsigned_abs()),
+            cancel: &CancellationToken::new(),
+        };
+        match self.models.ask(call, &|_| {}).await {
+            Ok(answered) => semantic::parse(&answered.answer.text),
+            Err(failed) => {
+                tracing::info!(fault = %failed.fault, "a model did not read the words");
+                None
+            }
+        }
+    }
+
+    /// Whether a thread is being worked in: only then does its folder tell anything of it.
+    pub(super) fn is_live(&self, gathered: &Gathered) -> bool {
+        live::is_live(gathered.fold.head().updated_at_ms, self.deps.clock.now_ms())
+    }
+}

@@ -1,0 +1,113 @@
+//! Watchers and decisions: kept, bounded, numbered once, taken over from a damaged database.
+
+use std::fs;
+
+use longhaul_store::{DECISIONS_PER_THREAD_MAX, DecisionRow, Store};
+
+use crate::sample::Temp;
+
+fn decision(thread: &str, seq: u64, at_ms: i64) -> (DecisionRow, String) {
+    let row = DecisionRow {
+        decision_id: 0,
+        thread_id: thread.into(),
+        policy: "default".into(),
+        settings: format!("digest-{}", at_ms / 1_000),
+        shadow: false,
+        at_ms,
+        seq,
+        turn: seq,
+        action: "wait".into(),
+        tier: Some("asap".into()),
+        body: format!(r#"{{"situation":{{"at_ms":{at_ms}}},"decision":{{"n":{seq}}}}}"#),
+    };
+    (row, format!(r#"{{"mode":"auto","n":{}}}"#, at_ms / 1_000))
+}
+
+/// Stores decisions in one step, with the watcher as it is then.
+async fn stepped(store: &Store, thread: &str, now_ms: i64, rows: Vec<(DecisionRow, String)>) {
+    let change = |_| (Some(format!(r#"{{"at":{now_ms}}}"#)), rows, ());
+    store.watcher_step((thread, now_ms), change).await.unwrap();
+}
+
+async fn kept(store: &Store, thread: &str) -> Vec<u64> {
+    let rows = store.decisions(Some(thread), None, (None, 10_000)).await.unwrap();
+    rows.into_iter().map(|row| row.seq).collect()
+}
+
+/// Defect 7.11: records grew without bound.
+#[tokio::test]
+async fn defect_7_11_decisions_and_watchers_are_bounded_by_number_and_age() {
+    let temp = Temp::new();
+    let (store, _) = temp.open().await;
+    let most = u64::from(DECISIONS_PER_THREAD_MAX);
+    let many = (0..most + 7).map(|seq| decision("busy", seq, 9_000)).collect();
+    stepped(&store, "busy", 9_000, many).await;
+    stepped(&store, "old", 1_000, vec![decision("old", 1, 1_000)]).await;
+    assert_eq!(store.policy_prune(2_000).await.unwrap(), 8, "seven over the bound, one too old");
+    let busy = kept(&store, "busy").await;
+    assert_eq!((busy.len() as u64, busy[0]), (most, most + 6), "the newest stay");
+    assert_eq!(kept(&store, "old").await, [0; 0]);
+    assert_eq!(store.watcher_get("old").await.unwrap(), None);
+    assert_eq!(store.watcher_get("busy").await.unwrap().unwrap(), r#"{"at":9000}"#);
+    assert_eq!(store.policy_prune(2_000).await.unwrap(), 0);
+    // The policy that no decision names any more is gone, that of the others is there.
+    let newest = store.decisions(Some("busy"), None, (None, 1)).await.unwrap().remove(0);
+    let (row, settings) = store.decision_get(newest.decision_id).await.unwrap().unwrap();
+    assert_eq!((row, settings.as_str()), (newest, r#"{"mode":"auto","n":9}"#));
+}
+
+/// Defect 7.11: numbers began anew with each process, so that two records had one.
+#[tokio::test]
+async fn defect_7_11_numbers_go_on_over_restarts_and_a_repetition_gets_no_new_one() {
+    let temp = Temp::new();
+    let mut last = 0;
+    for seq in 0..3 {
+        let (store, _) = temp.open().await;
+        for at_ms in [5_000, 5_001, 5_002] {
+            stepped(&store, "t", at_ms, vec![decision("t", seq, at_ms)]).await;
+        }
+        let newest = store.decisions(Some("t"), None, (None, 1)).await.unwrap().remove(0);
+        assert!(newest.decision_id > last);
+        last = newest.decision_id;
+        // Pruned, a number is not given again.
+        store.policy_prune(6_000).await.unwrap();
+        store.close().await;
+    }
+    let (store, _) = temp.open().await;
+    for (seq, expected) in [(7, vec![7]), (7, vec![7]), (8, vec![8, 7]), (7, vec![7, 8, 7])] {
+        stepped(&store, "t", 9_000, vec![decision("t", seq, 9_000)]).await;
+        assert_eq!(kept(&store, "t").await, expected, "only what is said twice running is dropped");
+    }
+}
+
+/// Defect 7.11: a state that could not be read made every later record fail.
+#[tokio::test]
+async fn defect_7_11_what_cannot_be_read_is_written_over() {
+    let temp = Temp::new();
+    let (store, _) = temp.open().await;
+    store.watcher_step(("t", 1), |_| (Some("{ torn".into()), Vec::new(), ())).await.unwrap();
+    let seen = |found: Option<String>| (Some("{}".to_owned()), Vec::new(), found);
+    let (found, _) = store.watcher_step(("t", 2), seen).await.unwrap();
+    assert_eq!(found.as_deref(), Some("{ torn"));
+    assert_eq!(store.watcher_get("t").await.unwrap().as_deref(), Some("{}"));
+}
+
+#[tokio::test]
+async fn watchers_and_decisions_are_taken_over_from_a_database_that_was_moved_aside() {
+    let temp = Temp::new();
+    let (store, _) = temp.open().await;
+    for n in 0..300_u64 {
+        let thread = format!("t{n:03}");
+        let at_ms = 1_000 * i64::try_from(n).unwrap();
+        stepped(&store, &thread, at_ms, vec![decision(&thread, n, at_ms)]).await;
+    }
+    store.close().await;
+    fs::rename(temp.path(), temp.path().with_extension("db.corrupt-5")).unwrap();
+    let (store, opened) = temp.open().await;
+    let salvaged = opened.salvaged.unwrap();
+    assert_eq!((salvaged.decisions, salvaged.complete), (300, true));
+    assert_eq!(store.watcher_get("t299").await.unwrap().unwrap(), r#"{"at":299000}"#);
+    let row = store.decisions(Some("t123"), None, (None, 1)).await.unwrap().remove(0);
+    let (_, settings) = store.decision_get(row.decision_id).await.unwrap().unwrap();
+    assert_eq!(settings, r#"{"mode":"auto","n":123}"#, "a decision can be made again");
+}

@@ -281,10 +281,10 @@ impl Config {
             keep_per_thread: KEEP_PER_THREAD.of(file.compaction.keep_per_thread)?,
             window_tokens: WINDOW_TOKENS.of(file.context.window_tokens)?,
             auto_compact_percent: AUTO_COMPACT_PERCENT.of(file.context.auto_compact_percent)?,
-            message_persistence: match file.message_history.persistence {
-                Some(value) => Setting { value, origin: Origin::File },
-                None => Setting { value: Persistence::default(), origin: Origin::Default },
-            },
+            message_persistence: or_default(
+                file.message_history.persistence,
+                Persistence::default(),
+            ),
             message_max_bytes: MESSAGE_BYTES.of(file.message_history.max_bytes)?,
             connections_max: CONNECTIONS.of(server.connections_max)?.map(to_count),
             write_timeout: WRITE_TIMEOUT_MS.of(server.write_timeout_ms)?.map(Duration::from_millis),
@@ -370,10 +370,10 @@ fn place(args: &Args, around: &Surroundings) -> PathBuf {
 
 /// A source is read unless the file says otherwise.
 fn enabled(given: Option<bool>) -> Setting<bool> {
-    flag(given, true)
+    or_default(given, true)
 }
 
-fn flag(given: Option<bool>, default: bool) -> Setting<bool> {
+fn or_default<T>(given: Option<T>, default: T) -> Setting<T> {
     match given {
         Some(value) => Setting { value, origin: Origin::File },
         None => Setting { value: default, origin: Origin::Default },

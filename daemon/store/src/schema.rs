@@ -13,7 +13,7 @@ use crate::salvage::MARK_PENDING;
 const APPLICATION_ID: u32 = 0x6c68_4442;
 
 /// Version reached when all migrations are applied.
-pub const SCHEMA_VERSION: u32 = 9;
+pub const SCHEMA_VERSION: u32 = 7;
 
 struct Migration {
     version: u32,
@@ -27,7 +27,7 @@ const MIGRATIONS: &[Migration] = &[
     Migration { version: 4, sql: include_str!("../migrations/0004_memory.sql") },
     Migration { version: 5, sql: include_str!("../migrations/0005_policy.sql") },
     Migration { version: 6, sql: include_str!("../migrations/0006_compaction_audit.sql") },
-    Migration { version: 9, sql: include_str!("../migrations/0009_memory_engine.sql") },
+    Migration { version: 7, sql: include_str!("../migrations/0007_memory_engine.sql") },
 ];
 
 /// Brings the database to [`SCHEMA_VERSION`]; returns the version it had.

@@ -30,6 +30,7 @@ fn a_crate_has_one_test_binary() {
     let mut findings = Vec::new();
     for source in SOURCES.iter() {
         if let Some((folder, file)) = source.path.split_once("/tests/")
+            && !folder.contains("/src/")
             && !file.contains('/')
             && file != "main.rs"
             && !is_declared_by_main(folder, file)
@@ -51,7 +52,8 @@ fn is_crate_root(path: &str) -> bool {
     let (folder, file) = path.rsplit_once('/').unwrap_or(("", path));
     let is_target = ["main.rs", "lib.rs", "build.rs"].contains(&file);
     let is_single = ["tests", "benches", "examples", "bin"].iter().any(|f| folder.ends_with(f));
-    is_target || is_single
+    let is_module = folder.contains("/src/") && !folder.ends_with("/src/bin");
+    is_target || (is_single && !is_module)
 }
 
 /// The files that a file declares by `mod name;`.

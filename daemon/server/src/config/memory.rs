@@ -9,7 +9,7 @@ use std::time::Duration;
 use longhaul_core::memory::{Engine, consolidate, eligible};
 
 use super::file::Memory;
-use super::{ConfigError, Number, Origin, Setting, enabled, flag};
+use super::{ConfigError, Number, Origin, Setting, enabled, or_default};
 
 /// Long-term memory.
 #[derive(Debug, Clone)]
@@ -87,17 +87,14 @@ pub(super) fn settings(file: &Memory, has_model: bool) -> Result<MemorySettings,
         max_threads: MAX_THREADS.of(file.max_threads)?,
         max_unused_days: MAX_UNUSED_DAYS.of(file.max_unused_days)?,
         summary_tokens: SUMMARY_TOKENS.of(file.summary_tokens)?,
-        takes_exec: flag(file.takes_exec, false),
-        engine: match file.engine {
-            Some(value) => Setting { value, origin: Origin::File },
-            None => Setting { value: Engine::default(), origin: Origin::Default },
-        },
-        fallback: flag(file.fallback, true),
+        takes_exec: or_default(file.takes_exec, false),
+        engine: or_default(file.engine, Engine::default()),
+        fallback: or_default(file.fallback, true),
         answer_timeout: ANSWER_TIMEOUT_S.of(file.answer_timeout_s)?.map(Duration::from_secs),
         agent_turns: AGENT_TURNS.of(file.agent_turns)?,
         agent_tokens: AGENT_TOKENS.of(file.agent_tokens)?,
         agent_timeout: AGENT_TIMEOUT_S.of(file.agent_timeout_s)?.map(Duration::from_secs),
-        excludes_outside: flag(file.excludes_outside, false),
+        excludes_outside: or_default(file.excludes_outside, false),
     })
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::file::Repository;
-use super::{ConfigError, Number, Origin, Setting, flag};
+use super::{ConfigError, Number, Origin, Setting, or_default};
 
 /// A cold look at a large repository takes some hundred milliseconds; a look that takes longer is worth less than the time.
 const TIMEOUT_MS: Number =
@@ -38,8 +38,8 @@ impl RepositoryConfig {
     /// A value out of its bounds.
     pub(super) fn of(file: &Repository) -> Result<Self, ConfigError> {
         Ok(Self {
-            observe: flag(file.observe, true),
-            graphite: flag(file.graphite, true),
+            observe: or_default(file.observe, true),
+            graphite: or_default(file.graphite, true),
             timeout_ms: TIMEOUT_MS.of(file.timeout_ms)?,
         })
     }

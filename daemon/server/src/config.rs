@@ -243,7 +243,7 @@ impl Config {
         let folder = path.as_deref().and_then(Path::parent).unwrap_or(&around.current_dir);
         let layers = Layers { around, file_dir: folder };
         let base = &around.base;
-        let server = file.server;
+        let (server, history) = (file.server, file.message_history);
         let memory = memory::settings(&file.memory, file.model.is_some())?;
         let state_dir = layers.path(
             ("--state-dir", args.state_dir.as_deref()),
@@ -281,11 +281,8 @@ impl Config {
             keep_per_thread: KEEP_PER_THREAD.of(file.compaction.keep_per_thread)?,
             window_tokens: WINDOW_TOKENS.of(file.context.window_tokens)?,
             auto_compact_percent: AUTO_COMPACT_PERCENT.of(file.context.auto_compact_percent)?,
-            message_persistence: or_default(
-                file.message_history.persistence,
-                Persistence::default(),
-            ),
-            message_max_bytes: MESSAGE_BYTES.of(file.message_history.max_bytes)?,
+            message_persistence: or_default(history.persistence, Persistence::default()),
+            message_max_bytes: MESSAGE_BYTES.of(history.max_bytes)?,
             connections_max: CONNECTIONS.of(server.connections_max)?.map(to_count),
             write_timeout: WRITE_TIMEOUT_MS.of(server.write_timeout_ms)?.map(Duration::from_millis),
             drain: DRAIN_MS.of(server.drain_ms)?.map(Duration::from_millis),

@@ -123,6 +123,8 @@ impl Services {
             tokens_today: spent.tokens,
             requests_per_day: budget.requests_per_day,
             tokens_per_day: budget.tokens_per_day,
+            requests_per_job: budget.requests_per_job,
+            tokens_per_job: budget.tokens_per_job,
         })
     }
 
@@ -152,6 +154,14 @@ impl Services {
                 "base_missing",
                 message,
                 "put the parent transcript back; it is taken up by itself",
+            );
+        }
+        if let Some(bound) = self.models.refused_today() {
+            let message = format!("a model was not asked: {bound}");
+            warn(
+                "budget_spent",
+                message,
+                "days end at midnight UTC; the bounds stand under [budget] in config.toml",
             );
         }
         warnings

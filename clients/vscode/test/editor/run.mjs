@@ -84,7 +84,7 @@ async function main() {
     for (const [name, step] of Object.entries(steps)) {
       const began = Date.now();
       try {
-        await step({ editor, page: editor.page, client, longhaul, project });
+        await step({ editor, page: editor.page, client, longhaul, project, socket: env.LONGHAUL_SOCKET });
       } catch (error) {
         await editor.shot("failed");
         throw new Error(`${name}: ${error.message}`, { cause: error });

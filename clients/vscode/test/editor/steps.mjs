@@ -143,6 +143,25 @@ async function otherVersion({ editor, page, longhaul, socket }) {
   }
 }
 
+/** A long session, as the README shows it. Only where pictures are wanted. */
+async function picture({ editor, page, client, longhaul, longThread }) {
+  longhaul("up");
+  await client.call("thread/sync", { path: longThread() });
+  await page.setViewportSize({ width: 1040, height: 720 });
+  await editor.run("View: Close All Editors");
+  await editor.run(CONTEXT);
+  await editor.run("Longhaul: Refresh");
+  await chooseThread({ editor, page }, "Import the bank", "over time", "compacted");
+  await editor.run("Longhaul: Compact the Thread");
+  await editor.told(/tokens\. Items kept: \d+, shortened: \d+, dropped: \d+/);
+  await editor.shows("[SESSION_CHECKPOINT v1]");
+  await page.locator(".notification-list-item", { hasText: "Compacting" }).waitFor({ state: "hidden" });
+  await editor.webview(["what fills it"]);
+  await editor.shot("readme");
+}
+
+export const pictures = { "the picture of the README": picture };
+
 export const steps = {
   "the status bar leads to the panel": statusBarToPanel,
   "a click on a thread shows that thread": treeToPanel,

@@ -74,7 +74,7 @@ export class ThreadTree implements vscode.TreeDataProvider<string | ThreadSummar
   readonly #changed = new vscode.EventEmitter<ThreadSummary[] | undefined>();
   readonly onDidChangeTreeData = this.#changed.event;
   /** What is listed. A thread keeps its object, by which the editor knows its row. */
-  #threads: ThreadSummary[] = [];
+  #threads: ThreadSummary[] | undefined;
   readonly #looks = new Map<ThreadSummary, string>();
 
   constructor(
@@ -86,14 +86,15 @@ export class ThreadTree implements vscode.TreeDataProvider<string | ThreadSummar
 
   async refresh(): Promise<void> {
     const fresh = await this.#ask();
-    const isSame = fresh.length === this.#threads.length && fresh.every((row, at) => isSameRow(row, this.#threads[at]));
+    const listed = this.#threads ?? [];
+    const isSame = fresh.length === listed.length && fresh.every((row, at) => isSameRow(row, listed[at]));
     if (!isSame) {
       this.#threads = fresh;
       this.#looks.clear();
       return this.#changed.fire(undefined);
     }
-    fresh.forEach((row, at) => Object.assign(this.#threads[at] as ThreadSummary, row));
-    const moved = this.#threads.filter((row) => this.#looks.has(row) && this.#looks.get(row) !== look(this.#thread(row)));
+    listed.forEach((row, at) => Object.assign(row, fresh[at]));
+    const moved = listed.filter((row) => this.#looks.has(row) && this.#looks.get(row) !== look(this.#thread(row)));
     if (moved.length > 0) this.#changed.fire(moved);
   }
 
@@ -106,7 +107,8 @@ export class ThreadTree implements vscode.TreeDataProvider<string | ThreadSummar
     }
   }
 
-  getChildren(folder?: string | ThreadSummary): Array<string | ThreadSummary> {
+  async getChildren(folder?: string | ThreadSummary): Promise<Array<string | ThreadSummary>> {
+    this.#threads ??= await this.#ask();
     if (typeof folder === "string") return this.#threads.filter((thread) => (thread.cwd ?? "") === folder);
     return [...new Set(this.#threads.map((thread) => thread.cwd ?? ""))];
   }
@@ -120,7 +122,7 @@ export class ThreadTree implements vscode.TreeDataProvider<string | ThreadSummar
 
   #folder(folder: string): vscode.TreeItem {
     const name = folder.split("/").filter(Boolean).pop() ?? "elsewhere";
-    const isOpen = this.#threads[0]?.cwd === folder || isWorkspace(folder);
+    const isOpen = this.#threads?.[0]?.cwd === folder || isWorkspace(folder);
     const state = isOpen ? vscode.TreeItemCollapsibleState.Expanded : vscode.TreeItemCollapsibleState.Collapsed;
     const item = new vscode.TreeItem(name, state);
     item.id = `folder:${folder}`;

@@ -19,6 +19,7 @@ mod tools;
 mod trust;
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Duration;
 
 use anyhow::ensure;
@@ -101,7 +102,7 @@ fn compare_all(options: &Options, limit: Duration) -> anyhow::Result<Outcome> {
         let temporary = tempfile::tempdir()?;
         let folder = options.keep.as_ref().map_or(temporary.path(), PathBuf::as_path);
         let Some(binary) = installed(CODEX, version, folder)? else {
-            return Ok(Outcome::Skipped("the npm registry is not reached"));
+            return Ok(Outcome::Skipped("Codex could not be installed from npm"));
         };
         let mock = Mock::start()?;
         let codex = Codex::new(binary, mock.address(), Deadline::after(limit))?;
@@ -128,11 +129,18 @@ fn compare_all(options: &Options, limit: Duration) -> anyhow::Result<Outcome> {
     })
 }
 
-/// The program of a package, installed below `folder` unless it is there; `None` without a registry.
+/// The program of a package, installed below `folder` unless it is there; `None` without a registry, and where npm
+/// runs no scripts of packages, which leaves Claude Code without its program.
 fn installed(agent: (&str, &str), version: &str, folder: &Path) -> anyhow::Result<Option<PathBuf>> {
     let deadline = Deadline::after(INSTALL_TIMEOUT);
     Ok(match codex::install(agent, version, &folder.join(version), deadline)? {
-        Installed::At(binary) => Some(binary),
+        Installed::At(binary) if process::is_present(Command::new(&binary).arg("--version")) => {
+            Some(binary)
+        }
+        Installed::At(binary) => {
+            println!("    {} was installed and does not run", binary.display());
+            None
+        }
         Installed::NoRegistry => None,
     })
 }

@@ -147,7 +147,8 @@ impl Services {
             let message = "changes are found by scanning only".to_owned();
             warn("watch_degraded", message, "raise fs.inotify.max_user_watches");
         }
-        if progress.bases_missing > 0 {
+        // While files wait to be read, the base may be one of them.
+        if progress.bases_missing > 0 && !progress.is_catching_up {
             let message =
                 format!("{} forks continue a transcript that is not there", progress.bases_missing);
             warn(

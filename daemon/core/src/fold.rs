@@ -365,8 +365,9 @@ impl Fold {
             Item::Message { role: Role::User, text, .. } => {
                 row = Row::new(ItemKind::Context, text);
                 is_context = !self.ask(place, at, text, tokens);
-                if !is_context {
-                    row.kind = ItemKind::UserMessage;
+                match is_context {
+                    true => self.hear(text),
+                    false => row.kind = ItemKind::UserMessage,
                 }
             }
             Item::Message { role: Role::Assistant, text, .. } => {
@@ -379,6 +380,7 @@ impl Fold {
             }
             Item::Message { role: Role::Developer, text, .. } => {
                 is_context = contextual::is_settings(text);
+                self.hear(text);
                 row = Row::new(ItemKind::Context, text);
                 if contextual::is_model_switch(text) {
                     self.visible.switch_model(place.line);
@@ -413,6 +415,13 @@ impl Fold {
         Some(row.index(place, tokens))
     }
 
+    /// Takes in what a harness wrote: of that, the reports of other agents.
+    fn hear(&mut self, text: &str) {
+        if contextual::is_report(text) {
+            self.reducer.report(&mut self.checkpoint, text);
+        }
+    }
+
     /// Takes in a request, a person's or another agent's; false for what a harness wrote in their name.
     fn ask(&mut self, place: Place, at: At, request: &str, tokens: u64) -> bool {
         if !self.reducer.user(&mut self.checkpoint, at, request) {
@@ -438,7 +447,7 @@ impl Fold {
         {
             self.checkpoint.notes.pop_back();
         }
-        self.reducer.summary(&mut self.checkpoint, &compacted.message);
+        self.reducer.report(&mut self.checkpoint, &compacted.message);
         let before = self.used();
         self.visible.compact(
             place.line,

@@ -262,3 +262,20 @@ fn planted_secrets_are_nowhere() {
         }
     }
 }
+
+#[test]
+fn what_another_agent_reports_is_in_play() {
+    let mut session = Session::default();
+    session.ask("Check the four claims.");
+    session.say("I send an agent for each.");
+    session.ask(
+        "<task-notification>\n<task-id>a1</task-id>\n<result>restrictedFuncMap in \
+         src/template/func_map.go leaves genSelfSignedCert.</result>\n</task-notification>",
+    );
+    let fold = session.fold();
+    let text = view(&fold, &ViewCaps::default(), 1_000);
+    assert!(text.contains("src/template/func_map.go"), "{text}");
+    assert!(text.contains("genSelfSignedCert"), "{text}");
+    let request = fold.checkpoint().requests.active().map(|request| request.text.as_str());
+    assert_eq!(request, Some("Check the four claims."), "a report asks for nothing");
+}

@@ -151,8 +151,8 @@ impl Reducer {
         note(state, &redacted.text, &Anchor::Talk, Voice::Used);
     }
 
-    /// The summary of a compaction: what it names, the model wrote.
-    pub fn summary(&mut self, state: &mut Checkpoint, message: &str) {
+    /// The summary of a compaction, or what another agent reports: what it names, a model wrote.
+    pub fn report(&mut self, state: &mut Checkpoint, message: &str) {
         let redacted = redact(text::prefix(message, TALK_BYTES));
         note(state, &redacted.text, &Anchor::Talk, Voice::Used);
     }

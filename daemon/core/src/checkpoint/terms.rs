@@ -53,6 +53,9 @@ pub enum TermKind {
     /// A hash, UUID, URL or ticket.
     #[serde(rename = "i")]
     Id,
+    /// Two words joined by a hyphen: a package or a script now and then, prose most of the time.
+    #[serde(rename = "w")]
+    Compound,
 }
 
 /// What a term was seen with.
@@ -114,7 +117,7 @@ impl Term {
             (true, TermKind::Path, _) => 170,
             (true, TermKind::Name, Anchor::File(_)) => 50 * hits(8),
             (true, TermKind::Name, Anchor::Command(_)) => 40 * hits(8),
-            (true, TermKind::Name, Anchor::Talk) => 6 * hits(4),
+            (true, TermKind::Name, Anchor::Talk) => 20 * hits(4),
             (true, TermKind::Id, Anchor::File(_)) => 20 * hits(8),
             (true, TermKind::Id, _) => 10 * hits(4),
             (false, TermKind::Path, Anchor::File(_)) => 20 * hits(6),
@@ -123,6 +126,8 @@ impl Term {
             (false, TermKind::Name, _) => 12 + 2 * hits(16),
             (false, TermKind::Id, Anchor::File(_)) => 12,
             (false, TermKind::Id, _) => 4,
+            (_, TermKind::Compound, Anchor::Talk) => hits(4),
+            (_, TermKind::Compound, _) => 5 * hits(8),
         };
         weight * 1_000 * HALF_LIFE_CALLS / (HALF_LIFE_CALLS + now.saturating_sub(self.tick))
     }
@@ -300,6 +305,14 @@ mod tests {
         note(&mut terms, "parse_header failed", &Anchor::Command(2), Voice::Printed, 2);
         let term = terms.get("parse_header").cloned();
         assert_eq!(term.map(|t| (t.anchor, t.hits)), Some((file, 2)));
+    }
+
+    #[test]
+    fn a_name_of_code_goes_before_two_words_of_prose() {
+        let mut terms = Terms::default();
+        note(&mut terms, "a well-known parse_header", &Anchor::Talk, Voice::Used, 1);
+        let gain = |text| terms.get(text).map(|term| term.gain(1));
+        assert!(gain("parse_header") > gain("well-known"));
     }
 
     #[test]

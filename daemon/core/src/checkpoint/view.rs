@@ -7,8 +7,9 @@
 //! were changed, the plan, facts and decisions, the last failure, commands with their outcome; each
 //! within a share of the budget, what one leaves over going to the next. What remains is filled
 //! with names in play, best first, each on the line of the file or command it belongs to: a name
-//! without its place is of little use. The order in the text is another one: it ends with the
-//! request, because a model goes on from what it read last.
+//! without its place is of little use. Commands that only looked come last, where room is left. The
+//! order in the text is another one: it ends with the request, because a model goes on from what it
+//! read last.
 
 mod draft;
 mod lines;
@@ -89,20 +90,21 @@ pub fn render(scene: &Scene<'_>, caps: &ViewCaps, max_tokens: u64) -> String {
     }
     let priced = draft.is_priced();
     let share = |percent: usize| budget.saturating_mul(percent) / 100;
-    let task = share(36).max(TASK_BYTES_MIN).min(draft.room());
+    let task = share(32).max(TASK_BYTES_MIN).min(draft.room());
     let request = task.saturating_sub(Section::TITLE_BYTES);
-    draft.pack(Section::Task, task, lines::task(scene, request, share(26)));
+    draft.pack(Section::Task, task, lines::task(scene, request, share(20)));
     pack_changed(&mut draft, lines::changed(scene, share(12)), (share(55), share(80)));
     draft.pack(Section::Plan, share(14), lines::plan(scene, caps));
     draft.pack(Section::FactsSuspect, share(6), lines::facts_suspect(scene, caps));
     draft.pack(Section::FactsValid, share(8), lines::facts_valid(scene, caps));
     draft.pack(Section::Decisions, share(8), lines::decisions(scene, caps));
     draft.pack(Section::Errors, share(8), lines::errors(scene, (budget / 16).min(560), priced));
-    let command_bytes = (budget / 40).clamp(88, limits::COMMAND_BYTES / 2);
+    let command_bytes = (budget / 80).clamp(88, limits::COMMAND_BYTES / 2);
     draft.pack(Section::Recent, share(20), lines::commands(scene, caps, command_bytes, priced));
-    draft.pack(Section::Earlier, share(6), lines::earlier(scene));
-    draft.pack(Section::Words, share(6), lines::words(scene));
+    draft.pack(Section::Earlier, share(4), lines::earlier(scene));
+    draft.pack(Section::Words, share(4), lines::words(scene));
     names::fill(&mut draft, scene, caps);
+    pack_looks(&mut draft, scene, caps);
     draft.render()
 }
 
@@ -123,6 +125,14 @@ fn pack_changed(draft: &mut Draft, mut lines: Vec<Line>, shares: (usize, usize))
         lines.push(lines::more_changed(more));
     }
     draft.pack(Section::Changed, share, lines);
+}
+
+/// Packs commands that only looked, newest first, into what everything else left over: small threads
+/// leave much, and agents look the same way twice.
+fn pack_looks(draft: &mut Draft, scene: &Scene<'_>, caps: &ViewCaps) {
+    let most = caps.max_recent_artifacts.saturating_sub(draft.lines(Section::Recent).len());
+    let looks = lines::looks(scene, most, limits::COMMAND_BYTES / 2);
+    draft.pack(Section::Recent, draft.room(), looks);
 }
 
 #[cfg(test)]

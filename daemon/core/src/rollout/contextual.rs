@@ -93,6 +93,17 @@ const STANDING: [&str; 5] = [
     "<permissions instructions>",
 ];
 
+/// Openings of messages in which another agent reports: of Codex and of Claude Code.
+const REPORTS: [&str; 4] =
+    ["<subagent_notification>", "<task-notification>", "<agent-notification", "<teammate-message"];
+
+/// Whether a message that a harness wrote carries what another agent found: what it names, an agent chose
+/// to name, and the work goes on from there.
+pub fn is_report(text: &str) -> bool {
+    let text = text.trim_start();
+    REPORTS.iter().any(|opening| text.starts_with(opening))
+}
+
 /// Whether a user message is context that holds for every turn.
 pub fn is_standing(text: &str) -> bool {
     let text = text.trim_start();
@@ -120,6 +131,13 @@ pub fn request(text: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn reports_of_other_agents_are_told_from_other_context() {
+        assert!(is_report("\n<task-notification>\n<task-id>a"));
+        assert!(is_report("<subagent_notification>{\"status\":\"completed\"}"));
+        assert!(!is_report("<environment_context>\n<cwd>/w</cwd>"));
+    }
 
     #[test]
     fn requests_are_told_from_context() {

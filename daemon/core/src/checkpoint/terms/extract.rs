@@ -18,8 +18,8 @@ pub struct Found<'a> {
 /// Shortest identifier worth keeping: shorter ones are words or loop variables.
 const NAME_BYTES_MIN: usize = 5;
 
-/// Shows each term of `text` to `visit`, in order, repeats included. `hyphens` also takes
-/// `two-words` for a name: right in commands, wrong in prose that a tool printed.
+/// Shows each term of `text` to `visit`, in order, repeats included. `hyphens` also shows
+/// `two-words`: in commands they may be a script or a package, in prose that a tool printed they are prose.
 ///
 /// Most of a text are small letters and blanks, and words of small letters alone are no terms. So the
 /// search runs to the next byte that is neither, and only the word around that one is measured.
@@ -187,8 +187,10 @@ fn chunk<'a>(chunk: &'a str, classes: u8, hyphens: bool, visit: &mut dyn FnMut(F
         visit(Found { text: place, kind: TermKind::Path });
         return;
     }
-    if holds(HYPHEN) && is_kebab(place, if hyphens { 2 } else { 3 }) {
+    if holds(HYPHEN) && is_kebab(place, 3) {
         visit(Found { text: place, kind: TermKind::Name });
+    } else if holds(HYPHEN) && hyphens && is_kebab(place, 2) {
+        visit(Found { text: place, kind: TermKind::Compound });
     }
     if may_hold_name(classes) {
         names(chunk, visit);
@@ -417,6 +419,13 @@ mod tests {
         let mut found = Vec::new();
         find("a well-known long-running job, #1, #fff", false, &mut |term| found.push(term.text));
         assert!(found.is_empty());
+    }
+
+    #[test]
+    fn two_words_with_a_hyphen_are_not_yet_a_name() {
+        let mut kinds = Vec::new();
+        find("well-known gpt-4o-mini", true, &mut |found| kinds.push(found.kind));
+        assert_eq!(kinds, [TermKind::Compound, TermKind::Name]);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! A view being packed: lines by section, and the bytes they take.
 
+use super::super::files::FileState;
+
 /// Sections in the order of the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Section {
@@ -55,6 +57,8 @@ pub(super) enum Place {
     File(String),
     Command(u64),
     Talk,
+    /// Files of which nothing else is told stand together, by what became of them.
+    Files(FileState),
 }
 
 impl Line {

@@ -275,6 +275,16 @@ pub(super) fn commands(
         .collect()
 }
 
+/// The newest `most` commands that only looked, newest first, cut to `bytes` each. What they printed
+/// stands with the file: there it is known whether the file has changed since.
+pub(super) fn looks(scene: &Scene<'_>, most: usize, bytes: usize) -> Vec<Line> {
+    let looks = scene.state.commands.newest().filter(|command| command.is_look);
+    let line = |(age, command): (usize, &Command)| {
+        Line::new(age as u64, command_line(scene, command, bytes, false))
+    };
+    looks.take(most).enumerate().map(line).collect()
+}
+
 /// Often and lately run before once and long ago.
 pub(super) fn command_score(command: &Command, now: u64) -> u64 {
     let weight = 4 + 4 * u64::from(command.runs.min(5)) + 4 * u64::from(command.tests.is_some());

@@ -141,11 +141,22 @@ fn groups<'a>(draft: &Draft, scene: &Scene<'a>) -> Vec<Group<'a>> {
     let mut paths = HashSet::new();
     for (key, file) in scene.state.files.iter() {
         paths.insert(lines::shown_path(scene, key, file));
-        if !file.state.is_change() {
-            let place = Place::File(key.to_owned());
-            let gain = file_gain(file, scene.state.calls_since(file.seq));
-            let line = Some(lines::file_line(scene, key, file, draft.is_priced()));
-            by_place.insert(place.clone(), Group { place, line, gain, names: Vec::new() });
+        let gain = file_gain(file, scene.state.calls_since(file.seq));
+        match file.state {
+            FileState::Edited | FileState::Created | FileState::Deleted => {}
+            FileState::Read => {
+                let place = Place::File(key.to_owned());
+                let line = Some(lines::file_line(scene, key, file, draft.is_priced()));
+                by_place.insert(place.clone(), Group { place, line, gain, names: Vec::new() });
+            }
+            FileState::Named | FileState::Searched => {
+                let place = Place::Files(file.state);
+                let group = by_place.entry(place.clone()).or_insert_with(|| {
+                    let line = Some(source_line(draft, scene, &place));
+                    Group { place, line, gain: 0, names: Vec::new() }
+                });
+                group.names.push(Name { text: lines::shown_path(scene, key, file), gain });
+            }
         }
     }
     for (text, term) in scene.state.terms.iter() {
@@ -159,7 +170,9 @@ fn groups<'a>(draft: &Draft, scene: &Scene<'a>) -> Vec<Group<'a>> {
         });
         group.names.push(Name { text, gain: term_gain(scene, term) });
     }
-    for group in by_place.values_mut() {
+    // Files are no crowd: each was touched for its own sake.
+    let places = by_place.values_mut().filter(|group| !matches!(group.place, Place::Files(_)));
+    for group in places {
         let crowd = group.names.len() as u64;
         for name in &mut group.names {
             name.gain = name.gain * CROWD / (CROWD + crowd);
@@ -203,7 +216,7 @@ fn term_gain(scene: &Scene<'_>, term: &Term) -> u64 {
     }
 }
 
-/// Says where names are from when their place has no line of its own.
+/// Says where names are from, or what became of them, when their place has no line of its own.
 fn source_line(draft: &Draft, scene: &Scene<'_>, place: &Place) -> Line {
     let text = match place {
         Place::File(key) => match scene.state.files.get(key) {
@@ -212,6 +225,7 @@ fn source_line(draft: &Draft, scene: &Scene<'_>, place: &Place) -> Line {
         },
         Place::Command(seq) => lines::source_of(scene, *seq),
         Place::Talk => "- mentioned".to_owned(),
+        Place::Files(state) => format!("- {}", state.word()),
     };
     Line::at(0, place.clone(), text)
 }

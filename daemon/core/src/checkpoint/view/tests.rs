@@ -154,3 +154,31 @@ fn a_file_that_is_still_as_read_says_so() {
         assert!(text.contains(&format!("- file: src/long.rs {words}")), "{text}");
     }
 }
+
+#[test]
+fn files_that_were_only_searched_share_a_line() {
+    let mut state = session();
+    let mut reducer = Reducer::default();
+    let search = ("exec_command", r#"{"cmd":"rg retry src/net src/disk"}"#);
+    call(&mut state, &mut reducer, 20, search, "Exit code: 1\nOutput:\n");
+    let text = view(&state, 1_000);
+    let line = text.lines().find(|line| line.starts_with("- searched: ")).unwrap();
+    assert!(line.contains("src/net") && line.contains("src/disk"), "{text}");
+}
+
+#[test]
+fn commands_that_only_looked_take_what_is_left() {
+    let mut state = session();
+    let mut reducer = Reducer::default();
+    for n in 0..200 {
+        let script = format!(r#"{{"cmd":"sed -n '{n},300p' src/fetch.rs"}}"#);
+        let printed = "Exit code: 0\nOutput:\nlet x = 1;";
+        call(&mut state, &mut reducer, 20 + 2 * n, ("exec_command", &script), printed);
+    }
+    let looks = |max_tokens| {
+        view(&state, max_tokens).lines().filter(|line| line.starts_with("- cmd: sed")).count()
+    };
+    assert!(view(&state, 1_000).contains("- cmd: sed -n '199,300p' src/fetch.rs (exit 0)"));
+    assert!(looks(1_000) < looks(10_000));
+    assert!(looks(100_000) <= limits::COMMANDS);
+}

@@ -53,7 +53,7 @@ impl Names {
         find(text, false, &mut |found| {
             let (kind, name) = match found.kind {
                 TermKind::Path => (NameKind::Path, shown(found.text, cwd)),
-                TermKind::Name => (NameKind::Identifier, found.text),
+                TermKind::Name | TermKind::Compound => (NameKind::Identifier, found.text),
                 TermKind::Id => (NameKind::Id, found.text),
             };
             if name.len() < 3 || name.contains("REDACTED") {

@@ -46,7 +46,8 @@ pub(crate) async fn run(args: WatchArgs, session: &Session) -> Result<(), Failur
     }
     let kinds = Some(vec![EventKind::ThreadUpdated, EventKind::StoreRebuilt]);
     let mut events = client.subscribe(SubscribeParams { kinds, since_seq: None }).await?;
-    session.note(&format!("{}  {}", thread.thread_id, thread.title.as_deref().unwrap_or("")));
+    let head = format!("{}  {}", thread.thread_id, thread.title.as_deref().unwrap_or_default());
+    session.note(&head.chars().take(usize::from(session.style.width)).collect::<String>());
     let mut shown = Shown::default();
     let follow = async {
         loop {
@@ -113,6 +114,10 @@ async fn show(
             // That it began is true of every turn; a sign says the same however often it comes.
             let mut seen = std::collections::HashSet::from(["turn started".to_owned()]);
             signs.retain(|sign| seen.insert(sign.clone()));
+            // Those read from words are in the decision alone. So is the end of a turn that goes on.
+            seen.insert("turn complete".to_owned());
+            let read = now.decision.boundaries.iter().map(|sign| sign.replace('_', " "));
+            signs.extend(read.filter(|sign| seen.insert(sign.clone())));
             (line(&now, &signs, &session.style), news(&now, &signs))
         }
     };

@@ -126,8 +126,8 @@ fn who_can_only_tell_begins_nothing() {
     let beside = take(&policy, busy.state.clone(), seen(60, 100_000));
     assert_eq!((names(&beside.effects), beside.state), (vec![], busy.state.clone()));
     // Who was to see it through never came back: that is no reason to be silent, and not the hook's to end.
-    let gone = Policy { wait_ms: 500, ..policy.clone() };
-    let stuck = Watcher { phase: since(busy.state.phase.clone(), 400), ..Watcher::default() };
+    let gone = Policy { wait_ms: 500, ..policy };
+    let stuck = Watcher { phase: since(busy.state.phase, 400), ..Watcher::default() };
     let late = take(&gone, stuck.clone(), seen(60, 100_000));
     assert_eq!((names(&late.effects), late.state.phase), (vec!["notify".into()], stuck.phase));
     let off = PolicyTable { mode: Some(Mode::Off), ..PolicyTable::default() };

@@ -1,6 +1,6 @@
 use longhaul_client::scripted::Reply;
 use longhaul_protocol::{ErrorKind, WireError};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::answers::{THREAD, script};
 use crate::{Desk, program, run};
@@ -61,4 +61,17 @@ fn a_reader_that_leaves_early_is_no_error() {
     let output = command.stdout(writer).stderr(Stdio::piped()).spawn().unwrap().wait_with_output();
     let output = output.unwrap();
     assert_eq!((output.status.code(), output.stderr.len()), (Some(0), 0));
+}
+
+#[test]
+fn a_policy_that_would_be_refused_fails_its_check() {
+    for (is_fatal, code) in [(true, 78), (false, 0)] {
+        let problem = json!({
+            "policy": "default", "key": "wait_ms", "reason": "5 is out of bounds", "is_fatal": is_fatal,
+        });
+        let checked = json!({ "policies": [], "problems": [problem] });
+        let done = Desk::new(script().result("policy/check", checked)).run(&["policy", "check"]);
+        assert_eq!(done.code, code, "{done:?}");
+        assert!(done.stdout.contains("default wait_ms: 5 is out of bounds"), "{done:?}");
+    }
 }

@@ -140,6 +140,42 @@ fn the_end_of_a_turn_counts_what_the_answer_used_of_the_memory() {
 }
 
 #[test]
+fn the_person_is_told_at_the_end_of_a_turn_that_it_is_a_good_moment_to_compact() {
+    let session = json!({
+        "protocol": 1, "capabilities": ["policy"], "methods": ["policy/step"],
+        "server": { "name": "longhauld", "version": "0.1.0", "instance_id": "i", "pid": 1 },
+        "limits": longhaul_protocol::limit::Limits::OURS,
+    });
+    let text = "60 % of the window left (asap: commit): a good moment to compact";
+    for (effects, said) in [
+        (json!([{ "effect": "notify", "text": text }]), format!("longhaul: {text} (/compact)")),
+        (json!([]), String::new()),
+    ] {
+        let state = json!({
+            "phase": "idle", "mode": "suggest", "deferred": false, "held": false,
+            "packet_kept": false, "state": {},
+        });
+        let stepped = json!({ "thread_id": "0199", "watcher": state, "effects": effects });
+        let desk = Desk::new(
+            script().result("initialize", session.clone()).result("policy/step", stepped),
+        );
+        let done = desk.hook(&payload("Stop", &json!({ "last_assistant_message": "Done." })));
+        assert_eq!((done.code, done.stderr.as_str()), (0, ""), "{done:?}");
+        let event = &desk.last_params("policy/step")["event"];
+        // It begins nothing: a hook cannot see it through.
+        let told = json!({ "kind": "turn_ended", "message": "Done.", "only_tell": true });
+        assert_eq!(event, &told);
+        match said.as_str() {
+            "" => assert_eq!(done.stdout, ""),
+            said => {
+                let answer: Value = serde_json::from_str(&done.stdout).unwrap();
+                assert_eq!(answer, json!({ "systemMessage": said }));
+            }
+        }
+    }
+}
+
+#[test]
 fn whatever_goes_wrong_the_agent_goes_on() {
     // A daemon that never answers a question, one that hangs up, one that refuses.
     let silent = || script().on("checkpoint/view", |_| Reply::Lines(Vec::new()));

@@ -14,7 +14,8 @@ fn evaluated(turn: u64) -> Value {
         "thread_id": THREAD, "seq": turn * 10, "turn": turn, "used": turn * 40_000, "window": 200_000,
         "decision": {
             "policy": "default", "action": "wait", "tier": "asap",
-            "percent_remaining": 100 - turn * 20, "boundaries": ["turn_complete"], "satisfied": [],
+            "percent_remaining": 100 - turn * 20, "satisfied": [],
+            "boundaries": if turn == 3 { json!(["agent_done", "turn_complete"]) } else { json!(["turn_complete"]) },
             "reasons": [
                 { "rule": "window", "passed": true, "text": "fine" },
                 { "rule": "boundary", "passed": false, "text": "of turn_complete, none counts at asap" },
@@ -70,7 +71,7 @@ fn a_line_comes_with_every_change_of_the_thread_and_ctrl_c_ends_it() {
          wait: of turn_complete, none counts at asap  emergency in 3 turns",
         "turn   2   80.0k used   60 % left  asap       [plan update]  \
          wait: of turn_complete, none counts at asap  emergency in 3 turns",
-        "turn   3    120k used   40 % left  asap       []  \
+        "turn   3    120k used   40 % left  asap       [agent done]  \
          wait: of turn_complete, none counts at asap  emergency in 3 turns",
     ];
     for line in expected {

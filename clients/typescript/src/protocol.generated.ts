@@ -1800,6 +1800,8 @@ export interface PolicyHappened {
 
 /** A policy, complete. */
 export interface PolicyInfo {
+  /** How hard it is to think then; absent: as for any other. */
+  compaction_effort?: string | null;
   /** The model of the watcher's compactions; absent: the same as for any other. */
   compaction_model?: string | null;
   /** Compactions in an hour, at most. */
@@ -1909,10 +1911,20 @@ export interface PolicyReportResult {
 
 /** What can happen. */
 export type PolicyStepEvent = {
+  /**
+   * Signs that the client saw and the transcript does not tell of, by name: `commit`,
+   * `plan_checkpoint`, `plan_update`, `pr_checkpoint`, `agent_done`, `topic_shift`,
+   * `concluding_thought`; absent: none.
+   */
+  boundaries?: string[] | null;
   kind: "turn_ended";
   /** The agent's last words; absent: as the transcript says. */
   message?: string | null;
+  /** The client can tell the person and do nothing else: nothing is begun; absent: no. */
+  only_tell?: boolean | null;
 } | {
+  /** As of `turn_ended`. */
+  boundaries?: string[] | null;
   kind: "mid_turn";
 } | {
   kind: "judged";
@@ -1938,6 +1950,8 @@ export type PolicyStepEvent = {
   kind: "user_message";
   /** The handoff may be put before its words; absent: no. */
   takes_prefix?: boolean | null;
+} | {
+  kind: "resume";
 } | {
   kind: "tick";
 } | {
@@ -1982,7 +1996,7 @@ export interface PolicyTemplateInfo {
   places: string[];
   /** Why the file is not in force; the text from before is. */
   problem?: string | null;
-  /** `built_in` or `file`. */
+  /** `built_in`, `file`, or the name of the text that stands for it without a file. */
   source: string;
 }
 

@@ -148,6 +148,15 @@ struct Pending {
     signs: Vec<Boundary>,
     /// A tool that has no exit status: any answer but a refusal counts.
     is_tool: bool,
+    /// The process that still runs: whoever asks after it is told how it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    session: Option<i64>,
+}
+
+/// A call that asks after a process.
+#[derive(Debug, Deserialize)]
+struct Asked {
+    session_id: i64,
 }
 
 /// The signs of a thread.
@@ -213,6 +222,9 @@ impl Signals {
     pub fn call(&mut self, at: Moment, call: &Call<'_>, plan: &Plan) {
         self.works = true;
         self.plan(at, plan);
+        if self.ask_after(call) {
+            return;
+        }
         let (signs, is_tool) = signs_of(call);
         if signs.is_empty() {
             return;
@@ -221,7 +233,7 @@ impl Signals {
             self.pending.pop_front();
         }
         let call_id = text::prefix(&call.call_id, limits::NAME_BYTES).to_owned();
-        self.pending.push_back(Pending { call_id, signs, is_tool });
+        self.pending.push_back(Pending { call_id, signs, is_tool, session: None });
     }
 
     /// A tool answers; `plan` is as the answer left it.
@@ -230,8 +242,11 @@ impl Signals {
         let call_id = text::prefix(call_id, limits::NAME_BYTES);
         let Some(index) = self.pending.iter().rposition(|p| p.call_id == call_id) else { return };
         let answer = output::read(raw);
-        // A command that still runs tells its end by an event of its own.
+        // A command that still runs tells its end by an event of its own, or to who asks after it.
         if answer.running {
+            if let Some(pending) = self.pending.get_mut(index) {
+                pending.session = answer.session.or(pending.session);
+            }
             return;
         }
         let Some(pending) = self.pending.remove(index) else { return };
@@ -249,6 +264,20 @@ impl Signals {
                 self.note(at, sign);
             }
         }
+    }
+
+    /// The agent asks after a command that still runs: the answer will be that command's.
+    fn ask_after(&mut self, call: &Call<'_>) -> bool {
+        if call.name.rsplit("__").next() != Some("write_stdin") {
+            return false;
+        }
+        let Ok(asked) = serde_json::from_str::<Asked>(&call.arguments) else { return true };
+        let is_it = |pending: &&mut Pending| pending.session == Some(asked.session_id);
+        let Some(pending) = self.pending.iter_mut().rev().find(is_it) else { return true };
+        let call_id = text::prefix(&call.call_id, limits::NAME_BYTES).to_owned();
+        let before = std::mem::replace(&mut pending.call_id, call_id);
+        self.settle(&before);
+        true
     }
 
     /// The harness reports a finished command.

@@ -39,6 +39,12 @@ impl Group {
 pub enum Kind {
     /// What a judge is told to be.
     Judgment,
+    /// The same for one tier; where there is none, [`Kind::Judgment`] is.
+    JudgmentEarly,
+    /// The same.
+    JudgmentReady,
+    /// The same.
+    JudgmentAsap,
     /// What a judge is shown.
     JudgmentContext,
     /// Asks the agent for a packet.
@@ -59,8 +65,11 @@ pub enum Kind {
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 12] = [
         Self::Judgment,
+        Self::JudgmentEarly,
+        Self::JudgmentReady,
+        Self::JudgmentAsap,
         Self::JudgmentContext,
         Self::Packet,
         Self::Scratch,
@@ -70,6 +79,15 @@ impl Kind {
         Self::SummaryPrefix,
         Self::CheckpointGuide,
     ];
+
+    /// The text that stands for it where it has no file of its own.
+    #[must_use]
+    pub fn stand_in(self) -> Option<Self> {
+        match self {
+            Self::JudgmentEarly | Self::JudgmentReady | Self::JudgmentAsap => Some(Self::Judgment),
+            _ => None,
+        }
+    }
 
     /// What it is for.
     #[must_use]
@@ -94,6 +112,9 @@ impl Kind {
     pub fn name(self) -> &'static str {
         match self {
             Self::Judgment => "judgment",
+            Self::JudgmentEarly => "judgment_early",
+            Self::JudgmentReady => "judgment_ready",
+            Self::JudgmentAsap => "judgment_asap",
             Self::JudgmentContext => "judgment_context",
             Self::Packet => "packet",
             Self::Scratch => "scratch",
@@ -109,7 +130,9 @@ impl Kind {
     #[must_use]
     pub fn places(self) -> &'static [&'static str] {
         match self {
-            Self::Judgment => &["thread_id"],
+            Self::Judgment | Self::JudgmentEarly | Self::JudgmentReady | Self::JudgmentAsap => {
+                &["thread_id", "tier"]
+            }
             Self::JudgmentContext => &[
                 "tier",
                 "percent_remaining",

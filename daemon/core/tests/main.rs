@@ -8,6 +8,7 @@ mod golden;
 mod normalize;
 mod policy;
 mod policy_defects;
+mod policy_takeover;
 mod properties;
 mod secrets;
 mod session;

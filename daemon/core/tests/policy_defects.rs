@@ -23,17 +23,17 @@ fn texts() -> Texts {
     })
 }
 
-fn auto(table: PolicyTable) -> Policy {
+pub(crate) fn auto(table: PolicyTable) -> Policy {
     Policy::default().with("auto", &PolicyTable { mode: Some(Mode::Auto), ..table })
 }
 
-fn take(policy: &Policy, state: Watcher, event: Event) -> Stepped {
+pub(crate) fn take(policy: &Policy, state: Watcher, event: Event) -> Stepped {
     let texts = texts();
     let (thread_id, scratch_file, now_ms) = ("t", ".scratch/agent-a.scratch.md", 1_000);
     step(&Env { policy, texts: &texts, thread_id, scratch_file, now_ms }, state, event)
 }
 
-fn at(percent_remaining: u64, used: u64, boundaries: &[Boundary]) -> Situation {
+pub(crate) fn at(percent_remaining: u64, used: u64, boundaries: &[Boundary]) -> Situation {
     Situation {
         thread_id: "t".into(),
         seq: 1,
@@ -52,11 +52,11 @@ fn at(percent_remaining: u64, used: u64, boundaries: &[Boundary]) -> Situation {
     }
 }
 
-fn committed(used: u64) -> Event {
+pub(crate) fn committed(used: u64) -> Event {
     Event::TurnEnded(at(60, used, &[Boundary::Commit]))
 }
 
-fn names(effects: &[Effect]) -> Vec<String> {
+pub(crate) fn names(effects: &[Effect]) -> Vec<String> {
     let name = |effect: &Effect| {
         serde_json::to_value(effect).unwrap()["effect"].as_str().unwrap().to_owned()
     };

@@ -171,7 +171,11 @@ async fn off_decides_and_does_nothing() {
 /// Defect 7.13.6: a watcher's compaction was written by a model of its own that nobody had chosen.
 #[tokio::test]
 async fn defect_7_13_6_a_watcher_s_compaction_asks_the_same_model_unless_another_is_chosen() {
-    for (key, expected) in [("", "mine"), ("compaction_model = \"other\"\n", "other")] {
+    let other = "compaction_model = \"other\"\n";
+    let harder = "compaction_effort = \"high\"\n";
+    for (key, expected, effort) in
+        [("", "mine", Value::Null), (other, "other", Value::Null), (harder, "mine", json!("high"))]
+    {
         let home = home();
         let asked = home.path().join("asked");
         let script = format!("cat > '{}'; exit 1", asked.display());
@@ -187,7 +191,8 @@ async fn defect_7_13_6_a_watcher_s_compaction_asks_the_same_model_unless_another
         );
         ask(&mut client, "compaction/run", json!({ "thread_id": ONE })).await;
         let body: Value = serde_json::from_slice(&fs::read(&asked).unwrap()).unwrap();
-        assert_eq!(body["model"], expected, "{body}");
+        let found = (&body["model"], &body["reasoning"]["effort"]);
+        assert_eq!(found, (&json!(expected), &effort), "{body}");
     }
 }
 

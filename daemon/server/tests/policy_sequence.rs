@@ -5,7 +5,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::policy::{ONE, TWO, ask, daemon, effects, home, step, thread};
+use crate::policy::{ONE, TWO, WINDOW, ask, daemon, effects, home, step, thread};
 use crate::support::{Client, Process, config_under};
 
 /// Tells of an event, kills the daemon as soon as it has answered, and starts the next one over the same
@@ -24,6 +24,13 @@ async fn told_and_killed(home: &TempDir, event: Value, phase: &str) -> Value {
     client.call("thread/sync", json!({ "thread_id": ONE })).await;
     let found = ask(&mut client, "policy/evaluate", json!({ "thread_id": ONE })).await;
     assert_eq!(found["watcher"], stepped["watcher"], "after the kill");
+    // Whoever lost that answer with the daemon gets it again, and it changes nothing.
+    if phase != "idle" && effects(&stepped) != ["hold_message"] {
+        let again = step(&mut client, ONE, json!({ "kind": "resume" })).await;
+        let last = |step: &Value| step["effects"].as_array().unwrap().last().cloned();
+        assert_eq!(last(&again), last(&stepped), "{again}");
+        assert_eq!(again["watcher"], stepped["watcher"]);
+    }
     process.signal(Signal::KILL);
     process.exit_code().await;
     stepped
@@ -87,6 +94,10 @@ async fn defect_7_5_the_packet_of_a_vanished_compaction_goes_with_the_next_one()
     let packet = json!({ "kind": "turn_ended", "message": "Next: the docs." });
     assert_eq!(effects(&step(&mut client, ONE, packet).await), ["compact"]);
     daemon.clock.advance_ms(60_001);
+    // Nobody has told the watcher of anything since; its packet is of another time all the same.
+    let run = json!({ "thread_id": ONE, "max_tokens": 600 });
+    let another = ask(&mut client, "compaction/run", run).await;
+    assert!(!another["view"].as_str().unwrap().contains("[PACKET]"), "{another}");
     let late = step(&mut client, ONE, json!({ "kind": "tick" })).await;
     assert_eq!((effects(&late), &late["watcher"]["phase"]), (vec!["warn"], &json!("idle")));
     assert_eq!(late["watcher"]["packet_kept"], true);
@@ -134,4 +145,56 @@ async fn sessions_side_by_side_never_mix() {
     let other = ask(&mut client, "policy/evaluate", json!({ "thread_id": TWO })).await;
     assert_eq!(other["watcher"]["phase"], "awaiting_judgment");
     assert_eq!(other["watcher"]["state"]["phase"]["trigger"]["turn"], 1);
+}
+
+/// A hook can tell the person and nothing else: what would be begun is told, and begun by no one.
+#[tokio::test]
+async fn who_can_only_tell_is_given_words_and_nothing_to_do() {
+    let (_daemon, mut client) = daemon(home(), "[policy]\nmode = \"auto\"\n").await;
+    let seen = json!({ "kind": "turn_ended", "message": "Done.", "only_tell": true });
+    let told = step(&mut client, ONE, seen.clone()).await;
+    assert_eq!((effects(&told), &told["watcher"]["phase"]), (vec!["notify"], &json!("idle")));
+    let text = told["effects"][0]["text"].as_str().unwrap();
+    assert!(text.ends_with("(asap: commit, agent done): a good moment to compact"), "{text}");
+    assert_eq!(told["decision"]["action"], "compact");
+    assert_eq!(effects(&step(&mut client, ONE, seen.clone()).await), [""; 0], "said once");
+    // Who can do it is asked to, whatever a hook was told.
+    let turn = json!({ "kind": "turn_ended" });
+    assert_eq!(effects(&step(&mut client, ONE, turn).await), ["compact"]);
+    let beside = step(&mut client, ONE, seen).await;
+    assert_eq!((effects(&beside), &beside["watcher"]["phase"]), (vec![], &json!("compacting")));
+}
+
+/// What a client saw and no transcript tells, such as a commit in an editor, is a sign like any other and is
+/// kept with the decision.
+#[tokio::test]
+async fn signs_that_a_client_saw_count_and_stay_with_the_decision() {
+    let home = tempfile::tempdir().unwrap();
+    let mut quiet = crate::rollout::Rollout::new(ONE, home.path());
+    quiet.message("user", "Look around.");
+    quiet.command("cat src/fetch.rs", 0, &"a line of code\n".repeat(5_000));
+    quiet.message("assistant", "The fetcher has no retry.");
+    quiet.write(home.path());
+    thread(TWO, home.path()).write(home.path());
+    let (_daemon, mut client) = daemon(home, "").await;
+    let turn = json!({ "kind": "turn_ended" });
+    assert_eq!(effects(&step(&mut client, ONE, turn).await), [""; 0]);
+    let saw = json!({ "kind": "turn_ended", "boundaries": ["commit"] });
+    let told = step(&mut client, ONE, saw).await;
+    assert_eq!(effects(&told), ["notify"], "{told}");
+    let explain = json!({ "decision_id": told["decision"]["decision_id"] });
+    let again = ask(&mut client, "policy/explain", explain).await;
+    assert_eq!(
+        (&again["is_same"], &again["decision"]["satisfied"]),
+        (&json!(true), &json!(["commit"]))
+    );
+    let params = |name: &str| {
+        let event = json!({ "kind": "mid_turn", "boundaries": [name] });
+        json!({ "thread_id": ONE, "event": event, "context_window": WINDOW })
+    };
+    for name in ["comit", "turn_complete"] {
+        let refused = client.call("policy/step", params(name)).await;
+        assert_eq!(crate::support::kind(&refused), "invalid_params", "{refused}");
+        assert!(refused["error"]["data"]["hint"].as_str().unwrap().contains("pr_checkpoint"));
+    }
 }

@@ -61,6 +61,9 @@ pub struct PolicyInfo {
     /// The model of the watcher's compactions; absent: the same as for any other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compaction_model: Option<String>,
+    /// How hard it is to think then; absent: as for any other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compaction_effort: Option<String>,
     /// The least urgent first.
     pub tiers: Vec<TierInfo>,
 }
@@ -135,7 +138,7 @@ pub struct TemplateInfo {
     pub name: String,
     /// Its file, whether there is one or not.
     pub path: String,
-    /// `built_in` or `file`.
+    /// `built_in`, `file`, or the name of the text that stands for it without a file.
     pub source: String,
     /// It was written just now.
     pub is_seeded: bool,

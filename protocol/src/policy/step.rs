@@ -10,7 +10,7 @@ use crate::Method;
 /// `policy/step`: tells the thread's watcher what happened; the caller carries out the effects.
 ///
 /// # Errors
-/// `thread_not_found`, `checkpoint_not_found`.
+/// `thread_not_found`, `checkpoint_not_found`; `invalid_params` for a sign of an unknown name.
 #[derive(Debug, Clone, Copy)]
 pub struct Step;
 
@@ -50,9 +50,21 @@ pub enum StepEvent {
         /// The agent's last words; absent: as the transcript says.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
+        /// Signs that the client saw and the transcript does not tell of, by name: `commit`,
+        /// `plan_checkpoint`, `plan_update`, `pr_checkpoint`, `agent_done`, `topic_shift`,
+        /// `concluding_thought`; absent: none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        boundaries: Option<Vec<String>>,
+        /// The client can tell the person and do nothing else: nothing is begun; absent: no.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        only_tell: Option<bool>,
     },
     /// A model call ended and the turn goes on.
-    MidTurn {},
+    MidTurn {
+        /// As of `turn_ended`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        boundaries: Option<Vec<String>>,
+    },
     /// The client's judge answered.
     Judged {
         /// The question.
@@ -87,6 +99,8 @@ pub enum StepEvent {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         takes_prefix: Option<bool>,
     },
+    /// The client begins anew, or lost an answer: what is still to be done is asked for once more.
+    Resume {},
     /// Time went on.
     Tick {},
     /// Somebody takes the sequence back.

@@ -131,7 +131,15 @@ pub(crate) async fn run(command: PolicyCommand, session: &Session) -> Result<(),
                 })
             };
             let params = CheckParams { toml: file.map(read).transpose()? };
-            session.print(&client.call::<Check>(params).await?)
+            let checked = client.call::<Check>(params).await?;
+            session.print(&checked)?;
+            // A script asks for the exit code and reads no page.
+            match checked.problems.iter().any(|problem| problem.is_fatal) {
+                true => {
+                    Err(Failure::new(crate::failure::A_PERSON, "this configuration is refused"))
+                }
+                false => Ok(()),
+            }
         }
         PolicyCommand::Templates(TemplatesArgs { seed }) => {
             let params = TemplatesParams { seed: seed.then_some(true) };

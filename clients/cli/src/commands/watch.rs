@@ -1,5 +1,7 @@
 //! `longhaul watch`: a thread's window, tier, signs and next decision, as they change.
 
+use std::io::{self, IsTerminal as _};
+
 use clap::Args;
 use longhaul_client::Client;
 use longhaul_protocol::event::{EventKind, SubscribeParams};
@@ -12,7 +14,8 @@ use crate::style::{Style, counted, tokens};
 
 /// Watch a thread: what is left of its window, the signs of this turn, and what is decided
 ///
-/// Prints a line whenever something changed; ends with Ctrl-C.
+/// Prints a line whenever turn, tier, signs or decision changed; in between, a terminal's last line is kept up
+/// to date. Ends with Ctrl-C.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -43,10 +46,12 @@ pub(crate) async fn run(args: WatchArgs, session: &Session) -> Result<(), Failur
     }
     let kinds = Some(vec![EventKind::ThreadUpdated, EventKind::StoreRebuilt]);
     let mut events = client.subscribe(SubscribeParams { kinds, since_seq: None }).await?;
-    let mut shown = String::new();
+    let head = format!("{}  {}", thread.thread_id, thread.title.as_deref().unwrap_or_default());
+    session.note(&head.chars().take(usize::from(session.style.width)).collect::<String>());
+    let mut shown = Shown::default();
     let follow = async {
         loop {
-            shown = show(&client, &params, session, &shown).await?;
+            show(&client, &params, session, &mut shown).await?;
             loop {
                 match events.next().await {
                     Some(event) if event.kind != EventKind::ThreadUpdated.name() => break,
@@ -63,16 +68,43 @@ pub(crate) async fn run(args: WatchArgs, session: &Session) -> Result<(), Failur
     }
 }
 
+/// What was printed last.
+#[derive(Debug, Default)]
+struct Shown {
+    text: String,
+    /// What a person would call a change, without numbers that only grow.
+    news: String,
+}
+
+impl Shown {
+    /// What is to be written for the text: nothing, a further line, or one in the place of the last.
+    fn next(&mut self, text: String, news: String, is_terminal: bool) -> Option<String> {
+        let is_news = news != self.news;
+        if text == self.text || !(is_news || is_terminal) {
+            return None;
+        }
+        // Up to the first of the lines that were printed last, and clear from there.
+        let lines = self.text.lines().count();
+        let back = if is_news { String::new() } else { format!("\x1b[{lines}F\x1b[J") };
+        let written = back + &text;
+        (self.text, self.news) = (text, news);
+        Some(written)
+    }
+}
+
 /// Prints the thread as it is now, unless it is what was printed last.
 async fn show(
     client: &Client,
     params: &EvaluateParams,
     session: &Session,
-    last: &str,
-) -> Result<String, Failure> {
+    shown: &mut Shown,
+) -> Result<(), Failure> {
     let now = client.call::<Evaluate>(params.clone()).await?;
-    let text = match session.is_json {
-        true => serde_json::to_string(&now)? + "\n",
+    let (text, news) = match session.is_json {
+        true => {
+            let text = serde_json::to_string(&now)? + "\n";
+            (text.clone(), text)
+        }
         false => {
             let thread_id = Some(now.thread_id.clone());
             let log = LogParams { thread_id, limit: Some(1), ..LogParams::default() };
@@ -82,13 +114,29 @@ async fn show(
             // That it began is true of every turn; a sign says the same however often it comes.
             let mut seen = std::collections::HashSet::from(["turn started".to_owned()]);
             signs.retain(|sign| seen.insert(sign.clone()));
-            line(&now, &signs, &session.style)
+            // Those read from words are in the decision alone. So is the end of a turn that goes on.
+            seen.insert("turn complete".to_owned());
+            let read = now.decision.boundaries.iter().map(|sign| sign.replace('_', " "));
+            signs.extend(read.filter(|sign| seen.insert(sign.clone())));
+            (line(&now, &signs, &session.style), news(&now, &signs))
         }
     };
-    if text != last {
-        session.print_text(&text)?;
+    let is_terminal = !session.is_json && io::stdout().is_terminal();
+    match shown.next(text, news, is_terminal) {
+        Some(written) => session.print_text(&written),
+        None => Ok(()),
     }
-    Ok(text)
+}
+
+/// Turn, tier, signs, the decision and who refuses, the watcher's phase.
+fn news(now: &EvaluateResult, signs: &[String]) -> String {
+    let decision = &now.decision;
+    let refused = decision.reasons.iter().find(|reason| !reason.passed);
+    let rule = refused.map(|reason| &reason.rule);
+    format!(
+        "{} {:?} {signs:?} {} {rule:?} {}",
+        now.turn, decision.tier, decision.action, now.watcher.phase
+    )
 }
 
 /// Usage, tier, signs, decision and what is next: in one line, on a narrow terminal in several.
@@ -192,6 +240,20 @@ mod tests {
         assert_eq!(wide.lines().count(), 1);
         let narrow = fitted(&parts(), &Style { width: 40, ..plain() });
         assert_eq!(narrow.lines().next(), Some("turn  12     87k used   61 % left  asap"));
+    }
+
+    #[test]
+    fn what_only_grows_is_kept_up_to_date_in_its_place() {
+        let text = |text: &str| text.to_owned();
+        for is_terminal in [true, false] {
+            let mut shown = Shown::default();
+            let mut next = |line: &str, news: &str| shown.next(text(line), text(news), is_terminal);
+            assert_eq!(next("turn 1  1k\n  wait\n", "one"), Some(text("turn 1  1k\n  wait\n")));
+            assert_eq!(next("turn 1  1k\n  wait\n", "one"), None);
+            let again = is_terminal.then(|| text("\x1b[2F\x1b[Jturn 1  2k\n  wait\n"));
+            assert_eq!(next("turn 1  2k\n  wait\n", "one"), again);
+            assert_eq!(next("turn 2  2k\n", "two"), Some(text("turn 2  2k\n")));
+        }
     }
 
     #[test]

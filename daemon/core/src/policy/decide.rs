@@ -236,6 +236,9 @@ fn gates(
     reasons.add("boundary", !satisfied.is_empty(), || match satisfied.is_empty() {
         false => format!("{} at {}", names(&satisfied), tier.name()),
         true if boundaries.is_empty() => "no sign that a phase ended".to_owned(),
+        true if boundaries.iter().all(|sign| *sign == Boundary::TurnComplete) => {
+            format!("no sign that a phase ended; a turn's end alone is none at {}", tier.name())
+        }
         true => format!("of {}, none counts at {}", names(boundaries), tier.name()),
     });
     let is_gated =

@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::Tier;
+use crate::template::Kind;
 use crate::text;
 
 /// A judgment.
@@ -39,6 +41,18 @@ pub fn parse(answer: &str) -> Option<Judgment> {
     let reason =
         crate::redact::redact(text::prefix(&judgment.reason, REASON_BYTES)).text.into_owned();
     Some(Judgment { reason, ..judgment })
+}
+
+/// What a judge of that tier is told to be.
+#[must_use]
+pub fn text_of(tier: Tier) -> Kind {
+    match tier {
+        Tier::Early => Kind::JudgmentEarly,
+        Tier::Ready => Kind::JudgmentReady,
+        Tier::Asap => Kind::JudgmentAsap,
+        // Nobody is asked in an emergency.
+        Tier::Emergency => Kind::Judgment,
+    }
 }
 
 #[cfg(test)]

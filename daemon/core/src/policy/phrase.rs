@@ -1,8 +1,11 @@
 //! The end of a phase, read from the agent's last words.
 //!
-//! A phrase counts where it stands as words of its own ("abandoned" is not "done"), outside of code,
-//! and not negated in the same sentence ("not quite done", "noch nicht fertig"). Scripts without spaces
-//! between words have no such edges; there a phrase counts wherever it stands.
+//! A phrase counts where it stands as words of its own ("abandoned" is not "done"), outside of code and of
+//! quoted lines, not in a question, and not negated in its clause ("not quite done", "noch nicht fertig",
+//! "to be done"; in "No errors, all done" it is not). Scripts without spaces between words have no such
+//! edges; there a phrase counts wherever it stands.
+
+mod lists;
 
 use std::collections::BTreeSet;
 
@@ -10,8 +13,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::signal::Boundary;
 
-/// Words before a phrase, in its sentence, that are looked at for a negation.
+/// Words before a phrase, in its clause, that are looked at for a negation.
 const REACH_WORDS: usize = 4;
+
+/// What ends a sentence.
+const SENTENCE: &[char] = &['.', '!', '?', ';', '\n', '。', '！', '？', '；', '…'];
+
+/// What ends a clause of one.
+const CLAUSE: &[char] = &[',', ':', '(', '—', '–', '，', '：', '（', '、'];
+
+/// Words after a comma that take what stands before it with them: "ich glaube nicht, dass es fertig ist".
+const SUBORDINATE: &[&str] = &["dass", "ob", "that", "что", "чтобы"];
 
 /// Phrases by what they tell. A list that is given stands in the place of the default one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,156 +42,13 @@ impl Default for Phrases {
     fn default() -> Self {
         let list = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
         Self {
-            agent_done: list(AGENT_DONE),
-            topic_shift: list(TOPIC_SHIFT),
-            concluding_thought: list(CONCLUDING),
-            negation: list(NEGATION),
+            agent_done: list(lists::AGENT_DONE),
+            topic_shift: list(lists::TOPIC_SHIFT),
+            concluding_thought: list(lists::CONCLUDING),
+            negation: list(lists::NEGATION),
         }
     }
 }
-
-/// English, German, French, Spanish, Portuguese, Italian, Russian, Chinese, Japanese.
-const AGENT_DONE: &[&str] = &[
-    "done",
-    "completed",
-    "finished",
-    "shipped",
-    "pushed",
-    "all set",
-    "is complete",
-    "are complete",
-    "fertig",
-    "erledigt",
-    "abgeschlossen",
-    "terminé",
-    "terminée",
-    "c'est fait",
-    "hecho",
-    "terminado",
-    "completado",
-    "listo",
-    "concluído",
-    "finalizado",
-    "pronto",
-    "fatto",
-    "completato",
-    "finito",
-    "готово",
-    "сделано",
-    "завершено",
-    "завершён",
-    "完成",
-    "搞定",
-    "完了しました",
-    "終わりました",
-];
-const TOPIC_SHIFT: &[&str] = &[
-    "moving on",
-    "switching to",
-    "next,",
-    "next:",
-    "next up",
-    "now, let's",
-    "now let's",
-    "we'll now",
-    "turning to",
-    "als nächstes",
-    "nun zu",
-    "weiter mit",
-    "passons à",
-    "ensuite,",
-    "a continuación",
-    "pasemos a",
-    "ahora vamos",
-    "em seguida",
-    "vamos agora",
-    "passiamo a",
-    "переходим к",
-    "далее,",
-    "теперь перейдём",
-    "接下来",
-    "下一步",
-    "次に",
-];
-const CONCLUDING: &[&str] = &[
-    "in summary",
-    "to summarize",
-    "to summarise",
-    "summing up",
-    "to wrap up",
-    "wrapping up",
-    "in conclusion",
-    "concluding",
-    "final thoughts",
-    "next steps",
-    "zusammenfassend",
-    "zusammengefasst",
-    "nächste schritte",
-    "en résumé",
-    "pour conclure",
-    "prochaines étapes",
-    "en resumen",
-    "para concluir",
-    "próximos pasos",
-    "em resumo",
-    "próximos passos",
-    "in sintesi",
-    "riassumendo",
-    "prossimi passi",
-    "подводя итог",
-    "в итоге",
-    "следующие шаги",
-    "总结",
-    "總結",
-    "まとめ",
-];
-const NEGATION: &[&str] = &[
-    "not",
-    "n't",
-    "never",
-    "cannot",
-    "no",
-    "without",
-    "almost",
-    "nearly",
-    "half",
-    "partially",
-    "until",
-    "once",
-    "when",
-    "if",
-    "unless",
-    "before",
-    "nicht",
-    "kein",
-    "keine",
-    "nie",
-    "fast",
-    "wenn",
-    "sobald",
-    "bis",
-    "pas",
-    "jamais",
-    "presque",
-    "quand",
-    "cuando",
-    "casi",
-    "nunca",
-    "não",
-    "quase",
-    "quando",
-    "non",
-    "quasi",
-    "не",
-    "нет",
-    "почти",
-    "когда",
-    "未",
-    "没",
-    "沒",
-    "尚未",
-    "ない",
-];
 
 /// Signs in the agent's words.
 #[must_use]
@@ -203,7 +72,7 @@ fn prose(words: &str) -> String {
             in_fence = !in_fence;
             continue;
         }
-        if in_fence {
+        if in_fence || line.trim_start().starts_with('>') {
             continue;
         }
         for (at, piece) in line.split('`').enumerate() {
@@ -229,7 +98,7 @@ fn says(prose: &str, phrase: &str, phrases: &Phrases) -> bool {
         let (before, after) = (&prose[..at], &prose[at + phrase.len()..]);
         let opens = !joins(before.chars().next_back(), phrase.chars().next());
         let closes = !joins(phrase.chars().next_back(), after.chars().next());
-        opens && closes && !is_negated(before, phrases)
+        opens && closes && !is_negated(before, phrases) && !is_asked(after)
     })
 }
 
@@ -244,23 +113,38 @@ fn is_unspaced(c: char) -> bool {
     matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{e00}'..='\u{e7f}')
 }
 
+/// Whether the clause that goes on with `after` is a question.
+fn is_asked(after: &str) -> bool {
+    let end = after.chars().find(|c| SENTENCE.contains(c) || CLAUSE.contains(c));
+    end.is_some_and(|end| matches!(end, '?' | '？'))
+}
+
+/// The clause that ends with `before`.
+fn clause(before: &str) -> &str {
+    let mut rest = before;
+    while let Some(at) = rest.rfind(|c: char| SENTENCE.contains(&c) || CLAUSE.contains(&c)) {
+        let behind = before[at..].trim_start_matches(|c: char| !c.is_alphanumeric());
+        let first = behind.split_whitespace().next().unwrap_or_default();
+        if !rest[at..].starts_with(',') || !SUBORDINATE.contains(&first) {
+            return behind;
+        }
+        rest = &rest[..at];
+    }
+    before
+}
+
 fn is_negated(before: &str, phrases: &Phrases) -> bool {
-    let sentence_at = before.rfind(['.', '!', '?', ';', '\n', '。', '！', '？', '；']);
-    let sentence = sentence_at
-        .map_or(before, |at| before[at..].trim_start_matches(|c: char| !c.is_alphanumeric()));
-    let near: Vec<&str> = sentence.split_whitespace().rev().take(REACH_WORDS).collect();
-    phrases.negation.iter().map(|word| word.trim().to_lowercase()).any(|negation| {
-        let is_edge = negation.starts_with("n'");
-        let is_unspaced = negation.chars().any(is_unspaced);
-        !negation.is_empty()
-            && near.iter().any(|word| {
-                let word = word.trim_matches(|c: char| !c.is_alphanumeric());
-                match () {
-                    () if is_edge => word.ends_with(&negation),
-                    () if is_unspaced => word.contains(&negation),
-                    () => word == negation,
-                }
-            })
+    let near: Vec<&str> = clause(before).split_whitespace().rev().take(REACH_WORDS).collect();
+    let bare = |word: &&str| word.trim_matches(|c: char| !c.is_alphanumeric()).to_owned();
+    let near: Vec<String> = near.iter().rev().map(bare).collect();
+    phrases.negation.iter().map(|words| words.trim().to_lowercase()).any(|negation| {
+        let words: Vec<&str> = negation.split_whitespace().collect();
+        match words[..] {
+            [] => false,
+            [end] if end.starts_with("n'") => near.iter().any(|word| word.ends_with(end)),
+            [part] if part.chars().any(is_unspaced) => near.iter().any(|word| word.contains(part)),
+            _ => near.windows(words.len()).any(|window| window == words),
+        }
     })
 }
 
@@ -283,6 +167,16 @@ mod tests {
             "Готово.",
             "任务已完成。",
             "修正が完了しました。",
+            "No errors, all done.",
+            "Don't worry, it is finished.",
+            "All done — shall I push it?",
+            "Die Tests laufen, der Umbau ist abgeschlossen.",
+            "Aucune erreur, c'est fait.",
+            "Ya está hecho y probado.",
+            "Sin errores: terminado.",
+            "Está tudo pronto.",
+            "È fatto.",
+            "Ошибок нет, всё готово.",
         ] {
             assert_eq!(said(words), [Boundary::AgentDone], "{words}");
         }
@@ -308,6 +202,25 @@ mod tests {
             "The flag `done` is read here",
             "```\nprint('done')\n```",
             "the context, next",
+            "Two steps remain to be done.",
+            "The migration should be completed first.",
+            "Is it done?",
+            "> done, you said",
+            "Das muss noch erledigt werden.",
+            "Ich glaube nicht, dass es fertig ist.",
+            "Ist das erledigt?",
+            "Ce sera terminé demain.",
+            "Il n'est presque jamais terminé.",
+            "De hecho, el módulo es nuevo.",
+            "Vuelvo pronto.",
+            "Aún no está listo.",
+            "Il fatto è un altro.",
+            "Não está concluído.",
+            "Я не думаю, что это готово.",
+            "Скоро будет готово.",
+            "还需要完成测试。",
+            "完成了吗？",
+            "完了しましたか？",
         ] {
             assert_eq!(said(words), [], "{words}");
         }

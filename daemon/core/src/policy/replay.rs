@@ -16,9 +16,13 @@ use super::{Point, Tier};
 use crate::compaction::default_view_tokens;
 use crate::context::window::Window;
 use crate::fold::{Fold, Touch};
+use crate::signal::{Happened, Occurrence};
 
 /// Calls after a compaction in which the use of a known file counts as regret.
 pub const REGRET_CALLS: u64 = 40;
+
+/// An hour, in milliseconds.
+const HOUR_MS: i64 = 3_600_000;
 
 /// Points that are kept of one policy; the rest are counted.
 pub const POINTS_MAX: usize = 200;
@@ -69,7 +73,24 @@ struct Watched {
     until_call: u64,
 }
 
-/// The situation of a thread as its fold tells; a policy's own past is not in it.
+/// The agent's own newest compaction, as its transcript tells: growth is counted from it.
+#[must_use]
+pub fn compacted(fold: &Fold) -> Option<Baseline> {
+    let after = fold.meter().compactions().last()?.after;
+    let is_one = |event: &&Happened| event.what == Occurrence::Compacted;
+    let at_ms = fold.signals().happened().rev().find(is_one).map_or(0, |event| event.at_ms);
+    Some(Baseline { used: after, at_ms })
+}
+
+/// Compactions of the agent's own in the hour before `now_ms`.
+fn compacted_in_hour(fold: &Fold, now_ms: i64) -> u64 {
+    let is_one = |event: &&Happened| {
+        event.what == Occurrence::Compacted && event.at_ms > now_ms.saturating_sub(HOUR_MS)
+    };
+    fold.signals().happened().filter(is_one).count() as u64
+}
+
+/// The situation of a thread as its fold tells; what a watcher remembers is not in it.
 #[must_use]
 pub fn situation(fold: &Fold, window: &Window, thread_id: &str, at: (i64, Point)) -> Situation {
     let (signals, used) = (fold.signals(), fold.used());
@@ -84,8 +105,8 @@ pub fn situation(fold: &Fold, window: &Window, thread_id: &str, at: (i64, Point)
         percent_remaining: Situation::percent(window, used),
         boundaries: signals.present().clone(),
         message: signals.message().map(str::to_owned),
-        baseline: None,
-        compactions_in_hour: 0,
+        baseline: compacted(fold),
+        compactions_in_hour: compacted_in_hour(fold, at.0),
         repository: None,
         read_by_model: None,
     }
@@ -156,7 +177,7 @@ impl Track {
             baseline.used = baseline.used.min(situation.used);
         }
         situation.baseline = self.baseline;
-        self.made_ms.retain(|made| *made > situation.at_ms - 3_600_000);
+        self.made_ms.retain(|made| *made > situation.at_ms - HOUR_MS);
         situation.compactions_in_hour = self.made_ms.len() as u64;
         let decision = decide(&self.policy, &situation);
         if decision.action != Action::Wait {

@@ -105,6 +105,9 @@ pub struct Policy {
     /// as for any other (defect 7.13.6: another model than the session's, without being told).
     #[serde(default)]
     pub compaction_model: Option<String>,
+    /// How hard it is to think then; `None`: as for any other.
+    #[serde(default)]
+    pub compaction_effort: Option<String>,
 }
 
 /// A policy as a person writes it: every key may be left out.
@@ -141,6 +144,8 @@ pub struct PolicyTable {
     pub semantic: Option<Reader>,
     /// Model that is asked for a summary where the watcher asked for the compaction.
     pub compaction_model: Option<String>,
+    /// How hard it is to think then.
+    pub compaction_effort: Option<String>,
 }
 
 /// The rule of one tier as a person writes it.
@@ -250,6 +255,7 @@ impl Default for Policy {
             phrases: Phrases::default(),
             semantic: Reader::default(),
             compaction_model: None,
+            compaction_effort: None,
         }
     }
 }
@@ -270,6 +276,7 @@ impl Policy {
         set(&mut policy.compactions_per_hour, table.compactions_per_hour);
         set(&mut policy.semantic, table.semantic);
         set(&mut policy.compaction_model, table.compaction_model.clone().map(Some));
+        set(&mut policy.compaction_effort, table.compaction_effort.clone().map(Some));
         let phrases = &table.phrases;
         set(&mut policy.phrases.agent_done, phrases.agent_done.clone());
         set(&mut policy.phrases.topic_shift, phrases.topic_shift.clone());

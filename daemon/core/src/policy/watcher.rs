@@ -16,8 +16,10 @@
 //! *A user's message* that comes in the middle is held back, never changed: the handoff goes before it
 //! as a message of its own, unless the client says that a prefix is welcome.
 //!
-//! *A crash*: the state is a value; the daemon stores it with every step and goes on from there.
+//! *A crash*: the state is a value; the daemon stores it with every step and goes on from there. Whoever
+//! lost an answer, or takes a thread over, says `resume` and is asked once more for what is still to be done.
 
+mod consider;
 mod event;
 mod sequence;
 
@@ -193,9 +195,13 @@ pub struct Stepped {
 #[must_use]
 pub fn step(env: &Env<'_>, state: Watcher, event: Event) -> Stepped {
     let mut run = Run { env, state, effects: Vec::new(), decided: None, is_news: false };
-    run.expire();
+    // Who can only tell could not carry out what an end of a wait asks for.
+    let is_begun = !matches!(event, Event::TurnSeen(_)) && run.expire();
     match event {
+        // What time has just begun is not ended by what came before it.
+        Event::TurnEnded(_) | Event::MidTurn(_) | Event::Resume { .. } if is_begun => {}
         Event::TurnEnded(situation) => run.turn_ended(situation),
+        Event::TurnSeen(situation) => run.turn_seen(situation),
         Event::MidTurn(situation) => run.mid_turn(situation),
         Event::Judged { request_id, judgment } => run.judged(&request_id, judgment),
         Event::Compacted { tokens_after, turn_end_follows } => {
@@ -203,6 +209,7 @@ pub fn step(env: &Env<'_>, state: Watcher, event: Event) -> Stepped {
         }
         Event::CompactionFailed { reason } => run.failed(&reason),
         Event::UserMessage { is_shell, takes_prefix } => run.user_message(is_shell, takes_prefix),
+        Event::Resume { compacted } => run.resume(compacted),
         Event::Tick => {}
         Event::Cancel => run.give_up("the compaction was taken back"),
     }
@@ -211,17 +218,20 @@ pub fn step(env: &Env<'_>, state: Watcher, event: Event) -> Stepped {
 }
 
 impl Watcher {
-    /// A situation as the decision sees it: with what this thread's past adds.
+    /// A situation as the decision sees it: with what this thread's past adds. Compactions that the agent
+    /// made by itself, the transcript tells; those we saw through stand in both.
     #[must_use]
     pub fn complete(&self, mut situation: Situation) -> Situation {
-        situation.baseline = self.baseline.map(|baseline| Baseline {
-            // What was taken back by a rollback or by others need not grow again.
-            used: baseline.used.min(situation.used),
-            ..baseline
-        });
+        let newest = [situation.baseline, self.baseline].into_iter().flatten();
+        situation.baseline =
+            newest.max_by_key(|baseline| baseline.at_ms).map(|baseline| Baseline {
+                // What was taken back by a rollback or by others need not grow again.
+                used: baseline.used.min(situation.used),
+                ..baseline
+            });
         let hour_ago = situation.at_ms - HOUR_MS;
-        situation.compactions_in_hour =
-            self.made_ms.iter().filter(|made| **made > hour_ago).count() as u64;
+        let made = self.made_ms.iter().filter(|made| **made > hour_ago).count() as u64;
+        situation.compactions_in_hour = situation.compactions_in_hour.max(made);
         situation
     }
 }
@@ -285,99 +295,6 @@ impl Run<'_, '_> {
         self.note_decided(situation, decision);
         self.compact(trigger, None);
         true
-    }
-
-    /// Decides, and begins what was decided.
-    fn consider(&mut self, situation: Situation) {
-        let situation = self.state.complete(situation);
-        self.state.baseline = situation.baseline;
-        let decision = decide(self.env.policy, &situation);
-        let policy = self.env.policy;
-        let is_emergency = decision.tier == Some(Tier::Emergency);
-        let author = match is_emergency {
-            true => Author::Watcher,
-            // In the middle of a turn only the agent knows where it was.
-            false if situation.point == Point::MidTurn => Author::Agent,
-            false => policy.packet_author,
-        };
-        match (decision.action, policy.mode) {
-            (Action::Wait, _) | (_, Mode::Off) => {}
-            (_, Mode::Tag | Mode::Suggest) => self.tell(&situation, &decision),
-            (Action::Judge, Mode::Auto) => {
-                self.state.asked += 1;
-                let request_id = format!("judgment-{}", self.state.asked);
-                let trigger = self.trigger(&situation, &decision, author);
-                let since_ms = self.env.now_ms;
-                let ask = Effect::AskJudgment {
-                    request_id: request_id.clone(),
-                    trigger: trigger.clone(),
-                };
-                self.effects.push(ask);
-                self.state.phase = Phase::AwaitingJudgment { request_id, trigger, since_ms };
-            }
-            (Action::Compact, Mode::Auto) => {
-                let trigger = self.trigger(&situation, &decision, author);
-                self.begin(trigger);
-            }
-        }
-        self.note_decided(situation, decision);
-    }
-
-    /// Keeps the decision, and whether it says anything new.
-    fn note_decided(&mut self, situation: Situation, decision: Decision) {
-        let pressed = decision.tier.map(|tier| (situation.turn, tier));
-        let is_pressed_more = match (self.state.pressed, pressed) {
-            (Some((turn, tier)), Some((now, next))) => now != turn || next > tier,
-            (None, next) => next.is_some(),
-            (Some(_), None) => false,
-        };
-        self.is_news =
-            situation.point == Point::TurnEnd || decision.action != Action::Wait || is_pressed_more;
-        if situation.point == Point::MidTurn && is_pressed_more {
-            self.state.pressed = pressed;
-        }
-        self.decided = Some((situation, decision));
-    }
-
-    /// Tells once a tier, and again after growth (defect 7.13.4: at every turn, boundary or none).
-    fn tell(&mut self, situation: &Situation, decision: &Decision) {
-        let Some(tier) = decision.tier else { return };
-        let needed = growth_needed(situation, tier == Tier::Emergency);
-        let is_known = self.state.noticed.is_some_and(|(told, used)| {
-            told >= tier && situation.used.saturating_sub(used.min(situation.used)) < needed
-        });
-        if is_known {
-            return;
-        }
-        self.state.noticed = Some((tier, situation.used));
-        let (percent, tier) = (decision.percent_remaining, tier.name());
-        let text = match self.env.policy.mode {
-            Mode::Tag => format!("{percent} % of the window left ({tier}): would compact here"),
-            Mode::Off | Mode::Suggest | Mode::Auto => {
-                format!("{percent} % of the window left ({tier}): a good moment to compact")
-            }
-        };
-        self.effects.push(Effect::Notify { text });
-    }
-
-    fn trigger(
-        &self,
-        situation: &Situation,
-        decision: &Decision,
-        packet_author: Author,
-    ) -> Trigger {
-        Trigger {
-            // Without a tier nothing is begun.
-            tier: decision.tier.unwrap_or(Tier::Early),
-            percent_remaining: decision.percent_remaining,
-            boundaries: decision.boundaries.clone(),
-            used: situation.used,
-            point: situation.point,
-            turn: situation.turn,
-            packet_author,
-            message: situation.message.clone(),
-            repository: situation.repository.as_ref().map(|seen| seen.words()),
-        }
     }
 
     fn judged(&mut self, answered: &str, judgment: Option<Judgment>) {

@@ -14,6 +14,8 @@ pub struct Answer<'a> {
     pub refused: bool,
     /// The command still runs in the background.
     pub running: bool,
+    /// The number it is asked after by then.
+    pub session: Option<i64>,
     /// What was printed.
     pub text: std::borrow::Cow<'a, str>,
 }
@@ -66,6 +68,7 @@ pub fn read(output: &str) -> Answer<'_> {
             exit_code: structured.metadata.and_then(|m| m.exit_code),
             refused: false,
             running: false,
+            session: None,
             text: structured.output,
         };
     }
@@ -79,6 +82,7 @@ pub fn read(output: &str) -> Answer<'_> {
         exit_code: if is_wrapped { exit_code } else { None },
         refused: REFUSALS.iter().any(|opening| output.starts_with(opening)),
         running: is_wrapped && head.contains("Process running with session ID"),
+        session: number_after(head, "Process running with session ID ").filter(|_| is_wrapped),
         text: text.into(),
     }
 }

@@ -126,6 +126,33 @@ fn a_command_that_nobody_saw_end_does_not_count() {
     assert_eq!(present(&items), []);
 }
 
+/// A commit whose hooks take longer than the agent waits ends in the answer to who asks after it.
+#[test]
+fn a_command_that_runs_on_counts_by_how_it_ended_when_it_was_asked_after() {
+    let runs = |id: &str| {
+        let output =
+            "Chunk ID: 1\nWall time: 1 seconds\nProcess running with session ID 72650\nOutput:\n";
+        json!({"type":"function_call_output","call_id":id,"output":output})
+    };
+    let asks = |id: &str, session: u32| {
+        let arguments = json!({ "session_id": session, "chars": "" }).to_string();
+        json!({"type":"function_call","name":"write_stdin","arguments":arguments,"call_id":id})
+    };
+    let ended = |id: &str, code: u8| {
+        let output = format!("Chunk ID: 2\nProcess exited with code {code}\nOutput:\nhooks ran\n");
+        json!({"type":"function_call_output","call_id":id,"output":output})
+    };
+    let begun = || vec![user("go"), ran("git commit -m x", 0, "")[0].clone(), runs("c")];
+    assert_eq!(present(&begun()), []);
+    for (session, code, expected) in
+        [(72_650, 0, &[Boundary::Commit][..]), (72_650, 1, &[]), (4, 0, &[])]
+    {
+        let mut items = begun();
+        items.extend([asks("d", 72_650), runs("d"), asks("e", session), ended("e", code)]);
+        assert_eq!(present(&items), expected, "{session} {code}");
+    }
+}
+
 fn plan(states: &[&str]) -> serde_json::Value {
     let steps: Vec<_> = states.iter().map(|s| json!({"step":"do it","status":s})).collect();
     json!({"type":"function_call","name":"update_plan","call_id":"p",

@@ -265,6 +265,7 @@ pub const OPTIONAL_KEYS: &[&str] = &[
     "policy.compactions_per_hour",
     "policy.semantic",
     "policy.compaction_model",
+    "policy.compaction_effort",
     "policy.TIER.percent_remaining_lt",
     "policy.TIER.requires_any_boundary",
     "policy.TIER.plan_boundaries_require_semantic_break",

@@ -36,11 +36,8 @@ impl Policies {
         named: &BTreeMap<String, PolicyTable>,
         templates: PathBuf,
     ) -> Result<Self, ConfigError> {
+        check_names(named)?;
         let policies = Self::unchecked(table, named, templates);
-        if named.len() > SHADOWS_MAX || named.contains_key(DEFAULT) {
-            let reason = format!("at most {SHADOWS_MAX}, none of them named {DEFAULT}");
-            return Err(ConfigError::Invalid { key: "shadow_policy".to_owned(), reason });
-        }
         match policies.problems().into_iter().find(|(_, problem)| problem.is_fatal) {
             Some((policy, Problem { key, reason, .. })) => {
                 let table = match policy == DEFAULT {
@@ -53,12 +50,13 @@ impl Policies {
         }
     }
 
-    /// Policies of the text of a configuration file, whatever they say.
+    /// Policies of the text of a configuration file, whatever their values say.
     ///
     /// # Errors
-    /// The text cannot be read.
+    /// The text cannot be read, or holds shadows that no policy can be told from.
     pub fn of_text(text: &str) -> Result<Self, ConfigError> {
         let file = File::parse(text)?;
+        check_names(&file.shadow_policy)?;
         Ok(Self::unchecked(&file.policy, &file.shadow_policy, PathBuf::new()))
     }
 
@@ -95,6 +93,15 @@ impl Policies {
     }
 }
 
+/// Shadows have names of their own, and are few.
+fn check_names(named: &BTreeMap<String, PolicyTable>) -> Result<(), ConfigError> {
+    if named.len() <= SHADOWS_MAX && !named.contains_key(DEFAULT) {
+        return Ok(());
+    }
+    let reason = format!("at most {SHADOWS_MAX}, none of them named {DEFAULT}");
+    Err(ConfigError::Invalid { key: "shadow_policy".to_owned(), reason })
+}
+
 #[cfg(test)]
 mod tests {
     use longhaul_core::policy::Tier;
@@ -119,5 +126,8 @@ mod tests {
         let expected = "shadow_policy.x.early.percent_remaining_lt: is more than 100";
         assert_eq!(refused.unwrap_err().to_string(), expected);
         assert!(File::parse("[policy.early]\nrequires_any_boundary = [\"comit\"]\n").is_err());
+        // What is refused when it is loaded is refused when it is checked.
+        let refused = Policies::of_text("[shadow_policy.default]\nmode = \"off\"\n").unwrap_err();
+        assert_eq!(refused.to_string(), "shadow_policy: at most 8, none of them named default");
     }
 }

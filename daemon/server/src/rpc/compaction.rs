@@ -124,9 +124,9 @@ pub(super) fn request(params: RunParams) -> Result<Request, Failure> {
         trigger: trigger.to_owned(),
         max_tokens: params.max_tokens,
         initial_context: params.initial_context.unwrap_or_default(),
-        model: params
-            .model
-            .and_then(|model| Some(WantedModel { provider: model.provider?, name: model.name })),
+        model: params.model.and_then(|model| {
+            Some(WantedModel { provider: model.provider?, name: model.name, effort: None })
+        }),
         deadline_ms: params.deadline_ms,
         reason: params.reason.and_then(convert::reason),
         reader,

@@ -3,11 +3,13 @@
 mod admin;
 mod shown;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use longhaul_core::policy::judgment::{self, Judgment};
 use longhaul_core::policy::watcher::{Effect as Done, Event};
 use longhaul_core::policy::{Point as At, replay};
+use longhaul_core::signal::Boundary;
 use longhaul_protocol::ErrorKind;
 use longhaul_protocol::policy::{
     Check, Effect, Evaluate, EvaluateParams, EvaluateResult, Explain, ExplainParams, ExplainResult,
@@ -18,7 +20,7 @@ use longhaul_protocol::policy::{
 use super::error::Failure;
 use super::{Table, TableError, convert};
 use crate::link::CallContext;
-use crate::service::policy::{Asked, Logged, Subject, Told};
+use crate::service::policy::{Asked, Heard, Logged, Subject, Told};
 use crate::service::{ServiceError, Services};
 
 pub(super) use shown::trigger;
@@ -72,7 +74,7 @@ async fn step(
 ) -> Result<StepResult, Failure> {
     let StepParams { thread_id, event, agent, model, context_window } = params;
     let subject = Subject { thread_id: thread_id.clone(), as_of: None, model, context_window };
-    let stepped = services.policy_step(subject, agent.as_deref(), told(event)).await?;
+    let stepped = services.policy_step(subject, agent.as_deref(), told(event)?).await?;
     let mode = services.deps.config.now().policies.in_force.mode;
     Ok(StepResult {
         thread_id,
@@ -82,10 +84,18 @@ async fn step(
     })
 }
 
-fn told(event: StepEvent) -> Told {
-    match event {
-        StepEvent::TurnEnded { message } => Told::TurnEnded(message),
-        StepEvent::MidTurn {} => Told::MidTurn,
+fn told(event: StepEvent) -> Result<Told, Failure> {
+    Ok(match event {
+        StepEvent::TurnEnded { message, boundaries, only_tell } => {
+            let heard = Heard { words: message, signs: signs(boundaries)? };
+            match only_tell {
+                Some(true) => Told::TurnSeen(heard),
+                Some(false) | None => Told::TurnEnded(heard),
+            }
+        }
+        StepEvent::MidTurn { boundaries } => {
+            Told::MidTurn(Heard { words: None, signs: signs(boundaries)? })
+        }
         StepEvent::Compacted { tokens_after, turn_end_follows } => {
             Told::Compacted(tokens_after, turn_end_follows.unwrap_or(false))
         }
@@ -100,9 +110,24 @@ fn told(event: StepEvent) -> Told {
             is_shell: is_shell.unwrap_or(false),
             takes_prefix: takes_prefix.unwrap_or(false),
         }),
+        StepEvent::Resume {} => Told::Resume,
         StepEvent::Tick {} => Told::Other(Event::Tick),
         StepEvent::Cancel {} => Told::Other(Event::Cancel),
-    }
+    })
+}
+
+/// Signs by their names; where a turn is, the event says by itself.
+fn signs(names: Option<Vec<String>>) -> Result<BTreeSet<Boundary>, Failure> {
+    let sign = |name: String| {
+        let found = Boundary::named(&name).filter(|sign| *sign != Boundary::TurnComplete);
+        found.ok_or_else(|| {
+            let known = Boundary::ALL.into_iter().filter(|sign| *sign != Boundary::TurnComplete);
+            let known: Vec<_> = known.map(Boundary::name).collect();
+            Failure::new(ErrorKind::InvalidParams, format!("no sign {name:?}"))
+                .with_hint(format!("there are {}", known.join(", ")))
+        })
+    };
+    names.unwrap_or_default().into_iter().map(sign).collect()
 }
 
 fn effect(asked: Asked) -> Effect {

@@ -20,7 +20,12 @@ pub(super) fn templates(
     let template = |status: TextStatus| TemplateInfo {
         name: status.kind.name().to_owned(),
         path: status.path.display().to_string(),
-        source: if status.is_of_file { "file" } else { "built_in" }.to_owned(),
+        source: match (status.is_of_file, status.kind.stand_in()) {
+            (true, _) => "file",
+            (false, Some(kind)) => kind.name(),
+            (false, None) => "built_in",
+        }
+        .to_owned(),
         is_seeded: seeded.contains(&status.kind),
         problem: status.problem,
         places: status.kind.places().iter().map(|place| (*place).to_owned()).collect(),

@@ -156,6 +156,8 @@ pub struct WantedModel {
     pub provider: String,
     /// Its name.
     pub name: String,
+    /// How hard it is to think; `None`: as configured.
+    pub effort: Option<String>,
 }
 
 /// A compaction that was made; stored as it is.

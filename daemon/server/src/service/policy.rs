@@ -7,15 +7,17 @@
 //! *A step*: gather (the fold, its window, the texts) → in one write transaction read the watcher, take
 //! the step, store watcher and decisions → answer the effects. Two steps of one thread come one after the
 //! other, those of two threads never meet. *A crash* before the commit: nothing happened, the client tells
-//! the event again. After it, before the answer: the state waits, and time leads it back.
+//! the event again. After it, before the answer: the state waits; the client says `resume` and is asked for
+//! the same once more, or time leads it back.
 //!
 //! *A judgment* is asked outside of any transaction, and its answer is one more step. A client that goes
-//! away in between leaves a watcher that waits until its time is over.
+//! away in between leaves a watcher that waits until somebody says `resume` or its time is over.
 
 mod judge;
 mod live;
 mod look;
 mod report;
+mod step;
 
 use std::sync::Arc;
 
@@ -24,12 +26,14 @@ use longhaul_core::digest::Digest128;
 use longhaul_core::fold::Fold;
 use longhaul_core::policy::forecast::{Course, Forecast, forecast};
 use longhaul_core::policy::repository::Seen;
-use longhaul_core::policy::watcher::{self, Effect, Env, Event, Watcher};
+use longhaul_core::policy::watcher::{Effect, Event, Watcher};
 use longhaul_core::policy::{Decision, Point, Policy, Situation, decide, replay, scratch};
 use longhaul_core::signal::Happened;
-use longhaul_core::template::{Group, Texts};
+use longhaul_core::template::Group;
 use longhaul_store::DecisionRow;
 use serde::{Deserialize, Serialize};
+
+use step::Stepping;
 
 use super::context::Question;
 use super::{ServiceError, Services};
@@ -38,6 +42,7 @@ pub use judge::Asked;
 pub use live::Live;
 pub use look::Readings;
 pub use report::Reported;
+pub use step::{Heard, Told};
 
 /// Whose situation.
 #[derive(Debug, Clone, Default)]
@@ -82,19 +87,6 @@ pub struct Evaluated {
 struct Gathered {
     fold: Arc<Fold>,
     window: Window,
-}
-
-/// What happened, as a client tells it.
-#[derive(Debug, Clone)]
-pub enum Told {
-    /// A turn ended; the agent's last words where the client knows better.
-    TurnEnded(Option<String>),
-    /// A model call ended and the turn goes on.
-    MidTurn,
-    /// The history was compacted; tokens left, and whether its turn's end is still to come.
-    Compacted(Option<u64>, bool),
-    /// Anything else.
-    Other(Event),
 }
 
 /// The answer to a step.
@@ -212,9 +204,15 @@ impl Services {
         let scratch_file = scratch::path(agent, &subject.thread_id);
         let step = Stepping { services: self, gathered: &gathered, texts: &texts, scratch_file };
         let mut event = step.event(&subject.thread_id, told);
-        if let Event::TurnEnded(situation) | Event::MidTurn(situation) = &mut event {
-            let may_ask = situation.point == Point::TurnEnd;
-            self.policy_look(situation, &gathered, look::CLIENT_WAIT, may_ask).await;
+        let (wait, may_ask) = match &event {
+            Event::TurnSeen(_) => (look::HOOK_WAIT, false),
+            event => (look::CLIENT_WAIT, matches!(event, Event::TurnEnded(_))),
+        };
+        if let Event::TurnEnded(situation)
+        | Event::TurnSeen(situation)
+        | Event::MidTurn(situation) = &mut event
+        {
+            self.policy_look(situation, &gathered, wait, may_ask).await;
         }
         let mut stepped = step.take(&subject.thread_id, event).await?;
         let asked = stepped.effects.iter().find_map(|asked| match &asked.effect {
@@ -312,69 +310,6 @@ impl Services {
             said.decision_id = Some(id);
         }
         Ok(())
-    }
-}
-
-/// One step's surroundings.
-struct Stepping<'a> {
-    services: &'a Services,
-    gathered: &'a Gathered,
-    texts: &'a Texts,
-    scratch_file: String,
-}
-
-impl Stepping<'_> {
-    fn event(&self, thread_id: &str, told: Told) -> Event {
-        let now_ms = self.services.deps.clock.now_ms();
-        let Gathered { fold, window } = self.gathered;
-        let situation = |point| replay::situation(fold, window, thread_id, (now_ms, point));
-        match told {
-            Told::TurnEnded(message) => {
-                let mut situation = situation(Point::TurnEnd);
-                if let Some(message) = message {
-                    let words = longhaul_core::text::cut_middle(&message, watcher::PACKET_BYTES);
-                    let redacted = longhaul_core::redact::redact(&words);
-                    situation.message = Some(redacted.text.into_owned());
-                }
-                Event::TurnEnded(situation)
-            }
-            Told::MidTurn => Event::MidTurn(situation(Point::MidTurn)),
-            Told::Compacted(tokens_after, turn_end_follows) => Event::Compacted {
-                tokens_after: tokens_after.unwrap_or_else(|| fold.used()),
-                turn_end_follows,
-            },
-            Told::Other(event) => event,
-        }
-    }
-
-    /// Takes the step on the stored watcher, and stores what comes of it.
-    async fn take(&self, thread_id: &str, event: Event) -> Result<Stepped, ServiceError> {
-        let services = self.services;
-        let now_ms = services.deps.clock.now_ms();
-        let config = services.deps.config.now();
-        let policy = &config.policies.in_force;
-        let scratch_file = self.scratch_file.as_str();
-        let env = Env { policy, texts: self.texts, thread_id, scratch_file, now_ms };
-        let change = |found: Option<String>| {
-            let stepped = watcher::step(&env, watcher_of(found.as_deref()), event);
-            let rows: Vec<_> = stepped
-                .decided
-                .iter()
-                .filter(|(_, decision)| decision.tier.is_some() && stepped.is_news)
-                .map(|(situation, decision)| row_of(policy, situation, decision, &policy.name))
-                .collect();
-            (serde_json::to_string(&stepped.state).ok(), rows, stepped)
-        };
-        let (stepped, ids) = services.store.watcher_step((thread_id, now_ms), change).await?;
-        let fold = &self.gathered.fold;
-        let effects = stepped.effects.into_iter();
-        let effects = effects.map(|effect| judge::asked(effect, fold, thread_id, self)).collect();
-        let said = stepped.decided.map(|(_, decision)| Said {
-            policy: policy.name.clone(),
-            decision_id: ids.first().copied(),
-            decision,
-        });
-        Ok(Stepped { watcher: stepped.state, effects, said })
     }
 }
 

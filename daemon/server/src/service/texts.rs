@@ -58,7 +58,8 @@ impl TextStore {
     /// The text that was in force when it was last looked at.
     pub fn text(&self, kind: Kind) -> String {
         let good = self.good.lock().unwrap_or_else(PoisonError::into_inner);
-        good.get(&kind).map_or_else(|| built_in(kind).to_owned(), Clone::clone)
+        let stand_in = || kind.stand_in().and_then(|kind| good.get(&kind));
+        good.get(&kind).or_else(stand_in).map_or_else(|| built_in(kind).to_owned(), Clone::clone)
     }
 
     /// Looks at every file, and takes over what can be used.
@@ -86,7 +87,8 @@ impl TextStore {
         group.kinds().map(look).collect()
     }
 
-    /// Writes the built-in text of every one that has no file; files that are there stay as they are.
+    /// Writes the built-in text of every one that has no file; files that are there stay as they are. One
+    /// that another text stands in for is a person's to make: as a copy it would only part from that.
     ///
     /// # Errors
     /// The folder or a file cannot be written.
@@ -94,7 +96,7 @@ impl TextStore {
         let folder = self.folder(group);
         fs::create_dir_all(&folder).map_err(|error| (folder, error))?;
         let mut seeded = Vec::new();
-        for kind in group.kinds() {
+        for kind in group.kinds().filter(|kind| kind.stand_in().is_none()) {
             let path = self.path(kind);
             let made = fs::OpenOptions::new().write(true).create_new(true).open(&path);
             match made.and_then(|mut file| file.write_all(built_in(kind).as_bytes())) {
@@ -124,7 +126,9 @@ fn read(path: &Path) -> std::io::Result<Option<String>> {
 /// The text that is built in.
 fn built_in(kind: Kind) -> &'static str {
     match kind {
-        Kind::Judgment => include_str!("../../../../templates/policy/judgment.md"),
+        Kind::Judgment | Kind::JudgmentEarly | Kind::JudgmentReady | Kind::JudgmentAsap => {
+            include_str!("../../../../templates/policy/judgment.md")
+        }
         Kind::JudgmentContext => {
             include_str!("../../../../templates/policy/judgment_context.md")
         }
@@ -142,6 +146,9 @@ fn built_in(kind: Kind) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use longhaul_core::policy::Tier;
+    use longhaul_core::policy::judgment::text_of;
+
     use super::*;
 
     #[test]
@@ -156,6 +163,14 @@ mod tests {
         let temp = tempfile::tempdir().unwrap();
         let texts = TextStore::new(temp.path().to_owned());
         assert_eq!(texts.seed(Group::Policy).unwrap().len(), 6);
+        // A tier's judge is told what any is told, unless there is a text of its own.
+        let judge = |tier| texts.current(Group::Policy).get(text_of(tier)).to_owned();
+        fs::write(temp.path().join("policy/judgment.md"), "any judge").unwrap();
+        fs::write(temp.path().join("policy/judgment_early.md"), "at {tier}").unwrap();
+        assert_eq!(
+            (judge(Tier::Early), judge(Tier::Ready)),
+            ("at {tier}".into(), "any judge".into())
+        );
         let path = temp.path().join("policy/packet.md");
         fs::write(&path, "mine for {thread_id}").unwrap();
         assert_eq!(texts.seed(Group::Policy).unwrap(), []);

@@ -2,7 +2,7 @@
 
 use longhaul_client::{Client, ClientError};
 use longhaul_protocol::thread::{Sync, SyncParams};
-use longhaul_protocol::{ErrorKind, Method, checkpoint, compaction, context};
+use longhaul_protocol::{ErrorKind, Method, checkpoint, compaction, context, policy};
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
 
@@ -125,14 +125,23 @@ async fn pre_compact(hook: &Hook<'_>) -> Result<Answer, String> {
     )))
 }
 
-/// Counts what the answer used of the memory: what is used is told first.
+/// Counts what the answer used of the memory: what is used is told first. And tells the person when the
+/// policy finds it a good moment to compact: no hook can do it, so nothing more is asked for.
 async fn stop(hook: &Hook<'_>) -> Result<Answer, String> {
-    hook.thread().await?;
+    let thread_id = hook.thread().await?;
     let said = hook.payload.last_assistant_message.as_deref().unwrap_or_default();
-    if !said.is_empty() && hook.has(MemoryCite::NAME) {
-        hook.call::<MemoryCite>(json!({ "answer": said })).await?;
+    let cite = async {
+        match !said.is_empty() && hook.has(MemoryCite::NAME) {
+            true => hook.call::<MemoryCite>(json!({ "answer": said })).await.map(drop),
+            false => Ok(()),
+        }
+    };
+    let (cited, advice) = tokio::join!(cite, hook.advice(thread_id, said));
+    match (advice, cited) {
+        (Ok(Some(text)), _) => Ok(Answer::message(text)),
+        (Ok(None), Ok(())) => Ok(Answer::default()),
+        (Err(why), _) | (_, Err(why)) => Err(why),
     }
-    Ok(Answer::default())
 }
 
 impl Hook<'_> {
@@ -153,6 +162,21 @@ impl Hook<'_> {
             (Err(_), Some(named)) => Ok(named),
             (Err(why), None) => Err(why),
         }
+    }
+
+    /// What the policy has to say at the end of a turn; `None` where it has nothing.
+    async fn advice(&self, thread_id: String, said: &str) -> Result<Option<String>, String> {
+        if !self.has(policy::Step::NAME) {
+            return Ok(None);
+        }
+        let message = (!said.is_empty()).then(|| said.to_owned());
+        let event =
+            policy::StepEvent::TurnEnded { message, boundaries: None, only_tell: Some(true) };
+        let params =
+            policy::StepParams { thread_id, event, agent: None, model: None, context_window: None };
+        let stepped = self.call::<policy::Step>(params).await?;
+        let texts: Vec<String> = stepped.effects.into_iter().filter_map(|done| done.text).collect();
+        Ok((!texts.is_empty()).then(|| format!("longhaul: {} (/compact)", texts.join("; "))))
     }
 
     async fn view(&self, max_tokens: u64) -> Result<String, String> {

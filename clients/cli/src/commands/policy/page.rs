@@ -237,7 +237,8 @@ impl Page for TemplatesResult {
                 (Some(problem), ..) => problem.clone(),
                 (None, true, _) => "written".to_owned(),
                 (None, false, "file") => "your file".to_owned(),
-                (None, false, _) => "built in".to_owned(),
+                (None, false, "built_in") => "built in".to_owned(),
+                (None, false, other) => format!("as {other}"),
             };
             vec![template.name.clone(), source, template.places.join(", ")]
         };

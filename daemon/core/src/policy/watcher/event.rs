@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Trigger;
-use crate::policy::decide::Situation;
+use crate::policy::decide::{Baseline, Situation};
 use crate::policy::judgment::Judgment;
 
 /// What happens to a watcher.
@@ -11,6 +11,9 @@ use crate::policy::judgment::Judgment;
 pub enum Event {
     /// A turn ended.
     TurnEnded(Situation),
+    /// A turn ended, and who says so can tell the person of it and do nothing else. Nothing is begun, and what
+    /// others see through goes on.
+    TurnSeen(Situation),
     /// A model call ended and the turn goes on.
     MidTurn(Situation),
     /// A judge answered; `None`: it could not.
@@ -38,6 +41,11 @@ pub enum Event {
         is_shell: bool,
         /// The handoff may be put before its words.
         takes_prefix: bool,
+    },
+    /// A client begins anew, and knows of nothing it was asked for.
+    Resume {
+        /// The thread's newest compaction, as its transcript tells.
+        compacted: Option<Baseline>,
     },
     /// Time went on.
     Tick,

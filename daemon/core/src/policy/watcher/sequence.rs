@@ -22,33 +22,71 @@ impl Run<'_, '_> {
             self.effects.push(Effect::Notify { text });
             return;
         }
-        // Only work that came to something is worth a file.
+        let since_ms = self.env.now_ms;
+        match (is_watcher, self.is_with_scratch(&trigger)) {
+            (false, _) => {
+                self.effects.push(self.packet_request(&trigger));
+                self.state.phase = Phase::AwaitingPacket { trigger, since_ms };
+            }
+            (true, true) => {
+                self.effects.push(self.scratch_request());
+                self.state.phase = Phase::AwaitingScratch { trigger, since_ms };
+            }
+            (true, false) => self.compact(trigger, None),
+        }
+    }
+
+    /// Only work that came to something is worth a file.
+    fn is_with_scratch(&self, trigger: &Trigger) -> bool {
         let has_work = trigger.boundaries.iter().any(|boundary| {
             !matches!(
                 boundary,
                 Boundary::TopicShift | Boundary::ConcludingThought | Boundary::TurnComplete
             )
         });
-        let with_scratch = self.env.policy.scratch && has_work && !is_emergency;
-        let since_ms = self.env.now_ms;
-        match (is_watcher, with_scratch) {
-            (false, _) => {
-                let mut prompt = String::new();
-                if with_scratch {
-                    prompt = self.prompt(Kind::Scratch) + "\n\n---\n\n";
-                }
-                prompt.push_str(&self.prompt(Kind::Packet));
-                let prompt = contextual::injected("packet", &prompt);
-                self.effects.push(Effect::RequestPacket { prompt });
-                self.state.phase = Phase::AwaitingPacket { trigger, since_ms };
-            }
-            (true, true) => {
-                let prompt = contextual::injected("scratch", &self.prompt(Kind::Scratch));
-                self.effects.push(Effect::RequestScratch { prompt });
-                self.state.phase = Phase::AwaitingScratch { trigger, since_ms };
-            }
-            (true, false) => self.compact(trigger, None),
+        self.env.policy.scratch && has_work && trigger.tier != Tier::Emergency
+    }
+
+    fn scratch_request(&self) -> Effect {
+        Effect::RequestScratch {
+            prompt: contextual::injected("scratch", &self.prompt(Kind::Scratch)),
         }
+    }
+
+    fn packet_request(&self, trigger: &Trigger) -> Effect {
+        let mut prompt = String::new();
+        if self.is_with_scratch(trigger) {
+            prompt = self.prompt(Kind::Scratch) + "\n\n---\n\n";
+        }
+        prompt.push_str(&self.prompt(Kind::Packet));
+        Effect::RequestPacket { prompt: contextual::injected("packet", &prompt) }
+    }
+
+    /// Asks once more for what is still to be done. What was done meanwhile is not asked for again.
+    pub(super) fn resume(&mut self, compacted: Option<Baseline>) {
+        let made = compacted.filter(|made| {
+            self.state.phase.since_ms().is_some_and(|since_ms| made.at_ms >= since_ms)
+        });
+        if let Some(made) = made {
+            return self.compacted(made.used, false);
+        }
+        let effect = match &self.state.phase {
+            Phase::Idle => return self.release(None),
+            Phase::AwaitingJudgment { request_id, trigger, .. } => {
+                Effect::AskJudgment { request_id: request_id.clone(), trigger: trigger.clone() }
+            }
+            Phase::AwaitingScratch { .. } => self.scratch_request(),
+            Phase::AwaitingPacket { trigger, .. } => self.packet_request(trigger),
+            Phase::Compacting { trigger, packet, tokens_after: Some(after), .. } => {
+                // It came about; whoever was to tell of its turn's end is gone.
+                let (trigger, packet, after) = (trigger.clone(), packet.clone(), *after);
+                return self.finish(&trigger, &packet, after);
+            }
+            Phase::Compacting { trigger, packet, .. } => {
+                Effect::Compact { trigger: trigger.clone(), packet: packet.clone() }
+            }
+        };
+        self.effects.push(effect);
     }
 
     /// Asks for the compaction, with the agent's packet, one that was kept, or one of our own.
@@ -144,31 +182,35 @@ impl Run<'_, '_> {
         self.release(None);
     }
 
-    /// Time ends every wait.
-    pub(super) fn expire(&mut self) {
-        let Some(since_ms) = self.state.phase.since_ms() else { return };
+    /// Milliseconds that were waited, where that is longer than may be.
+    pub(super) fn overdue(&self) -> Option<u64> {
         let policy = self.env.policy;
-        let (most, is_judgment) = match self.state.phase {
-            Phase::AwaitingJudgment { .. } => (policy.judgment_timeout_ms, true),
-            _ => (policy.wait_ms, false),
+        let most = match self.state.phase {
+            Phase::AwaitingJudgment { .. } => policy.judgment_timeout_ms,
+            _ => policy.wait_ms,
         };
         // A clock that was set back must not make a wait endless.
-        let waited = self.env.now_ms.abs_diff(since_ms);
-        if waited < most.unsigned_abs() {
-            return;
-        }
+        let waited = self.env.now_ms.abs_diff(self.state.phase.since_ms()?);
+        (waited >= most.unsigned_abs()).then_some(waited)
+    }
+
+    /// Time ends every wait; whether something else is begun by that.
+    pub(super) fn expire(&mut self) -> bool {
+        let Some(waited) = self.overdue() else { return false };
         match std::mem::take(&mut self.state.phase) {
             Phase::AwaitingJudgment { trigger, .. }
-                if is_judgment && policy.on_judgment_failure == OnFailure::Compact =>
+                if self.env.policy.on_judgment_failure == OnFailure::Compact =>
             {
                 let text = "the judge did not answer in time; compacting all the same".to_owned();
                 self.effects.push(Effect::Warn { text });
                 self.begin(trigger);
+                true
             }
             waiting => {
                 let why = format!("gave up after {} s in {}", waited / 1_000, waiting.name());
                 self.state.phase = waiting;
                 self.give_up(&why);
+                false
             }
         }
     }

@@ -268,6 +268,9 @@ fn alphabet() -> Vec<Event> {
         Event::UserMessage { is_shell: true, takes_prefix: true },
         Event::Cancel,
         Event::Tick,
+        Event::TurnSeen(at(60, 100_000, &[Boundary::Commit])),
+        Event::Resume { compacted: None },
+        Event::Resume { compacted: Some(Baseline { used: 9_000, at_ms: 2_000_000 }) },
     ]
 }
 
@@ -321,11 +324,14 @@ fn any_policy() -> impl Strategy<Value = Policy> {
         any::<(bool, bool)>(),
     );
     let tiers = proptest::collection::vec(tier, 4);
-    (tiers, any::<(bool, bool, bool)>(), 1..1_000u64).prop_map(|(tiers, flags, per_hour)| {
+    // Some waits are over within a stream of events a second apart.
+    let bounds = (1..1_000u64, 1..300i64, 1..300i64);
+    (tiers, any::<(bool, bool, bool)>(), bounds).prop_map(|(tiers, flags, bounds)| {
         let mut policy =
             policy(if flags.0 { Author::Agent } else { Author::Watcher }, flags.1, false);
         policy.on_judgment_failure = if flags.2 { OnFailure::Wait } else { OnFailure::Compact };
-        policy.compactions_per_hour = per_hour;
+        policy.compactions_per_hour = bounds.0;
+        (policy.wait_ms, policy.judgment_timeout_ms) = (bounds.1 * 1_000, bounds.2 * 1_000);
         for (tier, (lt, requires, (gate, judgment))) in Tier::ALL.into_iter().zip(tiers) {
             let rule = policy.tiers.get_mut(&tier).unwrap();
             rule.percent_remaining_lt = lt;
@@ -345,22 +351,24 @@ proptest! {
         policy in any_policy(),
         // Mostly nothing is added: only then is a compaction without growth one.
         stream in proptest::collection::vec(
-            (0..13usize, prop_oneof![6 => Just(0), 1 => 0..3_000u64, 1 => Just(30_000)], 0..100u64),
+            (0..16usize, prop_oneof![6 => Just(0), 1 => 0..3_000u64, 1 => Just(30_000)], 0..100u64),
             1..200,
         ),
     ) {
         let window = 100_000u64;
         let (mut state, mut used, mut grown, mut compactions) = (Watcher::default(), 1_000u64, 0u64, 0u64);
+        let mut transcript = None;
         for ((choice, growth, share), second) in stream.into_iter().zip(1i64..) {
             used += growth;
             grown += growth;
             let percent = 100 - (used * 100 / window).min(100);
             let situation = |point| Situation {
-                window, used, at_ms: second * 1_000, point,
+                window, used, at_ms: second * 1_000, point, baseline: transcript,
                 ..at(percent, used, &[Boundary::Commit, Boundary::PlanUpdate])
             };
             let event = match alphabet().swap_remove(choice) {
                 Event::TurnEnded(_) => Event::TurnEnded(situation(Point::TurnEnd)),
+                Event::TurnSeen(_) => Event::TurnSeen(situation(Point::TurnEnd)),
                 Event::MidTurn(_) => Event::MidTurn(situation(Point::MidTurn)),
                 Event::Judged { judgment, .. } =>
                     Event::Judged { request_id: format!("judgment-{}", state.asked), judgment },
@@ -371,13 +379,21 @@ proptest! {
                     grown += used.saturating_sub(before);
                     Event::Compacted { tokens_after: used, turn_end_follows }
                 }
-                Event::Compacted { .. } => Event::Tick,
+                // The agent compacts by itself, and only its transcript tells.
+                Event::Compacted { .. } => {
+                    used = used.min(used * share / 80);
+                    transcript = Some(Baseline { used, at_ms: second * 1_000 });
+                    Event::Tick
+                }
+                Event::Resume { .. } => Event::Resume { compacted: transcript },
                 other => other,
             };
+            let is_asked_again = matches!(event, Event::Resume { .. })
+                && matches!(state.phase, Phase::Compacting { .. });
             let stepped = take(&policy, state, event, second * 1_000);
             state = stepped.state;
             let made = stepped.effects.iter().filter(|e| matches!(e, Effect::Compact { .. })).count();
-            compactions += made as u64;
+            compactions += if is_asked_again { 0 } else { made as u64 };
             prop_assert!(made <= 1);
             // The first needs no growth; every further one at least the smallest step.
             prop_assert!(compactions <= 1 + grown / 64, "{compactions} compactions, {grown} tokens");

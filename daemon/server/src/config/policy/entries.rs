@@ -14,7 +14,10 @@ impl Policies {
     pub fn entries(&self) -> Vec<(&'static str, String, Origin)> {
         let (policy, said) = (&self.in_force, &self.said);
         let origin = |is_said: bool| if is_said { Origin::File } else { Origin::Default };
-        let model = policy.compaction_model.clone();
+        let of_model = |own: &Option<String>| match own {
+            Some(own) => own.clone(),
+            None => "that of [model]".to_owned(),
+        };
         let mut entries = vec![
             ("policy.mode", word(&policy.mode), said.mode.is_some()),
             ("policy.packet_author", word(&policy.packet_author), said.packet_author.is_some()),
@@ -39,8 +42,13 @@ impl Policies {
             ("policy.semantic", word(&policy.semantic), said.semantic.is_some()),
             (
                 "policy.compaction_model",
-                model.unwrap_or_else(|| "that of [model]".to_owned()),
+                of_model(&policy.compaction_model),
                 said.compaction_model.is_some(),
+            ),
+            (
+                "policy.compaction_effort",
+                of_model(&policy.compaction_effort),
+                said.compaction_effort.is_some(),
             ),
         ];
         entries.extend(tier_entries(policy, said));

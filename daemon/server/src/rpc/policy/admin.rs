@@ -59,6 +59,7 @@ fn policy(policy: &Policy) -> PolicyInfo {
         compactions_per_hour: policy.compactions_per_hour,
         semantic: Some(word(&policy.semantic)),
         compaction_model: policy.compaction_model.clone(),
+        compaction_effort: policy.compaction_effort.clone(),
         tiers: tiers.collect(),
     }
 }

@@ -228,7 +228,10 @@ impl Services {
         let known = settings.providers.contains_key(&wanted.provider);
         let base = default.filter(|default| default.provider == wanted.provider);
         match (known, base) {
-            (true, Some(base)) => Some(ModelChoice { model: wanted.name.clone(), ..base }),
+            (true, Some(base)) => {
+                let effort = wanted.effort.clone().or_else(|| base.effort.clone());
+                Some(ModelChoice { model: wanted.name.clone(), effort, ..base })
+            }
             (true, None) => Some(ModelChoice::plain(&wanted.provider, &wanted.name)),
             (false, _) => settings.default.clone(),
         }

@@ -42,14 +42,23 @@ impl Services {
                 return None;
             }
         };
-        let Phase::Compacting { trigger, packet, .. } = watcher_of(Some(&stored)).phase else {
+        let Phase::Compacting { trigger, packet, since_ms, .. } = watcher_of(Some(&stored)).phase
+        else {
             return None;
         };
         let (config, settings) = (self.deps.config.now(), self.models.settings());
+        // A watcher that nobody told anything any more waits on in the store: its packet is of another day.
+        let waited = self.deps.clock.now_ms().abs_diff(since_ms);
+        if waited >= config.policies.in_force.wait_ms.unsigned_abs() {
+            return None;
+        }
         let choice = settings.default.as_ref().filter(|_| request.model.is_none());
-        let wanted = config.policies.in_force.compaction_model.clone().zip(choice);
-        if let Some((name, choice)) = wanted {
-            request.model = Some(WantedModel { provider: choice.provider.clone(), name });
+        let policy = &config.policies.in_force;
+        let (model, effort) = (&policy.compaction_model, &policy.compaction_effort);
+        if let Some(choice) = choice.filter(|_| model.is_some() || effort.is_some()) {
+            let name = model.as_ref().unwrap_or(&choice.model).clone();
+            let (provider, effort) = (choice.provider.clone(), effort.clone());
+            request.model = Some(WantedModel { provider, name, effort });
         }
         let most = request.max_tokens.map_or(PACKET_TOKENS, |most| (most / 3).min(PACKET_TOKENS));
         let room = tokens::bytes_of(most).saturating_sub(HEADING.len() + 3);

@@ -37,8 +37,9 @@ pub struct Asked {
 pub(super) fn asked(effect: Effect, fold: &Fold, thread_id: &str, step: &Stepping<'_>) -> Asked {
     let question = match &effect {
         Effect::AskJudgment { trigger, .. } => {
-            let place = [("thread_id", thread_id)];
-            let instructions = template::fill(step.texts.get(Kind::Judgment), &place);
+            let places = [("thread_id", thread_id), ("tier", trigger.tier.name())];
+            let kind = judgment::text_of(trigger.tier);
+            let instructions = template::fill(step.texts.get(kind), &places);
             Some((instructions, context(trigger, fold, thread_id, step)))
         }
         _ => None,

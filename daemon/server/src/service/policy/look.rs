@@ -38,6 +38,9 @@ const READINGS_MAX: usize = 256;
 /// How long a client's call waits for a look at the repository.
 pub(super) const CLIENT_WAIT: Duration = Duration::from_millis(400);
 
+/// How long an agent's hook waits for it: its whole time is 150 ms.
+pub(super) const HOOK_WAIT: Duration = Duration::from_millis(30);
+
 /// What models read, by the digest of thread and words; `None` where none could be asked.
 #[derive(Debug, Default)]
 pub struct Readings(Mutex<VecDeque<(Digest128, Reading)>>);

@@ -1,0 +1,131 @@
+//! From a situation to what is begun, or told: where the watcher decides.
+
+use super::{
+    Action, Author, Baseline, Decision, Effect, Mode, Phase, Point, Run, Situation, Tier, Trigger,
+    decide, growth_needed,
+};
+
+impl Run<'_, '_> {
+    /// Puts the thread's past to a situation. After a compaction nobody told of, what was said before
+    /// it is to be said again.
+    pub(super) fn complete(&mut self, situation: Situation) -> Situation {
+        let situation = self.state.complete(situation);
+        let at_ms = |baseline: Option<Baseline>| baseline.map(|baseline| baseline.at_ms);
+        if at_ms(situation.baseline) != at_ms(self.state.baseline) {
+            self.state.noticed = None;
+        }
+        self.state.baseline = situation.baseline;
+        situation
+    }
+
+    /// Tells of what would be done, where nothing can be: who sees the thread through is another.
+    pub(super) fn turn_seen(&mut self, situation: Situation) {
+        let is_seen_through = self.state.phase != Phase::Idle && self.overdue().is_none();
+        if is_seen_through || self.env.policy.mode == Mode::Off {
+            return;
+        }
+        let situation = self.complete(situation);
+        let decision = decide(self.env.policy, &situation);
+        if decision.action != Action::Wait {
+            self.tell(&situation, &decision);
+        }
+        self.note_decided(situation, decision);
+    }
+
+    /// Decides, and begins what was decided.
+    pub(super) fn consider(&mut self, situation: Situation) {
+        let situation = self.complete(situation);
+        let decision = decide(self.env.policy, &situation);
+        let policy = self.env.policy;
+        let is_emergency = decision.tier == Some(Tier::Emergency);
+        let author = match is_emergency {
+            true => Author::Watcher,
+            // In the middle of a turn only the agent knows where it was.
+            false if situation.point == Point::MidTurn => Author::Agent,
+            false => policy.packet_author,
+        };
+        match (decision.action, policy.mode) {
+            (Action::Wait, _) | (_, Mode::Off) => {}
+            (_, Mode::Tag | Mode::Suggest) => self.tell(&situation, &decision),
+            (Action::Judge, Mode::Auto) => {
+                self.state.asked += 1;
+                let request_id = format!("judgment-{}", self.state.asked);
+                let trigger = self.trigger(&situation, &decision, author);
+                let since_ms = self.env.now_ms;
+                let ask = Effect::AskJudgment {
+                    request_id: request_id.clone(),
+                    trigger: trigger.clone(),
+                };
+                self.effects.push(ask);
+                self.state.phase = Phase::AwaitingJudgment { request_id, trigger, since_ms };
+            }
+            (Action::Compact, Mode::Auto) => {
+                let trigger = self.trigger(&situation, &decision, author);
+                self.begin(trigger);
+            }
+        }
+        self.note_decided(situation, decision);
+    }
+
+    /// Keeps the decision, and whether it says anything new.
+    pub(super) fn note_decided(&mut self, situation: Situation, decision: Decision) {
+        let pressed = decision.tier.map(|tier| (situation.turn, tier));
+        let is_pressed_more = match (self.state.pressed, pressed) {
+            (Some((turn, tier)), Some((now, next))) => now != turn || next > tier,
+            (None, next) => next.is_some(),
+            (Some(_), None) => false,
+        };
+        self.is_news =
+            situation.point == Point::TurnEnd || decision.action != Action::Wait || is_pressed_more;
+        if situation.point == Point::MidTurn && is_pressed_more {
+            self.state.pressed = pressed;
+        }
+        self.decided = Some((situation, decision));
+    }
+
+    /// Tells once a tier, and again after growth (defect 7.13.4: at every turn, boundary or none).
+    fn tell(&mut self, situation: &Situation, decision: &Decision) {
+        let Some(tier) = decision.tier else { return };
+        let needed = growth_needed(situation, tier == Tier::Emergency);
+        let is_known = self.state.noticed.is_some_and(|(told, used)| {
+            told >= tier && situation.used.saturating_sub(used.min(situation.used)) < needed
+        });
+        if is_known {
+            return;
+        }
+        self.state.noticed = Some((tier, situation.used));
+        let advice = match (self.env.policy.mode, tier) {
+            (Mode::Tag, _) => "would compact here",
+            (_, Tier::Emergency) => "compact now",
+            _ => "a good moment to compact",
+        };
+        let signs: Vec<_> =
+            decision.satisfied.iter().map(|sign| sign.name().replace('_', " ")).collect();
+        let why = match signs.is_empty() {
+            true => tier.name().to_owned(),
+            false => format!("{}: {}", tier.name(), signs.join(", ")),
+        };
+        let text = format!("{} % of the window left ({why}): {advice}", decision.percent_remaining);
+        self.effects.push(Effect::Notify { text });
+    }
+
+    pub(super) fn trigger(
+        &self,
+        situation: &Situation,
+        decision: &Decision,
+        packet_author: Author,
+    ) -> Trigger {
+        Trigger {
+            // Without a tier nothing is begun.
+            tier: decision.tier.unwrap_or(Tier::Early),
+            percent_remaining: decision.percent_remaining,
+            boundaries: decision.boundaries.clone(),
+            used: situation.used,
+            point: situation.point,
+            turn: situation.turn,
+            packet_author,
+            message: situation.message.clone(),
+            repository: situation.repository.as_ref().map(|seen| seen.words()),
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! What the watcher knows without being told by the client that drives it: compactions the agent makes by
+//! itself, clients that come and go, and those that can only tell the person.
+
+use longhaul_core::context::window::{Known, decide as window_of};
+use longhaul_core::fold::{Fold, Source};
+use longhaul_core::policy::decide::Baseline;
+use longhaul_core::policy::settings::{Author, Mode, Policy, PolicyTable, TierTable};
+use longhaul_core::policy::watcher::{Effect, Event, Phase, Watcher};
+use longhaul_core::policy::{Action, Point, Situation, decide, replay};
+use longhaul_core::signal::Boundary;
+use serde_json::json;
+
+use crate::policy_defects::{at, auto, committed, names, take};
+use crate::session::{line, message, meta, push};
+
+/// An agent that compacts by itself tells nobody but its transcript: growth is counted from there, and its
+/// compactions are of the hour's.
+#[test]
+fn what_the_agent_compacted_itself_needs_growth_before_it_is_compacted_again() {
+    let mut fold = Fold::new(Source::Codex);
+    push(&mut fold, &meta());
+    push(&mut fold, &message("user", &"long words ".repeat(9_000)));
+    let summary = json!({"message": "what was done so far ".repeat(2_000)});
+    push(&mut fold, &line("compacted", &summary));
+    push(&mut fold, &message("assistant", "All done."));
+    let window = window_of(&Known { asked: Some(20_000), ..Known::default() });
+    let after = fold.meter().compactions().last().unwrap().after;
+    let now_ms = fold.head().updated_at_ms;
+    let found = replay::situation(&fold, &window, "t", (now_ms, Point::TurnEnd));
+    assert_eq!(found.baseline, Some(Baseline { used: after, at_ms: now_ms }));
+    assert_eq!(found.compactions_in_hour, 1);
+    let decision = decide(&Policy::default(), &found);
+    assert_eq!(
+        (decision.action, decision.refused_by().unwrap().rule.as_str()),
+        (Action::Wait, "rearm")
+    );
+    let later = replay::situation(&fold, &window, "t", (now_ms + 3_600_000, Point::TurnEnd));
+    assert_eq!(later.compactions_in_hour, 0);
+
+    // The watcher's own past and the transcript's: the newer one counts.
+    let watcher = |at_ms| Watcher {
+        baseline: Some(Baseline { used: 10, at_ms }),
+        made_ms: [now_ms - 2, now_ms - 1].into(),
+        ..Watcher::default()
+    };
+    let completed = watcher(now_ms - 1).complete(found.clone());
+    assert_eq!((completed.baseline, completed.compactions_in_hour), (found.baseline, 2));
+    assert_eq!(watcher(now_ms + 1).complete(found).baseline.unwrap().used, 10);
+}
+
+/// Who lost an answer is asked for the same again, in every state.
+#[test]
+fn a_client_that_begins_anew_is_asked_for_what_is_still_to_be_done() {
+    let agent = PolicyTable {
+        packet_author: Some(Author::Agent),
+        scratch: Some(true),
+        ..PolicyTable::default()
+    };
+    let scratch = PolicyTable { scratch: Some(true), ..PolicyTable::default() };
+    for (table, effect) in [
+        (agent, "request_packet"),
+        (scratch, "request_scratch"),
+        (PolicyTable::default(), "compact"),
+    ] {
+        let policy = auto(table);
+        let asked = take(&policy, Watcher::default(), committed(100_000));
+        let again = take(&policy, asked.state.clone(), Event::Resume { compacted: None });
+        assert_eq!(
+            (names(&again.effects), &again.effects),
+            (vec![effect.to_owned()], &asked.effects)
+        );
+        assert_eq!(again.state, asked.state);
+    }
+    let idle = take(&Policy::default(), Watcher::default(), Event::Resume { compacted: None });
+    assert_eq!((names(&idle.effects), idle.state), (vec![], Watcher::default()));
+}
+
+/// What was done between the request and the crash of who did it is not done twice.
+#[test]
+fn a_compaction_that_the_transcript_tells_of_is_not_asked_for_again() {
+    let policy = auto(PolicyTable::default());
+    let asked = take(&policy, Watcher::default(), committed(100_000));
+    let before = Event::Resume { compacted: Some(Baseline { used: 5_000, at_ms: 999 }) };
+    assert_eq!(names(&take(&policy, asked.state.clone(), before).effects), ["compact"]);
+    let since = Event::Resume { compacted: Some(Baseline { used: 5_000, at_ms: 1_001 }) };
+    let done = take(&policy, asked.state.clone(), since);
+    assert_eq!(names(&done.effects), ["inject_handoff"]);
+    assert_eq!((done.state.phase, done.state.baseline.unwrap().used), (Phase::Idle, 5_000));
+    // Its turn's end was to come, and whoever was to tell of it is gone.
+    let made = Event::Compacted { tokens_after: 6_000, turn_end_follows: true };
+    let made = take(&policy, asked.state, made);
+    let done = take(&policy, made.state, Event::Resume { compacted: None });
+    assert_eq!(
+        (names(&done.effects), done.state.phase),
+        (vec!["inject_handoff".into()], Phase::Idle)
+    );
+}
+
+/// A hook sees turns end and can say a word to the person. It begins nothing, disturbs no one who sees the
+/// thread through, and says nothing twice.
+#[test]
+fn who_can_only_tell_begins_nothing() {
+    let seen = |percent, used: u64| {
+        Event::TurnSeen(Situation { ..at(percent, used, &[Boundary::Commit]) })
+    };
+    for mode in [Mode::Suggest, Mode::Auto] {
+        let table = PolicyTable { mode: Some(mode), ..PolicyTable::default() };
+        let policy = Policy::default().with("p", &table);
+        let told = take(&policy, Watcher::default(), seen(60, 100_000));
+        let [Effect::Notify { text }] = &told.effects[..] else { panic!("{told:?}") };
+        assert_eq!(text, "60 % of the window left (asap: commit): a good moment to compact");
+        assert_eq!(told.state.phase, Phase::Idle);
+        assert_eq!(told.decided.unwrap().1.action, Action::Compact);
+        let again = take(&policy, told.state.clone(), seen(60, 100_100));
+        assert_eq!(names(&again.effects), [""; 0]);
+        // After a compaction that nobody told of, there is something to say again.
+        let baseline = Some(Baseline { used: 30_000, at_ms: 2_000 });
+        let full = Situation { baseline, ..at(64, 90_000, &[Boundary::Commit]) };
+        assert_eq!(names(&take(&policy, again.state, Event::TurnSeen(full)).effects), ["notify"]);
+        let urgent = take(&policy, Watcher::default(), seen(9, 180_000));
+        let [Effect::Notify { text }] = &urgent.effects[..] else { panic!("{urgent:?}") };
+        assert_eq!(text, "9 % of the window left (emergency): compact now");
+    }
+    let policy = auto(PolicyTable::default());
+    let busy = take(&policy, Watcher::default(), committed(100_000));
+    let beside = take(&policy, busy.state.clone(), seen(60, 100_000));
+    assert_eq!((names(&beside.effects), beside.state), (vec![], busy.state.clone()));
+    // Who was to see it through never came back: that is no reason to be silent, and not the hook's to end.
+    let gone = Policy { wait_ms: 500, ..policy };
+    let stuck = Watcher { phase: since(busy.state.phase, 400), ..Watcher::default() };
+    let late = take(&gone, stuck.clone(), seen(60, 100_000));
+    assert_eq!((names(&late.effects), late.state.phase), (vec!["notify".into()], stuck.phase));
+    let off = PolicyTable { mode: Some(Mode::Off), ..PolicyTable::default() };
+    let off = take(&Policy::default().with("off", &off), Watcher::default(), seen(9, 180_000));
+    assert_eq!(names(&off.effects), [""; 0]);
+}
+
+/// A judge whose time was over let the turn that told of it pass for the packet's, or the compaction's.
+#[test]
+fn the_turn_that_tells_of_an_end_of_waiting_is_no_answer_to_what_it_begins() {
+    for (author, expected, phase) in [
+        (Author::Agent, "request_packet", "awaiting_packet"),
+        (Author::Watcher, "compact", "compacting"),
+    ] {
+        let asap = TierTable { judgment: Some(true), ..TierTable::default() };
+        let table = PolicyTable { asap, packet_author: Some(author), ..PolicyTable::default() };
+        let policy = Policy { judgment_timeout_ms: 0, ..auto(table) };
+        let asked = take(&policy, Watcher::default(), committed(100_000));
+        assert_eq!(names(&asked.effects), ["ask_judgment"]);
+        for event in [committed(100_000), Event::Resume { compacted: None }] {
+            let late = take(&policy, asked.state.clone(), event);
+            assert_eq!(names(&late.effects), ["warn", expected]);
+            assert_eq!(late.state.phase.name(), phase);
+            let Phase::Compacting { saw_turn_end, .. } = late.state.phase else { continue };
+            assert!(!saw_turn_end);
+        }
+    }
+}
+
+/// The same phase, begun earlier.
+fn since(phase: Phase, earlier_ms: i64) -> Phase {
+    match phase {
+        Phase::Compacting { trigger, packet, tokens_after, saw_turn_end, .. } => {
+            Phase::Compacting { trigger, packet, since_ms: earlier_ms, tokens_after, saw_turn_end }
+        }
+        other => other,
+    }
+}

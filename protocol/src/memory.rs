@@ -52,8 +52,12 @@ pub struct SummaryParams {
 pub struct SummaryResult {
     /// To be injected as it is; empty when nothing is known that concerns the folder.
     pub text: String,
-    /// Its tokens.
+    /// Its tokens, without the instructions.
     pub tokens: u64,
+    /// How an agent reads more of it and names what it used, about 300 tokens: to stand below the text where that
+    /// is injected. Absent when nothing is published.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instructions: Option<String>,
     /// Number of the published memory it is of; 0: none is published yet.
     pub generation: u64,
     /// When that was made.

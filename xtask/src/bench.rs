@@ -11,6 +11,7 @@ mod hook;
 mod idle;
 mod ingest;
 mod jobs;
+mod memory;
 mod normalize;
 mod report;
 mod round_trip;
@@ -50,6 +51,9 @@ pub(crate) struct Options {
     /// Measure the job table alone
     #[arg(long)]
     jobs: bool,
+    /// Measure long-term memory alone: its first build over the corpus, and what sessions ask of it
+    #[arg(long)]
+    memory: bool,
     /// Measure an already built daemon, with the other programs beside it
     #[arg(long, value_name = "LONGHAULD")]
     daemon: Option<PathBuf>,
@@ -90,6 +94,12 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
         report.print();
         return Ok(());
     }
+    if options.memory {
+        let mut report = Report::default();
+        memory::measure(&longhauld, &corpus, options.rounds, &mut report)?;
+        report.print();
+        return Ok(());
+    }
     println!("==> longhaul bench");
     println!("    daemon  {}", longhauld.display());
     println!("    corpus  {} ({} transcripts)", corpus.folder.display(), corpus.files.len());
@@ -101,6 +111,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
     context::measure(&corpus, options.rounds, &mut report)?;
     normalize::measure_calls(&longhauld, &context::history()?, options.rounds, &mut report)?;
     jobs::measure(&longhauld, options.rounds, &mut report)?;
+    memory::measure(&longhauld, &corpus, options.rounds, &mut report)?;
     append::measure(&longhauld, options.rounds, &mut report)?;
     ingest::measure_corpus(&longhauld, &corpus, &mut report)?;
     ingest::measure_written(&longhauld, options.ingest_mib, &mut report)?;

@@ -1,11 +1,11 @@
-//! Which thread or compaction a person means: none named, a beginning of an id, or the whole id.
+//! Which thread, compaction or job a person means: none named, a beginning of an id, or the whole id.
 
 use longhaul_client::{Client, ClientError};
 use longhaul_protocol::limit::PAGE_ROWS_MAX;
 use longhaul_protocol::thread::{
     Get, GetParams, List, ListParams, Sync, SyncParams, ThreadSummary,
 };
-use longhaul_protocol::{ErrorKind, compaction};
+use longhaul_protocol::{ErrorKind, compaction, job};
 
 use crate::failure::{Failure, SAID_NO, USAGE};
 use crate::session::Session;
@@ -64,6 +64,26 @@ pub(crate) async fn compaction(client: &Client, named: &str) -> Result<String, F
     }
     found.retain(|id| id.starts_with(named));
     only(found, |id| id, &format!("compaction {named:?}"))
+}
+
+/// The name of the job that `named` is the beginning of; a kind alone is enough where it has one job. What there
+/// is none of is named as it stands: some jobs are made when they are asked for.
+pub(crate) async fn job(client: &Client, named: &str) -> Result<String, Failure> {
+    let (kind, subject) = named.split_once('/').unwrap_or((named, ""));
+    let whole = format!("{kind}/{subject}");
+    let params =
+        job::ListParams { kind: Some(kind.to_owned()), state: None, limit: Some(PAGE_ROWS_MAX) };
+    let jobs = client.call::<job::List>(params).await?.jobs;
+    let mut found: Vec<String> = jobs.into_iter().map(|job| job.job).collect();
+    found.retain(|name| name.starts_with(&whole));
+    if found.is_empty() && kind == "extract" && !subject.is_empty() {
+        // A thread for which nothing was asked yet: why not, can be told all the same.
+        return Ok(format!("{kind}/{}", thread(client, Some(subject)).await?.thread_id));
+    }
+    if found.is_empty() || found.contains(&whole) {
+        return Ok(whole);
+    }
+    only(found, |name| name, &format!("job {named:?}"))
 }
 
 async fn newest(client: &Client) -> Result<ThreadSummary, Failure> {

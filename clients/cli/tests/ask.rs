@@ -101,6 +101,35 @@ fn the_beginning_of_an_id_is_enough_when_only_one_thread_has_it() {
 }
 
 #[test]
+fn a_job_is_named_by_its_kind_alone_or_by_a_beginning() {
+    let desk = Desk::new(script().on("job/list", |params| {
+        let job = |name: &str| {
+            json!({ "job": name, "kind": params["kind"], "subject": "", "state": "done", "epoch": 1, "attempts": 0, "priority": 0, "is_owed": false, "created_at": 0, "updated_at": 0 })
+        };
+        let jobs = match params["kind"].as_str() {
+            Some("extract") => vec![job("extract/0199a213"), job("extract/0199a2")],
+            Some("consolidate") => vec![job("consolidate/")],
+            _ => Vec::new(),
+        };
+        Reply::Result(json!({ "jobs": jobs }))
+    }));
+    for (named, meant) in [
+        ("consolidate", "consolidate/"),
+        ("extract/0199a21", "extract/0199a213"),
+        ("extract/0199a2", "extract/0199a2"),
+        ("prune", "prune/"),
+        (&format!("extract/{THREAD}"), &format!("extract/{THREAD}")),
+    ] {
+        let done = desk.run(&["job", "retry", named]);
+        assert_eq!(done.code, 0, "{done:?}");
+        assert_eq!(desk.last_params("job/retry")["job"], meant, "{named}");
+    }
+    let done = desk.run(&["job", "why", "extract/0"]);
+    assert_eq!(done.code, 64, "{done:?}");
+    assert!(done.stderr.contains("hint: give more of it: extract/0199a2"), "{done:?}");
+}
+
+#[test]
 fn expand_reads_on_for_people_and_page_by_page_for_scripts() {
     let pages = |params: &Value| {
         let page = json!({ "items": [{ "type": "x" }], "path": "p", "byte_range": [0, 1] });

@@ -62,7 +62,7 @@ fn with_memory(script: Script) -> Script {
         .result("initialize", session)
         .result(
             "memory/summary",
-            json!({ "text": "Use `just test`.", "tokens": 4, "generation": 1 }),
+            json!({ "text": "Use `just test`.", "tokens": 4, "instructions": "Search MEMORY.md.", "generation": 1 }),
         )
         .result("memory/cite", json!({ "kinds": [], "thread_ids": [] }))
 }
@@ -73,7 +73,8 @@ fn after_a_compaction_the_model_is_given_the_checkpoint_and_the_memory() {
     let compacted = json!({ "source": "compact" });
     let done = desk.hook(&payload("SessionStart", &compacted));
     let text = context(&done, "SessionStart");
-    assert!(text.contains("- Rename the parser.") && text.contains("Use `just test`."), "{text}");
+    assert!(text.contains("- Rename the parser."), "{text}");
+    assert!(text.contains("Use `just test`.\n\nSearch MEMORY.md."), "{text}");
     assert_eq!(desk.last_params("thread/sync")["path"], CODEX);
     let view = desk.last_params("checkpoint/view")["max_tokens"].as_u64().unwrap();
     let memory = desk.last_params("memory/summary");

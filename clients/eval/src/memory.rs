@@ -77,6 +77,8 @@ pub struct MemoryReport {
     pub rows: Vec<MemoryRow>,
     /// Rows of the largest views, and those that are worth nothing.
     pub junk: Junk,
+    /// Those rows, each after its repository and the reason.
+    pub worthless: Vec<String>,
     /// Rows of the largest views, and those that a memory of this repository alone would not hold.
     pub leaks: Tally,
     /// Those rows.
@@ -289,7 +291,10 @@ impl Run<'_> {
             });
             named
         };
-        self.report.junk.add(rows::junk(text, context, &knows));
+        let (junk, worthless) = rows::junk(text, context, &knows);
+        self.report.junk.add(junk);
+        let rows = worthless.iter().map(|row| format!("{repository}: {row}"));
+        self.report.worthless.extend(rows);
         let own: HashSet<&str> = alone.lines().collect();
         for row in text.lines() {
             self.report.leaks.note(!own.contains(row));

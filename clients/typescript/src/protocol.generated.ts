@@ -1432,13 +1432,18 @@ export interface MemorySummaryParams {
 export interface MemorySummaryResult {
   /** Number of the published memory it is of; 0: none is published yet. */
   generation: number;
+  /**
+   * How an agent reads more of it and names what it used, about 300 tokens: to stand below the text where that
+   * is injected. Absent when nothing is published.
+   */
+  instructions?: string | null;
   /** The project `cwd` lies in. */
   project?: string | null;
   /** When that was made. */
   published_at?: number | null;
   /** To be injected as it is; empty when nothing is known that concerns the folder. */
   text: string;
-  /** Its tokens. */
+  /** Its tokens, without the instructions. */
   tokens: number;
 }
 

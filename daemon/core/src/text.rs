@@ -28,6 +28,19 @@ pub fn cut(text: &str, bytes: usize) -> Cow<'_, str> {
     if bytes < ELLIPSIS.len() { Cow::Borrowed("") } else { Cow::Owned(format!("{kept}{ELLIPSIS}")) }
 }
 
+/// [`cut`] behind a whole word, where there is one: half a name is no name.
+pub fn cut_words(text: &str, bytes: usize) -> Cow<'_, str> {
+    let cut = cut(text, bytes);
+    let kept = cut.trim_end_matches(ELLIPSIS);
+    if text.len() <= bytes || text[kept.len()..].starts_with(char::is_whitespace) {
+        return cut;
+    }
+    match kept.rsplit_once(char::is_whitespace) {
+        Some((whole, _)) => Cow::Owned(format!("{}{ELLIPSIS}", whole.trim_end())),
+        None => cut,
+    }
+}
+
 /// Cuts by characters as document 002 §8.2 does: the first `chars − 1`, then an ellipsis.
 pub fn cut_chars(text: &str, chars: usize) -> Cow<'_, str> {
     if chars == 0 {
@@ -138,6 +151,19 @@ mod tests {
             assert!(cut_middle(&text, bytes).len() <= bytes, "{bytes}");
         }
         assert_eq!(cut(&text, text.len()), text);
+    }
+
+    #[test]
+    fn no_word_is_cut_where_one_is_whole() {
+        for (text, bytes, expected) in [
+            ("fix src/main.rs", 15, "fix src/main.rs"),
+            ("fix src/main.rs", 14, "fix…"),
+            ("fix it now", 9, "fix it…"),
+            ("src/main.rs", 8, "src/m…"),
+            ("done…", 9, "done…"),
+        ] {
+            assert_eq!(cut_words(text, bytes), expected, "{text} {bytes}");
+        }
     }
 
     #[test]

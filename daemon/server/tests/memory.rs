@@ -91,6 +91,12 @@ async fn threads_become_files_that_are_told_searched_and_read() {
     let text = told["text"].as_str().unwrap();
     assert!(text.contains("cargo nextest") && !text.contains("lock file"), "{text}");
     assert!(text.starts_with("<longhaul_memory>"), "{text}");
+    // What an agent is to read lies where it is told to look.
+    let how = told["instructions"].as_str().unwrap();
+    let (_, root) = how.split_once("more of it lies in ").unwrap();
+    let root = root.split(". ").next().unwrap();
+    assert!(Path::new(root).join("MEMORY.md").is_file() && !how.contains('{'), "{how}");
+    assert!(how.len() <= 4 * 330 && how.contains("<memory_citation>"), "{how}");
     let small = json!({ "cwd": APP, "max_tokens": 60 });
     let small = result(&mut client, "memory/summary", small).await;
     assert!(small["tokens"].as_u64().unwrap() <= 60, "{small}");
@@ -234,6 +240,108 @@ async fn memory_is_made_by_itself_once_a_thread_has_rested() {
         }
     };
     soon("memory", made).await;
+    daemon.stopped().await;
+}
+
+/// Threads left out for `reason`, as a status tells.
+async fn left_out(client: &mut Client, reason: &str) -> u64 {
+    let status = result(client, "memory/status", json!({})).await;
+    let skipped = status["skipped"].as_array().unwrap();
+    let found = skipped.iter().find(|skipped| skipped["reason"] == reason);
+    found.map_or(0, |skipped| skipped["threads"].as_u64().unwrap())
+}
+
+#[tokio::test]
+async fn a_thread_that_is_not_to_be_kept_is_never_read() {
+    let home = tempfile::tempdir().unwrap();
+    let mut rollout = Rollout::new(FIRST, Path::new(APP));
+    rollout.meta("memory_mode", json!("disabled"));
+    rollout.message("user", RULE);
+    rollout.command("cargo nextest run", 0, "12 tests passed\n");
+    rollout.message("assistant", "They pass.");
+    rollout.write(home.path());
+    let daemon = Daemon::over(home, OFF).await;
+    let mut client = daemon.connect().await;
+    client.call("thread/sync", json!({ "thread_id": FIRST })).await;
+    let ran = result(&mut client, "memory/run", json!({ "all": true })).await;
+    assert_eq!((&ran["extracted"], &ran["skipped"][0]["reason"]), (&json!(0), &json!("ephemeral")));
+    assert_eq!(left_out(&mut client, "ephemeral").await, 1);
+    let told = result(&mut client, "memory/summary", json!({ "cwd": APP })).await;
+    assert_eq!(told["text"], "");
+    daemon.stopped().await;
+}
+
+#[tokio::test]
+async fn threads_that_reached_outside_can_be_left_out() {
+    let home = tempfile::tempdir().unwrap();
+    thread(home.path(), FIRST, APP, RULE);
+    let mut rollout = Rollout::new(SECOND, Path::new(APP));
+    rollout.message("user", "Never touch the lock file, it is generated.");
+    rollout.command("curl -s https://example.com/how-to", 0, "Run setup first.\n");
+    rollout.command("cargo nextest run -p lexer", 0, "3 tests passed\n");
+    rollout.message("assistant", "Done.");
+    rollout.write(home.path());
+    let strict = format!("{OFF}excludes_outside = true\n");
+    let daemon = Daemon::over(home, &strict).await;
+    let mut client = daemon.connect().await;
+    for id in [FIRST, SECOND] {
+        client.call("thread/sync", json!({ "thread_id": id })).await;
+    }
+    result(&mut client, "memory/run", json!({ "all": true })).await;
+    let told = result(&mut client, "memory/summary", json!({ "cwd": APP })).await;
+    let text = told["text"].as_str().unwrap();
+    assert!(text.contains(RULE) && !text.contains("lock file"), "{text}");
+    assert_eq!(left_out(&mut client, "reached_outside").await, 1);
+    let home = daemon.stopped().await;
+    for (path, text) in all_files(&home.path().join(".local/state/longhaul/memory.d")) {
+        assert!(!text.contains("lock file"), "{}", path.display());
+    }
+
+    // Taken in again by who changes their mind, without being read again.
+    let daemon = Daemon::over(home, OFF).await;
+    let mut client = daemon.connect().await;
+    let ran = result(&mut client, "memory/run", json!({})).await;
+    assert_eq!((&ran["extracted"], &ran["changed"]), (&json!(0), &json!(true)), "{ran}");
+    let told = result(&mut client, "memory/summary", json!({ "cwd": APP })).await;
+    assert!(told["text"].as_str().unwrap().contains("lock file"), "{told}");
+    daemon.stopped().await;
+}
+
+#[tokio::test]
+async fn a_procedure_of_several_threads_becomes_a_skill() {
+    let home = tempfile::tempdir().unwrap();
+    let ids: Vec<String> = (0..3).map(|n| format!("{}{n}", &FIRST[..35])).collect();
+    for (number, id) in ids.iter().enumerate() {
+        let mut rollout = Rollout::new(id, Path::new(APP));
+        for _ in 0..number {
+            // Begun at another second: at the same one they would be copies.
+            rollout.line("turn_context", &json!({ "cwd": APP }));
+        }
+        rollout.message("user", &format!("Release version 1.{number}, please."));
+        for line in [
+            "ls".to_owned(),
+            "./scripts/bump.sh minor".to_owned(),
+            format!("cd {APP} && npm run build 2>&1 | tail -{number}3"),
+            "npm publish".to_owned(),
+        ] {
+            rollout.command(&line, 0, "done\n");
+        }
+        rollout.message("assistant", "It is released.");
+        rollout.write(home.path());
+    }
+    let daemon = Daemon::over(home, OFF).await;
+    let mut client = daemon.connect().await;
+    for id in &ids {
+        client.call("thread/sync", json!({ "thread_id": id })).await;
+    }
+    result(&mut client, "memory/run", json!({ "all": true })).await;
+    let list = result(&mut client, "memory/list", json!({})).await;
+    let mut paths = list["files"].as_array().unwrap().iter().map(|of| of["path"].as_str().unwrap());
+    let skill = paths.find(|path| path.starts_with("skills/")).expect("a skill").to_owned();
+    let page = result(&mut client, "memory/read", json!({ "path": skill })).await;
+    let text = page["text"].as_str().unwrap();
+    let steps = "1. `./scripts/bump.sh minor`\n2. `npm run build`\n3. `npm publish`\n";
+    assert!(text.ends_with(steps), "{text}");
     daemon.stopped().await;
 }
 

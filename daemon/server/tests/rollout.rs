@@ -40,6 +40,14 @@ impl Rollout {
         rollout
     }
 
+    /// Says more of the thread in its first line.
+    pub fn meta(&mut self, key: &str, value: Value) -> &mut Self {
+        let mut first: Value = serde_json::from_str(&self.lines[0]).unwrap();
+        first["payload"][key] = value;
+        self.lines[0] = first.to_string();
+        self
+    }
+
     pub fn line(&mut self, kind: &str, payload: &Value) -> &mut Self {
         let second = self.lines.len() % 60;
         let line = json!({

@@ -1,10 +1,12 @@
 //! What is remembered, forgotten and published.
 
+use longhaul_core::job::{self, Fence, Job, JobKey, Kind, Load, Moment, Request, Rules};
 use longhaul_core::memory::edits::Edits;
 use longhaul_core::memory::{Engine, RolloutMemory};
 use longhaul_core::search::query::Query;
 use longhaul_store::{
     AgentRow, Exclusion, ExtractionRow, Generation, NewGeneration, NoteRow, Passage, Store,
+    StoreError,
 };
 
 use crate::sample::Temp;
@@ -42,6 +44,15 @@ fn passage(thread: &str, text: &str) -> Passage {
 }
 
 async fn publish(store: &Store, number: u64, passages: &[Passage]) -> bool {
+    publish_as(store, number, passages, None).await.unwrap()
+}
+
+async fn publish_as(
+    store: &Store,
+    number: u64,
+    passages: &[Passage],
+    fence: Option<&Fence>,
+) -> Result<bool, StoreError> {
     let files = [("MEMORY.md".to_owned(), format!("generation {number}"))].into();
     let generation = Generation {
         generation: number,
@@ -54,8 +65,32 @@ async fn publish(store: &Store, number: u64, passages: &[Passage]) -> bool {
         found: None,
     };
     let found = [("MEMORY.md".to_owned(), "edited".to_owned())].into();
-    let new = NewGeneration { generation: &generation, found: &found, passages, fence: None };
-    store.generation_put(new).await.unwrap()
+    let new = NewGeneration { generation: &generation, found: &found, passages, fence };
+    store.generation_put(new).await
+}
+
+fn at(ms: u64) -> Moment {
+    Moment { wall_ms: ms.cast_signed(), boot: "b".to_owned(), boot_ms: ms }
+}
+
+/// The claim of a run of the consolidation, as of 2 ms after the boot.
+async fn claimed(store: &Store) -> Fence {
+    let key = JobKey::only(Kind::Consolidate);
+    let asked = Request {
+        key: key.clone(),
+        input: "i".to_owned(),
+        payload: String::new(),
+        priority: 0,
+        urgent: false,
+    };
+    let claim = |found: Option<Job>| {
+        let job = job::request(found, asked, &at(1));
+        let load = Load { of_kind: 0 };
+        let (job, claim) = job::claim(job, load, &Rules::default(), ("w", "n"), &at(2)).unwrap();
+        (Some(job), claim.token)
+    };
+    let token = store.job_decide(&key, claim).await.unwrap();
+    Fence { key, token, now: at(2) }
 }
 
 async fn hits(store: &Store, words: &str, projects: Option<&[String]>) -> Vec<String> {
@@ -170,10 +205,36 @@ async fn the_agents_baseline_outlives_its_failures_and_not_a_purge() {
         outcome: outcome.to_owned(),
         ..AgentRow::default()
     };
-    store.agent_put(&run(Some("{}"), "published")).await.unwrap();
-    store.agent_put(&run(None, "timeout")).await.unwrap();
+    let fence = claimed(&store).await;
+    store.agent_put(&run(Some("{}"), "published"), &fence).await.unwrap();
+    store.agent_put(&run(None, "timeout"), &fence).await.unwrap();
     let row = store.agent_get().await.unwrap().unwrap();
     assert_eq!((row.baseline.as_deref(), row.outcome.as_str()), (Some("{}"), "timeout"));
     store.agent_baseline_purge().await.unwrap();
     assert_eq!(store.agent_get().await.unwrap().unwrap().baseline, None);
+}
+
+#[tokio::test]
+async fn a_run_that_does_not_own_its_job_stores_nothing() {
+    let temp = Temp::new();
+    let (store, _) = temp.open().await;
+    let fence = claimed(&store).await;
+    let lease_ms = Rules::default().lease_ms;
+    let late = Fence { now: at(2 + lease_ms), ..fence.clone() };
+    let mut other = fence.clone();
+    other.token.epoch += 1;
+    for fence in [&late, &other] {
+        let run = AgentRow { baseline: Some("{}".to_owned()), ..AgentRow::default() };
+        let refused = [
+            store.extraction_put(&extraction("t", 9, "new"), Some(fence)).await.unwrap_err(),
+            publish_as(&store, 1, &[passage("t", "words")], Some(fence)).await.unwrap_err(),
+            store.agent_put(&run, fence).await.unwrap_err(),
+        ];
+        assert!(refused.iter().all(|error| matches!(error, StoreError::Fenced(_))), "{refused:?}");
+    }
+    assert!(store.watermarks().await.unwrap().is_empty());
+    assert!(store.generations().await.unwrap().is_empty());
+    assert_eq!(store.agent_get().await.unwrap(), None);
+    assert!(hits(&store, "words", None).await.is_empty());
+    assert!(publish_as(&store, 1, &[], Some(&fence)).await.unwrap(), "the owner does");
 }

@@ -8,6 +8,7 @@ use longhaul_protocol::job::{
 use longhaul_protocol::limit::PAGE_ROWS_MAX;
 
 use crate::failure::Failure;
+use crate::select;
 use crate::session::{Page, Session};
 use crate::style::{Style, count, duration};
 
@@ -22,7 +23,7 @@ pub(crate) enum JobCommand {
     Show(JobArgs),
     /// Tell why a job runs or does not
     #[command(
-        after_help = "Example:\n  longhaul job why compact/cmp_0199b000-0000-7000-8000-0000000000c1"
+        after_help = "Examples:\n  longhaul job why consolidate\n  longhaul job why extract/0199a213"
     )]
     Why(JobArgs),
     /// Wake a job that waits, is given up or parked; run one that is done once more
@@ -60,22 +61,26 @@ pub(crate) struct ListArgs {
 /// Which job.
 #[derive(Debug, Args)]
 pub(crate) struct JobArgs {
-    /// The job as longhaul job list names it, kind/subject
+    /// The job as longhaul job list names it, or as much of the name as tells it from others
     job: String,
 }
 
 pub(crate) async fn run(command: JobCommand, session: &Session) -> Result<(), Failure> {
     let client = session.connect().await?;
-    let named = |args: JobArgs| JobParams { job: args.job };
+    let named = async |args: JobArgs| {
+        Ok::<_, Failure>(JobParams { job: select::job(&client, &args.job).await? })
+    };
     match command {
         JobCommand::List(ListArgs { kind, state, limit }) => {
             let params = ListParams { kind, state, limit: Some(limit) };
             session.print(&client.call::<List>(params).await?)
         }
-        JobCommand::Show(args) => session.print(&client.call::<Get>(named(args)).await?),
-        JobCommand::Why(args) => session.print(&client.call::<Why>(named(args)).await?),
-        JobCommand::Retry(args) => session.print(&client.call::<Retry>(named(args)).await?),
-        JobCommand::Cancel(args) => session.print(&client.call::<Cancel>(named(args)).await?),
+        JobCommand::Show(args) => session.print(&client.call::<Get>(named(args).await?).await?),
+        JobCommand::Why(args) => session.print(&client.call::<Why>(named(args).await?).await?),
+        JobCommand::Retry(args) => session.print(&client.call::<Retry>(named(args).await?).await?),
+        JobCommand::Cancel(args) => {
+            session.print(&client.call::<Cancel>(named(args).await?).await?)
+        }
     }
 }
 

@@ -43,9 +43,14 @@ impl Junk {
     }
 }
 
-/// Judges the rows of a view. `knows`: whether a row names something that was met; `None` when it names
-/// nothing.
-pub(super) fn junk(text: &str, context: &str, knows: &dyn Fn(&str) -> Option<bool>) -> Junk {
+/// Judges the rows of a view, and lists those that are worth nothing, each after its reason. `knows`: whether a
+/// row names something that was met; `None` when it names nothing.
+pub(super) fn junk(
+    text: &str,
+    context: &str,
+    knows: &dyn Fn(&str) -> Option<bool>,
+) -> (Junk, Vec<String>) {
+    let mut worthless = Vec::new();
     let told = runs(context);
     let mut seen: Vec<BTreeSet<&str>> = Vec::new();
     let mut junk = Junk::default();
@@ -58,16 +63,22 @@ pub(super) fn junk(text: &str, context: &str, knows: &dyn Fn(&str) -> Option<boo
         let own = runs(row);
         let restated = own.iter().filter(|run| told.contains(*run)).count();
         junk.rows += 1;
-        if !own.is_empty() && restated * 100 > own.len() * RESTATED_PERCENT {
-            junk.restated += 1;
+        let is_restated = !own.is_empty() && restated * 100 > own.len() * RESTATED_PERCENT;
+        let (reason, count) = if is_restated {
+            ("restated", &mut junk.restated)
         } else if seen.iter().any(is_same) {
-            junk.repeated += 1;
+            ("repeated", &mut junk.repeated)
         } else if knows(row) == Some(false) {
-            junk.unknown += 1;
-        }
+            ("unknown", &mut junk.unknown)
+        } else {
+            seen.push(words);
+            continue;
+        };
+        *count += 1;
+        worthless.push(format!("{reason} {row}"));
         seen.push(words);
     }
-    junk
+    (junk, worthless)
 }
 
 fn runs(text: &str) -> HashSet<String> {
@@ -85,7 +96,8 @@ mod tests {
             "# A\n- run the tests with make\n- run the tests with make\n- never push to main\n";
         let knows = |row: &str| row.contains(".rs").then(|| row.contains("real.rs"));
         let text = format!("{text}- src/real.rs\n- src/made_up.rs\n");
-        let junk = junk(&text, "Rules: never push to main please", &knows);
+        let (junk, worthless) = junk(&text, "Rules: never push to main please", &knows);
         assert_eq!(junk, Junk { rows: 5, restated: 1, repeated: 1, unknown: 1 });
+        assert_eq!(worthless[2], "unknown - src/made_up.rs");
     }
 }

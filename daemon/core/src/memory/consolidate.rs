@@ -239,9 +239,11 @@ fn title(memory: &RolloutMemory) -> &str {
 
 fn task(stored: &Stored<'_>) -> Task {
     let memory = stored.memory;
+    let title = title(memory);
     Task {
         thread_id: memory.thread_id.clone(),
-        title: text::one_line_cut(title(memory).trim_start_matches('#').trim(), 160),
+        title: text::cut_words(&text::one_line(title.trim_start_matches('#').trim()), 160)
+            .into_owned(),
         outcome: memory.outcome,
         updated_at_ms: memory.updated_at_ms,
         summary_path: summary_path(memory),

@@ -195,20 +195,31 @@ impl Extractor {
         rollout::read(source, line, wanted, &mut |entry| self.entry(place.line, &entry));
     }
 
-    /// What the thread was begun for: the first request that says so best. An answer from a menu says
-    /// nothing; then what was changed tells more.
+    /// What the thread was begun for: the first request that says so best. Answers from a menu say little, so all
+    /// of them are told; and then what was changed tells more.
     fn title(&self) -> Option<String> {
         let best = self.requests.iter().map(|request| request.worth).max()?;
-        let mut told = self.requests.iter().filter(|request| request.worth == best);
-        let first = told.next().map(|request| request.text.as_str())?;
+        let told = self.requests.iter().filter(|request| request.worth == best);
+        let mut told = told.map(|request| request.text.as_str());
+        let first = match best {
+            Worth::Answer => {
+                let mut answers: Vec<&str> = Vec::new();
+                told.for_each(|text| answers.extend((!answers.contains(&text)).then_some(text)));
+                answers.join(", ")
+            }
+            Worth::Role | Worth::Prompt | Worth::Words => told.next()?.to_owned(),
+        };
         let mut changed: Vec<(&String, &u32)> = self.changed_files.iter().collect();
         changed.sort_by(|(a, x), (b, y)| y.cmp(x).then_with(|| a.cmp(b)));
         if best == Worth::Words || changed.is_empty() {
-            return Some(first.to_owned());
+            return Some(first);
         }
         let files: Vec<&str> = changed.iter().take(2).map(|(path, _)| path.as_str()).collect();
-        let first = text::one_line_cut(first, 48);
-        Some(format!("{first} (changed {})", files.join(", ")))
+        let files = files.join(", ");
+        if best == Worth::Role {
+            return Some(format!("changed {files}"));
+        }
+        Some(format!("{} (changed {files})", text::cut_words(&first, 48)))
     }
 
     /// Whether the thread used the network, or tools that reach outside.

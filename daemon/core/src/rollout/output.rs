@@ -192,9 +192,55 @@ pub fn failure_lines(text: &str, lines: usize) -> Vec<&str> {
     }
 }
 
+/// First words of lines in which a program says that it failed, in small letters.
+const FAILURE_WORDS: [&str; 6] = ["fail", "failed", "failure", "error", "✗", "✖"];
+
+/// Further marks of such lines: those of compilers, of test runners, of npm, of make.
+const FAILURE_MARKS: [&str; 5] = [": error", "... failed", "--- fail", "err!", ": *** ["];
+
+/// Whether the output itself says that the command failed: a test runner by its counts, another program by a line.
+/// For where a filter hides how it ended; silence is success, and so is any talk that names no failure.
+pub fn says_failure(text: &str) -> bool {
+    if let Some(counts) = test_counts(text) {
+        return counts.failed > 0;
+    }
+    crate::text::suffix(text, 8 * 1_024).lines().any(|line| {
+        let lower = crate::text::prefix(line.trim(), 300).to_ascii_lowercase();
+        let first = lower.split([' ', ':', '\t']).next().unwrap_or_default();
+        FAILURE_WORDS.contains(&first)
+            || STRONG_MARKS.iter().chain(&FAILURE_MARKS).any(|mark| lower.contains(mark))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_failure_is_told_from_talk_about_failures() {
+        for text in [
+            "test result: FAILED. 3 passed; 1 failed; 0 ignored",
+            "test a ... FAILED",
+            "src/a.ts(3,1): error TS2304: Cannot find name 'x'.",
+            "--- FAIL: TestX (0.00s)",
+            "make: *** [Makefile:3: all] Error 2",
+            "npm ERR! code ELIFECYCLE",
+            "bash: just: command not found",
+            "✖ 3 problems (3 errors, 0 warnings)",
+        ] {
+            assert!(says_failure(text), "{text}");
+        }
+        for text in [
+            "",
+            "done",
+            "test result: ok. 12 passed; 0 failed; 0 ignored",
+            "Finished `dev` profile in 0.1s",
+            "0 errors, 2 warnings",
+            "error.rs\nerrors.md",
+        ] {
+            assert!(!says_failure(text), "{text}");
+        }
+    }
 
     #[test]
     fn the_envelopes_are_unwrapped() {

@@ -45,6 +45,7 @@ async fn summary(
     Ok(SummaryResult {
         tokens: tokens::of_text(&told.text),
         text: told.text,
+        instructions: told.instructions,
         generation: told.generation,
         published_at: (told.generation > 0).then_some(told.at_ms),
         project: told.project,

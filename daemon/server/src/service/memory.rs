@@ -50,7 +50,7 @@ pub use run::{Ran, RunRequest};
 pub use scan::{MemoryStatus, Skipped};
 
 /// Version of what is made of a thread: another one extracts all threads again.
-pub const EXTRACT_VERSION: u32 = 2;
+pub const EXTRACT_VERSION: u32 = 3;
 
 /// The memory of one daemon.
 #[derive(Debug)]

@@ -1,8 +1,10 @@
 //! What the consolidation agent last saw, and how its last run ended: one row.
 
+use longhaul_core::job::Fence;
 use sqlx::Row as _;
 
 use crate::error::StoreError;
+use crate::job::fenced;
 use crate::row::{get, unsigned};
 use crate::store::Store;
 
@@ -51,12 +53,15 @@ impl Store {
         .map_err(|error| pools.sorted(error))
     }
 
-    /// Stores how a run ended. Without a baseline the one before stays.
+    /// Stores how a run ended. Without a baseline the one before stays. Of a run that does not own its job any
+    /// more nothing is stored.
     ///
     /// # Errors
-    /// Those of writing.
-    pub async fn agent_put(&self, run: &AgentRow) -> Result<(), StoreError> {
+    /// Those of writing; `Fenced`.
+    pub async fn agent_put(&self, run: &AgentRow, fence: &Fence) -> Result<(), StoreError> {
         let pools = self.pools();
+        let mut transaction = pools.begin().await?;
+        fenced(&mut transaction, Some(fence), &pools).await?;
         sqlx::query(
             "INSERT INTO memory_agent (id, baseline, outcome, detail, mode, turns, tokens, at_ms) \
              VALUES (1, ?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (id) DO UPDATE SET \
@@ -71,10 +76,10 @@ impl Store {
         .bind(run.turns.cast_signed())
         .bind(run.tokens.cast_signed())
         .bind(run.at_ms)
-        .execute(pools.writer())
+        .execute(&mut *transaction)
         .await
         .map_err(|error| pools.sorted(error))?;
-        Ok(())
+        transaction.commit().await.map_err(|error| pools.sorted(error))
     }
 
     /// Forgets what the agent last saw: its next run is given everything anew.

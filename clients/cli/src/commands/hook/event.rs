@@ -19,6 +19,8 @@ const COMPACTED_TOKENS: u64 = 1_700;
 const RESUMED_TOKENS: u64 = 1_000;
 /// Tokens of the mark and of the words around checkpoint and memory.
 const FRAME_TOKENS: u64 = 150;
+/// Tokens of what the agent is told on reading more of the memory.
+const INSTRUCTIONS_TOKENS: u64 = 330;
 /// Parts of a hundred of the way to the next compaction from which the agent is told.
 const NEARLY_FULL_PERCENT: u64 = 85;
 
@@ -66,9 +68,8 @@ async fn session_start(hook: &Hook<'_>) -> Result<Answer, String> {
             view.trim_end()
         )
     });
-    let memory = memory.map(|summary| {
-        format!("What longhaul remembers from earlier threads:\n\n{}", summary.trim_end())
-    });
+    let memory =
+        memory.map(|told| format!("What longhaul remembers from earlier threads:\n\n{told}"));
     let parts: Vec<String> = checkpoint.into_iter().chain(memory).collect();
     match (parts.is_empty(), complaint) {
         (true, Some(why)) => Err(why),
@@ -188,19 +189,30 @@ impl Hook<'_> {
         Ok(self.call::<checkpoint::View>(params).await?.text)
     }
 
-    /// What is remembered of the project; `None` when the daemon has no memory, or nothing in it.
+    /// What is remembered of the project, and how to read more; `None` when the daemon has no memory, or nothing in
+    /// it.
     async fn memory(&self, max_tokens: u64) -> Option<String> {
         if !self.has(MemorySummary::NAME) {
             return None;
         }
-        let mut params = json!({ "max_tokens": max_tokens });
+        let text_tokens = max_tokens.saturating_sub(INSTRUCTIONS_TOKENS);
+        let mut params = json!({ "max_tokens": text_tokens });
         if let Some(cwd) = &self.payload.cwd {
             params["cwd"] = cwd.as_str().into();
         }
         let answer = self.call::<MemorySummary>(params).await.ok()?;
         let text = answer["text"].as_str()?.trim();
-        let bytes_max = usize::try_from(max_tokens * 4).unwrap_or(usize::MAX);
-        (!text.is_empty() && text.len() <= bytes_max).then(|| text.to_owned())
+        let fits = |text: &str, tokens: u64| text.len() as u64 <= tokens * 4;
+        if text.is_empty() || !fits(text, text_tokens) {
+            return None;
+        }
+        let instructions = answer["instructions"].as_str().unwrap_or_default().trim();
+        // A folder with a long name may make them longer than what is left for them.
+        Some(match instructions {
+            "" => text.to_owned(),
+            long if !fits(long, INSTRUCTIONS_TOKENS) => text.to_owned(),
+            instructions => format!("{text}\n\n{instructions}"),
+        })
     }
 
     async fn call<M: Method>(&self, params: M::Params) -> Result<M::Result, String> {

@@ -216,8 +216,9 @@ fn skill_file(project: &str, skill: &Skill) -> String {
     let description = format!("Run in this order in {project}: {first} … {last}");
     let quoted = serde_json::to_string(&text::cut(&description, 300)).unwrap_or_default();
     push(&mut out, format_args!("name: {}\ndescription: {quoted}\n---\n\n", skill.name));
-    push(&mut out, format_args!("{} threads ran these in this order, ", skill.threads));
-    push(&mut out, format_args!("last on {}. Project: `{project}`.\n\n", date(skill.last_ms)));
+    push(&mut out, format_args!("{} threads did this in this order; ", skill.threads));
+    push(&mut out, format_args!("below as it was last done, on {}. ", date(skill.last_ms)));
+    push(&mut out, format_args!("Project: `{project}`.\n\n"));
     for (number, step) in skill.steps.iter().enumerate() {
         push(&mut out, format_args!("{}. `{step}`\n", number + 1));
     }

@@ -343,6 +343,44 @@ fn repeated_procedures_become_skills() {
 }
 
 #[test]
+fn a_procedure_is_known_whatever_it_is_done_to() {
+    let ran = |number: i64, lines: &[String]| {
+        let steps = lines.to_vec();
+        RolloutMemory { steps, ..memory(&format!("t{number}"), "/w/a", -number, Vec::new()) }
+    };
+    let release = |n: i64| {
+        ran(
+            n,
+            &[
+                format!("./bump.sh 1.{}", 9 - n),
+                format!("npm run build -- --tag v{n}"),
+                "npm publish".to_owned(),
+                "git push".to_owned(),
+            ],
+        )
+    };
+    let memories: Vec<RolloutMemory> = (0..3).map(release).collect();
+    let before = build(&memories, &Rest::default());
+    let skill = &before.handbook.projects["/w/a"].skills[0];
+    assert_eq!(skill.steps[0], "./bump.sh 1.9", "as it was last done");
+    assert_eq!((skill.steps.len(), skill.threads), (4, 3));
+    let again: Vec<RolloutMemory> = (-1..3).map(release).collect();
+    let after = build(&again, &Rest::default());
+    let skills = &after.handbook.projects["/w/a"].skills;
+    assert_eq!(
+        (&skills[0].name, skills.len()),
+        (&skill.name, 1),
+        "one more time is no other skill"
+    );
+
+    let rounds: Vec<RolloutMemory> = (0..3)
+        .map(|n| ran(n, &["a", "b", "c"].map(|name| format!("cargo test -p {name}{n}"))))
+        .collect();
+    let built = build(&rounds, &Rest::default());
+    assert!(built.handbook.projects["/w/a"].skills.is_empty(), "the same again is no procedure");
+}
+
+#[test]
 fn every_budget_is_kept() {
     let memories: Vec<RolloutMemory> = (0..200)
         .map(|n| {

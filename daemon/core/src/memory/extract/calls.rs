@@ -88,7 +88,7 @@ impl Extractor {
         let file = if read.len() == 1 { read.pop() } else { None };
         self.names.read(&redacted, Voice::Used, self.cwd.as_deref(), file.as_deref());
         let line = names::line_of(&redacted);
-        if let Some(line) = &line {
+        if let Some(line) = line.as_ref().filter(|line| self.may_tell(line)) {
             self.names.command(line, is_look);
         }
         let fetches = |c: &shell::Command| {
@@ -138,8 +138,7 @@ impl Extractor {
                 }
                 if let Some(code) = answer.exit_code.filter(|_| !is_look) {
                     // The end of `cargo test | tail` is that of `tail`.
-                    let is_hidden = line::hides_its_end(&line)
-                        && !output::failure_lines(&printed, 1).is_empty();
+                    let is_hidden = line::hides_its_end(&line) && output::says_failure(&printed);
                     self.end(seq, (&line, folder.as_deref()), code == 0 && !is_hidden, &printed);
                 }
             }
@@ -165,15 +164,18 @@ impl Extractor {
     }
 
     fn end(&mut self, seq: u64, (line, folder): (&str, Option<&str>), passed: bool, printed: &str) {
-        if hazard::is_hazardous(line) || behaviour(line).is_some() || self.is_foreign(line) {
+        if !self.may_tell(line) {
             return;
         }
         let printed = if behaviour(printed).is_some() { "" } else { printed };
         self.runs.end(line, folder, End { seq, at_ms: self.updated_at_ms, passed, printed });
     }
 
-    fn is_foreign(&self, line: &str) -> bool {
-        self.outside_lines.contains(&Digest128::of(line.as_bytes()).0)
+    /// Whether a later thread may be told of the command: it harms nothing, orders nobody about, and was not
+    /// copied from a page.
+    fn may_tell(&self, line: &str) -> bool {
+        let is_foreign = || self.outside_lines.contains(&Digest128::of(line.as_bytes()).0);
+        !hazard::is_hazardous(line) && behaviour(line).is_none() && !is_foreign()
     }
 
     pub(super) fn nested_command(&mut self, seq: u64, command: &str, code: i64) {

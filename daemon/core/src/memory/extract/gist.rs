@@ -6,6 +6,8 @@ use crate::text;
 /// How well a request tells what a thread is about; the greater the better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Worth {
+    /// The part that a prompt gives the agent to play: the same whatever is to be done.
+    Role,
     /// An answer from a menu, a "yes": nothing without the question.
     Answer,
     /// The first words of a prompt that a command sent in the person's name.
@@ -23,6 +25,12 @@ const FENCE_BYTES: usize = 600;
 /// Bytes of a command's name.
 const COMMAND_BYTES: usize = 60;
 
+/// Bytes of a prompt in which the file that it is to follow is named.
+const FOLLOWED_BYTES: usize = 600;
+
+/// Openings that give a role.
+const ROLES: &[&str] = &["you are a ", "you are an ", "you must fully ", "act as "];
+
 /// Words in capitals at the beginning by which a prompt shouts.
 const SHOUTED_WORDS: usize = 4;
 
@@ -37,8 +45,27 @@ pub(super) fn gist(message: &str) -> (Worth, String) {
     }
     match arguments(message) {
         Some(given) if is_telling(given) => (Worth::Words, given.to_owned()),
-        _ => (Worth::Prompt, opening(message).to_owned()),
+        _ => match followed(message) {
+            Some(file) => (Worth::Prompt, format!("follow {file}")),
+            None if gives_role(message) => (Worth::Role, opening(message).to_owned()),
+            None => (Worth::Prompt, opening(message).to_owned()),
+        },
     }
+}
+
+/// Whether the message tells the agent who it is.
+fn gives_role(message: &str) -> bool {
+    let opens = |words: &&str| {
+        message.get(..words.len()).is_some_and(|first| first.eq_ignore_ascii_case(words))
+    };
+    ROLES.iter().any(opens)
+}
+
+/// The file of a prompt on one line that only says to follow what is written there.
+fn followed(message: &str) -> Option<&str> {
+    let mut words = text::prefix(message, FOLLOWED_BYTES).split_whitespace();
+    let named = words.find(|word| word.starts_with('@') && word.contains('/'))?;
+    is_prompt(message).then(|| named.trim_end_matches([',', '.', ';', ':']))
 }
 
 /// Whether words say something without the question before them.
@@ -56,11 +83,8 @@ fn is_prompt(message: &str) -> bool {
             && word.chars().any(char::is_alphabetic)
     };
     let shouted = message.split_whitespace().take(8).filter(is_shouted).count();
-    let opens = |words: &str| {
-        message.get(..words.len()).is_some_and(|first| first.eq_ignore_ascii_case(words))
-    };
     shouted >= SHOUTED_WORDS
-        || ["you are a ", "you must fully ", "act as "].iter().any(|words| opens(words))
+        || gives_role(message)
         || message.starts_with('/') && message.len() > 2 * COMMAND_BYTES
 }
 
@@ -123,6 +147,17 @@ mod tests {
                 Worth::Prompt,
                 "IT IS CRITICAL THAT YOU FOLLOW this: load it",
             ),
+            (
+                "IT IS CRITICAL THAT YOU FOLLOW THIS: LOAD @flows/2-plan/create-prd.md, READ it",
+                Worth::Prompt,
+                "follow @flows/2-plan/create-prd.md",
+            ),
+            (
+                "You must fully embody this agent's persona. Never break character",
+                Worth::Role,
+                "You must fully embody this agent's persona",
+            ),
+            ("You are an expert", Worth::Role, "You are an expert"),
             (
                 "<command-message>go</command-message>\n<command-name>/review</command-name>\n<command-args>the last three commits</command-args>",
                 Worth::Words,

@@ -250,7 +250,9 @@ fn words_of(part: &str) -> String {
             is_module = true;
             continue;
         }
-        let is_script = words.len() == 1 && !is_module && word.contains('.');
+        // A version is what it is done to.
+        let is_number = word.trim_start_matches('v').starts_with(|c: char| c.is_ascii_digit());
+        let is_script = words.len() == 1 && !is_module && word.contains('.') && !is_number;
         // Later words with marks in them name what is done to, not what is done.
         let is_verb = |b: u8| b.is_ascii_lowercase() || words.len() == 1 && b"-_:".contains(&b);
         let is_word = word.bytes().all(is_verb);
@@ -340,6 +342,7 @@ mod tests {
             ("tool status one-thing other-thing", "tool status"),
             ("bun apps/cli/src/cli.ts eval run a.yaml", "bun cli.ts eval"),
             ("CI=1 pnpm test", "pnpm test"),
+            ("./scripts/bump.sh v1.4.0", "bump.sh"),
             ("go vet ./a/... && go test ./b", "go vet && go test"),
         ] {
             assert_eq!(family(line), expected, "{line}");

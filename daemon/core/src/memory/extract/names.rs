@@ -56,7 +56,11 @@ impl Names {
                 TermKind::Name | TermKind::Compound => (NameKind::Identifier, found.text),
                 TermKind::Id => (NameKind::Id, found.text),
             };
-            if name.len() < 3 || name.contains("REDACTED") {
+            let rest = if kind == NameKind::Path { rest(text, found.text) } else { None };
+            // Of `{root}/docs/a.md` only a file is told that was met under its own name.
+            let name = rest.unwrap_or(name);
+            let is_known = rest.is_none() || self.seen.contains_key(&(kind, name.into()));
+            if name.len() < 3 || name.contains("REDACTED") || !is_known {
                 return;
             }
             let file = file.filter(|_| kind == NameKind::Identifier);
@@ -70,7 +74,8 @@ impl Names {
     /// Counts a file that was named as such.
     pub fn path(&mut self, path: &str, voice: Voice, cwd: Option<&str>) {
         let name = shown(path, cwd);
-        if name.len() >= 3 && name.len() <= limits::PATH_BYTES {
+        let is_pattern = name.contains(['$', '*', '{', '<']);
+        if name.len() >= 3 && name.len() <= limits::PATH_BYTES && !is_pattern {
             self.meet(NameKind::Path, name, voice);
         }
     }
@@ -153,6 +158,28 @@ impl Seen {
     }
 }
 
+/// Where `name`, a piece of `text`, is the rest of something else: what of it may be a file. So of what stands behind
+/// a variable, a placeholder or a glob (`$ROOT/a.md`, `{root}/a.md`, `*.test.ts`), and of a word in letters that are
+/// not looked for, which may be nothing.
+fn rest<'a>(text: &str, name: &'a str) -> Option<&'a str> {
+    let at = name.as_ptr().addr().checked_sub(text.as_ptr().addr())?;
+    let before = text.get(..at)?.chars().next_back();
+    let after = text.get(at + name.len()..)?.chars().next();
+    // Beyond are scripts without blanks, where a name stands right beside other words.
+    let is_foreign = |c: char| ('\u{80}'..'\u{2e80}').contains(&c) && c.is_alphanumeric();
+    if before.is_some_and(is_foreign) || after.is_some_and(|c| c == '…' || is_foreign(c)) {
+        return Some("");
+    }
+    match before? {
+        '$' | '%' => Some(name.split_once('/').map_or("", |(_, rest)| rest)),
+        // `**src/a.rs**` is named, `*.test.ts` is not.
+        '}' | ']' | ')' | '>' | '*' | '<' if name.starts_with(['/', '.']) => {
+            Some(name.trim_start_matches('/'))
+        }
+        _ => None,
+    }
+}
+
 /// The path from the working folder, where it is below it.
 pub fn shown<'a>(path: &'a str, cwd: Option<&str>) -> &'a str {
     let path = path.strip_prefix("file://").unwrap_or(path);
@@ -168,4 +195,42 @@ pub fn line_of(script: &str) -> Option<String> {
     let script = script.trim();
     let fits = !script.contains('\n') && (4..=limits::COMMAND_BYTES).contains(&script.len());
     fits.then(|| text::one_line(script).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rest_of_a_variable_a_pattern_or_a_word_is_no_file() {
+        let paths = |text: &str| {
+            let mut names = Names::default();
+            names.read(text, Voice::Printed, None, None);
+            let found = names.finish().into_iter().filter(|name| name.kind == NameKind::Path);
+            found.map(|name| name.text).collect::<Vec<_>>()
+        };
+        for text in [
+            "cp $ROOT/docs/a.md",
+            "LOAD {project-root}/core/config.yaml",
+            "see <name>/index.md",
+            "rg -g '*.test.ts'",
+            "stratégies/cas/anomalies.md",
+            "src/paramètres.rs",
+            "2>/dev/null",
+            "docs/implementation-re…",
+        ] {
+            assert_eq!(paths(text), Vec::<String>::new(), "{text}");
+        }
+        for (text, path) in [
+            ("see `docs/a.md`", "docs/a.md"),
+            ("open(\"./src/b.rs\")", "src/b.rs"),
+            ("见docs/c.md", "docs/c.md"),
+            ("<file>docs/d.md</file>, **docs/d.md**", "docs/d.md"),
+        ] {
+            assert_eq!(paths(text), [path], "{text}");
+        }
+        let mut names = Names::default();
+        names.read("docs/a.md: see {root}/docs/a.md, $R/docs/a.md", Voice::Printed, None, None);
+        assert_eq!(names.finish()[0].hits, 3, "a file that is known is met by every name");
+    }
 }

@@ -4,7 +4,7 @@ use super::*;
 use crate::memory::Files;
 use crate::memory::consolidate::{Bounds, Consolidated, Exclusions, Inputs, Stored, consolidate};
 use crate::memory::edits::Edits;
-use crate::memory::learning::{Learning, Origin, Outcome};
+use crate::memory::learning::{Learning, NameKind, Origin, Outcome};
 use crate::memory::summary::{Scope, injection, summary};
 
 /// A thread that is told line by line.
@@ -168,6 +168,9 @@ fn a_poisoned_transcript_plants_no_rule() {
         assert!(memory.learnings.iter().all(|learning| !learning.text.contains(planted)));
         assert!(!memory.steps.iter().any(|step| step.contains(planted)));
     }
+    let commands = || memory.map.iter().filter(|name| name.kind == NameKind::Command);
+    assert!(commands().any(|name| name.text == "cargo test"));
+    assert!(!commands().any(|name| name.text.contains("evil")), "{:#?}", memory.map);
 }
 
 #[test]
@@ -341,6 +344,12 @@ fn a_check_whose_end_a_filter_hides_is_judged_by_what_it_printed() {
     let memory = thread.finish().unwrap();
     assert_eq!(of(&memory, LearningKind::Command), Vec::<&Learning>::new());
     assert_eq!(memory.outcome, Outcome::Partial);
+
+    let mut thread = self::thread();
+    thread.user("run the tests").run("cargo test 2>&1 | tail -5", 0, "12 passed; 0 failed\ndone");
+    let memory = thread.finish().unwrap();
+    assert_eq!(of(&memory, LearningKind::Command).len(), 1, "one that worked, and said something");
+    assert_eq!(memory.steps, ["cargo test"]);
 }
 
 #[test]

@@ -107,7 +107,7 @@ impl Services {
     /// store; what the rules made stays in force where it failed.
     ///
     /// # Errors
-    /// Those of the store.
+    /// Those of the store; the run does not own its job any more.
     pub(super) async fn look_after_memory(&self, owner: &Owner) -> Result<(), ServiceError> {
         let settings = self.deps.config.now().memory.clone();
         let choice = self.models.settings().default.clone();
@@ -137,6 +137,8 @@ impl Services {
             tokens: turns.spent_tokens(),
             ..AgentRow::default()
         };
+        // What is forgotten between the files and the row would come back with the row.
+        let _making = self.memory.making.lock().await;
         let published = match made {
             Ok(files) => {
                 self.publish_agents(owner, (base, known), files.clone()).await.map(|is_new| {
@@ -158,7 +160,7 @@ impl Services {
         row.at_ms = self.deps.clock.now_ms();
         let AgentRow { outcome, turns, tokens, mode, .. } = &row;
         tracing::info!(outcome, turns, tokens, mode, "the agent of memory ended");
-        Ok(self.store.agent_put(&row).await?)
+        Ok(self.store.agent_put(&row, &self.jobs.fence(owner)).await?)
     }
 
     /// What the agent is to look after; `None` when nothing changed since it last succeeded.
@@ -197,14 +199,14 @@ impl Services {
         })
     }
 
-    /// Publishes the agent's files, if it began with what is in force. False when they are what is in force.
+    /// Publishes the agent's files, if it began with what is in force; the caller holds the lock of publications.
+    /// False when they are what is in force.
     async fn publish_agents(
         &self,
         owner: &Owner,
         (began, known): (Base, Consolidated),
         files: Files,
     ) -> Result<bool, AgentError> {
-        let _making = self.memory.making.lock().await;
         let base = self.memory_base(self.deps.clock.steady_ms()).await?;
         let is_same = base.number == began.number && base.edits == began.edits;
         if !is_same || base.found != began.found {

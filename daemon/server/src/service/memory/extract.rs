@@ -78,7 +78,6 @@ struct Read {
 impl Services {
     async fn extract(&self, owner: &Owner) -> Result<(), Unread> {
         let thread_id = owner.key.subject.as_str();
-        let fence = self.jobs.fence(owner);
         let missing = || ServiceError::ThreadNotFound(thread_id.to_owned());
         let row = self.store.thread_get(thread_id).await?.ok_or_else(missing)?;
         if row.file.gone_at_ms.is_some() {
@@ -104,7 +103,7 @@ impl Services {
             reason: None,
         };
         let Some(choice) = choice else {
-            self.store.extraction_put(&extraction, Some(&fence)).await?;
+            self.put_extraction(&extraction, owner).await?;
             return Ok(());
         };
         let mut asking = Asking {
@@ -126,17 +125,27 @@ impl Services {
                 }
                 extraction.memory = combine(extraction.memory, memory);
                 extraction.engine = Engine::Model;
-                self.store.extraction_put(&extraction, Some(&fence)).await?;
+                self.put_extraction(&extraction, owner).await?;
                 Ok(())
             }
             Err(unanswered) => {
                 if *settings.fallback {
                     extraction.reason = Some(unanswered.to_string());
-                    self.store.extraction_put(&extraction, Some(&fence)).await?;
+                    self.put_extraction(&extraction, owner).await?;
                 }
                 Err(Unread::Model(unanswered))
             }
         }
+    }
+
+    /// The claim is looked at as of now: reading takes a while, and a model longer.
+    async fn put_extraction(
+        &self,
+        extraction: &ExtractionRow,
+        owner: &Owner,
+    ) -> Result<bool, ServiceError> {
+        let fence = self.jobs.fence(owner);
+        Ok(self.store.extraction_put(extraction, Some(&fence)).await?)
     }
 
     async fn read_memory(

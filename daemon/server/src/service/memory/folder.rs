@@ -232,6 +232,39 @@ mod tests {
     }
 
     #[test]
+    fn no_set_is_torn_for_who_reads_while_others_are_published() {
+        const LAST: u64 = 20;
+        let state = tempfile::tempdir().unwrap();
+        let folder = Folder::new(state.path());
+        put(&folder, 1, &files("1"));
+        let in_force = || {
+            let target = fs::read_link(state.path().join("memory")).unwrap();
+            let name = target.file_name().unwrap().to_str().unwrap().to_owned();
+            name.trim_start_matches('g').parse::<u64>().unwrap()
+        };
+        // Who resolves the link reads one set, unless two others were published meanwhile.
+        let read = || {
+            let number = in_force();
+            match folder.found(number) {
+                Ok(Some(found)) if found.len() == 2 => {
+                    assert_eq!(found["MEMORY.md"], number.to_string());
+                }
+                other => assert!(in_force() > number + 1, "{number}: {other:?}"),
+            }
+            number
+        };
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for number in 2..=LAST {
+                    put(&folder, number, &files(&number.to_string()));
+                    folder.sweep(&[number - 1, number]);
+                }
+            });
+            while read() < LAST {}
+        });
+    }
+
+    #[test]
     fn what_is_left_of_a_crash_is_in_nobodys_way() {
         let state = tempfile::tempdir().unwrap();
         let folder = Folder::new(state.path());

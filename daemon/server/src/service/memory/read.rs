@@ -19,11 +19,16 @@ const FRESH_DAYS: f64 = 90.0;
 /// Share of a score that freshness gives: old and fitting beats new and hardly fitting.
 const FRESH_SHARE: f64 = 0.3;
 
+/// How an agent reads memory while it works.
+const READ_PATH: &str = include_str!("../../../../../templates/memory/read_path.md");
+
 /// What a thread is told.
 #[derive(Debug)]
 pub struct Told {
     /// The text.
     pub text: String,
+    /// How to read more; `None` when nothing is published.
+    pub instructions: Option<String>,
     /// Number in force, 0 for none.
     pub generation: u64,
     /// When it was published, Unix milliseconds.
@@ -100,8 +105,11 @@ impl Services {
             false => summary::summary(&published.handbook, scope, max_tokens),
         };
         let known = summary::project(&published.handbook, scope).map(|(key, _)| key.to_owned());
+        let root = self.memory.folder.path().display().to_string();
+        let instructions = || READ_PATH.trim_end().replace("{memory_root}", &root);
         Ok(Told {
             text,
+            instructions: (published.generation > 0).then(instructions),
             generation: published.generation,
             at_ms: published.at_ms,
             project: known.or(own),

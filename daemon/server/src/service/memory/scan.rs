@@ -307,3 +307,22 @@ fn in_turn(due: Vec<Due>) -> Vec<Due> {
     }
     ordered
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_thread_is_next_to_the_newest() {
+        let due = |next_seq| Due { thread_id: String::new(), next_seq };
+        let seqs = |due: Vec<Due>| due.iter().map(|due| due.next_seq).collect::<Vec<_>>();
+        assert_eq!(seqs(in_turn((0..5).map(due).collect())), [0, 4, 1, 3, 2]);
+        assert_eq!(seqs(in_turn((0..1).map(due).collect())), [0]);
+        assert_eq!(seqs(in_turn(Vec::new())), [] as [u64; 0]);
+        // Of more than one look takes, the oldest are among those that are taken.
+        let many = DUE_MAX as u64 + 10;
+        let mut taken = in_turn((0..many).map(due).collect());
+        taken.truncate(DUE_MAX);
+        assert!(seqs(taken).contains(&(many - 1)));
+    }
+}

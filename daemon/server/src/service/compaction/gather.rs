@@ -94,6 +94,7 @@ impl Services {
             asked: reader.and_then(|reader| reader.context_window),
             configured: Some(*self.deps.config.now().window_tokens),
             stated: fold.meter().window(),
+            filled: fold.meter().filled(),
             ..Known::default()
         };
         gathered.window = window::decide(&known).tokens;

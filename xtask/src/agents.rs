@@ -15,9 +15,11 @@ mod hooks;
 mod memory;
 mod mock;
 mod scenario;
+mod tools;
 mod trust;
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Duration;
 
 use anyhow::ensure;
@@ -40,10 +42,11 @@ const CLAUDE: (&str, &str) = ("@anthropic-ai/claude-code", "claude");
 /// Here everything is run by a script, and memory is to be made of it all the same.
 const CONFIG: &str = "[memory]\ntakes_exec = true\n";
 
-/// How long one version may take in CI, installation included.
-const CI_TIMEOUT: Duration = Duration::from_secs(120);
+/// How long npm may take for one version. A registry that is slower counts as one that is not reached.
+const INSTALL_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// How long one version may take when a person asks for several.
+/// How long one version may be driven: in CI, and when a person asks for several.
+const CI_TIMEOUT: Duration = Duration::from_secs(120);
 const TIMEOUT: Duration = Duration::from_secs(240);
 
 /// Which agents to drive.
@@ -95,18 +98,14 @@ fn compare_all(options: &Options, limit: Duration) -> anyhow::Result<Outcome> {
     let mut differing = Vec::new();
     let mut is_claude_missing = false;
     for version in &options.codex {
-        let deadline = Deadline::after(limit);
         println!("==> codex {version}");
         let temporary = tempfile::tempdir()?;
         let folder = options.keep.as_ref().map_or(temporary.path(), PathBuf::as_path);
-        let binary = match codex::install(CODEX, version, &folder.join(version), deadline)? {
-            Installed::At(binary) => binary,
-            Installed::NoRegistry => {
-                return Ok(Outcome::Skipped("the npm registry is not reached"));
-            }
+        let Some(binary) = installed(CODEX, version, folder)? else {
+            return Ok(Outcome::Skipped("Codex could not be installed from npm"));
         };
         let mock = Mock::start()?;
-        let codex = Codex::new(binary, mock.address(), deadline)?;
+        let codex = Codex::new(binary, mock.address(), Deadline::after(limit))?;
         let nobody = Path::new("/nonexistent");
         let daemon = Daemon::start_with(&longhauld, &codex.home(), nobody, CONFIG)?;
         let mut rows = scenario::play(&codex, &mock, &daemon)?;
@@ -130,6 +129,22 @@ fn compare_all(options: &Options, limit: Duration) -> anyhow::Result<Outcome> {
     })
 }
 
+/// The program of a package, installed below `folder` unless it is there; `None` without a registry, and where npm
+/// runs no scripts of packages, which leaves Claude Code without its program.
+fn installed(agent: (&str, &str), version: &str, folder: &Path) -> anyhow::Result<Option<PathBuf>> {
+    let deadline = Deadline::after(INSTALL_TIMEOUT);
+    Ok(match codex::install(agent, version, &folder.join(version), deadline)? {
+        Installed::At(binary) if process::is_present(Command::new(&binary).arg("--version")) => {
+            Some(binary)
+        }
+        Installed::At(binary) => {
+            println!("    {} was installed and does not run", binary.display());
+            None
+        }
+        Installed::NoRegistry => None,
+    })
+}
+
 /// Shows the rows, and names those that do not agree.
 fn failed(rows: &[Row], version: &str) -> Vec<String> {
     rows.iter().for_each(|row| println!("    {row}"));
@@ -144,14 +159,12 @@ fn claude_rows(
     longhauld: &Path,
     limit: Duration,
 ) -> anyhow::Result<Option<Vec<Row>>> {
-    let deadline = Deadline::after(limit);
     println!("==> claude {version}");
     let temporary = tempfile::tempdir()?;
     let folder = options.keep.as_ref().map_or(temporary.path(), PathBuf::as_path);
-    let installed = codex::install(CLAUDE, version, &folder.join(version), deadline)?;
-    let Installed::At(binary) = installed else { return Ok(None) };
+    let Some(binary) = installed(CLAUDE, version, folder)? else { return Ok(None) };
     let mock = Mock::start()?;
-    let claude = Claude::new(binary, mock.address(), deadline)?;
+    let claude = Claude::new(binary, mock.address(), Deadline::after(limit))?;
     let nobody = claude.home().join("no-codex");
     let daemon = Daemon::start_with(longhauld, &nobody, &claude.home(), CONFIG)?;
     let longhaul = longhauld.with_file_name("longhaul");

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use anyhow::{Context as _, ensure};
+use anyhow::{Context as _, bail, ensure};
 use serde_json::{Value, json};
 
 use crate::stopwatch::Stopwatch;
@@ -116,6 +116,19 @@ impl Daemon {
                 self.log()
             );
             pause(POLL);
+        }
+    }
+
+    /// Waits until the search index has all that is ingested.
+    pub(crate) fn wait_indexed(&self) -> anyhow::Result<()> {
+        let mut wire = self.connect()?;
+        loop {
+            let status = wire.call("daemon/status", &json!({}))?;
+            match status["search"]["state"].as_str().context("no search in daemon/status")? {
+                "idle" => return Ok(()),
+                "stalled" => bail!("the index is stalled\n{}", self.log()),
+                _ => pause(POLL),
+            }
         }
     }
 

@@ -45,6 +45,10 @@ impl Failure {
         self
     }
 
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
     /// Prints it to stderr and says how the process ends.
     pub(crate) fn print(self, session: &Session) -> ExitCode {
         if self.is_broken_pipe {

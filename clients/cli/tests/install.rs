@@ -190,6 +190,10 @@ fn neovim_gets_the_plugin_as_a_package_and_an_update_removes_what_is_gone() {
     assert!(
         !package("lua/longhaul/init.lua").exists() && package("lua/longhaul/view.lua").exists()
     );
+    // The plugin is built in, for a program that was installed alone.
+    done(&home.run(&["install", "nvim"]));
+    assert!(package("doc/longhaul.txt").exists() && !package("lua/longhaul/view.lua").exists());
+    done(&home.run(&install));
     // Neovim itself indexes the help, and what it wrote goes with the rest.
     recorder(&home.path("bin/nvim"));
     home.put("nvim/doc/longhaul.txt", "*longhaul*");
@@ -198,22 +202,37 @@ fn neovim_gets_the_plugin_as_a_package_and_an_update_removes_what_is_gone() {
     fs::write(package("doc/tags"), "longhaul").unwrap();
     assert!(done(&home.run(&install)).starts_with("nothing to change"));
     done(&home.run(&["uninstall", "nvim"]));
-    assert!(!package("doc/tags").exists());
-    assert!(!package("plugin/longhaul.lua").exists());
+    // Nothing of ours is left, not even an empty folder or an old file.
+    assert!(!home.path(".local/share/nvim/site/pack/longhaul").exists());
+    // A link to a folder of one's own is not followed.
+    fs::create_dir_all(package("").parent().unwrap()).unwrap();
+    std::os::unix::fs::symlink(&from, package("").components().as_path()).unwrap();
+    let refused = home.run(&["uninstall", "nvim"]);
+    assert!(refused.code == 78 && refused.stderr.contains("is a link"), "{refused:?}");
+    assert!(from.join("plugin/longhaul.lua").exists());
 }
 
 /// A program that writes down what it was called with.
 fn recorder(path: &Path) {
     let log = path.with_extension("log");
-    fs::write(path, format!("#!/bin/sh\necho \"$@\" >> '{}'\n", log.display())).unwrap();
+    program_of(path, &format!("echo \"$@\" >> '{}'", log.display()));
+}
+
+fn program_of(path: &Path, script: &str) {
+    fs::write(path, format!("#!/bin/sh\n{script}\n")).unwrap();
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
 #[test]
 fn systemd_and_the_editor_are_driven_by_their_own_commands() {
     let home = Home::new();
+    // Nobody is logged in: what was begun is finished by the next run.
+    program_of(&home.path("bin/systemctl"), "exit 1");
+    let begun = home.run(&["install", "systemd"]);
+    assert!(begun.code == 78 && begun.stderr.contains("run the same command again"), "{begun:?}");
     recorder(&home.path("bin/systemctl"));
     done(&home.run(&["install", "systemd"]));
+    home.put(".config/systemd/user/sockets.target.wants/longhauld.socket", "");
     let service = home.text(".config/systemd/user/longhauld.service");
     // Beside the program that is tested lies its own daemon, or none.
     assert!(service.contains("longhauld --state-dir %h/.local/state/longhaul"), "{service}");
@@ -226,9 +245,31 @@ fn systemd_and_the_editor_are_driven_by_their_own_commands() {
 
     recorder(&home.path("bin/code"));
     home.put("ext/longhaul-0.1.0.vsix", "");
+    home.put("ext/some-example.vsix", "");
     let from = home.path("ext");
     done(&home.run(&["install", "vscode", "--from", from.to_str().unwrap()]));
     assert!(home.text("bin/code.log").contains("longhaul-0.1.0.vsix --force"));
+    // An editor that does not have it is not told to take it out: it would call that an error.
+    assert!(done(&home.run(&["uninstall", "vscode"])).starts_with("nothing to change"));
+    let log = home.path("bin/code.log");
+    let has_it = format!("echo longhaul.longhaul; echo \"$@\" >> '{}'", log.display());
+    program_of(&home.path("bin/code"), &has_it);
+    done(&home.run(&["uninstall", "vscode"]));
+    assert!(home.text("bin/code.log").contains("--uninstall-extension longhaul.longhaul"));
+}
+
+#[test]
+fn units_go_also_where_there_is_no_user_manager() {
+    let home = Home::new();
+    recorder(&home.path("bin/systemctl"));
+    done(&home.run(&["install", "systemd"]));
+    program_of(&home.path("bin/systemctl"), "echo no bus >&2; exit 1");
+    let gone = home.run(&["uninstall", "systemd"]);
+    assert!(
+        done(&gone).contains("note: `systemctl --user disable") && gone.stdout.contains("no bus")
+    );
+    assert!(!home.path(".config/systemd/user/longhauld.service").exists());
+    assert!(done(&home.run(&["uninstall", "systemd"])).starts_with("nothing to change"));
 }
 
 #[test]

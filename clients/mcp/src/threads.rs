@@ -56,7 +56,7 @@ pub(crate) struct ExpandArgs {
 /// Words to look for.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct SearchArgs {
-    /// Words, names, paths or parts of an error message; all of them must occur.
+    /// Words, names, paths, parts of an error message, or a question. What has all words comes first.
     query: String,
     /// Only threads that worked in this folder, an absolute path. Absent: all projects.
     cwd: Option<String>,

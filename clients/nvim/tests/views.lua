@@ -38,16 +38,40 @@ local function check_health()
   vim.cmd('silent! bwipeout!')
 end
 
+--- Types <CR> in a list and waits until it has led to such a place; the text there.
+local function chosen(is_there)
+  vim.api.nvim_feedkeys(vim.api.nvim_replace_termcodes('<CR>', true, false, true), 'xt', false)
+  support.wait_for('what was chosen', is_there)
+  return table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\n')
+end
+
 local function check_dropped()
   local lines = shown('Longhaul dropped')
   -- Named by what they hold.
   assert(lines:find('tool output') and lines:find('I.ll read the parser'), lines)
   local list = vim.api.nvim_get_current_win()
-  vim.api.nvim_feedkeys(vim.api.nvim_replace_termcodes('<CR>', true, false, true), 'xt', false)
-  support.wait_for('the dropped item', function()
+  local text = chosen(function()
     return vim.api.nvim_get_current_win() ~= list
   end)
-  expect(table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\n'), '── ')
+  expect(text, '── ')
+end
+
+local function check_memory()
+  client.wait('memory/run', { all = true })
+  local hits = shown('Longhaul memory floats money')
+  assert(hits:find('No floats for money'), hits)
+  local text = chosen(function()
+    -- Neovim names the folder that the link leads to.
+    return vim.api.nvim_buf_get_name(0):find('/memory.*%.md$')
+  end)
+  assert(text:find('No floats for money'), text)
+  vim.cmd('silent! bwipeout!')
+  expect(shown('Longhaul memory'), 'MEMORY.md')
+end
+
+local function check_expand(thread)
+  local page = client.wait('thread/items', { thread_id = thread, from_seq = 0, limit = 20 })
+  expect(shown('Longhaul expand ' .. page.items[1].handle), '── ')
 end
 
 local function check_undo()
@@ -63,7 +87,7 @@ end
 return function()
   local daemon = support.daemon()
   daemon:start()
-  daemon.ingested()
+  local thread = daemon.ingested()
   expect(shown('Longhaul'), 'tool outputs')
   expect(shown('Longhaul compact 400'), '%S')
   assert(notices[#notices]:find('tokens; %d+ items dropped'), vim.inspect(notices))
@@ -72,6 +96,8 @@ return function()
   expect(shown('Longhaul checkpoint'), '%S')
   expect(shown('Longhaul search test'), 'test')
   expect(shown('Longhaul threads'), 'codex')
+  check_expand(thread)
+  check_memory()
   vim.cmd('Longhaul nonsense')
   assert(notices[#notices]:find('no command nonsense'))
   assert(vim.deep_equal(vim.fn.getcompletion('Longhaul un', 'cmdline'), { 'undo' }))

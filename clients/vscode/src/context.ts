@@ -5,6 +5,7 @@
 
 import * as vscode from "vscode";
 
+import { LonghaulError } from "@longhaul/client";
 import type { Client, ContextUsageResult, ThreadSummary } from "@longhaul/client";
 import type { Daemon } from "./daemon";
 
@@ -28,6 +29,8 @@ export class ContextWatch implements vscode.Disposable {
   readonly #changed = new vscode.EventEmitter<Context | undefined>();
   readonly onChange = this.#changed.event;
   current: Context | undefined;
+  /** Why there is none, where the daemon is the reason. */
+  problem: LonghaulError | undefined;
   #followed: string | undefined;
   #timer: NodeJS.Timeout | undefined;
   #due = Infinity;
@@ -53,9 +56,11 @@ export class ContextWatch implements vscode.Disposable {
     try {
       const client = await this.daemon.client({ mayStart: false });
       this.current = await this.#ask(client);
+      this.problem = undefined;
       if (!this.current) this.#later(ABSENT_MS);
-    } catch {
+    } catch (error) {
       this.current = undefined;
+      this.problem = error instanceof LonghaulError ? error : undefined;
       this.#later(ABSENT_MS);
     } finally {
       this.#isAsking = false;

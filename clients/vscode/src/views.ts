@@ -3,11 +3,11 @@
 import { randomBytes } from "node:crypto";
 import * as vscode from "vscode";
 
-import type { ThreadSummary } from "@longhaul/client";
+import type { LonghaulError, ThreadSummary } from "@longhaul/client";
 import { note, page } from "./chart";
 import type { Context, ContextWatch } from "./context";
 import type { Daemon } from "./daemon";
-import { ago, forecast, level, nameOf, tokens } from "./words";
+import { absence, ago, forecast, level, nameOf, tokens } from "./words";
 
 /** Threads listed in the tree. */
 const THREADS_MAX = 100;
@@ -17,8 +17,16 @@ export function statusBar(watch: ContextWatch): vscode.Disposable {
   const bar = vscode.window.createStatusBarItem("longhaul.status", vscode.StatusBarAlignment.Right, 90);
   bar.name = "Longhaul";
   bar.command = "longhaul.usage";
+  // A daemon that is not there is no trouble. One that cannot be talked to is, and would otherwise look the same.
+  const told = (problem: LonghaulError) => {
+    if (problem.retry !== "never") return bar.hide();
+    bar.text = "$(warning) longhaul";
+    bar.backgroundColor = undefined;
+    bar.tooltip = absence(problem);
+    bar.show();
+  };
   const show = (context: Context | undefined) => {
-    if (!context) return bar.hide();
+    if (!context) return watch.problem ? told(watch.problem) : bar.hide();
     const { usage, thread, policy } = context;
     const next = forecast(usage, policy);
     bar.text = `$(graph) ${usage.window.percent_used}% · ${next}`;
@@ -52,45 +60,69 @@ export class ContextPanel implements vscode.WebviewViewProvider {
     const context = this.watch.current;
     this.#view.webview.html = context
       ? page(context.thread, context.usage, context.policy, nonce)
-      : note("No thread is known yet, or the daemon does not run.", nonce);
+      : note(absence(this.watch.problem), nonce);
   }
 }
 
-/** The tree of threads, the newest first, by the folder they ran in. */
+/**
+ * The tree of threads, the newest first, by the folder they ran in.
+ *
+ * A thread at work changes every second. Its row is then drawn anew alone, and the tree only when rows come, go or
+ * move: a click meets a row that is being drawn anew in vain.
+ */
 export class ThreadTree implements vscode.TreeDataProvider<string | ThreadSummary> {
-  readonly #changed = new vscode.EventEmitter<void>();
+  readonly #changed = new vscode.EventEmitter<ThreadSummary[] | undefined>();
   readonly onDidChangeTreeData = this.#changed.event;
-  #threads: ThreadSummary[] = [];
+  /** What is listed. A thread keeps its object, by which the editor knows its row. */
+  #threads: ThreadSummary[] | undefined;
+  readonly #looks = new Map<ThreadSummary, string>();
 
   constructor(
     private readonly daemon: Daemon,
     watch: ContextWatch,
   ) {
-    watch.onChange(() => this.refresh());
+    watch.onChange(() => void this.refresh());
   }
 
-  refresh(): void {
-    this.#changed.fire();
+  async refresh(): Promise<void> {
+    const fresh = await this.#ask();
+    const listed = this.#threads ?? [];
+    const isSame = fresh.length === listed.length && fresh.every((row, at) => isSameRow(row, listed[at]));
+    if (!isSame) {
+      this.#threads = fresh;
+      this.#looks.clear();
+      return this.#changed.fire(undefined);
+    }
+    listed.forEach((row, at) => Object.assign(row, fresh[at]));
+    const moved = listed.filter((row) => this.#looks.has(row) && this.#looks.get(row) !== look(this.#thread(row)));
+    if (moved.length > 0) this.#changed.fire(moved);
   }
 
-  async getChildren(folder?: string | ThreadSummary): Promise<Array<string | ThreadSummary>> {
-    if (typeof folder === "string") return this.#threads.filter((thread) => (thread.cwd ?? "") === folder);
+  async #ask(): Promise<ThreadSummary[]> {
     try {
       const client = await this.daemon.client({ mayStart: false });
-      this.#threads = (await client.call("thread/list", { limit: THREADS_MAX })).threads;
+      return (await client.call("thread/list", { limit: THREADS_MAX })).threads;
     } catch {
       return []; // The view's welcome text says what to do.
     }
+  }
+
+  async getChildren(folder?: string | ThreadSummary): Promise<Array<string | ThreadSummary>> {
+    this.#threads ??= await this.#ask();
+    if (typeof folder === "string") return this.#threads.filter((thread) => (thread.cwd ?? "") === folder);
     return [...new Set(this.#threads.map((thread) => thread.cwd ?? ""))];
   }
 
   getTreeItem(row: string | ThreadSummary): vscode.TreeItem {
-    return typeof row === "string" ? this.#folder(row) : this.#thread(row);
+    if (typeof row === "string") return this.#folder(row);
+    const item = this.#thread(row);
+    this.#looks.set(row, look(item));
+    return item;
   }
 
   #folder(folder: string): vscode.TreeItem {
     const name = folder.split("/").filter(Boolean).pop() ?? "elsewhere";
-    const isOpen = this.#threads[0]?.cwd === folder || isWorkspace(folder);
+    const isOpen = this.#threads?.[0]?.cwd === folder || isWorkspace(folder);
     const state = isOpen ? vscode.TreeItemCollapsibleState.Expanded : vscode.TreeItemCollapsibleState.Collapsed;
     const item = new vscode.TreeItem(name, state);
     item.id = `folder:${folder}`;
@@ -110,6 +142,15 @@ export class ThreadTree implements vscode.TreeDataProvider<string | ThreadSummar
     item.command = { command: "longhaul.follow", title: "Show its context", arguments: [thread] };
     return item;
   }
+}
+
+function isSameRow(one: ThreadSummary, other: ThreadSummary | undefined): boolean {
+  return one.thread_id === other?.thread_id && one.cwd === other.cwd;
+}
+
+/** What a person sees of a row. */
+function look(item: vscode.TreeItem): string {
+  return [item.label, item.description, item.tooltip].join("\n");
 }
 
 function isWorkspace(folder: string): boolean {

@@ -1,6 +1,6 @@
 // Numbers, times and forecasts as people read them.
 
-import type { ContextUsageResult, ThreadSummary } from "@longhaul/client";
+import type { ContextUsageResult, LonghaulError, ThreadSummary } from "@longhaul/client";
 import type { Policy } from "./context";
 
 /** Tokens, to three digits. */
@@ -27,12 +27,22 @@ export function nameOf(thread: ThreadSummary): string {
   return name.length > NAME_LETTERS ? `${name.slice(0, NAME_LETTERS).trimEnd()}…` : name;
 }
 
+/** Why nothing is shown, and what to do about it. */
+export function absence(problem: LonghaulError | undefined): string {
+  if (!problem) return "No thread is known yet: start Codex or Claude Code once.";
+  if (problem.failure === "not_running") return "The daemon does not run: Longhaul: Start the Daemon.";
+  return problem.hint ? `${problem.message}: ${problem.hint}` : problem.message;
+}
+
+/** Turns that far ahead are nobody's plan: the room that is left says more. */
+const TURNS_TOLD = 100;
+
 /** What comes next: the daemon's forecast, or how much room there is until the trigger. */
 export function forecast(usage: ContextUsageResult, policy: Policy | undefined): string {
   if (policy?.decision?.action === "compact") return "compact now";
   const next = policy?.forecast;
-  if (next?.turns_to_next_tier !== undefined) return `may compact in ~${next.turns_to_next_tier} turns`;
-  if (next?.turns_left !== undefined) return `full in ~${next.turns_left} turns`;
+  if (next?.turns_to_next_tier !== undefined && next.turns_to_next_tier < TURNS_TOLD) return `may compact in ~${next.turns_to_next_tier} turns`;
+  if (next?.turns_left !== undefined && next.turns_left < TURNS_TOLD) return `full in ~${next.turns_left} turns`;
   const trigger = usage.window.trigger;
   if (!trigger) return "automatic compaction is off";
   const room = trigger - usage.tokens.used;

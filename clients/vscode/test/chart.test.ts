@@ -6,7 +6,8 @@ import { test } from "node:test";
 import type { ContextUsageResult, ThreadSummary } from "@longhaul/client";
 import { note, page, parts } from "../src/chart";
 import { itemsAsText } from "../src/item";
-import { ago, forecast, level, tokens } from "../src/words";
+import { LonghaulError } from "@longhaul/client";
+import { absence, ago, forecast, level, tokens } from "../src/words";
 
 const thread = { title: 'Rename <parse> & "more"', thread_id: "t" } as ThreadSummary;
 const usage: ContextUsageResult = {
@@ -41,7 +42,16 @@ test("numbers and forecasts are words", () => {
   assert.deepEqual([ago(0, 5_000), ago(0, 7_200_000)], ["just now", "2 h ago"]);
   assert.equal(forecast(usage, { forecast: { tokens_per_turn: 9, next_tier: "tier_2", turns_to_next_tier: 3 } }), "may compact in ~3 turns");
   assert.equal(forecast(usage, { decision: { action: "compact" } }), "compact now");
+  assert.equal(forecast(usage, { forecast: { tokens_per_turn: 9, next_tier: "tier_2", turns_to_next_tier: 1_654 } }), "44.8k until compaction");
   assert.equal(level(usage), "near");
+});
+
+test("what is wrong is said, and what to do about it", () => {
+  const absent = new LonghaulError("not_running", "no daemon answers on /run/v1.sock");
+  const old = new LonghaulError("too_new", "a daemon of protocol 1 is there, this client speaks protocol 2");
+  assert.match(absence(undefined), /start Codex or Claude Code once/);
+  assert.match(absence(absent), /Start the Daemon/);
+  assert.match(absence(old), /protocol 1 is there.*: restart the daemon/);
 });
 
 test("items are readable, whatever their shape", () => {

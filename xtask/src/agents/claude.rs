@@ -4,14 +4,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use anyhow::ensure;
+use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
 
 use super::compare::Row;
 use super::hooks::{RULE, RULED};
 use super::mock::{Mock, ask};
+use super::tools;
 use crate::daemon::Daemon;
 use crate::process::{self, Deadline, finish};
+use crate::wire::Wire;
 
 /// As `hooks::ATTEMPTS`.
 const ATTEMPTS: usize = 3;
@@ -85,36 +87,56 @@ pub(super) fn play(
             break;
         }
     }
-    let told = "in the request after /compact".to_owned();
-    let mut rows = vec![Row::told("checkpoint and memory after", is_given, told)];
+    let place = "in the request after /compact".to_owned();
+    let mut rows = vec![Row::told("checkpoint and memory after", is_given, place)];
     let made = daemon.connect()?.call("compaction/list", &json!({}))?;
     let made = made["compactions"].as_array().map_or(0, Vec::len);
     rows.push(Row::told("state kept before it", made > 0, format!("{made} receipts")));
-    rows.push(told_at_start(claude, mock)?);
-    for (tool, arguments, wanted) in [
-        ("checkpoint_view", json!({}), "[SESSION_CHECKPOINT v1]"),
-        ("memory_search", json!({ "query": "money floats" }), RULED),
-        ("memory_read", json!({ "path": "MEMORY.md" }), RULED),
-        ("memory_note", json!({ "text": "The build is run by just." }), "Noted"),
-    ] {
-        rows.push(asked(claude, mock, tool, &arguments, wanted)?);
+    rows.push(told(claude, mock, ("memory at a start", "memory", RULED), &["a new task"])?);
+    let resumed = ("checkpoint at a resume", "resume", "[SESSION_CHECKPOINT v1]");
+    rows.push(told(claude, mock, resumed, &["--continue", "go on"])?);
+    daemon.wait_idle(1)?;
+    daemon.wait_indexed()?;
+    let mut wire = daemon.connect()?;
+    let ruled = ruled_thread(&mut wire)?;
+    let mut calls = tools::calls(&mut wire, &ruled)?;
+    let summary = json!({ "server": "longhaul", "uri": "longhaul://memory/summary" });
+    calls.push(("ReadMcpResourceTool", summary, RULED));
+    for (tool, arguments, wanted) in calls {
+        rows.push(tools::row(tool, &asked(claude, mock, tool, &arguments)?, wanted));
     }
+    rows.push(tools::noted(&mut wire)?);
     Ok(rows)
 }
 
-/// A new session is told what earlier ones left.
-fn told_at_start(claude: &Claude, mock: &Mock) -> anyhow::Result<Row> {
+/// The thread in which the rule was stated: the oldest.
+fn ruled_thread(wire: &mut Wire) -> anyhow::Result<String> {
+    let threads = wire.call("thread/list", &json!({}))?;
+    let oldest = threads["threads"].as_array().and_then(|threads| threads.last());
+    let id = oldest.and_then(|thread| thread["thread_id"].as_str());
+    Ok(id.context("no session of Claude Code was read")?.to_owned())
+}
+
+/// A session, new or continued, is told what a hook of ours is to say about it.
+fn told(
+    claude: &Claude,
+    mock: &Mock,
+    of: (&'static str, &str, &str),
+    to: &[&str],
+) -> anyhow::Result<Row> {
+    let (step, about, wanted) = of;
+    let mark = format!(r#"<longhaul_context about=\"{about}\">"#);
     let mut is_told = false;
     for _ in 0..ATTEMPTS {
         mock.take();
-        claude.print(&["a new task"])?;
+        claude.print(to)?;
         let sent = sent(mock);
-        is_told = sent.contains(r#"<longhaul_context about=\"memory\">"#) && sent.contains(RULED);
+        is_told = sent.contains(&mark) && sent.contains(wanted);
         if is_told {
             break;
         }
     }
-    Ok(Row::told("memory at a start", is_told, "in the first request".to_owned()))
+    Ok(Row::told(step, is_told, "in the first request".to_owned()))
 }
 
 /// Has the model call a tool of ours, and looks at what Claude Code sends back to it.
@@ -123,8 +145,7 @@ fn asked(
     mock: &Mock,
     tool: &'static str,
     arguments: &Value,
-    wanted: &str,
-) -> anyhow::Result<Row> {
+) -> anyhow::Result<String> {
     mock.take();
     claude.print(&["--continue", &ask(tool, arguments)])?;
     let sent = sent(mock);
@@ -132,9 +153,7 @@ fn asked(
     let messages = messages.as_array().map_or(&[][..], Vec::as_slice);
     let parts = messages.iter().filter_map(|message| message["content"].as_array()).flatten();
     let mut results = parts.filter(|part| part["type"] == "tool_result");
-    let answer = results.next_back().map(Value::to_string).unwrap_or_default();
-    let shown = answer.chars().take(if answer.contains(wanted) { 60 } else { 600 }).collect();
-    Ok(Row::told(tool, answer.contains(wanted), shown))
+    Ok(results.next_back().map(Value::to_string).unwrap_or_default())
 }
 
 /// The messages of the last request that had tools.

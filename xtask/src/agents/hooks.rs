@@ -57,7 +57,9 @@ pub(super) fn play(
         is_clean,
         text.lines().last().unwrap_or_default().into(),
     ));
-    rows.extend(memory::play(codex, mock, &mut wire)?);
+    daemon.wait_idle(1)?;
+    daemon.wait_indexed()?;
+    rows.extend(memory::play(codex, mock, &mut wire, &thread)?);
     rows.extend(trust::play(longhaul, codex, mock, daemon)?);
     Ok(rows)
 }

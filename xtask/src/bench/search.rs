@@ -5,12 +5,12 @@ use std::fs::{self, File};
 use std::io::{BufWriter, Write as _};
 use std::path::Path;
 
-use anyhow::{Context as _, ensure};
+use anyhow::ensure;
 use serde_json::{Value, json};
 
 use super::report::{Report, Times};
 use super::synth::{self, Length};
-use crate::daemon::{Daemon, pause};
+use crate::daemon::Daemon;
 use crate::stopwatch::Stopwatch;
 use crate::wire::Wire;
 
@@ -23,7 +23,6 @@ const VOCABULARY: f64 = 200_000.0;
 /// Bytes of the session that is ingested while the index is being filled, and again after.
 const BESIDE_BYTES: u64 = 32 << 20;
 const WARM_UP: usize = 5;
-const POLL: std::time::Duration = std::time::Duration::from_millis(100);
 
 pub(super) fn measure(
     longhauld: &Path,
@@ -41,10 +40,10 @@ pub(super) fn measure(
     let (watch, before) = (Stopwatch::start(), daemon.cpu_seconds()?);
     let beside = ingest_one(&daemon, home.path(), 1)?;
     let mut wire = daemon.connect()?;
-    wait_indexed(&mut wire)?;
+    daemon.wait_indexed()?;
     let (wall, core) = (watch.seconds(), daemon.cpu_seconds()? - before);
     let alone = ingest_one(&daemon, home.path(), 2)?;
-    wait_indexed(&mut wire)?;
+    daemon.wait_indexed()?;
     let status = wire.call("daemon/status", &json!({}))?;
     let index_bytes = status["search"]["bytes"].as_u64().unwrap_or(0);
     let mib = |bytes: u64| to_mib(bytes);
@@ -125,18 +124,6 @@ fn time(wire: &mut Wire, queries: &[Value], rounds: usize) -> anyhow::Result<Tim
         ensure!(read["error"].is_null(), "{query}: {}", read["error"]);
     }
     Ok(Times::of(times))
-}
-
-fn wait_indexed(wire: &mut Wire) -> anyhow::Result<()> {
-    loop {
-        let status = wire.call("daemon/status", &json!({}))?;
-        let state = status["search"]["state"].as_str().context("no search in daemon/status")?;
-        match state {
-            "idle" => return Ok(()),
-            "stalled" => anyhow::bail!("the index is stalled"),
-            _ => pause(POLL),
-        }
-    }
 }
 
 /// Seconds it takes to ingest a new session, as a client waits for it.

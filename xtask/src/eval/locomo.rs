@@ -21,7 +21,7 @@ use std::path::Path;
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
 
-use crate::daemon::{Daemon, pause};
+use crate::daemon::Daemon;
 use crate::place;
 use crate::stopwatch::Stopwatch;
 use crate::wire::Wire;
@@ -29,7 +29,6 @@ use score::{Outcome, Scores};
 
 /// Hits asked for: enough to name ten sessions.
 const HITS: u64 = 50;
-const POLL: std::time::Duration = std::time::Duration::from_millis(50);
 
 /// A conversation as search sees it.
 struct Conversation {
@@ -73,7 +72,7 @@ fn measure(longhauld: &Path, samples: &[Value]) -> anyhow::Result<Scores> {
     let daemon = Daemon::start(longhauld, home.path())?;
     daemon.wait_idle(1)?;
     let mut wire = daemon.connect()?;
-    wait_indexed(&mut wire)?;
+    daemon.wait_indexed()?;
     let mut scores = Scores::default();
     for conversation in &conversations {
         for question in &conversation.questions {
@@ -83,13 +82,6 @@ fn measure(longhauld: &Path, samples: &[Value]) -> anyhow::Result<Scores> {
     }
     daemon.stop()?;
     Ok(scores)
-}
-
-fn wait_indexed(wire: &mut Wire) -> anyhow::Result<()> {
-    while wire.call("daemon/status", &json!({}))?["search"]["state"] != "idle" {
-        pause(POLL);
-    }
-    Ok(())
 }
 
 /// Writes a conversation as transcripts, a session each.

@@ -22,6 +22,7 @@ mod codex;
 pub(super) mod found;
 mod json_file;
 mod nvim;
+mod nvim_files;
 mod place;
 mod plan;
 mod systemd;
@@ -67,7 +68,7 @@ struct What {
     /// Show the changes and make none
     #[arg(long, short = 'n')]
     dry_run: bool,
-    /// Folder that holds the extension or plugin [default: beside this program, or its repository]
+    /// Folder that holds the extension [default: beside this program, or its repository] or the plugin [default: built in]
     #[arg(long, value_name = "FOLDER")]
     from: Option<PathBuf>,
     /// Do not ask on a terminal
@@ -117,10 +118,10 @@ fn run(what: &What, direction: Direction, session: &Session) -> Result<(), Failu
         if !agreed(session)? {
             return Err(Failure::new(SAID_NO, "nothing was changed"));
         }
-        plan.carry_out()?;
-        return session.print_text(&plan.words(direction, &session.style));
+        let passed_over = plan.carry_out()?;
+        return session.print_text(&plan.words(&passed_over, &session.style));
     }
-    plan.carry_out()?;
+    page.notes.extend(plan.carry_out()?);
     page.is_done = true;
     session.print(&page)
 }

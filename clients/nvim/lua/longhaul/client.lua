@@ -25,6 +25,7 @@ local NOT_TWICE = {
   ['memory/add_note'] = true,
   ['policy/step'] = true,
   ['job/claim'] = true,
+  ['thread/continue'] = true,
 }
 
 --- `program` runs `up` where `may_start`; both set by `longhaul.setup`.

@@ -7,6 +7,8 @@ local M = {}
 local BAR_CELLS = 40
 local CHART_ROWS = 8
 local CHART_COLUMNS = 60
+--- Turns that far ahead are nobody's plan: the room that is left says more.
+local TURNS_TOLD = 100
 local NAMES = {
   tool_outputs = 'tool outputs',
   tool_calls = 'tool calls',
@@ -18,9 +20,9 @@ function M.forecast(usage, policy)
   local forecast = policy and policy.forecast
   if policy and policy.decision and policy.decision.action == 'compact' then
     return 'compact now'
-  elseif forecast and forecast.turns_to_next_tier then
+  elseif forecast and (forecast.turns_to_next_tier or TURNS_TOLD) < TURNS_TOLD then
     return ('may compact in ~%d turns'):format(forecast.turns_to_next_tier)
-  elseif forecast and forecast.turns_left then
+  elseif forecast and (forecast.turns_left or TURNS_TOLD) < TURNS_TOLD then
     return ('full in ~%d turns'):format(forecast.turns_left)
   end
   local trigger = usage.window.trigger
@@ -101,7 +103,7 @@ local function chart(usage)
   table.insert(rows, ('%8s └%s'):format('0', table.concat(marks)))
   local count = #course.compactions
   local legend = count > 0 and ('▲ compacted (%d)'):format(count) or 'never compacted'
-  table.insert(rows, ('%10s%d turns · %s'):format('', course.turns, legend))
+  table.insert(rows, ('%10s%d %s · %s'):format('', course.turns, course.turns == 1 and 'turn' or 'turns', legend))
   return rows
 end
 

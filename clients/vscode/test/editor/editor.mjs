@@ -66,18 +66,28 @@ export class Editor {
     if (this.#shots) await this.page.screenshot({ path: path.join(this.#shots, `${name}.png`) });
   }
 
-  /** Runs a command from the palette, by its whole title. A palette that something else has closed is opened again. */
+  /** Runs a command from the palette, by its whole title. */
   async run(title) {
-    const input = this.page.locator(".quick-input-widget input[type=text]");
+    const palette = this.page.locator(".quick-input-widget");
     // A row is labelled with its title, and with more behind a comma.
-    const row = this.page.locator(`.quick-input-list [role=option][aria-label^="${title}"]`).first();
+    const row = palette.locator(`[role=option][aria-label^="${title}"]`).first();
+    await this.until(`the command ${title}`, async () => {
+      await this.page.keyboard.press("F1");
+      await palette.locator("input[type=text]").fill(`>${title}`, { timeout: ATTEMPT_MS });
+      // A document that opens late takes the focus, and the palette closes.
+      const closed = palette.waitFor({ state: "hidden", timeout: ATTEMPT_MS });
+      await Promise.race([row.waitFor({ timeout: ATTEMPT_MS }), closed.catch(() => undefined)]);
+      await row.click({ timeout: ATTEMPT_MS / 4 });
+    });
+  }
+
+  /** Does something until it succeeds; what disturbed it is closed in between. */
+  async until(what, attempt) {
     for (const end = Date.now() + SHOWN_MS; ; ) {
       try {
-        await this.page.keyboard.press("F1");
-        await input.fill(`>${title}`, { timeout: ATTEMPT_MS });
-        return await row.click({ timeout: ATTEMPT_MS });
+        return await attempt();
       } catch (error) {
-        if (Date.now() > end) throw error;
+        if (Date.now() > end) throw new Error(`${what}: ${error.message}`, { cause: error });
         await this.page.keyboard.press("Escape");
       }
     }
@@ -118,10 +128,10 @@ export class Editor {
   }
 
   /** Waits for a webview that shows all of these words; its text. A page that is drawn anew is another frame. */
-  async webview(...words) {
+  async webview(words, timeout = SHOWN_MS) {
     const wanted = words.map((word) => word.toLowerCase());
     let seen = "";
-    for (const end = Date.now() + SHOWN_MS; Date.now() < end; ) {
+    for (const end = Date.now() + timeout; Date.now() < end; ) {
       for (const frame of this.page.frames().filter((frame) => frame.parentFrame()?.parentFrame())) {
         const text = await frame.evaluate(() => document.body?.innerText ?? "").catch(() => "");
         if (wanted.every((word) => text.toLowerCase().includes(word))) return text;

@@ -14,7 +14,8 @@ import * as path from "node:path";
 import { fileURLToPath } from "node:url";
 
 import { Editor } from "./editor.mjs";
-import { steps } from "./steps.mjs";
+import { longSession } from "./long.mjs";
+import { pictures, steps } from "./steps.mjs";
 
 const ROOT = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "../../../..");
 /** Milliseconds for everything. */
@@ -53,6 +54,15 @@ function longhaul(...words) {
   return execFileSync(path.join(binaries, "longhaul"), words, { env, encoding: "utf8" });
 }
 
+/** Writes a long session into another project; where it stands. */
+function longThread() {
+  const id = "019cadd3-8856-71a3-9a02-5e1d9ca001a4";
+  const to = path.join(env.CODEX_HOME, `sessions/2026/03/03/rollout-2026-03-03T10-00-00-${id}.jsonl`);
+  fs.mkdirSync(path.dirname(to), { recursive: true });
+  fs.writeFileSync(to, longSession(id, "/home/dev/importer", Date.now()));
+  return to;
+}
+
 /** A second thread, to see one change for the other. */
 async function openThread(client) {
   const said = (role, type, text) => ({ type: "message", role, content: [{ type, text }] });
@@ -81,10 +91,10 @@ async function main() {
     settings: { "longhaul.program": path.join(binaries, "longhaul") },
   });
   try {
-    for (const [name, step] of Object.entries(steps)) {
+    for (const [name, step] of Object.entries(shots ? { ...steps, ...pictures } : steps)) {
       const began = Date.now();
       try {
-        await step({ editor, page: editor.page, client, longhaul, project });
+        await step({ editor, page: editor.page, client, longhaul, longThread, project, socket: env.LONGHAUL_SOCKET });
       } catch (error) {
         await editor.shot("failed");
         throw new Error(`${name}: ${error.message}`, { cause: error });

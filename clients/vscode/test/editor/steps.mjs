@@ -1,23 +1,26 @@
 // What a person does, one step after the other; each ends with what they see.
 
 import assert from "node:assert/strict";
+import * as net from "node:net";
+import * as path from "node:path";
 
 const CONTEXT = "Longhaul: Show Context Use";
+/** Milliseconds until a click is repeated. */
+const PANEL_MS = 5_000;
 
 async function statusBarToPanel({ editor, page }) {
   const bar = page.locator(".statusbar-item", { hasText: /\d+% · / });
   await bar.waitFor();
   await bar.click();
-  assert.match(await editor.webview("what fills it"), /\d+%\s*[\d.]+k? of /);
+  assert.match(await editor.webview(["what fills it"]), /\d+%\s*[\d.]+k? of /);
   await editor.shot("01-status-bar");
 }
 
-/** Clicks a thread until the panel shows it: a click on a row that is just drawn anew goes nowhere. */
-async function chooseThread({ editor, page }, words, ...more) {
-  await page.locator(".monaco-list-row", { hasText: words }).click();
-  await editor.webview(words, ...more).catch(async () => {
-    await page.locator(".monaco-list-row", { hasText: words }).click();
-    await editor.webview(words, ...more);
+/** Clicks a thread until the panel shows it: the tree may have moved under the pointer. */
+async function chooseThread({ editor, page }, ...words) {
+  await editor.until(`the panel of ${words[0]}`, async () => {
+    await page.locator(".monaco-list-row", { hasText: words[0] }).click();
+    await editor.webview(words, PANEL_MS);
   });
 }
 
@@ -57,7 +60,7 @@ async function dropped({ editor }) {
 
 async function compactedInPanel({ editor }) {
   await editor.run(CONTEXT);
-  await editor.webview("January total");
+  await editor.webview(["January total"]);
 }
 
 async function undo({ editor, page, client }) {
@@ -125,6 +128,40 @@ async function restart({ editor, page, client, longhaul }) {
   await editor.shot("15-restarted");
 }
 
+/** A daemon of another protocol beside the socket: said, not passed over as one that is absent. */
+async function otherVersion({ editor, page, longhaul, socket }) {
+  longhaul("down");
+  const newer = net.createServer();
+  await new Promise((resolve) => newer.listen(path.join(path.dirname(socket), "v2.sock"), resolve));
+  try {
+    await editor.run("Longhaul: Refresh");
+    await editor.webview(["a daemon of protocol 2 is there", "update this client"]);
+    await page.locator(".statusbar-item", { hasText: "longhaul" }).waitFor();
+    await editor.shot("16-other-version");
+  } finally {
+    newer.close();
+  }
+}
+
+/** A long session, as the README shows it. Only where pictures are wanted. */
+async function picture({ editor, page, client, longhaul, longThread }) {
+  longhaul("up");
+  await client.call("thread/sync", { path: longThread() });
+  await page.setViewportSize({ width: 1040, height: 720 });
+  await editor.run("View: Close All Editors");
+  await editor.run(CONTEXT);
+  await editor.run("Longhaul: Refresh");
+  await chooseThread({ editor, page }, "Import the bank", "over time", "compacted");
+  await editor.run("Longhaul: Compact the Thread");
+  await editor.told(/tokens\. Items kept: \d+, shortened: \d+, dropped: \d+/);
+  await editor.shows("[SESSION_CHECKPOINT v1]");
+  await page.locator(".notification-list-item", { hasText: "Compacting" }).waitFor({ state: "hidden" });
+  await editor.webview(["what fills it"]);
+  await editor.shot("readme");
+}
+
+export const pictures = { "the picture of the README": picture };
+
 export const steps = {
   "the status bar leads to the panel": statusBarToPanel,
   "a click on a thread shows that thread": treeToPanel,
@@ -139,4 +176,5 @@ export const steps = {
   "transcripts are searched": searchTranscripts,
   "another extension compacts its history": otherExtension,
   "a daemon that went is started by a command": restart,
+  "a daemon of another version is told of": otherVersion,
 };

@@ -48,6 +48,10 @@ fn blocks(request: &Value) -> Vec<Value> {
         return vec![says("Done.")];
     }
     match words.and_then(wanted_tool) {
+        // Claude Code's own begin with a capital; one of them reads resources.
+        Some((tool, arguments)) if tool.starts_with(char::is_uppercase) => {
+            vec![call(tool, arguments)]
+        }
         Some((tool, arguments)) => vec![call(&format!("mcp__longhaul__{tool}"), arguments)],
         None => vec![call("Bash", json!({ "command": "echo one", "description": "say one" }))],
     }

@@ -29,6 +29,9 @@ pub(super) struct Change {
     before: Option<String>,
     /// `None`: the file goes.
     after: Option<String>,
+    /// A folder that is ours alone, with all in it: its files are shown as a line each, their old content is not
+    /// kept, and folders in it go when they are empty.
+    own_root: Option<PathBuf>,
 }
 
 impl Change {
@@ -40,7 +43,7 @@ impl Change {
         let path = fs::canonicalize(&path).unwrap_or(path);
         let before = read(&path)?;
         let after = edit(before.as_deref())?;
-        Ok(Self { path, before, after })
+        Ok(Self { path, before, after, own_root: None })
     }
 
     /// Writes the whole file.
@@ -51,6 +54,11 @@ impl Change {
     /// Removes the file.
     pub(super) fn remove(path: PathBuf) -> Result<Self, Failure> {
         Self::edit(path, |_| Ok(None))
+    }
+
+    /// Of a file in a folder that nobody but us writes to.
+    pub(super) fn own(self, root: &Path) -> Self {
+        Self { own_root: Some(fs::canonicalize(root).unwrap_or_else(|_| root.into())), ..self }
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -66,10 +74,10 @@ impl Change {
         let path = self.path.display().to_string();
         let lines = |text: &Option<String>| text.as_deref().map_or(0, |text| text.lines().count());
         match (&self.before, &self.after) {
-            (None, Some(_)) if lines(&self.after) > SHOWN_LINES_MAX => {
+            (None, Some(_)) if self.own_root.is_some() || lines(&self.after) > SHOWN_LINES_MAX => {
                 return format!("+++ {path} (new, {} lines)\n", lines(&self.after));
             }
-            (Some(_), None) if lines(&self.before) > SHOWN_LINES_MAX => {
+            (Some(_), None) if self.own_root.is_some() || lines(&self.before) > SHOWN_LINES_MAX => {
                 return format!("--- {path} (removed, {} lines)\n", lines(&self.before));
             }
             _ => {}
@@ -95,13 +103,25 @@ impl Change {
         let done = match (&self.before, &self.after) {
             (Some(before), Some(after)) => self.back_up(before).and_then(|()| self.put(after)),
             (None, Some(after)) => self.put(after),
-            (Some(before), None) => self.back_up(before).and_then(|()| fs::remove_file(&self.path)),
+            (Some(before), None) => self.back_up(before).and_then(|()| self.remove_file()),
             (None, None) => Ok(()),
         };
         done.map_err(|error| self.failed(&error))
     }
 
+    fn remove_file(&self) -> io::Result<()> {
+        fs::remove_file(&self.path)?;
+        let Some(root) = &self.own_root else { return Ok(()) };
+        let mut folders = self.path.ancestors().skip(1).take_while(|it| it.starts_with(root));
+        // Ends at the first that is not empty.
+        while folders.next().is_some_and(|folder| fs::remove_dir(folder).is_ok()) {}
+        Ok(())
+    }
+
     fn back_up(&self, before: &str) -> io::Result<()> {
+        if self.own_root.is_some() {
+            return Ok(());
+        }
         let mut name = self.path.clone().into_os_string();
         name.push(".longhaul-backup");
         write_atomically(Path::new(&name), before, self.mode())

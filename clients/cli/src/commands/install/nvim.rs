@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use super::change::Change;
 use super::plan::{Direction, Plan};
-use super::{missing, place};
-use crate::failure::Failure;
+use super::{missing, nvim_files, place};
+use crate::failure::{A_PERSON, Failure};
 
 /// Folders of a plugin that Neovim reads.
 const PARTS: [&str; 5] = ["doc", "ftplugin", "lua", "plugin", "syntax"];
@@ -16,23 +16,26 @@ const DEPTH_MAX: usize = 8;
 
 pub(super) fn plan(direction: Direction, from: Option<&Path>) -> Result<Plan, Failure> {
     let data = place::named_or_home("XDG_DATA_HOME", ".local/share")?;
-    let package = data.join("nvim/site/pack/longhaul/start/longhaul");
+    let root = data.join("nvim/site/pack/longhaul");
+    let package = root.join("start/longhaul");
+    if package.is_symlink() {
+        let place = package.display();
+        return Err(Failure::new(A_PERSON, format!("{place} is a link, which is not ours"))
+            .with_hint("remove it first; what it leads to is left alone"));
+    }
     let mut plan = Plan::new(direction);
+    // Without its index of the help the plugin works all the same.
+    plan.is_forgiving = true;
     let installed = files(&package)?;
     match direction {
         Direction::Install => {
-            let hint = "name its folder: --from clients/nvim of the repository";
-            let source = from.map(Path::to_owned).or_else(|| place::asset("nvim"));
-            let source = source.filter(|folder| folder.join("plugin").is_dir());
-            let source = source.ok_or_else(|| missing("the plugin (clients/nvim)", hint))?;
-            let wanted = files(&source)?;
-            for file in &wanted {
-                let text = std::fs::read_to_string(source.join(file))?;
-                plan.change(Change::write(package.join(file), &text)?);
+            let wanted = wanted(from)?;
+            for (file, text) in &wanted {
+                plan.change(Change::write(package.join(file), text)?.own(&root));
             }
-            let is_gone = |file: &&PathBuf| !wanted.contains(file);
+            let is_gone = |file: &&PathBuf| wanted.iter().all(|(path, _)| path != *file);
             for file in installed.iter().filter(is_gone) {
-                plan.change(Change::remove(package.join(file))?);
+                plan.change(Change::remove(package.join(file))?.own(&root));
             }
             let has_neovim = place::on_path("nvim").is_some();
             if has_neovim && !plan.is_empty() {
@@ -43,12 +46,29 @@ pub(super) fn plan(direction: Direction, from: Option<&Path>) -> Result<Plan, Fa
         }
         Direction::Uninstall => {
             for file in &installed {
-                plan.change(Change::remove(package.join(file))?);
+                plan.change(Change::remove(package.join(file))?.own(&root));
             }
-            plan.change(Change::remove(package.join(TAGS))?);
+            plan.change(Change::remove(package.join(TAGS))?.own(&root));
         }
     }
     Ok(plan)
+}
+
+/// The files of the plugin with their texts: of a folder, or those that are built in.
+fn wanted(from: Option<&Path>) -> Result<Vec<(PathBuf, String)>, Failure> {
+    let Some(source) = from else {
+        let built_in = nvim_files::FILES.iter();
+        return Ok(built_in.map(|&(path, text)| (path.into(), text.to_owned())).collect());
+    };
+    if !source.join("plugin").is_dir() {
+        let hint = "name a folder like clients/nvim of the repository, or leave --from out";
+        return Err(missing("the plugin", hint));
+    }
+    let texts = files(source)?.into_iter().map(|file| {
+        let text = std::fs::read_to_string(source.join(&file))?;
+        Ok((file, text))
+    });
+    texts.collect()
 }
 
 /// Has Neovim index the help: without it `:help longhaul` finds nothing.
@@ -86,4 +106,16 @@ fn walk(root: &Path, below: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Re
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_file_of_the_plugin_is_built_in() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../nvim");
+        let built_in = nvim_files::FILES.iter().map(|(path, _)| PathBuf::from(path));
+        assert_eq!(built_in.collect::<Vec<_>>(), files(&folder).unwrap());
+    }
 }

@@ -26,6 +26,8 @@ pub(super) struct Plan {
     pub(super) changes: Vec<Change>,
     /// Programs that are run after it.
     pub(super) last: Vec<Vec<String>>,
+    /// A program that fails is told of and passed over.
+    pub(super) is_forgiving: bool,
     /// What a person should know or do.
     pub(super) notes: Vec<String>,
 }
@@ -33,7 +35,7 @@ pub(super) struct Plan {
 impl Plan {
     pub(super) fn new(direction: Direction) -> Self {
         let (first, changes, last, notes) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Self { direction, first, changes, last, notes }
+        Self { direction, first, changes, last, is_forgiving: false, notes }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -45,20 +47,35 @@ impl Plan {
         self.changes.extend(change.is_one().then_some(change));
     }
 
-    /// Does it, in order, up to the first fault.
-    pub(super) fn carry_out(&self) -> Result<(), Failure> {
-        self.first.iter().try_for_each(|command| run(command))?;
+    /// Does it, in order, up to the first fault; what was passed over.
+    pub(super) fn carry_out(&self) -> Result<Vec<String>, Failure> {
+        let mut passed_over = self.run_all(&self.first)?;
         self.changes.iter().try_for_each(Change::make)?;
-        self.last.iter().try_for_each(|command| run(command))
+        passed_over.extend(self.run_all(&self.last)?);
+        Ok(passed_over)
+    }
+
+    fn run_all(&self, commands: &[Vec<String>]) -> Result<Vec<String>, Failure> {
+        let mut passed_over = Vec::new();
+        for command in commands {
+            match run(command) {
+                Err(failure) if self.is_forgiving => {
+                    passed_over.push(format!("note: {}", failure.message()));
+                }
+                outcome => outcome?,
+            }
+        }
+        Ok(passed_over)
     }
 
     /// What to say when it is done.
-    pub(super) fn words(&self, direction: Direction, style: &Style) -> String {
-        let done = match direction {
+    pub(super) fn words(&self, passed_over: &[String], style: &Style) -> String {
+        let done = match self.direction {
             Direction::Install => "installed",
             Direction::Uninstall => "uninstalled",
         };
-        let notes: String = self.notes.iter().map(|note| format!("{note}\n")).collect();
+        let notes = self.notes.iter().chain(passed_over);
+        let notes: String = notes.map(|note| format!("{note}\n")).collect();
         format!("{}\n{notes}", style.good(done))
     }
 }
@@ -68,7 +85,7 @@ fn run(command: &[String]) -> Result<(), Failure> {
     let [program, arguments @ ..] = command else { return Ok(()) };
     let failed = |why: String| {
         Failure::new(A_PERSON, format!("`{line}` failed: {why}"))
-            .with_hint("the files are written; run it yourself once its cause is mended")
+            .with_hint("once its cause is mended, run the same command again")
     };
     let output = Command::new(program).args(arguments).output();
     let output = output.map_err(|error| failed(error.to_string()))?;
@@ -76,7 +93,11 @@ fn run(command: &[String]) -> Result<(), Failure> {
         true => Ok(()),
         false => {
             let said = String::from_utf8_lossy(&output.stderr);
-            Err(failed(said.trim().lines().last().unwrap_or("it said nothing").to_owned()))
+            // Programs on Node end their words with their version.
+            let mut lines = said.trim().lines().rev();
+            let last = lines.clone().next().unwrap_or("it said nothing");
+            let why = lines.find(|line| line.to_lowercase().contains("error")).unwrap_or(last);
+            Err(failed(why.trim().to_owned()))
         }
     }
 }

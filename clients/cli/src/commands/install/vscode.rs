@@ -1,6 +1,7 @@
 //! Visual Studio Code and its kin: the packaged extension, by the editor's own command.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use super::plan::{Direction, Plan};
 use super::{missing, place};
@@ -15,11 +16,11 @@ pub(super) fn plan(direction: Direction, from: Option<&Path>) -> Result<Plan, Fa
     let editor = EDITORS.into_iter().find(|editor| place::on_path(editor).is_some());
     let hint =
         "install its command line first (in the editor: Shell Command: Install 'code' command)";
-    let editor = editor.ok_or_else(|| missing("the command `code`", hint))?;
     let word = |word: &str| word.to_owned();
     let mut plan = Plan::new(direction);
-    plan.last.push(match direction {
-        Direction::Install => {
+    let command = match (direction, editor) {
+        (Direction::Install, None) => return Err(missing("the command `code`", hint)),
+        (Direction::Install, Some(editor)) => {
             let package = package(from).ok_or_else(|| {
                 let hint =
                     "build it (npm run package in clients/vscode) and name its folder with --from";
@@ -28,16 +29,30 @@ pub(super) fn plan(direction: Direction, from: Option<&Path>) -> Result<Plan, Fa
             let package = package.to_string_lossy().into_owned();
             vec![word(editor), word("--install-extension"), package, word("--force")]
         }
-        Direction::Uninstall => vec![word(editor), word("--uninstall-extension"), word(EXTENSION)],
-    });
+        (Direction::Uninstall, Some(editor)) if has_extension(editor) => {
+            vec![word(editor), word("--uninstall-extension"), word(EXTENSION)]
+        }
+        (Direction::Uninstall, _) => return Ok(plan),
+    };
+    plan.last.push(command);
     Ok(plan)
 }
 
-/// The newest `.vsix` that is there.
+/// Whether an editor says that it has the extension.
+fn has_extension(editor: &str) -> bool {
+    let listed = Command::new(editor).arg("--list-extensions").output();
+    let listed = listed.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+    listed.is_ok_and(|listed| listed.lines().any(|line| line.trim() == EXTENSION))
+}
+
+/// The newest package of the extension that is there; packages of examples may lie beside it.
 fn package(from: Option<&Path>) -> Option<PathBuf> {
     let folder = from.map(Path::to_owned).or_else(|| place::asset("vscode"))?;
     let files = std::fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path());
-    let is_package = |path: &PathBuf| path.extension().is_some_and(|end| end == "vsix");
+    let is_package = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with("longhaul") && name.ends_with(".vsix")
+    };
     files.filter(is_package).max_by_key(|path| modified(path))
 }
 

@@ -1,0 +1,26 @@
+//! The plugin of Neovim, built in: a program that was installed alone has it, and always its own version's.
+
+macro_rules! files {
+    ($($path:literal)*) => {
+        &[$(($path, include_str!(concat!("../../../../nvim/", $path)))),*]
+    };
+}
+
+/// Each file of `clients/nvim` that Neovim reads: its path there, its text.
+pub(super) const FILES: &[(&str, &str)] = files! {
+    "doc/longhaul.txt"
+    "lua/longhaul/client.lua"
+    "lua/longhaul/commands.lua"
+    "lua/longhaul/connection.lua"
+    "lua/longhaul/failure.lua"
+    "lua/longhaul/float.lua"
+    "lua/longhaul/format.lua"
+    "lua/longhaul/health.lua"
+    "lua/longhaul/item.lua"
+    "lua/longhaul/socket.lua"
+    "lua/longhaul/statusline.lua"
+    "lua/longhaul/thread.lua"
+    "lua/longhaul/usage.lua"
+    "lua/longhaul.lua"
+    "plugin/longhaul.lua"
+};

@@ -1,5 +1,5 @@
 //! How full a context window is: of a thread, of given items, or of a thread with items about to come; and
-//! what its settings were ([`settings`]).
+//! what its settings were (`settings`).
 
 mod settings;
 

@@ -120,13 +120,14 @@ pub enum EventKind {
     /// What a person should know of a compaction, such as `accuracy`:
     /// `{compaction_id, thread_id?, warning, message}`.
     CompactionWarning,
-    /// A thread is compacted again and again without progress:
-    /// `{thread_id, compactions, reread:[path…]}`.
+    /// A thread or a given history is compacted again and again without progress:
+    /// `{compaction_id, thread_id?, compactions, reread:[path…]}`.
     CompactionLoop,
     /// A compaction is done: `{compaction_id, thread_id?, strategy_used, tokens:{before, after}}`.
     CompactionCompleted,
     /// A history has a replacement: `{compaction_id, thread_id?, strategy_used, tokens:{before, after}}`, after
-    /// `compaction_completed`. The name under which clients of Codex know it.
+    /// `compaction_completed`. The name under which clients of Codex know it. Of an agent that compacted its
+    /// thread by itself: `{thread_id, tokens:{after}}`, after `thread_updated`.
     ContextCompacted,
     /// Memory is being made: `{phase, done, total}`; the phases are `extract` and `consolidate`.
     MemoryProgress,

@@ -1588,10 +1588,14 @@ export interface ModelStatus {
   provider: string;
   /** Requests a day may have; absent: no bound. */
   requests_per_day?: number | null;
+  /** Requests one job may have, such as one compaction; absent: no bound. */
+  requests_per_job?: number | null;
   /** Requests since midnight UTC, failed ones included. */
   requests_today: number;
   /** Tokens a day may have; absent: no bound. */
   tokens_per_day?: number | null;
+  /** Tokens one job may have; absent: no bound. */
+  tokens_per_job?: number | null;
   /** Tokens since then, input and answers. */
   tokens_today: number;
 }

@@ -94,7 +94,7 @@ struct Version {
 impl Fold {
     /// Version of the saved form. Raised with every change of what is folded or how: saved folds of
     /// other versions are folded anew.
-    pub const VERSION: u32 = 12;
+    pub const VERSION: u32 = 13;
 
     /// The state before the first line.
     pub fn new(source: Source) -> Self {
@@ -380,6 +380,9 @@ impl Fold {
             Item::Message { role: Role::Developer, text, .. } => {
                 is_context = contextual::is_settings(text);
                 row = Row::new(ItemKind::Context, text);
+                if contextual::is_model_switch(text) {
+                    self.visible.switch_model(place.line);
+                }
             }
             Item::Reasoning { .. } => row.kind = ItemKind::Reasoning,
             Item::Call(call) => {

@@ -182,6 +182,12 @@ impl Models {
         self.ledger.known_today()
     }
 
+    /// The bound of the budget that last kept a request of today from being sent, in words.
+    #[must_use]
+    pub fn refused_today(&self) -> Option<String> {
+        self.ledger.refused_today()
+    }
+
     /// Reads what earlier runs spent today.
     ///
     /// # Errors
@@ -213,7 +219,7 @@ impl Models {
             return Ok(Answered { answer, spent, tries: 0, digest });
         }
         let started = self.clock.elapsed();
-        let mut tries = 0;
+        let (mut tries, mut before) = (0, None);
         loop {
             let elapsed = self.clock.elapsed().saturating_sub(started);
             let left = call.deadline.saturating_sub(elapsed);
@@ -230,6 +236,10 @@ impl Models {
                     self.ledger.keep_answer(&digest, &answer).await;
                     return Ok(Answered { answer, spent, tries, digest });
                 }
+                // That the time ran out on a further try says less than why there was one.
+                Err(fault) if fault.kind == FaultKind::Timeout => {
+                    return Err(failed(before.unwrap_or(fault), spent));
+                }
                 Err(fault) => fault,
             };
             let elapsed = self.clock.elapsed().saturating_sub(started);
@@ -238,6 +248,7 @@ impl Models {
             let wait_ms = backoff::wait_ms(&fault, tries, left_ms, self.clock.chance());
             let Some(wait_ms) = wait_ms else { return Err(failed(fault, spent)) };
             tracing::info!(provider = call.provider, %fault, wait_ms, "a model is asked again");
+            before = Some(fault);
             tokio::select! {
                 () = call.cancel.cancelled() => return Err(failed(cancelled(), spent)),
                 () = tokio::time::sleep(Duration::from_millis(wait_ms)) => {}

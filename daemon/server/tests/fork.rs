@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::rollout::Rollout;
-use crate::support::{Client, Daemon, kind};
+use crate::support::{Client, Daemon, kind, soon};
 
 const BASE: &str = "019cadd3-0000-7000-8000-000000000001";
 const FORK: &str = "019cadd3-0000-7000-8000-000000000002";
@@ -118,4 +118,24 @@ async fn undoing_a_fork_s_compaction_gives_the_whole_history_back() {
         .map(|(_, line)| payload(line))
         .collect();
     assert_eq!(undone["result"]["history"], json!(expected), "{}", undone["error"]);
+}
+
+#[tokio::test]
+async fn a_fork_whose_base_is_nowhere_is_told_once_nothing_waits_to_be_read() {
+    let home = tempfile::tempdir().unwrap();
+    let mut base = Rollout::new(BASE, Path::new("/w"));
+    base.message("user", "Make the fetcher retry.");
+    Rollout::forked(FORK, &base, 1).write(home.path());
+    let daemon = Daemon::over(home, "").await;
+    let mut client = daemon.connect().await;
+    client.call("thread/sync", json!({ "thread_id": FORK })).await;
+    let told = soon("the warning", async {
+        loop {
+            let status = client.call("daemon/status", json!({})).await["result"].take();
+            if let Some(warning) = status["warnings"].as_array().unwrap().first() {
+                return warning["kind"].clone();
+            }
+        }
+    });
+    assert_eq!(told.await, "base_missing");
 }

@@ -22,14 +22,18 @@ const SECOND: &str = "019cadd3-0000-7000-8000-0000000000b2";
 const SUMMARY: &str =
     "The fetcher in src/fetch.rs was made to retry; cargo test passes. Next: document it.";
 
-fn session(home: &Path, thread: &str) {
+fn rollout(thread: &str) -> Rollout {
     let mut rollout = Rollout::new(thread, Path::new("/w/app"));
     rollout.message("user", "Make the fetcher retry. Always run cargo test before you are done.");
     for round in 0..60 {
         rollout.command(&format!("cargo test fetch_{round}"), 0, "running tests\n");
         rollout.message("assistant", &format!("Round {round} is through."));
     }
-    rollout.write(home);
+    rollout
+}
+
+fn session(home: &Path, thread: &str) {
+    rollout(thread).write(home);
 }
 
 /// A home with a thread, a provider that holds its answer back, and the daemon's database.
@@ -160,6 +164,33 @@ async fn killed_when_the_answer_is_there_and_nothing_of_it_is_stored() {
     assert!(store.compaction_get(&key.subject).await.unwrap().is_none());
     store.close().await;
     assert_eq!(rig.assert_once(&key).await.epoch, 2);
+}
+
+#[tokio::test]
+async fn killed_when_the_answer_is_kept_and_the_thread_has_grown_nothing_is_paid_twice() {
+    let rig = Rig::new().await;
+    let (process, mut client) = rig.daemon("").await;
+    let key = start(&mut client).await;
+    eventually("the model is asked", || rig.provider.hanging() == 1).await;
+    let thread = client.call("thread/get", json!({ "thread_id": THREAD })).await["result"].take();
+    // Its agent goes on while the model writes.
+    let mut grown = rollout(THREAD);
+    let seq = grown.seq();
+    grown.message("user", "Now document it.").message("assistant", "It is documented.");
+    grown.append(Path::new(thread["thread"]["path"].as_str().unwrap()), seq);
+    let store = rig.store().await;
+    let running = store.job_get(&key).await.unwrap().unwrap();
+    rig.provider.release();
+    let recorded = async { while store.compaction_get(&key.subject).await.unwrap().is_none() {} };
+    soon("the record", recorded).await;
+    killed(process).await;
+    // Between keeping the answer and the record lie microseconds: the record and what follows it are taken back.
+    store.compaction_delete(std::slice::from_ref(&key.subject)).await.unwrap();
+    store.job_decide(&key, |_| (Some(running), ())).await.unwrap();
+    store.close().await;
+    let job = rig.assert_once(&key).await;
+    assert_eq!(job.epoch, 2, "it was made again");
+    assert_eq!(rig.provider.requests().len(), 1, "nothing is paid twice");
 }
 
 #[tokio::test]

@@ -2,17 +2,22 @@
 //! says which rungs were left and why. What a provider can do wrong is in `failures`, what Codex's own
 //! tests pin in `pinned`.
 
+use longhaul_daemon::clock::Clock;
 use serde_json::{Value, json};
 
 use crate::provider::{Answer, Provider};
 use crate::rollout::Rollout;
-use crate::support::{Client, Daemon, soon};
+use crate::support::{Client, Daemon, eventually, soon};
 
 pub const THREAD: &str = "019cadd3-0000-7000-8000-000000000004";
 pub const SUMMARY: &str =
     "The fetcher in src/fetch.rs was made to retry; cargo test passes. Next: document it.";
 
 pub async fn daemon(provider: &Provider, more: &str) -> (Daemon, Client) {
+    daemon_with(&provider.config(more)).await
+}
+
+pub async fn daemon_with(config: &str) -> (Daemon, Client) {
     let home = tempfile::tempdir().unwrap();
     let mut rollout = Rollout::new(THREAD, home.path());
     rollout.message("user", "Make the fetcher retry.\nKeep its interface.");
@@ -23,7 +28,7 @@ pub async fn daemon(provider: &Provider, more: &str) -> (Daemon, Client) {
     rollout
         .patch("*** Begin Patch\n*** Update File: src/fetch.rs\n@@\n+fn retry() {}\n*** End Patch");
     rollout.write(home.path());
-    let daemon = Daemon::over(home, &provider.config(more)).await;
+    let daemon = Daemon::on_clock(home, config, Clock::system()).await;
     let mut client = daemon.connect().await;
     client.call("thread/sync", json!({ "thread_id": THREAD })).await;
     (daemon, client)
@@ -141,6 +146,33 @@ async fn a_spent_budget_and_a_short_deadline_are_reasons_too() {
     let result = run(&mut client, json!({ "deadline_ms": 50 })).await;
     assert_eq!(ladder(&result), ["hybrid skipped no_time", "checkpoint used"]);
     assert!(provider.requests().is_empty());
+    let status = client.call("daemon/status", json!({})).await["result"].take();
+    assert_eq!(status["model"]["tokens_per_job"], 10, "{status}");
+    let warning = &status["warnings"][0];
+    assert_eq!(warning["kind"], "budget_spent", "{status}");
+    assert!(warning["message"].as_str().unwrap().contains("budget.tokens_per_job = 10"));
+}
+
+#[tokio::test]
+async fn a_client_that_goes_takes_its_question_to_the_model_back() {
+    let provider = Provider::start(vec![Answer::Hang]).await;
+    let (daemon, mut client) = daemon(&provider, "").await;
+    client.ask("compaction/run", json!({ "thread_id": THREAD })).await;
+    eventually("the model is asked", || provider.hanging() == 1).await;
+    drop(client);
+    eventually("the connection is closed", || provider.hanging() == 0).await;
+    let made = daemon.connect().await.call("compaction/list", json!({})).await["result"].take();
+    assert_eq!(made["compactions"], json!([]), "nobody waits for it");
+}
+
+#[tokio::test]
+async fn a_window_the_user_gave_codex_is_the_ceiling() {
+    let provider = Provider::start(vec![Answer::says(SUMMARY)]).await;
+    let (daemon, mut client) = daemon(&provider, "").await;
+    let settings = daemon.home.path().join(".codex/config.toml");
+    std::fs::write(settings, "model_context_window = 1200\n").unwrap();
+    let result = run(&mut client, json!({ "max_tokens": 5_000 })).await;
+    assert!(result["tokens"]["after"].as_u64().unwrap() <= 600, "{}", result["tokens"]);
 }
 
 #[tokio::test]

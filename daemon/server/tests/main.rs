@@ -38,6 +38,7 @@ mod support;
 mod systemd;
 mod templates;
 mod threads;
+mod wires;
 mod workers;
 
 /// A file in this folder that is no module of the binary would be a test that never runs.

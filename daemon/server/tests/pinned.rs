@@ -7,13 +7,13 @@
 //! | a custom prompt replaces the default | `templates::a_call_brings_its_own_texts_…` |
 //! | an empty thread still sends one request | not so here: [`an_empty_thread_asks_nobody`], nothing is paid for nothing |
 //! | usage from the answer, then the local estimate | [`usage_is_the_providers_and_a_threads_own_numbers_stay_as_they_are`] |
-//! | started and completed share an id; `context_compacted` too | [`a_compactions_events_share_its_id`] |
+//! | started and completed share an id; `context_compacted` too | [`a_compactions_events_share_its_id`], [`an_agents_own_compaction_is_told_when_it_happens_and_not_of_long_ago`] |
 //! | fires at the limit, several times in one task | [`the_limit_is_reached_again_in_the_same_turn`] |
 //! | fires on the first turn after resume by recorded usage | [`recorded_usage_over_the_limit_counts_on_the_first_turn`] |
 //! | a limit above the window is clamped | [`a_limit_that_cannot_be_reached_gives_way_to_the_default`] |
 //! | encrypted reasoning counts | `core::context::estimate`, `core::fold::meter` tests |
 //! | a smaller model: the previous one compacts; not when equal or larger | [`before_a_smaller_model_the_previous_one_compacts`] |
-//! | pre-turn leaves out the incoming message and the model switch; both come after | [`pre_turn_leaves_out_what_nobody_answered_and_puts_it_after`] |
+//! | pre-turn leaves out the incoming message and the model switch; both come after | [`pre_turn_leaves_out_what_nobody_answered_and_puts_it_after`], [`the_checkpoint_keeps_the_model_switch_too_of_a_thread_and_of_given_items`] |
 //! | mid-turn: call and output are in the request; context, user, summary last | [`mid_turn_sends_call_and_output_and_ends_on_the_summary`] |
 //! | overflow drops the oldest with its counterpart | `ladder::an_overflow_…`, `core::compaction::summary` tests |
 //! | other errors: retried, then one error, history unchanged | `failures` (the history is unchanged in any case: we hold a copy of nothing) |
@@ -163,6 +163,32 @@ async fn a_compactions_events_share_its_id() {
 }
 
 #[tokio::test]
+async fn an_agents_own_compaction_is_told_when_it_happens_and_not_of_long_ago() {
+    let daemon = Daemon::start().await;
+    let (mut client, mut listener) = (daemon.connect().await, daemon.connect().await);
+    let kinds = json!(["context_compacted"]);
+    let begun = listener.call("event/subscribe", json!({ "kinds": kinds })).await;
+    let mut rollout = Rollout::new(THREAD, daemon.home.path());
+    let compacted = json!({ "message": "", "replacement_history": [says("user", "Do it.")] });
+    rollout.message("user", "Do it.").message("assistant", "Done.").line("compacted", &compacted);
+    let path = rollout.write(daemon.home.path());
+    client.call("thread/sync", json!({ "path": path })).await;
+    let seq = rollout.seq();
+    rollout.message("user", "More.").message("assistant", "Done.").line("compacted", &compacted);
+    rollout.append(&path, seq);
+    client.call("thread/sync", json!({ "thread_id": THREAD })).await;
+    let event = soon("the event", listener.hear()).await.unwrap()["params"]["result"].take();
+    assert_eq!(event["kind"], "context_compacted", "{event}");
+    let after = event["data"]["tokens"]["after"].as_u64().unwrap();
+    assert_eq!(event["data"], json!({ "thread_id": THREAD, "tokens": { "after": after } }));
+    let all = json!({ "kinds": kinds, "since_seq": begun["result"]["seq"] });
+    let mut late = daemon.connect().await;
+    late.call("event/subscribe", all).await;
+    let first = soon("the event", late.hear()).await.unwrap()["params"]["result"].take();
+    assert_eq!(first["seq"], event["seq"], "what was in the file when it was found is history");
+}
+
+#[tokio::test]
 async fn the_limit_is_reached_again_in_the_same_turn() {
     let provider = Provider::start(vec![Answer::says(SUMMARY)]).await;
     let (_daemon, mut client) = daemon(&provider, "").await;
@@ -219,23 +245,16 @@ async fn before_a_smaller_model_the_previous_one_compacts() {
     let (_daemon, mut client) = daemon(&provider, "").await;
     let mut history = vec![says("user", "Make src/fetch.rs retry.")];
     history.extend(ran("c", 40_000));
-    for (now, before, expected) in [
-        (10_000, 100_000, "model_downshift"),
-        (100_000, 100_000, "under_limit"),
-        (200_000, 100_000, "under_limit"),
+    for (now, before, expected, asked) in [
+        (10_000, 100_000, "model_downshift", "old"),
+        (10_000, 10_000, "context_limit", "new"),
+        (100_000, 100_000, "under_limit", "new"),
+        (200_000, 100_000, "under_limit", "new"),
     ] {
-        let params = json!({ "items": [], "model": "new", "context_window": now,
-            "previous_model": "old", "previous_context_window": before });
-        let mut params = params;
-        params["items"] = json!(history);
-        params["phase"] = json!("pre_turn");
-        params["thread_id"] = json!(THREAD);
+        let params = json!({ "items": history, "phase": "pre_turn", "model": "new",
+            "context_window": now, "previous_model": "old", "previous_context_window": before });
         let should = client.call("compaction/should", params).await["result"].take();
-        let reason = should["reason"].as_str().unwrap();
-        assert!(
-            reason == expected || (expected == "model_downshift" && reason == "context_limit"),
-            "{should}"
-        );
+        assert_eq!((&should["reason"], &should["model"]), (&json!(expected), &json!(asked)));
     }
     let more = json!({ "model": { "name": "old", "provider": "p", "context_window": 100_000 },
         "reason": "model_downshift", "trigger": "auto", "phase": "pre_turn" });
@@ -261,6 +280,37 @@ async fn pre_turn_leaves_out_what_nobody_answered_and_puts_it_after() {
     assert_eq!(history[0], "Make src/fetch.rs retry.");
     assert!(history[1].starts_with("[HANDOFF_SUMMARY v1]"));
     assert_eq!(history[2..], ["<model_switch>\nbe terse", "Now document it."]);
+}
+
+#[tokio::test]
+async fn the_checkpoint_keeps_the_model_switch_too_of_a_thread_and_of_given_items() {
+    let home = tempfile::tempdir().unwrap();
+    let mut rollout = Rollout::new(THREAD, home.path());
+    rollout.message("user", "Make src/fetch.rs retry.");
+    rollout.command("cargo test", 0, &"running\n".repeat(500));
+    rollout.message("developer", "<model_switch>\nbe terse");
+    rollout.message("user", "Now document it.");
+    rollout.command("cargo doc", 0, "documenting\n");
+    rollout.write(home.path());
+    let daemon = Daemon::over(home, "").await;
+    let mut client = daemon.connect().await;
+    client.call("thread/sync", json!({ "thread_id": THREAD })).await;
+    let whole = client.call("history/get", json!({ "thread_id": THREAD })).await["result"].take();
+    for subject in [json!({ "thread_id": THREAD }), json!({ "items": whole["items"] })] {
+        for (phase, fresh) in [("pre_turn", 0), ("mid_turn", 1)] {
+            let mut params = subject.clone();
+            params["phase"] = json!(phase);
+            params["initial_context"] = json!([says("developer", "<permissions instructions>new")]);
+            let made = client.call("compaction/run", params).await["result"].take();
+            let words = words(&made);
+            assert!(words[0].contains("[SESSION_CHECKPOINT v1]"), "{words:?}");
+            assert_eq!(words[1], "<model_switch>\nbe terse", "{phase}");
+            assert_eq!(words.len(), 3 + fresh, "{words:?}");
+            assert_eq!(words.last().unwrap(), "Now document it.");
+            let kept = made["receipt"]["kept"].as_array().unwrap();
+            assert_eq!(kept.len(), 2, "the switch and the request: {kept:?}");
+        }
+    }
 }
 
 #[tokio::test]

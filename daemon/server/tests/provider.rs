@@ -106,9 +106,14 @@ impl Provider {
 
     /// Configuration that asks this provider.
     pub fn config(&self, more: &str) -> String {
+        self.config_as("responses", more)
+    }
+
+    /// The same, spoken to in the form `kind`.
+    pub fn config_as(&self, kind: &str, more: &str) -> String {
         format!(
             "[model]\nprovider = \"p\"\nname = \"m\"\ncontext_window = 100000\n\
-             [providers.p]\nkind = \"responses\"\nbase_url = \"{}\"\n{more}\n",
+             [providers.p]\nkind = \"{kind}\"\nbase_url = \"{}\"\n{more}\n",
             self.base_url
         )
     }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Client, Daemon};
+use crate::support::{Client, Daemon, soon};
 
 fn message(role: &str, text: &str) -> Value {
     let kind = if role == "assistant" { "output_text" } else { "input_text" };
@@ -156,4 +156,48 @@ async fn a_view_of_a_view_is_no_smaller_when_nobody_says_how_large() {
         let view = again["view"].as_str().unwrap();
         assert!(view.contains(&format!("src/part_{number}.rs (edited")), "{number}: {view}");
     }
+}
+
+#[tokio::test]
+async fn a_rule_must_wait_until_a_given_history_has_really_grown() {
+    let daemon = Daemon::start().await;
+    let mut client = daemon.connect().await;
+    let made = eight(&mut client).await;
+    let mut items = made[7]["history"].as_array().unwrap().clone();
+    items.push(message("assistant", "A word."));
+    let auto = |items: &[Value]| json!({ "items": items, "trigger": "auto" });
+    let refused = client.call("compaction/run", auto(&items)).await;
+    assert_eq!(refused["error"]["data"]["kind"], "not_worthwhile", "{refused}");
+    let by_hand = client.call("compaction/run", json!({ "items": items })).await;
+    assert!(by_hand["error"].is_null(), "{by_hand}");
+    items.extend((0..4).flat_map(|more| round(10 + more)));
+    let grown = client.call("compaction/run", auto(&items)).await;
+    assert!(grown["error"].is_null(), "{grown}");
+}
+
+#[tokio::test]
+async fn a_given_history_that_goes_in_circles_is_told_of_with_what_is_read_again() {
+    let daemon = Daemon::start().await;
+    let mut client = daemon.connect().await;
+    let mut listener = daemon.connect().await;
+    listener.call("event/subscribe", json!({ "kinds": ["compaction_loop"] })).await;
+    let mut items = vec![message("user", "Find out why the parser is slow.")];
+    let mut last = Value::Null;
+    for turn in 0..3 {
+        for look in 0..3 {
+            let id = format!("look-{turn}-{look}");
+            let command = json!({ "command": ["bash", "-lc", "cat src/parser.rs"] });
+            items.push(json!({ "type": "function_call", "call_id": id, "name": "shell",
+                "arguments": command.to_string() }));
+            items.push(json!({ "type": "function_call_output", "call_id": id,
+                "output": json!({ "output": "fn parse() {}\n".repeat(200),
+                    "metadata": { "exit_code": 0 } }).to_string() }));
+        }
+        last = compact(&mut client, &items).await;
+        items = last["history"].as_array().unwrap().clone();
+    }
+    let event = soon("the warning", listener.hear()).await.unwrap()["params"]["result"].take();
+    assert_eq!(event["data"]["compaction_id"], last["compaction_id"], "the third one: {event}");
+    assert_eq!(event["data"]["compactions"], 3);
+    assert_eq!(event["data"]["reread"], json!(["src/parser.rs"]));
 }

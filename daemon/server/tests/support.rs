@@ -56,7 +56,7 @@ pub fn config_under(root: &Path, text: &str) -> Config {
     Config::load(&Args::default(), &around).unwrap()
 }
 
-/// A whole daemon in this process, on a manual clock.
+/// A whole daemon in this process.
 pub struct Daemon {
     pub deps: Deps,
     pub clock: Clock,
@@ -74,10 +74,15 @@ impl Daemon {
         Self::over(tempfile::tempdir().unwrap(), text).await
     }
 
-    /// A daemon of the user whose folders lie under `home`; the Codex home is `home/.codex`.
+    /// A daemon of the user whose folders lie under `home`, on a manual clock; the Codex home is
+    /// `home/.codex`.
     pub async fn over(home: TempDir, text: &str) -> Self {
+        Self::on_clock(home, text, Clock::manual(1_763_700_000_000)).await
+    }
+
+    /// The same on a clock of the test's choosing: deadlines pass on one that goes.
+    pub async fn on_clock(home: TempDir, text: &str, clock: Clock) -> Self {
         let config = config_under(home.path(), text);
-        let clock = Clock::manual(1_763_700_000_000);
         let held = listen(&config).unwrap();
         let socket = held.socket.path.clone();
         let app = App::build(config, clock.clone(), held).await.unwrap();

@@ -63,6 +63,12 @@ pub struct ModelStatus {
     /// Tokens a day may have; absent: no bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens_per_day: Option<u64>,
+    /// Requests one job may have, such as one compaction; absent: no bound.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requests_per_job: Option<u64>,
+    /// Tokens one job may have; absent: no bound.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens_per_job: Option<u64>,
 }
 
 /// The database.

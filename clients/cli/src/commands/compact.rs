@@ -279,7 +279,15 @@ fn in_words(reason: &str) -> String {
         "over_ceiling" => "it would have left the window more than half full",
         "not_worthwhile" => "it would have saved too little",
         "unauthorized" => "the model's key is missing or refused",
+        "unreachable" => "nobody answers at the model's address",
+        "not_found" => "its provider knows no such model or address",
         "stream_cut" => "the model's answer broke off",
+        "timeout" => "the model took too long",
+        "incomplete" => "the model's answer reached its bound of tokens",
+        "rate_limited" => "the model's provider asks to wait",
+        "unavailable" => "the model's provider is overloaded or broken",
+        "context_overflow" => "it does not fit into the model's window",
+        "budget_spent" => "a budget is spent, longhaul status says which",
         _ => return reason.replace('_', " "),
     };
     words.to_owned()

@@ -76,8 +76,17 @@ fn lines(ingest: &IngestStatus) -> String {
 fn model(status: &StatusResult) -> String {
     let Some(model) = &status.model else { return "none: nothing leaves this machine".to_owned() };
     let of = |bound: Option<u64>| bound.map(|bound| format!(" of {}", tokens(bound)));
+    let bounds = [
+        model.requests_per_job.map(|bound| counted(bound, "request")),
+        model.tokens_per_job.map(|bound| format!("{} tokens", tokens(bound))),
+    ];
+    let bounds: Vec<String> = bounds.into_iter().flatten().collect();
+    let of_job = match bounds.is_empty() {
+        true => String::new(),
+        false => format!("; a job at most {}", bounds.join(", ")),
+    };
     format!(
-        "{} of {}; today {}{} requests, {}{} tokens",
+        "{} of {}; today {}{} requests, {}{} tokens{of_job}",
         model.name,
         model.provider,
         tokens(model.requests_today),

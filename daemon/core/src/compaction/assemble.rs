@@ -28,16 +28,19 @@ pub struct Parts<'a> {
     pub guide: &'a str,
     /// The view.
     pub view: &'a str,
+    /// Instructions of a model that was switched to: the harness does not send them a second time.
+    pub model_switch: Option<&'a Value>,
     /// The request being worked on.
     pub request: Option<&'a KeptRequest>,
     /// Context that the harness always rebuilds.
     pub initial_context: &'a [Value],
 }
 
-/// Puts the replacement together: the view, then in the middle of a turn the initial context, then
-/// the request.
+/// Puts the replacement together: the view, then what a switched model was told and in the middle of a turn
+/// the initial context, then the request.
 pub fn replacement(parts: Parts<'_>, phase: Phase) -> Vec<Value> {
     let mut items = vec![message("user", &format!("{}\n\n{}", parts.guide.trim_end(), parts.view))];
+    items.extend(parts.model_switch.cloned());
     if phase == Phase::MidTurn {
         items.extend_from_slice(parts.initial_context);
     }
@@ -100,8 +103,13 @@ mod tests {
     fn the_request_comes_last_and_context_before_it_in_mid_turn_only() {
         let context = [message("developer", "rules")];
         let request = keep_request(message("user", "fix it"));
-        let parts =
-            Parts { guide: "g", view: "v", request: Some(&request), initial_context: &context };
+        let parts = Parts {
+            guide: "g",
+            view: "v",
+            model_switch: None,
+            request: Some(&request),
+            initial_context: &context,
+        };
         let roles = |phase| {
             let items = replacement(parts, phase);
             items.iter().filter_map(|i| i["role"].as_str().map(str::to_owned)).collect::<Vec<_>>()

@@ -70,10 +70,10 @@ pub fn is_sent(told: &Told<'_>) -> bool {
     !matches!(told.class, Class::Reasoning | Class::Opaque | Class::Unknown)
 }
 
-/// The items to send: those of `body` that another model can read, secrets replaced, then `prompt` as
-/// the person's last message. An item without a secret passes byte for byte.
+/// The items to send: those of `body` that another model can read, secrets replaced and no longer than `shed`
+/// lets them be, then `prompt` as the person's last message. Any other item passes byte for byte.
 #[must_use]
-pub fn input(body: &[Told<'_>], prompt: &str) -> (Vec<Box<RawValue>>, u64) {
+pub fn input(body: &[Told<'_>], prompt: &str, shed: &Shed) -> (Vec<Box<RawValue>>, u64) {
     let mut redacted = 0;
     let mut items: Vec<Box<RawValue>> = Vec::with_capacity(body.len() + 1);
     for told in body {
@@ -82,7 +82,7 @@ pub fn input(body: &[Told<'_>], prompt: &str) -> (Vec<Box<RawValue>>, u64) {
         }
         let (item, hits) = clean(told.raw);
         redacted += hits;
-        items.push(item);
+        items.push(shed.bounded(told, item));
     }
     let prompt = super::assemble::message("user", prompt);
     items.extend(serde_json::value::to_raw_value(&prompt).ok());

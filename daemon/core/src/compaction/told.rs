@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::value::RawValue;
 
+use super::Phase;
 use crate::rollout::{Item, Role, codex, contextual};
 
 /// An item, what it is, and what it costs.
@@ -58,10 +59,6 @@ impl Class {
     }
 }
 
-/// Opens the message that carries the instructions of a model that was switched to
-/// (`facts/codex-compaction.md` §4.5).
-const MODEL_SWITCH: &str = "<model_switch>";
-
 /// Tells what each item is.
 #[must_use]
 pub fn tell(items: &[Box<RawValue>]) -> Vec<Told<'_>> {
@@ -72,6 +69,23 @@ pub fn tell(items: &[Box<RawValue>]) -> Vec<Told<'_>> {
 #[must_use]
 pub fn class_of_item(item: &serde_json::Value) -> Class {
     serde_json::value::to_raw_value(item).map_or(Class::Unknown, |raw| told(0, &raw).class)
+}
+
+/// The instructions out of a message that carries them: its other parts are context, which is built anew.
+#[must_use]
+pub fn model_switch_alone(raw: &RawValue) -> Option<serde_json::Value> {
+    let mut item: serde_json::Value = serde_json::from_str(raw.get()).ok()?;
+    if let Some(parts) = item.get_mut("content").and_then(serde_json::Value::as_array_mut) {
+        parts.retain(|part| part["text"].as_str().is_some_and(contextual::is_model_switch));
+    }
+    Some(item)
+}
+
+/// Whether the context that is put in anew brings what a switched model is told: the older one goes then.
+#[must_use]
+pub fn brings_model_switch(phase: Phase, context: &[serde_json::Value]) -> bool {
+    let is_switch = |item: &serde_json::Value| class_of_item(item) == Class::ModelSwitch;
+    phase == Phase::MidTurn && context.iter().any(is_switch)
 }
 
 fn told(at: usize, raw: &RawValue) -> Told<'_> {
@@ -104,7 +118,7 @@ fn told(at: usize, raw: &RawValue) -> Told<'_> {
 fn class_of(role: Role, text: &str, has_image: bool) -> Class {
     match role {
         Role::Assistant => Class::Assistant,
-        Role::Developer if text.contains(MODEL_SWITCH) => Class::ModelSwitch,
+        Role::Developer if contextual::is_model_switch(text) => Class::ModelSwitch,
         Role::Developer => Class::Context,
         Role::User if contextual::is_summary(text) => Class::Summary,
         Role::User if contextual::request(text).is_some() => Class::Request,

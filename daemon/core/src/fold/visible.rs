@@ -46,6 +46,8 @@ pub struct Visible {
     voids: VecDeque<(u64, u64)>,
     /// First of the context items that stand directly above, and the tokens before it.
     context: Option<(u64, Breakdown)>,
+    /// Line of the newest instructions of a model that was switched to, since the last compaction.
+    model_switch: Option<u64>,
 }
 
 impl Visible {
@@ -62,6 +64,11 @@ impl Visible {
     /// Line and size of the largest item since the last compaction.
     pub fn largest(&self) -> Option<(u64, u64)> {
         self.largest
+    }
+
+    /// Line of the newest instructions of a model that was switched to, since the last compaction.
+    pub fn model_switch(&self) -> Option<u64> {
+        self.model_switch
     }
 
     /// Line of the compaction that the history begins with; `None` when it begins with the thread.
@@ -101,6 +108,11 @@ impl Visible {
         self.context = Some(run);
     }
 
+    /// The item at line `seq` carries the instructions of a model that was switched to.
+    pub(super) fn switch_model(&mut self, seq: u64) {
+        self.model_switch = Some(seq);
+    }
+
     /// A request of `tokens` at line `seq` begins a turn; it is added with the other items. The
     /// context above the very first request is never taken back.
     pub(super) fn begin_turn(&mut self, seq: u64, tokens: u64) {
@@ -127,6 +139,7 @@ impl Visible {
             self.context = None;
             // One that was smaller and stays is no longer known: better none than a wrong one.
             self.largest = self.largest.filter(|(largest, _)| *largest < turn.cut);
+            self.model_switch = self.model_switch.filter(|switch| *switch < turn.cut);
             match self.voids.back_mut() {
                 Some(last) if last.0 > turn.cut => *last = (turn.cut, seq),
                 _ => self.voids.push_back((turn.cut, seq)),
@@ -156,6 +169,7 @@ impl Visible {
         self.base = Some(seq);
         self.context = None;
         self.largest = None;
+        self.model_switch = None;
     }
 }
 
@@ -206,6 +220,23 @@ mod tests {
         visible.roll_back(11, 5);
         assert_eq!(visible.tokens(), 50, "what stands before the first request survives");
         assert!(visible.holds(1));
+    }
+
+    #[test]
+    fn what_a_switched_model_was_told_goes_with_its_turn_and_with_a_compaction() {
+        let user = |tokens| Breakdown::of(ContextKind::User, tokens);
+        let mut visible = Visible::default();
+        visible.switch_model(1);
+        visible.begin_turn(2, 1);
+        visible.add_context(5, &user(20));
+        visible.switch_model(5);
+        visible.begin_turn(6, 1);
+        assert_eq!(visible.model_switch(), Some(5));
+        visible.roll_back(9, 1);
+        assert_eq!(visible.model_switch(), None, "the older one is not known any more");
+        visible.switch_model(10);
+        visible.compact(20, None, 0);
+        assert_eq!(visible.model_switch(), None, "its agent tells it anew");
     }
 
     #[test]

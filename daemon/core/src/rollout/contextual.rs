@@ -78,6 +78,12 @@ pub fn is_settings(text: &str) -> bool {
     SETTINGS.iter().any(|opening| text.starts_with(opening))
 }
 
+/// Whether a developer's message carries the instructions of a model that was switched to: it is sent once, so
+/// it must not be lost (`facts/codex-compaction.md` §4.5).
+pub fn is_model_switch(text: &str) -> bool {
+    text.contains("<model_switch>")
+}
+
 /// Openings of context that holds for every turn, not for the one it stands in.
 const STANDING: [&str; 5] = [
     "<environment_context>",

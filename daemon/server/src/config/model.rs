@@ -169,15 +169,30 @@ pub fn settings(
             );
             return Err(ConfigError::Invalid { key: "model.provider".to_owned(), reason });
         }
-        Some(model) => Some(ModelChoice {
-            provider: model.provider,
-            model: model.name,
-            context_window: model.context_window.unwrap_or(WINDOW_DEFAULT),
-            effort: model.effort,
-            max_output_tokens: model.max_output_tokens.unwrap_or(OUTPUT_DEFAULT),
-        }),
+        Some(model) => Some(choice(model)?),
     };
     Ok(ModelSettings { providers, default })
+}
+
+/// A small window leaves an answer a quarter of itself: what is asked must fit in beside it.
+fn choice(model: Model) -> Result<ModelChoice, ConfigError> {
+    let context_window = model.context_window.unwrap_or(WINDOW_DEFAULT);
+    let max_output_tokens =
+        model.max_output_tokens.unwrap_or_else(|| OUTPUT_DEFAULT.min(context_window / 4));
+    if max_output_tokens > context_window / 2 {
+        let reason = format!(
+            "{max_output_tokens} tokens of answer leave less than half of the window of \
+             {context_window} for what is asked"
+        );
+        return Err(ConfigError::Invalid { key: "model.max_output_tokens".to_owned(), reason });
+    }
+    Ok(ModelChoice {
+        provider: model.provider,
+        model: model.name,
+        context_window,
+        effort: model.effort,
+        max_output_tokens,
+    })
 }
 
 fn provider(name: &str, table: ProviderTable) -> Result<Provider, ConfigError> {
@@ -268,7 +283,21 @@ mod tests {
         .unwrap();
         let choice = settings.default.unwrap();
         assert_eq!((choice.model.as_str(), choice.context_window), ("qwen", WINDOW_DEFAULT));
+        assert_eq!(choice.max_output_tokens, OUTPUT_DEFAULT);
         assert_eq!(settings.providers["open"].remote, Remote::Streamed);
+    }
+
+    #[test]
+    fn a_small_window_leaves_room_for_what_is_asked() {
+        let small = |more: &str| {
+            read(&format!(
+                "[model]\nprovider = \"p\"\nname = \"m\"\ncontext_window = 4096\n{more}\n\
+                 [providers.p]\nkind = \"chat\"\nbase_url = \"http://127.0.0.1:8080/v1\"\n"
+            ))
+        };
+        assert_eq!(small("").unwrap().default.unwrap().max_output_tokens, 1_024);
+        let refused = small("max_output_tokens = 4000").unwrap_err();
+        assert!(refused.starts_with("model.max_output_tokens: 4000 tokens of answer"), "{refused}");
     }
 
     #[test]

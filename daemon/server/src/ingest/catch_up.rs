@@ -56,6 +56,8 @@ pub(crate) struct Batched {
     pub(crate) bytes: u64,
     /// The state after it, with the last batch of a pass.
     pub(crate) fold: Option<Fold>,
+    /// Whether the agent compacted its thread in it.
+    pub(crate) compacted: bool,
 }
 
 /// What reads and where it goes.
@@ -137,6 +139,9 @@ struct Pass<'a> {
     cursor: Cursor,
     /// Offset at the last batch.
     handed_over: u64,
+    /// The agent's own compactions that were told of. `None` in a file that is read from its start: those in it
+    /// are history.
+    compactions: Option<u64>,
 }
 
 impl<'a> Pass<'a> {
@@ -151,6 +156,7 @@ impl<'a> Pass<'a> {
             touches: Touches::default(),
             cursor,
             handed_over: 0,
+            compactions: None,
         })
     }
 
@@ -176,9 +182,12 @@ impl<'a> Pass<'a> {
         } else {
             Folding::resume(Fold::load(&blob).ok()?, &cursor, known.base)
         };
+        let is_begun = cursor.offset > 0;
+        let compactions = is_begun.then(|| folding.fold.head().compactions);
         Some(Self {
             job,
             transcript,
+            compactions,
             folding,
             pages: Pages::after(last_page),
             touches: Touches::default(),
@@ -290,6 +299,8 @@ impl<'a> Pass<'a> {
         let fold = &mut self.folding.fold;
         self.touches.add(fold.touched());
         let head = fold.head().clone();
+        let compacted = self.compactions.is_some_and(|told| head.compactions > told);
+        self.compactions = self.compactions.map(|_| head.compactions);
         let now_ms = (reading.now_ms)();
         let observations =
             if is_last { self.touches.look(head.cwd.as_deref(), now_ms) } else { Vec::new() };
@@ -315,7 +326,7 @@ impl<'a> Pass<'a> {
             observations,
         };
         self.handed_over = self.cursor.offset;
-        let parcel = super::commit::Parcel::Batch(Box::new(Batched { commit, bytes, fold }));
-        Ok(reading.out.blocking_send(parcel).is_ok())
+        let batched = Batched { commit, bytes, fold, compacted };
+        Ok(reading.out.blocking_send(super::commit::Parcel::Batch(Box::new(batched))).is_ok())
     }
 }

@@ -86,11 +86,11 @@ async fn store(shared: &Shared, group: Group) -> Result<(), StoreError> {
     let mut folds = Vec::with_capacity(group.batches.len());
     let mut batch = Batch::default();
     for batched in group.batches {
-        folds.push((batched.fold, batched.bytes));
+        folds.push((batched.fold, batched.bytes, batched.compacted));
         batch.files.push(batched.commit);
     }
     let committed = commit(shared, &batch).await?;
-    for ((file, done), (fold, bytes)) in batch.files.iter().zip(&committed).zip(folds) {
+    for ((file, done), (fold, bytes, compacted)) in batch.files.iter().zip(&committed).zip(folds) {
         shared.catalogue.stored(file, done.file_id);
         shared.progress.add_bytes(bytes);
         let Some(thread_id) = &file.thread_id else { continue };
@@ -103,6 +103,7 @@ async fn store(shared: &Shared, group: Group) -> Result<(), StoreError> {
                 next_seq: file.cursor.next_seq,
                 items: file.head.items,
                 tokens: file.head.tokens,
+                compacted,
             });
         }
     }

@@ -17,6 +17,8 @@ pub struct ThreadUpdated {
     pub items: u64,
     /// Estimated tokens a model would see.
     pub tokens: u64,
+    /// Whether its agent has compacted it among those lines.
+    pub compacted: bool,
 }
 
 /// Why a warning is given.

@@ -2,7 +2,9 @@
 
 use longhaul_core::model::answer::ANSWER_BYTES_MAX;
 use longhaul_core::model::{Answer, AnswerReader, Endpoint, Fault, FaultKind, Wire};
-use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use reqwest::header::{
+    ACCEPT, AUTHORIZATION, CONTENT_TYPE, DATE, HeaderMap, HeaderValue, RETRY_AFTER,
+};
 use reqwest::{Client, RequestBuilder, Response};
 
 use super::provider::Provider;
@@ -73,8 +75,7 @@ pub(super) async fn send(
     if status.is_success() {
         return Ok(response);
     }
-    let retry_after = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
-    let retry_after = retry_after.map(str::to_owned);
+    let retry_after = retry_after(response.headers());
     let body = read(&mut response, provider, ERROR_BYTES_MAX).await.unwrap_or_default();
     Err(Fault::of_status(status.as_u16(), retry_after.as_deref(), &body))
 }
@@ -148,6 +149,21 @@ fn of_transport(error: &reqwest::Error) -> Fault {
     Fault::new(kind, &chain(error))
 }
 
+/// The seconds a provider asks to be left alone. One that names a moment means it by its own clock, which stands
+/// in the `Date` of its answer.
+fn retry_after(headers: &HeaderMap) -> Option<String> {
+    let text = |value: &HeaderValue| value.to_str().ok().map(str::to_owned);
+    let moment = |value: &HeaderValue| {
+        let zoned = jiff::fmt::rfc2822::parse(value.to_str().ok()?).ok()?;
+        Some(zoned.timestamp().as_second())
+    };
+    let asked = headers.get(RETRY_AFTER)?;
+    match (moment(asked), headers.get(DATE).and_then(moment)) {
+        (Some(until), Some(now)) => Some(until.saturating_sub(now).max(0).to_string()),
+        _ => text(asked),
+    }
+}
+
 /// An error and its causes; without the URL, which may hold a key.
 fn chain(error: &reqwest::Error) -> String {
     let mut words = String::from("HTTP");
@@ -158,4 +174,25 @@ fn chain(error: &reqwest::Error) -> String {
         cause = error.source();
     }
     words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_is_asked_for_in_seconds_or_as_a_moment_of_the_providers_own_clock() {
+        let asked = |after: &'static str, date: Option<&'static str>| {
+            let mut headers = HeaderMap::new();
+            headers.insert(RETRY_AFTER, HeaderValue::from_static(after));
+            headers.extend(date.map(|date| (DATE, HeaderValue::from_static(date))));
+            retry_after(&headers)
+        };
+        let (now, later) = ("Fri, 02 Jan 2026 10:00:00 GMT", "Fri, 02 Jan 2026 10:01:30 GMT");
+        assert_eq!(asked("2.5", Some(now)).as_deref(), Some("2.5"));
+        assert_eq!(asked(later, Some(now)).as_deref(), Some("90"));
+        assert_eq!(asked(now, Some(later)).as_deref(), Some("0"), "it is over");
+        assert_eq!(asked(later, None).as_deref(), Some(later), "a moment by no clock is no wait");
+        assert_eq!(retry_after(&HeaderMap::new()), None);
+    }
 }

@@ -50,6 +50,8 @@ pub(super) struct Ledger {
     opening: tokio::sync::Mutex<()>,
     /// The last day that was looked at and what it had, for those who may not wait for the store.
     known: Mutex<(i64, Spent)>,
+    /// The last request that was not sent because of a bound: when, and which bound in words.
+    refused: Mutex<Option<(i64, String)>>,
 }
 
 /// A request that is under way.
@@ -68,14 +70,15 @@ struct Kept {
 
 impl Ledger {
     pub(super) fn new(store: Store, clock: Clock, budget: Budget) -> Self {
-        let known = Mutex::default();
+        let (known, refused) = (Mutex::default(), Mutex::default());
         let budget = Mutex::new(budget);
-        Self { store, clock, budget, opening: tokio::sync::Mutex::default(), known }
+        Self { store, clock, budget, opening: tokio::sync::Mutex::default(), known, refused }
     }
 
     /// Replaces what may be spent.
     pub(super) fn bound(&self, budget: Budget) {
         *self.budget.lock().unwrap_or_else(PoisonError::into_inner) = budget;
+        self.note_refused(None);
     }
 
     /// What was spent today, as last seen.
@@ -85,7 +88,18 @@ impl Ledger {
         if is_today { known.1 } else { Spent::default() }
     }
 
-    /// The same, out of the store.
+    /// The bound that last kept a request of today from being sent, in words; another budget forgets it.
+    pub(super) fn refused_today(&self) -> Option<String> {
+        let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let today = budget::day_of(self.clock.now_ms());
+        refused.filter(|(at_ms, _)| budget::day_of(*at_ms) == today).map(|(_, bound)| bound)
+    }
+
+    fn note_refused(&self, refused: Option<(i64, String)>) {
+        *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = refused;
+    }
+
+    /// What was spent today, out of the store.
     pub(super) async fn today(&self) -> Result<Spent, StoreError> {
         let day = budget::day_of(self.clock.now_ms());
         let rows = self.store.usage_since(day).await?;
@@ -112,7 +126,10 @@ impl Ledger {
         let now_ms = self.clock.now_ms();
         let today = self.today().await.map_err(unkept)?;
         let budget = *self.budget.lock().unwrap_or_else(PoisonError::into_inner);
-        budget::check(&budget, (today, job), input, now_ms)?;
+        if let Err(fault) = budget::check(&budget, (today, job), input, now_ms) {
+            self.note_refused(Some((now_ms, fault.detail.clone())));
+            return Err(fault);
+        }
         let row = UsageRow {
             day: budget::day_of(now_ms),
             provider: call.provider.to_owned(),

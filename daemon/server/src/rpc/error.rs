@@ -121,7 +121,8 @@ fn chain(error: &(dyn Error + Send + Sync)) -> String {
 }
 
 /// What became of a compaction that is asked for and not there.
-const PRUNED: &str = "compaction/list names those that are kept; older ones go by compaction.keep_days and \
+const PRUNED: &str = "compaction/list names those that are kept; one that was begun is there when its job is \
+                      done, job/why tells how it is; older ones go by compaction.keep_days and \
                       compaction.keep_per_thread of the configuration";
 
 /// Whether a handle leads to items that were given, not to a thread's.

@@ -28,6 +28,7 @@ use longhaul_core::compaction::Phase;
 use longhaul_core::compaction::assemble::{self, KeptRequest, Parts};
 use longhaul_core::compaction::ladder::Strategy;
 use longhaul_core::compaction::receipt::{Fate, Receipt, Span};
+use longhaul_core::compaction::told;
 use longhaul_core::compaction::worth::{self, Flaw};
 use longhaul_core::model::budget::Spent;
 use longhaul_core::policy;
@@ -57,6 +58,13 @@ pub enum Subject {
         thread_id: String,
         /// The line.
         as_of: Option<u64>,
+    },
+    /// A thread as it was when a job was asked for, a moment ago, with the files as they are now.
+    Begun {
+        /// Which.
+        thread_id: String,
+        /// Its last line then.
+        seq: u64,
     },
     /// These items.
     Items(Vec<Value>),
@@ -288,7 +296,7 @@ impl Services {
         request.check_templates()?;
         let started = self.deps.clock.elapsed();
         let gathered = self.gather(&id, &request).await?;
-        self.guard(&request, &gathered).await?;
+        self.guard(&id, &request, &gathered).await?;
         let cause = self.policy_cause(gathered.thread_id.as_deref(), &mut request).await;
         let wording = self.wording(&request, &gathered);
         let told = Told::new(self, &id, gathered.thread_id.as_deref(), watch);
@@ -330,20 +338,26 @@ impl Services {
 
 /// The checkpoint rung: the view and the request, out of what was gathered.
 fn checkpoint(request: &Request, gathered: &Gathered, wording: &Wording) -> Made {
-    let Gathered { of, fold, semantics, disk, kept, .. } = gathered;
+    let Gathered { of, fold, semantics, disk, kept, model_switch, .. } = gathered;
     let scene = Scene { thread_id: Some(of), state: fold.checkpoint(), semantics, disk };
     let view = view::render(&scene, &ViewCaps::default(), gathered.view_tokens(request));
     let guide = wording.guide();
+    let is_brought = told::brings_model_switch(request.phase, &request.initial_context);
+    let model_switch = model_switch.as_ref().filter(|_| !is_brought);
     let parts = Parts {
         guide: &guide,
         view: &view,
+        model_switch: model_switch.map(|(_, switch)| &switch.item),
         request: kept.as_ref(),
         initial_context: &request.initial_context,
     };
     let history = assemble::replacement(parts, request.phase);
-    let fates = kept.as_ref().and_then(|kept| Some((gathered.request_seq?, fate_of(kept))));
-    let redacted = kept.as_ref().map_or(0, |kept| u64::from(kept.redacted));
-    let fates = fates.into_iter().collect();
+    let request = kept.as_ref().and_then(|kept| Some((gathered.request_seq?, kept)));
+    let switch = model_switch.map(|(seq, switch)| (*seq, switch));
+    let stay = request.into_iter().chain(switch);
+    let fates = stay.map(|(seq, kept)| (seq, fate_of(kept))).collect();
+    let redacted = kept.iter().chain(model_switch.map(|(_, switch)| switch));
+    let redacted = redacted.map(|kept| u64::from(kept.redacted)).sum();
     let texts = wording.used(ask::texts_of(Strategy::Checkpoint));
     Made { strategy: Strategy::Checkpoint, history, view, fates, redacted, texts }
 }

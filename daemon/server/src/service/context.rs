@@ -65,6 +65,18 @@ struct Given {
 }
 
 impl Services {
+    /// What the user told the agent of a thread about its window; nothing where none is asked.
+    pub(super) async fn agent_settings(
+        &self,
+        source: Source,
+    ) -> Result<AgentSettings, ServiceError> {
+        if source != Source::Codex {
+            return Ok(AgentSettings::default());
+        }
+        let home = self.deps.config.now().codex_home.clone();
+        Ok(tokio::task::spawn_blocking(move || AgentSettings::of_codex(&home)).await?)
+    }
+
     /// Answers how full a window is.
     ///
     /// # Errors
@@ -81,12 +93,9 @@ impl Services {
         let model = question.model.or_else(|| fold.as_ref()?.head().model.clone());
         let config = self.deps.config.now();
         let percent = &config.auto_compact_percent;
-        let agent = match fold.as_ref().is_some_and(|fold| fold.head().source == Source::Codex) {
-            true => {
-                let home = config.codex_home.clone();
-                tokio::task::spawn_blocking(move || AgentSettings::of_codex(&home)).await?
-            }
-            false => AgentSettings::default(),
+        let agent = match &fold {
+            Some(fold) => self.agent_settings(fold.head().source).await?,
+            None => AgentSettings::default(),
         };
         let window = window::decide(&Known {
             model: model.as_deref(),

@@ -32,6 +32,11 @@ impl IngestEvents for Notices {
             "tokens": update.tokens,
         });
         self.events.publish(EventKind::ThreadUpdated, data);
+        if update.compacted {
+            let data =
+                json!({ "thread_id": update.thread_id, "tokens": { "after": update.tokens } });
+            self.events.publish(EventKind::ContextCompacted, data);
+        }
         self.index.hint(&update.path);
     }
 

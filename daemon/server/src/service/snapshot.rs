@@ -94,6 +94,25 @@ impl Services {
         })
     }
 
+    /// Gathers a thread as it was after line `seq`, a moment ago: with the files on disk as they are now. What
+    /// the agent has written since is left out, so that a second try finds the same history.
+    ///
+    /// # Errors
+    /// As [`snapshot`](Self::snapshot).
+    pub async fn snapshot_begun(
+        &self,
+        thread_id: &str,
+        seq: u64,
+    ) -> Result<Snapshot, ServiceError> {
+        let now = self.snapshot(thread_id, None).await?;
+        if now.seq() <= seq {
+            return Ok(now);
+        }
+        let then = self.snapshot(thread_id, Some(seq)).await?;
+        let disk = self.look(thread_id, &then.fold, &then.semantics).await?;
+        Ok(Snapshot { disk, ..then })
+    }
+
     /// Reads what the agent wrote since. A thread whose file cannot be read right now is answered
     /// from what is known.
     async fn catch_up(&self, thread_id: &str) -> Result<(), ServiceError> {

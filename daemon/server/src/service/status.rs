@@ -123,6 +123,8 @@ impl Services {
             tokens_today: spent.tokens,
             requests_per_day: budget.requests_per_day,
             tokens_per_day: budget.tokens_per_day,
+            requests_per_job: budget.requests_per_job,
+            tokens_per_job: budget.tokens_per_job,
         })
     }
 
@@ -145,13 +147,22 @@ impl Services {
             let message = "changes are found by scanning only".to_owned();
             warn("watch_degraded", message, "raise fs.inotify.max_user_watches");
         }
-        if progress.bases_missing > 0 {
+        // While files wait to be read, the base may be one of them.
+        if progress.bases_missing > 0 && !progress.is_catching_up {
             let message =
                 format!("{} forks continue a transcript that is not there", progress.bases_missing);
             warn(
                 "base_missing",
                 message,
                 "put the parent transcript back; it is taken up by itself",
+            );
+        }
+        if let Some(bound) = self.models.refused_today() {
+            let message = format!("a model was not asked: {bound}");
+            warn(
+                "budget_spent",
+                message,
+                "days end at midnight UTC; the bounds stand under [budget] in config.toml",
             );
         }
         warnings

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 use super::super::Phase;
 use super::super::assemble::{keep_request_within, message};
-use super::super::told::{Class, Told};
+use super::super::told::{Class, Told, brings_model_switch, model_switch_alone};
 use super::Split;
 use crate::tokens;
 
@@ -60,7 +60,8 @@ pub fn replacement(layout: Layout<'_>) -> Replaced {
     let (late, room) = keep_newest(&unanswered, user_tokens, &mut out);
     let (early, _) = keep_newest(&answered, room, &mut out);
     out.items.extend(early);
-    let switch = split.model_switch.and_then(|raw| serde_json::from_str(raw.get()).ok());
+    let switch = split.model_switch.filter(|_| !brings_model_switch(phase, initial_context));
+    let switch = switch.and_then(model_switch_alone);
     let context = switch.into_iter().chain(initial_context.iter().cloned());
     let mid_turn = phase == Phase::MidTurn;
     if mid_turn && late.is_empty() {

@@ -41,6 +41,13 @@ fn replaced(items: &[Value], phase: Phase) -> Replaced {
     })
 }
 
+/// What is sent to a model with room for it.
+fn sent(body: &[Told<'_>], prompt: &str) -> (Vec<Box<RawValue>>, u64) {
+    let mut body = body.to_vec();
+    let shed = Shed::to_fit(&mut body, 1_000_000);
+    input(&body, prompt, &shed)
+}
+
 fn session() -> Vec<Value> {
     vec![
         message("developer", "<permissions instructions>old"),
@@ -74,7 +81,7 @@ fn a_request_nobody_answered_is_not_summarised_and_stands_last() {
     items.extend([user("third"), user("and fourth")]);
     let raw = raw(&items);
     let split = Split::of(tell(&raw));
-    let (sent, _) = input(&split.body, "PROMPT");
+    let (sent, _) = sent(&split.body, "PROMPT");
     assert!(sent.iter().all(|item| !item.get().contains("third")));
     assert!(sent.last().unwrap().get().contains("PROMPT"));
     let out = replaced(&items, Phase::PreTurn);
@@ -92,8 +99,34 @@ fn instructions_of_a_switched_model_are_kept_aside_and_put_back_once() {
     let out = replaced(&items, Phase::MidTurn);
     assert_eq!(words(&out.items)[1], "<model_switch>\nbe terse");
     let raw = raw(&items);
-    let (sent, _) = input(&Split::of(tell(&raw)).body, "P");
+    let (sent, _) = sent(&Split::of(tell(&raw)).body, "P");
     assert!(sent.iter().all(|item| !item.get().contains("model_switch")));
+}
+
+#[test]
+fn only_the_instructions_of_a_bundle_are_put_back_and_none_where_the_context_brings_them() {
+    let bundle = |words: &str| {
+        json!({"type":"message","role":"developer","content":[
+            {"type":"input_text","text":words},
+            {"type":"input_text","text":"<permissions instructions>old"}]})
+    };
+    let mut items = session();
+    items.insert(4, bundle("<model_switch>\nbe terse"));
+    let out = replaced(&items, Phase::PreTurn);
+    let parts = out.items[3]["content"].as_array().unwrap();
+    assert_eq!(parts.len(), 1, "old permissions are rebuilt by the harness: {parts:?}");
+    assert!(parts[0]["text"].as_str().unwrap().starts_with("<model_switch>"));
+    let raw = raw(&items);
+    let split = Split::of(tell(&raw));
+    let layout = Layout {
+        split: &split,
+        summary: "SUMMARY",
+        initial_context: &[bundle("<model_switch>\nbe brief")],
+        phase: Phase::MidTurn,
+        user_tokens: USER_TOKENS_MAX,
+    };
+    let fresh = words(&replacement(layout).items);
+    assert_eq!(fresh, ["first", "<model_switch>\nbe brief", "second", "SUMMARY"]);
 }
 
 #[test]
@@ -102,7 +135,7 @@ fn an_earlier_summary_is_sent_but_not_kept_as_a_request() {
     items.extend(session());
     let raw = raw(&items);
     let split = Split::of(tell(&raw));
-    assert!(input(&split.body, "P").0[0].get().contains("older things"));
+    assert!(sent(&split.body, "P").0[0].get().contains("older things"));
     assert_eq!(words(&replaced(&items, Phase::Standalone).items), ["first", "second", "SUMMARY"]);
 }
 
@@ -114,7 +147,7 @@ fn ghost_snapshots_are_kept_and_reasoning_is_not_sent() {
     let out = replaced(&items, Phase::Standalone);
     assert_eq!(out.items.last().unwrap()["ghost_commit"]["id"], "abc");
     let raw = raw(&items);
-    let (sent, _) = input(&Split::of(tell(&raw)).body, "P");
+    let (sent, _) = sent(&Split::of(tell(&raw)).body, "P");
     assert!(sent.iter().all(|item| !item.get().contains("reasoning")));
 }
 
@@ -145,8 +178,8 @@ fn an_overflow_drops_the_oldest_with_its_pair_and_never_an_earlier_summary() {
     }
     let raw = raw(&items);
     let mut body = Split::of(tell(&raw)).body;
-    let whole = body.iter().map(|told| told.tokens).sum();
-    let mut shed = Shed::new(whole);
+    let whole: u64 = body.iter().map(|told| told.tokens).sum();
+    let mut shed = Shed::to_fit(&mut body, 1_000_000);
     let mut sizes = Vec::new();
     while shed.step(&mut body) {
         sizes.push(body.iter().map(|told| told.tokens).sum::<u64>() * 100 / whole);
@@ -157,8 +190,32 @@ fn an_overflow_drops_the_oldest_with_its_pair_and_never_an_earlier_summary() {
     assert_eq!(sizes[..3], [88, 66, 24], "a tenth, two tenths, four tenths, by whole pairs");
     assert!(sizes.len() <= SHED_STEPS_MAX as usize);
     let mut body = Split::of(tell(&raw)).body;
-    Shed::to_fit(&mut body, whole / 3);
-    assert!(body.iter().map(|told| told.tokens).sum::<u64>() <= whole / 3);
+    let shed = Shed::to_fit(&mut body, whole / 3);
+    assert!(shed.weigh(&body) <= whole / 3);
+}
+
+#[test]
+fn one_huge_output_is_cut_in_its_middle_and_leaves_room_for_the_rest() {
+    let mut items = session();
+    let huge = format!("begins {}ends", "word ".repeat(100_000));
+    items.push(call("huge"));
+    items.push(json!({"type":"function_call_output","call_id":"huge","output":huge}));
+    let raw = raw(&items);
+    let mut body = Split::of(tell(&raw)).body;
+    let whole = body.len();
+    let mut shed = Shed::to_fit(&mut body, 20_000);
+    assert_eq!(body.len(), whole, "nothing had to go");
+    let last = |shed: &Shed, body: &[Told<'_>]| {
+        let (sent, _) = input(body, "P", shed);
+        let item: Value = serde_json::from_str(sent[sent.len() - 2].get()).unwrap();
+        assert_eq!(item["call_id"], "huge");
+        item["output"].as_str().unwrap().to_owned()
+    };
+    let output = last(&shed, &body);
+    assert!(output.starts_with("begins") && output.ends_with("ends"), "both ends are there");
+    assert!(output.len() <= 20_100, "{}", output.len());
+    assert!(shed.step(&mut body), "a window that is smaller than was said");
+    assert!(last(&shed, &body).len() <= 10_100);
 }
 
 #[test]
@@ -168,7 +225,7 @@ fn what_no_model_is_sent_is_no_weight_to_shed() {
     let raw = raw(&items);
     let mut body = Split::of(tell(&raw)).body;
     body.retain(is_sent);
-    let (sent, _) = input(&body, "P");
+    let (sent, _) = sent(&body, "P");
     assert_eq!(sent.len(), body.len() + 1, "all of it, and the prompt");
 }
 
@@ -197,7 +254,7 @@ fn secrets_are_taken_out_of_what_is_sent_and_the_rest_passes_byte_for_byte() {
     let secret = user("use sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD please");
     let mut items = raw(&[secret, call("c"), output("c")]);
     items.insert(0, RawValue::from_string(odd.to_owned()).unwrap());
-    let (sent, redacted) = input(&Split::of(tell(&items)).body, "P");
+    let (sent, redacted) = sent(&Split::of(tell(&items)).body, "P");
     assert_eq!(sent[0].get(), odd);
     assert_eq!(redacted, 1);
     assert!(!sent[1].get().contains("abcdefghijkl"));

@@ -8,7 +8,7 @@ use longhaul_core::checkpoint::view::{self, Scene, ViewCaps};
 use longhaul_core::compaction::ladder::Strategy;
 use longhaul_core::compaction::receipt::Fate;
 use longhaul_core::compaction::summary::{self, Layout, Shed, Split, USER_TOKENS_MAX};
-use longhaul_core::compaction::told::{Class, Told, tell};
+use longhaul_core::compaction::told::{Class, Told, brings_model_switch, model_switch_alone, tell};
 use longhaul_core::compaction::{Phase, assemble, remote, worth};
 use longhaul_core::model::budget::Spent;
 use longhaul_core::model::{Answer, Ask, Endpoint, FaultKind};
@@ -122,10 +122,9 @@ impl Asking<'_> {
         let prompt = self.wording.prompt();
         let overhead = tokens::of_text(prompt).saturating_add(self.choice.max_output_tokens);
         body.retain(summary::is_sent);
-        Shed::to_fit(&mut body, window.saturating_sub(overhead));
-        let mut shed = Shed::new(body.iter().map(|told| told.tokens).sum());
+        let mut shed = Shed::to_fit(&mut body, window.saturating_sub(overhead));
         loop {
-            let (input, redacted) = summary::input(&body, prompt);
+            let (input, redacted) = summary::input(&body, prompt, &shed);
             match self.ask(&input, Endpoint::Answer).await {
                 Ok(answer) => return Ok((answer, redacted)),
                 Err(kind) if kind == FaultKind::ContextOverflow && shed.step(&mut body) => {}
@@ -250,7 +249,9 @@ impl Asking<'_> {
         let view = self.checkpoint_view(most);
         let beside = format!("{}\n\n{view}", self.wording.guide());
         let switch = told.iter().rev().find(|told| told.class == Class::ModelSwitch);
-        let switch = switch.and_then(|told| serde_json::from_str(told.raw.get()).ok());
+        let (phase, context) = (self.request.phase, &self.request.initial_context);
+        let switch = switch.filter(|_| !brings_model_switch(phase, context));
+        let switch = switch.and_then(|told| model_switch_alone(told.raw));
         let fresh = match self.request.phase {
             Phase::MidTurn => self.request.initial_context.as_slice(),
             _ => &[],

@@ -4,10 +4,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use longhaul_core::compaction::rearm::{self, Earlier};
 use longhaul_protocol::event::EventKind;
+use longhaul_store::FileRow;
 use serde_json::{Value, json};
 
 use super::gather::Gathered;
-use super::original::Original;
+use super::original::{Original, Past};
 use super::{Compaction, Progress, Request, Watch};
 use crate::events::EventHub;
 use crate::service::{ServiceError, Services};
@@ -19,46 +20,59 @@ const EARLIER: u32 = 16;
 const STEP_TOKENS: u64 = 64;
 
 impl Services {
-    /// Refuses a compaction by rule (`auto`) before the thread has really grown since the last one, and
-    /// warns of a thread that is compacted again and again while nothing is done. A person who asks is
-    /// never refused.
+    /// Refuses a compaction by rule (`auto`) before the history has really grown since the last one, and
+    /// warns of one that is compacted again and again while nothing is done. A person who asks is never
+    /// refused.
     pub(super) async fn guard(
         &self,
+        id: &str,
         request: &Request,
         gathered: &Gathered,
     ) -> Result<(), ServiceError> {
-        let (Some(thread_id), Original::Transcript(file)) =
-            (&gathered.thread_id, &gathered.original)
-        else {
-            return Ok(());
+        let past = match &gathered.original {
+            Original::Given { past, .. } => past.clone(),
+            Original::Transcript(file) => self.past_of_thread(file, request, gathered).await?,
         };
-        let (made, _) = self.store.compaction_list(Some(thread_id), EARLIER, None).await?;
-        let earlier: Vec<Earlier> = made
-            .iter()
-            .filter(|made| made.undone_at_ms.is_none() && made.seq < gathered.seq)
-            .map(|made| Earlier { seq: made.seq })
-            .collect();
-        if let Some(circle) = rearm::circle(gathered.fold.checkpoint(), &earlier) {
+        if let Some(circle) = rearm::circle(gathered.fold.checkpoint(), &past.earlier) {
             self.deps.events.publish(
                 EventKind::CompactionLoop,
                 json!({
-                    "thread_id": thread_id,
+                    "compaction_id": id,
+                    "thread_id": gathered.thread_id,
                     "compactions": circle.compactions,
                     "reread": circle.reread,
                 }),
             );
         }
-        let last = made.iter().find(|made| made.undone_at_ms.is_none());
-        let Some(last) = last.filter(|_| request.trigger == "auto") else { return Ok(()) };
-        let heads = self.store.page_heads(file.file_id, file.cursor.generation).await?;
-        let later = heads.iter().filter(|head| head.last_seq > last.seq);
-        let grown: u64 = later.map(|head| head.tokens).sum();
+        let Some(grown) = past.grown.filter(|_| request.trigger == "auto") else { return Ok(()) };
         let needed = rearm::growth_needed(gathered.fold.visible().tokens());
-        // The page that the last one ended in counts whole: the error is on the side of compacting.
-        if gathered.seq <= last.seq || grown < needed {
-            return Err(ServiceError::NotWorthwhile { grown, needed });
-        }
-        Ok(())
+        if grown < needed { Err(ServiceError::NotWorthwhile { grown, needed }) } else { Ok(()) }
+    }
+
+    /// The compactions of a thread, those that were undone left out, and what it has grown by since, where a
+    /// rule asks.
+    async fn past_of_thread(
+        &self,
+        file: &FileRow,
+        request: &Request,
+        gathered: &Gathered,
+    ) -> Result<Past, ServiceError> {
+        let thread_id = gathered.thread_id.as_deref();
+        let (made, _) = self.store.compaction_list(thread_id, EARLIER, None).await?;
+        let made: Vec<_> = made.iter().filter(|made| made.undone_at_ms.is_none()).collect();
+        let earlier = made.iter().filter(|made| made.seq < gathered.seq);
+        let earlier = earlier.map(|made| Earlier { seq: made.seq }).collect();
+        let grown = match made.first().filter(|_| request.trigger == "auto") {
+            None => None,
+            Some(last) if gathered.seq <= last.seq => Some(0),
+            Some(last) => {
+                let heads = self.store.page_heads(file.file_id, file.cursor.generation).await?;
+                // The page that the last one ended in counts whole: the error is on the side of compacting.
+                let later = heads.iter().filter(|head| head.last_seq > last.seq);
+                Some(later.map(|head| head.tokens).sum())
+            }
+        };
+        Ok(Past { earlier, grown })
     }
 }
 

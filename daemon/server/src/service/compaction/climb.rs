@@ -9,6 +9,7 @@ use std::time::Duration;
 use longhaul_core::compaction::ladder::{self, Offer, Skip, Strategy};
 use longhaul_core::compaction::receipt::Fate;
 use longhaul_core::compaction::worth;
+use longhaul_core::model::FaultKind;
 use longhaul_core::model::budget::Spent;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -183,8 +184,13 @@ impl Services {
         progress(Stage::Reading, 0);
         // Only its own provider can read what a provider has compacted.
         let opaque = if strategy == Strategy::Remote { Opaque::AsIs } else { Opaque::StandIn };
-        let Some((seqs, items)) = self.original_items(gathered, opaque).await? else {
-            return Ok((Err(Left::named(HISTORY_TOO_LARGE)), spent));
+        let read = tokio::time::timeout(left(), self.original_items(gathered, opaque)).await;
+        let (seqs, items) = match read {
+            Ok(items) => match items? {
+                Some(items) => items,
+                None => return Ok((Err(Left::named(HISTORY_TOO_LARGE)), spent)),
+            },
+            Err(_) => return Ok((Err(Left::named(FaultKind::Timeout.name())), spent)),
         };
         let mut asking = Asking {
             models: &self.models,

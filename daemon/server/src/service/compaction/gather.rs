@@ -2,20 +2,19 @@
 //! given items (`given`) by folding them here and now.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use longhaul_core::checkpoint::semantic::Semantics;
 use longhaul_core::checkpoint::staleness::Disk;
 use longhaul_core::compaction::assemble::{self, KeptRequest};
 use longhaul_core::compaction::default_view_tokens;
+use longhaul_core::compaction::told::{Class, model_switch_alone, tell};
 use longhaul_core::compaction::worth::{self, Sizes};
 use longhaul_core::context::window::{self, Known};
 use longhaul_core::fold::Fold;
-use longhaul_core::item::ItemRow;
-use longhaul_core::thread::Source;
-use longhaul_store::PageHead;
+use longhaul_store::{FileRow, PageHead};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::given;
 use super::original::Original;
@@ -40,6 +39,8 @@ pub(super) struct Gathered {
     /// Line and end of the request, for the account.
     pub request_seq: Option<u64>,
     pub kept: Option<KeptRequest>,
+    /// Line and item of the newest instructions of a model that was switched to.
+    pub model_switch: Option<(u64, KeptRequest)>,
     pub warnings: Vec<Notice>,
     pub redacted: u64,
     pub seq: u64,
@@ -60,7 +61,8 @@ impl Gathered {
         let is_compacted = self.fold.checkpoint().compactions > 0;
         let default = || default_view_tokens(self.fold.visible().tokens(), is_compacted);
         let wanted = request.max_tokens.unwrap_or_else(default);
-        let kept = self.kept.as_ref().map_or(0, |kept| assemble::estimate([&kept.item]));
+        let kept = self.kept.iter().chain(self.model_switch.iter().map(|(_, switch)| switch));
+        let kept: u64 = kept.map(|kept| assemble::estimate([&kept.item])).sum();
         let beside = kept + assemble::estimate(&request.initial_context) + AROUND_TOKENS;
         wanted.min(worth::ceiling(self.window).saturating_sub(beside).max(VIEW_TOKENS_MIN))
     }
@@ -79,7 +81,12 @@ impl Services {
         request: &Request,
     ) -> Result<Gathered, ServiceError> {
         let mut gathered = match &request.subject {
-            Subject::Thread { thread_id, as_of } => self.gather_thread(thread_id, *as_of).await?,
+            Subject::Thread { thread_id, as_of } => {
+                self.gather_thread(self.snapshot(thread_id, *as_of).await?).await?
+            }
+            Subject::Begun { thread_id, seq } => {
+                self.gather_thread(self.snapshot_begun(thread_id, *seq).await?).await?
+            }
             Subject::Items(items) => {
                 let redacted = self.store_items(id, items.clone()).await?;
                 self.gather_stored(id, redacted).await?
@@ -88,6 +95,7 @@ impl Services {
         };
         let reader = request.reader.as_ref();
         let fold = &gathered.fold;
+        let agent = self.agent_settings(fold.head().source).await?;
         let model = reader.map(|reader| reader.name.as_str()).or(fold.head().model.as_deref());
         let known = Known {
             model,
@@ -95,28 +103,24 @@ impl Services {
             configured: Some(*self.deps.config.now().window_tokens),
             stated: fold.meter().window(),
             filled: fold.meter().filled(),
+            agent_window: agent.window,
             ..Known::default()
         };
         gathered.window = window::decide(&known).tokens;
         Ok(gathered)
     }
 
-    async fn gather_thread(
-        &self,
-        thread_id: &str,
-        as_of: Option<u64>,
-    ) -> Result<Gathered, ServiceError> {
-        let snapshot = self.snapshot(thread_id, as_of).await?;
+    async fn gather_thread(&self, snapshot: Snapshot) -> Result<Gathered, ServiceError> {
         let request_seq = snapshot.fold.checkpoint().requests.active().map(|active| active.seq);
         let mut warnings = Vec::new();
-        let pieces = match request_seq {
-            Some(seq) => self.lineage_rows(&snapshot.file, seq, seq).await?,
-            None => Vec::new(),
+        let kept = match request_seq {
+            Some(seq) => self.read_kept(&snapshot.file, seq, first_item).await?,
+            None => None,
         };
-        let line =
-            pieces.into_iter().find_map(|(path, rows)| Some((path, rows.into_iter().next()?)));
-        let kept = match line {
-            Some((path, row)) => read_request((path, snapshot.file.source), row).await?,
+        let model_switch = match snapshot.fold.visible().model_switch() {
+            Some(seq) => {
+                self.read_kept(&snapshot.file, seq, newest_switch).await?.map(|kept| (seq, kept))
+            }
             None => None,
         };
         let kept = kept.or_else(|| {
@@ -138,11 +142,32 @@ impl Services {
             original: Original::Transcript(Box::new(file)),
             request_seq,
             kept,
+            model_switch,
             warnings,
             redacted: 0,
             seq,
             window: window::FALLBACK_TOKENS,
         })
+    }
+
+    /// The item of line `seq` that `pick` chooses, readied for a replacement; `None` when the line is no longer
+    /// there.
+    async fn read_kept(
+        &self,
+        file: &FileRow,
+        seq: u64,
+        pick: fn(&[Box<RawValue>]) -> Option<KeptRequest>,
+    ) -> Result<Option<KeptRequest>, ServiceError> {
+        let source = file.source;
+        let pieces = self.lineage_rows(file, seq, seq).await?;
+        let line =
+            pieces.into_iter().find_map(|(path, rows)| Some((path, rows.into_iter().next()?)));
+        let Some((path, row)) = line else { return Ok(None) };
+        let read = move || {
+            let items = Lines::open(&path).ok()?.history_items(&row, source).ok()?;
+            pick(&items)
+        };
+        Ok(tokio::task::spawn_blocking(read).await?)
     }
 
     /// Every item of the history up to what was gathered, also those in transcripts it continues by
@@ -154,7 +179,7 @@ impl Services {
         alone: impl Iterator<Item = u64>,
     ) -> Result<(Vec<Span>, Gathered), ServiceError> {
         let file = match &gathered.original {
-            Original::Given { items, first_seq } => {
+            Original::Given { items, first_seq, .. } => {
                 let spans = given::spans(items, *first_seq);
                 return Ok((spans, gathered));
             }
@@ -196,15 +221,16 @@ fn span_of(head: &PageHead) -> Span {
     }
 }
 
-/// The request's item out of the transcript; `None` when its line is no longer there.
-async fn read_request(
-    (path, source): (PathBuf, Source),
-    row: ItemRow,
-) -> Result<Option<KeptRequest>, ServiceError> {
-    let read = move || {
-        let items = Lines::open(&path).ok()?.history_items(&row, source).ok()?;
-        let item = items.first()?;
-        serde_json::from_str::<Value>(item.get()).ok().map(assemble::keep_request)
-    };
-    Ok(tokio::task::spawn_blocking(read).await?)
+fn first_item(items: &[Box<RawValue>]) -> Option<KeptRequest> {
+    serde_json::from_str::<Value>(items.first()?.get()).ok().map(assemble::keep_request)
+}
+
+/// The newest instructions of a model that was switched to among `items`.
+pub(super) fn newest_switch(items: &[Box<RawValue>]) -> Option<KeptRequest> {
+    let told = tell(items);
+    let switch = told.iter().rfind(|told| told.class == Class::ModelSwitch)?;
+    let alone = model_switch_alone(switch.raw)?;
+    let is_part = serde_json::from_str::<Value>(switch.raw.get()).is_ok_and(|all| all != alone);
+    let kept = assemble::keep_request(alone);
+    Some(KeptRequest { cut: kept.cut || is_part, ..kept })
 }

@@ -14,15 +14,18 @@ use std::sync::Arc;
 
 use longhaul_core::checkpoint::semantic::Semantics;
 use longhaul_core::checkpoint::staleness::Disk;
+use longhaul_core::compaction::rearm::Earlier;
+use longhaul_core::compaction::told::{Class, class_of_item};
 use longhaul_core::compaction::{assemble, succession};
 use longhaul_core::fold::{Fold, Place, Source};
 use longhaul_core::item::ItemRow;
 use longhaul_core::redact::redact_value;
 use serde_json::Value;
+use serde_json::value::to_raw_value;
 
 use super::Span;
-use super::gather::Gathered;
-use super::original::Original;
+use super::gather::{Gathered, newest_switch};
+use super::original::{Original, Past};
 use crate::service::preimage::{self, Origin};
 use crate::service::{ServiceError, Services};
 
@@ -91,7 +94,8 @@ impl Services {
             if let Err(error) = preimage::write_fold(&folder, &id, &fold.save()) {
                 tracing::debug!(%error, "what is known of given items is not kept");
             }
-            Ok(given.gathered(id, fold, redacted))
+            let past = given.past(&folder, base.is_some())?;
+            Ok(given.gathered(id, fold, (redacted, past)))
         })
         .await?
     }
@@ -142,7 +146,23 @@ impl Given {
         fold
     }
 
-    fn gathered(self, id: String, fold: Fold, redacted: u64) -> Gathered {
+    /// The compactions these items go on from, as far as their histories are there. Blocking.
+    fn past(&self, folder: &Path, is_known: bool) -> Result<Past, ServiceError> {
+        if !is_known {
+            return Ok(Past::default());
+        }
+        let new = self.items.iter().enumerate();
+        let new = new.filter(|(at, _)| !self.origin.carried.contains(at)).map(|(_, item)| item);
+        let grown = Some(assemble::estimate(new));
+        let (mut earlier, mut origin) = (Vec::new(), self.origin.clone());
+        while let Some(base) = origin.base.take().filter(|_| earlier.len() < DEPTH_MAX) {
+            earlier.push(Earlier { seq: origin.first_seq.saturating_sub(1) });
+            origin = preimage::origin(folder, &base)?;
+        }
+        Ok(Past { earlier, grown })
+    }
+
+    fn gathered(self, id: String, fold: Fold, (redacted, past): (u64, Past)) -> Gathered {
         let Self { items, origin: Origin { first_seq, carried, .. }, .. } = self;
         let active = fold.checkpoint().requests.active();
         let own = |seq: u64| usize::try_from(seq.checked_sub(first_seq)?).ok();
@@ -150,13 +170,22 @@ impl Given {
         let at = at.or_else(|| active.and_then(|_| succession::newest_request(&items, &carried)));
         let request = at.and_then(|at| items.get(at).cloned());
         let request = request.or_else(|| Some(assemble::message("user", &active?.text)));
+        let is_switch =
+            |item: &Value| item["role"] == "developer" && class_of_item(item) == Class::ModelSwitch;
+        let model_switch = items.iter().rposition(is_switch);
+        let keep = |at: usize| {
+            let item = to_raw_value(items.get(at)?).ok()?;
+            Some((first_seq + at as u64, newest_switch(&[item])?))
+        };
+        let model_switch = model_switch.and_then(keep);
         Gathered {
             of: id,
             thread_id: None,
             semantics: Semantics::default(),
             disk: Disk::new(),
             kept: request.map(assemble::keep_request),
-            original: Original::Given { items, first_seq },
+            model_switch,
+            original: Original::Given { items, first_seq, past },
             request_seq: at.map(|at| first_seq + at as u64),
             warnings: Vec::new(),
             redacted,

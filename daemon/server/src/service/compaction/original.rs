@@ -2,6 +2,7 @@
 //!
 //! Read only when a rung asks a model: the checkpoint needs none of them.
 
+use longhaul_core::compaction::rearm::Earlier;
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
@@ -23,7 +24,18 @@ pub(super) enum Original {
         items: Vec<Value>,
         /// Number of the first.
         first_seq: u64,
+        /// What was compacted before them.
+        past: Past,
     },
+}
+
+/// The compactions a given history goes on from.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Past {
+    /// Each of them, the newest first.
+    pub earlier: Vec<Earlier>,
+    /// Estimated tokens since the last one; `None` where there was none.
+    pub grown: Option<u64>,
 }
 
 /// A history: the line of each item, and the items.
@@ -38,7 +50,7 @@ impl Services {
         opaque: Opaque,
     ) -> Result<Option<Items>, ServiceError> {
         let (items, first_seq) = match &gathered.original {
-            Original::Given { items, first_seq } => (items, *first_seq),
+            Original::Given { items, first_seq, .. } => (items, *first_seq),
             Original::Transcript(_) => {
                 let query = Query {
                     thread_id: gathered.of.clone(),

@@ -2,12 +2,13 @@
 //!
 //! # Theory of operation
 //! Starting stores what is to be compacted: given items as a history under the compaction's id, secrets
-//! replaced, a thread by its name; then asks for a job of that id. The job compacts and records, as
-//! `compaction/run` does.
+//! replaced, a thread by its name and its last line at that moment; then asks for a job of that id. The job
+//! compacts and records, as `compaction/run` does.
 //!
 //! *A crash* before the job's row: nothing was begun, and the stored items are pruned. After it: the next
 //! start of the daemon takes the job up. What a model had answered is kept by what it was asked, so it
-//! is not paid twice. A crash between the record and the job's end: the record is found, and nothing is
+//! is not paid twice: that holds for a thread whose agent has gone on meanwhile because the job is of the
+//! thread as it was when it was asked for. A crash between the record and the job's end: the record is found, and nothing is
 //! made again. A run that was stopped past its lease, or taken over, records nothing: the record is stored
 //! only while its claim holds.
 
@@ -36,6 +37,10 @@ impl Services {
         let id = self.new_compaction_id();
         request.subject = match request.subject {
             Subject::Items(items) => Subject::Stored(self.store_items(&id, items).await?),
+            Subject::Thread { thread_id, as_of: None } => {
+                let seq = self.snapshot(&thread_id, None).await?.seq();
+                Subject::Begun { thread_id, seq }
+            }
             Subject::Thread { thread_id, as_of } => {
                 let row = self.store.thread_get(&thread_id).await?;
                 row.ok_or_else(|| ServiceError::ThreadNotFound(thread_id.clone()))?;

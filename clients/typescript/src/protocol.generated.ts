@@ -454,7 +454,9 @@ export interface ContextDiffParams {
   reference?: ContextSettings | null;
   /**
    * A thread whose transcript says what the model was last told, instead of `reference`. It keeps names,
-   * not words: what it does not tell counts as unchanged.
+   * not words: what it does not tell counts as unchanged. Of what `also` names the words stand in the
+   * history itself and are compared; what `current` leaves open of them is read as it is now: AGENTS.md from
+   * the root of the project to the working folder, memory as `memory/summary` gives it.
    */
   thread_id?: string | null;
 }
@@ -2800,7 +2802,7 @@ export interface Window {
   percent_used: number;
   /**
    * Who says so: `request`, `config`, `transcript`, `agent` (the user, in the agent's own configuration),
-   * `model_table` or `fallback`.
+   * `observed` (the thread held more than is known of its model), `model_table` or `fallback`.
    */
   source: string;
   /** The whole window. */

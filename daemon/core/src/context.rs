@@ -7,6 +7,7 @@ pub mod budget;
 pub mod diff;
 pub mod estimate;
 pub mod normalize;
+pub mod project;
 pub mod reference;
 pub mod tokenizer;
 pub mod truncate;

@@ -94,7 +94,7 @@ struct Version {
 impl Fold {
     /// Version of the saved form. Raised with every change of what is folded or how: saved folds of
     /// other versions are folded anew.
-    pub const VERSION: u32 = 12;
+    pub const VERSION: u32 = 13;
 
     /// The state before the first line.
     pub fn new(source: Source) -> Self {
@@ -454,7 +454,7 @@ impl Fold {
             compacted.replacement,
             tokens::of_text(&compacted.message),
         );
-        self.references.compact(place.line);
+        self.references.compact(place.line, compacted.replacement.is_some());
         self.head.tokens = self.visible.tokens();
         self.meter.compacted(place.line, before, self.head.tokens);
         let row = Row::new(ItemKind::Compaction, &compacted.message);

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use longhaul_core::checkpoint::view::ViewCaps;
 use longhaul_core::fold::{Fold, Source};
+use longhaul_core::rollout::claude;
 use longhaul_core::tokens;
 
 use crate::session::{push, view};
@@ -36,8 +37,12 @@ pub(crate) fn source(file: &Path) -> Source {
     }
 }
 
-/// The history items of a transcript, as their bytes stand there.
-pub(crate) fn items(transcript: &[u8]) -> Vec<String> {
+/// The history items of a transcript: as their bytes stand there, or in the form in which they leave.
+pub(crate) fn items(source: Source, transcript: &[u8]) -> Vec<String> {
+    let lines = transcript.split(|byte| *byte == b'\n');
+    if source == Source::Claude {
+        return lines.flat_map(claude::responses::items).map(|item| item.to_string()).collect();
+    }
     #[derive(serde::Deserialize)]
     struct Line<'a> {
         #[serde(rename = "type")]
@@ -45,7 +50,6 @@ pub(crate) fn items(transcript: &[u8]) -> Vec<String> {
         #[serde(borrow)]
         payload: Option<&'a serde_json::value::RawValue>,
     }
-    let lines = transcript.split(|byte| *byte == b'\n');
     let items = lines.filter_map(|line| {
         let line: Line<'_> = serde_json::from_slice(line).ok()?;
         let payload = line.payload.filter(|_| line.kind == "response_item")?;

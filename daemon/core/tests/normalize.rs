@@ -19,6 +19,9 @@ const PAIRS: [(&str, &str); 7] = [
     ("computer_call", "computer_call_output"),
 ];
 
+/// Items of a transcript before and after each of which it is cut.
+const NEAR_THE_END: usize = 24;
+
 /// The keys that pair. The rest is left unread: it may hold what JSON allows and Unicode does not.
 #[derive(Deserialize)]
 struct Keys {
@@ -103,17 +106,24 @@ fn any_cut_of_a_real_history_becomes_legal() {
     let (mut files, mut cuts) = (0, 0);
     for file in corpus::files() {
         let bytes = std::fs::read(&file).unwrap();
-        let items = corpus::items(&bytes);
+        let items = corpus::items(corpus::source(&file), &bytes);
         let texts: Vec<&str> = items.iter().map(String::as_str).collect();
-        // All cuts of a long history would be quadratic: sixty-four, spread.
+        // All cuts of a long history would be quadratic: sixty-four, spread, and those near the end.
         let step = (texts.len() / 8).max(1);
         for first in (0..=texts.len()).step_by(step) {
             for end in (first..=texts.len()).step_by(step) {
-                check(&texts[first..end], &Options::default());
+                for without_images in [false, true] {
+                    check(&texts[first..end], &Options { without_images, ..Options::default() });
+                }
                 cuts += 1;
             }
         }
-        files += 1;
+        for at in texts.len().saturating_sub(NEAR_THE_END)..texts.len() {
+            check(&texts[at..], &Options::default());
+            check(&texts[..at], &Options::default());
+            cuts += 2;
+        }
+        files += usize::from(!items.is_empty());
     }
     println!("{cuts} cuts of {files} transcripts");
 }

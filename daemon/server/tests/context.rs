@@ -121,6 +121,42 @@ async fn settings_are_compared_with_what_the_transcript_says_was_told() {
 }
 
 #[tokio::test]
+async fn project_instructions_are_read_and_told_again_only_when_they_changed() {
+    let home = tempfile::tempdir().unwrap();
+    let project = home.path().join("project");
+    std::fs::create_dir_all(project.join(".git")).unwrap();
+    let write = |text: &str| std::fs::write(project.join("AGENTS.md"), text).unwrap();
+    write("Run the tests.\n");
+    let context = json!({ "cwd": project, "approval_policy": "never", "model": "gpt-5" });
+    let mut rollout = Rollout::new(THREAD, &project);
+    let opening = format!("# AGENTS.md instructions for {}", project.display());
+    let told = format!("{opening}\n\n<INSTRUCTIONS>\nRun the tests.\n</INSTRUCTIONS>");
+    rollout.message("user", &told);
+    rollout.line("turn_context", &context);
+    rollout.message("user", "Look around.").message("assistant", "Done.");
+    rollout.write(home.path());
+    let daemon = Daemon::over(home, "").await;
+    let mut client = daemon.connect().await;
+    client.call("thread/sync", json!({ "thread_id": THREAD })).await;
+    let place = json!({ "places": [{ "cwd": project }] });
+    let asked = json!({ "thread_id": THREAD, "current": { "environment": place },
+        "also": ["agents_md", "memory"] });
+
+    let same = client.call("context/diff", asked.clone()).await;
+    assert_eq!(same["result"]["changed"], json!([]), "{same}");
+    write("Run the linter.\n");
+    let changed = client.call("context/diff", asked.clone()).await;
+    assert_eq!(changed["result"]["changed"], json!(["agents_md"]), "{changed}");
+    assert!(changed["result"]["items"].to_string().contains("Run the linter."), "{changed}");
+    std::fs::remove_file(project.join("AGENTS.md")).unwrap();
+    let gone = client.call("context/diff", asked.clone()).await;
+    assert!(gone["result"]["items"].to_string().contains("Disregard"), "{gone}");
+    let unasked = json!({ "thread_id": THREAD, "current": { "environment": place } });
+    let unasked = client.call("context/diff", unasked).await;
+    assert_eq!(unasked["result"]["changed"], json!([]), "opt-in: {unasked}");
+}
+
+#[tokio::test]
 async fn a_resumed_or_rolled_back_thread_does_not_trust_an_old_count() {
     let (_daemon, mut client) = session("", |rollout| {
         rollout.message("user", "Fix the parser.");

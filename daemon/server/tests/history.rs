@@ -200,3 +200,156 @@ async fn a_compaction_in_an_incomplete_turn_is_the_base() {
     assert_eq!(history["base"], json!({"kind": "replacement", "seq": 9}));
     assert_eq!(texts(&daemon, json!({"thread_id": THREAD})).await, ["three", "SUMMARY"]);
 }
+
+/// Settings as a turn's line has them.
+fn settings(approval: &str) -> Value {
+    json!({"cwd": "/w", "approval_policy": approval, "model": "m"})
+}
+
+/// What would be put before the next turn of a thread that asks with `never`: the dimensions, and whether
+/// everything is told for want of a reference.
+async fn told(rollout: &Rollout) -> (Value, bool) {
+    let daemon = start(&[rollout]).await;
+    let mut client = daemon.connect().await;
+    client.call("thread/sync", json!({"thread_id": THREAD})).await;
+    let current = json!({"permissions": {"profile": "p", "approval_policy": "never"}});
+    let params = json!({"thread_id": THREAD, "current": current});
+    let result = client.call("context/diff", params).await["result"].take();
+    (result["changed"].clone(), result["full"] == true)
+}
+
+#[tokio::test]
+async fn what_a_rollback_takes_is_told_once_more_in_the_next_turn() {
+    let mut rollout = Rollout::new(THREAD, Path::new("/w"));
+    rollout.line("turn_context", &settings("on-request"));
+    rollout.message("user", "one").message("assistant", "did one");
+    rollout.message("developer", "<permissions instructions>never ask");
+    rollout.line("turn_context", &settings("never"));
+    rollout.message("user", "two").message("assistant", "did two");
+    assert_eq!(told(&rollout).await, (json!([]), false), "it was told");
+    roll_back(&mut rollout, 1);
+    let daemon = start(&[&rollout]).await;
+    assert_eq!(texts(&daemon, json!({"thread_id": THREAD})).await, ["one", "did one"]);
+    assert_eq!(told(&rollout).await, (json!(["permissions"]), false));
+    roll_back(&mut rollout, 9);
+    assert!(told(&rollout).await.1, "no turn is left that told anything");
+}
+
+#[tokio::test]
+async fn a_rolled_back_bundle_of_everything_leaves_no_reference() {
+    let mut rollout = two_turns();
+    let items = [message("user", "two"), message("user", "SUMMARY")];
+    rollout.line("compacted", &json!({"message": "SUMMARY", "replacement_history": items}));
+    // After a compaction settings and standing instructions come in one message.
+    let parts = ["<permissions instructions>never ask", "Answer in French."];
+    let parts = parts.map(|text| json!({"type": "input_text", "text": text}));
+    let bundle = json!({"type": "message", "role": "developer", "content": parts});
+    rollout.line("response_item", &bundle);
+    rollout.line("turn_context", &settings("never"));
+    rollout.message("user", "three").message("assistant", "did three");
+    assert_eq!(told(&rollout).await, (json!([]), false));
+    roll_back(&mut rollout, 1);
+    let daemon = start(&[&rollout]).await;
+    assert_eq!(texts(&daemon, json!({"thread_id": THREAD})).await, ["two", "SUMMARY"]);
+    assert!(told(&rollout).await.1, "all of it is told again");
+}
+
+#[tokio::test]
+async fn settings_seed_nothing_without_a_turn_and_join_theirs_with_or_without_an_id() {
+    let mut bare = Rollout::new(THREAD, Path::new("/w"));
+    bare.line("turn_context", &settings("never"));
+    assert!(told(&bare).await.1, "a bare line of settings is no turn");
+    for id in [json!({}), json!({"turn_id": "t1"})] {
+        for ending in ["task_complete", "turn_aborted", "none"] {
+            let with = |kind: &str| {
+                let mut line = id.clone();
+                line["type"] = kind.into();
+                line
+            };
+            let mut rollout = Rollout::new(THREAD, Path::new("/w"));
+            rollout.line("event_msg", &json!({"type": "task_started", "turn_id": "t1"}));
+            rollout.line("turn_context", &settings("never"));
+            rollout.message("user", "one");
+            if ending != "none" {
+                rollout.line("event_msg", &with(ending));
+            }
+            assert_eq!(told(&rollout).await, (json!([]), false), "{id} {ending}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn settings_go_with_a_compaction_and_come_with_the_next_turn() {
+    let mut rollout = two_turns();
+    rollout.line("turn_context", &settings("never"));
+    rollout.message("user", "three");
+    let items = [message("user", "three"), message("user", "SUMMARY")];
+    rollout.line("compacted", &json!({"message": "SUMMARY", "replacement_history": items}));
+    assert!(told(&rollout).await.1, "in a turn that is not complete, too");
+    rollout.line("turn_context", &settings("never"));
+    rollout.message("assistant", "went on with three");
+    assert_eq!(told(&rollout).await, (json!([]), false));
+}
+
+#[tokio::test]
+async fn an_old_compaction_brings_no_context_and_keeps_no_settings() {
+    let mut rollout = two_turns();
+    rollout.line("compacted", &json!({"message": "SUMMARY"}));
+    rollout.line("turn_context", &settings("never"));
+    rollout.message("user", "three");
+    let daemon = start(&[&rollout]).await;
+    let now = texts(&daemon, json!({"thread_id": THREAD})).await;
+    assert_eq!(now, ["one", "two", "SUMMARY", "three"]);
+    assert!(told(&rollout).await.1, "what the agent put before the model then is written nowhere");
+}
+
+#[tokio::test]
+async fn after_a_second_compaction_the_thread_and_its_fork_begin_with_the_newest_base() {
+    let mut rollout = two_turns();
+    for summary in ["FIRST", "SECOND"] {
+        let items = [message("user", "two"), message("user", summary)];
+        rollout.line("compacted", &json!({"message": summary, "replacement_history": items}));
+        rollout.message("user", &format!("after {summary}"));
+    }
+    let lines = usize::try_from(rollout.seq()).unwrap() + 1;
+    let mut fork = Rollout::forked(FORK, &rollout, lines);
+    fork.message("user", "another way");
+    let daemon = start(&[&rollout, &fork]).await;
+    let live = texts(&daemon, json!({"thread_id": THREAD})).await;
+    assert_eq!(live, ["two", "SECOND", "after SECOND"]);
+    let forked = texts(&daemon, json!({"thread_id": FORK})).await;
+    assert_eq!(forked, ["two", "SECOND", "after SECOND", "another way"]);
+}
+
+#[tokio::test]
+async fn what_no_model_sees_is_in_no_history() {
+    let mut rollout = two_turns();
+    let before = texts(&start(&[&rollout]).await, json!({"thread_id": THREAD})).await;
+    rollout.line("response_item", &json!({"type": "ghost_snapshot", "ghost_commit": {"id": "a"}}));
+    rollout.line("response_item", &json!({"type": "item_of_tomorrow", "x": 1}));
+    rollout.line("event_msg", &json!({"type": "warning", "message": "long threads forget"}));
+    let daemon = start(&[&rollout]).await;
+    assert_eq!(texts(&daemon, json!({"thread_id": THREAD})).await, before);
+}
+
+#[tokio::test]
+async fn a_history_as_of_before_a_request_ends_there_and_honours_rollbacks() {
+    let mut rollout = two_turns();
+    let before_two = 5;
+    roll_back(&mut rollout, 1);
+    rollout.message("user", "instead").message("assistant", "did it");
+    let before_instead = rollout.seq() - 2;
+    rollout.message("user", "four");
+    let before_four = rollout.seq() - 1;
+    let daemon = start(&[&rollout]).await;
+    for (as_of, expected) in [
+        (before_two, &["one", "did one"][..]),
+        (before_instead, &["one", "did one"]),
+        (before_four, &["one", "did one", "instead", "did it"]),
+    ] {
+        let left = texts(&daemon, json!({"thread_id": THREAD, "as_of": as_of})).await;
+        let turns: Vec<&str> =
+            left.iter().map(String::as_str).filter(|text| !text.starts_with('<')).collect();
+        assert_eq!(turns, expected, "as of {as_of}");
+    }
+}

@@ -97,6 +97,30 @@ async fn the_first_list_after_a_start_holds_what_was_there() {
 }
 
 #[tokio::test]
+async fn a_thread_goes_by_the_name_it_was_given_last_and_a_name_without_one_by_none() {
+    let home = tempfile::tempdir().unwrap();
+    let (named, other) =
+        ("019cadd3-0000-7000-8000-0000000000d1", "019cadd3-0000-7000-8000-0000000000d2");
+    for id in [named, other] {
+        let mut rollout = Rollout::new(id, home.path());
+        rollout.message("user", "Fix the parser.").write(home.path());
+    }
+    let entry = |id: &str, name: &str| format!("{}\n", json!({ "id": id, "thread_name": name }));
+    let text = [entry(named, "first"), entry("gone", "lost"), entry(named, "second")].concat();
+    std::fs::write(home.path().join(".codex/session_index.jsonl"), text).unwrap();
+    let daemon = Daemon::over(home, "").await;
+    let mut client = daemon.connect().await;
+    client.call("thread/sync", json!({ "thread_id": named })).await;
+    client.call("thread/sync", json!({ "thread_id": other })).await;
+    let list = client.call("thread/list", json!({})).await["result"]["threads"].take();
+    let mut titles: Vec<_> = list.as_array().unwrap().iter().map(|t| t["title"].clone()).collect();
+    titles.sort_by_key(Value::to_string);
+    assert_eq!(titles, ["Fix the parser.", "second"]);
+    let got = client.call("thread/get", json!({ "thread_id": named })).await;
+    assert_eq!(got["result"]["thread"]["title"], "second", "{got}");
+}
+
+#[tokio::test]
 async fn a_shutdown_answers_closes_subscriptions_and_leaves_no_socket() {
     let daemon = Daemon::start().await;
     let mut subscriber = daemon.connect().await;

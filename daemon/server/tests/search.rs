@@ -152,6 +152,29 @@ async fn a_copy_is_not_found_twice_and_a_secret_not_at_all() {
 }
 
 #[tokio::test]
+async fn a_question_finds_what_has_some_of_its_words_and_no_copy_of_what_has_all() {
+    let home = tempfile::tempdir().unwrap();
+    alpha().write(home.path());
+    let mut fork = Rollout::new(&id(3), Path::new("/home/dev/alpha"));
+    fork.message("assistant", "something before, so that times differ");
+    fork.message("user", "Fix the deadlock in src/lock_table.rs, please.");
+    fork.message("assistant", "The lock table is fixed; the benchmark of deadlocks comes next.");
+    fork.write(home.path());
+    let daemon = Daemon::over(home, "").await;
+    let mut client = daemon.connect().await;
+    indexed(&mut client, 7).await;
+
+    let asked = "please fix deadlock lock_table";
+    let found = texts(&mut client, json!({ "query": asked })).await;
+    let all_words = found.iter().filter(|text| text.contains("please"));
+    assert_eq!(all_words.count(), 1, "the fork's copy is the same hit: {found:?}");
+    assert!(found[0].contains("please"), "what has all words comes first: {found:?}");
+    assert!(found.iter().any(|text| text.contains("benchmark")), "some of its words: {found:?}");
+    let meant = texts(&mut client, json!({ "query": "please AND fix AND benchmark" })).await;
+    assert!(meant.is_empty(), "an operator is meant as it stands: {meant:?}");
+}
+
+#[tokio::test]
 async fn what_was_rewritten_or_deleted_is_no_longer_found_and_what_is_added_is() {
     let home = tempfile::tempdir().unwrap();
     let mut rollout = alpha();

@@ -340,6 +340,60 @@ async fn an_id_that_comes_again_with_other_content_refuses_the_batch() {
     assert_eq!(again["result"]["duplicates"], 1, "{again}");
 }
 
+/// The file is full from the beginning on, so that most prompts trim it.
+#[tokio::test]
+async fn a_daemon_killed_while_it_trims_has_every_prompt_it_answered_and_their_numbers() {
+    const ROOM: usize = 4_096;
+    let home = tempfile::tempdir().unwrap();
+    let config = home.path().join(".config/longhaul");
+    fs::create_dir_all(&config).unwrap();
+    let text = format!("[message_history]\nmax_bytes = {ROOM}\n");
+    fs::write(config.join("config.toml"), text).unwrap();
+    let (mut kept, mut sent) = (BTreeMap::new(), 0_u64);
+    let text = |number: u64| format!("{number} {}", "x".repeat(700));
+    for round in 1..6_u64 {
+        let process = Process::start(home.path()).await;
+        let mut client = Client::connect(&process.socket).await;
+        let mut asked = BTreeMap::new();
+        for number in sent..sent + 30 {
+            let params = json!({ "text": text(number) });
+            asked.insert(client.ask("message_history/append", params).await, number);
+        }
+        sent += 30;
+        for _ in 0..round * 4 {
+            let answer = client.hear().await.unwrap();
+            assert!(answer["error"].is_null(), "{answer}");
+            let offset = answer["result"]["offset"].as_u64().unwrap();
+            kept.insert(offset, asked[&answer["id"].as_u64().unwrap()]);
+        }
+        process.signal(Signal::KILL);
+        process.exit_code().await;
+
+        // Those that still have room must be there, under the numbers that were answered.
+        let process = Process::start(home.path()).await;
+        let mut client = Client::connect(&process.socket).await;
+        let found = client.call("message_history/lookup", json!({})).await["result"].take();
+        let (first, next) = (&found["logs"][0]["first"], &found["logs"][0]["next"]);
+        let (first, next) = (first.as_u64().unwrap(), next.as_u64().unwrap());
+        assert!(next > *kept.last_key_value().unwrap().0, "{found}");
+        assert!(next - first >= 3, "a trim keeps what has room: {found}");
+        let messages = found["messages"].as_array().unwrap();
+        let at = |message: &Value| message["offset"].as_u64().unwrap();
+        let there: BTreeMap<u64, &Value> = messages.iter().map(|m| (at(m), &m["text"])).collect();
+        assert_eq!(
+            there.len() as u64,
+            next - first,
+            "a number is missing or stands twice: {found}"
+        );
+        for (offset, number) in kept.range(first..) {
+            assert_eq!(there[offset], &json!(text(*number)), "round {round}");
+        }
+        process.signal(Signal::KILL);
+        process.exit_code().await;
+    }
+    assert!(kept.len() >= 50, "{kept:?}");
+}
+
 #[tokio::test]
 async fn no_prompt_is_written_when_the_configuration_says_so() {
     let daemon = Daemon::with_config("[message_history]\npersistence = \"none\"\n").await;

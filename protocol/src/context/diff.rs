@@ -26,7 +26,9 @@ pub struct DiffParams {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<Settings>,
     /// A thread whose transcript says what the model was last told, instead of `reference`. It keeps names,
-    /// not words: what it does not tell counts as unchanged.
+    /// not words: what it does not tell counts as unchanged. Of what `also` names the words stand in the
+    /// history itself and are compared; what `current` leaves open of them is read as it is now: AGENTS.md from
+    /// the root of the project to the working folder, memory as `memory/summary` gives it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread_id: Option<String>,
     /// What holds for the next turn.

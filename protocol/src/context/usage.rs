@@ -100,7 +100,7 @@ pub struct Window {
     /// The whole window.
     pub tokens: u64,
     /// Who says so: `request`, `config`, `transcript`, `agent` (the user, in the agent's own configuration),
-    /// `model_table` or `fallback`.
+    /// `observed` (the thread held more than is known of its model), `model_table` or `fallback`.
     pub source: String,
     /// The part that can be filled, 95 %.
     pub effective: u64,

@@ -35,10 +35,12 @@ impl fmt::Display for Row {
 /// All of `history` must stand in `input` as one run. What stands before it is what the harness puts in
 /// front without writing it down; what stands after it is the new turn. In front stand, of new versions,
 /// the instructions as an item of their own; of old ones (0.80.0), after a compaction that wrote down no
-/// replacement history, the AGENTS.md and environment of today, made anew at the resume.
+/// replacement history, the AGENTS.md and environment of today, made anew at the resume. The oldest versions
+/// (0.50.0) put the requests and the summary of a compaction into one message, with words of their own around
+/// them ([`bridged`]): all of it is there, but it is not ours to write their words into a history.
 pub(super) fn compare(step: &'static str, history: &[Value], input: &[Value]) -> Row {
-    let ours: Vec<Value> = history.iter().map(sent).collect();
     let theirs: Vec<Value> = input.iter().filter(|item| !is_tools(item)).map(sent).collect();
+    let ours = bridged(history.iter().map(sent).collect(), &theirs);
     let equal = |lead: usize| {
         let pairs = ours.iter().zip(theirs.iter().skip(lead));
         pairs.take_while(|(ours, theirs)| ours == theirs).count()
@@ -59,6 +61,29 @@ pub(super) fn compare(step: &'static str, history: &[Value], input: &[Value]) ->
         told.push_str(&format!("\n        ours {ours}\n        sent {theirs}"));
     }
     Row { step, agrees, told }
+}
+
+/// Ours with that message in the place of those it holds, one after the other, where there is one.
+fn bridged(mut ours: Vec<Value>, theirs: &[Value]) -> Vec<Value> {
+    let from = ours.iter().take_while(|item| !begins_turn(item)).count();
+    let Some(bridge) = theirs.iter().find(|item| begins_turn(item)) else { return ours };
+    let mut rest = text(bridge);
+    if ours.get(from).is_none_or(|first| text(first) == rest) {
+        return ours;
+    }
+    let held = ours[from..].iter().take_while(|item| {
+        let words = if item["role"] == "user" { text(item).trim() } else { "" };
+        let after = rest.split_once(words).filter(|_| !words.is_empty());
+        after.is_some_and(|(_, after)| {
+            rest = after;
+            true
+        })
+    });
+    let held = held.count();
+    if held > 0 {
+        ours.splice(from..from + held, [bridge.clone()]);
+    }
+    ours
 }
 
 /// The tools of some versions stand among the items.

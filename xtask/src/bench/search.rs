@@ -94,6 +94,13 @@ fn queries() -> Vec<(&'static str, Vec<Value>)> {
             "phrase of common words",
             variants(&|number| format!("\"w{} w{}\"", 1 + number, 2 + number)),
         ),
+        (
+            "question of eight words",
+            variants(&|number| {
+                let words = (0..8).map(|word| format!("w{}", 420 + number + 37 * word));
+                words.collect::<Vec<_>>().join(" ")
+            }),
+        ),
         ("beginning of three letters", variants(&|_| "eve*".to_owned())),
         ("beginning of four letters", variants(&|number| format!("w{}*", 100 + number))),
         (

@@ -132,6 +132,7 @@ fn by(source: &str) -> &str {
         "agent" => "by the agent's own configuration",
         "transcript" => "by the transcript",
         "model_table" => "known of the model",
+        "observed" => "assumed, since it held that much",
         "fallback" => "assumed, the model is not known",
         _ => "by default",
     }

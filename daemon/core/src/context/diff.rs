@@ -11,10 +11,13 @@
 //! - a personality that is switched off stayed: its end is told.
 
 mod render;
+mod told;
 
 use serde_json::{Value, json};
 
 use super::reference::{Environment, Settings};
+
+pub use told::Told;
 
 /// A dimension of the settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -30,6 +30,12 @@ const MODELS: [(&str, u64); 4] = [
     ("gpt-4.1", 1_047_576),
 ];
 
+/// Windows that are offered beyond the usual ones, smallest first.
+///
+/// # Source
+/// Chosen: the sizes that providers name for their long-context models.
+const LARGER: [u64; 4] = [400_000, 500_000, 1_000_000, 2_000_000];
+
 /// Where a value came from, weakest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Origin {
@@ -39,6 +45,8 @@ pub enum Origin {
     Default,
     /// Our table of models.
     ModelTable,
+    /// The thread held more than the table or the fallback says: the next larger one that is offered.
+    Observed,
     /// The user told the agent, in its own configuration.
     Agent,
     /// The agent wrote it into its transcript.
@@ -56,6 +64,7 @@ impl Origin {
             Self::Fallback => "fallback",
             Self::Default => "default",
             Self::ModelTable => "model_table",
+            Self::Observed => "observed",
             Self::Agent => "agent",
             Self::Transcript => "transcript",
             Self::Config => "config",
@@ -75,6 +84,8 @@ pub struct Known<'a> {
     pub configured: Option<u64>,
     /// As the transcript states it: whole, or its effective part.
     pub stated: Option<u64>,
+    /// Tokens that the window has held, by the provider's count.
+    pub filled: Option<u64>,
     /// As the user told the agent.
     pub agent_window: Option<u64>,
     /// The user's compaction limit in the request; 0 switches compaction off.
@@ -161,10 +172,19 @@ fn whole(known: &Known<'_>) -> (u64, Origin) {
     if let Some(tokens) = positive(known.agent_window) {
         return (tokens, Origin::Agent);
     }
-    match known.model.and_then(of_model) {
+    let assumed = match known.model.and_then(of_model) {
         Some(tokens) => (tokens, Origin::ModelTable),
         None => (FALLBACK_TOKENS, Origin::Fallback),
+    };
+    // What has been in a window fits into it.
+    match known.filled.filter(|filled| *filled > assumed.0) {
+        Some(filled) => (larger(filled), Origin::Observed),
+        None => assumed,
     }
+}
+
+fn larger(tokens: u64) -> u64 {
+    LARGER.into_iter().find(|window| tokens <= *window).unwrap_or(tokens)
 }
 
 /// Newer versions of an agent state the effective part. Windows are whole thousands, so a number that
@@ -211,6 +231,20 @@ mod tests {
             let unknown = of(Known { model: Some(model), ..Known::default() });
             assert_eq!((unknown.tokens, unknown.origin), (272_000, Origin::Fallback), "{model}");
         }
+    }
+
+    #[test]
+    fn what_a_window_has_held_fits_into_it() {
+        let held = |filled: u64, model: &'static str| {
+            let known = Known { model: Some(model), filled: Some(filled), ..Known::default() };
+            (of(known).tokens, of(known).origin)
+        };
+        assert_eq!(held(271_000, "mystery"), (272_000, Origin::Fallback));
+        assert_eq!(held(554_508, "mystery"), (1_000_000, Origin::Observed));
+        assert_eq!(held(300_000, "gpt-5.4"), (400_000, Origin::Observed));
+        assert_eq!(held(3_000_000, "mystery"), (3_000_000, Origin::Observed));
+        let stated = Known { stated: Some(200_000), filled: Some(300_000), ..Known::default() };
+        assert_eq!(of(stated).origin, Origin::Transcript, "the agent's own word counts");
     }
 
     #[test]

@@ -56,6 +56,9 @@ pub struct CompactionPoint {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Meter {
     window: Option<u64>,
+    /// The largest count the provider ever gave: so much has been in the window.
+    #[serde(default)]
+    filled: u64,
     report: Option<Report>,
     /// What the provider counted beyond our estimate at its first report.
     overhead: Option<u64>,
@@ -74,6 +77,11 @@ impl Meter {
     /// The window as the transcript states it.
     pub fn window(&self) -> Option<u64> {
         self.window
+    }
+
+    /// Tokens that the window has held, by the provider's counts; `None` before the first one.
+    pub fn filled(&self) -> Option<u64> {
+        (self.filled > 0).then_some(self.filled)
     }
 
     /// The provider's last count that still holds.
@@ -113,6 +121,7 @@ impl Meter {
 
     pub(super) fn reported(&mut self, seq: u64, usage: rollout::Usage) {
         self.window = usage.context_window.filter(|window| *window > 0).or(self.window);
+        self.filled = self.filled.max(usage.total_tokens.unwrap_or(0));
         if let (Some(tokens), Some(estimated)) = (usage.total_tokens, self.at_model) {
             self.overhead.get_or_insert(tokens.saturating_sub(estimated));
             self.report = Some(Report { seq, tokens, estimated });

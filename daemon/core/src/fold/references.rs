@@ -3,6 +3,9 @@
 //! Settings are told at the beginning of a turn, on a line that is no item. They count from the first
 //! item after them: a bare line of settings is no turn. A compaction takes them away, and a rollback
 //! those of the turns it takes back.
+//!
+//! After an old compaction, which wrote down no history to go on with, none count until the next one: what it
+//! put before the model stands nowhere, so whoever goes on from the transcript has to tell all of it again.
 
 use std::collections::VecDeque;
 
@@ -22,6 +25,9 @@ pub struct References {
     /// Oldest first; `None` where a compaction took them away.
     #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
     known: VecDeque<(u64, Option<TurnSettings>)>,
+    /// Line of the compaction that wrote down no history, while it is the last one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    unwritten: Option<u64>,
 }
 
 impl References {
@@ -42,15 +48,17 @@ impl References {
     /// The item at line `seq`.
     pub(super) fn item(&mut self, seq: u64) {
         if let Some(settings) = self.pending.take()
+            && self.unwritten.is_none()
             && self.current() != Some(&settings)
         {
             self.push(seq, Some(settings));
         }
     }
 
-    /// Line `seq` replaces the history.
-    pub(super) fn compact(&mut self, seq: u64) {
+    /// Line `seq` replaces the history, by one that it wrote down or not.
+    pub(super) fn compact(&mut self, seq: u64, is_written: bool) {
         self.pending = None;
+        self.unwritten = (!is_written).then_some(seq);
         if self.current().is_some() {
             self.push(seq, None);
         }
@@ -59,6 +67,7 @@ impl References {
     /// Lines were taken back.
     pub(super) fn roll_back(&mut self, is_taken_back: impl Fn(u64) -> bool) {
         self.pending = None;
+        self.unwritten = self.unwritten.filter(|seq| !is_taken_back(*seq));
         self.known.retain(|(seq, _)| !is_taken_back(*seq));
     }
 
@@ -89,7 +98,7 @@ mod tests {
         assert_eq!(references.current(), Some(&in_folder("/b")));
         references.roll_back(|seq| seq >= 6);
         assert_eq!(references.current(), Some(&in_folder("/a")));
-        references.compact(9);
+        references.compact(9, true);
         assert_eq!(references.current(), None);
         references.told(&in_folder("/a"));
         references.item(11);
@@ -100,6 +109,24 @@ mod tests {
             Some(&in_folder("/a")),
             "the compaction is taken back too"
         );
+    }
+
+    #[test]
+    fn after_a_compaction_that_wrote_down_no_history_all_is_to_be_told() {
+        let mut references = References::default();
+        references.told(&in_folder("/a"));
+        references.item(3);
+        references.compact(5, false);
+        references.told(&in_folder("/b"));
+        references.item(7);
+        assert_eq!(references.current(), None);
+        references.roll_back(|seq| seq >= 4);
+        assert_eq!(references.current(), Some(&in_folder("/a")), "it is taken back too");
+        references.compact(9, false);
+        references.compact(10, true);
+        references.told(&in_folder("/b"));
+        references.item(11);
+        assert_eq!(references.current(), Some(&in_folder("/b")), "the last one counts");
     }
 
     #[test]

@@ -22,7 +22,7 @@ use super::error::Failure;
 use super::{Table, TableError};
 use crate::link::CallContext;
 use crate::service::Services;
-use crate::service::context::Question;
+use crate::service::context::{Compared, Question};
 
 mod usage;
 
@@ -153,12 +153,12 @@ async fn compare(
         memory: also.contains(&wire::OptIn::Memory),
     };
     let current = settings(params.current);
-    let reference = match (params.reference, params.thread_id) {
+    let Compared { reference, current } = match (params.reference, params.thread_id) {
         (Some(_), Some(_)) => {
             return Err(Failure::invalid("thread_id", "give either reference or thread_id"));
         }
-        (reference, None) => reference.map(settings),
-        (None, Some(thread_id)) => services.reference(&thread_id, &current).await?,
+        (reference, None) => Compared { reference: reference.map(settings), current },
+        (None, Some(thread_id)) => services.compared(&thread_id, current, opt_in).await?,
     };
     let injection = diff::diff(reference.as_ref(), &current, opt_in);
     let texts: Vec<String> = injection.items.iter().map(Value::to_string).collect();

@@ -1,9 +1,11 @@
-//! How full a context window is: of a thread, of given items, or of a thread with items about to come.
+//! How full a context window is: of a thread, of given items, or of a thread with items about to come; and
+//! what its settings were (`settings`).
+
+mod settings;
 
 use std::sync::Arc;
 
 use longhaul_core::context::estimate;
-use longhaul_core::context::reference::Settings;
 use longhaul_core::context::usage::{self, Remark, Sizes};
 use longhaul_core::context::window::{self, Known, Window};
 use longhaul_core::fold::{Fold, Source};
@@ -14,6 +16,8 @@ use crate::agent_settings::AgentSettings;
 use crate::config::Origin;
 
 use super::{ServiceError, Services};
+
+pub use settings::Compared;
 
 /// Whose window, and what the asker knows about it better than we do.
 #[derive(Debug, Default)]
@@ -61,19 +65,6 @@ struct Given {
 }
 
 impl Services {
-    /// What a thread's transcript says the model was last told, to be compared with `current`.
-    ///
-    /// # Errors
-    /// There is no such thread, it holds nothing, or reading failed.
-    pub async fn reference(
-        &self,
-        thread_id: &str,
-        current: &Settings,
-    ) -> Result<Option<Settings>, ServiceError> {
-        let fold = self.snapshot(thread_id, None).await?.fold;
-        Ok(fold.reference().map(|told| Settings::of_turn(told, current)))
-    }
-
     /// What the user told the agent of a thread about its window; nothing where none is asked.
     pub(super) async fn agent_settings(
         &self,
@@ -111,6 +102,7 @@ impl Services {
             asked: question.context_window,
             configured: Some(*config.window_tokens),
             stated: fold.as_ref().and_then(|fold| fold.meter().window()),
+            filled: fold.as_ref().and_then(|fold| fold.meter().filled()),
             limit_asked: question.auto_compact_limit,
             agent_window: agent.window,
             agent_limit: agent.limit,

@@ -7,6 +7,7 @@
 mod indexer;
 mod loose;
 mod progress;
+mod rare;
 mod reading;
 mod reindex;
 
@@ -18,7 +19,7 @@ use std::time::Duration;
 
 use longhaul_core::item::ItemRow;
 use longhaul_core::search::item;
-use longhaul_core::search::query::{Query, QueryError};
+use longhaul_core::search::query::{Query, QueryError, Term};
 use longhaul_core::search::rank::{
     CANDIDATES, CANDIDATES_UNSCORED, COMMON, Candidate, Ranked, rank,
 };
@@ -32,6 +33,7 @@ use super::transcript::Lines;
 use super::{ServiceError, Services};
 use crate::ingest::Ingest;
 use indexer::Indexer;
+use rare::rarest;
 
 pub use progress::IndexProgress;
 pub use reindex::ReindexWork;
@@ -148,7 +150,7 @@ impl Services {
     async fn found(&self, search: Search) -> Result<Found, ServiceError> {
         let query = Query::parse(&search.query)?;
         let index = self.full_text.index.get().ok_or(ServiceError::IndexNotOpen)?;
-        let scorers = scorers(index, &query).await?;
+        let scorers = rarest(index, query.wanted().map(Term::scorers).collect()).await?;
         let limit = if scorers.is_empty() { CANDIDATES_UNSCORED } else { CANDIDATES };
         let mut matches = index.matches(&query.expression(), &search.filter, limit + 1).await?;
         let is_truncated = matches.len() > limit;
@@ -224,20 +226,6 @@ impl Services {
         let thread_id = file.thread_id.clone().unwrap_or_else(|| indexed.thread_id.clone());
         Ok(row.map(|row| Place { ranked, file: Arc::clone(file), row, thread_id }))
     }
-}
-
-/// Expressions that score those terms that few items have.
-async fn scorers(index: &SearchIndex, query: &Query) -> Result<Vec<String>, ServiceError> {
-    let mut rare = Vec::new();
-    for term in query.wanted() {
-        for scorer in term.scorers() {
-            if index.count(&scorer.word, COMMON).await? < COMMON {
-                rare.push(scorer.expression);
-                break;
-            }
-        }
-    }
-    Ok(rare)
 }
 
 /// Gives matches their relevance.

@@ -3,10 +3,12 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use longhaul_core::thread::Source;
 use longhaul_store::{FileRow, ThreadCursor, ThreadFilter, ThreadRow};
 
 use super::{ServiceError, Services};
 use crate::ingest::{Reach, SyncError, SyncTarget, Synced};
+use crate::thread_names;
 
 /// How long the first list after a start waits for the transcripts that stand there.
 const BEGUN_WITHIN: Duration = Duration::from_millis(1_500);
@@ -29,7 +31,24 @@ impl Services {
         after: Option<&ThreadCursor>,
     ) -> Result<(Vec<ThreadRow>, Option<ThreadCursor>), ServiceError> {
         self.ingest.begun(BEGUN_WITHIN).await;
-        Ok(self.store.thread_list(filter, limit, after).await?)
+        let (mut rows, next) = self.store.thread_list(filter, limit, after).await?;
+        self.name(&mut rows).await?;
+        Ok((rows, next))
+    }
+
+    /// Gives threads the names that people gave them, in place of their first words.
+    async fn name(&self, rows: &mut [ThreadRow]) -> Result<(), ServiceError> {
+        if rows.iter().all(|row| row.file.source != Source::Codex) {
+            return Ok(());
+        }
+        let home = self.deps.config.now().codex_home.value.clone();
+        let mut names = tokio::task::spawn_blocking(move || thread_names::read(&home)).await?;
+        for row in rows {
+            if let (Some(head), Some(name)) = (&mut row.file.head, names.remove(&row.thread_id)) {
+                head.title = Some(name);
+            }
+        }
+        Ok(())
     }
 
     /// A thread and all its files.
@@ -38,7 +57,8 @@ impl Services {
     /// There is no such thread, or the store cannot be read.
     pub async fn thread(&self, thread_id: &str) -> Result<(ThreadRow, Vec<FileRow>), ServiceError> {
         let row = self.store.thread_get(thread_id).await?;
-        let row = row.ok_or_else(|| ServiceError::ThreadNotFound(thread_id.to_owned()))?;
+        let mut row = row.ok_or_else(|| ServiceError::ThreadNotFound(thread_id.to_owned()))?;
+        self.name(std::slice::from_mut(&mut row)).await?;
         let files = self.store.thread_files(thread_id).await?;
         Ok((row, files))
     }

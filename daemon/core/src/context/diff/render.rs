@@ -10,12 +10,15 @@ const MODE_ENDED: &str =
     "No collaboration mode is in force any more. Disregard the rules of the earlier one.";
 const PERSONALITY_ENDED: &str =
     "No personality is asked for any more. Return to your usual manner of speaking.";
-const AGENTS_MD_GONE: &str =
+pub(super) const AGENTS_MD_GONE: &str =
     "The project no longer has instructions of its own. Disregard those given earlier.";
-const MEMORY_GONE: &str =
+pub(super) const MEMORY_GONE: &str =
     "Nothing is remembered of earlier work any more. Disregard what was given earlier.";
 const MODEL_SWITCHED: &str = "\
 The work so far was done by another model. Go on from it under the instructions below, which are yours.";
+
+/// First words of the message that tells a project's instructions; Codex's, too.
+pub(super) const AGENTS_MD_OPENING: &str = "# AGENTS.md instructions";
 
 fn tagged(tag: &str, body: &str) -> String {
     format!("<{tag}>\n{}\n</{tag}>", body.trim_end())
@@ -51,7 +54,7 @@ pub(super) fn memory(text: &str) -> String {
 
 pub(super) fn agents_md(text: &str, folder: &str) -> String {
     let words = if text.trim().is_empty() { AGENTS_MD_GONE } else { text.trim_end() };
-    format!("# AGENTS.md instructions for {folder}\n\n<INSTRUCTIONS>\n{words}\n</INSTRUCTIONS>")
+    format!("{AGENTS_MD_OPENING} for {folder}\n\n<INSTRUCTIONS>\n{words}\n</INSTRUCTIONS>")
 }
 
 /// Date and time zone always, folders and shells only when `with_places`.

@@ -102,6 +102,7 @@ impl Services {
             asked: reader.and_then(|reader| reader.context_window),
             configured: Some(*self.deps.config.now().window_tokens),
             stated: fold.meter().window(),
+            filled: fold.meter().filled(),
             agent_window: agent.window,
             ..Known::default()
         };

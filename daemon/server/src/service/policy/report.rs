@@ -98,6 +98,7 @@ fn window_of(told: &Told, fold: &Fold) -> window::Window {
         asked: told.asked,
         configured: Some(told.configured),
         stated: fold.meter().window(),
+        filled: fold.meter().filled(),
         ..Known::default()
     })
 }

@@ -3,11 +3,12 @@
 use std::collections::HashSet;
 
 use longhaul_core::search::loose::loosened;
-use longhaul_core::search::query::Query;
-use longhaul_core::search::rank::{COMMON, Ranked, rank};
+use longhaul_core::search::query::{Query, Scorer};
+use longhaul_core::search::rank::{Ranked, rank};
 use longhaul_store::SearchIndex;
 
 use super::Search;
+use super::rare::rarest;
 use crate::service::{ServiceError, Services};
 
 /// Telling words from which a query is a question: fewer are meant as they stand, unless nothing has them all.
@@ -37,22 +38,21 @@ impl Services {
         if !is_question {
             return Ok(None);
         }
-        let mut rare = Vec::new();
-        for word in &words {
+        let whole = |word: &Query| {
             let expression = word.expression();
-            if index.count(&expression, COMMON).await? < COMMON {
-                rare.push(expression);
-            }
-        }
+            vec![Scorer { word: expression.clone(), expression }]
+        };
+        let rare = rarest(index, words.iter().map(whole).collect()).await?;
         if rare.is_empty() {
             return Ok(None);
         }
         let found = index.best(&rare.join(" OR "), &search.filter, CANDIDATES).await?;
-        let place = |ranked: &Ranked| (ranked.candidate.file, ranked.candidate.seq);
-        let known: HashSet<_> = strict.iter().map(place).collect();
+        // By their words: a copy of a hit in another transcript is that hit.
+        let said = |ranked: &Ranked| (ranked.candidate.kind, ranked.candidate.digest);
+        let known: HashSet<_> = strict.iter().map(said).collect();
         let candidates = found.into_iter().map(|found| found.candidate).collect();
         let mut ranked = rank(candidates, self.deps.clock.now_ms());
-        ranked.retain(|one| !known.contains(&place(one)));
+        ranked.retain(|one| !known.contains(&said(one)));
         // Scores of one answer are comparable: what has all words stands before what has some.
         let lowest = strict.last().map_or(f64::INFINITY, |last| last.score);
         for one in &mut ranked {

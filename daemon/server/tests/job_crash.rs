@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use longhaul_core::job::{Job, JobKey, Kind, Rules, State};
 use longhaul_daemon::clock::Clock;
-use longhaul_daemon::jobs::{Jobs, Owner};
-use longhaul_store::Store;
+use longhaul_daemon::jobs::{Claimed, JobError, Jobs, Owner};
+use longhaul_store::{Store, StoreError};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -227,26 +227,51 @@ async fn killed_when_all_is_done() {
     assert_eq!((job.epoch, rig.provider.requests().len()), (1, 1));
 }
 
+/// A daemon that was stopped while its job waits for the model, and the one that took the job over.
+struct Stopped {
+    rig: Rig,
+    process: Process,
+    client: Client,
+    key: JobKey,
+    store: Store,
+    other: Jobs,
+    claimed: Claimed,
+}
+
+async fn stopped_past_its_lease() -> Stopped {
+    loop {
+        let rig = Rig::new().await;
+        let (process, mut client) = rig.daemon("[jobs.compact]\nlease_s = 1\n").await;
+        let key = start(&mut client).await;
+        eventually("the model is asked", || rig.provider.hanging() == 1).await;
+        process.signal(Signal::STOP);
+        // Another one on the same database, as if the lock of the state folder had not held.
+        let store = rig.store().await;
+        let rules = [(Kind::Compact, Rules::of(Kind::Compact))];
+        let other = Jobs::new(store.clone(), Clock::system(), "other", rules.into());
+        let taken = async {
+            loop {
+                match other.claim(Kind::Compact, &other.holder()).await {
+                    Ok(Some(claimed)) => return Some(claimed),
+                    Ok(None) => tokio::task::yield_now().await,
+                    // Stopped in the middle of a write it holds the database for good: that is another story.
+                    Err(JobError::Store(StoreError::Busy { .. })) => return None,
+                    Err(error) => panic!("{error}"),
+                }
+            }
+        };
+        if let Some(claimed) = soon("its lease runs out", taken).await {
+            return Stopped { rig, process, client, key, store, other, claimed };
+        }
+        killed(process).await;
+        store.close().await;
+    }
+}
+
 #[tokio::test]
 async fn a_daemon_that_was_stopped_past_its_lease_stores_nothing_when_it_goes_on() {
-    let rig = Rig::new().await;
-    let (process, mut client) = rig.daemon("[jobs.compact]\nlease_s = 1\n").await;
-    let key = start(&mut client).await;
-    eventually("the model is asked", || rig.provider.hanging() == 1).await;
-    process.signal(Signal::STOP);
-    // Another one on the same database, as if the lock of the state folder had not held.
-    let store = rig.store().await;
-    let rules = [(Kind::Compact, Rules::of(Kind::Compact))];
-    let other = Jobs::new(store.clone(), Clock::system(), "other", rules.into());
-    let taken = async {
-        loop {
-            if let Some(claimed) = other.claim(Kind::Compact, &other.holder()).await.unwrap() {
-                return claimed;
-            }
-            tokio::task::yield_now().await;
-        }
-    };
-    let claimed = soon("its lease runs out", taken).await;
+    let Stopped { rig, process, mut client, key, store, other, claimed } =
+        stopped_past_its_lease().await;
     assert_eq!(claimed.job.epoch, 2);
     rig.provider.release();
     process.signal(Signal::CONT);

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use crate::item::ItemKind;
+use crate::item::{ItemKind, Message};
 use crate::rollout::{Body, Item, Role, codex, contextual};
 use crate::{text, tokens};
 
@@ -132,26 +132,7 @@ pub fn stand_in(view: &str) -> String {
 /// The words of the person in an item, its parts joined as Codex joins them; `None` for context, a
 /// summary, or an item that is no request.
 pub fn words_of_person(item: &str) -> Option<String> {
-    #[derive(Deserialize)]
-    struct Message {
-        role: String,
-        content: Content,
-    }
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Content {
-        Parts(Vec<Part>),
-        Text(String),
-    }
-    #[derive(Deserialize)]
-    struct Part {
-        text: Option<String>,
-    }
-    let message = serde_json::from_str::<Message>(item).ok().filter(|m| m.role == "user")?;
-    let parts = match message.content {
-        Content::Text(text) => vec![text],
-        Content::Parts(parts) => parts.into_iter().filter_map(|part| part.text).collect(),
-    };
+    let Message { texts: parts, .. } = Message::read(item).filter(|said| said.role == "user")?;
     // One part of context makes the whole message context.
     if parts.iter().any(|part| contextual::request(part).is_none() && !part.trim().is_empty()) {
         return None;

@@ -1,13 +1,16 @@
-//! The item index: where each history item of a transcript is, not what it says.
+//! The item index: where each history item of a transcript is, not what it says; [`Message`] reads that.
 //!
 //! Rows are kept in pages of [`PAGE_ITEMS`], one row of the store each: a transcript of ten
 //! thousand items is 160 small writes, and a compaction's receipt needs only the pages' heads.
 
 pub mod breakdown;
+mod message;
 
 use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest128;
+
+pub use message::Message;
 
 /// Items in a full page.
 pub const PAGE_ITEMS: usize = 64;

@@ -13,6 +13,7 @@
 //! *A judgment* is asked outside of any transaction, and its answer is one more step. A client that goes
 //! away in between leaves a watcher that waits until somebody says `resume` or its time is over.
 
+mod brief;
 mod judge;
 mod live;
 mod look;

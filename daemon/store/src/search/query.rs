@@ -78,36 +78,18 @@ impl SearchIndex {
         filter: &SearchFilter,
         limit: usize,
     ) -> Result<Vec<Match>, StoreError> {
-        let pools = self.pools();
-        let (first, last) = filter.numbers();
-        // In one value: a row of its own for each of thousands would take most of the time.
-        let (found,): (String,) = sqlx::query_as(
+        let narrowed = filter.narrowed(expression);
+        let found = self.rows(
             "SELECT json_group_array(json_array(i.item, i.file, i.seq, i.kind, i.digest, i.at_ms)) FROM \
              (SELECT rowid AS item FROM item_text WHERE item_text MATCH ?1 AND rowid BETWEEN ?2 AND ?3 \
               ORDER BY rowid DESC LIMIT ?4) AS m \
              CROSS JOIN indexed_item AS i ON i.item = m.item \
              CROSS JOIN indexed_file AS f ON f.number = i.file WHERE f.dropped = 0",
-        )
-        .bind(filter.narrowed(expression))
-        .bind(first)
-        .bind(last)
-        .bind(i64::try_from(limit).unwrap_or(i64::MAX))
-        .fetch_one(pools.reader())
-        .await
-        .map_err(|error| pools.sorted(error))?;
-        let found: Vec<(i64, i64, i64, i64, i64, i64)> = decoded(&found)?;
-        let matches = found.into_iter().map(|(item, file, seq, kind, digest, at_ms)| Match {
-            item,
-            candidate: Candidate {
-                file,
-                seq: seq.cast_unsigned(),
-                kind: kind_of(kind),
-                at_ms,
-                digest,
-                relevance: 0.0,
-            },
-        });
-        Ok(matches.collect())
+            &narrowed,
+            filter.numbers(),
+            limit,
+        );
+        Ok(found.await?.into_iter().map(|row| matched(row, 0.0)).collect())
     }
 
     /// The `limit` items that match `expression` best (BM25), and the filter. Looks at every item that
@@ -121,29 +103,20 @@ impl SearchIndex {
         filter: &SearchFilter,
         limit: usize,
     ) -> Result<Vec<Match>, StoreError> {
-        let pools = self.pools();
-        let (first, last) = filter.numbers();
-        let (found,): (String,) = sqlx::query_as(
-            "SELECT json_group_array(json_array(i.item, i.file, i.seq, i.kind, i.digest, i.at_ms, \
-             m.relevance)) FROM (SELECT rowid AS item, -bm25(item_text, 1.0, 1.0, 0.0) AS relevance \
-              FROM item_text WHERE item_text MATCH ?1 AND rowid BETWEEN ?2 AND ?3 \
-              ORDER BY relevance DESC, rowid DESC LIMIT ?4) AS m \
-             CROSS JOIN indexed_item AS i ON i.item = m.item \
-             CROSS JOIN indexed_file AS f ON f.number = i.file WHERE f.dropped = 0",
-        )
-        .bind(filter.narrowed(expression))
-        .bind(first)
-        .bind(last)
-        .bind(i64::try_from(limit).unwrap_or(i64::MAX))
-        .fetch_one(pools.reader())
-        .await
-        .map_err(|error| pools.sorted(error))?;
-        let found: Vec<(i64, i64, i64, i64, i64, i64, f64)> = decoded(&found)?;
-        let matches = found.into_iter().map(|(item, file, seq, kind, digest, at_ms, relevance)| {
-            let (seq, kind) = (seq.cast_unsigned(), kind_of(kind));
-            Match { item, candidate: Candidate { file, seq, kind, at_ms, digest, relevance } }
-        });
-        Ok(matches.collect())
+        let found: Vec<(Row, f64)> = self
+            .rows(
+                "SELECT json_group_array(json_array(json_array(i.item, i.file, i.seq, i.kind, i.digest, \
+                  i.at_ms), m.relevance)) FROM (SELECT rowid AS item, -bm25(item_text, 1.0, 1.0, 0.0) AS relevance \
+                  FROM item_text WHERE item_text MATCH ?1 AND rowid BETWEEN ?2 AND ?3 \
+                  ORDER BY relevance DESC, rowid DESC LIMIT ?4) AS m \
+                 CROSS JOIN indexed_item AS i ON i.item = m.item \
+                 CROSS JOIN indexed_file AS f ON f.number = i.file WHERE f.dropped = 0",
+                &filter.narrowed(expression),
+                filter.numbers(),
+                limit,
+            )
+            .await?;
+        Ok(found.into_iter().map(|(row, relevance)| matched(row, relevance)).collect())
     }
 
     /// How many items match, counted up to `limit`.
@@ -163,7 +136,7 @@ impl SearchIndex {
         Ok(usize::try_from(count).unwrap_or(0))
     }
 
-    /// BM25 of items with numbers from `first` to `last`, larger is better, newest first, at most `limit`.
+    /// BM25 of items with `numbers`, both ends included, larger is better, newest first, at most `limit`.
     /// Looks at every item that matches one of the words of `expression`: those should be few.
     ///
     /// # Errors
@@ -171,24 +144,44 @@ impl SearchIndex {
     pub async fn relevance(
         &self,
         expression: &str,
-        (first, last): (i64, i64),
+        numbers: (i64, i64),
         limit: usize,
     ) -> Result<HashMap<i64, f64>, StoreError> {
-        let pools = self.pools();
-        let (found,): (String,) = sqlx::query_as(
-            "SELECT json_group_array(json_array(item, relevance)) FROM \
-             (SELECT rowid AS item, -bm25(item_text, 1.0, 1.0, 0.0) AS relevance FROM item_text \
-              WHERE item_text MATCH ?1 AND rowid BETWEEN ?2 AND ?3 ORDER BY rowid DESC LIMIT ?4)",
-        )
-        .bind(expression)
-        .bind(first)
-        .bind(last)
-        .bind(i64::try_from(limit).unwrap_or(i64::MAX))
-        .fetch_one(pools.reader())
-        .await
-        .map_err(|error| pools.sorted(error))?;
-        let found: Vec<(i64, f64)> = decoded(&found)?;
+        let found: Vec<(i64, f64)> = self
+            .rows(
+                "SELECT json_group_array(json_array(item, relevance)) FROM \
+                 (SELECT rowid AS item, -bm25(item_text, 1.0, 1.0, 0.0) AS relevance FROM item_text \
+                  WHERE item_text MATCH ?1 AND rowid BETWEEN ?2 AND ?3 ORDER BY rowid DESC LIMIT ?4)",
+                expression,
+                numbers,
+                limit,
+            )
+            .await?;
         Ok(found.into_iter().collect())
+    }
+
+    /// Rows of at most `limit` items with numbers from `first` to `last` that match, in one value: a row of its own
+    /// for each of thousands would take most of the time.
+    async fn rows<T: serde::de::DeserializeOwned>(
+        &self,
+        sql: &'static str,
+        expression: &str,
+        (first, last): (i64, i64),
+        limit: usize,
+    ) -> Result<Vec<T>, StoreError> {
+        let pools = self.pools();
+        let (found,): (String,) = sqlx::query_as(sql)
+            .bind(expression)
+            .bind(first)
+            .bind(last)
+            .bind(i64::try_from(limit).unwrap_or(i64::MAX))
+            .fetch_one(pools.reader())
+            .await
+            .map_err(|error| pools.sorted(error))?;
+        serde_json::from_str(&found).map_err(|error| StoreError::Undecodable {
+            what: "search result",
+            detail: error.to_string(),
+        })
     }
 
     /// The indexed file of that number.
@@ -209,10 +202,10 @@ impl SearchIndex {
     }
 }
 
-/// Reads rows that came as one JSON value.
-fn decoded<T: serde::de::DeserializeOwned>(rows: &str) -> Result<Vec<T>, StoreError> {
-    serde_json::from_str(rows).map_err(|error| StoreError::Undecodable {
-        what: "search result",
-        detail: error.to_string(),
-    })
+/// Number, file, seq, kind, digest and time of an item.
+type Row = (i64, i64, i64, i64, i64, i64);
+
+fn matched((item, file, seq, kind, digest, at_ms): Row, relevance: f64) -> Match {
+    let (seq, kind) = (seq.cast_unsigned(), kind_of(kind));
+    Match { item, candidate: Candidate { file, seq, kind, at_ms, digest, relevance } }
 }

@@ -3,9 +3,8 @@
 //! Of the five dimensions a transcript keeps the names (`turn_context`); of these two it keeps nothing but
 //! the words, in the messages that told them.
 
-use serde::Deserialize;
-
 use super::render::{AGENTS_MD_GONE, AGENTS_MD_OPENING, MEMORY_GONE};
+use crate::item::Message;
 
 /// What was told last, item by item. `None` is what was never told, or was taken back.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -16,35 +15,12 @@ pub struct Told {
     pub memory: Option<String>,
 }
 
-#[derive(Deserialize)]
-struct Message {
-    #[serde(default)]
-    role: String,
-    content: Content,
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Content {
-    Parts(Vec<Part>),
-    Text(String),
-}
-
-#[derive(Deserialize)]
-struct Part {
-    text: Option<String>,
-}
-
 impl Told {
     /// Takes in the next item of a history. One that is no message, or tells neither, changes nothing.
     pub fn read(&mut self, item: &str) {
-        let Ok(message) = serde_json::from_str::<Message>(item) else { return };
-        let texts = match message.content {
-            Content::Text(text) => vec![text],
-            Content::Parts(parts) => parts.into_iter().filter_map(|part| part.text).collect(),
-        };
+        let Some(Message { role, texts }) = Message::read(item) else { return };
         for text in &texts {
-            match message.role.as_str() {
+            match role.as_str() {
                 "user" if text.trim_start().starts_with(AGENTS_MD_OPENING) => {
                     self.agents_md = words(text, "INSTRUCTIONS", AGENTS_MD_GONE);
                 }

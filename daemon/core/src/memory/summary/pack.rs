@@ -41,20 +41,15 @@ impl<'a> Packed<'a> {
         let density = |entry: &MapEntry| entry.gain * 100 / (entry.text.len() as u64 + ROW_BYTES);
         order.sort_by(|a, b| density(b).cmp(&density(a)).then_with(|| a.text.cmp(&b.text)));
         let mut said: BTreeSet<&str> = BTreeSet::new();
-        order.retain(|entry| !names(told, &entry.text) && said.insert(&entry.text));
+        order.retain(|entry| !entry.text.is_empty() && said.insert(&entry.text));
         let room = bytes.saturating_sub(HEADINGS_BYTES);
+        let mut rounds = vec![Round { text: told.to_owned(), own: BTreeSet::new() }];
         for _ in 0..ROUNDS {
-            let chosen = taken(&order, room);
-            let text: String =
-                chosen.iter().flat_map(|entry| [entry.text.as_str(), "\n"]).collect();
-            let chosen: BTreeSet<&str> = chosen.iter().map(|entry| entry.text.as_str()).collect();
-            order.retain(|entry| {
-                let own = usize::from(chosen.contains(entry.text.as_str()));
-                places(&text, &entry.text).nth(own).is_none()
-            });
+            let chosen = taken(&order, room, &rounds);
+            rounds.push(Round::of(&chosen));
         }
         let mut packed = Self::default();
-        for entry in taken(&order, room) {
+        for entry in taken(&order, room, &rounds) {
             match entry.kind {
                 NameKind::Command => packed.commands.push(entry),
                 NameKind::Path => packed.paths.push(entry),
@@ -121,35 +116,48 @@ impl<'a> Packed<'a> {
     }
 }
 
-/// Takes what comes first and fits.
-fn taken<'a>(order: &[&'a MapEntry], room: usize) -> Vec<&'a MapEntry> {
+/// A text that is told, and which of its names are rows of their own.
+struct Round<'a> {
+    text: String,
+    own: BTreeSet<&'a str>,
+}
+
+impl<'a> Round<'a> {
+    fn of(chosen: &[&'a MapEntry]) -> Self {
+        Self {
+            text: chosen.iter().flat_map(|entry| [entry.text.as_str(), "\n"]).collect(),
+            own: chosen.iter().map(|entry| entry.text.as_str()).collect(),
+        }
+    }
+
+    /// Whether it names `name` as a word somewhere else than in its own row.
+    fn tells(&self, name: &str) -> bool {
+        let is_inside = |c: char| c.is_alphanumeric() || "_-.".contains(c);
+        let (text, end) = (&self.text, name.len());
+        let mut places =
+            memchr::memmem::find_iter(text.as_bytes(), name.as_bytes()).filter(|&at| {
+                let before = text[..at].chars().next_back();
+                let after = text[at + end..].chars().next();
+                !before.is_some_and(is_inside) && !after.is_some_and(is_inside)
+            });
+        places.nth(usize::from(self.own.contains(name))).is_some()
+    }
+}
+
+/// Takes what comes first, fits and is not told by `rounds`. Texts are searched for those only that fit: a large
+/// project has thousands that do not.
+fn taken<'a>(order: &[&'a MapEntry], room: usize, rounds: &[Round<'_>]) -> Vec<&'a MapEntry> {
     let reserved = room.saturating_sub(NARROW_BYTES) * NAMES_PERCENT / 100;
     let (mut left, mut left_for_names) = (room - reserved, reserved);
     let fits = |entry: &&&MapEntry| {
         let cost = cost(entry);
         let is_name = matches!(entry.kind, NameKind::Identifier | NameKind::Id);
         let pool = if is_name && cost > left { &mut left_for_names } else { &mut left };
-        let fits = cost <= *pool;
+        let fits = cost <= *pool && !rounds.iter().any(|round| round.tells(&entry.text));
         *pool -= if fits { cost } else { 0 };
         fits
     };
     order.iter().filter(fits).copied().collect()
-}
-
-/// Whether `text` names `name` as a word of its own.
-fn names(text: &str, name: &str) -> bool {
-    places(text, name).next().is_some()
-}
-
-/// Where `text` names `name` as a word of its own.
-fn places<'t>(text: &'t str, name: &'t str) -> impl Iterator<Item = usize> + 't {
-    let is_inside = |c: char| c.is_alphanumeric() || "_-.".contains(c);
-    let places = text.match_indices(name).map(|(at, _)| at);
-    places.filter(move |&at| {
-        let before = text[..at].chars().next_back();
-        let after = text[at + name.len()..].chars().next();
-        !before.is_some_and(is_inside) && !after.is_some_and(is_inside)
-    })
 }
 
 fn cost(entry: &MapEntry) -> usize {

@@ -1,22 +1,15 @@
-//! Asking a judge: what it is shown, and what the configured model says. It sees nothing that was not
-//! redacted, and neither its question nor its answer is part of any transcript; what it costs is
-//! accounted for under a purpose of its own, and never counts as use of the thread's window.
+//! Asking a judge: what it is shown, and what the configured model says.
 
-use std::time::Duration;
-
-use longhaul_core::compaction::assemble;
 use longhaul_core::fold::Fold;
-use longhaul_core::model::budget::Spent;
-use longhaul_core::model::{Ask, Endpoint, Schema};
+use longhaul_core::model::Schema;
 use longhaul_core::policy::judgment::{self, Judgment};
 use longhaul_core::policy::settings::Judge;
 use longhaul_core::policy::watcher::{Effect, Trigger};
 use longhaul_core::template::{self, Kind};
-use serde_json::value::to_raw_value;
-use tokio_util::sync::CancellationToken;
 
+use super::brief::Brief;
 use super::{Services, Stepping};
-use crate::model::{Call, Purpose};
+use crate::model::Purpose;
 
 /// Tokens of a judge's answer.
 const ANSWER_TOKENS: u64 = 1_000;
@@ -89,34 +82,13 @@ impl Services {
     /// Asks the configured model; `None` when there is none, or it cannot answer.
     pub(super) async fn judge(&self, asked: &Asked) -> Option<Judgment> {
         let (instructions, question) = asked.question.as_ref()?;
-        let settings = self.models.settings();
-        let choice = settings.default.as_ref()?;
-        let input = [to_raw_value(&assemble::message("user", question)).ok()?];
-        let schema = Schema { name: "judgment".to_owned(), schema: judgment::schema() };
-        let timeout_ms = self.deps.config.now().policies.in_force.judgment_timeout_ms;
-        let ask = Ask {
-            model: &choice.model,
-            instructions,
-            input: &input,
-            schema: Some(&schema),
-            effort: choice.effort.as_deref(),
-            max_output_tokens: ANSWER_TOKENS.min(choice.max_output_tokens),
-            endpoint: Endpoint::Answer,
-        };
-        let call = Call {
-            provider: &choice.provider,
-            ask,
+        let brief = Brief {
             purpose: Purpose::Judgment,
-            job: Spent::default(),
-            deadline: Duration::from_millis(timeout_ms.unsigned_abs()),
-            cancel: &CancellationToken::new(),
+            instructions,
+            words: question,
+            schema: Schema { name: "judgment".to_owned(), schema: judgment::schema() },
+            tokens_max: ANSWER_TOKENS,
         };
-        match self.models.ask(call, &|_| {}).await {
-            Ok(answered) => judgment::parse(&answered.answer.text),
-            Err(failed) => {
-                tracing::info!(fault = %failed.fault, "a model did not judge");
-                None
-            }
-        }
+        judgment::parse(&self.ask_briefly(brief).await?)
     }
 }

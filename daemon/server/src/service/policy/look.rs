@@ -10,21 +10,18 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use longhaul_core::compaction::assemble;
 use longhaul_core::digest::Digest128;
-use longhaul_core::model::budget::Spent;
-use longhaul_core::model::{Ask, Endpoint, Schema};
+use longhaul_core::model::Schema;
 use longhaul_core::policy::repository::Seen;
 use longhaul_core::policy::semantic::{self, Reader};
 use longhaul_core::policy::{Situation, Tier};
 use longhaul_core::signal::{Boundary, Occurrence};
 use longhaul_store::ThreadFilter;
-use serde_json::value::to_raw_value;
 use tokio::sync::OnceCell;
-use tokio_util::sync::CancellationToken;
 
+use super::brief::Brief;
 use super::{Gathered, Services, live};
-use crate::model::{Call, Purpose};
+use crate::model::Purpose;
 
 /// What a model is told that reads the agent's words.
 const INSTRUCTIONS: &str = include_str!("../../../../../templates/policy/semantic.md");
@@ -127,35 +124,14 @@ impl Services {
     }
 
     async fn ask_for_reading(&self, words: &str) -> Option<BTreeSet<Boundary>> {
-        let settings = self.models.settings();
-        let choice = settings.default.as_ref()?;
-        let input = [to_raw_value(&assemble::message("user", words)).ok()?];
-        let schema = Schema { name: "signs".to_owned(), schema: semantic::schema() };
-        let timeout_ms = self.deps.config.now().policies.in_force.judgment_timeout_ms;
-        let ask = Ask {
-            model: &choice.model,
-            instructions: INSTRUCTIONS,
-            input: &input,
-            schema: Some(&schema),
-            effort: choice.effort.as_deref(),
-            max_output_tokens: ANSWER_TOKENS.min(choice.max_output_tokens),
-            endpoint: Endpoint::Answer,
-        };
-        let call = Call {
-            provider: &choice.provider,
-            ask,
+        let brief = Brief {
             purpose: Purpose::Signs,
-            job: Spent::default(),
-            deadline: Duration::from_millis(timeout_ms.unsigned_abs()),
-            cancel: &CancellationToken::new(),
+            instructions: INSTRUCTIONS,
+            words,
+            schema: Schema { name: "signs".to_owned(), schema: semantic::schema() },
+            tokens_max: ANSWER_TOKENS,
         };
-        match self.models.ask(call, &|_| {}).await {
-            Ok(answered) => semantic::parse(&answered.answer.text),
-            Err(failed) => {
-                tracing::info!(fault = %failed.fault, "a model did not read the words");
-                None
-            }
-        }
+        semantic::parse(&self.ask_briefly(brief).await?)
     }
 
     /// Whether a thread is being worked in: only then does its folder tell anything of it.

@@ -120,11 +120,19 @@ export class Editor {
     await this.run("Notifications: Clear All Notifications");
   }
 
-  /** Waits until the active editor shows these words. */
-  async shows(words) {
+  /** Goes to the end of the active editor until it shows these words. */
+  async showsAtEnd(words) {
+    await this.until(`the end: ${words}`, async () => {
+      await this.page.keyboard.press("Control+End");
+      await this.shows(words, ATTEMPT_MS);
+    });
+  }
+
+  /** Waits until the active editor shows these words; lines out of sight are not drawn. */
+  async shows(words, timeout = SHOWN_MS) {
     // Monaco writes blanks as no-break spaces.
     const pattern = new RegExp(words.replace(/[.*+?^${}()|[\]\\]/g, "\\$&").replace(/ /g, "[\\s\\u00a0]"));
-    await this.page.locator(".editor-group-container.active .view-lines", { hasText: pattern }).waitFor();
+    await this.page.locator(".editor-group-container.active .view-lines", { hasText: pattern }).waitFor({ timeout });
   }
 
   /** Waits for a webview that shows all of these words; its text. A page that is drawn anew is another frame. */

@@ -113,7 +113,8 @@ async function searchTranscripts({ editor }) {
 async function otherExtension({ editor }) {
   await editor.run("Example: Compact a History");
   await editor.told(/Compacted \d+ to \d+ tokens; \d+ items can be expanded again/);
-  await editor.shows("Now write the changelog entry.");
+  await editor.shows("[SESSION_CHECKPOINT v1]");
+  await editor.showsAtEnd("Now write the changelog entry.");
   await editor.shot("14-example");
   await editor.hush();
 }

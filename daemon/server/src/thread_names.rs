@@ -24,12 +24,12 @@ struct Entry {
     thread_name: String,
 }
 
-/// The name of each thread that has one, by the thread's id; secrets in it replaced.
-pub(crate) fn read(codex_home: &Path) -> HashMap<String, String> {
+/// The name of each thread that is wanted and has one, by the thread's id; secrets in it replaced.
+pub(crate) fn read(codex_home: &Path, wanted: impl Fn(&str) -> bool) -> HashMap<String, String> {
     let bytes = end_of(&codex_home.join(FILE)).unwrap_or_default();
     let entries = bytes.split(|byte| *byte == b'\n').filter_map(|line| {
         let entry: Entry = serde_json::from_slice(line).ok()?;
-        Some((entry.id, entry.thread_name))
+        wanted(&entry.id).then_some((entry.id, entry.thread_name))
     });
     let last: HashMap<String, String> = entries.collect();
     let names = last.into_iter().map(|(id, name)| (id, shown(&name)));
@@ -55,9 +55,9 @@ mod tests {
 
     fn names(text: &str) -> Vec<(String, String)> {
         let home = tempfile::tempdir().unwrap();
-        assert_eq!(read(home.path()), HashMap::new(), "no file, no names");
+        assert_eq!(read(home.path(), |_| true), HashMap::new(), "no file, no names");
         std::fs::write(home.path().join(FILE), text).unwrap();
-        let mut names: Vec<_> = read(home.path()).into_iter().collect();
+        let mut names: Vec<_> = read(home.path(), |id| id != "nobody").into_iter().collect();
         names.sort();
         names
     }
@@ -73,6 +73,8 @@ mod tests {
             r#"{"id":"a","thread_name":" the new parser "}"#,
             "\n",
             r#"{"id":"b","thread_name":""}"#,
+            "\n",
+            r#"{"id":"nobody","thread_name":"not asked for"}"#,
             "\n",
             r#"{"id":"c","thread_name":"to"#,
         );

@@ -8,6 +8,7 @@ use crate::provider::{Answer, Provider};
 use crate::rollout::Rollout;
 use crate::support::{Client, Daemon, soon};
 
+const READER: &str = "019cadd3-0000-7000-8000-0000000000e2";
 const THREAD: &str = "019cadd3-0000-7000-8000-0000000000b1";
 const SECRET: &str = "ghp_016C7a3fKQz9hT5eYwLrUvXsBnMdPj2Eo4Gi";
 const RULE: &str = "Always run cargo nextest before you say that something works.";
@@ -204,6 +205,28 @@ async fn every_failure_has_a_name_and_memory_is_made_without_the_model() {
         assert_eq!(jobs["jobs"][0]["state"], state, "{reason}: {jobs}");
         assert!(everything(&mut client).await.contains(RULE), "{reason}");
         assert!(!provider.requests().is_empty(), "{reason}");
+    }
+}
+
+#[tokio::test]
+async fn what_an_agent_read_of_memory_counts_once_although_no_model_answers() {
+    let oops = Answer::Status("401 Unauthorized", json!({ "error": { "message": "no" } }));
+    let provider = Provider::start(vec![oops]).await;
+    let (daemon, mut client) = daemon(&provider, "").await;
+    run(&mut client).await;
+    let status = result(&mut client, "memory/status", json!({})).await;
+    let root = status["path"].as_str().unwrap();
+    let mut reader = Rollout::new(READER, Path::new("/w/app"));
+    reader.message("user", "Go on with the parser.");
+    reader.command(&format!("cat {root}/MEMORY.md"), 0, "# Memory\n");
+    reader.message("assistant", "I know what to do.");
+    reader.write(daemon.home.path());
+    client.call("thread/sync", json!({ "thread_id": READER })).await;
+    for round in 0..2 {
+        let ran = run(&mut client).await;
+        let uses = result(&mut client, "memory/status", json!({})).await["uses"].take();
+        assert_eq!(uses[0]["kind"], "memory_md", "round {round}: {ran} {uses}");
+        assert_eq!(uses[0]["uses"], 1, "round {round}: {ran} {uses}");
     }
 }
 

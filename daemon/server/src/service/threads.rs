@@ -1,5 +1,6 @@
 //! `thread/*`: the conversations found in the transcripts.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -42,7 +43,9 @@ impl Services {
             return Ok(());
         }
         let home = self.deps.config.now().codex_home.value.clone();
-        let mut names = tokio::task::spawn_blocking(move || thread_names::read(&home)).await?;
+        let ids: HashSet<String> = rows.iter().map(|row| row.thread_id.clone()).collect();
+        let reading = move || thread_names::read(&home, |id| ids.contains(id));
+        let mut names = tokio::task::spawn_blocking(reading).await?;
         for row in rows {
             if let (Some(head), Some(name)) = (&mut row.file.head, names.remove(&row.thread_id)) {
                 head.title = Some(name);

@@ -52,12 +52,8 @@ impl Work for ExtractWork {
     async fn run(&self, job: Job, token: Token) -> Result<(), Failure> {
         let failure = |kind, detail| Failure { kind, detail, retry_after_ms: None };
         let owner = Owner { key: job.key, token };
-        let reads = self.0.unseen_reads(&owner.key.subject).await;
         match self.0.extract(&owner).await {
-            Ok(()) => {
-                self.0.count_reads(reads).await;
-                Ok(())
-            }
+            Ok(()) => Ok(()),
             Err(Unread::Service(ServiceError::ThreadNotFound(_))) => {
                 Err(failure(FailureKind::Permanent, "its transcript is gone".to_owned()))
             }
@@ -83,6 +79,7 @@ impl Services {
         if row.file.gone_at_ms.is_some() {
             return Err(missing().into());
         }
+        let reads = self.unseen_reads(thread_id).await;
         let own = self.published_memory().await?.own.clone();
         let settings = self.deps.config.now().memory.clone();
         let choice = match *settings.engine {
@@ -103,7 +100,7 @@ impl Services {
             reason: None,
         };
         let Some(choice) = choice else {
-            self.put_extraction(&extraction, owner).await?;
+            self.put_extraction(&extraction, reads, owner).await?;
             return Ok(());
         };
         let mut asking = Asking {
@@ -125,27 +122,32 @@ impl Services {
                 }
                 extraction.memory = combine(extraction.memory, memory);
                 extraction.engine = Engine::Model;
-                self.put_extraction(&extraction, owner).await?;
+                self.put_extraction(&extraction, reads, owner).await?;
                 Ok(())
             }
             Err(unanswered) => {
                 if *settings.fallback {
                     extraction.reason = Some(unanswered.to_string());
-                    self.put_extraction(&extraction, owner).await?;
+                    self.put_extraction(&extraction, reads, owner).await?;
                 }
                 Err(Unread::Model(unanswered))
             }
         }
     }
 
-    /// The claim is looked at as of now: reading takes a while, and a model longer.
+    /// The claim is looked at as of now: reading takes a while, and a model longer. What the thread read of memory
+    /// counts with it, since its lines are not looked at for that again.
     async fn put_extraction(
         &self,
         extraction: &ExtractionRow,
+        reads: Vec<String>,
         owner: &Owner,
-    ) -> Result<bool, ServiceError> {
+    ) -> Result<(), ServiceError> {
         let fence = self.jobs.fence(owner);
-        Ok(self.store.extraction_put(extraction, Some(&fence)).await?)
+        if self.store.extraction_put(extraction, Some(&fence)).await? {
+            self.count_reads(reads).await;
+        }
+        Ok(())
     }
 
     async fn read_memory(

@@ -85,6 +85,9 @@ pub struct Fold {
     signals: Signals,
 }
 
+/// Bytes that most saved folds fit into: memory that grows is copied at each step.
+const SAVED_BYTES: usize = 64 * 1_024;
+
 /// The version alone, so that a saved fold of another version is told from a broken one.
 #[derive(Deserialize)]
 struct Version {
@@ -94,7 +97,7 @@ struct Version {
 impl Fold {
     /// Version of the saved form. Raised with every change of what is folded or how: saved folds of
     /// other versions are folded anew.
-    pub const VERSION: u32 = 13;
+    pub const VERSION: u32 = 14;
 
     /// The state before the first line.
     pub fn new(source: Source) -> Self {
@@ -152,6 +155,11 @@ impl Fold {
     /// Folds one complete line, given without its newline; the row when it is a history item. Lines
     /// of any content are taken: what is not understood is counted.
     pub fn line(&mut self, place: Place, line: &[u8]) -> Option<ItemRow> {
+        self.digested(place, line, Digest128::of(line))
+    }
+
+    /// [`Fold::line`] for a caller that has the line's digest.
+    pub fn digested(&mut self, place: Place, line: &[u8], digest: Digest128) -> Option<ItemRow> {
         self.next_seq = place.line + 1;
         self.checkpoint.seq = place.line;
         if line.trim_ascii().is_empty() {
@@ -169,7 +177,7 @@ impl Fold {
         };
         rollout::read(source, line, is_nameless, &mut take);
         let mut row = row?;
-        row.digest = Digest128::of(line);
+        row.digest = digest;
         self.head.items += 1;
         self.head.tokens = self.visible.tokens();
         Some(row)
@@ -258,8 +266,9 @@ impl Fold {
 
     /// Renders the state; [`Fold::load`] gives back an equal one.
     pub fn save(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(SAVED_BYTES);
         // Strings, numbers and maps with string keys: serialising them to memory cannot fail.
-        serde_json::to_vec(self).unwrap_or_default()
+        serde_json::to_writer(&mut bytes, self).map(|()| bytes).unwrap_or_default()
     }
 
     /// Takes up a saved state.

@@ -6,6 +6,8 @@
 pub mod breakdown;
 mod message;
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest128;
@@ -14,6 +16,9 @@ pub use message::Message;
 
 /// Items in a full page.
 pub const PAGE_ITEMS: usize = 64;
+
+/// Bytes that most pages fit into.
+const PAGE_BYTES: usize = 16 * 1_024;
 
 /// What a history item is, coarsely enough for receipts and totals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -39,8 +44,8 @@ pub enum ItemKind {
     Other,
 }
 
-/// Where one history item stands in its transcript.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// Where one history item stands in its transcript. The short names are those of pages as JSON.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct ItemRow {
     /// Index of its line in the thread's lineage, from 0.
     pub seq: u64,
@@ -60,22 +65,54 @@ pub struct ItemRow {
     #[serde(rename = "d")]
     pub digest: Digest128,
     /// Redacted beginning of its text, at most [`crate::limits::EXCERPT_BYTES`] bytes.
-    #[serde(rename = "e", default, skip_serializing_if = "String::is_empty")]
+    #[serde(rename = "e", default)]
     pub excerpt: String,
     /// Pairs a call with its output.
-    #[serde(rename = "c", default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "c", default)]
     pub call_id: Option<String>,
 }
 
-/// The stored page is not one that this version wrote.
+/// The stored page is not one that this program wrote.
 #[derive(Debug, thiserror::Error)]
-#[error("item page cannot be read: {0}")]
-pub struct PageError(#[from] serde_json::Error);
+pub enum PageError {
+    /// Not rows.
+    #[error("item page cannot be read: {0}")]
+    Rows(#[from] postcard::Error),
+    /// Not rows as they were written before version 14 of the fold.
+    #[error("item page cannot be read: {0}")]
+    Json(#[from] serde_json::Error),
+}
 
-/// Renders rows as the bytes of a page.
+/// A row in a page: without names, its numbers as short as they are.
+#[derive(Serialize, Deserialize)]
+struct Stored<'a> {
+    seq: u64,
+    offset: u64,
+    bytes: u64,
+    kind: ItemKind,
+    tokens: u64,
+    digest: [u8; 16],
+    excerpt: Cow<'a, str>,
+    call_id: Option<Cow<'a, str>>,
+}
+
+/// Renders at most [`PAGE_ITEMS`] rows as the bytes of a page.
 pub fn encode_page(rows: &[ItemRow]) -> Vec<u8> {
+    let rows: Vec<Stored<'_>> = rows
+        .iter()
+        .map(|row| Stored {
+            seq: row.seq,
+            offset: row.offset,
+            bytes: row.bytes,
+            kind: row.kind,
+            tokens: row.tokens,
+            digest: row.digest.0.to_be_bytes(),
+            excerpt: Cow::Borrowed(&row.excerpt),
+            call_id: row.call_id.as_deref().map(Cow::Borrowed),
+        })
+        .collect();
     // Rows hold only numbers and strings: serialising them to memory cannot fail.
-    serde_json::to_vec(rows).unwrap_or_default()
+    postcard::to_extend(&rows, Vec::with_capacity(PAGE_BYTES)).unwrap_or_default()
 }
 
 /// Reads the bytes of a page.
@@ -83,7 +120,23 @@ pub fn encode_page(rows: &[ItemRow]) -> Vec<u8> {
 /// # Errors
 /// The bytes are not a page; the caller re-folds the file.
 pub fn decode_page(bytes: &[u8]) -> Result<Vec<ItemRow>, PageError> {
-    Ok(serde_json::from_slice(bytes)?)
+    // A page begins with the number of its rows, at most 64. The pages of before version 14 are JSON, and
+    // those of files that are gone are never written again.
+    if bytes.starts_with(b"[") {
+        return Ok(serde_json::from_slice(bytes)?);
+    }
+    let rows: Vec<Stored<'_>> = postcard::from_bytes(bytes)?;
+    let row = |stored: Stored<'_>| ItemRow {
+        seq: stored.seq,
+        offset: stored.offset,
+        bytes: stored.bytes,
+        kind: stored.kind,
+        tokens: stored.tokens,
+        digest: Digest128(u128::from_be_bytes(stored.digest)),
+        excerpt: stored.excerpt.into_owned(),
+        call_id: stored.call_id.map(Cow::into_owned),
+    };
+    Ok(rows.into_iter().map(row).collect())
 }
 
 #[cfg(test)]
@@ -104,6 +157,22 @@ mod tests {
         };
         let rows = vec![row.clone(), ItemRow { call_id: None, excerpt: String::new(), ..row }];
         assert_eq!(decode_page(&encode_page(&rows)).unwrap(), rows);
-        assert!(decode_page(b"{").is_err());
+        let full = vec![rows[0].clone(); PAGE_ITEMS];
+        assert_eq!(decode_page(&encode_page(&full)).unwrap(), full);
+        for broken in ["{", "[", "", "\u{1}"] {
+            assert!(decode_page(broken.as_bytes()).is_err(), "{broken:?}");
+        }
+    }
+
+    #[test]
+    fn a_page_of_an_older_version_is_still_read() {
+        let page = br#"[{"seq":7,"o":1000,"b":250,"k":"tool_call","t":63,"d":"000000000000000000000000000000ff","e":"cargo test","c":"call_1"},
+            {"seq":8,"o":1251,"b":9,"k":"reasoning","t":3,"d":"00000000000000000000000000000001"}]"#;
+        let rows = decode_page(page).unwrap();
+        assert_eq!(
+            (rows[0].offset, rows[0].digest, rows[0].call_id.as_deref()),
+            (1_000, Digest128(255), Some("call_1"))
+        );
+        assert_eq!((rows[1].kind, rows[1].excerpt.as_str()), (ItemKind::Reasoning, ""));
     }
 }

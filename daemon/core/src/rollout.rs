@@ -12,6 +12,7 @@ pub mod codex;
 pub mod compose;
 pub mod contextual;
 pub mod continuation;
+mod escape;
 pub mod output;
 pub mod patch;
 mod scan;

@@ -78,8 +78,8 @@ static ESCAPE: LazyLock<Option<Regex>> = LazyLock::new(|| {
 
 /// What a terminal would show: without the sequences that colour it.
 pub fn without_escapes(text: &str) -> Cow<'_, str> {
-    match (text.contains('\x1b'), ESCAPE.as_ref()) {
-        (true, Some(escape)) => escape.replace_all(text, ""),
+    match (memchr::memchr(b'\x1b', text.as_bytes()), ESCAPE.as_ref()) {
+        (Some(_), Some(escape)) => escape.replace_all(text, ""),
         _ => Cow::Borrowed(text),
     }
 }
@@ -118,21 +118,39 @@ pub fn one_line_cut(text: &str, bytes: usize) -> String {
         // More than fits is as good as all: either way it is cut.
         out.push_str(prefix(word, bytes + 4));
     }
-    match cut(&out, bytes) {
-        Cow::Owned(cut) => cut,
-        Cow::Borrowed(all) => {
-            let length = all.len();
-            out.truncate(length);
-            out
-        }
-    }
+    if out.len() <= bytes { out } else { cut(&out, bytes).into_owned() }
 }
 
-fn words(text: &str) -> impl Iterator<Item = &str> {
-    // Told by two comparisons where it is one of the visible ASCII characters.
-    let is_visible = |c: char| ('!'..='~').contains(&c);
-    let is_blank = move |c: char| !is_visible(c) && (c.is_whitespace() || c.is_control());
-    text.split(is_blank).filter(|word| !word.is_empty())
+/// The words of a text, parted by white space and control characters.
+fn words(mut text: &str) -> impl Iterator<Item = &str> {
+    std::iter::from_fn(move || {
+        let start = run(text, |c| c.is_whitespace() || c.is_control());
+        let end = start + run(&text[start..], |c| !c.is_whitespace() && !c.is_control());
+        let word = &text[start..end];
+        text = &text[end..];
+        (!word.is_empty()).then_some(word)
+    })
+}
+
+/// Bytes of the characters at the beginning of which `holds` is true. ASCII, as nearly all is, is not
+/// decoded.
+fn run(text: &str, holds: impl Fn(char) -> bool) -> usize {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while let Some(byte) = bytes.get(at) {
+        if byte.is_ascii() {
+            if !holds(char::from(*byte)) {
+                break;
+            }
+            at += 1;
+        } else {
+            match text[at..].chars().next() {
+                Some(c) if holds(c) => at += c.len_utf8(),
+                _ => break,
+            }
+        }
+    }
+    at
 }
 
 #[cfg(test)]

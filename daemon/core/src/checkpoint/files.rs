@@ -259,26 +259,38 @@ fn mounted(path: &str) -> Option<(char, &str)> {
 /// folder on a drive, `/d/x` is what shells there call `D:/x`.
 pub fn key(path: &str, cwd: Option<&str>) -> String {
     let path = path.strip_prefix("file://").unwrap_or(path);
-    let full = match (cwd, mounted(path)) {
+    match (cwd, mounted(path)) {
         (Some(cwd), Some((letter, rest))) if drive(cwd).is_some() => {
-            format!("{}:/{rest}", letter.to_ascii_uppercase())
+            resolved(&format!("{}:", letter.to_ascii_uppercase()), rest)
         }
-        (Some(cwd), _) if !is_absolute(path) => format!("{cwd}/{path}"),
-        _ => path.to_owned(),
-    };
-    let mut parts: Vec<&str> = Vec::new();
-    for part in full.split('/') {
+        (Some(cwd), _) if !is_absolute(path) => resolved(cwd, path),
+        _ => resolved("", path),
+    }
+}
+
+/// `path` below `folder` (or alone, where that is empty), in one piece and without `.` and `..`.
+fn resolved(folder: &str, path: &str) -> String {
+    let whole = if folder.is_empty() { path } else { folder };
+    let root = usize::from(whole.starts_with('/'));
+    let mut key = String::with_capacity(folder.len() + path.len() + 1);
+    key.push_str(&whole[..root]);
+    for part in folder.split('/').chain(path.split('/')) {
+        let is_climb = key == ".." || key.ends_with("/..");
         match part {
             "" | "." => {}
-            ".." if parts.last().is_some_and(|last| *last != "..") => {
-                parts.pop();
+            ".." if key.len() > root && !is_climb => {
+                key.truncate(key.rfind('/').map_or(0, |at| at.max(root)));
             }
-            ".." if full.starts_with('/') => {}
-            part => parts.push(part),
+            ".." if root == 1 => {}
+            part => {
+                if key.len() > root {
+                    key.push('/');
+                }
+                key.push_str(part);
+            }
         }
     }
-    let joined = parts.join("/");
-    if full.starts_with('/') { format!("/{joined}") } else { joined }
+    key
 }
 
 fn is_zero(count: &u32) -> bool {

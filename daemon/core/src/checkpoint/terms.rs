@@ -7,8 +7,10 @@
 
 mod extract;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -19,9 +21,9 @@ pub use extract::{Found, find};
 /// Terms by text. Saved by anchor and in the order of texts, whatever the order in memory.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Terms {
-    map: HashMap<Box<str>, Term>,
+    map: FxHashMap<Box<str>, Term>,
     /// Terms of each file.
-    files: HashMap<Arc<str>, u32>,
+    files: FxHashMap<Arc<str>, u32>,
     /// What all this takes when saved, about.
     bytes: usize,
 }

@@ -76,6 +76,14 @@ pub(super) fn judge_url(text: &[u8], hit: &Range<usize>, _floor: usize) -> Verdi
     if !has_scheme {
         return Verdict::Nothing;
     }
+    // Few of the many URLs in a transcript name a user: those that do not need no pattern.
+    let is_end = |b: &u8| {
+        b.is_ascii_whitespace() || matches!(b, b'/' | b'?' | b'#' | b'"' | b'\'' | b'<' | b'>')
+    };
+    let authority = text[hit.end..].iter().take(WINDOW_BYTES_MAX).take_while(|b| !is_end(b));
+    if !authority.clone().any(|b| *b == b'@') {
+        return Verdict::Nothing;
+    }
     let rest = hit.end..hit.end;
     let span = group(&USER_INFO, text, &rest, 1);
     secret(span.filter(|span| !value::is_reference(&text[span.clone()])))
@@ -130,6 +138,12 @@ pub(super) fn judge_cookie(text: &[u8], hit: &Range<usize>, _floor: usize) -> Ve
 
 /// `machine … login … password …` of a netrc file.
 pub(super) fn judge_netrc(text: &[u8], hit: &Range<usize>, _floor: usize) -> Verdict {
+    // "machine " is a word of prose, too: the pattern is for where a login follows.
+    memchr::memmem::find(window(text, hit), b"login")
+        .map_or(Verdict::Nothing, |_| judge_login(text, hit))
+}
+
+fn judge_login(text: &[u8], hit: &Range<usize>) -> Verdict {
     let span = group(&NETRC_VALUE, text, hit, 1).map(|span| on_borders(text, span));
     secret(span.filter(|span| !value::is_reference(&text[span.clone()])))
 }

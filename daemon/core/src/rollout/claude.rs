@@ -90,7 +90,7 @@ pub fn read(line: &[u8], wanted: bool, visit: &mut dyn FnMut(Entry<'_>)) {
     if line.is_empty() {
         return;
     }
-    let read = std::str::from_utf8(line).is_ok_and(|text| read_objects(text, wanted, visit))
+    let read = simdutf8::basic::from_utf8(line).is_ok_and(|text| read_objects(text, wanted, visit))
         || repair(line).is_some_and(|text| read_objects(&text, wanted, visit));
     if !read {
         visit(Entry { at_ms: None, body: Body::Malformed });

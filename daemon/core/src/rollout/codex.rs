@@ -58,7 +58,7 @@ pub fn read(line: &[u8], visit: &mut dyn FnMut(Entry<'_>)) {
     {
         return visit(Entry { at_ms: time(scanned.timestamp), body: Body::Passed });
     }
-    if let Ok(text) = std::str::from_utf8(line) {
+    if let Ok(text) = simdutf8::basic::from_utf8(line) {
         if let Some(scanned) = scanned
             && let Some(body) =
                 scan::payload(&scanned, text).and_then(|p| enveloped(scanned.kind, p))

@@ -59,6 +59,9 @@ const REFUSALS: [&str; 9] = [
 const ENVELOPES: [&str; 4] =
     ["Exit code:", "Chunk ID:", "Wall time:", "Process running with session ID"];
 
+/// Lines of status that are looked at: five stand there today, twice as many where one tool ran another.
+const ENVELOPE_LINES_MAX: u32 = 16;
+
 /// Unwraps a tool's answer.
 pub fn read(output: &str) -> Answer<'_> {
     if output.starts_with('{')
@@ -72,28 +75,58 @@ pub fn read(output: &str) -> Answer<'_> {
             text: structured.output,
         };
     }
-    let head = crate::text::prefix(output, 400);
-    let exit_code = number_after(head, "Exit code: ")
-        .or_else(|| number_after(head, "Process exited with code "));
-    let is_wrapped = ENVELOPES.iter().any(|opening| head.starts_with(opening));
-    let wrapped = if is_wrapped { output.split_once("Output:\n") } else { None };
-    let text = wrapped.map_or(output, |(_, text)| text);
+    if ENVELOPES.iter().any(|opening| output.starts_with(opening)) {
+        return enveloped(output);
+    }
     Answer {
-        exit_code: if is_wrapped { exit_code } else { None },
+        exit_code: None,
         refused: REFUSALS.iter().any(|opening| output.starts_with(opening)),
-        running: is_wrapped && head.contains("Process running with session ID"),
-        session: number_after(head, "Process running with session ID ").filter(|_| is_wrapped),
-        text: text.into(),
+        running: false,
+        session: None,
+        text: output.into(),
     }
 }
 
-fn number_after(text: &str, label: &str) -> Option<i64> {
-    let rest = text.split_once(label)?.1;
-    let end = rest.find(|c: char| !c.is_ascii_digit() && c != '-').unwrap_or(rest.len());
-    rest[..end].parse().ok()
+/// Reads the lines of status before what was printed. What stands behind them is the command's own,
+/// whatever it looks like.
+fn enveloped(output: &str) -> Answer<'_> {
+    let mut answer = Answer {
+        exit_code: None,
+        refused: false,
+        running: false,
+        session: None,
+        text: output.into(),
+    };
+    let mut rest = output;
+    for _ in 0..ENVELOPE_LINES_MAX {
+        let Some((line, after)) = rest.split_once('\n') else { break };
+        rest = after;
+        if line == "Output:" {
+            answer.text = rest.into();
+            // Code that ran a tool passes on that tool's own envelope.
+            if answer.exit_code.is_some() || !ENVELOPES.iter().any(|o| rest.starts_with(o)) {
+                break;
+            }
+        }
+        if let Some(code) = line.strip_prefix("Exit code: ") {
+            answer.exit_code = answer.exit_code.or(number(code));
+        } else if let Some(code) = line.strip_prefix("Process exited with code ") {
+            answer.exit_code = answer.exit_code.or(number(code));
+        } else if let Some(session) = line.strip_prefix("Process running with session ID") {
+            answer.running = true;
+            answer.session = number(session.trim_start());
+        }
+    }
+    answer
 }
 
-/// What every summary holds: a text without is told at the speed of a substring search.
+/// The number that a text begins with.
+fn number(text: &str) -> Option<i64> {
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '-').unwrap_or(text.len());
+    text[..end].parse().ok()
+}
+
+/// What every line of a summary holds: the others are passed over at the speed of a substring search.
 static RESULT: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new("(?-u)passed|failed|Passed|Failed|PASSED|FAILED").ok());
 
@@ -101,12 +134,13 @@ static RESULT: LazyLock<Option<Regex>> =
 /// vitest, go, mocha, dotnet, node. `None` when no summary is recognised.
 pub fn test_counts(text: &str) -> Option<TestCounts> {
     let tail = crate::text::suffix(text, 16 * 1_024);
-    if !RESULT.as_ref()?.is_match(tail.as_bytes()) {
-        return None;
-    }
     let mut total: Option<TestCounts> = None;
-    for line in tail.lines() {
-        let lower = line.trim().to_ascii_lowercase();
+    let mut seen_to = 0;
+    while let Some(result) = RESULT.as_ref()?.find_at(tail.as_bytes(), seen_to) {
+        let start = tail[..result.start()].rfind('\n').map_or(0, |end| end + 1);
+        let end = tail[result.end()..].find('\n').map_or(tail.len(), |at| result.end() + at);
+        seen_to = end;
+        let lower = tail[start..end].trim().to_ascii_lowercase();
         let is_summary = ["test result:", "tests:", "summary", "passed!", "failed!", "tests  "]
             .iter()
             .any(|mark| lower.starts_with(mark))
@@ -119,9 +153,9 @@ pub fn test_counts(text: &str) -> Option<TestCounts> {
         if passed.is_none() && failed.is_none() {
             continue;
         }
-        let seen = total.get_or_insert_default();
-        seen.passed += passed.unwrap_or(0);
-        seen.failed += failed.unwrap_or(0);
+        let counts = total.get_or_insert_default();
+        counts.passed += passed.unwrap_or(0);
+        counts.failed += failed.unwrap_or(0);
     }
     total
 }
@@ -258,6 +292,17 @@ mod tests {
             ),
             ("Plan updated", None, "Plan updated"),
             ("my own text\nExit code: 3", None, "my own text\nExit code: 3"),
+            (
+                "Wall time: 0.1 seconds\nOutput:\nExit code: 2\nWall time: 0.1 seconds\nOutput:\nboom",
+                Some(2),
+                "boom",
+            ),
+            (
+                "Exit code: 0\nOutput:\nExit code: 7\nOutput:\nx",
+                Some(0),
+                "Exit code: 7\nOutput:\nx",
+            ),
+            ("Wall time: 1 seconds\nOutput:\nsaid Exit code: 3", None, "said Exit code: 3"),
         ] {
             let answer = read(output);
             assert_eq!((answer.exit_code, answer.text.as_ref()), (exit_code, text), "{output}");

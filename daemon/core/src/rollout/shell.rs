@@ -245,7 +245,7 @@ enum Target {
 }
 
 struct Lexer<'a> {
-    rest: std::iter::Peekable<std::str::Chars<'a>>,
+    rest: std::str::Chars<'a>,
     word: Option<String>,
     target: Target,
     command: Command,
@@ -256,7 +256,7 @@ struct Lexer<'a> {
 impl<'a> Lexer<'a> {
     fn new(script: &'a str) -> Self {
         Self {
-            rest: script.chars().peekable(),
+            rest: script.chars(),
             word: None,
             target: Target::Words,
             command: Command::default(),
@@ -274,7 +274,9 @@ impl<'a> Lexer<'a> {
                     Some('\n') | None => {}
                     Some(escaped) => self.push(escaped),
                 },
-                '#' if self.word.is_none() => while self.rest.next_if(|c| *c != '\n').is_some() {},
+                '#' if self.word.is_none() => {
+                    self.take_to(b"\n");
+                }
                 '\n' => {
                     self.end_command();
                     self.skip_heredocs();
@@ -284,10 +286,38 @@ impl<'a> Lexer<'a> {
                 '&' => self.end_command(),
                 '>' | '<' => self.redirect(c),
                 c if c.is_whitespace() => self.end_word(),
-                c => self.push(c),
+                c => {
+                    self.push(c);
+                    // Most of a script are plain characters: those in a row are taken at once.
+                    let plain =
+                        self.take_while(|b| b.is_ascii_alphanumeric() || b"-_./=:,".contains(&b));
+                    self.word.get_or_insert_default().push_str(plain);
+                }
             }
         }
         self.end_command();
+    }
+
+    /// Takes the text up to the first of some ASCII characters, or all that is left.
+    fn take_to(&mut self, ends: &[u8]) -> &'a str {
+        self.take_while(|b| !ends.contains(&b))
+    }
+
+    /// Takes the characters whose bytes all do.
+    fn take_while(&mut self, does: impl Fn(u8) -> bool) -> &'a str {
+        let rest = self.rest.as_str();
+        let end = rest.bytes().position(|b| !does(b)).unwrap_or(rest.len());
+        let (taken, rest) = rest.split_at(end);
+        self.rest = rest.chars();
+        taken
+    }
+
+    fn next_is(&mut self, expected: char) -> bool {
+        let is_next = self.rest.as_str().starts_with(expected);
+        if is_next {
+            self.rest.next();
+        }
+        is_next
     }
 
     fn push(&mut self, c: char) {
@@ -295,12 +325,15 @@ impl<'a> Lexer<'a> {
     }
 
     fn quote(&mut self, quote: char) {
-        let word = self.word.get_or_insert_default();
-        while let Some(c) = self.rest.next() {
-            match c {
-                c if c == quote => return,
-                '\\' if quote == '"' => word.extend(self.rest.next()),
-                c => word.push(c),
+        let ends: &[u8] = if quote == '"' { b"\"\\" } else { b"'" };
+        loop {
+            let text = self.take_to(ends);
+            let end = self.rest.next();
+            let word = self.word.get_or_insert_default();
+            word.push_str(text);
+            match end {
+                Some('\\') => word.extend(self.rest.next()),
+                Some(_) | None => return,
             }
         }
     }
@@ -311,8 +344,8 @@ impl<'a> Lexer<'a> {
         }
         self.end_word();
         self.target = if c == '>' { Target::Written } else { Target::Read };
-        if self.rest.next_if_eq(&c).is_some() && c == '<' {
-            self.rest.next_if_eq(&'-');
+        if self.next_is(c) && c == '<' {
+            self.next_is('-');
             self.target = Target::Heredoc;
         }
     }
@@ -341,10 +374,7 @@ impl<'a> Lexer<'a> {
     fn skip_heredocs(&mut self) {
         for end in std::mem::take(&mut self.heredocs) {
             loop {
-                let mut line = String::new();
-                while let Some(c) = self.rest.next_if(|c| *c != '\n') {
-                    line.push(c);
-                }
+                let line = self.take_to(b"\n");
                 if self.rest.next().is_none() || line.trim() == end {
                     break;
                 }

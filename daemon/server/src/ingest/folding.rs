@@ -52,9 +52,10 @@ impl Folding {
         line: &[u8],
         lineage: &Lineage<'_>,
     ) -> Option<ItemRow> {
-        self.chain = link(self.chain, offset, Digest128::of(line));
+        let digest = Digest128::of(line);
+        self.chain = link(self.chain, offset, digest);
         let place = self.place(offset, line.len() as u64);
-        let item = self.fold.line(place, line);
+        let item = self.fold.digested(place, line, digest);
         if !self.is_fresh || line.trim_ascii().is_empty() {
             return item;
         }
@@ -70,7 +71,7 @@ impl Folding {
         self.next_line = base.end_ordinal_exclusive.max(fold.next_seq());
         (self.fold, self.base) = (fold, state);
         let place = self.place(offset, line.len() as u64);
-        self.fold.line(place, line)
+        self.fold.digested(place, line, digest)
     }
 
     /// Folds a line over the bound.

@@ -2,9 +2,13 @@
 
 #[cfg(test)]
 mod plainly;
+mod shape;
 
 use super::TermKind;
-use crate::limits::{PATH_BYTES, TERM_BYTES};
+use crate::limits::PATH_BYTES;
+use shape::{
+    as_path, is_file_name, is_hash, is_name, is_ticket, is_uuid, may_hold_name, words_of_kebab,
+};
 
 /// A term as it stands in the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,28 +26,50 @@ const NAME_BYTES_MIN: usize = 5;
 /// `two-words`: in commands they may be a script or a package, in prose that a tool printed they are prose.
 ///
 /// Most of a text are small letters and blanks, and words of small letters alone are no terms. So the
-/// search runs to the next byte that is neither, and only the word around that one is measured.
+/// search runs to the next byte that can make a term of them, and only the chunk around that one is
+/// measured: unless it is a number that stands alone or the mark that ends a sentence, as most are.
 pub fn find<'a>(text: &'a str, hyphens: bool, visit: &mut dyn FnMut(Found<'a>)) {
     let bytes = text.as_bytes();
     let mut at = 0;
-    while let Some(skipped) = bytes[at..].iter().position(|b| STOPS[usize::from(*b)]) {
-        let stop = at + skipped;
-        at = stop
-            + match bytes[stop] {
-                b'#' => issue(&text[stop..], visit),
-                0x1b => escape_sequence(&bytes[stop..]),
-                // Text inside text: the letter of an escape belongs to no word.
-                b'\\' if bytes.get(stop + 1).is_some_and(|b| b"nrt".contains(b)) => 2,
-                b'\\' => 1,
-                _ => {
-                    let is_outside = |b: &u8| !b.is_ascii_lowercase();
-                    let start = bytes[at..stop].iter().rposition(is_outside);
-                    let start = start.map_or(at, |blank| at + blank + 1);
-                    start + word(&text[start..], hyphens, visit) - stop
+    while let Some(stop) = next_stop(bytes, at) {
+        at = match bytes[stop] {
+            b'#' => stop + issue(&text[stop..], visit),
+            0x1b => stop + escape_sequence(&bytes[stop..]),
+            // Text inside text: the letter of an escape belongs to no word.
+            b'\\' if bytes.get(stop + 1).is_some_and(|b| b"nrt".contains(b)) => stop + 2,
+            b'\\' => stop + 1,
+            first => {
+                let start = bytes[at..stop].iter().rposition(|b| !is_chunk(*b));
+                let start = start.map_or(at, |blank| at + blank + 1);
+                let rest = &bytes[stop..];
+                let alone = match first {
+                    b'0'..=b'9' if start == stop => {
+                        rest.iter().position(|b| !b.is_ascii_digit()).unwrap_or(rest.len())
+                    }
+                    b'.' => 1,
+                    _ => 0,
+                };
+                match rest.get(alone) {
+                    Some(after) if alone > 0 && !is_chunk(*after) => stop + alone,
+                    _ => start + word(&text[start..], hyphens, visit),
                 }
-            };
-        at = at.min(bytes.len());
+            }
+        };
     }
+}
+
+/// The next byte at or after `from` at which the search stops.
+fn next_stop(bytes: &[u8], from: usize) -> Option<usize> {
+    let is_stop = |b: &u8| STOPS[usize::from(*b)];
+    let rest = bytes.get(from..)?;
+    // Four at a time: to ask once costs less than to ask four times.
+    let (fours, last) = rest.as_chunks::<4>();
+    for (number, four) in fours.iter().enumerate() {
+        if is_stop(&four[0]) | is_stop(&four[1]) | is_stop(&four[2]) | is_stop(&four[3]) {
+            return four.iter().position(is_stop).map(|at| from + 4 * number + at);
+        }
+    }
+    last.iter().position(is_stop).map(|at| from + 4 * fours.len() + at)
 }
 
 /// Shows the terms of the chunk that `text` begins with, and returns its length.
@@ -130,15 +156,16 @@ const fn classes() -> [u8; 256] {
     classes
 }
 
-/// Bytes at which the search for words stops: those of a chunk that are no small letters, and those
-/// that mean something outside of chunks.
+/// Bytes at which the search stops: those without one of which no chunk holds a term, and those that
+/// mean something outside of chunks.
 const STOPS: [bool; 256] = {
     let mut stops = [false; 256];
     let mut byte = 0;
     while byte < 256 {
-        stops[byte] = CLASSES[byte] & !LOWER != 0;
+        stops[byte] = CLASSES[byte] & (UPPER | DIGIT | UNDERSCORE | SLASH | HYPHEN) != 0;
         byte += 1;
     }
+    stops[b'.' as usize] = true;
     stops[b'#' as usize] = true;
     stops[b'\\' as usize] = true;
     stops[0x1b] = true;
@@ -161,9 +188,7 @@ fn plain<'a>(word: &'a str, classes: u8, visit: &mut dyn FnMut(Found<'a>)) {
 /// A chunk with marks. `classes` are those of all its bytes: what they rule out is not looked for.
 fn chunk<'a>(chunk: &'a str, classes: u8, hyphens: bool, visit: &mut dyn FnMut(Found<'a>)) {
     let holds = |class: u8| classes & class != 0;
-    let chunk = chunk.strip_prefix("./").unwrap_or(chunk);
-    let chunk = chunk.trim_matches(|c| matches!(c, ':' | '-' | '+' | '?' | '&' | '%'));
-    let chunk = chunk.trim_end_matches(['.', ':', '@']);
+    let chunk = bare(chunk);
     if chunk.len() < NAME_BYTES_MIN - 1 {
         return;
     }
@@ -187,14 +212,27 @@ fn chunk<'a>(chunk: &'a str, classes: u8, hyphens: bool, visit: &mut dyn FnMut(F
         visit(Found { text: place, kind: TermKind::Path });
         return;
     }
-    if holds(HYPHEN) && is_kebab(place, 3) {
-        visit(Found { text: place, kind: TermKind::Name });
-    } else if holds(HYPHEN) && hyphens && is_kebab(place, 2) {
-        visit(Found { text: place, kind: TermKind::Compound });
+    match if holds(HYPHEN) { words_of_kebab(place) } else { 0 } {
+        0 | 1 => {}
+        2 if !hyphens => {}
+        2 => visit(Found { text: place, kind: TermKind::Compound }),
+        _ => visit(Found { text: place, kind: TermKind::Name }),
     }
     if may_hold_name(classes) {
         names(chunk, visit);
     }
+}
+
+/// A chunk without the marks around it, which belong to the sentence or to the code.
+fn bare(chunk: &str) -> &str {
+    let is_around = |b: &u8| matches!(b, b':' | b'-' | b'+' | b'?' | b'&' | b'%');
+    let is_behind = |b: &u8| matches!(b, b'.' | b':' | b'@');
+    let chunk = chunk.strip_prefix("./").unwrap_or(chunk);
+    let bytes = chunk.as_bytes();
+    let start = bytes.iter().position(|b| !is_around(b)).unwrap_or(bytes.len());
+    let end = bytes.iter().rposition(|b| !is_around(b)).map_or(start, |last| last + 1);
+    let end = bytes[start..end].iter().rposition(|b| !is_behind(b)).map_or(0, |last| last + 1);
+    &chunk[start..start + end]
 }
 
 /// Shows the names that stand in a chunk, which marks part.
@@ -221,164 +259,6 @@ fn without_line(chunk: &str) -> &str {
         }
         _ => chunk.trim_end_matches(':'),
     }
-}
-
-/// A chunk with a slash, when it is more likely a path than prose such as `and/or`.
-fn as_path(chunk: &str) -> Option<&str> {
-    let chunk = chunk.strip_prefix("a/").or_else(|| chunk.strip_prefix("b/")).unwrap_or(chunk);
-    if !(NAME_BYTES_MIN..=PATH_BYTES).contains(&chunk.len()) {
-        return None;
-    }
-    let (mut letters, mut slashes, mut before) = (0, 0, 0);
-    let mut is_joined = false;
-    for byte in chunk.bytes() {
-        match byte {
-            b':' | b'?' | b'&' | b'%' => return None,
-            b'/' if before == b'/' => return None,
-            b'/' => slashes += 1,
-            b'_' | b'-' => is_joined = true,
-            _ => letters += usize::from(byte.is_ascii_alphabetic()),
-        }
-        before = byte;
-    }
-    let names = chunk.strip_suffix('/').unwrap_or(chunk);
-    let is_folder = names.len() < chunk.len();
-    let deep = slashes - usize::from(is_folder) > 1;
-    let is_path = letters * 3 >= chunk.len()
-        && (deep
-            || is_folder
-            || is_joined && !chunk.starts_with('/')
-            || has_file_extension(chunk)
-            || names.split('/').next().is_some_and(|first| FOLDERS.contains(&first)));
-    is_path.then_some(names)
-}
-
-/// First folders of a project that make `folder/name` a path and not prose.
-const FOLDERS: [&str; 20] = [
-    "src", "lib", "app", "apps", "test", "tests", "docs", "doc", "packages", "crates", "bin",
-    "scripts", "examples", "config", "cmd", "internal", "pkg", "tools", "specs", "origin",
-];
-
-/// A dot and one to five letters or digits, the first a letter: `.rs`, `.mp3`, not `.12`.
-fn has_file_extension(chunk: &str) -> bool {
-    chunk.rsplit_once('.').is_some_and(|(stem, extension)| {
-        !stem.is_empty()
-            && (1..=5).contains(&extension.len())
-            && extension.starts_with(|c: char| c.is_ascii_lowercase())
-            && extension.bytes().all(|b| b.is_ascii_alphanumeric())
-            && stem.ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-')
-    })
-}
-
-/// Extensions of files that stand alone, without a folder, in order: `self.len` must not pass for
-/// one.
-const EXTENSIONS: [&str; 66] = [
-    "bash", "bat", "c", "cc", "cfg", "cjs", "conf", "cpp", "cs", "csproj", "css", "csv", "env",
-    "erl", "ex", "exs", "fs", "go", "graphql", "h", "hpp", "hs", "html", "ini", "ipynb", "java",
-    "js", "json", "jsonl", "jsx", "kt", "kts", "lock", "log", "lua", "md", "mdx", "mjs", "ml",
-    "php", "png", "proto", "ps1", "py", "rb", "rs", "scala", "scss", "sh", "sln", "sql", "svelte",
-    "swift", "tf", "toml", "ts", "tsv", "tsx", "txt", "vb", "vue", "xml", "yaml", "yml", "zig",
-    "zsh",
-];
-
-/// The same as numbers, in the same order: a search compares words of the machine, not texts.
-const EXTENSION_NUMBERS: [u64; EXTENSIONS.len()] = {
-    let mut numbers = [0; EXTENSIONS.len()];
-    let mut at = 0;
-    while at < numbers.len() {
-        numbers[at] = number_of(EXTENSIONS[at].as_bytes());
-        at += 1;
-    }
-    numbers
-};
-
-/// Bytes of the longest one.
-const EXTENSION_BYTES_MAX: usize = {
-    let (mut longest, mut at) = (0, 0);
-    while at < EXTENSIONS.len() {
-        assert!(EXTENSIONS[at].len() <= 8, "it must fit into a number");
-        if EXTENSIONS[at].len() > longest {
-            longest = EXTENSIONS[at].len();
-        }
-        at += 1;
-    }
-    longest
-};
-
-/// The first eight bytes, the first one on top: numbers are ordered as their texts are.
-const fn number_of(text: &[u8]) -> u64 {
-    let (mut number, mut at) = (0, 0);
-    while at < 8 {
-        number = number << 8 | if at < text.len() { text[at] as u64 } else { 0 };
-        at += 1;
-    }
-    number
-}
-
-fn is_file_name(word: &str) -> bool {
-    let Some((stem, extension)) = word.rsplit_once('.') else { return false };
-    !stem.is_empty()
-        && extension.len() <= EXTENSION_BYTES_MAX
-        && EXTENSION_NUMBERS.binary_search(&number_of(extension.as_bytes())).is_ok()
-        && !stem.contains([':', '?', '&', '%'])
-}
-
-/// snake_case, camelCase, PascalCase of two words, CONSTANT_CASE; no plain word. `classes` are those
-/// of the word's bytes.
-fn is_name(word: &str, classes: u8) -> bool {
-    if !may_hold_name(classes)
-        || !(NAME_BYTES_MIN..=TERM_BYTES).contains(&word.len())
-        || word.as_bytes()[0].is_ascii_digit()
-    {
-        return false;
-    }
-    let is_hump = |pair: &[u8]| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase();
-    let letters = || word.bytes().filter(u8::is_ascii_alphabetic).count();
-    let is_joined = || word.trim_matches('_').contains('_') && letters() >= 4;
-    classes & UPPER != 0 && word.as_bytes().windows(2).any(is_hump)
-        || classes & UNDERSCORE != 0 && is_joined()
-}
-
-/// Whether a word of these classes can be a name, or have one in it.
-fn may_hold_name(classes: u8) -> bool {
-    classes & UNDERSCORE != 0 || classes & (LOWER | UPPER) == LOWER | UPPER
-}
-
-/// Words joined by hyphens, at least so many of them, the first beginning with a letter.
-fn is_kebab(word: &str, words: usize) -> bool {
-    let is_lettered = |part: &&str| part.bytes().any(|b| b.is_ascii_alphabetic());
-    (6..=TERM_BYTES).contains(&word.len())
-        && word.starts_with(|c: char| c.is_ascii_alphabetic())
-        && word.contains('-')
-        && word.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
-        && word.split('-').all(|part| !part.is_empty())
-        && word.split('-').filter(is_lettered).count() >= words
-}
-
-/// `ABC-123`: an issue, a requirement.
-fn is_ticket(chunk: &str) -> bool {
-    chunk.split_once('-').is_some_and(|(project, number)| {
-        (2..=10).contains(&project.len())
-            && (1..=6).contains(&number.len())
-            && project.bytes().all(|b| b.is_ascii_uppercase())
-            && number.bytes().all(|b| b.is_ascii_digit())
-    })
-}
-
-/// A commit hash, whole or abbreviated: hex with at least two digits and two letters.
-fn is_hash(chunk: &str) -> bool {
-    matches!(chunk.len(), 7..=12 | 40 | 64)
-        && chunk.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
-        && chunk.bytes().filter(u8::is_ascii_digit).count() >= 2
-        && chunk.bytes().filter(u8::is_ascii_lowercase).count() >= 2
-}
-
-fn is_uuid(chunk: &str) -> bool {
-    chunk.len() == 36
-        && chunk.bytes().enumerate().all(|(at, b)| match at {
-            8 | 13 | 18 | 23 => b == b'-',
-            _ => b.is_ascii_hexdigit(),
-        })
 }
 
 #[cfg(test)]

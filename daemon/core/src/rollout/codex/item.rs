@@ -3,9 +3,10 @@
 use std::borrow::Cow;
 
 use serde::Deserialize;
-use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::Error as _;
 use serde_json::value::RawValue;
 
+use super::super::escape::{self, LongText};
 use super::super::tool::Call;
 use super::super::{Body, Compacted, Images, Item, Replacement, Role, weigh};
 use super::Text;
@@ -30,7 +31,7 @@ struct Wire<'a> {
     #[serde(borrow)]
     arguments: Option<&'a RawValue>,
     #[serde(borrow)]
-    input: Option<Text<'a>>,
+    input: Option<LongText<'a>>,
     #[serde(borrow)]
     call_id: Option<Text<'a>>,
     #[serde(borrow, default)]
@@ -48,7 +49,7 @@ struct Wire<'a> {
 #[derive(Deserialize)]
 struct Part<'a> {
     #[serde(borrow)]
-    text: Option<Text<'a>>,
+    text: Option<LongText<'a>>,
     #[serde(borrow)]
     image_url: Option<Url<'a>>,
     #[serde(borrow)]
@@ -208,69 +209,26 @@ impl<'a> Content<'a> {
 /// for nothing.
 impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(ContentVisitor)
-    }
-}
-
-struct ContentVisitor;
-
-impl<'de> Visitor<'de> for ContentVisitor {
-    type Value = Content<'de>;
-
-    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("a string or an array of parts")
-    }
-
-    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
-        Ok(Content { text: Cow::Borrowed(text), images: Images::default() })
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
-        Ok(Content { text: Cow::Owned(text.to_owned()), images: Images::default() })
-    }
-
-    fn visit_string<E>(self, text: String) -> Result<Self::Value, E> {
-        Ok(Content { text: Cow::Owned(text), images: Images::default() })
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Self::Value, A::Error> {
+        let raw = <&RawValue>::deserialize(deserializer)?.get();
         let mut content = Content::default();
-        while let Some(part) = parts.next_element::<Part<'de>>()? {
-            content.push(part);
+        match raw.as_bytes().first() {
+            Some(b'"') => {
+                let text = escape::unescape(raw);
+                content.text =
+                    text.ok_or_else(|| D::Error::custom("not a string of characters"))?;
+            }
+            Some(b'[') => {
+                let parts =
+                    serde_json::from_str::<Vec<Part<'de>>>(raw).map_err(D::Error::custom)?;
+                parts.into_iter().for_each(|part| content.push(part));
+            }
+            _ => {}
         }
         Ok(content)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        Ok(Content::default())
-    }
-
-    fn visit_unit<E>(self) -> Result<Self::Value, E> {
-        Ok(Content::default())
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
-        Ok(Content::default())
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
-        Ok(Content::default())
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
-        Ok(Content::default())
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
-        Ok(Content::default())
     }
 }
 
 /// Arguments are a JSON string; an object stands for itself.
 fn string_or_raw(raw: &RawValue) -> Cow<'_, str> {
-    match serde_json::from_str::<Text<'_>>(raw.get()) {
-        Ok(text) => text.0,
-        Err(_) => Cow::Borrowed(raw.get()),
-    }
+    escape::unescape(raw.get()).unwrap_or(Cow::Borrowed(raw.get()))
 }

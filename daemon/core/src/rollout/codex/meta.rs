@@ -2,8 +2,10 @@
 
 use serde::Deserialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
-use super::super::{Body, Meta, TurnSettings};
+use super::super::{Body, Meta, TurnSettings, escape};
+use super::Text;
 use crate::thread::{HistoryBase, ThreadKind};
 use crate::{limits, text};
 
@@ -27,16 +29,35 @@ struct Wire {
     git: Option<Value>,
 }
 
+/// There is one of these lines for each request to the model, and some carry whole instructions: only
+/// what is kept is read.
 #[derive(Deserialize)]
-struct Turn {
+struct Turn<'a> {
     cwd: Option<String>,
     model: Option<String>,
-    approval_policy: Option<Value>,
-    sandbox_policy: Option<Value>,
-    current_date: Option<String>,
-    timezone: Option<String>,
-    personality: Option<Value>,
-    collaboration_mode: Option<Value>,
+    #[serde(borrow)]
+    approval_policy: Option<&'a RawValue>,
+    #[serde(borrow)]
+    sandbox_policy: Option<&'a RawValue>,
+    #[serde(borrow)]
+    current_date: Option<Text<'a>>,
+    #[serde(borrow)]
+    timezone: Option<Text<'a>>,
+    #[serde(borrow)]
+    personality: Option<&'a RawValue>,
+    #[serde(borrow)]
+    collaboration_mode: Option<&'a RawValue>,
+}
+
+/// Where an object that stands for a setting has its word.
+#[derive(Deserialize)]
+struct Setting<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Option<&'a RawValue>,
+    #[serde(borrow)]
+    name: Option<&'a RawValue>,
+    #[serde(borrow)]
+    mode: Option<&'a RawValue>,
 }
 
 /// Reads a meta payload, or the bare meta line itself.
@@ -70,24 +91,26 @@ pub(super) fn read<'a>(payload: &str) -> Option<Body<'a>> {
 
 /// Reads a `turn_context` payload.
 pub(super) fn settings<'a>(payload: &str) -> Option<Body<'a>> {
-    let turn = serde_json::from_str::<Turn>(payload).ok()?;
+    let turn = serde_json::from_str::<Turn<'_>>(payload).ok()?;
+    let short = |name: &str| text::prefix(name, limits::NAME_BYTES).to_owned();
     // A word, or an object whose kind is one: both forms have been written.
-    let word = |value: Option<Value>, key: &str| {
-        let value = value?;
-        let word = value.as_str().or_else(|| value.get(key)?.as_str())?;
-        Some(text::prefix(word, limits::NAME_BYTES).to_owned())
+    let word = |value: Option<&RawValue>, of: fn(Setting<'_>) -> Option<&RawValue>| {
+        let value = value?.get();
+        let word = escape::unescape(value).or_else(|| {
+            let setting = serde_json::from_str::<Setting<'_>>(value).ok()?;
+            escape::unescape(of(setting)?.get())
+        });
+        word.map(|word| short(&word))
     };
-    let short =
-        |name: Option<String>| name.map(|name| text::prefix(&name, limits::NAME_BYTES).to_owned());
     Some(Body::Settings(Box::new(TurnSettings {
         cwd: turn.cwd,
         model: turn.model,
-        approval_policy: word(turn.approval_policy, "type"),
-        sandbox: word(turn.sandbox_policy, "type"),
-        current_date: short(turn.current_date),
-        timezone: short(turn.timezone),
-        personality: word(turn.personality, "name"),
-        mode: word(turn.collaboration_mode, "mode"),
+        approval_policy: word(turn.approval_policy, |setting| setting.kind),
+        sandbox: word(turn.sandbox_policy, |setting| setting.kind),
+        current_date: turn.current_date.map(|date| short(&date.0)),
+        timezone: turn.timezone.map(|zone| short(&zone.0)),
+        personality: word(turn.personality, |setting| setting.name),
+        mode: word(turn.collaboration_mode, |setting| setting.mode),
     })))
 }
 

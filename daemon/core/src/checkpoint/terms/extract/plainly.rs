@@ -46,5 +46,5 @@ proptest! {
 
 #[test]
 fn extensions_are_in_order() {
-    assert!(EXTENSION_NUMBERS.is_sorted());
+    assert!(shape::EXTENSION_NUMBERS.is_sorted());
 }

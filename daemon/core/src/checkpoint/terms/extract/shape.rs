@@ -1,0 +1,190 @@
+//! What a chunk looks like: a path, a file, a name, a hash.
+
+use super::{LOWER, NAME_BYTES_MIN, UNDERSCORE, UPPER};
+use crate::limits::{PATH_BYTES, TERM_BYTES};
+
+/// A chunk with a slash, when it is more likely a path than prose such as `and/or`.
+pub(super) fn as_path(chunk: &str) -> Option<&str> {
+    let chunk = chunk.strip_prefix("a/").or_else(|| chunk.strip_prefix("b/")).unwrap_or(chunk);
+    if !(NAME_BYTES_MIN..=PATH_BYTES).contains(&chunk.len()) {
+        return None;
+    }
+    let (mut letters, mut slashes, mut before) = (0, 0, 0);
+    let mut is_joined = false;
+    for byte in chunk.bytes() {
+        match byte {
+            b':' | b'?' | b'&' | b'%' => return None,
+            b'/' if before == b'/' => return None,
+            b'/' => slashes += 1,
+            b'_' | b'-' => is_joined = true,
+            _ => letters += usize::from(byte.is_ascii_alphabetic()),
+        }
+        before = byte;
+    }
+    let names = chunk.strip_suffix('/').unwrap_or(chunk);
+    let is_folder = names.len() < chunk.len();
+    let deep = slashes - usize::from(is_folder) > 1;
+    let is_path = letters * 3 >= chunk.len()
+        && (deep
+            || is_folder
+            || is_joined && !chunk.starts_with('/')
+            || has_file_extension(chunk)
+            || names.split('/').next().is_some_and(|first| FOLDERS.contains(&first)));
+    is_path.then_some(names)
+}
+
+/// First folders of a project that make `folder/name` a path and not prose.
+const FOLDERS: [&str; 20] = [
+    "src", "lib", "app", "apps", "test", "tests", "docs", "doc", "packages", "crates", "bin",
+    "scripts", "examples", "config", "cmd", "internal", "pkg", "tools", "specs", "origin",
+];
+
+/// A dot and one to five letters or digits, the first a letter: `.rs`, `.mp3`, not `.12`.
+fn has_file_extension(chunk: &str) -> bool {
+    chunk.rsplit_once('.').is_some_and(|(stem, extension)| {
+        !stem.is_empty()
+            && (1..=5).contains(&extension.len())
+            && extension.starts_with(|c: char| c.is_ascii_lowercase())
+            && extension.bytes().all(|b| b.is_ascii_alphanumeric())
+            && stem.ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-')
+    })
+}
+
+/// Extensions of files that stand alone, without a folder, in order: `self.len` must not pass for
+/// one.
+const EXTENSIONS: [&str; 66] = [
+    "bash", "bat", "c", "cc", "cfg", "cjs", "conf", "cpp", "cs", "csproj", "css", "csv", "env",
+    "erl", "ex", "exs", "fs", "go", "graphql", "h", "hpp", "hs", "html", "ini", "ipynb", "java",
+    "js", "json", "jsonl", "jsx", "kt", "kts", "lock", "log", "lua", "md", "mdx", "mjs", "ml",
+    "php", "png", "proto", "ps1", "py", "rb", "rs", "scala", "scss", "sh", "sln", "sql", "svelte",
+    "swift", "tf", "toml", "ts", "tsv", "tsx", "txt", "vb", "vue", "xml", "yaml", "yml", "zig",
+    "zsh",
+];
+
+/// The same as numbers, in the same order: a search compares words of the machine, not texts.
+pub(super) const EXTENSION_NUMBERS: [u64; EXTENSIONS.len()] = {
+    let mut numbers = [0; EXTENSIONS.len()];
+    let mut at = 0;
+    while at < numbers.len() {
+        numbers[at] = number_of(EXTENSIONS[at].as_bytes());
+        at += 1;
+    }
+    numbers
+};
+
+/// Bytes of the longest one.
+const EXTENSION_BYTES_MAX: usize = {
+    let (mut longest, mut at) = (0, 0);
+    while at < EXTENSIONS.len() {
+        assert!(EXTENSIONS[at].len() <= 8, "it must fit into a number");
+        if EXTENSIONS[at].len() > longest {
+            longest = EXTENSIONS[at].len();
+        }
+        at += 1;
+    }
+    longest
+};
+
+/// The first eight bytes, the first one on top: numbers are ordered as their texts are.
+const fn number_of(text: &[u8]) -> u64 {
+    let (mut number, mut at) = (0, 0);
+    while at < 8 {
+        number = number << 8 | if at < text.len() { text[at] as u64 } else { 0 };
+        at += 1;
+    }
+    number
+}
+
+pub(super) fn is_file_name(word: &str) -> bool {
+    // No dot so near the end, no extension: most words with a mark are told by that.
+    let (head, tail) = split_before(word.as_bytes(), EXTENSION_BYTES_MAX + 1);
+    let Some(dot) = tail.iter().rposition(|b| *b == b'.') else { return false };
+    let (stem, extension) = (&word.as_bytes()[..head.len() + dot], &tail[dot + 1..]);
+    !stem.is_empty()
+        && EXTENSION_NUMBERS.binary_search(&number_of(extension)).is_ok()
+        && !stem.iter().any(|b| matches!(b, b':' | b'?' | b'&' | b'%'))
+}
+
+/// The last `length` bytes, and what is before them.
+fn split_before(bytes: &[u8], length: usize) -> (&[u8], &[u8]) {
+    bytes.split_at(bytes.len().saturating_sub(length))
+}
+
+/// snake_case, camelCase, PascalCase of two words, CONSTANT_CASE; no plain word. `classes` are those
+/// of the word's bytes.
+pub(super) fn is_name(word: &str, classes: u8) -> bool {
+    if !may_hold_name(classes)
+        || !(NAME_BYTES_MIN..=TERM_BYTES).contains(&word.len())
+        || word.as_bytes()[0].is_ascii_digit()
+    {
+        return false;
+    }
+    let bytes = word.as_bytes();
+    let is_hump = |pair: &[u8]| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase();
+    let letters = || bytes.iter().filter(|b| b.is_ascii_alphabetic()).count();
+    classes & UPPER != 0 && bytes.windows(2).any(is_hump)
+        || classes & UNDERSCORE != 0 && is_joined(bytes) && letters() >= 4
+}
+
+/// Whether an underscore stands between two other bytes.
+fn is_joined(word: &[u8]) -> bool {
+    let is_other = |b: &u8| *b != b'_';
+    let Some(first) = word.iter().position(is_other) else { return false };
+    let last = word.iter().rposition(is_other).unwrap_or(first);
+    word[first..last].contains(&b'_')
+}
+
+/// Whether a word of these classes can be a name, or have one in it.
+pub(super) fn may_hold_name(classes: u8) -> bool {
+    classes & UNDERSCORE != 0 || classes & (LOWER | UPPER) == LOWER | UPPER
+}
+
+/// How many words with a letter a word joined by hyphens has; 0 where it is not one, or begins with no
+/// letter.
+pub(super) fn words_of_kebab(word: &str) -> u32 {
+    let begins = word.starts_with(|c: char| c.is_ascii_alphabetic());
+    if !begins || !(6..=TERM_BYTES).contains(&word.len()) {
+        return 0;
+    }
+    let (mut words, mut is_lettered, mut before) = (0, false, b'-');
+    for byte in word.bytes() {
+        match byte {
+            b'-' if before == b'-' => return 0,
+            b'-' => {
+                words += u32::from(is_lettered);
+                is_lettered = false;
+            }
+            b'0'..=b'9' | b'_' => {}
+            _ if byte.is_ascii_alphabetic() => is_lettered = true,
+            _ => return 0,
+        }
+        before = byte;
+    }
+    if before == b'-' { 0 } else { words + u32::from(is_lettered) }
+}
+
+/// `ABC-123`: an issue, a requirement.
+pub(super) fn is_ticket(chunk: &str) -> bool {
+    chunk.split_once('-').is_some_and(|(project, number)| {
+        (2..=10).contains(&project.len())
+            && (1..=6).contains(&number.len())
+            && project.bytes().all(|b| b.is_ascii_uppercase())
+            && number.bytes().all(|b| b.is_ascii_digit())
+    })
+}
+
+/// A commit hash, whole or abbreviated: hex with at least two digits and two letters.
+pub(super) fn is_hash(chunk: &str) -> bool {
+    matches!(chunk.len(), 7..=12 | 40 | 64)
+        && chunk.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
+        && chunk.bytes().filter(u8::is_ascii_digit).count() >= 2
+        && chunk.bytes().filter(u8::is_ascii_lowercase).count() >= 2
+}
+
+pub(super) fn is_uuid(chunk: &str) -> bool {
+    chunk.len() == 36
+        && chunk.bytes().enumerate().all(|(at, b)| match at {
+            8 | 13 | 18 | 23 => b == b'-',
+            _ => b.is_ascii_hexdigit(),
+        })
+}

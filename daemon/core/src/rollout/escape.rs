@@ -1,0 +1,106 @@
+//! Strings of JSON, decoded into memory that is large enough from the start.
+//!
+//! Most of a transcript's bytes are text that tools printed: kilobytes in one string, with an escape for
+//! each of its lines. A parser that does not know how long the string will be grows its buffer again and
+//! again and copies the result once more; here the string is measured first.
+
+use std::borrow::Cow;
+
+use serde::de::{Deserialize, Deserializer, Error as _};
+use serde_json::value::RawValue;
+
+/// A string that may be long; borrowed from the line where it holds no escape.
+pub(super) struct LongText<'a>(pub(super) Cow<'a, str>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for LongText<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = <&RawValue>::deserialize(deserializer)?;
+        unescape(raw.get()).map(Self).ok_or_else(|| D::Error::custom("not a string of characters"))
+    }
+}
+
+/// Decodes a string given as valid JSON, its quotes included. `None` for other JSON, and for half of a
+/// surrogate pair, which is no character.
+pub(super) fn unescape(json: &str) -> Option<Cow<'_, str>> {
+    let mut rest = json.strip_prefix('"')?.strip_suffix('"')?;
+    let Some(mut at) = memchr::memchr(b'\\', rest.as_bytes()) else {
+        return Some(Cow::Borrowed(rest));
+    };
+    // No escape is shorter than what it stands for.
+    let mut text = String::with_capacity(rest.len());
+    loop {
+        text.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let (character, bytes) = escape(rest)?;
+        text.push(character);
+        rest = &rest[bytes..];
+        match memchr::memchr(b'\\', rest.as_bytes()) {
+            Some(next) => at = next,
+            None => break,
+        }
+    }
+    text.push_str(rest);
+    Some(Cow::Owned(text))
+}
+
+/// The character that the escape at the beginning of `text` stands for, and the escape's bytes.
+fn escape(text: &str) -> Option<(char, usize)> {
+    let character = match text.as_bytes().get(1)? {
+        b'n' => '\n',
+        b't' => '\t',
+        b'r' => '\r',
+        b'b' => '\u{8}',
+        b'f' => '\u{c}',
+        b'u' => return unicode(text),
+        mark @ (b'"' | b'\\' | b'/') => char::from(*mark),
+        _ => return None,
+    };
+    Some((character, 2))
+}
+
+/// The same for `\u00e9`, or for two of those that are one character together.
+fn unicode(text: &str) -> Option<(char, usize)> {
+    let unit = |from: usize| {
+        let digits = text.get(from..from + 6)?.strip_prefix("\\u")?;
+        u16::from_str_radix(digits, 16).ok()
+    };
+    let first = unit(0)?;
+    match first {
+        0xD800..=0xDBFF => {
+            let pair = char::decode_utf16([first, unit(6)?]).next()?.ok()?;
+            Some((pair, 12))
+        }
+        _ => Some((char::from_u32(first.into())?, 6)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn what_has_no_escape_is_borrowed() {
+        assert!(matches!(unescape("\"plain é\""), Some(Cow::Borrowed("plain é"))));
+        assert_eq!(unescape("[1]"), None);
+        assert_eq!(unescape("\""), None);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(1_000))]
+        #[test]
+        fn strings_are_read_as_the_parser_reads_them(
+            parts in prop::collection::vec(
+                r#"[a-zé😀 ]{0,9}|\\[nrtbf"\\/]|\\u[0-9a-fA-F]{4}|\\ud83d\\ude00|\\ud83d|\\ude00"#,
+                0..12,
+            ),
+        ) {
+            let json = format!("\"{}\"", parts.concat());
+            let expected = serde_json::from_str::<String>(&json).ok();
+            prop_assert_eq!(&unescape(&json).map(Cow::into_owned), &expected, "{}", json);
+            let read = serde_json::from_str::<LongText<'_>>(&json).ok();
+            prop_assert_eq!(read.map(|text| text.0.into_owned()), expected);
+        }
+    }
+}

@@ -13,6 +13,7 @@ pub mod compose;
 pub mod contextual;
 pub mod continuation;
 mod escape;
+mod fields;
 pub mod output;
 pub mod patch;
 mod scan;

@@ -124,28 +124,28 @@ pub fn one_line_cut(text: &str, bytes: usize) -> String {
 /// The words of a text, parted by white space and control characters.
 fn words(mut text: &str) -> impl Iterator<Item = &str> {
     std::iter::from_fn(move || {
-        let start = run(text, |c| c.is_whitespace() || c.is_control());
-        let end = start + run(&text[start..], |c| !c.is_whitespace() && !c.is_control());
+        let start = run(text, true);
+        let end = start + run(&text[start..], false);
         let word = &text[start..end];
         text = &text[end..];
         (!word.is_empty()).then_some(word)
     })
 }
 
-/// Bytes of the characters at the beginning of which `holds` is true. ASCII, as nearly all is, is not
-/// decoded.
-fn run(text: &str, holds: impl Fn(char) -> bool) -> usize {
+/// Bytes of the blank (or the visible) characters at the beginning. ASCII, as nearly all is, is told by
+/// its bytes.
+fn run(text: &str, blank: bool) -> usize {
     let bytes = text.as_bytes();
     let mut at = 0;
     while let Some(byte) = bytes.get(at) {
         if byte.is_ascii() {
-            if !holds(char::from(*byte)) {
+            if (*byte <= b' ' || *byte == 0x7f) != blank {
                 break;
             }
             at += 1;
         } else {
             match text[at..].chars().next() {
-                Some(c) if holds(c) => at += c.len_utf8(),
+                Some(c) if (c.is_whitespace() || c.is_control()) == blank => at += c.len_utf8(),
                 _ => break,
             }
         }

@@ -19,6 +19,8 @@ pub(super) const USER_FLAG: &[&str] =
 
 /// The most any rule here reads past its keyword, in bytes.
 const WINDOW_BYTES_MAX: usize = 2048;
+/// The longest name or password of a login file, in bytes.
+const NETRC_WORD_BYTES_MAX: usize = 512;
 /// The longest run of key characters that is still taken as one credential, in bytes.
 const CREDENTIAL_BYTES_MAX: usize = 64 * 1024;
 
@@ -40,10 +42,6 @@ pattern!(
     r#"(?i-u)^uthorization\\{0,3}["']?\]?[ \t]*(?:[:=,]|=>)[ \t]*\\{0,3}["'`]?(?:(basic|bearer|token|digest|negotiate|apikey|api-key|key)[ \t]+)?([A-Za-z0-9._~+/=:-]{8,})"#
 );
 pattern!(COOKIE_VALUE, r#"(?i-u)^ookie: ([A-Za-z0-9_.$-]{1,64}=[^\r\n"'\\]{8,})"#);
-pattern!(
-    NETRC_VALUE,
-    r"(?-u)^machine\s+\S{1,256}\s+login\s+\S{1,256}\s+(?:account\s+\S{1,256}\s+)?password\s+([^\s\x22']{1,512})"
-);
 pattern!(PGPASS_VALUE, r"(?-u)^:5432:[^:\s]{1,64}:[^:\s]{1,64}:([^\s:'\x22]{3,256})");
 pattern!(
     USER_FLAG_VALUE,
@@ -138,14 +136,32 @@ pub(super) fn judge_cookie(text: &[u8], hit: &Range<usize>, _floor: usize) -> Ve
 
 /// `machine … login … password …` of a netrc file.
 pub(super) fn judge_netrc(text: &[u8], hit: &Range<usize>, _floor: usize) -> Verdict {
-    // "machine " is a word of prose, too: the pattern is for where a login follows.
-    memchr::memmem::find(window(text, hit), b"login")
-        .map_or(Verdict::Nothing, |_| judge_login(text, hit))
+    let span = login_password(window(text, hit))
+        .map(|span| on_borders(text, hit.start + span.start..hit.start + span.end));
+    secret(span.filter(|span| !value::is_reference(&text[span.clone()])))
 }
 
-fn judge_login(text: &[u8], hit: &Range<usize>) -> Verdict {
-    let span = group(&NETRC_VALUE, text, hit, 1).map(|span| on_borders(text, span));
-    secret(span.filter(|span| !value::is_reference(&text[span.clone()])))
+/// The password in `machine NAME login NAME [account NAME] password VALUE`.
+fn login_password(entry: &[u8]) -> Option<Range<usize>> {
+    let mut at = 0;
+    let mut word = || {
+        let start = at + entry[at..].iter().position(|b| !b.is_ascii_whitespace())?;
+        let end = entry[start..].iter().position(u8::is_ascii_whitespace);
+        at = end.map_or(entry.len(), |length| start + length);
+        (at - start <= NETRC_WORD_BYTES_MAX).then_some(start..at)
+    };
+    let (_machine, _name) = (word()?, word()?);
+    word().filter(|key| &entry[key.clone()] == b"login")?;
+    let _name = word()?;
+    let mut key = word()?;
+    if &entry[key.clone()] == b"account" {
+        let _name = word()?;
+        key = word()?;
+    }
+    let value = word().filter(|_| &entry[key] == b"password")?;
+    let quote = entry[value.clone()].iter().position(|b| matches!(b, b'"' | b'\''));
+    let end = quote.map_or(value.end, |length| value.start + length);
+    (end > value.start).then_some(value.start..end)
 }
 
 /// `host:5432:database:user:password` of a pgpass file.

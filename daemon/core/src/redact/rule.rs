@@ -34,8 +34,8 @@ impl Rule {
     }
 }
 
-/// All rules, compiled once, at the first use.
-pub(super) static RULES: LazyLock<Rules> = LazyLock::new(Rules::compile);
+/// All rules, made ready once, at the first use.
+pub(super) static RULES: LazyLock<Rules> = LazyLock::new(Rules::all);
 
 pub(super) struct Rules {
     keywords: Keywords,
@@ -43,13 +43,11 @@ pub(super) struct Rules {
 }
 
 impl Rules {
-    fn compile() -> Self {
+    fn all() -> Self {
         let mut keywords = Vec::new();
         let mut rules = Vec::new();
-        let vendors = VENDORS.iter().filter_map(|vendor| {
-            let pattern = Pattern::compile(vendor)?;
-            Some((vendor.all_keywords(), Rule::Vendor(pattern)))
-        });
+        let vendors =
+            VENDORS.iter().map(|vendor| (vendor.all_keywords(), Rule::Vendor(Pattern::of(vendor))));
         let shapes = [
             (assignment::keywords(), Rule::Shape(assignment::judge)),
             (connection::owned(connection::URL), Rule::Shape(connection::judge_url)),
@@ -80,7 +78,9 @@ impl Rules {
 
     #[cfg(test)]
     pub(super) fn is_complete(&self) -> bool {
-        let shapes = self.rules.iter().filter(|r| matches!(r, Rule::Shape(_))).count();
-        self.rules.len() - shapes == VENDORS.len()
+        self.rules.iter().all(|rule| match rule {
+            Rule::Vendor(pattern) => pattern.regex().is_some(),
+            Rule::Shape(_) => true,
+        })
     }
 }

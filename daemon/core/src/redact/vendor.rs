@@ -1,6 +1,7 @@
 //! Tokens with a prefix of their vendor's own, from the vendors' published formats.
 
 use std::ops::Range;
+use std::sync::OnceLock;
 
 use regex::bytes::Regex;
 
@@ -166,23 +167,28 @@ impl Vendor {
     }
 }
 
-/// A vendor's token, compiled.
+/// A vendor's token. Its pattern is compiled when its keyword is first seen: most never are.
 pub(super) struct Pattern {
-    regex: Regex,
-    lead: Option<Lead>,
-    check: Check,
+    vendor: &'static Vendor,
+    regex: OnceLock<Option<Regex>>,
 }
 
 impl Pattern {
-    pub(super) fn compile(vendor: &Vendor) -> Option<Self> {
-        let regex = Regex::new(&format!("(?-u)^(?:{})", vendor.pattern)).ok()?;
-        Some(Self { regex, lead: vendor.lead, check: vendor.check })
+    pub(super) fn of(vendor: &'static Vendor) -> Self {
+        Self { vendor, regex: OnceLock::new() }
+    }
+
+    /// `None` for a pattern that is none, which a test rules out.
+    pub(super) fn regex(&self) -> Option<&Regex> {
+        let compile = || Regex::new(&format!("(?-u)^(?:{})", self.vendor.pattern)).ok();
+        self.regex.get_or_init(compile).as_ref()
     }
 
     pub(super) fn judge(&self, text: &[u8], hit: &Range<usize>, floor: usize) -> Verdict {
         let Some(start) = self.start(text, hit, floor) else { return Verdict::Nothing };
         let window = &text[hit.start..text.len().min(hit.start + TOKEN_BYTES_MAX)];
-        let Some(captures) = self.regex.captures(window) else { return Verdict::Nothing };
+        let captures = self.regex().and_then(|regex| regex.captures(window));
+        let Some(captures) = captures else { return Verdict::Nothing };
         let Some(whole) = captures.get(0) else { return Verdict::Nothing };
         let end = hit.start + whole.end();
         let goes_on = text.get(end).is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_');
@@ -192,14 +198,14 @@ impl Pattern {
         let secret = captures.get(1).map_or(start, |part| hit.start + part.start())..end;
         let body = &text[secret.clone()];
         let is_token = value::distinct_bytes(body) >= DISTINCT_BYTES_MIN
-            && (self.check == Check::Varied || value::is_random(body));
+            && (self.vendor.check == Check::Varied || value::is_random(body));
         if is_token { Verdict::Secret(secret) } else { Verdict::Passed { resume: end } }
     }
 
     /// Where the token begins, if it may begin there.
     fn start(&self, text: &[u8], hit: &Range<usize>, floor: usize) -> Option<usize> {
         let before = &text[floor.min(hit.start)..hit.start];
-        let start = match self.lead {
+        let start = match self.vendor.lead {
             None => hit.start,
             Some(lead) => {
                 let run = before.iter().rev().take(lead.bytes_max + 1);

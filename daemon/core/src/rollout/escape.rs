@@ -19,6 +19,18 @@ impl<'de: 'a, 'a> Deserialize<'de> for LongText<'a> {
     }
 }
 
+/// A string that may be absent, which is empty JSON here; `None` for other JSON.
+#[expect(
+    clippy::option_option,
+    reason = "what is there and is no string makes its line unreadable"
+)]
+pub(super) fn text(json: &str) -> Option<Option<Cow<'_, str>>> {
+    match json {
+        "" => Some(None),
+        json => unescape(json).map(Some),
+    }
+}
+
 /// Decodes a string given as valid JSON, its quotes included. `None` for other JSON, and for half of a
 /// surrogate pair, which is no character.
 pub(super) fn unescape(json: &str) -> Option<Cow<'_, str>> {

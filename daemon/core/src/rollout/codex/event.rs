@@ -1,32 +1,41 @@
 //! `event_msg` lines: only those that tell what no item tells.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde_json::Value;
-use serde_json::value::RawValue;
 
+use super::super::escape::text;
+use super::super::fields::object;
 use super::super::patch::{FileOp, Op};
 use super::super::{Body, Usage, scan, shell};
-use super::Text;
 
-#[derive(Deserialize)]
-struct Event<'a> {
-    #[serde(borrow, rename = "type")]
-    kind: Text<'a>,
-    #[serde(borrow)]
-    call_id: Option<Text<'a>>,
-    success: Option<bool>,
-    changes: Option<BTreeMap<String, Change>>,
-    num_turns: Option<u64>,
-    #[serde(borrow)]
-    command: Option<&'a RawValue>,
-    exit_code: Option<i64>,
-    #[serde(borrow)]
-    item: Option<CompletedItem<'a>>,
-    info: Option<TokenInfo>,
-    model_context_window: Option<u64>,
+object! {
+    /// An event of any kind.
+    struct Event {
+        kind = "type",
+        call_id = "call_id",
+        success = "success",
+        changes = "changes",
+        num_turns = "num_turns",
+        command = "command",
+        exit_code = "exit_code",
+        item = "item",
+        info = "info",
+        model_context_window = "model_context_window",
+    }
+}
+
+object! {
+    /// The typed item of the paginated generation.
+    struct CompletedItem {
+        kind = "type",
+        id = "id",
+        status = "status",
+        changes = "changes",
+        command = "command",
+        exit_code = "exit_code",
+    }
 }
 
 /// What a `token_count` tells.
@@ -44,21 +53,6 @@ struct TokenUsage {
     total_tokens: u64,
 }
 
-/// The typed item of the paginated generation.
-#[derive(Deserialize)]
-struct CompletedItem<'a> {
-    #[serde(borrow, rename = "type")]
-    kind: Option<Text<'a>>,
-    #[serde(borrow)]
-    id: Option<Text<'a>>,
-    #[serde(borrow)]
-    status: Option<Text<'a>>,
-    changes: Option<BTreeMap<String, Change>>,
-    #[serde(borrow)]
-    command: Option<&'a RawValue>,
-    exit_code: Option<i64>,
-}
-
 #[derive(Deserialize)]
 struct Change {
     #[serde(rename = "type")]
@@ -72,24 +66,32 @@ pub(super) fn read(payload: &str) -> Option<Body<'_>> {
     if let Some(usage) = counted(payload) {
         return Some(Body::Usage(usage));
     }
-    let event = serde_json::from_str::<Event<'_>>(payload).ok()?;
-    let call_id = event.call_id.map(|id| id.0).unwrap_or_default();
-    Some(match event.kind.0.as_ref() {
-        "token_count" => Body::Usage(reported(event.info.as_ref())),
+    let event = Event::of(payload)?;
+    let kind = text(event.kind)??;
+    Some(match &*kind {
+        "token_count" => Body::Usage(reported(value::<TokenInfo>(event.info).as_ref())),
         "task_started" | "turn_started" => {
-            Body::Usage(Usage { total_tokens: None, context_window: event.model_context_window })
+            let context_window = value(event.model_context_window);
+            Body::Usage(Usage { total_tokens: None, context_window })
         }
-        "thread_rolled_back" => Body::RolledBack { turns: event.num_turns.unwrap_or(0) },
+        "thread_rolled_back" => Body::RolledBack { turns: value(event.num_turns).unwrap_or(0) },
         "task_complete" | "turn_complete" => Body::TurnComplete,
         "turn_aborted" => Body::TurnAborted,
         "patch_apply_end" => {
-            files_changed(call_id, event.success.unwrap_or(true), event.changes.unwrap_or_default())
+            let success = value(event.success).unwrap_or(true);
+            files_changed(event.call_id, success, event.changes)?
         }
-        "exec_command_end" => command_done(call_id, event.command, event.exit_code),
-        "item_completed" => event.item.map_or(Body::Passed, completed),
+        "exec_command_end" => command_done(event.call_id, event.command, event.exit_code)?,
+        "item_completed" if event.item.is_empty() => Body::Passed,
+        "item_completed" => completed(&CompletedItem::of(event.item)?)?,
         kind if scan::is_passed_event(kind) => Body::Passed,
         _ => Body::Unknown,
     })
+}
+
+/// A value that a parser reads; `None` where it is absent or something else.
+fn value<'a, T: Deserialize<'a>>(json: &'a str) -> Option<T> {
+    serde_json::from_str(json).ok()
 }
 
 /// Reads a `token_count` in the spelling that Codex uses. There is one for each request to the model, and
@@ -117,25 +119,25 @@ fn reported(info: Option<&TokenInfo>) -> Usage {
     }
 }
 
-fn completed(item: CompletedItem<'_>) -> Body<'_> {
-    let call_id = item.id.map(|id| id.0).unwrap_or_default();
-    match item.kind.as_ref().map(|kind| kind.0.as_ref()) {
+fn completed<'a>(item: &CompletedItem<'a>) -> Option<Body<'a>> {
+    match text(item.kind)?.as_deref() {
         Some("FileChange") => {
-            let success = item.status.is_none_or(|status| status.0 == "completed");
-            files_changed(call_id, success, item.changes.unwrap_or_default())
+            let is_done = text(item.status)?.is_none_or(|status| status == "completed");
+            files_changed(item.id, is_done, item.changes)
         }
-        Some("CommandExecution") => command_done(call_id, item.command, item.exit_code),
-        _ => Body::Passed,
+        Some("CommandExecution") => command_done(item.id, item.command, item.exit_code),
+        _ => Some(Body::Passed),
     }
 }
 
-fn files_changed(
-    call_id: Cow<'_, str>,
-    success: bool,
-    changes: BTreeMap<String, Change>,
-) -> Body<'_> {
+fn files_changed<'a>(call_id: &'a str, success: bool, changes: &str) -> Option<Body<'a>> {
+    let call_id = text(call_id)?.unwrap_or_default();
+    let changes = match changes {
+        "" => BTreeMap::new(),
+        changes => value::<BTreeMap<String, Change>>(changes)?,
+    };
     let changes = changes.into_iter().flat_map(|(path, change)| ops(path, change)).collect();
-    Body::FilesChanged { call_id, success, changes }
+    Some(Body::FilesChanged { call_id, success, changes })
 }
 
 fn ops(path: String, change: Change) -> Vec<FileOp> {
@@ -150,19 +152,16 @@ fn ops(path: String, change: Change) -> Vec<FileOp> {
     }
 }
 
-fn command_done<'a>(
-    call_id: Cow<'a, str>,
-    command: Option<&RawValue>,
-    exit_code: Option<i64>,
-) -> Body<'a> {
-    let command = match command.and_then(|raw| serde_json::from_str(raw.get()).ok()) {
+fn command_done<'a>(call_id: &'a str, command: &str, exit_code: &str) -> Option<Body<'a>> {
+    let command = match value(command) {
         Some(Value::String(script)) => script,
         Some(Value::Array(argv)) => {
             shell::script_of(&argv.iter().filter_map(Value::as_str).collect::<Vec<_>>())
         }
-        _ => return Body::Passed,
+        _ => return Some(Body::Passed),
     };
-    Body::CommandDone { call_id, command, exit_code }
+    let call_id = text(call_id)?.unwrap_or_default();
+    Some(Body::CommandDone { call_id, command, exit_code: value(exit_code) })
 }
 
 #[cfg(test)]
@@ -171,8 +170,8 @@ mod tests {
 
     /// What the parser reads, whatever the spelling.
     fn parsed(payload: &str) -> Usage {
-        let event = serde_json::from_str::<Event<'_>>(payload).unwrap();
-        reported(event.info.as_ref())
+        let event = Event::of(payload).unwrap();
+        reported(value::<TokenInfo>(event.info).as_ref())
     }
 
     #[test]

@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 
 use serde::Deserialize;
-use serde::de::Error as _;
 use serde_json::value::RawValue;
 
-use super::super::escape::{self, LongText};
+use super::super::escape::{self, LongText, text};
+use super::super::fields::object;
 use super::super::tool::Call;
 use super::super::{Body, Compacted, Images, Item, Replacement, Role, weigh};
 use super::Text;
@@ -16,33 +16,23 @@ use crate::tokens::{self, image};
 /// What stands around an item's id: it is stored, not sent.
 const ID_KEY: &str = r#""id":,"#;
 
-#[derive(Deserialize)]
-struct Wire<'a> {
-    #[serde(borrow, rename = "type")]
-    kind: Text<'a>,
-    #[serde(borrow)]
-    role: Option<Text<'a>>,
-    #[serde(borrow, default)]
-    content: Content<'a>,
-    #[serde(borrow)]
-    name: Option<Text<'a>>,
-    #[serde(borrow)]
-    namespace: Option<Text<'a>>,
-    #[serde(borrow)]
-    arguments: Option<&'a RawValue>,
-    #[serde(borrow)]
-    input: Option<LongText<'a>>,
-    #[serde(borrow)]
-    call_id: Option<Text<'a>>,
-    #[serde(borrow, default)]
-    output: Content<'a>,
-    #[serde(borrow)]
-    action: Option<&'a RawValue>,
-    #[serde(borrow)]
-    encrypted_content: Option<Text<'a>>,
-    /// The item's own id, which is not sent to the model.
-    #[serde(borrow)]
-    id: Option<&'a RawValue>,
+object! {
+    /// An item of any kind.
+    struct Wire {
+        kind = "type",
+        role = "role",
+        content = "content",
+        name = "name",
+        namespace = "namespace",
+        arguments = "arguments",
+        input = "input",
+        call_id = "call_id",
+        output = "output",
+        action = "action",
+        encrypted_content = "encrypted_content",
+        /// The item's own id, which is not sent to the model.
+        id = "id",
+    }
 }
 
 /// One part of a message's or an output's content.
@@ -76,36 +66,35 @@ struct CompactedWire<'a> {
 
 /// Reads an item's payload, or a bare item line.
 pub(super) fn read(payload: &str) -> Option<Body<'_>> {
-    let wire = serde_json::from_str::<Wire<'_>>(payload).ok()?;
-    let call_id = wire.call_id.map(|id| id.0).unwrap_or_default();
-    let item = match wire.kind.0.as_ref() {
+    let wire = Wire::of(payload)?;
+    let call_id = text(wire.call_id)?.unwrap_or_default();
+    let item = match &*text(wire.kind)?? {
         "message" => {
-            let Content { text, images } = wire.content;
-            let role = match wire.role.as_ref().map(|role| role.0.as_ref()) {
+            let Content { text: words, images } = Content::of(wire.content)?;
+            let role = match text(wire.role)?.as_deref() {
                 Some("user") => Role::User,
                 Some("assistant") => Role::Assistant,
                 _ => Role::Developer,
             };
-            Item::Message { role, text, images }
+            Item::Message { role, text: words, images }
         }
-        "reasoning" => {
-            Item::Reasoning { encrypted: wire.encrypted_content.map(|text| text.0.len() as u64) }
-        }
-        "function_call" | "custom_tool_call" | "local_shell_call" => {
-            let arguments = match (wire.input, wire.arguments.or(wire.action)) {
-                (Some(input), _) => input.0,
-                (None, Some(raw)) => string_or_raw(raw),
-                (None, None) => Cow::Borrowed(""),
-            };
-            let name = wire.name.map(|name| name.0).unwrap_or(Cow::Borrowed("shell"));
-            Item::Call(Call { call_id, name, namespace: wire.namespace.map(|n| n.0), arguments })
-        }
+        "reasoning" => Item::Reasoning { encrypted: encrypted(&wire)? },
+        "function_call" | "custom_tool_call" | "local_shell_call" => Item::Call(Call {
+            call_id,
+            name: text(wire.name)?.unwrap_or(Cow::Borrowed("shell")),
+            namespace: text(wire.namespace)?,
+            arguments: match (text(wire.input)?, wire.arguments, wire.action) {
+                (Some(input), ..) => input,
+                (None, "", action) => string_or_raw(action),
+                (None, arguments, _) => string_or_raw(arguments),
+            },
+        }),
         "function_call_output" | "custom_tool_call_output" => {
-            let Content { text, images } = wire.output;
+            let Content { text, images } = Content::of(wire.output)?;
             Item::Output { call_id, text, images }
         }
         "compaction" | "compaction_summary" | "context_compaction" => {
-            Item::Opaque { encrypted: wire.encrypted_content.map_or(0, |text| text.0.len() as u64) }
+            Item::Opaque { encrypted: encrypted(&wire)?.unwrap_or(0) }
         }
         "web_search_call"
         | "tool_search_call"
@@ -113,14 +102,21 @@ pub(super) fn read(payload: &str) -> Option<Body<'_>> {
         | "image_generation_call"
         | "additional_tools"
         | "agent_message" => {
-            Item::Other { text: wire.action.or(wire.arguments).map_or("", RawValue::get).into() }
+            let text = if wire.action.is_empty() { wire.arguments } else { wire.action };
+            Item::Other { text: text.into() }
         }
         "ghost_snapshot" => Item::Invisible,
         _ => return Some(Body::Unknown),
     };
-    let unsent = wire.id.map_or(0, |id| ID_KEY.len() + id.get().len());
+    let unsent = if wire.id.is_empty() { 0 } else { ID_KEY.len() + wire.id.len() };
     let tokens = estimate_parsed(&item, payload.len().saturating_sub(unsent) as u64);
     Some(Body::Item(item, tokens))
+}
+
+/// Bytes of an encrypted payload, where there is one.
+#[expect(clippy::option_option, reason = "as in `text`")]
+fn encrypted(wire: &Wire<'_>) -> Option<Option<u64>> {
+    Some(text(wire.encrypted_content)?.map(|text| text.len() as u64))
 }
 
 /// Reads a `compacted` payload.
@@ -183,6 +179,21 @@ struct Content<'a> {
 }
 
 impl<'a> Content<'a> {
+    /// A content is a string, an array of parts, or (in formats to come) something else, which counts
+    /// for nothing.
+    fn of(json: &'a str) -> Option<Self> {
+        let mut content = Self::default();
+        match json.as_bytes().first() {
+            Some(b'"') => content.text = escape::unescape(json)?,
+            Some(b'[') => {
+                let parts = serde_json::from_str::<Vec<Part<'a>>>(json).ok()?;
+                parts.into_iter().for_each(|part| content.push(part));
+            }
+            _ => {}
+        }
+        Some(content)
+    }
+
     fn push(&mut self, part: Part<'a>) {
         if let Some(url) = part.image_url.and_then(|url| url.0)
             && let Some(payload) = image::payload(&url)
@@ -205,30 +216,7 @@ impl<'a> Content<'a> {
     }
 }
 
-/// A content is a string, an array of parts, or (in formats to come) something else, which counts
-/// for nothing.
-impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let raw = <&RawValue>::deserialize(deserializer)?.get();
-        let mut content = Content::default();
-        match raw.as_bytes().first() {
-            Some(b'"') => {
-                let text = escape::unescape(raw);
-                content.text =
-                    text.ok_or_else(|| D::Error::custom("not a string of characters"))?;
-            }
-            Some(b'[') => {
-                let parts =
-                    serde_json::from_str::<Vec<Part<'de>>>(raw).map_err(D::Error::custom)?;
-                parts.into_iter().for_each(|part| content.push(part));
-            }
-            _ => {}
-        }
-        Ok(content)
-    }
-}
-
 /// Arguments are a JSON string; an object stands for itself.
-fn string_or_raw(raw: &RawValue) -> Cow<'_, str> {
-    escape::unescape(raw.get()).unwrap_or(Cow::Borrowed(raw.get()))
+fn string_or_raw(json: &str) -> Cow<'_, str> {
+    escape::unescape(json).unwrap_or(Cow::Borrowed(json))
 }

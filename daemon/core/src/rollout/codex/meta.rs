@@ -1,11 +1,12 @@
 //! Identity and settings lines: `session_meta`, `turn_context`, the bare first line of 2025.
 
+use std::borrow::Cow;
+
 use serde::Deserialize;
 use serde_json::Value;
-use serde_json::value::RawValue;
 
+use super::super::fields::object;
 use super::super::{Body, Meta, TurnSettings, escape};
-use super::Text;
 use crate::thread::{HistoryBase, ThreadKind};
 use crate::{limits, text};
 
@@ -29,35 +30,28 @@ struct Wire {
     git: Option<Value>,
 }
 
+object! {
 /// There is one of these lines for each request to the model, and some carry whole instructions: only
 /// what is kept is read.
-#[derive(Deserialize)]
-struct Turn<'a> {
-    cwd: Option<String>,
-    model: Option<String>,
-    #[serde(borrow)]
-    approval_policy: Option<&'a RawValue>,
-    #[serde(borrow)]
-    sandbox_policy: Option<&'a RawValue>,
-    #[serde(borrow)]
-    current_date: Option<Text<'a>>,
-    #[serde(borrow)]
-    timezone: Option<Text<'a>>,
-    #[serde(borrow)]
-    personality: Option<&'a RawValue>,
-    #[serde(borrow)]
-    collaboration_mode: Option<&'a RawValue>,
+struct Turn {
+    cwd = "cwd",
+    model = "model",
+    approval_policy = "approval_policy",
+    sandbox_policy = "sandbox_policy",
+    current_date = "current_date",
+    timezone = "timezone",
+    personality = "personality",
+    collaboration_mode = "collaboration_mode",
+}
 }
 
-/// Where an object that stands for a setting has its word.
-#[derive(Deserialize)]
-struct Setting<'a> {
-    #[serde(borrow, rename = "type")]
-    kind: Option<&'a RawValue>,
-    #[serde(borrow)]
-    name: Option<&'a RawValue>,
-    #[serde(borrow)]
-    mode: Option<&'a RawValue>,
+object! {
+    /// Where an object that stands for a setting has its word.
+    struct Setting {
+        kind = "type",
+        name = "name",
+        mode = "mode",
+    }
 }
 
 /// Reads a meta payload, or the bare meta line itself.
@@ -90,25 +84,22 @@ pub(super) fn read<'a>(payload: &str) -> Option<Body<'a>> {
 }
 
 /// Reads a `turn_context` payload.
-pub(super) fn settings<'a>(payload: &str) -> Option<Body<'a>> {
-    let turn = serde_json::from_str::<Turn<'_>>(payload).ok()?;
+pub(super) fn settings<'a>(payload: &'a str) -> Option<Body<'a>> {
+    let turn = Turn::of(payload)?;
     let short = |name: &str| text::prefix(name, limits::NAME_BYTES).to_owned();
+    let name = |json| Some(escape::text(json)?.map(|name| short(&name)));
     // A word, or an object whose kind is one: both forms have been written.
-    let word = |value: Option<&RawValue>, of: fn(Setting<'_>) -> Option<&RawValue>| {
-        let value = value?.get();
-        let word = escape::unescape(value).or_else(|| {
-            let setting = serde_json::from_str::<Setting<'_>>(value).ok()?;
-            escape::unescape(of(setting)?.get())
-        });
+    let word = |json, of: fn(Setting<'a>) -> &'a str| {
+        let word = escape::unescape(json).or_else(|| escape::unescape(of(Setting::of(json)?)));
         word.map(|word| short(&word))
     };
     Some(Body::Settings(Box::new(TurnSettings {
-        cwd: turn.cwd,
-        model: turn.model,
+        cwd: escape::text(turn.cwd)?.map(Cow::into_owned),
+        model: escape::text(turn.model)?.map(Cow::into_owned),
         approval_policy: word(turn.approval_policy, |setting| setting.kind),
         sandbox: word(turn.sandbox_policy, |setting| setting.kind),
-        current_date: turn.current_date.map(|date| short(&date.0)),
-        timezone: turn.timezone.map(|zone| short(&zone.0)),
+        current_date: name(turn.current_date)?,
+        timezone: name(turn.timezone)?,
         personality: word(turn.personality, |setting| setting.name),
         mode: word(turn.collaboration_mode, |setting| setting.mode),
     })))

@@ -31,18 +31,18 @@ struct Wire {
 }
 
 object! {
-/// There is one of these lines for each request to the model, and some carry whole instructions: only
-/// what is kept is read.
-struct Turn {
-    cwd = "cwd",
-    model = "model",
-    approval_policy = "approval_policy",
-    sandbox_policy = "sandbox_policy",
-    current_date = "current_date",
-    timezone = "timezone",
-    personality = "personality",
-    collaboration_mode = "collaboration_mode",
-}
+    /// There is one of these lines for each request to the model, and some carry whole instructions: only
+    /// what is kept is read.
+    struct Turn {
+        cwd = "cwd",
+        model = "model",
+        approval_policy = "approval_policy",
+        sandbox_policy = "sandbox_policy",
+        current_date = "current_date",
+        timezone = "timezone",
+        personality = "personality",
+        collaboration_mode = "collaboration_mode",
+    }
 }
 
 object! {

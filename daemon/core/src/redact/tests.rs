@@ -61,6 +61,24 @@ fn vendor_tokens() -> Vec<(&'static str, String)> {
         ("mailgun", format!("k{}{}", "ey-", hex(32))),
         ("age", format!("AGE-SECRET{}{}", "-KEY-1", n(58).to_uppercase())),
         ("docker", format!("dckr{}{}", "_pat_", n(27))),
+        ("cloudflare", format!("v1{}{}-{}", ".0-", hex(24), hex(146))),
+        ("bedrock", format!("AB{}{}", "SK", n(120))),
+        ("alibaba", format!("LT{}{}", "AI", n(20))),
+        ("netlify", format!("nf{}{}", "p_", n(40))),
+        ("doppler", format!("dp{}{}", ".pt.", n(43))),
+        ("pulumi", format!("pu{}{}", "l-", hex(40))),
+        ("terraform", format!("{}{}{}", n(14), ".atlasv1.", n(67))),
+        ("1password", format!("ops{}{}", "_eyJ", n(240))),
+        ("langsmith", format!("ls{}_{}_{}", "v2_pt", hex(32), hex(10))),
+        ("notion", format!("nt{}{}", "n_", n(46))),
+        ("notion, older", format!("sec{}{}", "ret_", n(43))),
+        ("contentful", format!("CF{}{}", "PAT-", n(43))),
+        ("circleci", format!("CCI{}{}", "PAT_", n(40))),
+        ("buildkite", format!("bk{}{}", "ua_", hex(40))),
+        ("sonar", format!("sq{}{}", "u_", hex(40))),
+        ("artifactory", format!("AK{}{}", "Cp", n(70))),
+        ("airtable", format!("pa{}{}.{}", "tX", n(13), hex(64))),
+        ("facebook", format!("EA{}{}", "AC", n(120))),
         ("vault", format!("hv{}{}", "s.", n(90))),
         ("jwt", format!("ey{}{}.ey{}{}.{}", "J", n(33), "J", n(70), n(43))),
     ]
@@ -97,6 +115,22 @@ fn vendor_tokens_are_caught_wherever_they_stand() {
 fn check_caught(template: &str, secret: &str) {
     let text = template.replace('§', secret);
     assert_eq!(redact(&text).text, template.replace('§', MARKER), "{template} with {secret}");
+}
+
+#[test]
+fn a_password_of_words_with_hyphens_goes_and_what_speaks_of_one_stays() {
+    for template in ["db:\n  password: §\n", "password=§", "https://host/x?password=§&y=1"] {
+        check_caught(template, "sesame-opens-now");
+    }
+    for text in [
+        "db:\n  password: not-set\n",
+        "password: same-origin\n",
+        "    password = old-value\n",
+        "{ password: some-thing, x }",
+        "secret: foo-tls-cert\n",
+    ] {
+        assert_eq!(redact(text).text, text);
+    }
 }
 
 #[test]

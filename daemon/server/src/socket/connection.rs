@@ -4,9 +4,11 @@
 //! The task owns the stream, the undecoded input, the calls in flight and the bytes to be written, and
 //! does whichever can go on. A synchronous method goes from read to write without leaving the task.
 //!
-//! Bounds, each of which stops the one before it: bytes to be written (high water: no further answer is
-//! made, no line read), calls in flight (a permit is seen to be free before a line is taken), the undecoded
-//! input (a chunk is read only when it holds no complete line). A client that does not read is thereby no
+//! Bounds, each of which stops the one before it: bytes to be written (high water: no further call is
+//! begun, no line read), calls in flight (a permit is seen to be free before a line is taken), the undecoded
+//! input (a chunk is read only when it holds no complete line). Calls that were begun are seen through,
+//! whether their answers are read or not: one that is left half done keeps what it holds (a connection to
+//! the store, of which there are two) from every other client. A client that does not read is thereby no
 //! longer read from, and is closed when it has taken nothing for the write timeout. What all clients hold
 //! together has a bound of its own (`held`): over it, the connection that holds most is closed.
 //!
@@ -172,7 +174,7 @@ impl Connection {
                         return End::PeerGone;
                     }
                 }
-                Some(reply) = self.calls.next(), if room && !self.calls.is_empty() => {
+                Some(reply) = self.calls.next(), if !self.calls.is_empty() => {
                     if let Some(reply) = reply {
                         self.out.push(&reply);
                     }

@@ -117,17 +117,20 @@ async fn a_daemon_out_of_descriptors_serves_who_is_in_and_recovers() {
 
 #[tokio::test]
 async fn a_client_that_never_reads_is_closed_and_the_others_are_served() {
-    let bounds = Bounds { write_timeout: Duration::from_millis(200), ..Bounds::default() };
-    let rig = Rig::start(table(), bounds);
-    let mut other = spoken(&rig).await;
-    let mut greedy = rig.connect().await;
-    greedy.ask("big", json!([4_000_000])).await;
-    eventually("the greedy one is in", || rig.connections() == 2).await;
-    for _ in 0..10 {
+    // Before the first look whether it is still there, and after it.
+    for write_timeout_ms in [200, 700] {
+        let write_timeout = Duration::from_millis(write_timeout_ms);
+        let rig = Rig::start(table(), Bounds { write_timeout, ..Bounds::default() });
+        let mut other = spoken(&rig).await;
+        let mut greedy = rig.connect().await;
+        greedy.ask("big", json!([4_000_000])).await;
+        eventually("the greedy one is in", || rig.connections() == 2).await;
+        for _ in 0..10 {
+            other.call("echo", json!([])).await;
+        }
+        eventually("the greedy one is out", || rig.connections() == 1).await;
         other.call("echo", json!([])).await;
     }
-    eventually("the greedy one is out", || rig.connections() == 1).await;
-    other.call("echo", json!([])).await;
 }
 
 #[tokio::test]

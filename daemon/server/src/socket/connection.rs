@@ -25,9 +25,9 @@ use std::sync::Arc;
 use std::task::{Poll, ready};
 use std::time::Duration;
 
-use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt, StreamExt};
 use longhaul_protocol::frame::{Decoder, Frame};
 use longhaul_protocol::{ErrorKind, WireError};
 use serde_json::value::RawValue;
@@ -190,7 +190,7 @@ impl Connection {
                 }
                 () = at(deadline), if deadline.is_some() => return End::WriteTimeout,
                 () = tokio::time::sleep(HANGUP_LOOK), if !reads => {
-                    if peer_is_gone(stream).await {
+                    if peer_is_gone(stream) {
                         return End::PeerGone;
                     }
                 }
@@ -292,10 +292,14 @@ async fn read(reader: &mut ReadHalf<'_>, decoder: &mut Decoder) -> io::Result<us
 }
 
 /// Whether the peer closed both halves. One that closed its sending half only is still there.
-async fn peer_is_gone(stream: &UnixStream) -> bool {
-    match stream.ready(Interest::READABLE | Interest::WRITABLE).await {
-        Ok(ready) => ready.is_write_closed(),
-        Err(_) => true,
+///
+/// Only looks: one that neither sends nor reads is ready for nothing, and waiting for it would leave its calls
+/// half done and its deadline unseen.
+fn peer_is_gone(stream: &UnixStream) -> bool {
+    match stream.ready(Interest::READABLE | Interest::WRITABLE).now_or_never() {
+        Some(Ok(ready)) => ready.is_write_closed(),
+        Some(Err(_)) => true,
+        None => false,
     }
 }
 

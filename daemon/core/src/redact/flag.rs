@@ -55,8 +55,10 @@ pub(super) fn judge(text: &[u8], hit: &Range<usize>, floor: usize) -> Verdict {
     };
     let Some(secret) = secret else { return Verdict::Nothing };
     let password = &text[secret.clone()];
+    // Behind a blank a number is a port.
+    let is_port = is_spaced && password.iter().all(u8::is_ascii_digit);
     let is_meant = password.len() >= PASSWORD_BYTES_MIN
-        && !(is_spaced && password.iter().all(u8::is_ascii_digit))
+        && !is_port
         && !value::is_reference(password)
         && !value::is_placeholder(password);
     // The program is looked for last: nearly every hit has ended by now.

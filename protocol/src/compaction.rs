@@ -26,8 +26,10 @@ pub use templates::{OwnTexts, Templates, TextSource, TextUsed};
 ///
 /// # Errors
 /// `thread_not_found`; `invalid_params` for a text of `templates` with a place that it does not have;
-/// `not_worthwhile` when nothing would be gained; `limit_exceeded` for more items than a
-/// frame holds. With the strategies `auto` and `checkpoint` nothing else: they cannot fail on any history.
+/// `not_worthwhile` with the trigger `auto` before the history has really grown since the last one (a person
+/// who asks is answered, with a warning of that name where hardly anything is gained); `limit_exceeded` for
+/// more items than a frame holds; `disk_full` for given items, which are kept nowhere else. With the
+/// strategies `auto` and `checkpoint` nothing else: they cannot fail on any history.
 #[derive(Debug, Clone, Copy)]
 pub struct Run;
 

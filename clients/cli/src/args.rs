@@ -1,5 +1,6 @@
 //! The command line: global flags, the list of commands, and the help that teaches both.
 
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -9,7 +10,7 @@ use clap::error::ErrorKind;
 use clap::{Parser, ValueEnum};
 
 use crate::commands::Command;
-use crate::failure::USAGE;
+use crate::failure::{Failure, USAGE};
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -83,12 +84,18 @@ impl Args {
 impl Refused {
     /// Prints it where it belongs and says how the process ends.
     pub(crate) fn print(&self) -> ExitCode {
+        let is_asked_for =
+            matches!(self.0.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
+        let mut words = std::env::args_os().take_while(|word| word != "--");
         // A reader that is gone needs no message.
-        self.0.print().unwrap_or_default();
-        match self.0.kind() {
-            ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => ExitCode::SUCCESS,
-            _ => ExitCode::from(USAGE),
+        match !is_asked_for && words.any(|word| word == "--json") {
+            true => {
+                let error = Failure::of_usage(&self.0.to_string());
+                io::stderr().write_all(format!("{error}\n").as_bytes()).unwrap_or_default();
+            }
+            false => self.0.print().unwrap_or_default(),
         }
+        if is_asked_for { ExitCode::SUCCESS } else { ExitCode::from(USAGE) }
     }
 }
 

@@ -66,6 +66,12 @@ impl Failure {
         ExitCode::from(self.exit)
     }
 
+    /// A command line that was not understood, for `--json`.
+    pub(crate) fn of_usage(message: &str) -> Value {
+        let message = message.trim().trim_start_matches("error: ");
+        json!({ "error": { "message": message, "data": { "hint": "longhaul help" } }, "exit": USAGE })
+    }
+
     /// `{"error": …}` as on the wire; for what is not from the daemon, a message and a hint.
     fn json(&self) -> Value {
         match &self.wire {
@@ -80,7 +86,7 @@ impl Failure {
 
 impl From<ClientError> for Failure {
     fn from(error: ClientError) -> Self {
-        let (message, hint) = (error.to_string(), error.hint());
+        let (message, hint) = (spoken(error.to_string()), error.hint());
         let exit = match &error {
             ClientError::Refused(wire) => exit_of(wire),
             ClientError::TooLarge { .. } => USAGE,
@@ -109,6 +115,11 @@ impl From<serde_json::Error> for Failure {
     fn from(error: serde_json::Error) -> Self {
         Self::new(INTERNAL, error.to_string())
     }
+}
+
+/// A message of the daemon in the words of a command line, which has no `params`.
+fn spoken(message: String) -> String {
+    message.strip_prefix("params.").map(str::to_owned).unwrap_or(message)
 }
 
 /// The thousands of an error's number say who must act, see the protocol's error table.

@@ -73,7 +73,16 @@ pub(crate) async fn job(client: &Client, named: &str) -> Result<String, Failure>
     let whole = format!("{kind}/{subject}");
     let params =
         job::ListParams { kind: Some(kind.to_owned()), state: None, limit: Some(PAGE_ROWS_MAX) };
-    let jobs = client.call::<job::List>(params).await?.jobs;
+    let jobs = match client.call::<job::List>(params).await {
+        Ok(found) => found.jobs,
+        // A name begins with a kind, and this is none.
+        Err(ClientError::Refused(error)) if error.kind() == ErrorKind::InvalidParams => {
+            let kinds = error.message.rsplit_once("one of ").map_or("", |(_, kinds)| kinds);
+            return Err(Failure::new(USAGE, format!("{named:?} names no job"))
+                .with_hint(format!("a name is KIND or KIND/SUBJECT, and the kinds are {kinds}")));
+        }
+        Err(error) => return Err(error.into()),
+    };
     let mut found: Vec<String> = jobs.into_iter().map(|job| job.job).collect();
     found.retain(|name| name.starts_with(&whole));
     if found.is_empty() && kind == "extract" && !subject.is_empty() {

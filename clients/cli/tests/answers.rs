@@ -152,7 +152,7 @@ fn run_result() -> Value {
     })
 }
 
-fn summary() -> Value {
+pub(crate) fn summary() -> Value {
     json!({
         "compaction_id": COMPACTION, "thread_id": THREAD, "created_at": now() - 330_000,
         "strategy_used": "checkpoint", "reason": "user_requested", "phase": "standalone", "trigger": "manual",

@@ -2,7 +2,7 @@ use longhaul_client::scripted::Reply;
 use longhaul_protocol::{ErrorKind, WireError};
 use serde_json::{Value, json};
 
-use crate::answers::{THREAD, script};
+use crate::answers::{THREAD, script, summary};
 use crate::{Desk, program, run};
 
 fn refused(kind: ErrorKind) -> crate::Done {
@@ -48,6 +48,65 @@ fn errors_are_json_for_scripts() {
     let error: Value = serde_json::from_str(&done.stderr).unwrap();
     assert_eq!((&error["error"]["data"]["retry"], done.code), (&Value::from("backoff"), 75));
     assert_eq!(done.stdout, "");
+}
+
+#[test]
+fn a_command_line_that_is_not_understood_is_json_for_scripts_too() {
+    let folder = tempfile::tempdir().unwrap();
+    for args in [&["compact", "--max-tokens", "many", "--json"][..], &["--json", "frobnicate"]] {
+        let done = run(program(folder.path()).args(args));
+        let error: Value = serde_json::from_str(&done.stderr).unwrap();
+        assert_eq!((done.code, &error["exit"]), (64, &json!(64)), "{done:?}");
+        let message = error["error"]["message"].as_str().unwrap();
+        assert!(message.contains("many") || message.contains("frobnicate"), "{message}");
+        assert!(!message.starts_with("error"), "{message}");
+    }
+}
+
+#[test]
+fn a_name_that_is_no_job_is_answered_in_the_words_of_the_command_line() {
+    let answer = |_: &Value| {
+        let message = "params.kind: one of extract, prune";
+        Reply::Error(WireError::new(ErrorKind::InvalidParams, message))
+    };
+    let done = Desk::new(script().on("job/list", answer)).run(&["job", "why", "nonsense"]);
+    assert_eq!(done.code, 64, "{done:?}");
+    assert_eq!(
+        done.stderr,
+        "error: \"nonsense\" names no job\n\
+         hint: a name is KIND or KIND/SUBJECT, and the kinds are extract, prune\n",
+    );
+    let answer = |_: &Value| {
+        Reply::Error(WireError::new(ErrorKind::InvalidParams, "params.handle: no handle"))
+    };
+    let done = Desk::new(script().on("history/expand", answer)).run(&["expand", "nonsense"]);
+    assert!(done.stderr.starts_with("error: handle: no handle\n"), "{done:?}");
+}
+
+#[test]
+fn undoing_twice_takes_back_two_and_then_says_that_nothing_is_left() {
+    let row = |id: &str, is_undone: bool| {
+        let mut row = summary();
+        row["compaction_id"] = json!(id);
+        row["undone_at"] = if is_undone { json!(1) } else { Value::Null };
+        row
+    };
+    for (undone, expected) in
+        [([false, false], Some("cmp_b")), ([true, false], Some("cmp_a")), ([true, true], None)]
+    {
+        let rows = json!({ "compactions": [row("cmp_b", undone[0]), row("cmp_a", undone[1])] });
+        let desk = Desk::new(script().result("compaction/list", rows));
+        let done = desk.run(&["compact", THREAD, "--undo"]);
+        match expected {
+            Some(id) => {
+                assert_eq!(desk.last_params("compaction/undo")["compaction_id"], id, "{done:?}");
+            }
+            None => assert_eq!(
+                (done.code, done.stderr.as_str()),
+                (1, "error: this thread is as it was\n")
+            ),
+        }
+    }
 }
 
 #[test]

@@ -45,3 +45,15 @@ fn a_daemon_that_says_later_is_started_again() {
     let done = run(beside_daemon(folder.path(), script).arg("up"));
     assert!(done.stderr.contains("(exit status: 70): no memory"), "{done:?}");
 }
+
+#[test]
+fn the_doctor_asks_a_daemon_that_is_not_running_whether_it_could() {
+    let folder = tempfile::tempdir().unwrap();
+    let script =
+        r#"test "$1" = --check-config && echo "longhauld: config.toml, line 3: no" >&2; exit 78"#;
+    let done = run(beside_daemon(folder.path(), script).arg("doctor"));
+    assert_eq!(done.code, 78, "{done:?}");
+    assert!(done.stdout.contains("config.toml, line 3: no"), "{done:?}");
+    let done = run(beside_daemon(folder.path(), "exit 0").arg("doctor"));
+    assert!(done.stdout.lines().any(|line| line.starts_with("ok    config")), "{done:?}");
+}

@@ -13,7 +13,7 @@ use longhaul_protocol::limit::{FRAME_BYTES_MAX, INFLIGHT_PER_CONNECTION_MAX};
 use tokio::net::UnixStream;
 
 use crate::subscription::Router;
-use crate::transport::{Receiver, Sender};
+use crate::transport::{Parting, Receiver, Sender};
 use crate::{ClientError, Subscription};
 
 /// Bytes of a message around its params: version, id, name of the method.
@@ -31,6 +31,7 @@ pub struct Client {
 pub(crate) struct Inner {
     rpc: RpcClient,
     router: Arc<Router>,
+    parting: Parting,
     timeout_ms: u64,
 }
 
@@ -43,13 +44,16 @@ impl Inner {
 impl Client {
     /// A client on an open connection, before the handshake.
     pub(crate) fn new(stream: UnixStream, timeout_ms: u64) -> Self {
-        let router = Arc::new(Router::default());
+        let (router, parting) = (Arc::new(Router::default()), Parting::default());
         let (read, write) = stream.into_split();
         let rpc = ClientBuilder::default()
             .request_timeout(Duration::from_millis(timeout_ms))
             .max_concurrent_requests(INFLIGHT_PER_CONNECTION_MAX)
-            .build_with_tokio(Sender { stream: write }, Receiver::new(read, Arc::clone(&router)));
-        Self { inner: Arc::new(Inner { rpc, router, timeout_ms }), session: None }
+            .build_with_tokio(
+                Sender { stream: write },
+                Receiver::new(read, Arc::clone(&router), Arc::clone(&parting)),
+            );
+        Self { inner: Arc::new(Inner { rpc, router, parting, timeout_ms }), session: None }
     }
 
     pub(crate) const fn from_inner(inner: Arc<Inner>) -> Self {
@@ -78,7 +82,13 @@ impl Client {
     pub async fn call<M: Method>(&self, params: M::Params) -> Result<M::Result, ClientError> {
         let params = Params::of::<M>(&params)?;
         let answer = self.inner.rpc.request(M::NAME, params).await;
-        answer.map_err(|error| ClientError::from_rpc(error, M::NAME, self.inner.timeout_ms))
+        answer.map_err(|error| match ClientError::from_rpc(error, M::NAME, self.inner.timeout_ms) {
+            broken @ ClientError::Broken(_) => match self.inner.parting.get() {
+                Some(why) => ClientError::Refused(Box::new(why.clone())),
+                None => broken,
+            },
+            error => error,
+        })
     }
 
     /// Subscribes to events.

@@ -38,6 +38,30 @@ async fn nobody_there_names_the_socket_and_how_to_start_it() {
 }
 
 #[tokio::test]
+async fn who_is_turned_away_hears_why() {
+    use std::io::Write as _;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("v1.sock");
+    let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+    let daemon = std::thread::spawn(move || {
+        let busy = WireError::new(ErrorKind::ServerBusy, "512 connections are open");
+        let line = json!({ "jsonrpc": "2.0", "id": null, "error": busy });
+        for _ in 0..20 {
+            let (mut stream, _) = listener.accept().unwrap();
+            // Closed with the handshake unread, before it was sent or after.
+            stream.write_all(format!("{line}\n").as_bytes()).unwrap();
+        }
+    });
+    for _ in 0..20 {
+        let options = ConnectOptions::new("test", "0").socket(&path);
+        let refused = Client::connect(options).await.unwrap_err();
+        let ClientError::Refused(error) = &refused else { panic!("{refused}") };
+        assert_eq!((error.kind(), refused.retry()), (ErrorKind::ServerBusy, Retry::Backoff));
+    }
+    daemon.join().unwrap();
+}
+
+#[tokio::test]
 async fn two_ends_without_a_common_revision_say_which_one_is_behind() {
     let refuse = |older: &'static str| {
         examples().on("initialize", move |_| {

@@ -153,6 +153,14 @@ pub enum ConfigError {
         /// The key that was probably meant.
         hint: Option<&'static str>,
     },
+    /// The file that was read cannot be understood.
+    #[error("{}, {error}", file.display())]
+    InFile {
+        /// Which.
+        file: PathBuf,
+        /// Where in it and why.
+        error: Box<ConfigError>,
+    },
     /// A value cannot be meant.
     #[error("{key}: {reason}")]
     Invalid {
@@ -226,7 +234,12 @@ impl Config {
     pub fn load(args: &Args, around: &Surroundings) -> Result<Self, ConfigError> {
         let (path, wanted) = (place(args, around), args.config.is_some());
         match std::fs::read_to_string(&path) {
-            Ok(text) => Self::assemble(args, around, File::parse(&text)?, Some(path)),
+            Ok(text) => {
+                let in_file =
+                    |error| ConfigError::InFile { file: path.clone(), error: Box::new(error) };
+                let file = File::parse(&text).map_err(in_file)?;
+                Self::assemble(args, around, file, Some(path))
+            }
             Err(error) if !wanted && error.kind() == std::io::ErrorKind::NotFound => {
                 Self::assemble(args, around, File::default(), None)
             }

@@ -128,6 +128,33 @@ async fn a_created_file_that_changed_is_shown_as_changed() {
 }
 
 #[tokio::test]
+async fn a_fact_rests_on_what_the_thread_saw_and_a_hash_of_something_else_refuses_it() {
+    let mut session = session().await;
+    let evidence = json!({ "source": "file", "ref": "new.txt" });
+    let of = |key: &str, hash: &str| {
+        let mut fact = fact(key, &evidence, &["new.txt"]);
+        fact["depends_on"][0]["hash"] = json!(hash);
+        fact
+    };
+    let refused = session.apply(of("wrong", "deadbeefdead")).await;
+    assert_eq!((&refused["accepted"], &refused["rule"]), (&json!(false), &json!("hash")));
+    let view = session.view().await;
+    let (_, shown) = view.split_once("new.txt (created, hash=").unwrap();
+    assert_eq!(session.apply(of("right", &shown[..12])).await["accepted"], true, "{view}");
+    let stray = session.apply(fact("stray", &evidence, &["src/a.rs"])).await;
+    assert_eq!(stray["rule"], "depends_on", "{stray}");
+
+    // Somebody else changes it: whatever is said of it from now on was not read from this content.
+    fs::write(session.project.join("new.txt"), "other\n").unwrap();
+    assert_eq!(session.apply(fact("late", &evidence, &["new.txt"])).await["accepted"], true);
+    let view = session.view().await;
+    for key in ["right", "late"] {
+        let line = format!("- {key}: holds (why=SUSPECT dep=new.txt)");
+        assert!(view.contains(&line), "{view}");
+    }
+}
+
+#[tokio::test]
 async fn the_past_is_told_as_it_was() {
     let mut session = session().await;
     let answer =

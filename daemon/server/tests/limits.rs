@@ -1,5 +1,6 @@
 //! Clients that take more than their share, and the others, who must not notice.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use jsonrpsee::RpcModule;
@@ -10,6 +11,7 @@ use longhaul_protocol::limit::{EVENT_QUEUE_MAX, EVENT_RING_MAX};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use tokio::net::UnixStream;
+use tokio::sync::Semaphore;
 
 use crate::support::{Client, Daemon, Process, Rig, eventually, kind, soon};
 
@@ -115,17 +117,50 @@ async fn a_daemon_out_of_descriptors_serves_who_is_in_and_recovers() {
 
 #[tokio::test]
 async fn a_client_that_never_reads_is_closed_and_the_others_are_served() {
-    let bounds = Bounds { write_timeout: Duration::from_millis(200), ..Bounds::default() };
-    let rig = Rig::start(table(), bounds);
-    let mut other = spoken(&rig).await;
-    let mut greedy = rig.connect().await;
-    greedy.ask("big", json!([4_000_000])).await;
-    eventually("the greedy one is in", || rig.connections() == 2).await;
-    for _ in 0..10 {
+    // Before the first look whether it is still there, and after it.
+    for write_timeout_ms in [200, 700] {
+        let write_timeout = Duration::from_millis(write_timeout_ms);
+        let rig = Rig::start(table(), Bounds { write_timeout, ..Bounds::default() });
+        let mut other = spoken(&rig).await;
+        let mut greedy = rig.connect().await;
+        greedy.ask("big", json!([4_000_000])).await;
+        eventually("the greedy one is in", || rig.connections() == 2).await;
+        for _ in 0..10 {
+            other.call("echo", json!([])).await;
+        }
+        eventually("the greedy one is out", || rig.connections() == 1).await;
         other.call("echo", json!([])).await;
     }
-    eventually("the greedy one is out", || rig.connections() == 1).await;
-    other.call("echo", json!([])).await;
+}
+
+#[tokio::test]
+async fn calls_of_a_client_that_never_reads_keep_nothing_from_the_others() {
+    // A method that needs what there is one of, as reading from the store does.
+    let reader = Arc::new(Semaphore::new(1));
+    let mut table = RpcModule::new(());
+    table
+        .register_async_method("read", move |_, _, _| {
+            let reader = reader.clone();
+            async move {
+                let held = reader.acquire().await.unwrap();
+                tokio::task::yield_now().await;
+                drop(held);
+                "x".repeat(300_000)
+            }
+        })
+        .unwrap();
+    let rig = Rig::start(table, Bounds::default());
+    let mut greedy = rig.connect().await;
+    for _ in 0..100 {
+        greedy.ask("read", json!([])).await;
+    }
+    eventually("the greedy one is in", || rig.connections() == 1).await;
+    let mut other = rig.connect().await;
+    for _ in 0..10 {
+        soon("an answer", other.call("read", json!([]))).await;
+    }
+    let first = greedy.hear().await.unwrap();
+    assert_eq!(first["result"].as_str().unwrap().len(), 300_000, "nothing of it is lost");
 }
 
 #[tokio::test]

@@ -278,15 +278,26 @@ fn whole_ids(path: &Path) -> Vec<String> {
     lines.filter_map(id).collect()
 }
 
+/// A daemon whose files can be bounded in size, which stands for the full disk; ignored, the signal of the
+/// bound becomes an error.
+fn bounded(home: &Path) -> Command {
+    let longhauld = command(home).get_program().to_owned();
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "trap '' XFSZ; exec \"$0\""]).arg(longhauld);
+    shell.env_clear().env("HOME", home);
+    shell
+}
+
+fn limit(process: &Process, bytes: Option<u64>) {
+    let pid = Pid::from_raw(i32::try_from(process.id()).unwrap());
+    let old = prlimit(pid, Resource::Fsize, Rlimit { current: bytes, maximum: None }).unwrap();
+    assert_eq!(old.maximum, None);
+}
+
 #[tokio::test]
 async fn a_full_disk_is_a_typed_error_and_the_next_append_succeeds() {
     let home = tempfile::tempdir().unwrap();
-    // The limit on file sizes stands for the full disk; ignored, its signal becomes an error.
-    let longhauld = command(home.path()).get_program().to_owned();
-    let mut shell = Command::new("sh");
-    shell.args(["-c", "trap '' XFSZ; exec \"$0\""]).arg(longhauld);
-    shell.env_clear().env("HOME", home.path());
-    let process = Process::spawn(shell, home.path()).await;
+    let process = Process::spawn(bounded(home.path()), home.path()).await;
     let mut client = Client::connect(&process.socket).await;
     let thread = open(&mut client, "k").await;
     append(&mut client, &thread, json!([addition("a", message("user", "before"))])).await;
@@ -294,12 +305,7 @@ async fn a_full_disk_is_a_typed_error_and_the_next_append_succeeds() {
     client.call("thread/close", close).await;
 
     let before = fs::read(path(&thread)).unwrap();
-    let pid = Pid::from_raw(i32::try_from(process.id()).unwrap());
-    let limit = |bytes: Option<u64>| {
-        let old = prlimit(pid, Resource::Fsize, Rlimit { current: bytes, maximum: None }).unwrap();
-        assert_eq!(old.maximum, None);
-    };
-    limit(Some(before.len() as u64 + 2_000));
+    limit(&process, Some(before.len() as u64 + 2_000));
     let items = json!([
         addition("b", message("user", &"x".repeat(1_500))),
         addition("c", message("user", &"y".repeat(9_000)))
@@ -307,7 +313,7 @@ async fn a_full_disk_is_a_typed_error_and_the_next_append_succeeds() {
     let refused = append(&mut client, &thread, items.clone()).await;
     assert_eq!(kind(&refused), "disk_full", "{refused}");
     assert_eq!(fs::read(path(&thread)).unwrap(), before, "taken back to the byte");
-    limit(None);
+    limit(&process, None);
     let appended = append(&mut client, &thread, items).await["result"].take();
     assert_eq!((&appended["appended"], &appended["duplicates"]), (&json!(2), &json!(0)));
     assert_eq!(ids(path(&thread)), ["a", "b", "c"]);
@@ -315,6 +321,41 @@ async fn a_full_disk_is_a_typed_error_and_the_next_append_succeeds() {
     assert_eq!(client.call("thread/sync", sync).await["result"]["seq"], 3);
     process.signal(Signal::TERM);
     assert_eq!(soon("the end", process.exit_code()).await, Some(0));
+}
+
+#[tokio::test]
+async fn a_full_disk_keeps_no_compaction_back_and_is_written_to_again_once_it_has_room() {
+    let home = tempfile::tempdir().unwrap();
+    let process = Process::spawn(bounded(home.path()), home.path()).await;
+    let mut client = Client::connect(&process.socket).await;
+    let thread = open(&mut client, "k").await;
+    let items = json!([
+        addition("a", message("user", "Rename parse().")),
+        addition("b", message("assistant", &"Looking at it. ".repeat(500))),
+    ]);
+    append(&mut client, &thread, items).await;
+    let of = json!({ "thread_id": thread["thread_id"] });
+    client.call("thread/close", of.clone()).await;
+
+    limit(&process, Some(1));
+    for _ in 0..3 {
+        let made = client.call("compaction/run", of.clone()).await;
+        assert!(made["result"]["view"].as_str().unwrap().contains("Rename parse()."), "{made}");
+        assert_eq!(made["result"]["warnings"][0]["kind"], "not_kept", "{made}");
+        let of = json!({ "compaction_id": made["result"]["compaction_id"] });
+        let found = client.call("compaction/get", of).await;
+        assert_eq!(kind(&found), "compaction_not_found", "{found}");
+    }
+    let given = json!({ "items": [message("user", "Rename parse().")] });
+    let refused = client.call("compaction/run", given).await;
+    assert_eq!(kind(&refused), "disk_full", "{refused}");
+
+    limit(&process, None);
+    let made = client.call("compaction/run", of).await["result"].take();
+    assert_eq!(made["warnings"], json!([]), "{made}");
+    let of = json!({ "compaction_id": made["compaction_id"] });
+    let found = client.call("compaction/get", of).await;
+    assert_eq!(found["result"]["view"], made["view"], "{found}");
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ use std::time::Duration;
 use sqlx::sqlite::{
     SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
 };
-use sqlx::{Sqlite, Transaction};
+use sqlx::{Connection, Sqlite, Transaction};
 
 use crate::error::StoreError;
 
@@ -91,7 +91,18 @@ fn pool(connections: u32) -> SqlitePoolOptions {
         .max_lifetime(None)
         .idle_timeout(None)
         .test_before_acquire(false)
+        .before_acquire(|connection, _| Box::pin(async move { Ok(is_fresh(connection)) }))
         .acquire_timeout(Duration::from_secs(30))
+}
+
+/// Whether a connection from the pool is outside of any transaction; one that is not gives way to a new
+/// one.
+///
+/// SQLite takes a transaction back by itself where a write fails badly (a full disk, a broken device). The
+/// driver does not hear of it: its own ROLLBACK fails, since there is nothing left to roll back, and from
+/// then on it would refuse to begin another one, with room on the disk or without.
+fn is_fresh(connection: &sqlx::SqliteConnection) -> bool {
+    !connection.is_in_transaction()
 }
 
 fn settings(path: &Path) -> SqliteConnectOptions {
@@ -108,4 +119,25 @@ fn settings(path: &Path) -> SqliteConnectOptions {
         .pragma("wal_autocheckpoint", WAL_PAGES_PER_CHECKPOINT.to_string())
         .pragma("journal_size_limit", WAL_BYTES_KEPT.to_string())
         .statement_cache_capacity(32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a full disk does, without one: SQLite has ended the transaction and the driver does not know.
+    #[tokio::test]
+    async fn a_transaction_that_sqlite_took_back_by_itself_does_not_stop_the_next_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let pools = Pools::open(&folder.path().join("x.db")).await.unwrap();
+        for _ in 0..3 {
+            let mut transaction = pools.begin().await.unwrap();
+            sqlx::raw_sql("ROLLBACK").execute(&mut *transaction).await.unwrap();
+            drop(transaction);
+        }
+        let mut transaction = pools.begin().await.unwrap();
+        sqlx::raw_sql("CREATE TABLE t (x)").execute(&mut *transaction).await.unwrap();
+        transaction.commit().await.unwrap();
+        sqlx::raw_sql("SELECT x FROM t").execute(pools.reader()).await.unwrap();
+    }
 }

@@ -10,11 +10,12 @@ use longhaul_protocol::compaction::{
     Undo, UndoParams,
 };
 use longhaul_protocol::event::{EventKind, SubscribeParams};
+use longhaul_protocol::limit::PAGE_ROWS_MAX;
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::commands::compaction::account;
-use crate::failure::{Failure, USAGE};
+use crate::failure::{Failure, SAID_NO, USAGE};
 use crate::progress::{while_told, while_waiting};
 use crate::select;
 use crate::session::{Page, Session};
@@ -33,7 +34,7 @@ Examples:
   longhaul compact --diff                          what became of each item
   longhaul compact --background                    with a slow model
   longhaul compact --prompt ask.md                 ask the model in your own words, this once
-  longhaul compact --undo                          take the last one back
+  longhaul compact --undo                          take the last one back; again: the one before
   longhaul compact --json | jq '.receipt.dropped[0].handle'")]
 pub(crate) struct CompactArgs {
     /// The thread, or the beginning of its id
@@ -173,16 +174,17 @@ async fn earlier(
     client: &Client,
     session: &Session,
 ) -> Result<(), Failure> {
-    let limit = if args.undo { 1 } else { 20 };
+    let limit = if args.undo { PAGE_ROWS_MAX } else { 20 };
     let params =
         ListParams { thread_id: Some(thread_id.to_owned()), limit: Some(limit), cursor: None };
     let made = client.call::<List>(params).await?;
     if args.list {
         return session.print(&made);
     }
-    let Some(last) = made.compactions.into_iter().next() else {
-        return Err(Failure::new(1, "this thread was never compacted"));
-    };
+    let never = if made.compactions.is_empty() { "was never compacted" } else { "is as it was" };
+    // One that was taken back already is not the last one any more: twice takes two back.
+    let standing = made.compactions.into_iter().find(|made| made.undone_at.is_none());
+    let last = standing.ok_or_else(|| Failure::new(SAID_NO, format!("this thread {never}")))?;
     let params = UndoParams { compaction_id: last.compaction_id };
     let undo = client.call::<Undo>(params);
     session.print(&while_waiting("reading the old history", undo).await?)
@@ -297,5 +299,7 @@ fn next_steps(result: &RunResult, style: &Style) -> String {
     let expand = result.receipt.dropped.first().map_or_else(String::new, |entry| {
         format!("bring back: longhaul expand {}\n", entry.handle)
     });
-    style.dim(&format!("{expand}undo:       longhaul undo {}\n", result.compaction_id))
+    let is_kept = !result.warnings.iter().any(|warning| warning.kind == "not_kept");
+    let undo = format!("undo:       longhaul undo {}\n", result.compaction_id);
+    style.dim(&(expand + if is_kept { &undo } else { "" }))
 }

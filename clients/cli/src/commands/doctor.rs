@@ -18,6 +18,7 @@ mod agents;
 mod daemon;
 mod host;
 mod place;
+mod program;
 
 /// Check everything that could be wrong, and say what to do about it
 #[derive(Debug, Args)]
@@ -40,6 +41,7 @@ pub(crate) async fn run(_: DoctorArgs, session: &Session) -> Result<(), Failure>
         }
         Err(check) => {
             checks.push(*check);
+            checks.push(program::check());
             None
         }
     };

@@ -4,6 +4,7 @@
 //! so and why, with evidence that exists, but never how the agent is to behave: stored text that
 //! says "always do X" would outlive the attack that planted it (document 002 §11, S1–S4).
 
+mod bind;
 pub mod policy;
 mod validate;
 
@@ -14,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::digest::ContentHash;
 use crate::limits;
 
+pub use bind::bound;
 pub use validate::{Known, Rejection, Rule, validate};
 
 /// Where a statement is from.
@@ -25,7 +27,7 @@ pub struct Evidence {
     /// A user message's seq, a path, or a tool call's id.
     #[serde(rename = "ref")]
     pub reference: String,
-    /// Hash of the file it was read from.
+    /// Hash of the file it was read from; set by the host, whatever the model sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hash: Option<String>,
 }

@@ -41,7 +41,76 @@ pub(super) fn folder(path: Option<&str>) -> Option<String> {
     Some(redact::redact(path).text.into_owned())
 }
 
-/// A request as the name of its thread.
+/// A request as the name of its thread: what the person wrote of it, without the frame that it came in.
 pub(super) fn title(request: &str) -> String {
-    text::cut(&text::one_line(request), limits::EXCERPT_BYTES).into_owned()
+    let words = without_prompt(without_images(in_template(request.trim())));
+    let words = if words.is_empty() { request } else { words };
+    text::cut(&text::one_line(words), limits::EXCERPT_BYTES).into_owned()
+}
+
+/// What was typed behind a command that stands for a long prompt: such prompts begin with it, fenced.
+fn in_template(request: &str) -> &str {
+    let fenced = request.strip_prefix("## User Input").map(str::trim_start);
+    let fenced = fenced.and_then(|rest| rest.strip_prefix("```text")?.split_once("```"));
+    fenced.map_or(request, |(typed, _)| typed.trim())
+}
+
+/// The words behind images that stand before them.
+fn without_images(mut request: &str) -> &str {
+    while request.starts_with("<image") {
+        let Some((_, rest)) = request.split_once("</image>") else { break };
+        request = rest.trim_start();
+    }
+    request
+}
+
+/// The command behind a shell's prompt, as it is pasted from a terminal with what it printed.
+fn without_prompt(request: &str) -> &str {
+    let skip = |text: &'_ str| text.split_once(' ').map_or("", |(_, rest)| rest.trim_start()).len();
+    let behind = |length: usize| &request[request.len() - length..];
+    let first = request.split_whitespace().next().unwrap_or_default();
+    let is_of_host = first.contains('@') && first.contains(':') && first.ends_with(['$', '#']);
+    match first {
+        "$" | "❯" => behind(skip(request)),
+        _ if is_of_host => behind(skip(request)),
+        // Arrow, folder, then the branch and a mark where there is one.
+        "➜" => {
+            let mut rest = behind(skip(behind(skip(request))));
+            for mark in ["git:(", "✗"] {
+                if rest.starts_with(mark) {
+                    rest = behind(skip(rest));
+                }
+            }
+            rest
+        }
+        _ => request,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::title;
+
+    #[test]
+    fn a_thread_goes_by_what_the_person_wrote() {
+        for (request, expected) in [
+            ("Fix the parser.\nNow.", "Fix the parser. Now."),
+            ("## User Input\n\n```text\nmake a spec\n```\n\nYou **MUST** consider", "make a spec"),
+            ("## User Input\n\n```text\n\n```\n\nOutline", "## User Input ```text ``` Outline"),
+            ("<image name=[Image #1] path=\"p.png\">\n</image>\nDescribe it", "Describe it"),
+            ("<image name=x>\n</image>", "<image name=x> </image>"),
+            (
+                "➜  agentv git:(main) ✗ git push origin main\nerror: no",
+                "git push origin main error: no",
+            ),
+            ("➜  agentv make", "make"),
+            ("ada@host:~/w$ cargo test\nfailed", "cargo test failed"),
+            ("$ npm test", "npm test"),
+            ("$skill-installer", "$skill-installer"),
+            ("➜", "➜"),
+            ("mail ada@host: hello", "mail ada@host: hello"),
+        ] {
+            assert_eq!(title(request), expected, "{request}");
+        }
+    }
 }

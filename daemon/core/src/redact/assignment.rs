@@ -76,10 +76,21 @@ fn capitalised(stem: &str) -> String {
 
 /// Judges the pair whose name holds the hit.
 pub(super) fn judge(text: &[u8], hit: &Range<usize>, floor: usize) -> Verdict {
-    match find(text, hit, floor) {
+    match find(text, hit, floor).or_else(|| integration_token(text, hit)) {
         Some(secret) => Verdict::Secret(secret),
         None => Verdict::Nothing,
     }
+}
+
+/// `secret_` and 43 letters and digits: the older tokens of Notion, told by a stem of names.
+fn integration_token(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
+    const LENGTH: usize = 43;
+    let body = text[hit.clone()].eq(b"secret").then(|| text[hit.end..].strip_prefix(b"_"))??;
+    let length = body.iter().take(LENGTH + 1).take_while(|b| b.is_ascii_alphanumeric()).count();
+    let is_inside_word = hit.start > 0 && text[hit.start - 1].is_ascii_alphanumeric();
+    let end = hit.end + 1 + length;
+    let is_token = length == LENGTH && !is_inside_word && value::is_random(&text[hit.end + 1..end]);
+    is_token.then_some(hit.start..end)
 }
 
 /// What stands between a name and its value.

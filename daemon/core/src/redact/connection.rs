@@ -14,8 +14,17 @@ pub(super) const BEARER: &[&str] = &["Bearer ", "bearer ", "BEARER "];
 pub(super) const COOKIE: &[&str] = &["ookie: ", "OOKIE: "];
 pub(super) const NETRC: &[&str] = &["machine ", "machine\t"];
 pub(super) const PGPASS: &[&str] = &[":5432:"];
-pub(super) const USER_FLAG: &[&str] =
-    &[" -u ", " --user ", " --user=", " --proxy-user ", "sshpass -p"];
+pub(super) const USER_FLAG: &[&str] = &[
+    " -u ",
+    " --user ",
+    " --user=",
+    " --proxy-user ",
+    "sshpass -p",
+    "redis-cli ",
+    "htpasswd -",
+    "passin pass:",
+    "passout pass:",
+];
 
 /// The most any rule here reads past its keyword, in bytes.
 const WINDOW_BYTES_MAX: usize = 2048;
@@ -45,7 +54,13 @@ pattern!(COOKIE_VALUE, r#"(?i-u)^ookie: ([A-Za-z0-9_.$-]{1,64}=[^\r\n"'\\]{8,})"
 pattern!(PGPASS_VALUE, r"(?-u)^:5432:[^:\s]{1,64}:[^:\s]{1,64}:([^\s:'\x22]{3,256})");
 pattern!(
     USER_FLAG_VALUE,
-    r#"(?-u)^(?: (?:-u|--user|--proxy-user)[ =]["']?[^\s:"'$]{1,128}:|sshpass -p ?["']?)([^\s"'/]{4,256})"#
+    concat!(
+        r#"(?-u)^(?: (?:-u|--user|--proxy-user)[ =]["']?[^\s:"'$]{1,128}:|sshpass -p ?["']?"#,
+        r#"|redis-cli (?:[^\n|;&]{0,200} )?-a ["']?"#,
+        r#"|htpasswd -[A-Za-z]{0,6}n[A-Za-z]{0,6} \S{1,128} ["']?"#,
+        r#"|htpasswd -[A-Za-z]{0,6}b[A-Za-z]{0,6} \S{1,256} \S{1,128} ["']?"#,
+        r#"|pass(?:in|out) pass:)([^\s"'/]{4,256})"#,
+    )
 );
 
 fn window<'t>(text: &'t [u8], hit: &Range<usize>) -> &'t [u8] {
@@ -170,7 +185,8 @@ pub(super) fn judge_pgpass(text: &[u8], hit: &Range<usize>, _floor: usize) -> Ve
     secret(span.filter(|span| !value::is_reference(&text[span.clone()])))
 }
 
-/// `curl -u user:password`, `sshpass -p password`; `docker run -u 1000:1000` is not meant.
+/// `curl -u user:password`, `sshpass -p password`, `redis-cli -a password`; `docker run -u 1000:1000` is not
+/// meant.
 pub(super) fn judge_user_flag(text: &[u8], hit: &Range<usize>, _floor: usize) -> Verdict {
     let span = group(&USER_FLAG_VALUE, text, hit, 1).map(|span| on_borders(text, span));
     secret(span.filter(|span| {

@@ -1,5 +1,7 @@
 //! Passwords that stand right behind a short flag: `mysql -pSECRET`, `mysqldump -u root -p'…'`.
 //!
+//! Behind a blank it is a password where somebody logs in: `docker login -p SECRET`, `mongosh -p SECRET`.
+//!
 //! `-p` alone means ports, parents, prompts and projects, so the flag counts only as an argument of a program
 //! that takes a password there, on the same line and before the next command.
 
@@ -28,6 +30,14 @@ const PROGRAMS: &[&str] = &[
     "sshpass",
 ];
 
+/// Programs that take a password behind `-p` and a blank.
+const PROGRAMS_SPACED: &[&str] =
+    &["mongo", "mongosh", "mongodump", "mongorestore", "mongoexport", "mongoimport"];
+
+/// Programs that do so where they are told to log in.
+const PROGRAMS_OF_LOGIN: &[&str] =
+    &["docker", "podman", "nerdctl", "buildah", "skopeo", "helm", "oras", "crane", "az"];
+
 /// How far before the flag the program's name may stand, in bytes.
 const COMMAND_BYTES_MAX: usize = 512;
 /// The fewest bytes that are taken for a password; shorter ones are other flags run together.
@@ -37,18 +47,22 @@ const PASSWORD_BYTES_MAX: usize = 256;
 
 /// Judges what stands behind `-p`.
 pub(super) fn judge(text: &[u8], hit: &Range<usize>, floor: usize) -> Verdict {
-    let start = hit.end;
+    let is_spaced = text.get(hit.end) == Some(&b' ');
+    let start = hit.end + usize::from(is_spaced);
     let secret = match text.get(start) {
         Some(&quote @ (b'\'' | b'"')) => quoted(text, start + 1, quote),
         _ => bare(text, start),
     };
     let Some(secret) = secret else { return Verdict::Nothing };
     let password = &text[secret.clone()];
+    // Behind a blank a number is a port.
+    let is_port = is_spaced && password.iter().all(u8::is_ascii_digit);
     let is_meant = password.len() >= PASSWORD_BYTES_MIN
+        && !is_port
         && !value::is_reference(password)
         && !value::is_placeholder(password);
     // The program is looked for last: nearly every hit has ended by now.
-    if is_meant && takes_password(text, hit.start, floor) {
+    if is_meant && takes_password(text, hit.start, floor, is_spaced) {
         return Verdict::Secret(secret);
     }
     Verdict::Nothing
@@ -67,17 +81,24 @@ fn bare(text: &[u8], start: usize) -> Option<Range<usize>> {
     (end > 0).then_some(start..start + end)
 }
 
-/// Whether the command that the flag belongs to is one of [`PROGRAMS`].
-fn takes_password(text: &[u8], flag: usize, floor: usize) -> bool {
+/// Whether the command that the flag belongs to is one that takes a password there.
+fn takes_password(text: &[u8], flag: usize, floor: usize, is_spaced: bool) -> bool {
     let from = flag.saturating_sub(COMMAND_BYTES_MAX).max(floor.min(flag));
     let before = &text[from..flag];
     let command = before.rsplit(|byte| b"\n;|&()`".contains(byte)).next().unwrap_or(before);
-    let words = command.split(|byte| b" \t\"'[,=".contains(byte));
-    words.map(|word| word.rsplit(|&byte| byte == b'/').next().unwrap_or(word)).any(is_program)
+    let words = || {
+        let words = command.split(|byte| b" \t\"'[,=".contains(byte));
+        words.map(|word| word.rsplit(|&byte| byte == b'/').next().unwrap_or(word))
+    };
+    let holds = |programs: &[&str]| words().any(|word| is_one_of(word, programs));
+    match is_spaced {
+        false => holds(PROGRAMS),
+        true => holds(PROGRAMS_SPACED) || (holds(PROGRAMS_OF_LOGIN) && holds(&["login"])),
+    }
 }
 
-fn is_program(word: &[u8]) -> bool {
-    PROGRAMS.iter().any(|program| program.as_bytes() == word)
+fn is_one_of(word: &[u8], programs: &[&str]) -> bool {
+    programs.iter().any(|program| program.as_bytes() == word)
 }
 
 #[cfg(test)]
@@ -105,6 +126,16 @@ mod tests {
             ("PGPASSWORD='open sesame' psql -h db", "PGPASSWORD='#' psql -h db"),
             ("sshpass -p hunter22 ssh host", "sshpass -p # ssh host"),
             ("sshpass -phunter22 ssh host", "sshpass -p# ssh host"),
+            ("docker login -u ada -p hunter22 registry.io", "docker login -u ada -p # registry.io"),
+            (
+                "helm registry login r.io -u ada -p 'hunter 22'",
+                "helm registry login r.io -u ada -p '#'",
+            ),
+            ("mongosh --host db -u ada -p hunter22", "mongosh --host db -u ada -p #"),
+            ("redis-cli -h db -a hunter22 ping", "redis-cli -h db -a # ping"),
+            ("htpasswd -nbB ada hunter22", "htpasswd -nbB ada #"),
+            ("htpasswd -cb .htpasswd ada hunter22", "htpasswd -cb .htpasswd ada #"),
+            ("openssl rsa -in k.pem -passin pass:hunter22", "openssl rsa -in k.pem -passin pass:#"),
             ("curl -u ada:lovelace1 https://host", "curl -u ada:# https://host"),
         ] {
             let redacted = redact(before);
@@ -132,6 +163,10 @@ mod tests {
             "mysql -pYOUR_PASSWORD app",
             "echo mysql; mkdir -pnested/dir",
             "grep mysql x | sort -pqrst",
+            "docker login; docker run -p 8080:80 nginx",
+            "docker run --rm -p 127.0.0.1:8080:80 login-service",
+            "mongosh -p 27017",
+            "redis-cli -h db ping -a",
         ] {
             assert_eq!(redact(text).text, text);
         }

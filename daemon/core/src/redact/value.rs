@@ -253,8 +253,18 @@ fn is_bare_word_password(candidate: &Candidate<'_>) -> bool {
         Form::Direct => !next.is_some_and(|b| b",)".contains(&b)),
         Form::Quoted => false,
     };
-    let is_word = value.iter().all(u8::is_ascii_lowercase);
+    let is_word = value.iter().all(u8::is_ascii_lowercase) || is_hyphenated_passphrase(value);
     is_setting && is_word && value.len() >= PASSWORD_SPACED_BYTES_MIN
+}
+
+/// Whether a value is words with hyphens between, as people choose passwords; no name in a program has any.
+fn is_hyphenated_passphrase(value: &[u8]) -> bool {
+    let is_hyphen = |b: &u8| *b == b'-';
+    let are_words = value.contains(&b'-')
+        && value.iter().all(|b| b.is_ascii_lowercase() || is_hyphen(b))
+        && value.len() <= 256;
+    let spaced = || value.iter().map(|b| if is_hyphen(b) { b' ' } else { *b }).collect::<Vec<u8>>();
+    are_words && is_passphrase(&spaced())
 }
 
 /// Whether a quoted value is a word shown to a person, or the name of a variable.

@@ -86,7 +86,8 @@ pub fn uses(command: &Command) -> Vec<(Use, String)> {
     };
     let is_move = program == "mv" || (program == "git" && arguments.first() == Some(&"mv"));
     let is_git_rm = program == "git" && arguments.first() == Some(&"rm");
-    let paths: Vec<&str> = arguments.iter().copied().filter(|word| is_path(word)).collect();
+    let names_file = |word: &&str| is_path(word) || is_named_file(word);
+    let paths: Vec<&str> = arguments.iter().copied().filter(names_file).collect();
     for (index, path) in paths.iter().enumerate() {
         let last = index + 1 == paths.len();
         let kind = match () {
@@ -149,6 +150,54 @@ pub fn is_path(word: &str) -> bool {
         && !word.starts_with("/dev/")
         && word.chars().all(plain)
         && (is_nested(word) || has_extension(word))
+}
+
+/// Files that every project has and that neither a slash nor an extension tells: as whole words of a command
+/// they are nothing else. Sorted.
+const NAMED_FILES: &[&str] = &[
+    "AUTHORS",
+    "Brewfile",
+    "CHANGELOG",
+    "CODEOWNERS",
+    "COPYING",
+    "Caddyfile",
+    "Containerfile",
+    "Dockerfile",
+    "Earthfile",
+    "GNUmakefile",
+    "Gemfile",
+    "Jenkinsfile",
+    "Justfile",
+    "Kbuild",
+    "Kconfig",
+    "LICENSE",
+    "Makefile",
+    "NOTICE",
+    "PKGBUILD",
+    "Pipfile",
+    "Podfile",
+    "Procfile",
+    "README",
+    "Rakefile",
+    "SConstruct",
+    "Snakefile",
+    "Tiltfile",
+    "Vagrantfile",
+    "gradlew",
+    "justfile",
+    "makefile",
+    "mvnw",
+];
+
+/// Whether a word is one of [`NAMED_FILES`], or a file that is hidden: `.gitignore`, `.env`.
+fn is_named_file(word: &str) -> bool {
+    let hidden = word.strip_prefix('.').is_some_and(|name| {
+        name.len() >= 3
+            && name.len() <= crate::limits::PATH_BYTES
+            && name.starts_with(|c: char| c.is_ascii_alphabetic())
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c))
+    });
+    hidden || NAMED_FILES.binary_search(&word).is_ok()
 }
 
 /// A path of Windows without its drive; any other word as it is.

@@ -288,7 +288,7 @@ pub const OPTIONAL_KEYS: &[&str] = &[
 ///
 /// # Source
 /// Chosen: `scan_intervall` and `scan_interval` meet it, `color` and `log` do not.
-const MEANT: f64 = 0.6;
+const MEANT: f64 = 0.7;
 
 impl File {
     /// Reads the text of a configuration file.
@@ -350,6 +350,7 @@ mod tests {
         check("\n[ingest]\nscan_intervall = 5\n", 3, Some("ingest.scan_interval_s"));
         check("drain_ms = 5", 1, Some("server.drain_ms"));
         check("zzz = 5", 1, None);
+        check("foo = 1", 1, None);
         check("log = 5", 1, None);
         check("log = ", 1, None);
     }

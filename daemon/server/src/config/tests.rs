@@ -47,6 +47,13 @@ fn a_file_that_was_asked_for_must_be_there() {
 }
 
 #[test]
+fn a_file_that_cannot_be_understood_is_named() {
+    let error = load(&Args::default(), &[], Some("\n[serve]\n")).unwrap_err().to_string();
+    assert!(error.contains("config.toml, line 2: unknown field `serve`"), "{error}");
+    assert!(error.ends_with("(did you mean `server`?)") || error.contains("server."), "{error}");
+}
+
+#[test]
 fn numbers_are_held_within_their_bounds() {
     let error = load(&Args::default(), &[], Some("[server]\nconnections_max = 0\n")).unwrap_err();
     assert_eq!(error.to_string(), "server.connections_max = 0 is out of bounds: 1 to 65536");

@@ -43,8 +43,9 @@ async fn apply(
     _: CallContext,
     params: ApplyParams,
 ) -> Result<ApplyResult, Failure> {
+    let said = convert::said_hashes(&params.update);
     let update = convert::update(params.update);
-    let applied = services.apply(&params.thread_id, update, params.expected_seq).await?;
+    let applied = services.apply(&params.thread_id, update, &said, params.expected_seq).await?;
     let (rule, reason) = match applied.rejection {
         Some(rejection) => (Some(rejection.rule.name().to_owned()), Some(rejection.reason)),
         None => (None, None),

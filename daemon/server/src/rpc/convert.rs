@@ -147,8 +147,17 @@ fn evidence(wire: longhaul_protocol::checkpoint::Evidence) -> semantic::Evidence
             Wire::ToolOutput => semantic::EvidenceSource::ToolOutput,
         },
         reference: wire.reference,
-        hash: wire.hash,
+        hash: None,
     }
+}
+
+/// The hashes that came with a fact, by path: held against the host's, and never taken for them.
+pub(super) fn said_hashes(wire: &Update) -> BTreeMap<String, String> {
+    let Update::Fact(fact) = wire else { return BTreeMap::new() };
+    let said = |uri: &String, hash: &Option<String>| Some((uri.clone(), hash.clone()?));
+    let dependencies = fact.depends_on.iter().filter_map(|dep| said(&dep.uri, &dep.hash));
+    let read_from = said(&fact.evidence.reference, &fact.evidence.hash);
+    dependencies.chain(read_from).collect()
 }
 
 pub(super) fn phase(wire: Option<wire::Phase>) -> Phase {

@@ -1,9 +1,12 @@
 //! `checkpoint/*`: the state, its text, and what the model may add.
 
+use std::collections::BTreeMap;
+
 use longhaul_core::checkpoint::document::document;
 use longhaul_core::checkpoint::files;
-use longhaul_core::checkpoint::semantic::{EvidenceSource, Known, Rejection, Update, validate};
-use longhaul_core::checkpoint::staleness::Now;
+use longhaul_core::checkpoint::semantic::{
+    EvidenceSource, Known, Rejection, Update, bound, validate,
+};
 use longhaul_core::checkpoint::view::{self, ViewCaps};
 use longhaul_core::compaction::handle::Handle;
 use longhaul_core::digest::Digest128;
@@ -71,8 +74,8 @@ impl Services {
         Ok(View { digest: Digest128::of(text.as_bytes()), seq: snapshot.seq(), text })
     }
 
-    /// Judges an update against the thread as it is now, and keeps it if it passes. What the model
-    /// sent as hashes is replaced by what the host sees.
+    /// Judges an update against the thread as it is now, and keeps it if it passes. Hashes are what the host
+    /// saw; one in `said` (by path) that is of another content refuses the update.
     ///
     /// # Errors
     /// Those of [`Services::snapshot`]; [`ServiceError::StaleBase`] when the thread is not at
@@ -81,6 +84,7 @@ impl Services {
         &self,
         thread_id: &str,
         update: Update,
+        said: &BTreeMap<String, String>,
         expected_seq: Option<u64>,
     ) -> Result<Applied, ServiceError> {
         for _ in 0..APPLY_ATTEMPTS {
@@ -91,7 +95,11 @@ impl Services {
             }
             let known = self.known(&snapshot, &update).await?;
             let update = match validate(update.clone(), &known) {
-                Ok(update) => self.witnessed(&snapshot, update).await?,
+                Ok(update) => self.witnessed(&snapshot, update, said).await?,
+                Err(rejection) => Err(rejection),
+            };
+            let update = match update {
+                Ok(update) => update,
                 Err(rejection) => return Ok(Applied { rejection: Some(rejection), seq }),
             };
             let body = serde_json::to_string(&update)
@@ -135,24 +143,40 @@ impl Services {
         Ok(host)
     }
 
-    /// Binds a fact's dependencies to the content that is on disk now.
-    async fn witnessed(&self, snapshot: &Snapshot, update: Update) -> Result<Update, ServiceError> {
-        let Update::Fact { key, value, evidence, mut depends_on } = update else {
-            return Ok(update);
+    /// Binds a fact's dependencies to the content that the thread saw, see [`bound`].
+    async fn witnessed(
+        &self,
+        snapshot: &Snapshot,
+        update: Update,
+        said: &BTreeMap<String, String>,
+    ) -> Result<Result<Update, Rejection>, ServiceError> {
+        let Update::Fact { key, value, mut evidence, mut depends_on } = update else {
+            return Ok(Ok(update));
         };
-        let cwd = snapshot.fold.checkpoint().cwd.clone().unwrap_or_default();
+        let state = snapshot.fold.checkpoint();
+        let cwd = state.cwd.clone().unwrap_or_default();
         let keys: Vec<String> =
             depends_on.iter().map(|dep| files::key(&dep.uri, Some(&cwd))).collect();
         let (hashes, looked) = (std::sync::Arc::clone(&self.hashes), keys.clone());
-        let disk =
+        let now =
             tokio::task::spawn_blocking(move || disk::look(&hashes, &cwd, &looked, &[])).await?;
         for (dependency, key) in depends_on.iter_mut().zip(&keys) {
-            dependency.hash = match disk.get(key).map(|on_disk| &on_disk.now) {
-                Some(Now::Content(hash)) => Some(hash.clone()),
-                _ => None,
+            let Some(file) = state.files.find(&dependency.uri, state.cwd.as_deref()) else {
+                continue;
+            };
+            let mut on_disk = snapshot.disk.get(key).cloned().unwrap_or_default();
+            on_disk.now = now.get(key).map(|disk| disk.now.clone()).unwrap_or_default();
+            let said = said.get(&dependency.uri).map(String::as_str);
+            dependency.hash = match bound(file, Some(&on_disk), said) {
+                Ok(hash) => hash,
+                Err(rejection) => return Ok(Err(rejection)),
             };
         }
-        Ok(Update::Fact { key, value, evidence, depends_on })
+        let read_from = files::key(&evidence.reference, state.cwd.as_deref());
+        let read_from = keys.iter().position(|key| *key == read_from);
+        let read_from = read_from.filter(|_| evidence.source == EvidenceSource::File);
+        evidence.hash = read_from.and_then(|at| Some(depends_on[at].hash.as_ref()?.to_string()));
+        Ok(Ok(Update::Fact { key, value, evidence, depends_on }))
     }
 }
 
@@ -175,6 +199,11 @@ impl Known for Host<'_> {
     fn file(&self, path: &str) -> bool {
         let state = self.snapshot.fold.checkpoint();
         state.files.find(path, state.cwd.as_deref()).is_some()
+    }
+
+    fn is_same_file(&self, path: &str, other: &str) -> bool {
+        let cwd = self.snapshot.fold.checkpoint().cwd.as_deref();
+        files::key(path, cwd) == files::key(other, cwd)
     }
 
     fn decision(&self, decision_id: &str) -> bool {

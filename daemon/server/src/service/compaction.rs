@@ -7,7 +7,7 @@
 //! worked on.
 //!
 //! *A crash* before the record: nothing happened, the caller asks again. After it: `compaction/get`
-//! has the answer. The transcript is never written; given items are stored first, so that no record
+//! has the answer. A record that cannot be written (a full disk) does not keep a thread's answer back. The transcript is never written; given items are stored first, so that no record
 //! names items that are not there.
 
 mod ask;
@@ -321,7 +321,7 @@ impl Services {
             compaction.policy = Some(cause.trigger);
             compaction.reason = Some(Reason::Policy);
         }
-        self.record(&compaction, owner).await?;
+        self.keep(&mut compaction, owner).await?;
         told.done(&compaction);
         Ok(compaction)
     }

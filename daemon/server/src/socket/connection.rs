@@ -4,9 +4,11 @@
 //! The task owns the stream, the undecoded input, the calls in flight and the bytes to be written, and
 //! does whichever can go on. A synchronous method goes from read to write without leaving the task.
 //!
-//! Bounds, each of which stops the one before it: bytes to be written (high water: no further answer is
-//! made, no line read), calls in flight (a permit is seen to be free before a line is taken), the undecoded
-//! input (a chunk is read only when it holds no complete line). A client that does not read is thereby no
+//! Bounds, each of which stops the one before it: bytes to be written (high water: no further call is
+//! begun, no line read), calls in flight (a permit is seen to be free before a line is taken), the undecoded
+//! input (a chunk is read only when it holds no complete line). Calls that were begun are seen through,
+//! whether their answers are read or not: one that is left half done keeps what it holds (a connection to
+//! the store, of which there are two) from every other client. A client that does not read is thereby no
 //! longer read from, and is closed when it has taken nothing for the write timeout. What all clients hold
 //! together has a bound of its own (`held`): over it, the connection that holds most is closed.
 //!
@@ -23,9 +25,9 @@ use std::sync::Arc;
 use std::task::{Poll, ready};
 use std::time::Duration;
 
-use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt, StreamExt};
 use longhaul_protocol::frame::{Decoder, Frame};
 use longhaul_protocol::{ErrorKind, WireError};
 use serde_json::value::RawValue;
@@ -172,7 +174,7 @@ impl Connection {
                         return End::PeerGone;
                     }
                 }
-                Some(reply) = self.calls.next(), if room && !self.calls.is_empty() => {
+                Some(reply) = self.calls.next(), if !self.calls.is_empty() => {
                     if let Some(reply) = reply {
                         self.out.push(&reply);
                     }
@@ -188,7 +190,7 @@ impl Connection {
                 }
                 () = at(deadline), if deadline.is_some() => return End::WriteTimeout,
                 () = tokio::time::sleep(HANGUP_LOOK), if !reads => {
-                    if peer_is_gone(stream).await {
+                    if peer_is_gone(stream) {
                         return End::PeerGone;
                     }
                 }
@@ -290,10 +292,14 @@ async fn read(reader: &mut ReadHalf<'_>, decoder: &mut Decoder) -> io::Result<us
 }
 
 /// Whether the peer closed both halves. One that closed its sending half only is still there.
-async fn peer_is_gone(stream: &UnixStream) -> bool {
-    match stream.ready(Interest::READABLE | Interest::WRITABLE).await {
-        Ok(ready) => ready.is_write_closed(),
-        Err(_) => true,
+///
+/// Only looks: one that neither sends nor reads is ready for nothing, and waiting for it would leave its calls
+/// half done and its deadline unseen.
+fn peer_is_gone(stream: &UnixStream) -> bool {
+    match stream.ready(Interest::READABLE | Interest::WRITABLE).now_or_never() {
+        Some(Ok(ready)) => ready.is_write_closed(),
+        Some(Err(_)) => true,
+        None => false,
     }
 }
 

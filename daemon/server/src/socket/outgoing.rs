@@ -7,10 +7,11 @@ use longhaul_protocol::frame;
 use tokio::net::UnixStream;
 use tokio::time::Instant;
 
-/// Bytes waiting from which no further answer is made until the client has read.
+/// Bytes waiting from which no further call is begun until the client has read.
 ///
 /// # Source
-/// Chosen: about what a Unix socket buffers itself; one answer of any size may go beyond it.
+/// Chosen: about what a Unix socket buffers itself; the answers of calls in flight may go beyond it, up to
+/// what all connections may hold together.
 const HIGH_WATER_BYTES: usize = 256 * 1024;
 /// Bytes of buffer that are kept when nothing waits.
 const IDLE_BUFFER_BYTES: usize = 16 * 1024;

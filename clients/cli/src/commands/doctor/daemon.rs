@@ -20,6 +20,11 @@ pub(super) fn checks(status: &StatusResult, round_trip_ms: u64, now_ms: i64) -> 
         search(&status.search),
         clocks(status, now_ms),
     ];
+    // What it says of itself, in its own words: a full disk, a watch that the kernel refused.
+    checks.extend(status.warnings.iter().map(|warning| {
+        let hint = warning.hint.clone().unwrap_or_default();
+        Check::warn("daemon", warning.message.clone(), hint)
+    }));
     match status.sources.is_empty() {
         true => checks.push(Check::warn(
             "sources",

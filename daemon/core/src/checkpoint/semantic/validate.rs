@@ -12,6 +12,8 @@ pub trait Known {
     fn user_message(&self, reference: &str) -> bool;
     /// Whether this is a file the thread has seen.
     fn file(&self, path: &str) -> bool;
+    /// Whether two paths name one file.
+    fn is_same_file(&self, path: &str, other: &str) -> bool;
     /// Whether this names a tool call or its output: a call id, a seq, a handle.
     fn tool_output(&self, reference: &str) -> bool;
     /// Whether this decision stands.
@@ -38,8 +40,10 @@ pub enum Rule {
     Steps,
     /// The evidence does not exist in this thread.
     Evidence,
-    /// A file the fact depends on was never seen.
+    /// A file the fact depends on was never seen, or the file it was read from is not among them.
     DependsOn,
+    /// A file the fact depends on has another content than the update says.
+    Hash,
     /// It replaces a decision that does not stand.
     Supersedes,
     /// It is a rule of behaviour (S2).
@@ -55,6 +59,7 @@ impl Rule {
             Self::Steps => "steps",
             Self::Evidence => "evidence",
             Self::DependsOn => "depends_on",
+            Self::Hash => "hash",
             Self::Supersedes => "supersedes",
             Self::Behaviour => "behaviour_policy",
         }
@@ -75,6 +80,7 @@ pub fn validate(update: Update, known: &dyn Known) -> Result<Update, Rejection> 
             check_text("decision_id", &decision_id)?;
             check_text("decision", &decision)?;
             check_text("rationale", &rationale)?;
+            topic.as_deref().map_or(Ok(()), |topic| check_text("topic", topic))?;
             check_evidence(&evidence, known)?;
             if let Some(earlier) = &supersedes
                 && !known.decision(earlier)
@@ -105,8 +111,12 @@ pub fn validate(update: Update, known: &dyn Known) -> Result<Update, Rejection> 
                     format!("depends_on names {:?}, which this thread never saw", stray.uri);
                 return Err(Rejection { rule: Rule::DependsOn, reason });
             }
-            if evidence.source == EvidenceSource::File && depends_on.is_empty() {
-                let reason = "a fact read from a file must name it in depends_on".to_owned();
+            // Else the fact would stand as valid whatever becomes of the file it was read from.
+            let is_bound =
+                depends_on.iter().any(|dep| known.is_same_file(&dep.uri, &evidence.reference));
+            if evidence.source == EvidenceSource::File && !is_bound {
+                let reason =
+                    format!("a fact read from {:?} must name it in depends_on", evidence.reference);
                 return Err(Rejection { rule: Rule::DependsOn, reason });
             }
             let value = kept(&value, limits::VALUE_CHARS);
@@ -131,12 +141,14 @@ fn validate_plan(
     let mut ids = BTreeSet::new();
     for step in &steps {
         check_text("step", &step.text)?;
-        if step.id.trim().is_empty() || !ids.insert(step.id.as_str()) {
-            let reason = format!("step id {:?} is empty or given twice", step.id);
+        check_text("step id", &step.id)?;
+        // As they are kept: two long ones that differ in their ends alone would be one.
+        if !ids.insert(key(&step.id)) {
+            let reason = format!("step id {:?} is given twice", step.id);
             return Err(Rejection { rule: Rule::Steps, reason });
         }
     }
-    if let Some(stray) = done.keys().find(|id| !ids.contains(id.as_str())) {
+    if let Some(stray) = done.keys().find(|id| !ids.contains(&key(id))) {
         let reason = format!("done names {stray:?}, which is no step");
         return Err(Rejection { rule: Rule::Steps, reason });
     }

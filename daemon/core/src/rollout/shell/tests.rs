@@ -25,6 +25,17 @@ fn reads_searches_and_writes_are_told_apart() {
 }
 
 #[test]
+fn files_without_slash_or_extension_are_known_by_their_names() {
+    assert!(NAMED_FILES.is_sorted());
+    expect("cat Makefile .gitignore", &[(Use::Read, "Makefile"), (Use::Read, ".gitignore")]);
+    expect("rm Dockerfile && touch .env", &[(Use::Removed, "Dockerfile"), (Use::Written, ".env")]);
+    expect("make -f Makefile all", &[(Use::Named, "Makefile")]);
+    expect("grep -n TODO LICENSE", &[(Use::Searched, "LICENSE")]);
+    expect("cat notes; ls -la . .. ; git status; cd src; make test", &[]);
+    expect("jq .name package.json", &[(Use::Read, "package.json")]);
+}
+
+#[test]
 fn data_is_not_taken_for_paths() {
     expect("git commit -m 'touch src/a.rs and b/c.rs too'", &[]);
     expect("echo src/a.rs", &[]);

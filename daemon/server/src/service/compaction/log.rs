@@ -5,10 +5,10 @@ use std::path::Path;
 use longhaul_core::compaction::handle::Handle;
 use longhaul_core::compaction::receipt::{self, Span};
 use longhaul_core::item::ItemRow;
-use longhaul_store::{CompactionBody, CompactionCursor, CompactionRow};
+use longhaul_store::{CompactionBody, CompactionCursor, CompactionRow, StoreError};
 use serde_json::Value;
 
-use super::Compaction;
+use super::{Compaction, Notice};
 use crate::jobs::Owner;
 use crate::service::history::{EXPAND_BYTES_MAX, Opaque, Position, Query};
 use crate::service::transcript::{LineError, Lines};
@@ -28,8 +28,36 @@ pub struct Undone {
 }
 
 impl Services {
+    /// Stores a compaction, or says in its warnings why it cannot be stored.
+    ///
+    /// A full window cannot wait for room on a disk, and a thread's items stand in its transcript whatever
+    /// becomes of the record. What a job makes has no other way to whoever asked, and given items are
+    /// nowhere else: these two fail.
+    pub(super) async fn keep(
+        &self,
+        compaction: &mut Compaction,
+        owner: Option<&Owner>,
+    ) -> Result<(), ServiceError> {
+        let Err(error) = self.record(compaction, owner).await else { return Ok(()) };
+        let is_answered = owner.is_none() && compaction.thread_id.is_some();
+        let why = match error {
+            ServiceError::Store(
+                why @ (StoreError::DiskFull { .. }
+                | StoreError::Io { .. }
+                | StoreError::Busy { .. }
+                | StoreError::Access { .. }),
+            ) if is_answered => why,
+            error => return Err(error),
+        };
+        tracing::warn!(error = %why, "a compaction is answered and not kept");
+        let message =
+            format!("{why}: this compaction is in no list and cannot be undone by its id");
+        compaction.warnings.push(Notice::new("not_kept", message));
+        Ok(())
+    }
+
     /// Stores a compaction; one that a job made only while it owns its job.
-    pub(super) async fn record(
+    async fn record(
         &self,
         compaction: &Compaction,
         owner: Option<&Owner>,

@@ -198,7 +198,7 @@ impl Services {
         let reading = tokio::task::spawn_blocking(move || folder.read(number, &path));
         let whole = reading.await?.map_err(|_| ServiceError::Invalid {
             field: "path",
-            reason: "no such file of memory; memory/list names them".to_owned(),
+            reason: "memory has no file of this name".to_owned(),
         })?;
         Ok(lines(&whole, line.max(1), (max_lines, max_tokens)))
     }

@@ -1,0 +1,41 @@
+//! The daemon's program, where no daemon answers: whether it is there, and whether its configuration would
+//! let it start.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use super::Check;
+use crate::commands::up;
+
+pub(super) fn check() -> Check {
+    match up::find_program() {
+        Ok(program) => configuration(&program),
+        Err(missing) => Check::fail(
+            "program",
+            missing.message().to_owned(),
+            "cargo install --locked --path daemon/server",
+        ),
+    }
+}
+
+/// Asks the program itself: it has one reader of its configuration, and this one has none.
+fn configuration(program: &Path) -> Check {
+    let mut command = Command::new(program);
+    let asked = command.arg("--check-config").stdin(Stdio::null()).output();
+    match asked {
+        Ok(answer) if answer.status.success() => {
+            Check::ok("config", format!("{} could start with it", program.display()))
+        }
+        Ok(answer) => {
+            let words = String::from_utf8_lossy(&answer.stderr);
+            let words = words.lines().next().unwrap_or_default();
+            let detail = words.trim_start_matches("longhauld: ").to_owned();
+            Check::fail("config", detail, "longhauld --check-config reads it again")
+        }
+        Err(error) => Check::fail(
+            "program",
+            format!("{} cannot be run: {error}", program.display()),
+            "install the daemon anew: cargo install --locked --path daemon/server",
+        ),
+    }
+}

@@ -1,0 +1,108 @@
+//! Binds a fact to the content of the files it depends on.
+
+use super::validate::{Rejection, Rule};
+use crate::checkpoint::files::{File, FileState};
+use crate::checkpoint::staleness::{self, Now, OnDisk, Standing};
+use crate::digest::ContentHash;
+
+/// The fewest digits of a hash that tell one content from another; a view shows twelve.
+const HASH_DIGITS_MIN: usize = 7;
+
+/// The content of `file` that a fact about it rests on: what the thread saw last. That is what is on disk
+/// now, unless it was changed since the thread touched it: then what was there before, so that the fact is
+/// suspect from the start, or `None` where that is not known, with the same result.
+///
+/// `said` is the hash that came with the update. It decides nothing (hashes are the host's alone), but one
+/// of another content is the word of somebody who has not seen this one.
+///
+/// # Errors
+/// [`Rule::Hash`]: `said` is of another content.
+pub fn bound(
+    file: &File,
+    disk: Option<&OnDisk>,
+    said: Option<&str>,
+) -> Result<Option<ContentHash>, Rejection> {
+    let expected = file.state != FileState::Deleted;
+    let seen = match staleness::standing(file.hash.as_ref(), expected, disk) {
+        Standing::Changed | Standing::Gone => {
+            let then = disk.filter(|disk| !disk.late).and_then(|disk| disk.then.as_ref());
+            file.hash.as_ref().or(then).cloned()
+        }
+        Standing::Unchanged | Standing::Unverified => match disk.map(|disk| &disk.now) {
+            Some(Now::Content(hash)) => Some(hash.clone()),
+            Some(Now::Missing | Now::Unknown) | None => None,
+        },
+    };
+    if let (Some(said), Some(seen)) = (said.map(str::trim), &seen) {
+        let is_of_it =
+            said.len() >= HASH_DIGITS_MIN && seen.as_str().starts_with(&said.to_ascii_lowercase());
+        if !is_of_it {
+            let reason = format!("{} has the hash {}, not {said:?}", file.path, seen.short());
+            return Err(Rejection { rule: Rule::Hash, reason });
+        }
+    }
+    Ok(seen)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fact_rests_on_what_the_thread_saw() {
+        let (a, b) = (ContentHash::of(b"a"), ContentHash::of(b"b"));
+        let file = |hash: Option<&ContentHash>| File {
+            path: "src/a.rs".into(),
+            state: FileState::Read,
+            seq: 1,
+            at_ms: 0,
+            changes: 0,
+            reads: 1,
+            hash: hash.cloned(),
+            printed: None,
+        };
+        let disk = |then: Option<&ContentHash>, late, now: &ContentHash| OnDisk {
+            then: then.cloned(),
+            late,
+            now: Now::Content(now.clone()),
+        };
+        for (known, disk, expected) in [
+            (None, disk(Some(&a), false, &a), Some(&a)),
+            // Changed by somebody else since: the thread knows the old one.
+            (None, disk(Some(&a), false, &b), Some(&a)),
+            (Some(&a), disk(None, false, &b), Some(&a)),
+            (None, disk(Some(&a), true, &b), None),
+            // Never seen in time: what is there now is the best there is.
+            (None, disk(None, false, &b), Some(&b)),
+            (None, OnDisk { then: Some(a.clone()), late: false, now: Now::Missing }, Some(&a)),
+            (None, OnDisk::default(), None),
+        ] {
+            let file = file(known);
+            assert_eq!(bound(&file, Some(&disk), None), Ok(expected.cloned()), "{disk:?}");
+        }
+    }
+
+    #[test]
+    fn a_hash_of_another_content_is_refused_and_decides_nothing() {
+        let hash = ContentHash::of(b"a");
+        let file = File {
+            path: "src/a.rs".into(),
+            state: FileState::Read,
+            seq: 1,
+            at_ms: 0,
+            changes: 0,
+            reads: 1,
+            hash: None,
+            printed: None,
+        };
+        let disk = OnDisk { then: None, late: false, now: Now::Content(hash.clone()) };
+        let of = |said: &str| bound(&file, Some(&disk), Some(said)).map_err(|refused| refused.rule);
+        assert_eq!(of(hash.as_str()), Ok(Some(hash.clone())));
+        assert_eq!(of(&hash.as_str()[..12].to_uppercase()), Ok(Some(hash.clone())));
+        for said in ["", "abc", "deadbeefdeadbeef", &hash.as_str()[..3]] {
+            assert_eq!(of(said), Err(Rule::Hash), "{said}");
+        }
+        // Nothing to hold it against: unknown is suspect, whatever was said.
+        assert_eq!(bound(&file, None, Some("deadbeef")), Ok(None));
+    }
+}

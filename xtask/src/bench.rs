@@ -18,9 +18,10 @@ mod round_trip;
 mod search;
 mod synth;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::place;
+use corpus::Corpus;
 use report::Report;
 
 /// What to measure, and on what.
@@ -45,6 +46,9 @@ pub(crate) struct Options {
     /// Measure search alone, over so many written items; 1000000 take some minutes
     #[arg(long, value_name = "ITEMS")]
     search: Option<u64>,
+    /// Measure alone what an idle daemon holds and how soon it answers
+    #[arg(long)]
+    footprint: bool,
     /// Measure the agents' hooks alone, as whole processes
     #[arg(long)]
     hooks: bool,
@@ -88,6 +92,12 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
         return Ok(());
     }
     let corpus = corpus::find(options.corpus.as_deref())?;
+    if options.footprint {
+        let mut report = Report::default();
+        footprint(&longhauld, &corpus, options.rounds, &mut report)?;
+        report.print();
+        return Ok(());
+    }
     if options.hooks {
         let mut report = Report::default();
         hook::measure(&longhauld, &corpus, options.rounds, &mut report)?;
@@ -104,9 +114,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
     println!("    daemon  {}", longhauld.display());
     println!("    corpus  {} ({} transcripts)", corpus.folder.display(), corpus.files.len());
     let mut report = Report::default();
-    idle::measure(&longhauld, &corpus, &mut report)?;
-    round_trip::measure(&longhauld, &corpus, options.rounds, &mut report)?;
-    compaction::measure(&longhauld, &corpus, options.rounds, &mut report)?;
+    footprint(&longhauld, &corpus, options.rounds, &mut report)?;
     hook::measure(&longhauld, &corpus, options.rounds, &mut report)?;
     context::measure(&corpus, options.rounds, &mut report)?;
     normalize::measure_calls(&longhauld, &context::history()?, options.rounds, &mut report)?;
@@ -120,4 +128,16 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
     }
     report.print();
     Ok(())
+}
+
+/// What a daemon costs that nobody feels: memory, processor time, the time to answer.
+fn footprint(
+    longhauld: &Path,
+    corpus: &Corpus,
+    rounds: usize,
+    report: &mut Report,
+) -> anyhow::Result<()> {
+    idle::measure(longhauld, corpus, report)?;
+    round_trip::measure(longhauld, corpus, rounds, report)?;
+    compaction::measure(longhauld, corpus, rounds, report)
 }

@@ -143,15 +143,15 @@ impl Daemon {
         Ok((user + system) / TICKS_PER_SECOND)
     }
 
-    /// Memory held now, and at its peak, in MiB.
-    pub(crate) fn memory_mib(&self) -> anyhow::Result<(f64, f64)> {
+    /// Memory that is held.
+    pub(crate) fn memory(&self) -> anyhow::Result<Memory> {
         let status = self.proc("status")?;
-        let field = |name: &str| {
-            let line = status.lines().find_map(|line| line.strip_prefix(name))?;
-            line.split_whitespace().next()?.parse::<f64>().ok()
+        let mib = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name));
+            let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<f64>().ok());
+            kib.map(|kib| kib / 1024.0).with_context(|| format!("/proc/pid/status has no {name}"))
         };
-        let kib = field("VmRSS:").zip(field("VmHWM:")).context("/proc/pid/status has no VmHWM")?;
-        Ok((kib.0 / 1024.0, kib.1 / 1024.0))
+        Ok(Memory { held: mib("VmRSS:")?, peak: mib("VmHWM:")?, program: mib("RssFile:")? })
     }
 
     fn proc(&self, file: &str) -> anyhow::Result<String> {
@@ -175,6 +175,17 @@ impl Daemon {
         ensure!(status.success(), "the daemon ended with {status}; it said:\n{}", self.log());
         Ok(())
     }
+}
+
+/// Memory of a process, in MiB.
+#[derive(Clone, Copy)]
+pub(crate) struct Memory {
+    /// Now.
+    pub(crate) held: f64,
+    /// At its peak.
+    pub(crate) peak: f64,
+    /// What of it is pages of files, which is the program itself: the system drops them at will.
+    pub(crate) program: f64,
 }
 
 impl Drop for Daemon {

@@ -355,7 +355,7 @@ async fn work(services: Arc<Services>, stop: CancellationToken) -> Result<(), Ta
     let own = async {
         tokio::select! {
             () = stop.cancelled() => {}
-            _ = async { tokio::join!(services.keep_memory(), services.keep_pruned(), jobs.keep_unparked()) } => {}
+            _ = async { tokio::join!(services.keep_memory(), services.keep_pruned(), jobs.keep_unparked(), services.keep_rested()) } => {}
         }
     };
     tokio::join!(

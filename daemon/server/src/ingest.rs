@@ -50,6 +50,7 @@ mod read;
 mod scan;
 mod shared;
 mod tail;
+mod thread;
 mod watch;
 mod worker;
 mod zst;
@@ -79,9 +80,6 @@ use worker::{Request, Worker};
 
 /// Requests of clients that wait to be taken up.
 const REQUESTS_MAX: usize = 64;
-
-/// Files of one thread that a sync catches up.
-const SYNC_FILES_MAX: usize = 8;
 
 /// How often a sync that waits for bytes not yet written looks again.
 const SYNC_POLL: Duration = Duration::from_millis(50);
@@ -360,21 +358,7 @@ impl Ingest {
     }
 
     async fn sync_thread(&self, thread_id: &str) -> Result<Synced, SyncError> {
-        let mut files = self.shared.catalogue.of_thread(thread_id);
-        if files.is_empty() {
-            let (reply, done) = oneshot::channel();
-            self.ask(Request::Scan(reply)).await?;
-            done.await.map_err(|_| SyncError::Stopping)?;
-            files = self.shared.catalogue.of_thread(thread_id);
-        }
-        for (path, _) in files.into_iter().take(SYNC_FILES_MAX) {
-            // One file of several may be unreadable or just moved; the thread may stand all the same.
-            if let Err(error) = self.catch_up(path).await
-                && error == SyncError::Stopping
-            {
-                return Err(error);
-            }
-        }
+        self.catch_up_thread(thread_id).await?;
         let thread = self.shared.store.thread_get(thread_id).await;
         let thread = thread.map_err(|error| SyncError::Failed(error.to_string()))?;
         let thread = thread.ok_or_else(|| SyncError::NotFound(thread_id.to_owned()))?;
@@ -460,6 +444,11 @@ impl Ingest {
     /// The store cannot be read, or another version saved the state and it is being folded anew.
     pub async fn fold(&self, thread_id: &str) -> Result<Option<Arc<Fold>>, FoldLoadError> {
         self.shared.fold(thread_id).await
+    }
+
+    /// Lets go the folds that are kept: the next one that is asked for is read from the store.
+    pub fn forget_folds(&self) {
+        self.shared.folds.clear();
     }
 
     /// The state of a thread after its line `seq`. Reads the transcript up to there, so it costs time

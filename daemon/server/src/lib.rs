@@ -7,7 +7,7 @@
 //! | use-cases | [`service`] what methods work with |
 //! | reading | [`ingest`] transcripts into the store |
 //! | hub | [`events`] what happened, for whoever wants to know; [`recorder`] transcripts of clients that write none; [`message_history`] prompts for recall |
-//! | ground | [`clock`] [`config`] [`paths`] [`args`] [`telemetry`] [`systemd`] [`shutdown`] [`link`] [`lock`] [`folder`] [`descriptors`] [`runtime`]; [`sandbox`] a locked-in child; [`model`] |
+//! | ground | [`clock`] [`config`] [`paths`] [`args`] [`telemetry`] [`systemd`] [`shutdown`] [`link`] [`lock`] [`folder`] [`heap`] [`descriptors`] [`runtime`]; [`sandbox`] a locked-in child; [`model`] |
 //!
 //! A module uses only floors below its own. Time and randomness are read in `clock` alone, the environment in `main.rs` and the
 //! ground floor alone.
@@ -20,6 +20,7 @@ pub mod config;
 pub mod descriptors;
 pub mod events;
 pub mod folder;
+pub mod heap;
 pub mod ingest;
 pub mod jobs;
 pub mod link;

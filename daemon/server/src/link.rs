@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jsonrpsee::{BoundedSubscriptions, ConnectionId, MethodSink};
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -141,6 +142,31 @@ pub struct Counters {
     pub refused: AtomicU64,
     /// How long requests took, for `daemon/metrics`.
     pub calls: CallTimes,
+    /// Wakes who waits for a request.
+    pub activity: Activity,
+}
+
+/// Tells one waiter of the next request. A request that nobody waits for costs one load.
+#[derive(Debug, Default)]
+pub struct Activity {
+    is_awaited: AtomicBool,
+    begun: Notify,
+}
+
+impl Activity {
+    /// A request came.
+    pub(crate) fn note(&self) {
+        if self.is_awaited.load(Ordering::Relaxed) && self.is_awaited.swap(false, Ordering::Relaxed)
+        {
+            self.begun.notify_one();
+        }
+    }
+
+    /// Waits for the next request.
+    pub(crate) async fn begun(&self) {
+        self.is_awaited.store(true, Ordering::Relaxed);
+        self.begun.notified().await;
+    }
 }
 
 /// Counts one up while it lives.

@@ -8,7 +8,7 @@ use longhaul_daemon::app::{App, AppError, listen};
 use longhaul_daemon::args::{Args, Role};
 use longhaul_daemon::clock::Clock;
 use longhaul_daemon::config::Config;
-use longhaul_daemon::{descriptors, runtime, telemetry};
+use longhaul_daemon::{descriptors, heap, runtime, telemetry};
 
 /// Exit codes of sysexits(3): wrong use, the daemon's own fault, a configuration that cannot be used.
 const USAGE: u8 = 64;
@@ -16,6 +16,7 @@ const SOFTWARE: u8 = 70;
 const CONFIG: u8 = 78;
 
 fn main() -> ExitCode {
+    heap::bound();
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(asked) => {

@@ -92,15 +92,20 @@ impl ProcessUse {
     #[must_use]
     pub fn now() -> Option<Self> {
         let told = std::fs::read_to_string("/proc/self/status").ok()?;
-        let spent = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
-        let spent_ms = spent.tv_sec.saturating_mul(1_000) + spent.tv_nsec / 1_000_000;
         Some(Self {
             resident_bytes: number(&told, "VmRSS:")? * 1_024,
             resident_peak_bytes: number(&told, "VmHWM:")? * 1_024,
-            processor_ms: u64::try_from(spent_ms).unwrap_or(0),
+            processor_ms: u64::try_from(processor_time().as_millis()).unwrap_or(u64::MAX),
             threads: number(&told, "Threads:")?,
         })
     }
+}
+
+/// Processor time of all threads since the start.
+#[must_use]
+pub fn processor_time() -> Duration {
+    let spent = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Duration::try_from(spent).unwrap_or_default()
 }
 
 fn number(told: &str, key: &str) -> Option<u64> {

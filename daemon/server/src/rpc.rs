@@ -14,6 +14,7 @@ use longhaul_protocol::daemon::Initialize;
 use longhaul_protocol::method::{self, CAPABILITIES};
 use longhaul_protocol::{ErrorKind, METHODS, Method};
 use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
 
 use crate::link::CallContext;
 use crate::service::Services;
@@ -236,25 +237,28 @@ impl Entry {
         context: &CallContext,
     ) -> MethodResponse {
         match result {
-            Ok(result) => {
-                let payload = ResponsePayload::success(Shared(Arc::new(result)));
-                MethodResponse::response(id, payload, response_max)
-            }
-            Err(failure) => MethodResponse::error(id, failure.answer(self.name, context)),
+            // Written at once: jsonrpsee's own writer looks at its bound for every comma.
+            Ok(result) => match serde_json::value::to_raw_value(&result) {
+                Ok(result) => {
+                    let payload = ResponsePayload::success(Shared(result.into()));
+                    MethodResponse::response(id, payload, response_max)
+                }
+                Err(error) => self.refuse(id, Failure::internal(error), context),
+            },
+            Err(failure) => self.refuse(id, failure, context),
         }
     }
-}
 
-/// A result that can be cloned, as jsonrpsee wants it, without being copied.
-struct Shared<R>(Arc<R>);
-
-impl<R> Clone for Shared<R> {
-    fn clone(&self) -> Self {
-        Self(self.0.clone())
+    fn refuse(&self, id: Id<'_>, failure: Failure, context: &CallContext) -> MethodResponse {
+        MethodResponse::error(id, failure.answer(self.name, context))
     }
 }
 
-impl<R: Serialize> Serialize for Shared<R> {
+/// A result as text that can be cloned, as jsonrpsee wants it, without being copied.
+#[derive(Clone)]
+struct Shared(Arc<RawValue>);
+
+impl Serialize for Shared {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.0.serialize(serializer)
     }

@@ -17,6 +17,7 @@ mod notices;
 pub mod policy;
 pub mod preimage;
 pub mod recording;
+mod rest;
 pub mod retention;
 pub mod search;
 mod snapshot;

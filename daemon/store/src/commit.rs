@@ -9,6 +9,7 @@ use crate::error::StoreError;
 use crate::file::{BaseState, Cursor, FileId, FileStat, base_word, source_word};
 use crate::observation::{self, Observation};
 use crate::page::{self, ItemPage};
+use crate::pool::is_kept;
 use crate::row::digest_bytes;
 use crate::store::Store;
 use crate::thread;
@@ -160,8 +161,11 @@ async fn known(
             list.push_bind(file.path.as_str());
         }
         query.push(")");
-        let rows: Vec<(String, Option<String>, i64)> =
-            query.build_query_as().fetch_all(&mut *connection).await?;
+        let rows: Vec<(String, Option<String>, i64)> = query
+            .build_query_as()
+            .persistent(is_kept(chunk.len()))
+            .fetch_all(&mut *connection)
+            .await?;
         known.extend(rows.into_iter().map(|(path, thread, at)| (path, (thread, at))));
     }
     Ok(known)
@@ -192,7 +196,8 @@ async fn upsert(
              thread_id = excluded.thread_id, fold_version = excluded.fold_version, \
              head = excluded.head, fold = excluded.fold RETURNING path, file_id",
         );
-        let rows: Vec<(String, i64)> = query.build_query_as().fetch_all(&mut *connection).await?;
+        let query = query.build_query_as().persistent(is_kept(chunk.len()));
+        let rows: Vec<(String, i64)> = query.fetch_all(&mut *connection).await?;
         ids.extend(rows);
     }
     Ok(ids)

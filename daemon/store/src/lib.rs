@@ -12,7 +12,8 @@
 //! call costs 50–70 µs whatever it carries. [`Store::commit_batch`] stores what was read from some
 //! files together with the cursors that say how far: after a kill at any point the batch is whole
 //! or absent, and reading on from the cursor gives the same rows. Writing the same batch twice
-//! leaves what writing it once leaves, because every row has a natural key.
+//! leaves what writing it once leaves, because every row has a natural key. A commit waits for no disk: a task
+//! writes the log into the database a second later (`wal`).
 //!
 //! *Reading.* Two read-only connections on the write-ahead log: a reader sees a committed state and
 //! neither waits for the writer nor makes it wait. Two calls may see two states; what must agree is
@@ -52,6 +53,7 @@ mod search;
 mod store;
 mod thread;
 mod update;
+mod wal;
 
 pub use commit::{Batch, Committed, FileCommit};
 pub use compaction::{CompactionBody, CompactionCursor, CompactionRow};

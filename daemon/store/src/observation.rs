@@ -4,7 +4,8 @@ use longhaul_core::digest::ContentHash;
 use sqlx::{QueryBuilder, Sqlite, SqliteConnection};
 
 use crate::error::StoreError;
-use crate::row::{get, unsigned};
+use crate::pool::is_kept;
+use crate::row::gathered;
 use crate::store::Store;
 
 /// Observations kept for a thread; those of the oldest touches go first.
@@ -38,27 +39,33 @@ impl Store {
     /// Those of reading.
     pub async fn observations(&self, thread_id: &str) -> Result<Vec<Observation>, StoreError> {
         let pools = self.pools();
-        sqlx::query(
-            "SELECT path, seq, at_ms, observed_at_ms, hash, size, mtime_ms, late \
-             FROM file_observation WHERE thread_id = ?1 ORDER BY path",
+        let (seen,): (String,) = sqlx::query_as(
+            "SELECT json_group_array(json_array(path, seq, at_ms, observed_at_ms, hash, size, mtime_ms, \
+             late) ORDER BY path) FROM file_observation WHERE thread_id = ?1",
         )
         .bind(thread_id)
-        .try_map(|row| {
-            let hash: Option<&str> = get(&row, "hash")?;
-            Ok(Observation {
-                path: get(&row, "path")?,
-                seq: unsigned(&row, "seq")?,
-                at_ms: get(&row, "at_ms")?,
-                observed_at_ms: get(&row, "observed_at_ms")?,
-                hash: hash.and_then(|hash| ContentHash::parse(hash).ok()),
-                size: unsigned(&row, "size")?,
-                mtime_ms: get(&row, "mtime_ms")?,
-                late: get(&row, "late")?,
-            })
-        })
-        .fetch_all(pools.reader())
+        .fetch_one(pools.reader())
         .await
-        .map_err(|error| pools.sorted(error))
+        .map_err(|error| pools.sorted(error))?;
+        let seen: Vec<Seen> = gathered("observations", &seen)?;
+        Ok(seen.into_iter().map(observation).collect())
+    }
+}
+
+/// The columns of an observation, as they are gathered.
+type Seen = (String, i64, i64, i64, Option<String>, i64, i64, i64);
+
+fn observation(seen: Seen) -> Observation {
+    let (path, seq, at_ms, observed_at_ms, hash, size, mtime_ms, late) = seen;
+    Observation {
+        path,
+        seq: seq.cast_unsigned(),
+        at_ms,
+        observed_at_ms,
+        hash: hash.and_then(|hash| ContentHash::parse(&hash).ok()),
+        size: size.cast_unsigned(),
+        mtime_ms,
+        late: late != 0,
     }
 }
 
@@ -97,7 +104,7 @@ pub(crate) async fn write(
              WHERE (excluded.at_ms, excluded.seq) > (at_ms, seq) \
              OR ((excluded.at_ms, excluded.seq) = (at_ms, seq) AND late AND NOT excluded.late)",
         );
-        query.build().execute(&mut *connection).await?;
+        query.build().persistent(is_kept(chunk.len())).execute(&mut *connection).await?;
     }
     sqlx::query(
         "DELETE FROM file_observation WHERE thread_id = ?1 AND path IN (\

@@ -2,12 +2,12 @@
 
 use longhaul_core::digest::Digest128;
 use longhaul_core::item::{ItemRow, decode_page, encode_page};
-use sqlx::sqlite::SqliteRow;
 use sqlx::{QueryBuilder, Sqlite, SqliteConnection};
 
 use crate::error::StoreError;
 use crate::file::FileId;
-use crate::row::{digest, digest_bytes, get, unsigned};
+use crate::pool::is_kept;
+use crate::row::{digest_bytes, gathered};
 use crate::store::Store;
 
 /// Pages written in one statement: 10 values each, under SQLite's 32,766.
@@ -69,16 +69,18 @@ impl Store {
         generation: u64,
     ) -> Result<Vec<PageHead>, StoreError> {
         let pools = self.pools();
-        sqlx::query(
-            "SELECT first_seq, last_seq, items, tokens, byte_start, byte_end, first_digest FROM item_page \
-             WHERE file_id = ?1 AND generation = ?2 ORDER BY first_seq",
+        let (heads,): (String,) = sqlx::query_as(
+            "SELECT json_group_array(json_array(first_seq, last_seq, items, tokens, byte_start, \
+             byte_end, hex(first_digest)) ORDER BY first_seq) FROM item_page \
+             WHERE file_id = ?1 AND generation = ?2",
         )
         .bind(file.0)
         .bind(generation.cast_signed())
-        .try_map(|row| page_head(&row))
-        .fetch_all(pools.reader())
+        .fetch_one(pools.reader())
         .await
-        .map_err(|error| pools.sorted(error))
+        .map_err(|error| pools.sorted(error))?;
+        let heads: Vec<Head> = gathered("page heads", &heads)?;
+        Ok(heads.into_iter().map(page_head).collect())
     }
 
     /// The rows of the page that starts at `first_seq`.
@@ -210,16 +212,19 @@ fn rows_of(pages: Vec<(Vec<u8>,)>) -> Result<Vec<ItemRow>, StoreError> {
     Ok(rows)
 }
 
-fn page_head(row: &SqliteRow) -> Result<PageHead, sqlx::Error> {
-    Ok(PageHead {
-        first_seq: unsigned(row, "first_seq")?,
-        last_seq: unsigned(row, "last_seq")?,
-        items: get::<i64>(row, "items")?.cast_unsigned(),
-        tokens: unsigned(row, "tokens")?,
-        byte_start: unsigned(row, "byte_start")?,
-        byte_end: unsigned(row, "byte_end")?,
-        first_digest: digest(row, "first_digest")?,
-    })
+/// The columns of a head, as they are gathered.
+type Head = (i64, i64, i64, i64, i64, i64, Digest128);
+
+fn page_head((first, last, items, tokens, start, end, first_digest): Head) -> PageHead {
+    PageHead {
+        first_seq: first.cast_unsigned(),
+        last_seq: last.cast_unsigned(),
+        items: items.cast_unsigned(),
+        tokens: tokens.cast_unsigned(),
+        byte_start: start.cast_unsigned(),
+        byte_end: end.cast_unsigned(),
+        first_digest,
+    }
 }
 
 /// Writes pages; one that is there already (the growing last page) is replaced.
@@ -250,7 +255,7 @@ pub(crate) async fn write(
              byte_start = excluded.byte_start, byte_end = excluded.byte_end, \
              first_digest = excluded.first_digest, rows = excluded.rows",
         );
-        query.build().execute(&mut *connection).await?;
+        query.build().persistent(is_kept(chunk.len())).execute(&mut *connection).await?;
     }
     Ok(())
 }

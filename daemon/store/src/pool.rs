@@ -13,6 +13,7 @@ use sqlx::sqlite::{
 use sqlx::{Connection, Sqlite, Transaction};
 
 use crate::error::StoreError;
+use crate::wal::Log;
 
 /// Milliseconds a writer waits for another process's write lock.
 pub const BUSY_TIMEOUT_MS: u64 = 5_000;
@@ -24,13 +25,21 @@ const READERS: u32 = 2;
 /// what the cache would add beyond that is the kernel's anyway.
 const CACHE_KIB: u32 = 1_024;
 
-/// Pages of the log (4 KiB each) before it is written into the database. That write waits for the
-/// disk, and whoever commits then waits with it: rarer, it does not show in the 99th percentile of a
-/// compaction.
+/// Pages of the log (4 KiB each) at which a commit itself writes it into the database and waits for the disk:
+/// a bound for bursts, since a task does so long before (`wal`).
 ///
 /// # Source
-/// Measured: at SQLite's own 1,000 pages one of some fifty recorded compactions waited 10–20 ms.
-const WAL_PAGES_PER_CHECKPOINT: u32 = 6_000;
+/// Chosen: 32 MiB, what ingestion writes in a second or two.
+const WAL_PAGES_MAX: u32 = 8_192;
+
+/// Rows of a statement for many rows up to which it is kept for the next time. One for hundreds is a program of
+/// half a MiB, and the next batch has another number of rows.
+const ROWS_OF_KEPT: usize = 4;
+
+/// Whether a statement for so many rows is to be kept.
+pub(crate) const fn is_kept(rows: usize) -> bool {
+    rows <= ROWS_OF_KEPT
+}
 
 /// Bytes the write-ahead log keeps on disk between checkpoints.
 const WAL_BYTES_KEPT: u32 = 4 << 20;
@@ -41,6 +50,7 @@ pub(crate) struct Pools {
     pub(crate) path: PathBuf,
     writer: SqlitePool,
     reader: SqlitePool,
+    log: Log,
 }
 
 impl Pools {
@@ -52,12 +62,15 @@ impl Pools {
             .await
             .map_err(|error| StoreError::sorted(path, error))?;
         let reader = pool(READERS).connect_lazy_with(settings(path).read_only(true));
-        Ok(Self { path: path.to_owned(), writer, reader })
+        let keeping = options.create_if_missing(false).busy_timeout(Duration::ZERO);
+        let log = Log::keep(keeping, &writer);
+        Ok(Self { path: path.to_owned(), writer, reader, log })
     }
 
     /// Begins a write transaction. IMMEDIATE takes the write lock at once: a deferred transaction
     /// that reads first cannot be upgraded when another process wrote meanwhile.
     pub(crate) async fn begin(&self) -> Result<Transaction<'static, Sqlite>, StoreError> {
+        self.log.note();
         self.writer.begin_with("BEGIN IMMEDIATE").await.map_err(|error| self.sorted(error))
     }
 
@@ -66,9 +79,23 @@ impl Pools {
         &self.reader
     }
 
-    /// The writer outside a transaction, for pragmas.
+    /// The writer outside a transaction: for pragmas, and for a change that is one statement.
     pub(crate) fn writer(&self) -> &SqlitePool {
+        self.log.note();
         &self.writer
+    }
+
+    /// Gives back what the connections keep of the file in memory; those in use now keep theirs.
+    pub(crate) async fn release_memory(&self) -> Result<(), StoreError> {
+        for pool in [&self.writer, &self.reader] {
+            // All at once, else the same one might be given twice.
+            let idle = (0..pool.num_idle()).map_while(|_| pool.try_acquire());
+            for mut connection in idle.collect::<Vec<_>>() {
+                let shrink = sqlx::query("PRAGMA shrink_memory").execute(&mut *connection);
+                shrink.await.map_err(|error| self.sorted(error))?;
+            }
+        }
+        Ok(())
     }
 
     /// Sorts an error and names this database in it.
@@ -78,6 +105,7 @@ impl Pools {
 
     /// Closes all connections; the last one folds the write-ahead log into the file.
     pub(crate) async fn close(&self) {
+        let _at_rest = self.log.hold().await;
         self.reader.close().await;
         self.writer.close().await;
     }
@@ -116,7 +144,7 @@ fn settings(path: &Path) -> SqliteConnectOptions {
         .busy_timeout(Duration::from_millis(BUSY_TIMEOUT_MS))
         .pragma("cache_size", format!("-{CACHE_KIB}"))
         .pragma("mmap_size", "0")
-        .pragma("wal_autocheckpoint", WAL_PAGES_PER_CHECKPOINT.to_string())
+        .pragma("wal_autocheckpoint", WAL_PAGES_MAX.to_string())
         .pragma("journal_size_limit", WAL_BYTES_KEPT.to_string())
         .statement_cache_capacity(32)
 }

@@ -1,8 +1,11 @@
 //! Reading typed values out of rows.
 
 use longhaul_core::digest::Digest128;
+use serde::de::DeserializeOwned;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row as _, Sqlite};
+
+use crate::error::StoreError;
 
 /// A column that holds a non-negative number. SQLite has only signed ones; a device number or an
 /// offset over 2⁶³ goes in and comes out bit for bit.
@@ -31,4 +34,16 @@ where
     T: sqlx::Decode<'r, Sqlite> + sqlx::Type<Sqlite>,
 {
     row.try_get(column)
+}
+
+/// Rows that SQLite gathered into one, as a JSON list of lists.
+///
+/// Each row of an answer is a message from the connection's thread and wakes whoever waits for it: for short rows
+/// that come by the hundred this costs more than reading them.
+pub(crate) fn gathered<T: DeserializeOwned>(
+    what: &'static str,
+    rows: &str,
+) -> Result<Vec<T>, StoreError> {
+    serde_json::from_str(rows)
+        .map_err(|error| StoreError::Undecodable { what, detail: error.to_string() })
 }

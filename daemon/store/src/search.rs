@@ -92,6 +92,14 @@ impl SearchIndex {
         Ok(())
     }
 
+    /// Gives back what the connections keep of the file in memory, as [`crate::Store::release_memory`].
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub async fn release_memory(&self) -> Result<(), StoreError> {
+        self.pools().release_memory().await
+    }
+
     /// Closes all connections.
     pub async fn close(&self) {
         self.pools().close().await;

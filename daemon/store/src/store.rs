@@ -88,6 +88,15 @@ impl Store {
         open::bytes(&self.path)
     }
 
+    /// Gives back what the connections keep of the file in memory: for a daemon that rests. It is read again when
+    /// it is asked for.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub async fn release_memory(&self) -> Result<(), StoreError> {
+        self.pools().release_memory().await
+    }
+
     /// Closes all connections and folds the write-ahead log into the file.
     pub async fn close(&self) {
         self.pools().close().await;

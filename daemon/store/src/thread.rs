@@ -8,6 +8,7 @@ use sqlx::{QueryBuilder, Row as _, Sqlite, SqliteConnection};
 use crate::current::{self, Candidate};
 use crate::error::StoreError;
 use crate::file::{FileRow, file_row, source_word};
+use crate::pool::is_kept;
 use crate::store::Store;
 
 /// Threads asked for in one statement.
@@ -48,8 +49,12 @@ impl Store {
     pub async fn thread_get(&self, thread_id: &str) -> Result<Option<ThreadRow>, StoreError> {
         let pools = self.pools();
         sqlx::query(
-            "SELECT t.thread_id AS tid, f.* FROM thread t JOIN source_file f USING (file_id) \
-             WHERE t.thread_id = ?1",
+            // Not all columns: the saved fold is hundreds of KiB, and this is asked with every request.
+            "SELECT t.thread_id AS tid, \
+             f.file_id, f.source, f.path, f.archived, f.gone_at_ms, f.dev, f.ino, f.size, \
+             f.mtime_ns, f.generation, f.offset, f.open_end, f.next_seq, f.head_bytes, f.head_digest, \
+             f.tail_bytes, f.tail_digest, f.chain, f.base, f.thread_id, f.fold_version, f.head \
+             FROM thread t JOIN source_file f USING (file_id) WHERE t.thread_id = ?1",
         )
         .bind(thread_id)
         .try_map(|row| Ok(ThreadRow { thread_id: row.try_get("tid")?, file: file_row(&row)? }))
@@ -165,7 +170,7 @@ async fn candidates(
     }
     query.push(")");
     let rows: Vec<(String, i64, String, Option<i64>, String)> =
-        query.build_query_as().fetch_all(connection).await?;
+        query.build_query_as().persistent(is_kept(threads.len())).fetch_all(connection).await?;
     let mut by_thread: BTreeMap<String, Vec<Candidate>> = BTreeMap::new();
     for (thread, file_id, path, gone_at_ms, head) in rows {
         let head: Option<ThreadHead> = serde_json::from_str(&head).ok();
@@ -197,7 +202,7 @@ async fn upsert(
         " ON CONFLICT (thread_id) DO UPDATE SET file_id = excluded.file_id, \
          source = excluded.source, cwd = excluded.cwd, updated_at_ms = excluded.updated_at_ms",
     );
-    query.build().execute(connection).await?;
+    query.build().persistent(is_kept(current.len())).execute(connection).await?;
     Ok(())
 }
 
@@ -211,6 +216,6 @@ async fn delete(connection: &mut SqliteConnection, threads: &[&String]) -> Resul
         list.push_bind(*thread);
     }
     query.push(")");
-    query.build().execute(connection).await?;
+    query.build().persistent(is_kept(threads.len())).execute(connection).await?;
     Ok(())
 }

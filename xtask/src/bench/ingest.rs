@@ -52,7 +52,7 @@ fn measure(
     daemon.wait_idle(if files.iter().all(is_plain) { bytes } else { 1 })?;
     let wall = watch.seconds();
     let core = daemon.cpu_seconds()?.max(0.01);
-    let (_, peak) = daemon.memory_mib()?;
+    let peak = daemon.memory()?.peak;
     let (per_core, per_wall) = (to_mib(bytes) / core, to_mib(bytes) / wall);
     report.add(format!("plain line reader, {name}"), format!("{reader:.0} MiB/s"), "");
     let speed = format!("{per_core:.0} MiB/s a core ({per_wall:.0} by the clock)");

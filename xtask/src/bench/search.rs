@@ -66,7 +66,7 @@ pub(super) fn measure(
         format!("{:.2} x", beside / alone),
         "<= 1.1 x",
     );
-    let (_, peak) = daemon.memory_mib()?;
+    let peak = daemon.memory()?.peak;
     report.add("peak memory with the index", format!("{peak:.1} MiB"), "");
     for (name, queries) in queries() {
         let times = time(&mut wire, &queries, rounds)?;

@@ -52,6 +52,7 @@ const SERVER: &[Floor] = &[
         "config",
         "descriptors",
         "folder",
+        "heap",
         "link",
         "lock",
         "metering",

@@ -50,7 +50,7 @@ pub(crate) async fn run(args: UpArgs, session: &Session) -> Result<(), Failure> 
         Err(error) => return Err(error.into()),
     }
     let mut command = Command::new(find_program()?);
-    command.args(&args.daemon).envs(heap());
+    command.args(&args.daemon);
     if let Some(path) = &session.socket {
         command.arg("--socket").arg(path);
     }
@@ -67,17 +67,6 @@ pub(crate) async fn run(args: UpArgs, session: &Session) -> Result<(), Failure> 
 async fn report(client: &Client, log: Option<&Path>, session: &Session) -> Result<(), Failure> {
     let status = client.call::<Status>(StatusParams {}).await?;
     session.print(&UpPage { is_started: log.is_some(), log: log.map(Path::to_owned), status })
-}
-
-/// What the unit of systemd sets, too: two heaps, and none keeps much for later, so that the memory of a first
-/// ingestion goes back to the system. What a person set is left.
-fn heap() -> impl Iterator<Item = (&'static str, &'static str)> {
-    let wanted = [
-        ("MALLOC_ARENA_MAX", "2"),
-        ("MALLOC_TRIM_THRESHOLD_", "131072"),
-        ("MALLOC_MMAP_THRESHOLD_", "131072"),
-    ];
-    wanted.into_iter().filter(|(name, _)| std::env::var_os(name).is_none())
 }
 
 /// Beside this program, as installed together; else on the `PATH`.

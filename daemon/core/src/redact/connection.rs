@@ -28,8 +28,13 @@ pub(super) const USER_FLAG: &[&str] = &[
 
 /// The most any rule here reads past its keyword, in bytes.
 const WINDOW_BYTES_MAX: usize = 2048;
-/// The longest name or password of a login file, in bytes.
-const NETRC_WORD_BYTES_MAX: usize = 512;
+/// The longest name of a user (of a machine, an account), and the longest passwords of a URL and a netrc file, in
+/// bytes; what is longer is no such thing, or its rest is left.
+const USER_BYTES_MAX: usize = 256;
+const PASSWORD_BYTES_MAX: usize = 1024;
+const NETRC_PASSWORD_BYTES_MAX: usize = 512;
+/// Words of an entry of a netrc file.
+const NETRC_WORDS: usize = 8;
 /// The longest run of key characters that is still taken as one credential, in bytes.
 const CREDENTIAL_BYTES_MAX: usize = 64 * 1024;
 
@@ -44,22 +49,21 @@ macro_rules! pattern {
     };
 }
 
-// The last '@' before the path ends the user part, so a password may hold an '@'.
-pattern!(USER_INFO, r#"(?-u)^[^\s/?#:@"'<>]{0,256}:([^\s/?#"'<>]{1,1024})@[A-Za-z0-9\[.$_{-]"#);
 pattern!(
     AUTHORIZATION_VALUE,
     r#"(?i-u)^uthorization\\{0,3}["']?\]?[ \t]*(?:[:=,]|=>)[ \t]*\\{0,3}["'`]?(?:(basic|bearer|token|digest|negotiate|apikey|api-key|key)[ \t]+)?([A-Za-z0-9._~+/=:-]{8,})"#
 );
 pattern!(COOKIE_VALUE, r#"(?i-u)^ookie: ([A-Za-z0-9_.$-]{1,64}=[^\r\n"'\\]{8,})"#);
 pattern!(PGPASS_VALUE, r"(?-u)^:5432:[^:\s]{1,64}:[^:\s]{1,64}:([^\s:'\x22]{3,256})");
+// Its runs are bounded by the window: counts of hundreds would make an automaton of a MiB.
 pattern!(
     USER_FLAG_VALUE,
     concat!(
-        r#"(?-u)^(?: (?:-u|--user|--proxy-user)[ =]["']?[^\s:"'$]{1,128}:|sshpass -p ?["']?"#,
-        r#"|redis-cli (?:[^\n|;&]{0,200} )?-a ["']?"#,
-        r#"|htpasswd -[A-Za-z]{0,6}n[A-Za-z]{0,6} \S{1,128} ["']?"#,
-        r#"|htpasswd -[A-Za-z]{0,6}b[A-Za-z]{0,6} \S{1,256} \S{1,128} ["']?"#,
-        r#"|pass(?:in|out) pass:)([^\s"'/]{4,256})"#,
+        r#"(?-u)^(?: (?:-u|--user|--proxy-user)[ =]["']?[^\s:"'$]+:|sshpass -p ?["']?"#,
+        r#"|redis-cli (?:[^\n|;&]* )?-a ["']?"#,
+        r#"|htpasswd -[A-Za-z]{0,6}n[A-Za-z]{0,6} \S+ ["']?"#,
+        r#"|htpasswd -[A-Za-z]{0,6}b[A-Za-z]{0,6} \S+ \S+ ["']?"#,
+        r#"|pass(?:in|out) pass:)([^\s"'/]{4,})"#,
     )
 );
 
@@ -89,17 +93,60 @@ pub(super) fn judge_url(text: &[u8], hit: &Range<usize>, _floor: usize) -> Verdi
     if !has_scheme {
         return Verdict::Nothing;
     }
-    // Few of the many URLs in a transcript name a user: those that do not need no pattern.
-    let is_end = |b: &u8| {
-        b.is_ascii_whitespace() || matches!(b, b'/' | b'?' | b'#' | b'"' | b'\'' | b'<' | b'>')
-    };
-    let authority = text[hit.end..].iter().take(WINDOW_BYTES_MAX).take_while(|b| !is_end(b));
-    if !authority.clone().any(|b| *b == b'@') {
-        return Verdict::Nothing;
-    }
-    let rest = hit.end..hit.end;
-    let span = group(&USER_INFO, text, &rest, 1);
+    let span = url_password(text, hit.end);
     secret(span.filter(|span| !value::is_reference(&text[span.clone()])))
+}
+
+/// The password of `user:password@host` at `from`. The last '@' before the path ends it, so it may hold an '@'.
+///
+/// Not a pattern, as is [`netrc_password`]: counts of hundreds make an automaton of a MiB.
+fn url_password(text: &[u8], from: usize) -> Option<Range<usize>> {
+    let window = window(text, &(from..from));
+    let ends = |byte: &u8| is_space(*byte) || b"/?#\"'<>".contains(byte);
+    let part = &window[..window.iter().position(ends).unwrap_or(window.len())];
+    let colon = part.iter().position(|byte| b":@".contains(byte))?;
+    if part[colon] != b':' || colon > USER_BYTES_MAX {
+        return None;
+    }
+    let password = colon + 1;
+    let last = part.len().min(password + PASSWORD_BYTES_MAX + 1);
+    let begins_host = |byte: &u8| byte.is_ascii_alphanumeric() || b"[.$_{-".contains(byte);
+    let is_end = |at: &usize| part[*at] == b'@' && part.get(at + 1).is_some_and(begins_host);
+    let end = (password + 1..last).rev().find(is_end)?;
+    Some(from + password..from + end)
+}
+
+/// The password of `machine … login … [account …] password …` at the hit.
+fn netrc_password(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
+    let window = window(text, hit);
+    let words: Vec<Range<usize>> = words(window).take(NETRC_WORDS).collect();
+    let is = |at: usize, key: &[u8]| words.get(at).is_some_and(|word| &window[word.clone()] == key);
+    let is_value = |at: usize| words.get(at).is_some_and(|word| word.len() <= USER_BYTES_MAX);
+    if !(is(0, b"machine") && is_value(1) && is(2, b"login") && is_value(3)) {
+        return None;
+    }
+    let key = if is(4, b"account") && is_value(5) { 6 } else { 4 };
+    let value = words.get(key + 1).filter(|_| is(key, b"password"))?;
+    let bytes = window[value.clone()].iter().take(NETRC_PASSWORD_BYTES_MAX);
+    let length = bytes.take_while(|byte| !b"\"'".contains(byte)).count();
+    let start = hit.start + value.start;
+    (length > 0).then_some(start..start + length)
+}
+
+/// Where the words of a text are.
+fn words(text: &[u8]) -> impl Iterator<Item = Range<usize>> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let start = at + text[at..].iter().position(|byte| !is_space(*byte))?;
+        let length = text[start..].iter().position(|byte| is_space(*byte));
+        at = length.map_or(text.len(), |length| start + length);
+        Some(start..at)
+    })
+}
+
+/// What a pattern calls space: ASCII's, the vertical tab included.
+const fn is_space(byte: u8) -> bool {
+    byte.is_ascii_whitespace() || byte == 0x0b
 }
 
 /// `Authorization: Basic …`, as a header, a JSON field or a keyword argument.
@@ -151,32 +198,8 @@ pub(super) fn judge_cookie(text: &[u8], hit: &Range<usize>, _floor: usize) -> Ve
 
 /// `machine … login … password …` of a netrc file.
 pub(super) fn judge_netrc(text: &[u8], hit: &Range<usize>, _floor: usize) -> Verdict {
-    let span = login_password(window(text, hit))
-        .map(|span| on_borders(text, hit.start + span.start..hit.start + span.end));
+    let span = netrc_password(text, hit).map(|span| on_borders(text, span));
     secret(span.filter(|span| !value::is_reference(&text[span.clone()])))
-}
-
-/// The password in `machine NAME login NAME [account NAME] password VALUE`.
-fn login_password(entry: &[u8]) -> Option<Range<usize>> {
-    let mut at = 0;
-    let mut word = || {
-        let start = at + entry[at..].iter().position(|b| !b.is_ascii_whitespace())?;
-        let end = entry[start..].iter().position(u8::is_ascii_whitespace);
-        at = end.map_or(entry.len(), |length| start + length);
-        (at - start <= NETRC_WORD_BYTES_MAX).then_some(start..at)
-    };
-    let (_machine, _name) = (word()?, word()?);
-    word().filter(|key| &entry[key.clone()] == b"login")?;
-    let _name = word()?;
-    let mut key = word()?;
-    if &entry[key.clone()] == b"account" {
-        let _name = word()?;
-        key = word()?;
-    }
-    let value = word().filter(|_| &entry[key] == b"password")?;
-    let quote = entry[value.clone()].iter().position(|b| matches!(b, b'"' | b'\''));
-    let end = quote.map_or(value.end, |length| value.start + length);
-    (end > value.start).then_some(value.start..end)
 }
 
 /// `host:5432:database:user:password` of a pgpass file.
@@ -205,4 +228,55 @@ fn is_border(text: &[u8], at: usize) -> bool {
 fn on_borders(text: &[u8], span: Range<usize>) -> Range<usize> {
     let end = (span.end..=text.len()).find(|&i| is_border(text, i)).unwrap_or(text.len());
     span.start..end
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    // What the code stands for; as patterns at work they would take two MiB.
+    pattern!(USER_INFO, r#"(?-u)^[^\s/?#:@"'<>]{0,256}:([^\s/?#"'<>]{1,1024})@[A-Za-z0-9\[.$_{-]"#);
+    pattern!(
+        NETRC_VALUE,
+        r"(?-u)^machine\s+\S{1,256}\s+login\s+\S{1,256}\s+(?:account\s+\S{1,256}\s+)?password\s+([^\s\x22']{1,512})"
+    );
+
+    proptest! {
+        #[test]
+        fn a_url_is_read_as_its_pattern_says(
+            text in r#"[a:@]{0,3}[a-c]{0,2}(x{254,258})?[:@/ ]?[a@:?\x0b]{0,4}(y{1020,1026})?[@a:.é]{0,6}"#,
+        ) {
+            let text = text.as_bytes();
+            prop_assert_eq!(url_password(text, 0), group(&USER_INFO, text, &(0..0), 1));
+        }
+
+        #[test]
+        fn a_netrc_entry_is_read_as_its_pattern_says(
+            words in prop::collection::vec(
+                prop_oneof!["machine", "login", "account", "password", "[a\"']{1,3}", "x{254,258}", "z{510,514}"],
+                0..9,
+            ),
+            space in "[ \t\n\x0b]{1,2}",
+        ) {
+            let text = format!("machine{space}{}", words.join(&space));
+            let hit = 0.."machine ".len();
+            prop_assert_eq!(
+                netrc_password(text.as_bytes(), &hit),
+                group(&NETRC_VALUE, text.as_bytes(), &hit, 1)
+            );
+        }
+
+        #[test]
+        fn a_whole_netrc_entry_is_found(
+            account in prop_oneof![Just(""), Just("account a ")],
+            password in "[a-z\"]{1,600}",
+        ) {
+            let text = format!("machine h login u {account}password {password} x");
+            let hit = 0.."machine ".len();
+            let found = netrc_password(text.as_bytes(), &hit);
+            prop_assert_eq!(found, group(&NETRC_VALUE, text.as_bytes(), &hit, 1));
+        }
+    }
 }

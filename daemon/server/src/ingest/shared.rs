@@ -1,6 +1,6 @@
 //! What the handle, the worker and the reading thread have in common.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -12,7 +12,7 @@ use super::catalogue::Catalogue;
 use super::events::IngestEvents;
 use super::lineage::{Limit, Lineage, fold_until};
 use super::progress::Counters;
-use super::scan::Root;
+use super::scan::{self, Root};
 use super::watch::Hints;
 use super::{FoldLoadError, Limits};
 
@@ -86,6 +86,14 @@ impl Shared {
             Ok(Err(cause)) => Err(FoldLoadError::Transcript { path: thread.file.path, cause }),
             Err(_) => Err(FoldLoadError::Interrupted),
         }
+    }
+
+    /// Whether all that stands in a file now is stored, as far as the file system tells. Blocking.
+    pub(crate) fn is_read(&self, path: &Path) -> bool {
+        let Ok(Some(file)) = scan::look(&self.roots, path) else { return false };
+        let entries = self.catalogue.lock();
+        let known = entries.get(&file.path).and_then(|entry| entry.known.as_ref());
+        known.is_some_and(|known| known.is_readable && !known.gone && known.stat == file.stat)
     }
 
     /// Answers damage in the store: moved aside, begun anew. `true` when there was damage.

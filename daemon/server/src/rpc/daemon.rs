@@ -96,7 +96,8 @@ fn agree(client: RevisionRange) -> Result<u32, Failure> {
 
 fn status(services: &Services, _: &CallContext, _: StatusParams) -> Result<StatusResult, Failure> {
     let deps = &services.deps;
-    let (ingest, sources) = services.ingest_status();
+    let progress = services.progress();
+    let (ingest, sources) = services.ingest_status(&progress);
     let count = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
     Ok(StatusResult {
         version: VERSION.to_owned(),
@@ -115,7 +116,7 @@ fn status(services: &Services, _: &CallContext, _: StatusParams) -> Result<Statu
         requests: count(&deps.counters.requests),
         panics: count(&deps.counters.panics),
         model: services.model_status(),
-        warnings: services.warnings(),
+        warnings: services.warnings(&progress),
     })
 }
 

@@ -98,11 +98,16 @@ impl Services {
         first: u64,
         last: u64,
     ) -> Result<Vec<ItemRow>, ServiceError> {
-        let heads = self.store.page_heads(file.file_id, file.cursor.generation).await?;
+        let generation = file.cursor.generation;
+        if first == last {
+            // One line is found by the index, whatever the length of the thread.
+            let row = self.store.item_at(file.file_id, generation, first).await?;
+            return Ok(row.into_iter().collect());
+        }
+        let heads = self.store.page_heads(file.file_id, generation).await?;
         let mut rows = Vec::new();
         for head in heads.iter().filter(|head| head.last_seq >= first && head.first_seq <= last) {
-            let page =
-                self.store.page(file.file_id, file.cursor.generation, head.first_seq).await?;
+            let page = self.store.page(file.file_id, generation, head.first_seq).await?;
             let page = page.unwrap_or_default();
             rows.extend(page.into_iter().filter(|row| (first..=last).contains(&row.seq)));
         }

@@ -122,6 +122,11 @@ impl FullText {
         Self { index, progress, cancel, task }
     }
 
+    /// The index, once it is open.
+    pub(super) fn index(&self) -> Option<&SearchIndex> {
+        self.index.get()
+    }
+
     /// Stops after the batch under way.
     pub(super) async fn stop(&self) {
         self.cancel.cancel();

@@ -7,11 +7,11 @@ use longhaul_core::checkpoint::semantic::{Accepted, Semantics, Update};
 use longhaul_core::checkpoint::staleness::Disk;
 use longhaul_core::checkpoint::view::Scene;
 use longhaul_core::fold::Fold;
-use longhaul_store::FileRow;
+use longhaul_store::{FileRow, Observation};
 
 use super::disk;
 use super::{ServiceError, Services};
-use crate::ingest::{SyncError, SyncTarget};
+use crate::ingest::SyncError;
 
 /// How long a request waits for a thread's newest lines to be read. The answer is then made from
 /// what was read before, and says its seq.
@@ -64,14 +64,18 @@ impl Services {
     ) -> Result<Snapshot, ServiceError> {
         self.catch_up(thread_id).await?;
         let not_found = || ServiceError::ThreadNotFound(thread_id.to_owned());
-        let row = self.store.thread_get(thread_id).await?.ok_or_else(not_found)?;
+        let (row, rows, seen) = tokio::try_join!(
+            self.store.thread_get(thread_id),
+            self.store.updates(thread_id),
+            self.store.observations(thread_id),
+        )?;
+        let row = row.ok_or_else(not_found)?;
         let fold = match as_of {
             Some(seq) => self.ingest.fold_as_of(thread_id, seq).await?,
             None => self.ingest.fold(thread_id).await?,
         };
         let fold = fold.filter(|fold| fold.next_seq() > 0);
         let fold = fold.ok_or_else(|| ServiceError::CheckpointNotFound(thread_id.to_owned()))?;
-        let rows = self.store.updates(thread_id).await?;
         let last_update = rows.last().map_or(0, |row| row.update_id);
         let mut accepted = Vec::with_capacity(rows.len());
         for row in rows.iter().filter(|row| as_of.is_none_or(|seq| row.seq <= seq)) {
@@ -82,7 +86,7 @@ impl Services {
         let semantics = Semantics::of(&accepted);
         let disk = match as_of {
             Some(_) => Disk::new(),
-            None => self.look(thread_id, &fold, &semantics).await?,
+            None => self.look(&fold, &semantics, seen).await?,
         };
         Ok(Snapshot {
             thread_id: row.thread_id,
@@ -109,16 +113,16 @@ impl Services {
             return Ok(now);
         }
         let then = self.snapshot(thread_id, Some(seq)).await?;
-        let disk = self.look(thread_id, &then.fold, &then.semantics).await?;
+        let seen = self.store.observations(thread_id).await?;
+        let disk = self.look(&then.fold, &then.semantics, seen).await?;
         Ok(Snapshot { disk, ..then })
     }
 
     /// Reads what the agent wrote since. A thread whose file cannot be read right now is answered
     /// from what is known.
     async fn catch_up(&self, thread_id: &str) -> Result<(), ServiceError> {
-        let target = SyncTarget::Thread(thread_id.to_owned());
-        match self.ingest.sync(target, None, CATCH_UP).await {
-            Ok(_) => Ok(()),
+        match self.ingest.read_thread(thread_id, CATCH_UP).await {
+            Ok(()) => Ok(()),
             Err(SyncError::NotFound(_)) => Err(ServiceError::ThreadNotFound(thread_id.to_owned())),
             Err(error) => {
                 tracing::debug!(error = %error, "answering from what was read before");
@@ -129,13 +133,12 @@ impl Services {
 
     async fn look(
         &self,
-        thread_id: &str,
         fold: &Fold,
         semantics: &Semantics,
+        seen: Vec<Observation>,
     ) -> Result<Disk, ServiceError> {
         let state = fold.checkpoint();
         let Some(cwd) = state.cwd.clone() else { return Ok(Disk::new()) };
-        let seen = self.store.observations(thread_id).await?;
         let key = |path: &str| longhaul_core::checkpoint::files::key(path, Some(&cwd));
         let mut keys: Vec<String> = seen.iter().map(|observation| key(&observation.path)).collect();
         let hashed = state.files.iter().filter(|(_, file)| file.hash.is_some());

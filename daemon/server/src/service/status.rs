@@ -10,6 +10,7 @@ use longhaul_protocol::thread::IndexStatus;
 use longhaul_protocol::warning::Warning;
 
 use super::{Services, source_name};
+use crate::ingest::Progress;
 use crate::link::Counters;
 use crate::metering::ProcessUse;
 
@@ -39,10 +40,15 @@ impl Services {
         self.full_text.progress.status()
     }
 
+    /// How far ingesting is.
+    #[must_use]
+    pub fn progress(&self) -> Progress {
+        self.ingest.progress()
+    }
+
     /// The folders of transcripts and how far they are read, for `daemon/status`.
     #[must_use]
-    pub fn ingest_status(&self) -> (IngestStatus, Vec<SourceStatus>) {
-        let progress = self.ingest.progress();
+    pub fn ingest_status(&self, progress: &Progress) -> (IngestStatus, Vec<SourceStatus>) {
         let sources = progress.sources.iter().map(|source| SourceStatus {
             source: source_name(source.source).to_owned(),
             root: source.root.display().to_string(),
@@ -130,16 +136,15 @@ impl Services {
 
     /// What a person should know, for `daemon/status`.
     #[must_use]
-    pub fn warnings(&self) -> Vec<Warning> {
-        let progress = self.ingest.progress();
+    pub fn warnings(&self, progress: &Progress) -> Vec<Warning> {
         let mut warnings = Vec::new();
         let mut warn = |kind: &str, message: String, hint: &str| {
             warnings.push(Warning { kind: kind.to_owned(), message, hint: Some(hint.to_owned()) });
         };
-        if let Some(why) = progress.stalled {
+        if let Some(why) = &progress.stalled {
             warn(
                 "ingest_stalled",
-                why,
+                why.clone(),
                 "free space on the disk or see the journal; reading goes on by itself",
             );
         }

@@ -28,6 +28,18 @@ async fn a_sync_sees_what_was_written_before_it() {
 }
 
 #[tokio::test]
+async fn a_thread_that_is_read_asks_nobody() {
+    let rig = Rig::new().await;
+    let path = rig.write(&name(1), session(&thread(1), 2));
+    rig.ingest.sync(SyncTarget::Thread(thread(1)), None, WAIT).await.unwrap();
+    rig.ingest.stop().await;
+    assert_eq!(rig.ingest.read_thread(&thread(1), WAIT).await, Ok(()), "nobody reads any more");
+    append(&path, turn_of("t", 3));
+    let read = rig.ingest.read_thread(&thread(1), WAIT).await;
+    assert_eq!(read, Err(SyncError::Stopping), "and what is new has to be read");
+}
+
+#[tokio::test]
 async fn a_sync_waits_for_bytes_until_its_deadline() {
     let rig = Rig::new().await;
     let path = rig.write(&name(1), session(&thread(1), 2));

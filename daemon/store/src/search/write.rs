@@ -9,6 +9,7 @@ use sqlx::{QueryBuilder, Sqlite, SqliteConnection};
 use super::{SearchIndex, kind_number, scope};
 use crate::error::StoreError;
 use crate::file::{source_of, source_word};
+use crate::pool::is_kept;
 use crate::row::{digest, digest_bytes, get, unsigned};
 
 /// Rows written or deleted by one statement, under SQLite's 32,766 values.
@@ -255,7 +256,8 @@ async fn first_taken(
             list.push_bind(row.item);
         }
         query.push(")");
-        let (taken,): (Option<i64>,) = query.build_query_as().fetch_one(&mut *connection).await?;
+        let query = query.build_query_as().persistent(is_kept(chunk.len()));
+        let (taken,): (Option<i64>,) = query.fetch_one(&mut *connection).await?;
         let Some(taken) = taken else { continue };
         let at = chunk.iter().position(|row| row.item == taken).unwrap_or_default();
         let (free,): (i64,) = sqlx::query_as(
@@ -309,7 +311,7 @@ async fn insert(connection: &mut SqliteConnection, rows: &[Row<'_>]) -> Result<(
             .push_bind(row.part.digest)
             .push_bind(row.part.at_ms);
     });
-    query.build().execute(&mut *connection).await?;
+    query.build().persistent(is_kept(rows.len())).execute(&mut *connection).await?;
     let mut query =
         QueryBuilder::<Sqlite>::new("INSERT INTO item_text (rowid, pieces, names, scope) ");
     query.push_values(rows, |mut values, row| {
@@ -319,7 +321,7 @@ async fn insert(connection: &mut SqliteConnection, rows: &[Row<'_>]) -> Result<(
             .push_bind(row.part.names.as_str())
             .push_bind(row.scope.as_str());
     });
-    query.build().execute(connection).await?;
+    query.build().persistent(is_kept(rows.len())).execute(connection).await?;
     Ok(())
 }
 
@@ -333,7 +335,7 @@ async fn delete(connection: &mut SqliteConnection, items: &[(i64,)]) -> Result<(
             list.push_bind(item);
         }
         query.push(")");
-        query.build().execute(&mut *connection).await?;
+        query.build().persistent(is_kept(items.len())).execute(&mut *connection).await?;
     }
     Ok(())
 }

@@ -57,18 +57,17 @@ impl Services {
         request: &Request,
         gathered: &Gathered,
     ) -> Result<Past, ServiceError> {
-        let thread_id = gathered.thread_id.as_deref();
-        let (made, _) = self.store.compaction_list(thread_id, EARLIER, None).await?;
-        let made: Vec<_> = made.iter().filter(|made| made.undone_at_ms.is_none()).collect();
-        let earlier = made.iter().filter(|made| made.seq < gathered.seq);
-        let earlier = earlier.map(|made| Earlier { seq: made.seq }).collect();
-        let grown = match made.first().filter(|_| request.trigger == "auto") {
+        let Some(thread_id) = gathered.thread_id.as_deref() else { return Ok(Past::default()) };
+        let made = self.store.compaction_seqs(thread_id, EARLIER).await?;
+        let earlier = made.iter().filter(|seq| **seq < gathered.seq);
+        let earlier = earlier.map(|seq| Earlier { seq: *seq }).collect();
+        let grown = match made.first().copied().filter(|_| request.trigger == "auto") {
             None => None,
-            Some(last) if gathered.seq <= last.seq => Some(0),
+            Some(last) if gathered.seq <= last => Some(0),
             Some(last) => {
                 let heads = self.store.page_heads(file.file_id, file.cursor.generation).await?;
                 // The page that the last one ended in counts whole: the error is on the side of compacting.
-                let later = heads.iter().filter(|head| head.last_seq > last.seq);
+                let later = heads.iter().filter(|head| head.last_seq > last);
                 Some(later.map(|head| head.tokens).sum())
             }
         };

@@ -12,7 +12,7 @@ use longhaul_core::compaction::told::{Class, model_switch_alone, tell};
 use longhaul_core::compaction::worth::{self, Sizes};
 use longhaul_core::context::window::{self, Known};
 use longhaul_core::fold::Fold;
-use longhaul_store::{FileRow, PageHead};
+use longhaul_store::{FileId, FileRow, PageHead};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -195,20 +195,31 @@ impl Services {
         }
         let fine_from = pages.len().saturating_sub(FINE_PAGES);
         let mut spans = Vec::with_capacity(pages.len() + 2 * longhaul_core::item::PAGE_ITEMS);
-        for (index, ((file_id, generation), end, head)) in pages.iter().enumerate() {
+        let (coarse, fine) = pages.split_at(fine_from);
+        for page @ (_, end, head) in coarse {
             let is_named = alone.range(head.first_seq..=head.last_seq).next().is_some();
-            let is_cut = head.last_seq >= *end;
-            if index < fine_from && !is_named && !is_cut {
-                spans.push(span_of(head));
-                continue;
+            match is_named || head.last_seq >= *end {
+                true => spans.extend(self.fine_spans(std::slice::from_ref(page)).await?),
+                false => spans.push(span_of(head)),
             }
-            let rows = self.store.page(*file_id, *generation, head.first_seq).await?;
-            let rows = rows.unwrap_or_default();
-            spans.extend(rows.iter().filter(|row| row.seq < *end).map(Span::from));
+        }
+        for pages in fine.chunk_by(|one, next| one.0 == next.0) {
+            spans.extend(self.fine_spans(pages).await?);
         }
         Ok((spans, gathered))
     }
+
+    /// The items of some pages that follow each other in one file, in one look at the store.
+    async fn fine_spans(&self, pages: &[Page]) -> Result<Vec<Span>, ServiceError> {
+        let [((file_id, generation), end, first), ..] = pages else { return Ok(Vec::new()) };
+        let count = u32::try_from(pages.len()).unwrap_or(u32::MAX);
+        let rows = self.store.rows_from(*file_id, *generation, first.first_seq, count).await?;
+        Ok(rows.iter().filter(|row| row.seq < *end).map(Span::from).collect())
+    }
 }
+
+/// A page: its file and generation, the line its history ends before, and its head.
+type Page = ((FileId, u64), u64, PageHead);
 
 fn span_of(head: &PageHead) -> Span {
     Span {

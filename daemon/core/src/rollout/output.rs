@@ -173,8 +173,8 @@ const STRONG_MARKS: [&str; 10] = [
 /// The lines of a failed command's output that best say what failed, in order: those in which a
 /// program says so itself, else those with an error word, else the last ones. At most `lines` lines.
 ///
-/// Looked for at the end; a program's own words also at the beginning, where a search names a folder that
-/// is not there before it prints what it found in the others.
+/// Looked for at the end; a program's own words also at the beginning, where a search names a folder
+/// that is not there before it prints what it found in the others.
 pub fn failure_lines(text: &str, lines: usize) -> Vec<&str> {
     let tail = candidates(crate::text::suffix(text, 8 * 1_024));
     let strong = marked(&tail, &STRONG_MARKS, lines);

@@ -233,8 +233,8 @@ fn evidence_words(evidence: &Evidence) -> String {
     format!("{}:{}", evidence.source.word(), cut(&evidence.reference, 80))
 }
 
-/// What failed, newest ranked first, `bytes` at most each; what succeeded since only if nothing else
-/// did.
+/// What failed, newest ranked first, `bytes` at most each; what has worked since only if it is the
+/// newest, and after the others.
 pub(super) fn errors(scene: &Scene<'_>, bytes: usize, priced: bool) -> Vec<Line> {
     let failures = scene.state.errors.iter().rev();
     let mut lines: Vec<Line> = failures
@@ -288,8 +288,8 @@ pub(super) fn looks(scene: &Scene<'_>, most: usize, bytes: usize) -> Vec<Line> {
     looks.take(most).enumerate().map(line).collect()
 }
 
-/// Often and lately run before once and long ago, and tests before all else: how they ended says where the
-/// work stands.
+/// Often and lately run before once and long ago, and tests before all else: how they ended says
+/// where the work stands.
 pub(super) fn command_score(command: &Command, now: u64) -> u64 {
     let is_test = command.tests.is_some() || Class::of(&command.text) == Class::Test;
     let weight = 4 + 4 * u64::from(command.runs.min(5)) + 8 * u64::from(is_test);

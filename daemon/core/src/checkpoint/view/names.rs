@@ -5,7 +5,7 @@
 //! as many of them as make the offer best; the other names follow one by one. Offers are taken by
 //! gain per byte until the budget is used.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 
 use super::super::files::{File, FileState};
@@ -17,7 +17,7 @@ use super::{Scene, ViewCaps, lines};
 const MISSES_MAX: usize = 48;
 
 /// Bytes between names on a line.
-const SEPARATOR_BYTES: usize = 2;
+const SEPARATOR_BYTES: usize = 1;
 
 /// A line that does not stand yet, and names for it.
 struct Group<'a> {
@@ -142,6 +142,10 @@ fn groups<'a>(draft: &Draft, scene: &Scene<'a>) -> Vec<Group<'a>> {
     for (key, file) in scene.state.files.iter() {
         let shown = lines::shown_path(scene, key, file);
         paths.insert(shown);
+        if scene.state.cwd.as_deref() == Some(key) {
+            // It stands in the header.
+            continue;
+        }
         let gain = file_gain(scene, shown, file);
         match file.state {
             FileState::Edited | FileState::Created | FileState::Deleted => {}
@@ -177,6 +181,26 @@ fn groups<'a>(draft: &Draft, scene: &Scene<'a>) -> Vec<Group<'a>> {
         let crowd = group.names.len() as u64;
         for name in &mut group.names {
             name.gain = name.gain * CROWD / (CROWD + crowd);
+        }
+    }
+    joined(by_place)
+}
+
+/// The groups in the order of their places. Names of commands that would be told by the same words,
+/// as calls of one tool are, stand on one line: that of the newest.
+fn joined(mut by_place: BTreeMap<Place, Group<'_>>) -> Vec<Group<'_>> {
+    let mut newest: HashMap<String, Place> = HashMap::new();
+    let mut older = Vec::new();
+    for (place, group) in &by_place {
+        let (Place::Command(_), Some(line)) = (place, &group.line) else { continue };
+        if let Some(before) = newest.insert(line.text.clone(), place.clone()) {
+            older.push((before, line.text.clone()));
+        }
+    }
+    for (place, text) in older {
+        let names = by_place.remove(&place).map_or_else(Vec::new, |group| group.names);
+        if let Some(group) = newest.get(&text).and_then(|place| by_place.get_mut(place)) {
+            group.names.extend(names);
         }
     }
     by_place.into_values().collect()

@@ -1,4 +1,4 @@
-//! Which commands only look: what they print stands with the files, and how they ended tells little.
+//! Which commands only look: what they print stands with the files, and their end tells little.
 
 use super::{Command, is_file, strip_wrappers};
 

@@ -134,8 +134,8 @@ impl Reducer {
         let redacted = redact(&window);
         state.requests.push(at.seq, &redacted.text, request.len() as u64, self.spoken);
         self.spoken = false;
-        let head = text::prefix(&redacted.text, TALK_BYTES);
-        note(state, head, &Anchor::Talk, Voice::Used);
+        // A view may hold a long request without its middle: what that names is wanted all the same.
+        note(state, &redacted.text, &Anchor::Talk, Voice::Used);
         true
     }
 

@@ -6,6 +6,7 @@
 //! itself, seen often and seen lately are the ones needed next.
 
 mod extract;
+mod gain;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -41,6 +42,8 @@ pub struct Term {
     pub hits: u32,
     /// Calls made when it was last seen.
     pub tick: u64,
+    /// Calls from the sighting before that one to it; 0 while it was seen around one call only.
+    pub gap: u32,
 }
 
 /// What a term looks like.
@@ -104,37 +107,6 @@ pub struct Spot<'a> {
     pub cwd: Option<&'a str>,
 }
 
-/// Calls after which a term counts half, in [`Term::gain`].
-const HALF_LIFE_CALLS: u64 = 12;
-
-impl Term {
-    /// Chance that the term is needed next, seen from call `now`, in millionths. The weights follow
-    /// what agents went on to use in published sessions: names they wrote themselves before names
-    /// they saw, names of a file before names in a command's output, paths that someone spoke of,
-    /// and all the more what stood there often. Integers, so that every machine agrees.
-    pub fn gain(&self, now: u64) -> u64 {
-        let hits = |most: u32| u64::from(self.hits.min(most));
-        let weight = match (self.uses > 0, self.kind, &self.anchor) {
-            (true, TermKind::Path, Anchor::Command(_)) => 40 + 10 * hits(8),
-            (true, TermKind::Path, _) => 170,
-            (true, TermKind::Name, Anchor::File(_)) => 50 * hits(8),
-            (true, TermKind::Name, Anchor::Command(_)) => 40 * hits(8),
-            (true, TermKind::Name, Anchor::Talk) => 20 * hits(4),
-            (true, TermKind::Id, Anchor::File(_)) => 20 * hits(8),
-            (true, TermKind::Id, _) => 10 * hits(4),
-            (false, TermKind::Path, Anchor::File(_)) => 20 * hits(6),
-            (false, TermKind::Path, _) => 8 * hits(32),
-            (false, TermKind::Name, Anchor::File(_)) => 30 + 12 * hits(12),
-            (false, TermKind::Name, _) => 12 + 2 * hits(16),
-            (false, TermKind::Id, Anchor::File(_)) => 12,
-            (false, TermKind::Id, _) => 4,
-            (_, TermKind::Compound, Anchor::Talk) => hits(4),
-            (_, TermKind::Compound, _) => 5 * hits(8),
-        };
-        weight * 1_000 * HALF_LIFE_CALLS / (HALF_LIFE_CALLS + now.saturating_sub(self.tick))
-    }
-}
-
 impl Terms {
     /// Notes every term of `text`, which must be redacted.
     pub fn note(&mut self, text: &str, spot: Spot<'_>) {
@@ -154,7 +126,11 @@ impl Terms {
                 term.uses = term.uses.saturating_add(1);
             }
             term.hits = term.hits.saturating_add(1);
-            term.tick = spot.tick;
+            if term.tick != spot.tick {
+                let gap = spot.tick.saturating_sub(term.tick);
+                term.gap = u32::try_from(gap).unwrap_or(u32::MAX);
+                term.tick = spot.tick;
+            }
             // A file tells more about a name than the command that happened to print it.
             let keeps_file = matches!(
                 (&term.anchor, spot.anchor),
@@ -169,7 +145,7 @@ impl Terms {
         }
         let anchor = spot.anchor.clone();
         let uses = u32::from(spot.voice == Voice::Used);
-        let term = Term { kind: found.kind, anchor, uses, hits: 1, tick: spot.tick };
+        let term = Term { kind: found.kind, anchor, uses, hits: 1, tick: spot.tick, gap: 0 };
         self.bytes += cost(text);
         self.attach(&term.anchor);
         self.map.insert(text.into(), term);
@@ -209,7 +185,7 @@ impl Terms {
     /// Forgets the worst. In batches: the sort is shared by as many insertions.
     fn evict(&mut self, now: u64) {
         let mut ranked: Vec<(u64, Box<str>)> =
-            self.map.iter().map(|(text, term)| (term.gain(now), text.clone())).collect();
+            self.map.iter().map(|(text, term)| (term.gain(text, now), text.clone())).collect();
         ranked.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| b.1.cmp(&a.1)));
         for (_, text) in ranked {
             if self.bytes <= limits::TERMS_BYTES * 3 / 4 {
@@ -244,15 +220,15 @@ fn below<'a>(path: &'a str, cwd: &str) -> Option<&'a str> {
 #[derive(Serialize, Deserialize)]
 struct Group<T>(Anchor, Vec<Row<T>>);
 
-/// Text, kind, uses, hits, tick.
+/// Text, kind, uses, hits, tick, gap.
 #[derive(Serialize, Deserialize)]
-struct Row<T>(T, TermKind, u32, u32, u64);
+struct Row<T>(T, TermKind, u32, u32, u64, u32);
 
 impl Serialize for Terms {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut groups: BTreeMap<&Anchor, Vec<Row<&str>>> = BTreeMap::new();
         for (text, term) in self.iter() {
-            let row = Row(text, term.kind, term.uses, term.hits, term.tick);
+            let row = Row(text, term.kind, term.uses, term.hits, term.tick, term.gap);
             groups.entry(&term.anchor).or_default().push(row);
         }
         serializer.collect_seq(groups.into_iter().map(|(anchor, mut rows)| {
@@ -266,9 +242,9 @@ impl<'de> Deserialize<'de> for Terms {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut terms = Self::default();
         for Group(anchor, rows) in Vec::<Group<Box<str>>>::deserialize(deserializer)? {
-            for Row(text, kind, uses, hits, tick) in rows {
+            for Row(text, kind, uses, hits, tick, gap) in rows {
                 terms.bytes += cost(&text);
-                let term = Term { kind, anchor: anchor.clone(), uses, hits, tick };
+                let term = Term { kind, anchor: anchor.clone(), uses, hits, tick, gap };
                 terms.attach(&anchor);
                 terms.map.insert(text, term);
             }
@@ -307,14 +283,6 @@ mod tests {
         note(&mut terms, "parse_header failed", &Anchor::Command(2), Voice::Printed, 2);
         let term = terms.get("parse_header").cloned();
         assert_eq!(term.map(|t| (t.anchor, t.hits)), Some((file, 2)));
-    }
-
-    #[test]
-    fn a_name_of_code_goes_before_two_words_of_prose() {
-        let mut terms = Terms::default();
-        note(&mut terms, "a well-known parse_header", &Anchor::Talk, Voice::Used, 1);
-        let gain = |text| terms.get(text).map(|term| term.gain(1));
-        assert!(gain("parse_header") > gain("well-known"));
     }
 
     #[test]

@@ -99,13 +99,23 @@ pub fn render(scene: &Scene<'_>, caps: &ViewCaps, max_tokens: u64) -> String {
     draft.pack(Section::FactsValid, share(8), lines::facts_valid(scene, caps));
     draft.pack(Section::Decisions, share(8), lines::decisions(scene, caps));
     draft.pack(Section::Errors, share(8), lines::errors(scene, (budget / 16).min(560), priced));
-    let command_bytes = (budget / 80).clamp(88, limits::COMMAND_BYTES / 2);
+    let command_bytes = (budget / 100).clamp(72, limits::COMMAND_BYTES / 2);
     draft.pack(Section::Recent, share(20), lines::commands(scene, caps, command_bytes, priced));
     draft.pack(Section::Earlier, share(4), lines::earlier(scene));
     draft.pack(Section::Words, share(4), lines::words(scene));
     names::fill(&mut draft, scene, caps);
     pack_looks(&mut draft, scene, caps);
+    grow_task(&mut draft, scene);
     draft.render()
+}
+
+/// Gives a request that had to be cut what nothing else wants.
+fn grow_task(draft: &mut Draft, scene: &Scene<'_>) {
+    let Some(now) = draft.lines(Section::Task).first().map(|line| line.text.len()) else { return };
+    let bytes = now.saturating_add(draft.room());
+    if let Some(line) = lines::task(scene, bytes, bytes).pop() {
+        draft.lengthen(Section::Task, line);
+    }
 }
 
 /// Packs the changed files within the first share, or within the second when the first is too small

@@ -42,7 +42,6 @@ use runs::Runs;
 pub(crate) use calls::is_outside;
 pub(in crate::memory) use hazard::is_hazardous;
 pub(crate) use render::keywords;
-pub use runs::Class;
 
 /// The thread that is read.
 #[derive(Debug, Clone, PartialEq, Eq)]

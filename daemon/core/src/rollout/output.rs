@@ -204,26 +204,36 @@ const STRONG_MARKS: [&str; 10] = [
     "error[",
 ];
 
-/// The lines of a failed command's output that best say what failed, in order: those with an error
-/// word, else the last ones. At most `lines` lines.
+/// The lines of a failed command's output that best say what failed, in order: those in which a
+/// program says so itself, else those with an error word, else the last ones. At most `lines` lines.
+///
+/// Looked for at the end; a program's own words also at the beginning, where a search names a folder
+/// that is not there before it prints what it found in the others.
 pub fn failure_lines(text: &str, lines: usize) -> Vec<&str> {
-    let tail = crate::text::suffix(text, 8 * 1_024);
-    let candidates: Vec<&str> =
-        tail.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    let with = |marks: &[&str]| -> Vec<&str> {
-        let is_marked = |line: &&str| {
-            let lower = crate::text::prefix(line, 300).to_ascii_lowercase();
-            marks.iter().any(|mark| lower.contains(mark))
-        };
-        candidates.iter().copied().filter(is_marked).take(lines).collect()
-    };
-    let strong = with(&STRONG_MARKS);
-    let marked = if strong.is_empty() { with(&ERROR_MARKS) } else { strong };
-    if marked.is_empty() {
-        candidates[candidates.len().saturating_sub(lines)..].to_vec()
-    } else {
-        marked
+    let tail = candidates(crate::text::suffix(text, 8 * 1_024));
+    let strong = marked(&tail, &STRONG_MARKS, lines);
+    if !strong.is_empty() {
+        return strong;
     }
+    let head = marked(&candidates(crate::text::prefix(text, 1_024)), &STRONG_MARKS, lines);
+    if !head.is_empty() {
+        return head;
+    }
+    let weak = marked(&tail, &ERROR_MARKS, lines);
+    if weak.is_empty() { tail[tail.len().saturating_sub(lines)..].to_vec() } else { weak }
+}
+
+fn candidates(text: &str) -> Vec<&str> {
+    text.lines().map(str::trim).filter(|line| !line.is_empty()).collect()
+}
+
+/// The first `most` lines that hold one of the marks.
+fn marked<'a>(lines: &[&'a str], marks: &[&str], most: usize) -> Vec<&'a str> {
+    let is_marked = |line: &&str| {
+        let lower = crate::text::prefix(line, 300).to_ascii_lowercase();
+        marks.iter().any(|mark| lower.contains(mark))
+    };
+    lines.iter().copied().filter(is_marked).take(most).collect()
 }
 
 /// First words of lines in which a program says that it failed, in small letters.
@@ -335,5 +345,8 @@ mod tests {
             "Compiling a\nerror[E0425]: cannot find value `x`\n --> src/a.rs:3:5\nwarning: z";
         assert_eq!(failure_lines(text, 2)[0], "error[E0425]: cannot find value `x`");
         assert_eq!(failure_lines("one\ntwo\nthree", 2), ["two", "three"]);
+        let found = "src/a.rs:7: fn on_error() {}\n".repeat(500);
+        let search = format!("rg: apps: No such file or directory (os error 2)\n{found}");
+        assert_eq!(failure_lines(&search, 2), [search.lines().next().unwrap_or_default()]);
     }
 }

@@ -4,6 +4,12 @@
 //! quoted message or a heredoc's body is not taken for an argument. What it does not understand it
 //! leaves out.
 
+mod class;
+mod looks;
+
+pub use class::Class;
+pub use looks::only_looks;
+
 /// One command of a script, between operators.
 #[derive(Debug, PartialEq, Eq, Default)]
 pub struct Command {
@@ -105,37 +111,6 @@ pub fn uses(command: &Command) -> Vec<(Use, String)> {
     uses.extend(command.read.iter().map(|path| (Use::Read, path.clone())));
     uses.extend(command.written.iter().filter(|p| is_file(p)).map(|p| (Use::Written, p.clone())));
     uses
-}
-
-/// Whether a command only shows files: then the file list says as much as its line.
-pub fn only_looks(command: &Command) -> bool {
-    command.written.is_empty()
-        && matches!(
-            command.words.first().map(String::as_str),
-            Some(
-                "cat"
-                    | "sed"
-                    | "head"
-                    | "tail"
-                    | "nl"
-                    | "less"
-                    | "wc"
-                    | "ls"
-                    | "cd"
-                    | "pwd"
-                    | "rg"
-                    | "grep"
-                    | "find"
-                    | "tree"
-                    | "stat"
-                    | "echo"
-                    | "fd"
-                    | "sort"
-                    | "uniq"
-                    | "file"
-                    | "which"
-            )
-        )
 }
 
 /// Whether a word names a file or folder rather than an option, a URL, a pattern or a number.

@@ -135,6 +135,17 @@ impl Draft {
         self.lines(section).len() > before
     }
 
+    /// Puts a line in place of the section's first one, if it is longer and fits.
+    pub(super) fn lengthen(&mut self, section: Section, line: Line) {
+        let room = self.room();
+        let Some(first) = self.lines_mut(section).first_mut() else { return };
+        let Some(more) = line.text.len().checked_sub(first.text.len()) else { return };
+        if more <= room {
+            *first = line;
+            self.used += more;
+        }
+    }
+
     /// Adds a name to the line of its place; false when there is no such line or it does not fit.
     pub(super) fn name(&mut self, place: &Place, name: &str) -> bool {
         let room = self.room();
@@ -142,13 +153,16 @@ impl Draft {
         let Some(line) = lines.find(|line| line.place.as_ref() == Some(place)) else {
             return false;
         };
-        let separator = if line.names == 0 { ": " } else { ", " };
-        let cost = separator.len() + name.len();
+        let separator = if line.names == 0 { ": " } else { " " };
+        // Names stand between blanks; one that holds a blank, as a file's may, is quoted.
+        let quote = if name.contains(' ') { "\"" } else { "" };
+        let cost = separator.len() + name.len() + 2 * quote.len();
         if cost > room {
             return false;
         }
-        line.text.push_str(separator);
-        line.text.push_str(name);
+        for part in [separator, quote, name, quote] {
+            line.text.push_str(part);
+        }
         line.names += 1;
         self.used += cost;
         true

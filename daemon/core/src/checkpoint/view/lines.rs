@@ -10,6 +10,7 @@ use super::super::staleness::{self, Standing};
 use super::draft::{Line, Place};
 use super::{HEADER, Scene, ViewCaps};
 use crate::limits;
+use crate::rollout::shell::Class;
 use crate::text::{cut, cut_chars, cut_middle, one_line};
 
 /// Bytes of a command shown only to say where names are from.
@@ -232,8 +233,8 @@ fn evidence_words(evidence: &Evidence) -> String {
     format!("{}:{}", evidence.source.word(), cut(&evidence.reference, 80))
 }
 
-/// What failed, newest ranked first, `bytes` at most each; what succeeded since only if nothing else
-/// did.
+/// What failed, newest ranked first, `bytes` at most each; what has worked since only if it is the
+/// newest, and after the others.
 pub(super) fn errors(scene: &Scene<'_>, bytes: usize, priced: bool) -> Vec<Line> {
     let failures = scene.state.errors.iter().rev();
     let mut lines: Vec<Line> = failures
@@ -250,7 +251,9 @@ pub(super) fn errors(scene: &Scene<'_>, bytes: usize, priced: bool) -> Vec<Line>
                 (true, _) => format!(" {}", printed.words()),
             };
             let text = format!("- {what}{handle}{fixed}: {}", one_line(&failure.text));
-            Line::new(age as u64, cut(&text, bytes).into_owned())
+            // What works by now is told only where room is left.
+            let rank = age + usize::from(failure.resolved) * limits::ERRORS;
+            Line::new(rank as u64, cut(&text, bytes).into_owned())
         })
         .collect();
     lines.reverse();
@@ -285,9 +288,11 @@ pub(super) fn looks(scene: &Scene<'_>, most: usize, bytes: usize) -> Vec<Line> {
     looks.take(most).enumerate().map(line).collect()
 }
 
-/// Often and lately run before once and long ago.
+/// Often and lately run before once and long ago, and tests before all else: how they ended says
+/// where the work stands.
 pub(super) fn command_score(command: &Command, now: u64) -> u64 {
-    let weight = 4 + 4 * u64::from(command.runs.min(5)) + 4 * u64::from(command.tests.is_some());
+    let is_test = command.tests.is_some() || Class::of(&command.text) == Class::Test;
+    let weight = 4 + 4 * u64::from(command.runs.min(5)) + 8 * u64::from(is_test);
     weight * 1_000_000 / (60 + now.saturating_sub(command.seq))
 }
 

@@ -5,7 +5,7 @@
 //! as many of them as make the offer best; the other names follow one by one. Offers are taken by
 //! gain per byte until the budget is used.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 
 use super::super::files::{File, FileState};
@@ -17,7 +17,7 @@ use super::{Scene, ViewCaps, lines};
 const MISSES_MAX: usize = 48;
 
 /// Bytes between names on a line.
-const SEPARATOR_BYTES: usize = 2;
+const SEPARATOR_BYTES: usize = 1;
 
 /// A line that does not stand yet, and names for it.
 struct Group<'a> {
@@ -140,8 +140,13 @@ fn groups<'a>(draft: &Draft, scene: &Scene<'a>) -> Vec<Group<'a>> {
     let mut by_place: BTreeMap<Place, Group<'a>> = BTreeMap::new();
     let mut paths = HashSet::new();
     for (key, file) in scene.state.files.iter() {
-        paths.insert(lines::shown_path(scene, key, file));
-        let gain = file_gain(file, scene.state.calls_since(file.seq));
+        let shown = lines::shown_path(scene, key, file);
+        paths.insert(shown);
+        if scene.state.cwd.as_deref() == Some(key) {
+            // It stands in the header.
+            continue;
+        }
+        let gain = file_gain(scene, shown, file);
         match file.state {
             FileState::Edited | FileState::Created | FileState::Deleted => {}
             FileState::Read => {
@@ -155,7 +160,7 @@ fn groups<'a>(draft: &Draft, scene: &Scene<'a>) -> Vec<Group<'a>> {
                     let line = Some(source_line(draft, scene, &place));
                     Group { place, line, gain: 0, names: Vec::new() }
                 });
-                group.names.push(Name { text: lines::shown_path(scene, key, file), gain });
+                group.names.push(Name { text: shown, gain });
             }
         }
     }
@@ -168,7 +173,7 @@ fn groups<'a>(draft: &Draft, scene: &Scene<'a>) -> Vec<Group<'a>> {
             let line = (!draft.has(&place)).then(|| source_line(draft, scene, &place));
             Group { place, line, gain: 0, names: Vec::new() }
         });
-        group.names.push(Name { text, gain: term_gain(scene, term) });
+        group.names.push(Name { text, gain: term_gain(scene, text, term) });
     }
     // Files are no crowd: each was touched for its own sake.
     let places = by_place.values_mut().filter(|group| !matches!(group.place, Place::Files(_)));
@@ -176,6 +181,26 @@ fn groups<'a>(draft: &Draft, scene: &Scene<'a>) -> Vec<Group<'a>> {
         let crowd = group.names.len() as u64;
         for name in &mut group.names {
             name.gain = name.gain * CROWD / (CROWD + crowd);
+        }
+    }
+    joined(by_place)
+}
+
+/// The groups in the order of their places. Names of commands that would be told by the same words,
+/// as calls of one tool are, stand on one line: that of the newest.
+fn joined(mut by_place: BTreeMap<Place, Group<'_>>) -> Vec<Group<'_>> {
+    let mut newest: HashMap<String, Place> = HashMap::new();
+    let mut older = Vec::new();
+    for (place, group) in &by_place {
+        let (Place::Command(_), Some(line)) = (place, &group.line) else { continue };
+        if let Some(before) = newest.insert(line.text.clone(), place.clone()) {
+            older.push((before, line.text.clone()));
+        }
+    }
+    for (place, text) in older {
+        let names = by_place.remove(&place).map_or_else(Vec::new, |group| group.names);
+        if let Some(group) = newest.get(&text).and_then(|place| by_place.get_mut(place)) {
+            group.names.extend(names);
         }
     }
     by_place.into_values().collect()
@@ -193,19 +218,22 @@ fn place_of(anchor: &Anchor) -> Place {
 const CROWD: u64 = 64;
 
 /// Chance that a file is needed next, in millionths.
-fn file_gain(file: &File, age: u64) -> u64 {
+fn file_gain(scene: &Scene<'_>, shown: &str, file: &File) -> u64 {
+    let age = scene.state.calls_since(file.seq);
+    let term = scene.state.terms.get(shown);
+    let repeat = term.map_or(100, |term| term.repeat_percent(scene.state.calls));
     let base = match file.state {
         FileState::Named => 120_000,
         FileState::Searched => 50_000,
         _ => 250_000 + 60_000 * u64::from(file.reads.saturating_sub(1).min(4)),
     };
-    base * 8 / (8 + age)
+    base * 8 / (8 + age) * repeat / 100
 }
 
 /// Chance that a name is needed next, in millionths. Names of a new file are needed more: the work
 /// is there, and nothing else names them.
-fn term_gain(scene: &Scene<'_>, term: &Term) -> u64 {
-    let gain = term.gain(scene.state.calls);
+fn term_gain(scene: &Scene<'_>, text: &str, term: &Term) -> u64 {
+    let gain = term.gain(text, scene.state.calls);
     match &term.anchor {
         Anchor::File(key)
             if scene.state.files.get(key).map(|file| file.state) == Some(FileState::Created) =>

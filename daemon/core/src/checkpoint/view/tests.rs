@@ -182,3 +182,44 @@ fn commands_that_only_looked_take_what_is_left() {
     assert!(looks(1_000) < looks(10_000));
     assert!(looks(100_000) <= limits::COMMANDS);
 }
+
+#[test]
+fn a_request_that_had_to_be_cut_takes_what_is_left() {
+    let mut state = session();
+    let request: String = (0..1_600).map(|n| format!("word{n} ")).collect();
+    Reducer::default().user(&mut state, at(9), &request);
+    let text = view(&state, 2_000);
+    assert!(text.contains("bytes cut"), "{text}");
+    assert!(text.len() > 7_900, "{} bytes", text.len());
+    assert!(view(&state, 4_000).contains(request.trim()));
+}
+
+#[test]
+fn names_that_the_same_words_would_tell_share_a_line() {
+    let mut state = session();
+    let mut reducer = Reducer::default();
+    for (n, folder) in [(0, "one"), (1, "two")] {
+        let script = format!(r#"{{"cmd":"rg -n 'retry_policy_of_all' src/{folder}"}}"#);
+        let printed = format!("Exit code: 0\nOutput:\nfn seen_in_{folder}() {{}}");
+        call(&mut state, &mut reducer, 20 + 2 * n, ("exec_command", &script), &printed);
+    }
+    let text = view(&state, 2_000);
+    let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("- from `rg -n")).collect();
+    assert_eq!(lines.len(), 1, "{text}");
+    assert!(lines[0].contains("seen_in_one") && lines[0].contains("seen_in_two"), "{text}");
+}
+
+#[test]
+fn what_still_fails_is_told_before_what_works_by_now() {
+    let mut state = session();
+    let mut reducer = Reducer::default();
+    let error = format!("Exit code: 1\nOutput:\nerror: {}", "no such thing ".repeat(40));
+    for (seq, script) in [(20, "make all"), (22, "make docs")] {
+        let tool = format!(r#"{{"cmd":"{script}"}}"#);
+        call(&mut state, &mut reducer, seq, ("exec_command", &tool), &error);
+    }
+    let done = "Exit code: 0\nOutput:\ndone";
+    call(&mut state, &mut reducer, 24, ("exec_command", r#"{"cmd":"make docs"}"#), done);
+    let text = view(&state, 1_000);
+    assert!(text.contains("- make all: error: no such") && !text.contains("has worked"), "{text}");
+}

@@ -5,10 +5,11 @@ use super::super::learning::{
 };
 use super::super::place;
 use super::super::slug::slug;
-use super::runs::{Class, Fix, Run};
+use super::runs::{Fix, Run};
 use super::{Extractor, Request, Rule, hazard, line, outcome, render};
 use crate::checkpoint::semantic::policy::behaviour;
 use crate::checkpoint::terms;
+use crate::rollout::shell::Class;
 use crate::text;
 
 /// Commands kept of a thread as learnings.

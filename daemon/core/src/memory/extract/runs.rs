@@ -2,6 +2,7 @@
 
 use super::line;
 use crate::rollout::output::{self, TestCounts};
+use crate::rollout::shell::Class;
 use crate::text;
 
 /// Command lines kept of a thread.
@@ -243,109 +244,6 @@ impl Run {
     }
 }
 
-/// What a command is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Class {
-    /// Runs tests.
-    Test,
-    /// Builds.
-    Build,
-    /// Lints, checks types or format.
-    Lint,
-    /// Brings in packages.
-    Install,
-    /// Starts the program.
-    Start,
-    /// Anything else.
-    Other,
-}
-
-impl Class {
-    /// By the words of a line; of several commands, that of the most telling.
-    pub fn of(line: &str) -> Self {
-        let parts = line.split("&&").flat_map(|part| part.split(';'));
-        parts.map(Self::of_one).min().unwrap_or(Self::Other)
-    }
-
-    /// By the words of one command.
-    fn of_one(main: &str) -> Self {
-        const WORDS: &[(Class, &[&str])] = &[
-            (
-                Class::Test,
-                &[
-                    "test",
-                    "tests",
-                    "pytest",
-                    "jest",
-                    "vitest",
-                    "nextest",
-                    "rspec",
-                    "phpunit",
-                    "ctest",
-                    "tox",
-                    "playwright",
-                    "t",
-                ],
-            ),
-            (
-                Class::Lint,
-                &[
-                    "lint",
-                    "clippy",
-                    "eslint",
-                    "ruff",
-                    "mypy",
-                    "tsc",
-                    "typecheck",
-                    "type-check",
-                    "fmt",
-                    "format",
-                    "prettier",
-                    "check",
-                    "pyright",
-                    "vet",
-                    "golangci-lint",
-                    "shellcheck",
-                ],
-            ),
-            (Class::Build, &["build", "compile", "make", "package", "assemble", "bundle"]),
-            (Class::Install, &["install", "add", "sync", "ci", "restore", "i"]),
-            (Class::Start, &["run", "start", "serve", "dev", "up"]),
-        ];
-        let words: Vec<&str> = main
-            .split([' ', ':'])
-            .filter(|word| !word.is_empty())
-            .take(6)
-            .map(|word| word.rsplit('/').next().unwrap_or(word))
-            .collect();
-        let is_tool = words.first().is_some_and(|first| {
-            !matches!(
-                *first,
-                "git" | "gh" | "echo" | "cd" | "ls" | "grep" | "rg" | "sed" | "cat" | "rm"
-            )
-        });
-        let named = |names: &[&str]| is_tool && words.iter().any(|word| names.contains(word));
-        WORDS.iter().find(|(_, names)| named(names)).map_or(Class::Other, |(class, _)| *class)
-    }
-
-    /// The word that is shown.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Test => "test",
-            Self::Build => "build",
-            Self::Lint => "check",
-            Self::Install => "install",
-            Self::Start => "run",
-            Self::Other => "other",
-        }
-    }
-
-    /// Whether its end says whether the work is good.
-    pub fn is_check(self) -> bool {
-        matches!(self, Self::Test | Self::Build | Self::Lint)
-    }
-}
-
 /// Whether `other` is another way of doing what `line` does: it runs the same program and shares its
 /// telling words. A pipe put behind only hides how it ended.
 fn is_variant(line: &str, other: &str) -> bool {
@@ -393,19 +291,5 @@ mod tests {
         runs.end("uv run pytest tests/unit", None, end(true, "4 passed in 0.2s"));
         let (_, fixes, _) = runs.finish();
         assert_eq!(fixes[0].instead.as_deref(), Some("uv run pytest tests/unit"));
-    }
-
-    #[test]
-    fn commands_are_classed_by_their_words() {
-        for (line, class) in [
-            ("npm run test:unit", Class::Test),
-            ("cd web && pnpm lint", Class::Lint),
-            ("cargo clippy --all", Class::Lint),
-            ("make -j4", Class::Build),
-            ("uv sync", Class::Install),
-            ("git commit -m 'test'", Class::Other),
-        ] {
-            assert_eq!(Class::of(line), class, "{line}");
-        }
     }
 }

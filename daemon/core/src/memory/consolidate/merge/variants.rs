@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::Draft;
-use crate::memory::extract::Class;
 use crate::memory::extract::line::family;
 use crate::memory::learning::{LearningKind, TEXT_BYTES};
+use crate::rollout::shell::Class;
 use crate::text;
 
 /// Other ways told behind a command.

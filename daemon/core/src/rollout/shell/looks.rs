@@ -1,0 +1,81 @@
+//! Which commands only look: what they print stands with the files, and their end tells little.
+
+use super::{Command, is_file, strip_wrappers};
+
+/// Programs that look, whatever their arguments.
+const PROGRAMS: [&str; 35] = [
+    "cat", "head", "tail", "nl", "less", "wc", "ls", "cd", "pwd", "rg", "grep", "find", "tree",
+    "stat", "echo", "printf", "fd", "sort", "uniq", "file", "which", "type", "awk", "jq", "diff",
+    "cut", "tr", "column", "basename", "dirname", "realpath", "date", "ps", "test", "true",
+];
+
+/// Verbs of git that look, whatever follows.
+const GIT_VERBS: [&str; 9] =
+    ["status", "diff", "log", "show", "rev-parse", "ls-files", "grep", "blame", "shortlog"];
+
+/// Verbs of git that look while they are given nothing to make or to remove.
+const GIT_LISTS: [&str; 4] = ["branch", "remote", "tag", "worktree"];
+
+/// Whether a command only looks at files, at git or at the machine: it writes no file, and there is
+/// nothing to remember of how it ended.
+pub fn only_looks(command: &Command) -> bool {
+    let words: Vec<&str> = command.words.iter().map(String::as_str).collect();
+    let looks = match strip_wrappers(&words) {
+        ["sed", arguments @ ..] => {
+            !arguments.iter().any(|a| a.starts_with("-i") || *a == "--in-place")
+        }
+        ["git", arguments @ ..] => git_looks(arguments),
+        [program, ..] => PROGRAMS.contains(program),
+        [] => false,
+    };
+    looks && !command.written.iter().any(|path| is_file(path))
+}
+
+fn git_looks(arguments: &[&str]) -> bool {
+    let arguments = match arguments {
+        ["-C" | "-c", _, rest @ ..] => rest,
+        rest => rest.iter().position(|a| !a.starts_with('-')).map_or(rest, |verb| &rest[verb..]),
+    };
+    let Some((verb, rest)) = arguments.split_first() else { return true };
+    let is_list = || match rest {
+        [] => true,
+        ["list" | "show" | "get-url", ..] => true,
+        options => options.iter().all(|o| {
+            o.starts_with("--show") || matches!(*o, "-v" | "-vv" | "-a" | "-r" | "--list" | "--all")
+        }),
+    };
+    GIT_VERBS.contains(verb) || GIT_LISTS.contains(verb) && is_list()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn looking_is_told_from_doing() {
+        let looks = |script| super::super::commands(script).iter().all(only_looks);
+        for script in [
+            "git status --short && git diff -- a.rs | sed -n '1,180p'",
+            "ls specs 2>/dev/null | grep -E '^[0-9]+'",
+            "git -C sub log --oneline -5; git --no-pager show HEAD",
+            "git branch --show-current; git remote -v; git worktree list --porcelain",
+            "date +%Y-%m-%d",
+            "sudo cat /etc/hosts",
+        ] {
+            assert!(looks(script), "{script}");
+        }
+        for script in [
+            "sed -i 's/a/b/' conf.toml",
+            "git branch -D old",
+            "git branch new",
+            "git tag v1",
+            "git commit -m x",
+            "ls > list.txt",
+            "cargo test | tail -3",
+            "git remote add origin https://example.com/r",
+            "",
+        ] {
+            assert!(script.is_empty() || !looks(script), "{script}");
+        }
+    }
+}

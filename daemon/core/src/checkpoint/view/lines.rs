@@ -1,5 +1,7 @@
 //! The lines of each section, with their rank. None of them knows the budget, but the request's.
 
+use std::collections::HashSet;
+
 use super::super::commands::Command;
 use super::super::files::{File, FileState};
 use super::super::plan::StepState;
@@ -269,13 +271,17 @@ pub(super) fn commands(
     priced: bool,
 ) -> Vec<Line> {
     let doing = scene.state.commands.newest().filter(|command| !command.is_look);
-    doing
+    let mut lines: Vec<Line> = doing
         .take(caps.max_recent_artifacts)
         .map(|command| {
             let rank = u64::MAX - command_score(command, scene.state.seq);
             Line::at(rank, Place::Command(command.seq), command_line(scene, command, bytes, priced))
         })
-        .collect()
+        .collect();
+    // Scripts that a program was handed look alike: the newest one stands for all.
+    let mut told = HashSet::new();
+    lines.retain(|line| told.insert(line.text.clone()));
+    lines
 }
 
 /// The newest `most` commands that only looked, newest first, cut to `bytes` each. What they printed

@@ -223,3 +223,16 @@ fn what_still_fails_is_told_before_what_works_by_now() {
     let text = view(&state, 1_000);
     assert!(text.contains("- make all: error: no such") && !text.contains("has worked"), "{text}");
 }
+
+#[test]
+fn commands_that_read_alike_are_told_once() {
+    let mut state = session();
+    let mut reducer = Reducer::default();
+    for n in 0..3 {
+        let script = format!(r#"{{"cmd":"python3 - <<'PY'\nprint({n})\nPY"}}"#);
+        let done = "Exit code: 0\nOutput:\ndone";
+        call(&mut state, &mut reducer, 20 + 2 * n, ("exec_command", &script), done);
+    }
+    let text = view(&state, 2_000);
+    assert_eq!(text.matches("- cmd: python3 - <<'PY' (exit 0)").count(), 1, "{text}");
+}

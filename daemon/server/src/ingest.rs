@@ -42,6 +42,7 @@ mod folding;
 mod identity;
 mod lineage;
 mod observe;
+mod outbox;
 mod pages;
 mod pieces;
 mod plan;

@@ -53,6 +53,13 @@ pub struct FileCommit {
     pub observations: Vec<Observation>,
 }
 
+impl FileCommit {
+    /// Bytes of the fold and the pages in it.
+    pub fn saved_bytes(&self) -> usize {
+        self.fold.len() + self.pages.iter().map(|page| page.rows.len()).sum::<usize>()
+    }
+}
+
 /// What became of one file of a batch, in the order of the batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Committed {

@@ -3,6 +3,7 @@
 //! Runs on a blocking thread. Each batch carries everything the store needs to take up there, so a
 //! pass may stop after any batch: for a more urgent file, for shutdown, for a kill.
 
+use std::cell::RefCell;
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,15 +11,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use longhaul_core::fold::{Fold, Source};
 use longhaul_store::{Cursor, FileCommit, FileStat, Store};
 use tokio::runtime::Handle;
-use tokio::sync::mpsc;
 
 use super::Limits;
 use super::cache::Folds;
 use super::catalogue::{Catalogue, Known};
+use super::commit::Parcel;
 use super::folding::{Folding, is_whole_object, thread_of_name};
 use super::identity::{self, Verdict, judge};
 use super::lineage::Lineage;
 use super::observe::Touches;
+use super::outbox::Outbox;
 use super::pages::Pages;
 use super::pieces::Pieces;
 use super::tail::Found;
@@ -69,7 +71,7 @@ pub(crate) struct Reading<'a> {
     pub(crate) folds: &'a Folds,
     pub(crate) now_ms: &'a (dyn Fn() -> i64 + Send + Sync),
     pub(crate) stop: &'a AtomicBool,
-    pub(crate) out: &'a mpsc::Sender<super::commit::Parcel>,
+    pub(crate) out: RefCell<Outbox<'a>>,
 }
 
 /// Catches up one file.
@@ -327,6 +329,6 @@ impl<'a> Pass<'a> {
         };
         self.handed_over = self.cursor.offset;
         let batched = Batched { commit, bytes, fold, compacted };
-        Ok(reading.out.blocking_send(super::commit::Parcel::Batch(Box::new(batched))).is_ok())
+        Ok(reading.out.borrow_mut().send(Parcel::Batch(Box::new(batched))).is_ok())
     }
 }

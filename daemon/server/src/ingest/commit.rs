@@ -24,6 +24,16 @@ pub(crate) enum Parcel {
     Ended(Ended),
 }
 
+impl Parcel {
+    /// Bytes of state in it that are to be stored.
+    pub(crate) fn saved_bytes(&self) -> usize {
+        match self {
+            Self::Batch(batched) => batched.commit.saved_bytes(),
+            Self::Ended(_) => 0,
+        }
+    }
+}
+
 /// A pass that ended.
 #[derive(Debug)]
 pub(crate) struct Ended {
@@ -37,18 +47,20 @@ pub(crate) struct Ended {
 /// The store refused a batch for good: what was not stored will be read again.
 pub(crate) async fn drain(
     shared: &Shared,
-    mut parcels: mpsc::Receiver<Parcel>,
+    mut packets: mpsc::Receiver<Vec<Parcel>>,
 ) -> Result<Vec<Ended>, StoreError> {
     let mut ended = Vec::new();
     let mut group = Group::default();
-    while let Some(parcel) = parcels.recv().await {
-        match parcel {
-            Parcel::Ended(end) => ended.push(end),
-            Parcel::Batch(batched) => {
-                if !group.has_room_for(&batched, shared.limits.batch_bytes) {
-                    store(shared, std::mem::take(&mut group)).await?;
+    while let Some(packet) = packets.recv().await {
+        for parcel in packet {
+            match parcel {
+                Parcel::Ended(end) => ended.push(end),
+                Parcel::Batch(batched) => {
+                    if !group.has_room_for(&batched, shared.limits.batch_bytes) {
+                        store(shared, std::mem::take(&mut group)).await?;
+                    }
+                    group.push(*batched);
                 }
-                group.push(*batched);
             }
         }
     }

@@ -1,5 +1,6 @@
 //! The one task that owns all catching up: it decides what is read next, and nothing else reads.
 
+use std::cell::RefCell;
 use std::collections::{HashSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -15,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::catch_up::{Job, Outcome, Reading, catch_up};
 use super::commit::{self, Ended, Parcel};
 use super::events::{IngestWarning, WarningKind};
+use super::outbox::Outbox;
 use super::plan::plan;
 use super::scan::{self, Listing};
 use super::shared::Shared;
@@ -23,8 +25,8 @@ use super::watch::Watch;
 /// Files handed to the reading thread at a time.
 const FILES_PER_SLICE: usize = 256;
 
-/// Batches between the reading thread and the store. Each holds a few MiB at most.
-const PARCELS: usize = 2;
+/// Packets between the reading thread and the store. Each holds a few MiB at most.
+const PACKETS: usize = 2;
 
 /// Longest pause after the store refused a batch.
 const PAUSE_MAX: Duration = Duration::from_secs(60);
@@ -302,7 +304,7 @@ impl Worker {
 
     /// Reads a slice on a blocking thread while its batches are stored here.
     async fn work(&mut self, slice: Vec<Job>) {
-        let (out, parcels) = mpsc::channel(PARCELS);
+        let (out, parcels) = mpsc::channel(PACKETS);
         let shared = Arc::clone(&self.shared);
         let runtime = Handle::current();
         let reader =
@@ -411,7 +413,7 @@ fn read_slice(
     shared: &Shared,
     runtime: &Handle,
     slice: Vec<Job>,
-    out: &mpsc::Sender<Parcel>,
+    out: &mpsc::Sender<Vec<Parcel>>,
 ) -> Vec<Job> {
     let reading = Reading {
         store: &shared.store,
@@ -421,7 +423,7 @@ fn read_slice(
         folds: &shared.folds,
         now_ms: &*shared.now_ms,
         stop: &shared.stop,
-        out,
+        out: RefCell::new(Outbox::new(out)),
     };
     let mut jobs = slice.into_iter();
     for job in jobs.by_ref() {
@@ -429,12 +431,12 @@ fn read_slice(
         let result = catch_unwind(AssertUnwindSafe(|| catch_up(&reading, &job)))
             .map_err(|_| "internal error while reading".to_owned())
             .and_then(|result| result.map_err(|error| error.to_string()));
-        if out.blocking_send(Parcel::Ended(Ended { job, result })).is_err() {
-            break;
-        }
-        if shared.stop.load(Ordering::Relaxed) {
+        let sent = reading.out.borrow_mut().send(Parcel::Ended(Ended { job, result }));
+        if sent.is_err() || shared.stop.load(Ordering::Relaxed) {
             break;
         }
     }
+    // Where nobody takes them the store has refused, and all is scanned again.
+    reading.out.borrow_mut().flush().ok();
     jobs.collect()
 }

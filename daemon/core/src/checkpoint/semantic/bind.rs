@@ -48,10 +48,8 @@ pub fn bound(
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_fact_rests_on_what_the_thread_saw() {
-        let (a, b) = (ContentHash::of(b"a"), ContentHash::of(b"b"));
-        let file = |hash: Option<&ContentHash>| File {
+    fn read(hash: Option<&ContentHash>) -> File {
+        File {
             path: "src/a.rs".into(),
             state: FileState::Read,
             seq: 1,
@@ -60,7 +58,12 @@ mod tests {
             reads: 1,
             hash: hash.cloned(),
             printed: None,
-        };
+        }
+    }
+
+    #[test]
+    fn a_fact_rests_on_what_the_thread_saw() {
+        let (a, b) = (ContentHash::of(b"a"), ContentHash::of(b"b"));
         let disk = |then: Option<&ContentHash>, late, now: &ContentHash| OnDisk {
             then: then.cloned(),
             late,
@@ -77,7 +80,7 @@ mod tests {
             (None, OnDisk { then: Some(a.clone()), late: false, now: Now::Missing }, Some(&a)),
             (None, OnDisk::default(), None),
         ] {
-            let file = file(known);
+            let file = read(known);
             assert_eq!(bound(&file, Some(&disk), None), Ok(expected.cloned()), "{disk:?}");
         }
     }
@@ -85,16 +88,7 @@ mod tests {
     #[test]
     fn a_hash_of_another_content_is_refused_and_decides_nothing() {
         let hash = ContentHash::of(b"a");
-        let file = File {
-            path: "src/a.rs".into(),
-            state: FileState::Read,
-            seq: 1,
-            at_ms: 0,
-            changes: 0,
-            reads: 1,
-            hash: None,
-            printed: None,
-        };
+        let file = read(None);
         let disk = OnDisk { then: None, late: false, now: Now::Content(hash.clone()) };
         let of = |said: &str| bound(&file, Some(&disk), Some(said)).map_err(|refused| refused.rule);
         assert_eq!(of(hash.as_str()), Ok(Some(hash.clone())));

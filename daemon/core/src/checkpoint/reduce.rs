@@ -74,8 +74,8 @@ struct TurnStart {
     plan: Option<Plan>,
 }
 
-/// Bytes of a tool's output searched for names.
-const OUTPUT_BYTES: usize = 24 * 1_024;
+/// Bytes of a tool's output searched for names: all that an agent's own bound of 10,000 tokens lets through.
+const OUTPUT_BYTES: usize = 48 * 1_024;
 
 /// Bytes of a message searched for names.
 const TALK_BYTES: usize = 8 * 1_024;

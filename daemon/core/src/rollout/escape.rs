@@ -31,10 +31,14 @@ pub(super) fn text(json: &str) -> Option<Option<Cow<'_, str>>> {
     }
 }
 
-/// Decodes a string given as valid JSON, its quotes included. `None` for other JSON, and for half of a
-/// surrogate pair, which is no character.
+/// Decodes a string given as JSON, its quotes included. `None` for other JSON and for what a parser refuses, too:
+/// half of a surrogate pair, which is no character, an escape that is none, a control character.
 pub(super) fn unescape(json: &str) -> Option<Cow<'_, str>> {
     let mut rest = json.strip_prefix('"')?.strip_suffix('"')?;
+    // Without an early end, so that many bytes are looked at in one step: nearly always there is none.
+    if rest.bytes().fold(false, |any, byte| any | (byte < b' ')) {
+        return None;
+    }
     let Some(mut at) = memchr::memchr(b'\\', rest.as_bytes()) else {
         return Some(Cow::Borrowed(rest));
     };
@@ -74,7 +78,8 @@ fn escape(text: &str) -> Option<(char, usize)> {
 fn unicode(text: &str) -> Option<(char, usize)> {
     let unit = |from: usize| {
         let digits = text.get(from..from + 6)?.strip_prefix("\\u")?;
-        u16::from_str_radix(digits, 16).ok()
+        let are_hex = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+        are_hex.then(|| u16::from_str_radix(digits, 16).ok())?
     };
     let first = unit(0)?;
     match first {
@@ -97,6 +102,14 @@ mod tests {
         assert!(matches!(unescape("\"plain é\""), Some(Cow::Borrowed("plain é"))));
         assert_eq!(unescape("[1]"), None);
         assert_eq!(unescape("\""), None);
+    }
+
+    #[test]
+    fn what_a_parser_refuses_is_refused() {
+        for json in ["\"a\0b\"", "\"a\nb\"", r#""\u+12f""#, r#""\u12""#, r#""\x""#, r#""\ud83d""#] {
+            assert_eq!(unescape(json), None, "{json:?}");
+            assert!(serde_json::from_str::<String>(json).is_err(), "{json:?}");
+        }
     }
 
     proptest! {

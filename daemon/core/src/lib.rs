@@ -18,6 +18,7 @@
 //! 9. [`search`]: what of an item can be found, what a query means, which hits come first.
 #![forbid(unsafe_code)]
 
+pub mod briefing;
 pub mod checkpoint;
 pub mod compaction;
 pub mod context;

@@ -1,0 +1,336 @@
+//! Commands as evidence: checks with their results, failures with what mended them, what git printed.
+
+use std::collections::VecDeque;
+
+use serde::{Deserialize, Serialize};
+
+use crate::rollout::output::{self, TestCounts};
+use crate::rollout::shell::Class;
+use crate::text;
+
+/// Checks and failures that are kept.
+const CHECKS_MAX: usize = 16;
+const FAILURES_MAX: usize = 12;
+const GIT_MAX: usize = 24;
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum End {
+    /// With this exit status.
+    Exit(i64),
+    /// The transcript does not say with which status.
+    Unknown,
+    /// It had not ended when it was last looked at.
+    Running,
+    /// The person or the sandbox refused it.
+    Refused,
+}
+
+impl End {
+    pub(super) fn is_failure(self) -> bool {
+        matches!(self, Self::Exit(code) if code != 0) || self == Self::Refused
+    }
+
+    fn words(self) -> String {
+        match self {
+            Self::Exit(0) => "ok".to_owned(),
+            Self::Exit(code) => format!("exit {code}"),
+            Self::Unknown => "ended".to_owned(),
+            Self::Running => "still running at the last look".to_owned(),
+            Self::Refused => "refused".to_owned(),
+        }
+    }
+}
+
+/// A test, build or lint run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Check {
+    pub seq: u64,
+    pub turn: u32,
+    pub is_test: bool,
+    pub end: End,
+    pub command: String,
+    /// Counts and telling lines of what it printed.
+    pub result: String,
+}
+
+/// A command that failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Failure {
+    pub seq: u64,
+    pub turn: u32,
+    pub program: String,
+    pub text: String,
+    /// The next command of the same program that worked.
+    pub mend: Option<String>,
+}
+
+/// A line that git printed, or a state it told.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct GitLine {
+    pub seq: u64,
+    pub turn: u32,
+    pub text: String,
+}
+
+/// How often kinds of commands ran: what never ran cannot be quoted, only counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(super) struct Census {
+    pub tests: u32,
+    pub builds: u32,
+    pub lints: u32,
+    pub commits: u32,
+    pub pushes: u32,
+}
+
+/// Commands of a thread.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(super) struct Commands {
+    pub checks: VecDeque<Check>,
+    pub failures: VecDeque<Failure>,
+    pub git: VecDeque<GitLine>,
+    pub census: Census,
+}
+
+/// A finished command.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Finished<'a> {
+    pub seq: u64,
+    pub turn: u32,
+    /// One line, redacted, without the entering of a folder.
+    pub command: &'a str,
+    pub program: &'a str,
+    pub class: Class,
+    pub end: End,
+    pub counts: Option<TestCounts>,
+    pub printed: &'a str,
+}
+
+impl Commands {
+    pub(super) fn finish(&mut self, run: Finished<'_>) {
+        self.count(&run);
+        if run.class.is_check() {
+            let check = Check {
+                seq: run.seq,
+                turn: run.turn,
+                is_test: run.class == Class::Test,
+                end: run.end,
+                command: text::cut_words(run.command, 150).into_owned(),
+                result: result(&run),
+            };
+            self.checks.retain(|known| known.command != check.command);
+            push(&mut self.checks, check, CHECKS_MAX);
+        }
+        match run.end {
+            end if end.is_failure() && !finds_nothing(&run) => self.fail(&run),
+            End::Exit(0) | End::Unknown => self.mend(&run),
+            End::Exit(_) | End::Refused | End::Running => {}
+        }
+        if run.program == "git" && !run.end.is_failure() {
+            self.read_git(&run);
+        }
+    }
+
+    fn count(&mut self, run: &Finished<'_>) {
+        let census = &mut self.census;
+        let count = match run.class {
+            Class::Test => &mut census.tests,
+            Class::Build => &mut census.builds,
+            Class::Lint => &mut census.lints,
+            _ if run.end.is_failure() => return,
+            _ if run.command.contains("git commit") => &mut census.commits,
+            _ if run.command.contains("git push") => &mut census.pushes,
+            _ => return,
+        };
+        *count = count.saturating_add(1);
+    }
+
+    fn fail(&mut self, run: &Finished<'_>) {
+        let lines = output::failure_lines(run.printed, 2).join(" | ");
+        let lines = text::one_line_cut(&lines, 240);
+        let command = text::cut_words(run.command, 120);
+        let text = format!("{command} → {}: {lines}", run.end.words());
+        let program = run.program.to_owned();
+        self.failures.retain(|known| known.text != text);
+        let failure = Failure { seq: run.seq, turn: run.turn, program, text, mend: None };
+        push(&mut self.failures, failure, FAILURES_MAX);
+    }
+
+    /// A program that works after it failed shows how it is used here.
+    fn mend(&mut self, run: &Finished<'_>) {
+        let newest = self.failures.back_mut();
+        if let Some(failure) = newest.filter(|f| f.mend.is_none() && f.program == run.program) {
+            failure.mend = Some(text::cut_words(run.command, 120).into_owned());
+        }
+    }
+
+    fn read_git(&mut self, run: &Finished<'_>) {
+        let mut uncommitted = Vec::new();
+        for line in run.printed.lines().take(200) {
+            let bare = line.trim();
+            if let Some(path) = changed_path(line) {
+                uncommitted.push(path);
+            } else if is_telling(bare) {
+                self.git(run, text::one_line_cut(bare, 160));
+            }
+        }
+        let is_status = run.command.contains("status");
+        if !uncommitted.is_empty() && is_status {
+            let more = uncommitted.len().saturating_sub(12);
+            uncommitted.truncate(12);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            self.git.retain(|line| !line.text.starts_with(UNCOMMITTED));
+            self.git(run, format!("{UNCOMMITTED}{}{more}", uncommitted.join(", ")));
+        } else if is_status && run.printed.contains("nothing to commit") {
+            self.git.retain(|line| !line.text.starts_with(UNCOMMITTED));
+            self.git(run, format!("{UNCOMMITTED}nothing"));
+        }
+    }
+
+    fn git(&mut self, run: &Finished<'_>, text: String) {
+        self.git.retain(|known| known.text != text);
+        push(&mut self.git, GitLine { seq: run.seq, turn: run.turn, text }, GIT_MAX);
+    }
+}
+
+/// Opens the line of uncommitted files: only the newest one counts.
+const UNCOMMITTED: &str = "uncommitted at the last look: ";
+
+fn push<T>(list: &mut VecDeque<T>, item: T, most: usize) {
+    if list.len() >= most {
+        list.pop_front();
+    }
+    list.push_back(item);
+}
+
+/// A search or comparison that ends with 1 found nothing or a difference.
+fn finds_nothing(run: &Finished<'_>) -> bool {
+    run.end == End::Exit(1)
+        && matches!(
+            run.program,
+            "rg" | "grep" | "test" | "[" | "diff" | "cmp" | "which" | "ls" | "find" | "pgrep"
+        )
+}
+
+/// Counts first; of a failure the lines that say what failed, else the last line that says how it went.
+fn result(run: &Finished<'_>) -> String {
+    let counts =
+        run.counts.map(|counts| format!("{} passed, {} failed", counts.passed, counts.failed));
+    let failed = run.end.is_failure() || run.counts.is_some_and(|counts| counts.failed > 0);
+    let lines = if failed {
+        output::failure_lines(run.printed, 3).join(" | ")
+    } else if counts.is_some() {
+        String::new()
+    } else {
+        run.printed
+            .lines()
+            .map(str::trim)
+            .rfind(|line| !line.is_empty())
+            .unwrap_or_default()
+            .to_owned()
+    };
+    let lines = text::one_line_cut(&lines, 320);
+    let parts = [Some(run.end.words()), counts, (!lines.is_empty()).then_some(lines)];
+    parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
+}
+
+/// The path of a line of `git status`, short or long.
+fn changed_path(line: &str) -> Option<&str> {
+    let bare = line.trim_start();
+    for word in ["modified:", "new file:", "deleted:", "renamed:"] {
+        if let Some(path) = bare.strip_prefix(word) {
+            return Some(path.trim());
+        }
+    }
+    let (state, path) = line.split_at_checked(3)?;
+    let is_state = state.ends_with(' ')
+        && state != "   "
+        && state[..2]
+            .bytes()
+            .all(|byte| matches!(byte, b' ' | b'M' | b'A' | b'D' | b'R' | b'U' | b'?'));
+    is_state.then(|| path.trim())
+}
+
+/// Lines of git's that tell where the work stands: branch, new commits, remote.
+fn is_telling(line: &str) -> bool {
+    let is_commit = line.starts_with('[') && line.contains("] ") || is_log_line(line);
+    is_commit
+        || ["On branch ", "Your branch ", "## ", "* ", "Switched to "]
+            .iter()
+            .any(|mark| line.starts_with(mark))
+        || line.contains("-> FETCH_HEAD")
+        || line.contains(" -> origin")
+}
+
+/// `1926682b feat: …`
+fn is_log_line(line: &str) -> bool {
+    let Some((id, words)) = line.split_once(' ') else { return false };
+    (7..=12).contains(&id.len())
+        && id.bytes().all(|byte| byte.is_ascii_hexdigit())
+        && words.len() > 8
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run<'a>(command: &'a str, end: End, printed: &'a str) -> Finished<'a> {
+        let program = command.split(' ').next().unwrap();
+        let counts = output::test_counts(printed);
+        Finished {
+            seq: 1,
+            turn: 1,
+            command,
+            program,
+            class: Class::of(command),
+            end,
+            counts,
+            printed,
+        }
+    }
+
+    #[test]
+    fn checks_failures_and_git_are_told_apart() {
+        let mut commands = Commands::default();
+        commands.finish(run(
+            "cargo test",
+            End::Exit(101),
+            "test result: FAILED. 3 passed; 1 failed; in 2s\nthread 'a' panicked at x.rs:4",
+        ));
+        commands.finish(run(
+            "cargo test --lib",
+            End::Exit(0),
+            "test result: ok. 4 passed; 0 failed; in 1s",
+        ));
+        commands.finish(run("rg nothing", End::Exit(1), ""));
+        commands.finish(run(
+            "git commit -m x",
+            End::Exit(0),
+            "[main 1926682b] fix: the lexer keeps state",
+        ));
+        commands.finish(run("git status --short", End::Exit(0), " M src/a.rs\n?? notes.md\n"));
+        let results: Vec<_> = commands.checks.iter().map(|check| check.result.as_str()).collect();
+        assert_eq!(
+            results,
+            [
+                "exit 101; 3 passed, 1 failed; thread 'a' panicked at x.rs:4",
+                "ok; 4 passed, 0 failed"
+            ]
+        );
+        assert_eq!(commands.failures.len(), 1);
+        assert_eq!(commands.failures[0].mend.as_deref(), Some("cargo test --lib"));
+        let git: Vec<_> = commands.git.iter().map(|line| line.text.as_str()).collect();
+        assert_eq!(
+            git,
+            [
+                "[main 1926682b] fix: the lexer keeps state",
+                "uncommitted at the last look: src/a.rs, notes.md"
+            ]
+        );
+        assert_eq!(
+            (commands.census.tests, commands.census.commits, commands.census.pushes),
+            (2, 1, 0)
+        );
+    }
+}

@@ -1,0 +1,460 @@
+//! The folded state: evidence as it comes in, line after line.
+
+use std::collections::VecDeque;
+
+use serde::{Deserialize, Serialize};
+
+use super::checks::{Commands, End, Finished};
+use super::effects::Effects;
+use super::evidence::{Line, Lines};
+use super::kinds::Kind;
+use super::lines::{self, Shape};
+use super::tasks::TaskList;
+use super::{documents, prompt};
+use crate::digest::Digest128;
+use crate::rollout::output::TestCounts;
+use crate::rollout::shell::Class;
+use crate::text;
+
+/// Turns whose outcome is kept.
+const TURNS_MAX: usize = 512;
+
+/// Bytes of what the agent said last that wait for the turn's end: a report, or words on the way.
+const PENDING_WORDS_BYTES: usize = 24 * 1_024;
+
+/// Lines of earlier messages that are known again, so that a template is told from typed words.
+const SEEN_LINES_MAX: usize = 2_048;
+
+/// Calls without an answer that are kept.
+const RUNNING_MAX: usize = 16;
+
+/// Bytes of a typed message up to which it is quoted as one piece.
+const WHOLE_REQUEST_BYTES: usize = 500;
+
+/// What is known of a thread for a briefing.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Briefing {
+    /// Number of the current turn, from 1; 0 before the first.
+    turn: u32,
+    /// Seq and outcome of the last turns, newest last.
+    turns: VecDeque<Turn>,
+    pub(super) requests: Lines,
+    pub(super) template: Lines,
+    template_name: String,
+    pub(super) reports: Lines,
+    pub(super) remarks: Lines,
+    pub(super) documents: Lines,
+    pub(super) added: Lines,
+    /// What the agent said since its last call.
+    pending_words: Vec<(u64, String)>,
+    pub(super) effects: Effects,
+    pub(super) commands: Commands,
+    pub(super) tasks: TaskList,
+    /// Calls that were not answered yet, or that still run.
+    pub(super) running: VecDeque<Running>,
+    /// What the agent did last, newest last.
+    pub(super) actions: VecDeque<String>,
+    /// Digests of the lines of earlier messages.
+    seen_lines: VecDeque<u64>,
+}
+
+/// A turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Turn {
+    pub number: u32,
+    pub outcome: Outcome,
+}
+
+/// How a turn went on after the request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Outcome {
+    /// It runs, or ended without a word of the agent.
+    Open,
+    /// The agent spoke last.
+    Answered,
+    /// The person stopped it.
+    Interrupted,
+}
+
+/// A call without its result.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Running {
+    pub seq: u64,
+    pub call_id: String,
+    pub what: String,
+}
+
+/// A finished command; texts are redacted.
+#[derive(Debug, Clone, Copy)]
+pub struct Run<'a> {
+    /// Line of the transcript that tells its end.
+    pub seq: u64,
+    /// The script.
+    pub script: &'a str,
+    /// Program of the command that matters, wrappers left out.
+    pub program: &'a str,
+    /// What it is for.
+    pub class: Class,
+    /// How it ended.
+    pub end: End,
+    /// Counts of a test runner.
+    pub counts: Option<TestCounts>,
+    /// What it printed, escapes removed.
+    pub printed: &'a str,
+    /// The only file it reads, if there is just one.
+    pub reads: Option<&'a str>,
+}
+
+/// A change of one file; texts are redacted.
+#[derive(Debug, Clone, Copy)]
+pub struct Edit<'a> {
+    /// Line of the transcript that tells that it worked.
+    pub seq: u64,
+    /// As the agent wrote it, below the thread's folder if it is there.
+    pub path: &'a str,
+    /// Added lines.
+    pub added: &'a str,
+    /// How many lines were removed.
+    pub removed: u64,
+    /// The file is gone.
+    pub is_deleted: bool,
+}
+
+impl Briefing {
+    /// A message of the person's begins a turn.
+    pub fn request(&mut self, seq: u64, message: &str, folder: Option<&str>) {
+        self.end_turn(false, folder);
+        let digests: Vec<u64> = message
+            .lines()
+            .map(str::trim)
+            .filter(|line| line.len() >= prompt::REPEATED_BYTES_MIN)
+            .map(digest)
+            .collect();
+        let was_seen = |line: &str| self.seen_lines.contains(&digest(line));
+        let parsed = prompt::parse(message, was_seen);
+        let (typed, name) = (parsed.typed, parsed.name);
+        let template = parsed.template.map(str::to_owned);
+        self.turn += 1;
+        if self.turns.len() >= TURNS_MAX {
+            self.turns.pop_front();
+        }
+        self.turns.push_back(Turn { number: self.turn, outcome: Outcome::Open });
+        let last_report: Vec<String> = self.last_report();
+        self.typed(seq, if typed.is_empty() { &name } else { &typed }, typed.is_empty(), folder);
+        let report: Vec<&str> = last_report.iter().map(String::as_str).collect();
+        for answered in prompt::answered(&typed, &report) {
+            let text = format!("(answers: {})", text::one_line_cut(&answered, 260));
+            self.push(Kind::Request, seq, 60, ("", ""), text);
+        }
+        if let Some(template) = template {
+            self.read_template(seq, &name, &template, folder);
+        }
+        self.seen_lines.extend(digests);
+        while self.seen_lines.len() > SEEN_LINES_MAX {
+            self.seen_lines.pop_front();
+        }
+        self.actions.clear();
+    }
+
+    fn typed(&mut self, seq: u64, words: &str, is_template: bool, folder: Option<&str>) {
+        if is_template {
+            return self.push(
+                Kind::Request,
+                seq,
+                45,
+                ("", ""),
+                format!("(prompt template: {words})"),
+            );
+        }
+        if words.len() <= WHOLE_REQUEST_BYTES {
+            let strength = if words.len() > 30 { 100 } else { 50 };
+            return self.push(
+                Kind::Request,
+                seq,
+                strength,
+                ("", ""),
+                text::one_line(words).into_owned(),
+            );
+        }
+        let words = text::cut_middle(words, crate::limits::REQUEST_BYTES);
+        let mut is_first = true;
+        lines::split(&words, |spoken| {
+            let line = lines::tidy(spoken.text, folder, 400);
+            let strength = match () {
+                () if is_first => 110,
+                () if prompt::is_limit(&line) => 75,
+                () => 40,
+            };
+            is_first = false;
+            push(
+                &mut self.requests,
+                Kind::Request,
+                (seq, self.turn),
+                strength,
+                ("", spoken.heading),
+                line,
+            );
+        });
+    }
+
+    fn read_template(&mut self, seq: u64, name: &str, template: &str, folder: Option<&str>) {
+        self.template.clear();
+        name.clone_into(&mut self.template_name);
+        let mut seen = 0;
+        lines::split(text::prefix(template, 48 * 1_024), |spoken| {
+            if let Some(strength) = prompt::step_strength(&spoken)
+                && seen < 60
+            {
+                seen += 1;
+                let line = lines::tidy(spoken.text, folder, 220);
+                push(
+                    &mut self.template,
+                    Kind::Template,
+                    (seq, self.turn),
+                    strength,
+                    ("", spoken.heading),
+                    line,
+                );
+            }
+        });
+    }
+
+    /// Words of the agent: the report of the turn, unless a call follows.
+    pub fn words(&mut self, seq: u64, message: &str) {
+        if message.trim().is_empty() {
+            return;
+        }
+        let kept: usize = self.pending_words.iter().map(|(_, words)| words.len()).sum();
+        if kept < PENDING_WORDS_BYTES {
+            let words = text::cut_middle(message, PENDING_WORDS_BYTES / 2).into_owned();
+            self.pending_words.push((seq, words));
+        }
+    }
+
+    /// What another agent reported, or a summary that a model wrote of earlier work.
+    pub fn hear(&mut self, seq: u64, heading: &str, message: &str, folder: Option<&str>) {
+        let message = text::cut_middle(message, PENDING_WORDS_BYTES / 2);
+        lines::split(&message, |spoken| {
+            let strength = if spoken.shape == Shape::Item { 100 } else { 70 };
+            let line = lines::tidy(spoken.text, folder, 260);
+            push(&mut self.remarks, Kind::Remark, (seq, self.turn), strength, ("", heading), line);
+        });
+    }
+
+    /// The agent calls a tool: what it said before was said on the way.
+    pub fn call(&mut self, seq: u64, call_id: &str, what: &str, folder: Option<&str>) {
+        self.flush_remarks(folder);
+        if let Some(turn) = self.turns.back_mut() {
+            turn.outcome = Outcome::Open;
+        }
+        if self.running.len() >= RUNNING_MAX {
+            self.running.pop_front();
+        }
+        let what = lines::tidy(what, folder, 160);
+        if self.actions.len() >= 4 {
+            self.actions.pop_front();
+        }
+        self.actions.push_back(what.clone());
+        self.running.push_back(Running { seq, call_id: call_id.to_owned(), what });
+    }
+
+    /// A call has its result.
+    pub fn answered(&mut self, call_id: &str) {
+        self.running.retain(|running| running.call_id != call_id);
+    }
+
+    /// The agent says why it changes its plan.
+    pub fn plan_reason(&mut self, seq: u64, reason: &str) {
+        let text = text::one_line_cut(reason, 220);
+        self.push(Kind::Remark, seq, 60, ("", ""), text);
+    }
+
+    /// A command ended.
+    pub fn ran(&mut self, run: Run<'_>, folder: Option<&str>) {
+        let command = lines::tidy(without_entering(head(run.script)), folder, 400);
+        self.commands.finish(Finished {
+            seq: run.seq,
+            turn: self.turn,
+            command: &command,
+            program: run.program,
+            class: run.class,
+            end: run.end,
+            counts: run.counts,
+            printed: run.printed,
+        });
+        if let Some(path) = run.reads.filter(|_| !run.end.is_failure()) {
+            self.read(run.seq, path, run.printed);
+        }
+    }
+
+    /// A file was read.
+    pub fn read(&mut self, seq: u64, path: &str, printed: &str) {
+        self.tasks.read(seq, path, printed.lines());
+        if !documents::is_document(path) {
+            return;
+        }
+        // What tells an agent how to work, rather than what is built, matters less.
+        let is_manual =
+            path.starts_with('/') || path.contains("SKILL") || path.contains("template");
+        let (turn, lines) = (self.turn, &mut self.documents);
+        documents::passages(path, printed, |passage| {
+            let strength = if is_manual { passage.strength / 2 } else { passage.strength };
+            let text = lines::tidy(&passage.text, None, 240);
+            push(lines, Kind::Document, (seq, turn), strength, (path, &passage.heading), text);
+        });
+    }
+
+    /// A file was changed.
+    pub fn edited(&mut self, edit: Edit<'_>) {
+        let at = (edit.seq, self.turn);
+        self.tasks.read(edit.seq, edit.path, edit.added.lines());
+        let effect = self.effects.record(at, edit.path, edit.added, edit.removed);
+        effect.is_deleted = edit.is_deleted;
+        let added = &mut self.added;
+        effect.read(edit.path, edit.added, |heading, text, strength| {
+            let text = lines::tidy(&text, None, 260);
+            push(added, Kind::Added, at, strength, (edit.path, heading), text);
+        });
+    }
+
+    /// The turn ended, by itself or by the person.
+    pub fn end_turn(&mut self, is_interrupted: bool, folder: Option<&str>) {
+        let spoke = !self.pending_words.is_empty();
+        self.flush_report(folder);
+        if let Some(turn) = self.turns.back_mut() {
+            if is_interrupted {
+                turn.outcome = Outcome::Interrupted;
+            } else if spoke && turn.outcome == Outcome::Open {
+                turn.outcome = Outcome::Answered;
+            }
+        }
+    }
+
+    /// The person took back the last turns: what was said in them is void. What was done stays done.
+    pub fn roll_back(&mut self, turns: u64, folder: Option<&str>) {
+        self.flush_report(folder);
+        let turns = u32::try_from(turns).unwrap_or(u32::MAX);
+        let kept = self.turn.saturating_sub(turns);
+        for lines in [&mut self.requests, &mut self.reports, &mut self.remarks, &mut self.template]
+        {
+            lines.retain(|line| line.turn <= kept);
+        }
+        self.turns.retain(|turn| turn.number <= kept);
+        self.turn = kept;
+    }
+
+    /// The number of the current turn.
+    pub(super) fn turn(&self) -> u32 {
+        self.turn
+    }
+
+    pub(super) fn outcome(&self, turn: u32) -> Outcome {
+        let known = self.turns.iter().rev().find(|known| known.number == turn);
+        known.map_or(Outcome::Answered, |known| known.outcome)
+    }
+
+    pub(super) fn template_name(&self) -> &str {
+        &self.template_name
+    }
+
+    /// What the agent said since its last call, which is the report of a turn that ended or is about to.
+    pub(super) fn pending_words(&self) -> impl Iterator<Item = (u64, &str)> {
+        self.pending_words.iter().map(|(seq, words)| (*seq, words.as_str()))
+    }
+
+    fn last_report(&self) -> Vec<String> {
+        let Some(turn) = self.reports.iter().next_back().map(|line| line.turn) else {
+            return Vec::new();
+        };
+        let of = self.reports.iter().filter(|line| line.turn == turn);
+        of.map(|line| line.text.clone()).collect()
+    }
+
+    fn flush_report(&mut self, folder: Option<&str>) {
+        let turn = self.turn;
+        for (seq, words) in std::mem::take(&mut self.pending_words) {
+            let mut is_first = true;
+            lines::split(&words, |spoken| {
+                let strength = report_strength(spoken.shape, is_first, spoken.text);
+                is_first = false;
+                let line = lines::tidy(spoken.text, folder, 420);
+                push(
+                    &mut self.reports,
+                    Kind::Report,
+                    (seq, turn),
+                    strength,
+                    ("", spoken.heading),
+                    line,
+                );
+            });
+        }
+    }
+
+    fn flush_remarks(&mut self, folder: Option<&str>) {
+        let turn = self.turn;
+        for (seq, words) in std::mem::take(&mut self.pending_words) {
+            lines::split(&words, |spoken| {
+                let line = lines::tidy(spoken.text, folder, 260);
+                push(&mut self.remarks, Kind::Remark, (seq, turn), 100, ("", ""), line);
+            });
+        }
+    }
+
+    fn push(&mut self, kind: Kind, seq: u64, strength: u16, place: (&str, &str), text: String) {
+        let at = (seq, self.turn);
+        let lines = match kind {
+            Kind::Request => &mut self.requests,
+            _ => &mut self.remarks,
+        };
+        push(lines, kind, at, strength, place, text);
+    }
+}
+
+/// Items and bold words carry results; the first line says what the message is about; code rarely says anything.
+pub(super) fn report_strength(shape: Shape, is_first: bool, text: &str) -> u16 {
+    match shape {
+        Shape::Code => 40,
+        Shape::Item | Shape::Row => 110,
+        Shape::Prose if is_first || text.contains("**") => 110,
+        Shape::Prose => 75,
+    }
+}
+
+fn push(
+    lines: &mut Lines,
+    kind: Kind,
+    (seq, turn): (u64, u32),
+    strength: u16,
+    (group, heading): (&str, &str),
+    text: String,
+) {
+    if text.is_empty() {
+        return;
+    }
+    let heading = text::cut_words(heading, 80).into_owned();
+    let line = Line { seq, turn, strength, group: group.to_owned(), heading, text };
+    lines.push(line, kind.rule().bytes_max);
+}
+
+/// Half of the line's digest is enough to know it again.
+fn digest(line: &str) -> u64 {
+    u64::try_from(Digest128::of(line.as_bytes()).0 >> 64).unwrap_or_default()
+}
+
+/// A script without the body of a here-document.
+fn head(script: &str) -> &str {
+    match script.split_once('\n') {
+        Some((first, _)) if first.contains("<<") => first,
+        _ => script,
+    }
+}
+
+/// A script without the entering of a folder at its beginning.
+fn without_entering(script: &str) -> &str {
+    let script = script.trim();
+    match script.strip_prefix("cd ").and_then(|rest| rest.split_once("&&")) {
+        Some((folder, rest)) if !folder.contains(';') => rest.trim_start(),
+        _ => script,
+    }
+}

@@ -1,0 +1,123 @@
+//! Telling lines of documents that were read or written: decisions, rules, requirements, list items.
+
+use super::lines;
+
+/// A line of a document, with its heading.
+pub(super) struct Passage {
+    pub heading: String,
+    pub text: String,
+    pub strength: u16,
+}
+
+/// Lines of a document that are looked at.
+const LINES_MAX: usize = 400;
+
+/// Shorter lines say too little alone.
+const LINE_BYTES_MIN: usize = 16;
+
+/// Whether a path names prose or configuration rather than code.
+pub(super) fn is_document(path: &str) -> bool {
+    is_prose(path) || ends_with(path, &[".yaml", ".yml", ".toml", ".json"])
+}
+
+/// Whether a path names prose.
+pub(super) fn is_prose(path: &str) -> bool {
+    ends_with(path, &[".md", ".mdx", ".rst", ".txt", ".adoc"])
+}
+
+fn ends_with(path: &str, endings: &[&str]) -> bool {
+    let lower = path.to_ascii_lowercase();
+    endings.iter().any(|ending| lower.ends_with(ending))
+}
+
+/// The passages of a document worth quoting, at most [`LINES_MAX`] lines of it.
+pub(super) fn passages(path: &str, text: &str, mut visit: impl FnMut(Passage)) {
+    let is_prose = is_prose(path);
+    let mut heading = String::new();
+    let mut paragraph = String::new();
+    let mut end = |heading: &str, paragraph: &mut String| {
+        if paragraph.len() >= LINE_BYTES_MIN {
+            let strength = strength(paragraph, is_prose);
+            visit(Passage {
+                heading: heading.to_owned(),
+                text: std::mem::take(paragraph),
+                strength,
+            });
+        }
+        paragraph.clear();
+    };
+    for line in text.lines().take(LINES_MAX) {
+        let line = without_number(line).trim();
+        if let Some(title) = lines::heading_of(line) {
+            end(&heading, &mut paragraph);
+            title.clone_into(&mut heading);
+            continue;
+        }
+        // Prose that was wrapped belongs together; an item, a row or a key begins anew.
+        let begins = line.is_empty()
+            || line.starts_with(['-', '*', '|', '>', '`', '+'])
+            || line.starts_with(|c: char| c.is_ascii_digit())
+            || !is_prose;
+        if begins || paragraph.len() > 400 {
+            end(&heading, &mut paragraph);
+        }
+        if !line.is_empty() {
+            paragraph.push_str(if paragraph.is_empty() { "" } else { " " });
+            paragraph.push_str(line);
+        }
+    }
+    end(&heading, &mut paragraph);
+}
+
+/// Marks of a decision with its reasons.
+const DECISION_MARKS: [&str; 8] = [
+    "**Decision",
+    "**Rationale",
+    "**Alternatives",
+    "Decision:",
+    "Rationale:",
+    "rejected",
+    "**Scope",
+    "**Goal",
+];
+
+/// Marks of a rule.
+const RULE_MARKS: [&str; 7] = ["must", "MUST", "never", "always", "only", "do not", "don't"];
+
+fn strength(line: &str, is_prose: bool) -> u16 {
+    let has = |marks: &[&str]| marks.iter().any(|mark| line.contains(mark));
+    let is_item = lines::item_of(line).is_some();
+    let strength = match () {
+        () if has(&DECISION_MARKS) => 140,
+        () if has(&RULE_MARKS) => 110,
+        () if is_item => 80,
+        () => 45,
+    };
+    if is_prose { strength } else { strength * 6 / 10 }
+}
+
+/// Without the line number that `nl`, `cat -n` and reading tools put before a line.
+fn without_number(line: &str) -> &str {
+    let bare = line.trim_start();
+    let digits = bare.bytes().take_while(u8::is_ascii_digit).count();
+    match bare.get(digits..).and_then(|rest| rest.strip_prefix(['\t', '→', '│'])) {
+        Some(rest) if digits > 0 => rest,
+        _ => line,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decisions_and_rules_stand_out_and_wrapped_prose_is_joined() {
+        let text = "# Queue\n     1\t- **Decision**: one queue per pool, since order matters\n\nThe queue is read by\nall workers at once.\nWorkers must never sleep while they hold it.\n";
+        let mut seen = Vec::new();
+        passages("a/research.md", text, |p| seen.push((p.heading, p.text, p.strength)));
+        assert_eq!(seen.len(), 2, "{seen:?}");
+        assert_eq!(seen[0].0, "Queue");
+        assert_eq!(seen[0].2, 140);
+        assert!(seen[1].1.starts_with("The queue is read by all workers"));
+    }
+}

@@ -1,0 +1,250 @@
+//! What edits did: per file what became of it, and which of the added lines say most.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::documents;
+
+/// Files whose effects are kept; the one changed longest ago goes first.
+const FILES_MAX: usize = 256;
+
+/// Names of a file that are kept: the ones added last.
+const NAMES_MAX: usize = 8;
+
+/// Added lines of one edit that are looked at.
+const ADDED_MAX: usize = 400;
+
+/// Shorter lines of code say nothing alone.
+const CODE_BYTES_MIN: usize = 14;
+
+/// Bytes of a declaration quoted together with the lines below it.
+const BLOCK_BYTES: usize = 260;
+
+/// What became of the files.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(super) struct Effects {
+    files: BTreeMap<String, Effect>,
+}
+
+/// What edits did to one file.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(super) struct Effect {
+    /// Line of the last edit.
+    pub seq: u64,
+    pub turn: u32,
+    pub edits: u32,
+    pub added: u64,
+    pub removed: u64,
+    pub is_deleted: bool,
+    /// Functions, types, headings that edits added, the last ones.
+    pub names: Vec<String>,
+}
+
+impl Effects {
+    pub(super) fn record(
+        &mut self,
+        at: (u64, u32),
+        path: &str,
+        added: &str,
+        removed: u64,
+    ) -> &mut Effect {
+        if self.files.len() >= FILES_MAX && !self.files.contains_key(path) {
+            let oldest = self.files.iter().min_by_key(|(_, effect)| effect.seq);
+            if let Some(path) = oldest.map(|(path, _)| path.clone()) {
+                self.files.remove(&path);
+            }
+        }
+        let effect = self.files.entry(path.to_owned()).or_default();
+        (effect.seq, effect.turn) = at;
+        effect.edits = effect.edits.saturating_add(1);
+        effect.added += added.lines().filter(|line| !line.trim().is_empty()).count() as u64;
+        effect.removed += removed;
+        effect
+    }
+
+    /// All files, the one changed last first.
+    pub(super) fn newest(&self) -> Vec<(&str, &Effect)> {
+        let mut files: Vec<_> =
+            self.files.iter().map(|(path, effect)| (path.as_str(), effect)).collect();
+        files.sort_by_key(|(path, effect)| (u64::MAX - effect.seq, *path));
+        files
+    }
+
+    /// Files changed after line `seq`, the one changed last first.
+    pub(super) fn since(&self, seq: u64) -> Vec<&str> {
+        self.newest()
+            .into_iter()
+            .take_while(|(_, effect)| effect.seq > seq)
+            .map(|(path, _)| path)
+            .collect()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.files.len()
+    }
+}
+
+impl Effect {
+    fn name(&mut self, name: &str) {
+        self.names.retain(|known| known != name);
+        if self.names.len() >= NAMES_MAX {
+            self.names.remove(0);
+        }
+        self.names.push(name.to_owned());
+    }
+
+    /// Reads the lines that an edit added: keeps the names they declare and shows those worth quoting, with heading
+    /// and strength.
+    pub(super) fn read(
+        &mut self,
+        path: &str,
+        added: &str,
+        mut visit: impl FnMut(&str, String, u16),
+    ) {
+        if documents::is_document(path) {
+            documents::passages(path, added, |passage| {
+                visit(&passage.heading, passage.text, passage.strength);
+            });
+            for line in added.lines().take(ADDED_MAX) {
+                if let Some(title) = super::lines::heading_of(line.trim()) {
+                    self.name(crate::text::prefix(title, 60));
+                }
+            }
+            return;
+        }
+        let lines: Vec<&str> =
+            added.lines().map(str::trim).filter(|line| !is_bracket(line)).take(ADDED_MAX).collect();
+        for (index, line) in lines.iter().enumerate() {
+            match declared(line) {
+                Some(name) => {
+                    self.name(name);
+                    visit("", block(&lines[index..]), 110);
+                }
+                None if line.len() < CODE_BYTES_MIN => {}
+                None => visit("", (*line).to_owned(), code_strength(line)),
+            }
+        }
+    }
+}
+
+/// A declaration and the first lines below it, up to the next one.
+fn block(lines: &[&str]) -> String {
+    let mut block = lines[0].to_owned();
+    for line in &lines[1..lines.len().min(7)] {
+        if declared(line).is_some() || block.len() + line.len() >= BLOCK_BYTES {
+            break;
+        }
+        block.push(' ');
+        block.push_str(line);
+    }
+    block
+}
+
+fn is_bracket(line: &str) -> bool {
+    line.bytes()
+        .all(|byte| matches!(byte, b'{' | b'}' | b'(' | b')' | b'[' | b']' | b';' | b',' | b' '))
+}
+
+/// Comments, messages, results and checks say what code is for; other lines say it rarely.
+fn code_strength(line: &str) -> u16 {
+    let is_comment =
+        ["//", "#", "--", "/*", "*", "\"\"\"", "<!--"].iter().any(|mark| line.starts_with(mark));
+    let marks = ["return", "Err(", "throw", "raise", "assert", "t.Run(", "it(", "test("];
+    let has_message = line.split('"').nth(1).is_some_and(|words| words.len() > 11);
+    if is_comment || has_message || marks.iter().any(|mark| line.contains(mark)) { 100 } else { 55 }
+}
+
+/// Words that may stand before the one that declares.
+const MODIFIERS: [&str; 14] = [
+    "export",
+    "pub",
+    "pub(crate)",
+    "pub(super)",
+    "async",
+    "static",
+    "public",
+    "private",
+    "protected",
+    "internal",
+    "override",
+    "abstract",
+    "default",
+    "final",
+];
+
+/// Words that declare the name that follows.
+const DECLARING: [&str; 12] = [
+    "fn",
+    "func",
+    "function",
+    "def",
+    "class",
+    "struct",
+    "enum",
+    "trait",
+    "interface",
+    "type",
+    "module",
+    "record",
+];
+
+/// The name that a line of code declares.
+fn declared(line: &str) -> Option<&str> {
+    let mut words = line.split_whitespace();
+    let mut word = words.next()?;
+    while MODIFIERS.contains(&word) {
+        word = words.next()?;
+    }
+    if !DECLARING.contains(&word) {
+        return None;
+    }
+    // A method of Go names its receiver first.
+    let rest = match words.next()? {
+        receiver if receiver.starts_with('(') => {
+            words.find(|word| !word.ends_with(')') || word.contains('('))?
+        }
+        name => name,
+    };
+    let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
+    (end > 1).then_some(&rest[..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn declarations_are_named_in_many_languages() {
+        for (line, name) in [
+            ("pub(crate) async fn parse(line: &str) {", Some("parse")),
+            ("func (w *Writer) writeStart(x int) {", Some("writeStart")),
+            ("export default class Parser extends Base {", Some("Parser")),
+            ("def read_all(self):", Some("read_all")),
+            ("let x = 4;", None),
+            ("return type;", None),
+        ] {
+            assert_eq!(declared(line), name, "{line}");
+        }
+    }
+
+    #[test]
+    fn an_edit_leaves_counts_names_and_telling_lines() {
+        let mut effects = Effects::default();
+        let added = "/// Fails when full.\npub fn submit(&mut self) {\n    if self.is_full() {\n        return Err(\"the queue is full\");\n    }\n}\n";
+        let effect = effects.record((4, 1), "src/pool.rs", added, 2);
+        let mut seen = Vec::new();
+        effect.read("src/pool.rs", added, |_, text, strength| seen.push((text, strength)));
+        assert_eq!(
+            (effect.added, effect.removed, effect.names.clone()),
+            (6, 2, vec!["submit".to_owned()])
+        );
+        assert!(
+            seen[1].0.contains("submit") && seen[1].0.contains("the queue is full"),
+            "{seen:?}"
+        );
+        assert_eq!(effects.since(3), ["src/pool.rs"]);
+        assert_eq!(effects.since(4), [""; 0]);
+    }
+}

@@ -1,0 +1,111 @@
+//! Lines of one kind, bounded.
+
+use std::collections::VecDeque;
+
+use serde::{Deserialize, Serialize};
+
+/// A line and where it stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Line {
+    /// Line of the transcript.
+    #[serde(rename = "s")]
+    pub seq: u64,
+    /// Turn, from 1; 0 before the first.
+    #[serde(rename = "t")]
+    pub turn: u32,
+    /// How telling its form is, in percent of an ordinary line of its kind.
+    #[serde(rename = "w")]
+    pub strength: u16,
+    /// File it belongs to; empty for words.
+    #[serde(rename = "g", default, skip_serializing_if = "String::is_empty")]
+    pub group: String,
+    /// Heading it stands under.
+    #[serde(rename = "h", default, skip_serializing_if = "String::is_empty")]
+    pub heading: String,
+    #[serde(rename = "x")]
+    pub text: String,
+}
+
+/// Lines in the order they were seen.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(super) struct Lines {
+    lines: VecDeque<Line>,
+}
+
+/// Bytes a line takes beside its texts.
+const LINE_BYTES: usize = 24;
+
+impl Line {
+    fn bytes(&self) -> usize {
+        self.text.len() + self.heading.len() + self.group.len() + LINE_BYTES
+    }
+}
+
+impl Lines {
+    pub(super) fn push(&mut self, line: Line, bytes_max: usize) {
+        self.lines.push_back(line);
+        let bytes: usize = self.bytes();
+        if bytes > bytes_max {
+            self.evict(bytes - bytes_max / 8 * 7);
+        }
+    }
+
+    pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = &Line> {
+        self.lines.iter()
+    }
+
+    pub(super) fn retain(&mut self, keep: impl FnMut(&Line) -> bool) {
+        self.lines.retain(keep);
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.lines.clear();
+    }
+
+    fn bytes(&self) -> usize {
+        self.lines.iter().map(Line::bytes).sum()
+    }
+
+    /// Drops at least `bytes`: first the weak lines of the older half, then the oldest lines.
+    fn evict(&mut self, bytes: usize) {
+        let mut left = bytes;
+        let older = self.lines.len() / 2;
+        let mut index = 0;
+        self.lines.retain(|line| {
+            let is_weak = index < older && line.strength < 100;
+            index += 1;
+            if is_weak && left > 0 {
+                left = left.saturating_sub(line.bytes());
+                return false;
+            }
+            true
+        });
+        while left > 0 {
+            let Some(oldest) = self.lines.pop_front() else { return };
+            left = left.saturating_sub(oldest.bytes());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bound_holds_and_weak_old_lines_go_first() {
+        let mut lines = Lines::default();
+        for seq in 0..400 {
+            let strength = if seq % 2 == 0 { 50 } else { 150 };
+            let text = format!("line {seq} {}", "x".repeat(60));
+            lines.push(
+                Line { seq, turn: 1, strength, group: String::new(), heading: String::new(), text },
+                8 << 10,
+            );
+            assert!(lines.bytes() <= 8 << 10);
+        }
+        assert_eq!(lines.iter().next_back().unwrap().seq, 399);
+        let oldest = lines.iter().take(10);
+        assert!(oldest.filter(|line| line.strength == 150).count() >= 9);
+    }
+}

@@ -1,0 +1,106 @@
+//! The kinds of evidence, with the share of a view each may take first and the weight of its lines.
+//!
+//! The table is meant to be read and changed. It was set on eight sessions whose questions and answers were labelled
+//! by hand: two thirds of what readers asked for stood in the agent's reports, the person's words and the
+//! lines that edits added.
+
+use serde::{Deserialize, Serialize};
+
+/// What kind of line a piece of evidence is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// Typed by the person.
+    Request,
+    /// A step of the prompt template that the person sent last.
+    Template,
+    /// Said by the agent at the end of a turn.
+    Report,
+    /// Said by the agent on the way, or reported by a sub-agent.
+    Remark,
+    /// Accepted by the host: a decision or a fact with its evidence.
+    Accepted,
+    /// Read in a document.
+    Document,
+    /// A changed file and what became of it.
+    File,
+    /// Added by an edit.
+    Added,
+    /// A command that failed.
+    Failure,
+    /// A test, build or lint run.
+    Check,
+    /// Branch, commits, uncommitted files.
+    Git,
+    /// An item of a task list that is kept in a file.
+    Task,
+    /// A step of the agent's plan.
+    Plan,
+    /// Where the work stands now.
+    Now,
+}
+
+/// How a kind is treated.
+pub(super) struct Rule {
+    pub kind: Kind,
+    /// Title of its section.
+    pub title: &'static str,
+    /// Percent of the view it may take before others had their turn.
+    pub share_percent: u32,
+    /// Weight of a line said in the last turn, in the turn before, and earlier.
+    pub weights: [f64; 3],
+    /// Bytes of evidence that are kept.
+    pub bytes_max: usize,
+}
+
+const fn rule(
+    kind: Kind,
+    title: &'static str,
+    share_percent: u32,
+    weights: [f64; 3],
+    bytes_max: usize,
+) -> Rule {
+    Rule { kind, title, share_percent, weights, bytes_max }
+}
+
+/// All kinds, in the order of a view.
+pub(super) const RULES: [Rule; 14] = [
+    rule(Kind::Request, "THE PERSON'S WORDS, oldest first", 24, [6.0, 2.2, 2.2], 64 << 10),
+    rule(Kind::Template, "STEPS OF THE PROMPT TEMPLATE IN USE", 9, [0.9, 0.9, 0.4], 12 << 10),
+    rule(
+        Kind::Report,
+        "THE AGENT'S REPORTS at the end of each turn",
+        40,
+        [4.0, 2.4, 1.4],
+        96 << 10,
+    ),
+    rule(Kind::Remark, "SAID ON THE WAY", 9, [1.7, 0.9, 0.9], 32 << 10),
+    rule(Kind::Accepted, "DECISIONS AND FACTS that were recorded", 12, [3.0, 3.0, 2.4], 0),
+    rule(Kind::Document, "FROM DOCUMENTS READ", 8, [1.0, 1.0, 0.7], 48 << 10),
+    rule(Kind::File, "FILES CHANGED, newest first", 11, [2.4, 1.8, 1.0], 0),
+    rule(Kind::Added, "LINES ADDED by edits", 16, [1.5, 1.1, 0.7], 64 << 10),
+    rule(Kind::Failure, "COMMANDS THAT FAILED", 5, [1.6, 1.2, 0.9], 8 << 10),
+    rule(Kind::Check, "TESTS, BUILDS, LINTS", 8, [3.0, 2.4, 1.6], 12 << 10),
+    rule(Kind::Git, "GIT", 6, [2.0, 1.6, 1.2], 6 << 10),
+    rule(Kind::Task, "TASK LIST in files, as last seen", 6, [2.0, 1.6, 1.2], 0),
+    rule(Kind::Plan, "PLAN of the agent", 5, [2.0, 2.0, 2.0], 0),
+    rule(Kind::Now, "NOW", 6, [6.0, 6.0, 6.0], 0),
+];
+
+impl Kind {
+    pub(super) fn rule(self) -> &'static Rule {
+        &RULES[self as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_has_each_kind_once_in_its_order() {
+        for (index, rule) in RULES.iter().enumerate() {
+            assert_eq!(rule.kind as usize, index, "{}", rule.title);
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! A message split into the lines worth quoting alone: sentences, list items, table rows, with their heading.
+
+use std::borrow::Cow;
+
+use crate::text;
+
+/// Longest prose that stays one line; longer prose is split into sentences.
+const SENTENCE_BYTES: usize = 220;
+
+/// A line of a message.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Spoken<'a> {
+    pub heading: &'a str,
+    pub text: &'a str,
+    pub shape: Shape,
+}
+
+/// What a line looks like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shape {
+    Prose,
+    Item,
+    Row,
+    Code,
+}
+
+/// Splits `message` and shows each line to `visit`.
+pub(super) fn split<'a>(message: &'a str, mut visit: impl FnMut(Spoken<'a>)) {
+    let (mut heading, mut is_code) = ("", false);
+    for line in message.lines() {
+        let line = line.trim();
+        if line.starts_with("```") {
+            is_code = !is_code;
+            continue;
+        }
+        if line.is_empty() || is_rule(line) {
+            continue;
+        }
+        if is_code {
+            visit(Spoken { heading, text: line, shape: Shape::Code });
+        } else if let Some(title) = heading_of(line) {
+            heading = title;
+        } else if line.starts_with('|') {
+            visit(Spoken { heading, text: line, shape: Shape::Row });
+        } else if let Some(item) = item_of(line) {
+            visit(Spoken { heading, text: item, shape: Shape::Item });
+        } else {
+            sentences(line, |text| visit(Spoken { heading, text, shape: Shape::Prose }));
+        }
+    }
+}
+
+/// The words of a heading: `## Title`, or a line of bold words alone.
+pub(super) fn heading_of(line: &str) -> Option<&str> {
+    let hashes = line.bytes().take_while(|byte| *byte == b'#').count();
+    if (1..=6).contains(&hashes) && line[hashes..].starts_with(' ') {
+        return Some(line[hashes..].trim().trim_end_matches('#').trim_end());
+    }
+    let bold = line.strip_suffix(':').unwrap_or(line);
+    let bold = bold.strip_prefix("**")?.strip_suffix("**")?;
+    (!bold.contains("**")).then(|| bold.trim_end_matches(':'))
+}
+
+/// The words of a list item, its mark left out; a number stays, since people answer by it.
+pub(super) fn item_of(line: &str) -> Option<&str> {
+    if let Some(rest) = line.strip_prefix(['-', '*', '•'])
+        && rest.starts_with(' ')
+    {
+        return Some(rest.trim_start());
+    }
+    let digits = line.bytes().take_while(u8::is_ascii_digit).count();
+    let rest = line.get(digits..)?;
+    let is_numbered =
+        (1..=3).contains(&digits) && (rest.starts_with(". ") || rest.starts_with(") "));
+    is_numbered.then_some(line)
+}
+
+/// Whether a line only draws: a rule, or the second row of a table.
+fn is_rule(line: &str) -> bool {
+    line.bytes().all(|byte| matches!(byte, b'-' | b'=' | b'*' | b'_' | b'|' | b':' | b' '))
+}
+
+fn sentences<'a>(line: &'a str, mut visit: impl FnMut(&'a str)) {
+    let mut rest = line;
+    while rest.len() > SENTENCE_BYTES {
+        let Some(end) = sentence_end(rest) else { break };
+        let (first, more) = rest.split_at(end);
+        visit(first.trim_end());
+        rest = more.trim_start();
+    }
+    if !rest.is_empty() {
+        visit(rest);
+    }
+}
+
+/// Where the first sentence of 40 bytes or more ends.
+fn sentence_end(text: &str) -> Option<usize> {
+    let mut stopped = false;
+    for (at, letter) in text.char_indices() {
+        match letter {
+            '。' | '！' | '？' if at >= 40 => return Some(at + letter.len_utf8()),
+            '.' | '!' | '?' => stopped = at >= 40,
+            ' ' if stopped => {
+                let next = text[at..].trim_start().chars().next()?;
+                if next.is_uppercase() || matches!(next, '`' | '"' | '*' | '(' | '[') {
+                    return Some(at);
+                }
+                stopped = false;
+            }
+            _ => stopped = false,
+        }
+    }
+    None
+}
+
+/// One line of at most `bytes`: links to the place they name become that name, paths below `folder`
+/// become relative.
+pub(super) fn tidy(line: &str, folder: Option<&str>, bytes: usize) -> String {
+    let line = without_links(line);
+    let line = match folder.filter(|folder| folder.len() > 3) {
+        Some(folder) if line.contains(folder) => {
+            Cow::Owned(line.replace(&format!("{}/", folder.trim_end_matches('/')), ""))
+        }
+        _ => line,
+    };
+    text::cut_words(&text::one_line(&line), bytes).into_owned()
+}
+
+/// Replaces `[name](target)` by `name` where the target only repeats it.
+fn without_links(line: &str) -> Cow<'_, str> {
+    if !line.contains("](") {
+        return Cow::Borrowed(line);
+    }
+    let mut out = String::with_capacity(line.len());
+    let mut rest = line;
+    while let Some(open) = rest.find('[') {
+        let (before, link) = rest.split_at(open);
+        out.push_str(before);
+        let parts = link.find("](").and_then(|middle| {
+            let end = link[middle..].find(')')? + middle;
+            Some((&link[1..middle], &link[middle + 2..end], end + 1))
+        });
+        let Some((name, target, end)) = parts else {
+            out.push_str(link);
+            return Cow::Owned(out);
+        };
+        let bare = name.trim_matches('`');
+        let file = bare.split(':').next().unwrap_or(bare).rsplit('/').next().unwrap_or(bare);
+        let is_place = target.starts_with('/') || target.contains(file);
+        out.push_str(if is_place { bare } else { &link[..end] });
+        rest = &link[end..];
+    }
+    out.push_str(rest);
+    Cow::Owned(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_is_split_into_lines_with_their_headings() {
+        let message = "Done.\n\n## Changes\n- `a.rs`: parses\n1. first\n**Risks:**\n| a | b |\n|---|---|\n```sh\nmake\n```\n";
+        let mut seen = Vec::new();
+        split(message, |spoken| seen.push((spoken.heading, spoken.text, spoken.shape)));
+        assert_eq!(
+            seen,
+            [
+                ("", "Done.", Shape::Prose),
+                ("Changes", "`a.rs`: parses", Shape::Item),
+                ("Changes", "1. first", Shape::Item),
+                ("Risks", "| a | b |", Shape::Row),
+                ("Risks", "make", Shape::Code),
+            ]
+        );
+    }
+
+    #[test]
+    fn long_prose_is_split_into_sentences() {
+        let long =
+            "The parser kept the state of the line before, which is why it failed. ".repeat(4);
+        let mut seen = 0;
+        split(&long, |_| seen += 1);
+        assert!(seen >= 2, "{seen}");
+    }
+
+    #[test]
+    fn links_and_long_paths_are_shortened() {
+        for (line, expected) in [
+            ("see [a.rs](/w/src/a.rs:4) now", "see a.rs now"),
+            ("see [`src/a.rs:7`](/w/src/a.rs#L7)", "see src/a.rs:7"),
+            ("the [issue](https://example.org/1)", "the [issue](https://example.org/1)"),
+            ("open [x", "open [x"),
+        ] {
+            assert_eq!(tidy(line, None, 200), expected);
+        }
+        assert_eq!(tidy("edit /home/me/a.rs", Some("/home/me"), 200), "edit a.rs");
+    }
+}

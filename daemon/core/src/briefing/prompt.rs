@@ -1,0 +1,294 @@
+//! What the person typed, told apart from the prompt template or command that carried it.
+
+use super::lines::{Shape, Spoken};
+
+/// A person's message taken apart.
+#[derive(Debug, PartialEq, Eq, Default)]
+pub(super) struct Prompt<'a> {
+    /// Their own words; empty where a template was sent without any.
+    pub typed: String,
+    /// The template's text, when there is one.
+    pub template: Option<&'a str>,
+    /// What to call the template.
+    pub name: String,
+}
+
+/// Separates typed words from templates: the slots that slash commands and prompt files leave for the
+/// person's words, skills, and blocks that make up most of a message and stood in an earlier one.
+pub(super) fn parse(message: &str, was_seen: impl Fn(&str) -> bool) -> Prompt<'_> {
+    if let Some((before, input)) = message.split_once("## User Input") {
+        let typed = fenced(input);
+        let rest = typed.map_or(input, |(_, rest)| rest);
+        let typed = typed.map_or("", |(typed, _)| typed).trim();
+        let name = if before.trim().is_empty() { name_of(rest) } else { name_of(before) };
+        return Prompt { typed: typed.to_owned(), template: Some(rest), name };
+    }
+    if let Some(command) = between(message, "<command-name>", "</command-name>") {
+        let words = between(message, "<command-args>", "</command-args>").unwrap_or_default();
+        let typed = format!("{} {}", command.trim(), words.trim());
+        return Prompt { typed: typed.trim().to_owned(), template: None, name: command.to_owned() };
+    }
+    if message.starts_with("<skill>") {
+        let name = between(message, "<name>", "</name>").unwrap_or("skill").to_owned();
+        return Prompt { typed: String::new(), template: Some(message), name };
+    }
+    let is_role_play = message.contains("CRITICAL=\"TRUE\"") || message.contains("-activation");
+    if is_role_play && message.lines().any(|line| line.trim_start().starts_with("1. ")) {
+        return Prompt { typed: String::new(), template: Some(message), name: name_of(message) };
+    }
+    let mut typed = String::with_capacity(message.len());
+    let mut dropped = 0;
+    for line in message.lines() {
+        if line.len() >= REPEATED_BYTES_MIN && was_seen(line.trim()) {
+            dropped += line.len();
+            continue;
+        }
+        typed.push_str(line);
+        typed.push('\n');
+    }
+    if dropped * 2 > message.len() {
+        let name = name_of(message);
+        return Prompt { typed: typed.trim().to_owned(), template: Some(message), name };
+    }
+    Prompt { typed: message.trim().to_owned(), template: None, name: String::new() }
+}
+
+/// Shorter lines repeat by chance.
+pub(super) const REPEATED_BYTES_MIN: usize = 40;
+
+/// The first line of a template that says something.
+fn name_of(template: &str) -> String {
+    let skipped = ["```", "<", "You **MUST** consider", "---"];
+    let mut lines = template.lines().map(|line| line.trim().trim_start_matches('#').trim());
+    let line = lines
+        .find(|line| line.len() > 12 && !skipped.iter().any(|opening| line.starts_with(opening)));
+    crate::text::one_line_cut(line.unwrap_or("prompt template"), 90)
+}
+
+/// The text between the first pair of code fences, and what follows it.
+fn fenced(text: &str) -> Option<(&str, &str)> {
+    let (_, rest) = text.split_once("```")?;
+    let (_, body) = rest.split_once('\n')?;
+    body.split_once("```")
+}
+
+fn between<'a>(text: &'a str, open: &str, close: &str) -> Option<&'a str> {
+    let (_, rest) = text.split_once(open)?;
+    Some(rest.split_once(close)?.0)
+}
+
+/// Strength of a template's line, if it is a step or a rule: numbered, bold, or said with emphasis.
+pub(super) fn step_strength(spoken: &Spoken<'_>) -> Option<u16> {
+    let text = spoken.text;
+    // Lists of patterns, such as what to ignore per language, are reference, not steps.
+    if text.matches("`, `").count() > 1 {
+        return None;
+    }
+    let words = ["MUST", "NEVER", "STOP", "REQUIRED", "ERROR", "Report", "ALWAYS", "CRITICAL"];
+    if words.iter().any(|word| text.contains(word)) {
+        return Some(120);
+    }
+    let is_numbered = text.starts_with(|c: char| c.is_ascii_digit());
+    (spoken.shape == Shape::Item && (is_numbered || text.contains("**"))).then_some(90)
+}
+
+/// Words in which people set limits and state preferences, in the languages they write.
+const LIMIT_WORDS: [&str; 76] = [
+    "must",
+    "never",
+    "always",
+    "only",
+    "don't",
+    "dont",
+    "do not",
+    "doesn't",
+    "no longer",
+    "without",
+    "prefer",
+    "instead",
+    "avoid",
+    "keep",
+    "need to",
+    "should",
+    "not ",
+    "required",
+    "make sure", // en
+    "nur ",
+    "nie ",
+    "niemals",
+    "immer",
+    "nicht",
+    "kein",
+    "soll",
+    "muss",
+    "statt",
+    "ohne", // de
+    "jamais",
+    "toujours",
+    "seulement",
+    "uniquement",
+    "doit",
+    "faut",
+    "sans ",
+    "plutôt",
+    " pas ", // fr
+    "nunca",
+    "siempre",
+    "solo ",
+    "sólo",
+    "debe",
+    "sin ",
+    "en lugar",
+    "prefiero", // es
+    "mai ",
+    "sempre",
+    "soltanto",
+    "deve",
+    "senza",
+    "invece", // it
+    "somente",
+    "apenas",
+    "sem ",
+    "em vez",
+    "não ", // pt
+    "никогда",
+    "всегда",
+    "только",
+    "нельзя",
+    "не ",
+    "без ",
+    "вместо", // ru
+    "不要",
+    "必须",
+    "只",
+    "总是",
+    "不能", // zh
+    "しない",
+    "必ず",
+    "だけ",
+    "ないで",
+    "常に", // ja
+    "하지 마",
+    "항상", // ko
+];
+
+/// Whether a sentence of the person's states a limit or a preference that outlives its turn.
+pub(super) fn is_limit(sentence: &str) -> bool {
+    let lower = sentence.to_lowercase();
+    LIMIT_WORDS.iter().any(|word| lower.contains(word))
+}
+
+/// Longest message that may only answer what the agent asked or offered.
+const ANSWER_BYTES: usize = 40;
+
+/// What a short answer refers to: the options of the agent's last report that it names, else the question that
+/// the report ends with.
+pub(super) fn answered(typed: &str, report: &[&str]) -> Vec<String> {
+    if typed.is_empty() || typed.len() > ANSWER_BYTES {
+        return Vec::new();
+    }
+    let named = |line: &&&str| options(typed).iter().any(|option| is_option(line, option));
+    let chosen: Vec<String> = report.iter().filter(named).map(|line| (**line).to_owned()).collect();
+    if !chosen.is_empty() {
+        return chosen.into_iter().take(4).collect();
+    }
+    let asks = |line: &&&str| {
+        let lower = line.to_lowercase();
+        line.contains(['?', '？'])
+            || ["if you want", "if you'd like", "say the word", "next step", "next:", "[c]"]
+                .iter()
+                .any(|offer| lower.contains(offer))
+    };
+    let asked: Vec<String> = report.iter().filter(asks).map(|line| (**line).to_owned()).collect();
+    let skipped = asked.len().saturating_sub(2);
+    asked.into_iter().skip(skipped).collect()
+}
+
+/// The options that an answer names: letters and numbers standing alone.
+fn options(typed: &str) -> Vec<String> {
+    let words = typed.split(|c: char| !c.is_alphanumeric());
+    let is_option = |word: &&str| {
+        let is_letter = word.len() == 1 && word.chars().all(|c| c.is_ascii_uppercase());
+        is_letter
+            || (word.len() <= 2 && !word.is_empty() && word.bytes().all(|b| b.is_ascii_digit()))
+    };
+    words.filter(is_option).map(str::to_owned).collect()
+}
+
+/// Whether a line of a list or table is the option of that name: `B) …`, `2. …`, `| A | …`, `[C] …`.
+fn is_option(line: &str, option: &str) -> bool {
+    let line = line.trim_start_matches(['|', ' ', '*', '[', '(', '`']);
+    line.strip_prefix(option).is_some_and(|rest| {
+        rest.starts_with(['.', ')', ':', ']', '*', '|', '`'])
+            || rest.starts_with(" |")
+            || rest.starts_with(" –")
+            || rest.starts_with(" -")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn typed_words_are_told_from_templates() {
+        let of =
+            |message: &'static str| parse(message, |line| line.starts_with("You are the reviewer"));
+        let template = "\n## User Input\n\n```text\nPhase 3\n```\n\nYou **MUST** consider it.\n\n1. Run the script that lists tasks.";
+        let prompt = of(template);
+        assert_eq!(
+            (prompt.typed.as_str(), prompt.name.as_str()),
+            ("Phase 3", "1. Run the script that lists tasks.")
+        );
+        assert!(prompt.template.unwrap().contains("1. Run"));
+        let command =
+            of("<command-name>/review</command-name><command-args>the parser</command-args>");
+        assert_eq!(command.typed, "/review the parser");
+        let skill = of("<skill>\n<name>deploy</name>\n1. Build.\n</skill>");
+        assert_eq!((skill.typed.as_str(), skill.name.as_str()), ("", "deploy"));
+        let repeated =
+            of("You are the reviewer of this repository and read every line of it.\nnow the lexer");
+        assert_eq!(repeated.typed, "now the lexer");
+        assert_eq!(of("fix the parser").typed, "fix the parser");
+    }
+
+    #[test]
+    fn a_short_answer_is_resolved_to_the_option_or_question_it_answers() {
+        let report = [
+            "| A | trust the caller |",
+            "| B | sign tokens |",
+            "1. plan",
+            "2. tests first",
+            "Shall I go on?",
+        ];
+        for (typed, expected) in [
+            ("A", vec!["| A | trust the caller |"]),
+            ("Punkt 2", vec!["2. tests first"]),
+            ("1 and 2", vec!["1. plan", "2. tests first"]),
+            ("oui", vec!["Shall I go on?"]),
+            ("yes please", vec!["Shall I go on?"]),
+            ("now rewrite the whole parser so that it keeps comments", vec![]),
+        ] {
+            assert_eq!(answered(typed, &report), expected, "{typed}");
+        }
+    }
+
+    #[test]
+    fn limits_are_known_in_ten_languages() {
+        for sentence in [
+            "we don't need backward compatibility",
+            "nutze nur die Bibliothek",
+            "ne touche jamais à main",
+            "nunca subas a main",
+            "usa sempre i test",
+            "use apenas o cache",
+            "никогда не трогай main",
+            "不要修改接口",
+            "必ずテストを書く",
+            "항상 테스트를 써",
+        ] {
+            assert!(is_limit(sentence), "{sentence}");
+        }
+        assert!(!is_limit("add a button to the page"));
+    }
+}

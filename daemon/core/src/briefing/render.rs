@@ -1,0 +1,359 @@
+//! The chosen lines as text.
+
+use super::checks::{Census, Check};
+use super::collect::{Briefing, Outcome, report_strength};
+use super::evidence::{Line, Lines};
+use super::kinds::{Kind, RULES};
+use super::lines;
+use super::select::{Candidate, Focus, select};
+use crate::{text, tokens};
+
+/// What the host knows beside the transcript, as lines of their own.
+#[derive(Default)]
+pub struct Extra<'a> {
+    /// First line of the text.
+    pub header: String,
+    /// Folder that paths are shown from.
+    pub folder: Option<&'a str>,
+    /// Steps of the plan: mark and words, whether it is open.
+    pub plan: Vec<(String, bool)>,
+    /// Decisions and facts that the host accepted.
+    pub accepted: Vec<String>,
+    /// Words on the standing of a file, such as `, changed on disk since`.
+    pub standing: Option<&'a dyn Fn(&str) -> String>,
+}
+
+/// Percent of a view that the last request may take.
+const LAST_REQUEST_PERCENT: usize = 30;
+
+/// The briefing within `max_tokens` (bytes / 4).
+pub fn render(briefing: &Briefing, extra: &Extra<'_>, max_tokens: u64) -> String {
+    let header = tokens::of_text(&extra.header) + 1;
+    let Some(budget) = max_tokens.checked_sub(header) else { return String::new() };
+    let mut builder = Builder { briefing, extra, budget, candidates: Vec::new() };
+    builder.collect();
+    let focus = builder.focus();
+    let chosen = select(builder.candidates, &focus, budget);
+    let mut out = extra.header.clone();
+    out.push('\n');
+    write(&mut out, chosen);
+    text::prefix(&out, tokens::bytes_of(max_tokens)).to_owned()
+}
+
+struct Builder<'a> {
+    briefing: &'a Briefing,
+    extra: &'a Extra<'a>,
+    budget: u64,
+    candidates: Vec<Candidate>,
+}
+
+impl Builder<'_> {
+    fn collect(&mut self) {
+        self.requests();
+        self.lines(Kind::Template, &self.briefing.template);
+        self.reports();
+        self.lines(Kind::Remark, &self.briefing.remarks);
+        self.lines(Kind::Document, &self.briefing.documents);
+        self.lines(Kind::Added, &self.briefing.added);
+        self.files();
+        self.commands();
+        self.tasks();
+        for (order, line) in (0..).zip(&self.extra.accepted) {
+            self.push(Kind::Accepted, order, 0, 100, line.clone());
+        }
+        for (order, (line, is_open)) in (0..).zip(&self.extra.plan) {
+            self.push(Kind::Plan, order, 0, if *is_open { 110 } else { 45 }, line.clone());
+        }
+        self.now();
+    }
+
+    /// What the last turns were about, and what many turns speak of.
+    fn focus(&self) -> Focus {
+        let mut focus = Focus::default();
+        let now = self.briefing.turn();
+        let weight = |turn: u32| 3u32.saturating_sub(now - turn.min(now));
+        let said = self.briefing.requests.iter().chain(self.briefing.reports.iter());
+        let mut by_turn: Vec<(u32, String)> = Vec::new();
+        for line in said {
+            match by_turn.iter_mut().rev().find(|(turn, _)| *turn == line.turn) {
+                Some((_, words)) => {
+                    words.push(' ');
+                    words.push_str(&line.text);
+                }
+                None => by_turn.push((line.turn, line.text.clone())),
+            }
+        }
+        for (turn, words) in by_turn {
+            focus.add(&words, weight(turn));
+        }
+        for (_, words) in self.briefing.pending_words() {
+            focus.add(words, 3);
+        }
+        focus
+    }
+
+    fn requests(&mut self) {
+        let now = self.briefing.turn();
+        let mut last = String::new();
+        let mut last_seq = 0;
+        let mut turn = 0;
+        for line in self.briefing.requests.iter() {
+            let is_first = line.turn != turn;
+            turn = line.turn;
+            if line.turn == now && !line.text.starts_with("(answers: ") {
+                last.push_str(if last.is_empty() { "" } else { " " });
+                last.push_str(&line.text);
+                last_seq = line.seq;
+                continue;
+            }
+            let mark = if is_first { self.mark(line) } else { "  … ".to_owned() };
+            let age = usize::from(line.turn != now) * 2;
+            let order = (line.seq, self.candidates.len() as u64);
+            self.push(Kind::Request, order, age, line.strength, format!("{mark}{}", line.text));
+        }
+        if !last.is_empty() {
+            let bytes = tokens::bytes_of(self.budget) * LAST_REQUEST_PERCENT / 100;
+            let mark = match self.briefing.outcome(now) {
+                Outcome::Open if self.briefing.pending_words().next().is_none() => "in progress",
+                Outcome::Open | Outcome::Answered => "the last request",
+                Outcome::Interrupted => "interrupted by the person",
+            };
+            let text = format!("[{mark}] #{last_seq} {}", text::cut_middle(&last, bytes));
+            self.fixed(Kind::Request, (last_seq, 0), text);
+        }
+    }
+
+    fn mark(&self, line: &Line) -> String {
+        let outcome = match self.briefing.outcome(line.turn) {
+            Outcome::Open => "left",
+            Outcome::Answered => "answered",
+            Outcome::Interrupted => "interrupted",
+        };
+        format!("[{outcome}] #{} ", line.seq)
+    }
+
+    fn reports(&mut self) {
+        let mut turns: Vec<u32> = self.briefing.reports.iter().map(|line| line.turn).collect();
+        turns.dedup();
+        let pending = usize::from(self.briefing.pending_words().next().is_some());
+        for line in self.briefing.reports.iter() {
+            let newer = turns.iter().rev().position(|turn| *turn == line.turn).unwrap_or(2);
+            self.line(Kind::Report, line, newer + pending, &format!("turn {}", line.turn));
+        }
+        let turn = self.briefing.turn();
+        let mut spoken = Vec::new();
+        for (seq, words) in self.briefing.pending_words() {
+            lines::split(words, |line| {
+                let strength = report_strength(line.shape, spoken.is_empty(), line.text);
+                let text = lines::tidy(line.text, self.extra.folder, 420);
+                let heading = text::cut_words(line.heading, 80).into_owned();
+                spoken.push(Line { seq, turn, strength, group: String::new(), heading, text });
+            });
+        }
+        for line in spoken {
+            self.line(Kind::Report, &line, 0, &format!("turn {turn}, last words"));
+        }
+    }
+
+    fn lines(&mut self, kind: Kind, lines: &Lines) {
+        let now = self.briefing.turn();
+        for line in lines.iter() {
+            let age = usize::try_from(now.saturating_sub(line.turn)).unwrap_or(2);
+            let group = match kind {
+                Kind::Template => self.briefing.template_name().to_owned(),
+                Kind::Remark => format!("turn {}", line.turn),
+                _ => line.group.clone(),
+            };
+            self.line(kind, line, age, &group);
+        }
+    }
+
+    fn line(&mut self, kind: Kind, line: &Line, age: usize, group: &str) {
+        let order = (line.seq, self.candidates.len() as u64);
+        self.push(kind, order, age, line.strength, line.text.clone());
+        if let Some(candidate) = self.candidates.last_mut() {
+            group.clone_into(&mut candidate.group);
+            candidate.heading.clone_from(&line.heading);
+        }
+    }
+
+    fn files(&mut self) {
+        let now = self.briefing.turn();
+        for (path, effect) in self.briefing.effects.newest() {
+            let standing = self.extra.standing.map(|standing| standing(path)).unwrap_or_default();
+            let state = if effect.is_deleted { "deleted" } else { "edited" };
+            let times =
+                if effect.edits > 1 { format!(" {}x", effect.edits) } else { String::new() };
+            let names = match effect.names.as_slice() {
+                [] => String::new(),
+                names => format!("; adds {}", names.join(", ")),
+            };
+            let (added, removed) = (effect.added, effect.removed);
+            let text = format!("{path} ({state}{times}, +{added} -{removed}{names}{standing})");
+            let age = usize::try_from(now.saturating_sub(effect.turn)).unwrap_or(2);
+            let text = text::cut_words(&text, 300).into_owned();
+            self.push(Kind::File, (u64::MAX - effect.seq, 0), age, 100, text);
+        }
+    }
+
+    fn commands(&mut self) {
+        let now = self.briefing.turn();
+        let age = |turn: u32| usize::try_from(now.saturating_sub(turn)).unwrap_or(2);
+        let commands = &self.briefing.commands;
+        for (newer, check) in commands.checks.iter().rev().enumerate() {
+            let strength = if newer < 2 { 120 } else { 80 };
+            let text = self.check_words(check);
+            self.push(Kind::Check, (check.seq, 0), age(check.turn), strength, text);
+        }
+        for failure in &commands.failures {
+            let mend = failure.mend.as_ref().map(|mend| format!("; then worked: {mend}"));
+            let text = format!("{}{}", failure.text, mend.unwrap_or_default());
+            self.push(Kind::Failure, (failure.seq, 0), age(failure.turn), 100, text);
+        }
+        for (order, line) in (0..).zip(&commands.git) {
+            let strength = if line.text.starts_with('[') { 120 } else { 90 };
+            self.push(Kind::Git, (line.seq, order), age(line.turn), strength, line.text.clone());
+        }
+    }
+
+    /// A check says what it proves: nothing about files that changed since.
+    fn check_words(&self, check: &Check) -> String {
+        let since = self.briefing.effects.since(check.seq);
+        let mut words = format!("{} → {}", check.command, check.result);
+        if !since.is_empty() && !check.end.is_failure() {
+            let more = if since.len() > 3 {
+                format!(" and {} more", since.len() - 3)
+            } else {
+                String::new()
+            };
+            let files = since[..since.len().min(3)].join(", ");
+            words.push_str(&format!(" (unverified since: {files}{more} changed after it)"));
+        }
+        words
+    }
+
+    fn tasks(&mut self) {
+        let Some((path, tasks)) = self.briefing.tasks.current() else { return };
+        let done = tasks.iter().filter(|task| task.is_done).count();
+        let open = tasks.len() - done;
+        self.push(Kind::Task, (0, 0), 0, 110, format!("{path}: {done} ticked, {open} open"));
+        let mut ahead = 0;
+        for (order, task) in (1..).zip(&tasks) {
+            let (mark, strength) = match task.is_done {
+                true => ("x", 40),
+                false => {
+                    ahead += 1;
+                    (" ", if ahead <= 8 { 110 } else { 45 })
+                }
+            };
+            self.push(Kind::Task, (order, 0), 0, strength, format!("[{mark}] {}", task.text));
+        }
+    }
+
+    fn now(&mut self) {
+        let text = self.census(self.briefing.commands.census);
+        self.fixed(Kind::Now, (0, 0), text);
+        for running in &self.briefing.running {
+            let text = format!("no result yet: #{} {}", running.seq, running.what);
+            self.push(Kind::Now, (2, running.seq), 0, 60, text);
+        }
+        if self.briefing.outcome(self.briefing.turn()) == Outcome::Open {
+            for (order, action) in (0..).zip(&self.briefing.actions) {
+                self.push(Kind::Now, (1, order), 0, 25, format!("last action: {action}"));
+            }
+        }
+    }
+
+    /// What ran and what never did.
+    fn census(&self, census: Census) -> String {
+        let counts = [
+            (census.tests, "tests"),
+            (census.builds, "builds"),
+            (census.lints, "lints"),
+            (census.commits, "commits"),
+            (census.pushes, "pushes"),
+        ];
+        let ran = counts
+            .iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, what)| format!("{what} {count}x"));
+        let never =
+            counts.iter().filter(|(count, _)| *count == 0).map(|(_, what)| (*what).to_owned());
+        let list = |words: Vec<String>| {
+            if words.is_empty() { "none".to_owned() } else { words.join(", ") }
+        };
+        let (ran, never) = (list(ran.collect()), list(never.collect()));
+        let tests = self.briefing.commands.checks.iter().rev().find(|check| check.is_test);
+        let untested = tests.is_some_and(|test| !self.briefing.effects.since(test.seq).is_empty());
+        let untested = if untested { "; no test ran since the last edit" } else { "" };
+        let files = self.briefing.effects.len();
+        format!("seen in this thread: {ran}; never seen: {never}; {files} files changed{untested}")
+    }
+
+    fn fixed(&mut self, kind: Kind, order: (u64, u64), text: String) {
+        self.push(kind, order, 0, 100, text);
+        if let Some(candidate) = self.candidates.last_mut() {
+            candidate.is_fixed = true;
+        }
+    }
+
+    fn push(
+        &mut self,
+        kind: Kind,
+        order: impl Into<Order>,
+        age: usize,
+        strength: u16,
+        text: String,
+    ) {
+        let weight = kind.rule().weights[age.min(2)] * f64::from(strength) / 100.0;
+        let Order(order) = order.into();
+        let (group, heading) = (String::new(), String::new());
+        self.candidates.push(Candidate {
+            kind,
+            order,
+            weight,
+            group,
+            heading,
+            text,
+            is_fixed: false,
+        });
+    }
+}
+
+/// Rank in a section.
+struct Order((u64, u64));
+
+impl From<(u64, u64)> for Order {
+    fn from(order: (u64, u64)) -> Self {
+        Self(order)
+    }
+}
+
+impl From<u64> for Order {
+    fn from(order: u64) -> Self {
+        Self((order, 0))
+    }
+}
+
+fn write(out: &mut String, mut chosen: Vec<Candidate>) {
+    chosen.sort_by_key(|candidate| (candidate.kind, candidate.order));
+    for rule in &RULES {
+        let lines = chosen.iter().filter(|candidate| candidate.kind == rule.kind);
+        let mut place = ("", "");
+        for (index, line) in lines.enumerate() {
+            if index == 0 {
+                out.push_str(&format!("[{}]\n", rule.title));
+            }
+            let here = (line.group.as_str(), line.heading.as_str());
+            if here.0 != place.0 {
+                out.push_str(&format!("{}:\n", here.0));
+            }
+            if here != place && !here.1.is_empty() {
+                out.push_str(&format!(" {}:\n", here.1));
+            }
+            place = here;
+            let indent = if here.0.is_empty() { "" } else { " " };
+            out.push_str(&format!("{indent}- {}\n", line.text));
+        }
+    }
+}

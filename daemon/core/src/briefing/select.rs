@@ -1,0 +1,222 @@
+//! Chooses lines for a budget: the most said about what matters, for the fewest tokens.
+//!
+//! A line is worth the terms it says that nothing chosen says yet. A term weighs more when the last turns
+//! are about it, when many turns speak of it, and when few lines hold it. Greedy choice by worth for cost is
+//! within a constant of the best for such (submodular) sums, and fast: worth only falls, so a line is
+//! looked at again only when it comes up.
+//!
+//! Numbers are summed in one order and only `+ × ÷ √` are used, so every machine chooses alike.
+
+use std::cmp::Ordering;
+use std::collections::{BinaryHeap, HashMap, HashSet};
+
+use rustc_hash::FxBuildHasher;
+
+use super::kinds::{Kind, RULES};
+use super::terms;
+use crate::tokens;
+
+/// A line that may be chosen.
+#[derive(Debug, Clone)]
+pub(super) struct Candidate {
+    pub kind: Kind,
+    /// Ranks lines of a section in the text.
+    pub order: (u64, u64),
+    /// Weight of its kind and age times the strength of its form.
+    pub weight: f64,
+    /// Label above it: a turn or a file; lines of one group share it.
+    pub group: String,
+    pub heading: String,
+    pub text: String,
+    /// Must stand in the view, whatever it says.
+    pub is_fixed: bool,
+}
+
+/// What the work is about: terms and how often the last turns said them, or how many turns did.
+#[derive(Debug, Default)]
+pub(super) struct Focus {
+    pub recent: HashMap<u32, u32, FxBuildHasher>,
+    pub central: HashMap<u32, u32, FxBuildHasher>,
+}
+
+impl Focus {
+    /// The words of a turn: `weight` for what is recent, 0 for older turns.
+    pub(super) fn add(&mut self, text: &str, weight: u32) {
+        for term in terms::of(text) {
+            *self.central.entry(term).or_default() += 1;
+            if weight > 0 {
+                *self.recent.entry(term).or_default() += weight;
+            }
+        }
+    }
+}
+
+/// Worth of a term that was said this many times already.
+const AGAIN: [f64; 4] = [1.0, 0.35, 0.12, 0.05];
+
+/// Lines that add less are left out even where there is room.
+const WORTH_MIN: f64 = 0.02;
+
+struct Weighed {
+    candidate: Candidate,
+    terms: Vec<u32>,
+    tokens: u64,
+}
+
+#[derive(PartialEq)]
+struct Turn {
+    worth: f64,
+    index: usize,
+}
+
+impl Eq for Turn {}
+
+impl Ord for Turn {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.worth.total_cmp(&other.worth).then_with(|| other.index.cmp(&self.index))
+    }
+}
+
+impl PartialOrd for Turn {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// The lines to show within `budget` tokens.
+pub(super) fn select(candidates: Vec<Candidate>, focus: &Focus, budget: u64) -> Vec<Candidate> {
+    let weighed: Vec<Weighed> = candidates.into_iter().map(weigh).collect();
+    let mut selection = Selection::new(&weighed, focus, budget);
+    let fixed: Vec<usize> =
+        (0..weighed.len()).filter(|index| weighed[*index].candidate.is_fixed).collect();
+    for index in fixed {
+        selection.take(index);
+    }
+    // First each kind within its share, then what is left to whoever is worth it.
+    selection.fill(true);
+    selection.fill(false);
+    let chosen = selection.chosen;
+    let kept = weighed
+        .into_iter()
+        .zip(chosen)
+        .filter_map(|(w, is_chosen)| is_chosen.then_some(w.candidate));
+    kept.collect()
+}
+
+fn weigh(candidate: Candidate) -> Weighed {
+    let terms = terms::of(&candidate.text);
+    let tokens = tokens::of_text(&candidate.text) + 1;
+    Weighed { candidate, terms, tokens }
+}
+
+struct Selection<'a> {
+    weighed: &'a [Weighed],
+    worth: HashMap<u32, f64, FxBuildHasher>,
+    said: HashMap<u32, usize, FxBuildHasher>,
+    /// Groups and headings whose label is paid.
+    labels: HashSet<(Kind, &'a str, &'a str), FxBuildHasher>,
+    used: [u64; RULES.len()],
+    left: u64,
+    budget: u64,
+    chosen: Vec<bool>,
+}
+
+impl<'a> Selection<'a> {
+    fn new(weighed: &'a [Weighed], focus: &Focus, budget: u64) -> Self {
+        let mut lines: HashMap<u32, u32, FxBuildHasher> = HashMap::default();
+        for term in weighed.iter().flat_map(|w| &w.terms) {
+            *lines.entry(*term).or_default() += 1;
+        }
+        let most = f64::from(focus.recent.values().copied().max().unwrap_or(1).max(1));
+        let count = |of: &HashMap<u32, u32, FxBuildHasher>, term| {
+            f64::from(of.get(term).copied().unwrap_or(0))
+        };
+        let worth = lines.iter().map(|(term, lines)| {
+            let rarity = 1.0 / f64::from(*lines).sqrt().sqrt();
+            let recent = (count(&focus.recent, term) / most).sqrt();
+            let central = count(&focus.central, term).min(5.0) / 5.0;
+            (*term, rarity * (0.35 + 1.6 * recent + central))
+        });
+        Self {
+            worth: worth.collect(),
+            said: HashMap::default(),
+            labels: HashSet::default(),
+            used: [0; RULES.len()],
+            left: budget,
+            budget,
+            chosen: vec![false; weighed.len()],
+            weighed,
+        }
+    }
+
+    fn fill(&mut self, within_shares: bool) {
+        let open = (0..self.weighed.len()).filter(|index| !self.chosen[*index]);
+        let mut heap: BinaryHeap<Turn> =
+            open.map(|index| Turn { worth: self.worth_of(index), index }).collect();
+        while let Some(Turn { index, .. }) = heap.pop() {
+            let cost = self.cost(index);
+            let kind = self.weighed[index].candidate.kind;
+            let share = self.budget * u64::from(kind.rule().share_percent) / 100;
+            let is_over = within_shares && self.used[kind as usize] + cost > share;
+            if cost > self.left || is_over {
+                continue;
+            }
+            let worth = self.worth_of(index);
+            if worth < WORTH_MIN {
+                continue;
+            }
+            if heap.peek().is_some_and(|next| next.worth > worth) {
+                heap.push(Turn { worth, index });
+                continue;
+            }
+            self.take(index);
+        }
+    }
+
+    fn worth_of(&self, index: usize) -> f64 {
+        let line = &self.weighed[index];
+        let mut sum = 0.15;
+        for term in &line.terms {
+            let said = self.said.get(term).copied().unwrap_or(0).min(AGAIN.len() - 1);
+            sum += self.worth.get(term).copied().unwrap_or(0.0) * AGAIN[said];
+        }
+        // Costs count a little less than in full: a whole thought is worth more than two halves.
+        let cost = to_f64(self.cost(index) + 3);
+        line.candidate.weight * sum / (cost.sqrt() * cost.sqrt().sqrt())
+    }
+
+    /// Tokens of a line, and of the labels above it that are not there yet.
+    fn cost(&self, index: usize) -> u64 {
+        let Weighed { candidate, tokens, .. } = &self.weighed[index];
+        let label = |group: &'a str, heading: &'a str, words: &str| {
+            let is_new =
+                !words.is_empty() && !self.labels.contains(&(candidate.kind, group, heading));
+            if is_new { tokens::of_text(words) + 2 } else { 0 }
+        };
+        let group = label(&candidate.group, "", &candidate.group);
+        let section = u64::from(self.used[candidate.kind as usize] == 0) * 12;
+        tokens + group + label(&candidate.group, &candidate.heading, &candidate.heading) + section
+    }
+
+    fn take(&mut self, index: usize) {
+        let cost = self.cost(index);
+        if self.chosen[index] || cost > self.left {
+            return;
+        }
+        let line = &self.weighed[index];
+        let candidate = &line.candidate;
+        self.left -= cost;
+        self.used[candidate.kind as usize] += cost;
+        self.labels.insert((candidate.kind, &candidate.group, ""));
+        self.labels.insert((candidate.kind, &candidate.group, &candidate.heading));
+        self.chosen[index] = true;
+        for term in &line.terms {
+            *self.said.entry(*term).or_default() += 1;
+        }
+    }
+}
+
+/// Costs are far below 2^53.
+fn to_f64(tokens: u64) -> f64 {
+    f64::from(u32::try_from(tokens).unwrap_or(u32::MAX))
+}

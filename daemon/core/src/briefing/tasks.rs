@@ -1,0 +1,100 @@
+//! Task lists that are kept in files: `- [ ] T012 write the parser`.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::text;
+
+/// Items that are kept.
+const ITEMS_MAX: usize = 256;
+
+/// The items of all task lists, as last read or edited.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(super) struct TaskList {
+    /// By file and by the id or first words of the item.
+    items: BTreeMap<(String, String), Task>,
+}
+
+/// One item.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Task {
+    pub seq: u64,
+    /// Position in its file when it was read.
+    pub order: u32,
+    pub is_done: bool,
+    pub text: String,
+}
+
+impl TaskList {
+    /// Reads the items that stand in `lines` of a file.
+    pub(super) fn read<'a>(&mut self, seq: u64, path: &str, lines: impl Iterator<Item = &'a str>) {
+        for (order, line) in (0..).zip(lines) {
+            let Some((is_done, words)) = item(line) else { continue };
+            let key = (path.to_owned(), key(words).to_owned());
+            if self.items.len() >= ITEMS_MAX && !self.items.contains_key(&key) {
+                continue;
+            }
+            let order = self.items.get(&key).map_or(order, |known| known.order.max(order));
+            let text = text::one_line_cut(words, 220);
+            self.items.insert(key, Task { seq, order, is_done, text });
+        }
+    }
+
+    /// The list that was seen last: its file, and its items in order. Others are of earlier work, or templates.
+    pub(super) fn current(&self) -> Option<(&str, Vec<&Task>)> {
+        let newest = self.items.iter().max_by_key(|(_, task)| task.seq)?;
+        let path = newest.0.0.as_str();
+        let mut tasks: Vec<&Task> =
+            self.items.iter().filter(|((of, _), _)| of == path).map(|(_, task)| task).collect();
+        tasks.sort_by_key(|task| task.order);
+        (tasks.len() > 1).then_some((path, tasks))
+    }
+}
+
+/// Whether the item is ticked, and its words.
+fn item(line: &str) -> Option<(bool, &str)> {
+    let at = line.find("[")?;
+    let before = line[..at].trim_end();
+    if !before.ends_with(['-', '*', '+']) || before.len() > 24 {
+        return None;
+    }
+    let rest = &line[at..];
+    let is_done = match rest.get(..3)? {
+        "[ ]" => false,
+        "[x]" | "[X]" => true,
+        _ => return None,
+    };
+    let words = rest[3..].trim();
+    (!words.is_empty()).then_some((is_done, words))
+}
+
+/// The id that begins an item (`T012`, `1.2`), else its first words: the same in each edition of the file.
+fn key(words: &str) -> &str {
+    let first = words.split_whitespace().next().unwrap_or(words);
+    if first.bytes().any(|byte| byte.is_ascii_digit()) { first } else { text::prefix(words, 48) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_list_counts_and_ticks_replace_open_items() {
+        let mut list = TaskList::default();
+        list.read(1, "template.md", "- [ ] T001 do\n- [ ] T002 do".lines());
+        list.read(
+            2,
+            "tasks.md",
+            "# Tasks\n- [ ] T001 parser\n  - [ ] T002 lexer [US1]\n- [link] no".lines(),
+        );
+        list.read(3, "tasks.md", ["- [X] T001 parser"].into_iter());
+        let (path, tasks) = list.current().unwrap();
+        let seen: Vec<_> = tasks.iter().map(|task| (task.is_done, task.text.as_str())).collect();
+        assert_eq!(
+            (path, seen),
+            ("tasks.md", vec![(true, "T001 parser"), (false, "T002 lexer [US1]")])
+        );
+    }
+}

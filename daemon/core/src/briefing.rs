@@ -18,6 +18,7 @@ mod collect;
 mod documents;
 mod effects;
 mod evidence;
+mod fold;
 mod kinds;
 mod lines;
 mod prompt;
@@ -26,8 +27,8 @@ mod select;
 mod tasks;
 mod terms;
 
-pub use collect::{Briefing, Edit, Run};
-pub use render::{Extra, render};
+pub use collect::Briefing;
+pub use render::{ChangedFile, Extra, render};
 
 #[cfg(test)]
 mod tests;

@@ -26,6 +26,7 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
+use crate::briefing::Briefing;
 use crate::limits;
 use commands::Commands;
 use files::Files;
@@ -55,6 +56,9 @@ pub struct Checkpoint {
     pub notes: VecDeque<Note>,
     /// Paths and identifiers in play.
     pub terms: Terms,
+    /// The thread's own lines, to brief whoever goes on.
+    #[serde(default)]
+    pub briefing: Briefing,
     /// Calls made so far: the clock that names age by.
     pub calls: u64,
     /// Compactions the agent made so far.

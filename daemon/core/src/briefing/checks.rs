@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::rollout::output::{self, TestCounts};
 use crate::rollout::shell::Class;
+use crate::step::CommandOutcome;
 use crate::text;
 
 /// Checks and failures that are kept.
@@ -13,43 +14,13 @@ const CHECKS_MAX: usize = 16;
 const FAILURES_MAX: usize = 12;
 const GIT_MAX: usize = 24;
 
-/// How a command ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum End {
-    /// With this exit status.
-    Exit(i64),
-    /// The transcript does not say with which status.
-    Unknown,
-    /// It had not ended when it was last looked at.
-    Running,
-    /// The person or the sandbox refused it.
-    Refused,
-}
-
-impl End {
-    pub(super) fn is_failure(self) -> bool {
-        matches!(self, Self::Exit(code) if code != 0) || self == Self::Refused
-    }
-
-    fn words(self) -> String {
-        match self {
-            Self::Exit(0) => "ok".to_owned(),
-            Self::Exit(code) => format!("exit {code}"),
-            Self::Unknown => "ended".to_owned(),
-            Self::Running => "still running at the last look".to_owned(),
-            Self::Refused => "refused".to_owned(),
-        }
-    }
-}
-
 /// A test, build or lint run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Check {
     pub seq: u64,
     pub turn: u32,
     pub is_test: bool,
-    pub end: End,
+    pub outcome: CommandOutcome,
     pub command: String,
     /// Counts and telling lines of what it printed.
     pub result: String,
@@ -102,7 +73,7 @@ pub(super) struct Finished<'a> {
     pub command: &'a str,
     pub program: &'a str,
     pub class: Class,
-    pub end: End,
+    pub outcome: CommandOutcome,
     pub counts: Option<TestCounts>,
     pub printed: &'a str,
 }
@@ -115,19 +86,19 @@ impl Commands {
                 seq: run.seq,
                 turn: run.turn,
                 is_test: run.class == Class::Test,
-                end: run.end,
-                command: text::cut_words(run.command, 150).into_owned(),
+                outcome: run.outcome,
+                command: text::cut_words(checking_part(run.command), 150).into_owned(),
                 result: result(&run),
             };
             self.checks.retain(|known| known.command != check.command);
             push(&mut self.checks, check, CHECKS_MAX);
         }
-        match run.end {
-            end if end.is_failure() && !finds_nothing(&run) => self.fail(&run),
-            End::Exit(0) | End::Unknown => self.mend(&run),
-            End::Exit(_) | End::Refused | End::Running => {}
+        if run.outcome.is_failure() && !finds_nothing(&run) {
+            self.fail(&run);
+        } else if matches!(run.outcome, CommandOutcome::Exit(0) | CommandOutcome::Unknown) {
+            self.mend(&run);
         }
-        if run.program == "git" && !run.end.is_failure() {
+        if run.program == "git" && !run.outcome.is_failure() {
             self.read_git(&run);
         }
     }
@@ -138,7 +109,7 @@ impl Commands {
             Class::Test => &mut census.tests,
             Class::Build => &mut census.builds,
             Class::Lint => &mut census.lints,
-            _ if run.end.is_failure() => return,
+            _ if run.outcome.is_failure() => return,
             _ if run.command.contains("git commit") => &mut census.commits,
             _ if run.command.contains("git push") => &mut census.pushes,
             _ => return,
@@ -150,7 +121,7 @@ impl Commands {
         let lines = output::failure_lines(run.printed, 2).join(" | ");
         let lines = text::one_line_cut(&lines, 240);
         let command = text::cut_words(run.command, 120);
-        let text = format!("{command} → {}: {lines}", run.end.words());
+        let text = format!("{command} → {}: {lines}", outcome_words(run.outcome));
         let program = run.program.to_owned();
         self.failures.retain(|known| known.text != text);
         let failure = Failure { seq: run.seq, turn: run.turn, program, text, mend: None };
@@ -204,20 +175,34 @@ fn push<T>(list: &mut VecDeque<T>, item: T, most: usize) {
     list.push_back(item);
 }
 
+/// Of several commands in a line, the one that checks.
+fn checking_part(command: &str) -> &str {
+    let parts = command.split("&&").flat_map(|part| part.split(';')).map(str::trim);
+    parts.min_by_key(|part| Class::of(part)).filter(|part| !part.is_empty()).unwrap_or(command)
+}
+
 /// A search or comparison that ends with 1 found nothing or a difference.
 fn finds_nothing(run: &Finished<'_>) -> bool {
-    run.end == End::Exit(1)
+    run.outcome == CommandOutcome::Exit(1)
         && matches!(
             run.program,
             "rg" | "grep" | "test" | "[" | "diff" | "cmp" | "which" | "ls" | "find" | "pgrep"
         )
 }
 
+fn outcome_words(outcome: CommandOutcome) -> String {
+    match outcome {
+        CommandOutcome::Unknown => "ended".to_owned(),
+        CommandOutcome::Running => "still running at the last look".to_owned(),
+        CommandOutcome::Exit(_) | CommandOutcome::Refused => outcome.words(),
+    }
+}
+
 /// Counts first; of a failure the lines that say what failed, else the last line that says how it went.
 fn result(run: &Finished<'_>) -> String {
     let counts =
         run.counts.map(|counts| format!("{} passed, {} failed", counts.passed, counts.failed));
-    let failed = run.end.is_failure() || run.counts.is_some_and(|counts| counts.failed > 0);
+    let failed = run.outcome.is_failure() || run.counts.is_some_and(|counts| counts.failed > 0);
     let lines = if failed {
         output::failure_lines(run.printed, 3).join(" | ")
     } else if counts.is_some() {
@@ -230,8 +215,8 @@ fn result(run: &Finished<'_>) -> String {
             .unwrap_or_default()
             .to_owned()
     };
-    let lines = text::one_line_cut(&lines, 320);
-    let parts = [Some(run.end.words()), counts, (!lines.is_empty()).then_some(lines)];
+    let lines = text::one_line_cut(&lines, if failed { 320 } else { 140 });
+    let parts = [Some(outcome_words(run.outcome)), counts, (!lines.is_empty()).then_some(lines)];
     parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
@@ -275,7 +260,7 @@ fn is_log_line(line: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn run<'a>(command: &'a str, end: End, printed: &'a str) -> Finished<'a> {
+    fn run<'a>(command: &'a str, code: i64, printed: &'a str) -> Finished<'a> {
         let program = command.split(' ').next().unwrap();
         let counts = output::test_counts(printed);
         Finished {
@@ -295,27 +280,27 @@ mod tests {
         let mut commands = Commands::default();
         commands.finish(run(
             "cargo test",
-            End::Exit(101),
+            101,
             "test result: FAILED. 3 passed; 1 failed; in 2s\nthread 'a' panicked at x.rs:4",
         ));
         commands.finish(run(
             "cargo test --lib",
-            End::Exit(0),
+            0,
             "test result: ok. 4 passed; 0 failed; in 1s",
         ));
-        commands.finish(run("rg nothing", End::Exit(1), ""));
+        commands.finish(run("rg nothing", 1, ""));
         commands.finish(run(
             "git commit -m x",
-            End::Exit(0),
+            0,
             "[main 1926682b] fix: the lexer keeps state",
         ));
-        commands.finish(run("git status --short", End::Exit(0), " M src/a.rs\n?? notes.md\n"));
+        commands.finish(run("git status --short", 0, " M src/a.rs\n?? notes.md\n"));
         let results: Vec<_> = commands.checks.iter().map(|check| check.result.as_str()).collect();
         assert_eq!(
             results,
             [
                 "exit 101; 3 passed, 1 failed; thread 'a' panicked at x.rs:4",
-                "ok; 4 passed, 0 failed"
+                "exit 0; 4 passed, 0 failed"
             ]
         );
         assert_eq!(commands.failures.len(), 1);

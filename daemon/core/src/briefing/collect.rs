@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-use super::checks::{Commands, End, Finished};
+use super::checks::{Commands, Finished};
 use super::effects::Effects;
 use super::evidence::{Line, Lines};
 use super::kinds::Kind;
@@ -14,6 +14,7 @@ use super::{documents, prompt};
 use crate::digest::Digest128;
 use crate::rollout::output::TestCounts;
 use crate::rollout::shell::Class;
+use crate::step::CommandOutcome;
 use crate::text;
 
 /// Turns whose outcome is kept.
@@ -83,47 +84,41 @@ pub(super) struct Running {
     pub seq: u64,
     pub call_id: String,
     pub what: String,
+    /// Program of the command that matters; empty for a tool.
+    pub program: String,
+    /// Files it changes, if it works.
+    pub edits: Vec<Edit>,
+    /// It was answered, and runs on.
+    pub is_known_running: bool,
 }
 
-/// A finished command; texts are redacted.
+/// A change of one file. Redacted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Edit {
+    /// Below the thread's folder if it is there.
+    pub path: String,
+    pub added: String,
+    pub removed: u64,
+    pub is_deleted: bool,
+}
+
+/// A finished command. Redacted.
 #[derive(Debug, Clone, Copy)]
-pub struct Run<'a> {
+pub(super) struct Run<'a> {
     /// Line of the transcript that tells its end.
     pub seq: u64,
-    /// The script.
     pub script: &'a str,
     /// Program of the command that matters, wrappers left out.
     pub program: &'a str,
-    /// What it is for.
-    pub class: Class,
-    /// How it ended.
-    pub end: End,
-    /// Counts of a test runner.
+    pub outcome: CommandOutcome,
     pub counts: Option<TestCounts>,
-    /// What it printed, escapes removed.
+    /// Escapes removed.
     pub printed: &'a str,
-    /// The only file it reads, if there is just one.
-    pub reads: Option<&'a str>,
-}
-
-/// A change of one file; texts are redacted.
-#[derive(Debug, Clone, Copy)]
-pub struct Edit<'a> {
-    /// Line of the transcript that tells that it worked.
-    pub seq: u64,
-    /// As the agent wrote it, below the thread's folder if it is there.
-    pub path: &'a str,
-    /// Added lines.
-    pub added: &'a str,
-    /// How many lines were removed.
-    pub removed: u64,
-    /// The file is gone.
-    pub is_deleted: bool,
 }
 
 impl Briefing {
     /// A message of the person's begins a turn.
-    pub fn request(&mut self, seq: u64, message: &str, folder: Option<&str>) {
+    pub(super) fn request(&mut self, seq: u64, message: &str, folder: Option<&str>) {
         self.end_turn(false, folder);
         let digests: Vec<u64> = message
             .lines()
@@ -183,6 +178,7 @@ impl Briefing {
             let line = lines::tidy(spoken.text, folder, 400);
             let strength = match () {
                 () if is_first => 110,
+                () if is_data(&line) => 12,
                 () if prompt::is_limit(&line) => 75,
                 () => 40,
             };
@@ -221,7 +217,7 @@ impl Briefing {
     }
 
     /// Words of the agent: the report of the turn, unless a call follows.
-    pub fn words(&mut self, seq: u64, message: &str) {
+    pub(super) fn words(&mut self, seq: u64, message: &str) {
         if message.trim().is_empty() {
             return;
         }
@@ -232,8 +228,13 @@ impl Briefing {
         }
     }
 
+    /// A summary also stands before its compaction as ordinary words: those were not said to the person.
+    pub(super) fn forget_words(&mut self, summary: &str) {
+        self.pending_words.retain(|(_, words)| !summary.contains(text::prefix(words, 80)));
+    }
+
     /// What another agent reported, or a summary that a model wrote of earlier work.
-    pub fn hear(&mut self, seq: u64, heading: &str, message: &str, folder: Option<&str>) {
+    pub(super) fn hear(&mut self, seq: u64, heading: &str, message: &str, folder: Option<&str>) {
         let message = text::cut_middle(message, PENDING_WORDS_BYTES / 2);
         lines::split(&message, |spoken| {
             let strength = if spoken.shape == Shape::Item { 100 } else { 70 };
@@ -243,7 +244,7 @@ impl Briefing {
     }
 
     /// The agent calls a tool: what it said before was said on the way.
-    pub fn call(&mut self, seq: u64, call_id: &str, what: &str, folder: Option<&str>) {
+    pub(super) fn call(&mut self, running: Running, folder: Option<&str>) {
         self.flush_remarks(folder);
         if let Some(turn) = self.turns.back_mut() {
             turn.outcome = Outcome::Open;
@@ -251,45 +252,42 @@ impl Briefing {
         if self.running.len() >= RUNNING_MAX {
             self.running.pop_front();
         }
-        let what = lines::tidy(what, folder, 160);
+        let what = lines::tidy(&running.what, folder, 160);
         if self.actions.len() >= 4 {
             self.actions.pop_front();
         }
         self.actions.push_back(what.clone());
-        self.running.push_back(Running { seq, call_id: call_id.to_owned(), what });
+        self.running.push_back(Running { what, ..running });
     }
 
-    /// A call has its result.
-    pub fn answered(&mut self, call_id: &str) {
-        self.running.retain(|running| running.call_id != call_id);
-    }
-
-    /// The agent says why it changes its plan.
-    pub fn plan_reason(&mut self, seq: u64, reason: &str) {
-        let text = text::one_line_cut(reason, 220);
-        self.push(Kind::Remark, seq, 60, ("", ""), text);
+    /// A call has its result; one that runs on stays, and is given as it was.
+    pub(super) fn answered(&mut self, call_id: &str, runs_on: bool) -> Option<Running> {
+        let index = self.running.iter().rposition(|running| running.call_id == call_id)?;
+        if runs_on {
+            let running = self.running.get_mut(index)?;
+            running.is_known_running = true;
+            return Some(running.clone());
+        }
+        self.running.remove(index)
     }
 
     /// A command ended.
-    pub fn ran(&mut self, run: Run<'_>, folder: Option<&str>) {
+    pub(super) fn ran(&mut self, run: Run<'_>, folder: Option<&str>) {
         let command = lines::tidy(without_entering(head(run.script)), folder, 400);
         self.commands.finish(Finished {
             seq: run.seq,
             turn: self.turn,
             command: &command,
             program: run.program,
-            class: run.class,
-            end: run.end,
+            class: Class::of(&command),
+            outcome: run.outcome,
             counts: run.counts,
             printed: run.printed,
         });
-        if let Some(path) = run.reads.filter(|_| !run.end.is_failure()) {
-            self.read(run.seq, path, run.printed);
-        }
     }
 
     /// A file was read.
-    pub fn read(&mut self, seq: u64, path: &str, printed: &str) {
+    pub(super) fn read(&mut self, seq: u64, path: &str, printed: &str) {
         self.tasks.read(seq, path, printed.lines());
         if !documents::is_document(path) {
             return;
@@ -305,21 +303,21 @@ impl Briefing {
         });
     }
 
-    /// A file was changed.
-    pub fn edited(&mut self, edit: Edit<'_>) {
-        let at = (edit.seq, self.turn);
-        self.tasks.read(edit.seq, edit.path, edit.added.lines());
-        let effect = self.effects.record(at, edit.path, edit.added, edit.removed);
+    /// A file was changed, as line `seq` tells.
+    pub(super) fn edited(&mut self, seq: u64, edit: &Edit) {
+        let at = (seq, self.turn);
+        self.tasks.read(seq, &edit.path, edit.added.lines());
+        let effect = self.effects.record(at, &edit.path, &edit.added, edit.removed);
         effect.is_deleted = edit.is_deleted;
         let added = &mut self.added;
-        effect.read(edit.path, edit.added, |heading, text, strength| {
+        effect.read(&edit.path, &edit.added, |heading, text, strength| {
             let text = lines::tidy(&text, None, 260);
-            push(added, Kind::Added, at, strength, (edit.path, heading), text);
+            push(added, Kind::Added, at, strength, (&edit.path, heading), text);
         });
     }
 
     /// The turn ended, by itself or by the person.
-    pub fn end_turn(&mut self, is_interrupted: bool, folder: Option<&str>) {
+    pub(super) fn end_turn(&mut self, is_interrupted: bool, folder: Option<&str>) {
         let spoke = !self.pending_words.is_empty();
         self.flush_report(folder);
         if let Some(turn) = self.turns.back_mut() {
@@ -332,7 +330,7 @@ impl Briefing {
     }
 
     /// The person took back the last turns: what was said in them is void. What was done stays done.
-    pub fn roll_back(&mut self, turns: u64, folder: Option<&str>) {
+    pub(super) fn roll_back(&mut self, turns: u64, folder: Option<&str>) {
         self.flush_report(folder);
         let turns = u32::try_from(turns).unwrap_or(u32::MAX);
         let kept = self.turn.saturating_sub(turns);
@@ -438,6 +436,11 @@ fn push(
 }
 
 /// Half of the line's digest is enough to know it again.
+/// Whether a line was pasted from data or code rather than typed.
+fn is_data(line: &str) -> bool {
+    line.starts_with(['"', '{', '}', '[', ']', '<']) || line.ends_with(['{', ';', ',']) || line.contains("\": ")
+}
+
 fn digest(line: &str) -> u64 {
     u64::try_from(Digest128::of(line.as_bytes()).0 >> 64).unwrap_or_default()
 }

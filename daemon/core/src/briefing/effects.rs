@@ -64,8 +64,7 @@ impl Effects {
         effect
     }
 
-    /// All files, the one changed last first.
-    pub(super) fn newest(&self) -> Vec<(&str, &Effect)> {
+    fn newest(&self) -> Vec<(&str, &Effect)> {
         let mut files: Vec<_> =
             self.files.iter().map(|(path, effect)| (path.as_str(), effect)).collect();
         files.sort_by_key(|(path, effect)| (u64::MAX - effect.seq, *path));
@@ -81,8 +80,8 @@ impl Effects {
             .collect()
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.files.len()
+    pub(super) fn of(&self, path: &str) -> Option<&Effect> {
+        self.files.get(path)
     }
 }
 

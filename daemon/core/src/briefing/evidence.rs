@@ -28,9 +28,9 @@ pub(super) struct Line {
 
 /// Lines in the order they were seen.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(transparent)]
 pub(super) struct Lines {
     lines: VecDeque<Line>,
+    bytes: usize,
 }
 
 /// Bytes a line takes beside its texts.
@@ -44,10 +44,10 @@ impl Line {
 
 impl Lines {
     pub(super) fn push(&mut self, line: Line, bytes_max: usize) {
+        self.bytes += line.bytes();
         self.lines.push_back(line);
-        let bytes: usize = self.bytes();
-        if bytes > bytes_max {
-            self.evict(bytes - bytes_max / 8 * 7);
+        if self.bytes > bytes_max {
+            self.evict(self.bytes - bytes_max / 8 * 7);
         }
     }
 
@@ -57,14 +57,11 @@ impl Lines {
 
     pub(super) fn retain(&mut self, keep: impl FnMut(&Line) -> bool) {
         self.lines.retain(keep);
+        self.bytes = self.lines.iter().map(Line::bytes).sum();
     }
 
     pub(super) fn clear(&mut self) {
-        self.lines.clear();
-    }
-
-    fn bytes(&self) -> usize {
-        self.lines.iter().map(Line::bytes).sum()
+        *self = Self::default();
     }
 
     /// Drops at least `bytes`: first the weak lines of the older half, then the oldest lines.
@@ -82,9 +79,10 @@ impl Lines {
             true
         });
         while left > 0 {
-            let Some(oldest) = self.lines.pop_front() else { return };
+            let Some(oldest) = self.lines.pop_front() else { break };
             left = left.saturating_sub(oldest.bytes());
         }
+        self.bytes = self.lines.iter().map(Line::bytes).sum();
     }
 }
 
@@ -102,7 +100,7 @@ mod tests {
                 Line { seq, turn: 1, strength, group: String::new(), heading: String::new(), text },
                 8 << 10,
             );
-            assert!(lines.bytes() <= 8 << 10);
+            assert!(lines.bytes <= 8 << 10);
         }
         assert_eq!(lines.iter().next_back().unwrap().seq, 399);
         let oldest = lines.iter().take(10);

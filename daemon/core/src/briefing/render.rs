@@ -19,8 +19,16 @@ pub struct Extra<'a> {
     pub plan: Vec<(String, bool)>,
     /// Decisions and facts that the host accepted.
     pub accepted: Vec<String>,
-    /// Words on the standing of a file, such as `, changed on disk since`.
-    pub standing: Option<&'a dyn Fn(&str) -> String>,
+    /// Changed files, the one changed last first.
+    pub files: Vec<ChangedFile>,
+}
+
+/// A changed file, as the host knows it.
+pub struct ChangedFile {
+    /// As it is shown.
+    pub path: String,
+    /// What became of it and whether it still is so: `edited 2x, changed on disk since`.
+    pub words: String,
 }
 
 /// Percent of a view that the last request may take.
@@ -179,20 +187,18 @@ impl Builder<'_> {
 
     fn files(&mut self) {
         let now = self.briefing.turn();
-        for (path, effect) in self.briefing.effects.newest() {
-            let standing = self.extra.standing.map(|standing| standing(path)).unwrap_or_default();
-            let state = if effect.is_deleted { "deleted" } else { "edited" };
-            let times =
-                if effect.edits > 1 { format!(" {}x", effect.edits) } else { String::new() };
-            let names = match effect.names.as_slice() {
-                [] => String::new(),
-                names => format!("; adds {}", names.join(", ")),
-            };
-            let (added, removed) = (effect.added, effect.removed);
-            let text = format!("{path} ({state}{times}, +{added} -{removed}{names}{standing})");
-            let age = usize::try_from(now.saturating_sub(effect.turn)).unwrap_or(2);
-            let text = text::cut_words(&text, 300).into_owned();
-            self.push(Kind::File, (u64::MAX - effect.seq, 0), age, 100, text);
+        for (order, file) in (0..).zip(&self.extra.files) {
+            let mut text = format!("{} ({}", file.path, file.words);
+            let mut age = 2;
+            if let Some(effect) = self.briefing.effects.of(&file.path) {
+                age = usize::try_from(now.saturating_sub(effect.turn)).unwrap_or(2);
+                text.push_str(&format!(", +{} -{}", effect.added, effect.removed));
+                if !effect.names.is_empty() {
+                    text.push_str(&format!("; adds {}", effect.names.join(", ")));
+                }
+            }
+            text.push(')');
+            self.push(Kind::File, order, age, 100, text::cut_words(&text, 300).into_owned());
         }
     }
 
@@ -211,7 +217,9 @@ impl Builder<'_> {
             self.push(Kind::Failure, (failure.seq, 0), age(failure.turn), 100, text);
         }
         for (order, line) in (0..).zip(&commands.git) {
-            let strength = if line.text.starts_with('[') { 120 } else { 90 };
+            // What git told last is how things stand.
+            let is_newest = order + 4 >= commands.git.len() as u64;
+            let strength = if is_newest { 140 } else if line.text.starts_with('[') { 100 } else { 60 };
             self.push(Kind::Git, (line.seq, order), age(line.turn), strength, line.text.clone());
         }
     }
@@ -220,7 +228,7 @@ impl Builder<'_> {
     fn check_words(&self, check: &Check) -> String {
         let since = self.briefing.effects.since(check.seq);
         let mut words = format!("{} → {}", check.command, check.result);
-        if !since.is_empty() && !check.end.is_failure() {
+        if !since.is_empty() && !check.outcome.is_failure() {
             let more = if since.len() > 3 {
                 format!(" and {} more", since.len() - 3)
             } else {
@@ -254,7 +262,10 @@ impl Builder<'_> {
         let text = self.census(self.briefing.commands.census);
         self.fixed(Kind::Now, (0, 0), text);
         for running in &self.briefing.running {
-            let text = format!("no result yet: #{} {}", running.seq, running.what);
+            let text = {
+                let state = if running.is_known_running { "still running at the last look" } else { "no result yet" };
+                format!("{state}: #{} {}", running.seq, running.what)
+            };
             self.push(Kind::Now, (2, running.seq), 0, 60, text);
         }
         if self.briefing.outcome(self.briefing.turn()) == Outcome::Open {
@@ -286,7 +297,7 @@ impl Builder<'_> {
         let tests = self.briefing.commands.checks.iter().rev().find(|check| check.is_test);
         let untested = tests.is_some_and(|test| !self.briefing.effects.since(test.seq).is_empty());
         let untested = if untested { "; no test ran since the last edit" } else { "" };
-        let files = self.briefing.effects.len();
+        let files = self.extra.files.len();
         format!("seen in this thread: {ran}; never seen: {never}; {files} files changed{untested}")
     }
 

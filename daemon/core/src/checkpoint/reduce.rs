@@ -59,6 +59,7 @@ struct Touching<'a> {
 impl Reducer {
     /// Takes in the next step.
     pub fn step(&mut self, state: &mut Checkpoint, at: At, step: &Step<'_>) {
+        state.briefing.step(state.cwd.as_deref(), at, step);
         match step {
             Step::Asked { words, .. } => self.asked(state, at, words),
             Step::Said(words) => {

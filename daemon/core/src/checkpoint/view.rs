@@ -3,25 +3,17 @@
 //! Pure and byte-stable: the same scene, caps and budget give the same bytes on every machine. The
 //! text never exceeds its budget, whatever the checkpoint holds.
 //!
-//! Packing goes from what must not be missing to what may be needed: the request, the files that
-//! were changed, the plan, facts and decisions, the last failure, commands with their outcome; each
-//! within a share of the budget, what one leaves over going to the next. What remains is filled
-//! with names in play, best first, each on the line of the file or command it belongs to: a name
-//! without its place is of little use. Commands that only looked come last, where room is left. The
-//! order in the text is another one: it ends with the request, because a model goes on from what it
-//! read last.
+//! The words are the thread's own, chosen by [`briefing`]; this module adds what the host knows beside the
+//! transcript: which files changed on disk since, and which decisions and facts it accepted.
 
-mod draft;
 mod lines;
-mod names;
 
 use serde::{Deserialize, Serialize};
 
 use super::Checkpoint;
 use super::semantic::Semantics;
 use super::staleness::Disk;
-use crate::{limits, tokens};
-use draft::{Draft, Line, Section};
+use crate::{briefing, limits, tokens};
 
 pub use lines::dependency_holds;
 
@@ -30,9 +22,6 @@ pub const HEADER: &str = "[SESSION_CHECKPOINT v1]";
 
 /// Tokens of a view for which nobody names a budget.
 pub const DEFAULT_TOKENS: u64 = 4_000;
-
-/// Bytes the request gets even in the smallest view.
-const TASK_BYTES_MIN: usize = 160;
 
 /// All a view is made of.
 #[derive(Debug, Clone, Copy)]
@@ -83,66 +72,20 @@ impl Default for ViewCaps {
 
 /// Renders the view within `max_tokens` (bytes/4).
 pub fn render(scene: &Scene<'_>, caps: &ViewCaps, max_tokens: u64) -> String {
-    let budget = tokens::bytes_of(max_tokens);
-    let mut draft = Draft::new(budget);
-    if !draft.open(lines::header(scene)) {
+    let bytes = tokens::bytes_of(max_tokens);
+    let Some(header) = lines::header(scene).into_iter().find(|header| header.len() < bytes) else {
         return String::new();
-    }
-    let priced = draft.is_priced();
-    let share = |percent: usize| budget.saturating_mul(percent) / 100;
-    let task = share(32).max(TASK_BYTES_MIN).min(draft.room());
-    let request = task.saturating_sub(Section::TITLE_BYTES);
-    draft.pack(Section::Task, task, lines::task(scene, request, share(20)));
-    pack_changed(&mut draft, lines::changed(scene, share(12)), (share(55), share(80)));
-    draft.pack(Section::Plan, share(14), lines::plan(scene, caps));
-    draft.pack(Section::FactsSuspect, share(6), lines::facts_suspect(scene, caps));
-    draft.pack(Section::FactsValid, share(8), lines::facts_valid(scene, caps));
-    draft.pack(Section::Decisions, share(8), lines::decisions(scene, caps));
-    draft.pack(Section::Errors, share(8), lines::errors(scene, (budget / 16).min(560), priced));
-    let command_bytes = (budget / 100).clamp(72, limits::COMMAND_BYTES / 2);
-    draft.pack(Section::Recent, share(20), lines::commands(scene, caps, command_bytes, priced));
-    draft.pack(Section::Earlier, share(4), lines::earlier(scene));
-    draft.pack(Section::Words, share(4), lines::words(scene));
-    names::fill(&mut draft, scene, caps);
-    pack_looks(&mut draft, scene, caps);
-    grow_task(&mut draft, scene);
-    draft.render()
-}
-
-/// Gives a request that had to be cut what nothing else wants.
-fn grow_task(draft: &mut Draft, scene: &Scene<'_>) {
-    let Some(now) = draft.lines(Section::Task).first().map(|line| line.text.len()) else { return };
-    let bytes = now.saturating_add(draft.room());
-    if let Some(line) = lines::task(scene, bytes, bytes).pop() {
-        draft.lengthen(Section::Task, line);
-    }
-}
-
-/// Packs the changed files within the first share, or within the second when the first is too small
-/// for all: nothing else in a view is missed as much. Files that still do not fit are counted.
-fn pack_changed(draft: &mut Draft, mut lines: Vec<Line>, shares: (usize, usize)) {
-    let needed: usize = lines.iter().map(|line| line.text.len() + 1).sum();
-    let title = "[CHANGED_FILES]\n".len();
-    let share = if needed + title <= shares.0 { shares.0 } else { shares.1 }.min(draft.room());
-    if needed + title > share {
-        let (total, mut left) = (lines.len(), share.saturating_sub(title + lines::MORE_BYTES));
-        lines.retain(|line| {
-            let fits = line.text.len() < left;
-            left = left.saturating_sub(if fits { line.text.len() + 1 } else { left });
-            fits
-        });
-        let more = total - lines.len();
-        lines.push(lines::more_changed(more));
-    }
-    draft.pack(Section::Changed, share, lines);
-}
-
-/// Packs commands that only looked, newest first, into what everything else left over: small threads
-/// leave much, and agents look the same way twice.
-fn pack_looks(draft: &mut Draft, scene: &Scene<'_>, caps: &ViewCaps) {
-    let most = caps.max_recent_artifacts.saturating_sub(draft.lines(Section::Recent).len());
-    let looks = lines::looks(scene, most, limits::COMMAND_BYTES / 2);
-    draft.pack(Section::Recent, draft.room(), looks);
+    };
+    let suspect = lines::facts_suspect(scene, caps);
+    let accepted = suspect.into_iter().chain(lines::facts_valid(scene, caps)).chain(lines::decisions(scene, caps));
+    let extra = briefing::Extra {
+        header,
+        folder: scene.state.cwd.as_deref(),
+        plan: lines::plan(scene, caps),
+        accepted: accepted.collect(),
+        files: lines::changed(scene),
+    };
+    briefing::render(&scene.state.briefing, &extra, max_tokens)
 }
 
 #[cfg(test)]

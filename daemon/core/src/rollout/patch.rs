@@ -14,6 +14,10 @@ pub struct FileOp {
     pub op: Op,
     /// Its changed lines and those around them, at most 16 KiB.
     pub changed: String,
+    /// Its added lines alone, at most 16 KiB.
+    pub added: String,
+    /// Lines removed.
+    pub removed: u64,
 }
 
 /// Bytes of a file's changed lines that are looked at for names.
@@ -36,7 +40,7 @@ pub enum Op {
 impl FileOp {
     /// An operation without changed lines.
     pub fn new(path: impl Into<String>, op: Op) -> Self {
-        Self { path: path.into(), op, changed: String::new() }
+        Self { path: path.into(), op, changed: String::new(), added: String::new(), removed: 0 }
     }
 
     /// Takes a line of the file's part of the patch.
@@ -45,6 +49,14 @@ impl FileOp {
         if let (Op::Created { content: Some(content) }, Some(added)) = (&mut self.op, added) {
             content.push_str(added);
             content.push('\n');
+        }
+        match added {
+            Some(added) if self.added.len() + added.len() < CHANGED_BYTES => {
+                self.added.push_str(added);
+                self.added.push('\n');
+            }
+            Some(_) => {}
+            None => self.removed += u64::from(line.starts_with('-')),
         }
         if self.changed.len() + line.len() < CHANGED_BYTES {
             self.changed.push_str(added.unwrap_or(line));

@@ -23,6 +23,8 @@ pub struct Command {
     pub written: Vec<String>,
     /// Files read by `<`.
     pub read: Vec<String>,
+    /// Text of the heredocs of its line, if it is the last command there.
+    pub input: String,
 }
 
 /// What a command does to a file.
@@ -388,11 +390,17 @@ impl<'a> Lexer<'a> {
     /// A heredoc's body is data, not commands.
     fn skip_heredocs(&mut self) {
         for end in std::mem::take(&mut self.heredocs) {
+            let body = self.rest.as_str();
+            let mut bytes = 0;
             loop {
                 let line = self.take_to(b"\n");
                 if self.rest.next().is_none() || line.trim() == end {
                     break;
                 }
+                bytes += line.len() + 1;
+            }
+            if let Some(command) = self.done.last_mut() {
+                command.input.push_str(&body[..bytes]);
             }
         }
     }

@@ -85,6 +85,12 @@ pub struct Change {
     /// The changed lines and those around them, redacted; only while the call is made.
     #[serde(skip)]
     pub lines: String,
+    /// The added lines alone, redacted; only while the call is made.
+    #[serde(skip)]
+    pub added: String,
+    /// Lines removed; only while the call is made.
+    #[serde(skip)]
+    pub removed: u64,
 }
 
 /// What becomes of a file.
@@ -297,6 +303,8 @@ impl Called {
             kind: change.kind,
             hash: change.hash.clone(),
             lines: String::new(),
+            added: String::new(),
+            removed: 0,
         };
         self.call.work = Work::Patch(changes.iter().map(kept).collect());
         self.action = Action::Patch(changes);
@@ -353,7 +361,14 @@ impl Change {
             Op::Edited => (ChangeKind::Edited, None),
             Op::Deleted => (ChangeKind::Deleted, None),
         };
-        Self { path: redacted_path(&op.path), kind, hash, lines: redacted(&op.changed) }
+        Self {
+            path: redacted_path(&op.path),
+            kind,
+            hash,
+            lines: redacted(&op.changed),
+            added: redacted(&op.added),
+            removed: op.removed,
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! The tools of Claude Code, by their names; commands need no reading of their own.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -82,18 +83,35 @@ fn change(arguments: Arguments) -> Option<Action> {
     if let Some(content) = arguments.content {
         let mut op = FileOp::new(path, Op::Edited);
         op.changed = text::prefix(&content, CHANGED_BYTES).to_owned();
+        op.added.clone_from(&op.changed);
         op.op = Op::Created { content: Some(content) };
         return Some(Action::Patch(vec![op]));
     }
     let mut op = FileOp::new(path, Op::Edited);
-    let single = [arguments.old_string, arguments.new_string, arguments.new_source];
-    let many = arguments.edits.into_iter().flat_map(|edit| [edit.old_string, edit.new_string]);
-    for part in single.into_iter().flatten().chain(many) {
-        let left = CHANGED_BYTES.saturating_sub(op.changed.len());
-        op.changed.push_str(text::prefix(&part, left));
-        op.changed.push('\n');
+    let new = arguments.new_string.or(arguments.new_source).unwrap_or_default();
+    let single = (arguments.old_string.unwrap_or_default(), new);
+    let many = arguments.edits.into_iter().map(|edit| (edit.old_string, edit.new_string));
+    for (old, new) in std::iter::once(single).chain(many) {
+        replace(&mut op, &old, &new);
     }
     Some(Action::Patch(vec![op]))
+}
+
+/// Notes that `new` takes the place of `old`: lines that both hold did not change.
+fn replace(op: &mut FileOp, old: &str, new: &str) {
+    for part in [old, new].into_iter().filter(|part| !part.is_empty()) {
+        let left = CHANGED_BYTES.saturating_sub(op.changed.len());
+        op.changed.push_str(text::prefix(part, left));
+        op.changed.push('\n');
+    }
+    let (before, after): (HashSet<&str>, HashSet<&str>) = (old.lines().collect(), new.lines().collect());
+    op.removed += old.lines().filter(|line| !after.contains(line)).count() as u64;
+    for line in new.lines().filter(|line| !before.contains(line)) {
+        if op.added.len() + line.len() < CHANGED_BYTES {
+            op.added.push_str(line);
+            op.added.push('\n');
+        }
+    }
 }
 
 fn step(todo: Todo) -> PlanStep {

@@ -1,0 +1,142 @@
+//! Steps in order → evidence.
+
+use super::collect::{Briefing, Edit, Run, Running};
+use crate::rollout::shell::Use;
+use crate::step::{Action, Answered, At, Called, Change, ChangeKind, CommandOutcome, Script, Step, Work};
+use crate::text;
+
+/// Programs that only prepare for the one that matters.
+const PREPARING: [&str; 7] = ["cd", "echo", "set", "export", "source", "pushd", "true"];
+
+/// Bytes of added lines kept for the calls that wait: more only delays what a later edit shows again.
+const WAITING_BYTES: usize = 64 * 1_024;
+
+impl Briefing {
+    /// Takes in the next step; paths are shown below `folder`.
+    pub fn step(&mut self, folder: Option<&str>, at: At, step: &Step<'_>) {
+        match step {
+            Step::Asked { words, .. } => self.request(at.seq, words.redacted(), folder),
+            Step::Said(words) => self.words(at.seq, words.redacted()),
+            Step::Reported(words) => self.hear(at.seq, "another agent reports", words.redacted(), folder),
+            Step::Compacted(words) => {
+                self.forget_words(words.redacted());
+                self.hear(at.seq, "summary of an earlier compaction", words.redacted(), folder);
+            }
+            Step::Called(called) => self.called(at, called, folder),
+            Step::Answered(answered) => self.ended(at, answered, folder),
+            Step::Ran { script, exit_code } => {
+                let outcome = exit_code.map_or(CommandOutcome::Unknown, CommandOutcome::Exit);
+                let program = program_of(script);
+                let run = Run { seq: at.seq, script: &script.call.what, program: &program, outcome, counts: None, printed: "" };
+                self.ran(run, folder);
+            }
+            Step::FilesChanged(changes) => {
+                for change in changes {
+                    self.edited(at.seq, &edit(change, folder));
+                }
+            }
+            Step::TurnComplete => self.end_turn(false, folder),
+            Step::TurnInterrupted => self.end_turn(true, folder),
+            Step::RolledBack { turns } => self.roll_back(*turns, folder),
+        }
+    }
+
+    fn called(&mut self, at: At, called: &Called, folder: Option<&str>) {
+        let Called { call, action } = called;
+        let edits = match action {
+            Action::Poll | Action::Ours | Action::Plan(_) | Action::ChangeStep { .. } => return,
+            Action::Patch(changes) => changes.iter().map(|change| edit(change, folder)).collect(),
+            Action::Script(script) => written(script, folder),
+            Action::View { .. } | Action::Look { .. } | Action::AddStep | Action::Other { .. } => Vec::new(),
+        };
+        let waiting: usize = self.running.iter().flat_map(|call| &call.edits).map(|edit| edit.added.len()).sum();
+        let edits = if waiting > WAITING_BYTES { Vec::new() } else { edits };
+        let running = Running {
+            seq: at.seq,
+            call_id: call.id.clone(),
+            what: call.what.clone(),
+            program: program_of(called),
+            edits,
+            is_known_running: false,
+        };
+        self.call(running, folder);
+    }
+
+    fn ended(&mut self, at: At, answered: &Answered<'_>, folder: Option<&str>) {
+        let Answered { call, outcome, .. } = answered;
+        let runs_on = *outcome == CommandOutcome::Running;
+        let Some(running) = self.answered(&call.id, runs_on) else { return };
+        if runs_on {
+            return;
+        }
+        if !outcome.is_failure() {
+            for edit in &running.edits {
+                self.edited(at.seq, edit);
+            }
+        }
+        match &call.work {
+            Work::Script { line, reads, .. } => {
+                let run = Run {
+                    seq: at.seq,
+                    script: line.as_deref().unwrap_or(&call.what),
+                    program: &running.program,
+                    outcome: *outcome,
+                    counts: answered.tests(),
+                    printed: answered.printed(),
+                };
+                self.ran(run, folder);
+                if let Some(path) = reads.as_deref().filter(|_| !outcome.is_failure()) {
+                    self.read(at.seq, shown(path, folder), answered.printed());
+                }
+            }
+            Work::View { path } if !outcome.is_failure() => {
+                self.read(at.seq, shown(path, folder), answered.printed());
+            }
+            Work::View { .. } | Work::Search { .. } | Work::Patch(_) | Work::PlanStep { .. } | Work::Other => {}
+        }
+    }
+}
+
+/// The program of a script that matters: the first that does not only prepare.
+fn program_of(called: &Called) -> String {
+    let Action::Script(script) = &called.action else { return String::new() };
+    let programs = script.commands.iter().filter_map(|command| command.words.first());
+    let mut programs = programs.map(|word| word.rsplit('/').next().unwrap_or(word));
+    let program = programs.find(|program| !PREPARING.contains(program)).unwrap_or_default();
+    text::prefix(program, 40).to_owned()
+}
+
+/// The files that a script writes from heredocs: whole texts that no patch shows.
+fn written(script: &Script, folder: Option<&str>) -> Vec<Edit> {
+    let mut edits = Vec::new();
+    for command in script.commands.iter().filter(|command| !command.input.is_empty()) {
+        let path = crate::rollout::shell::uses(command).into_iter().find(|(used, _)| *used == Use::Written);
+        let Some((_, path)) = path else { continue };
+        if is_passing(&path) {
+            continue;
+        }
+        let (path, added) = (shown(&path, folder).to_owned(), command.input.clone());
+        edits.push(Edit { path, added, removed: 0, is_deleted: false });
+    }
+    edits
+}
+
+/// Files that are gone tomorrow.
+fn is_passing(path: &str) -> bool {
+    path.starts_with("/tmp/") || path.starts_with("/dev/") || path.contains('$')
+}
+
+fn edit(change: &Change, folder: Option<&str>) -> Edit {
+    Edit {
+        path: shown(&change.path, folder).to_owned(),
+        added: change.added.clone(),
+        removed: change.removed,
+        is_deleted: change.kind == ChangeKind::Deleted,
+    }
+}
+
+/// A path without the thread's folder, when it is below it.
+fn shown<'a>(path: &'a str, folder: Option<&str>) -> &'a str {
+    let rest = folder.and_then(|folder| path.strip_prefix(folder.trim_end_matches('/'))?.strip_prefix('/'));
+    rest.filter(|rest| !rest.is_empty()).unwrap_or(path)
+}

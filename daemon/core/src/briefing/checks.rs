@@ -137,6 +137,13 @@ impl Commands {
     }
 
     fn read_git(&mut self, run: &Finished<'_>) {
+        // What replaces commits makes the lines of those it replaced untrue.
+        if run.command.contains("--amend") {
+            let newest = self.git.iter().rposition(|line| line.text.starts_with('['));
+            newest.map(|index| self.git.remove(index));
+        } else if ["git reset", "git rebase"].iter().any(|words| run.command.contains(words)) {
+            self.git.retain(|line| !line.text.starts_with('[') && !is_log_line(&line.text));
+        }
         let mut uncommitted = Vec::new();
         for line in run.printed.lines().take(200) {
             let bare = line.trim();
@@ -269,7 +276,7 @@ mod tests {
             command,
             program,
             class: Class::of(command),
-            end,
+            outcome: CommandOutcome::Exit(code),
             counts,
             printed,
         }
@@ -283,17 +290,9 @@ mod tests {
             101,
             "test result: FAILED. 3 passed; 1 failed; in 2s\nthread 'a' panicked at x.rs:4",
         ));
-        commands.finish(run(
-            "cargo test --lib",
-            0,
-            "test result: ok. 4 passed; 0 failed; in 1s",
-        ));
+        commands.finish(run("cargo test --lib", 0, "test result: ok. 4 passed; 0 failed; in 1s"));
         commands.finish(run("rg nothing", 1, ""));
-        commands.finish(run(
-            "git commit -m x",
-            0,
-            "[main 1926682b] fix: the lexer keeps state",
-        ));
+        commands.finish(run("git commit -m x", 0, "[main 1926682b] fix: the lexer keeps state"));
         commands.finish(run("git status --short", 0, " M src/a.rs\n?? notes.md\n"));
         let results: Vec<_> = commands.checks.iter().map(|check| check.result.as_str()).collect();
         assert_eq!(

@@ -1,6 +1,6 @@
 //! The folded state: evidence as it comes in, line after line.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
@@ -98,7 +98,9 @@ pub(super) struct Edit {
     /// Below the thread's folder if it is there.
     pub path: String,
     pub added: String,
-    pub removed: u64,
+    pub removed: String,
+    /// The added lines are all of the file.
+    pub is_whole: bool,
     pub is_deleted: bool,
 }
 
@@ -307,7 +309,13 @@ impl Briefing {
     pub(super) fn edited(&mut self, seq: u64, edit: &Edit) {
         let at = (seq, self.turn);
         self.tasks.read(seq, &edit.path, edit.added.lines());
-        let effect = self.effects.record(at, &edit.path, &edit.added, edit.removed);
+        // What a later edit took out or wrote over does not hold any more.
+        let removed: HashSet<String> =
+            edit.removed.lines().map(|line| lines::tidy(line, None, 260)).collect();
+        let is_gone =
+            |line: &Line| edit.is_whole || edit.is_deleted || removed.contains(&line.text);
+        self.added.retain(|line| line.group != edit.path || !is_gone(line));
+        let effect = self.effects.record(at, &edit.path, &edit.added, &edit.removed);
         effect.is_deleted = edit.is_deleted;
         let added = &mut self.added;
         effect.read(&edit.path, &edit.added, |heading, text, strength| {
@@ -438,7 +446,9 @@ fn push(
 /// Half of the line's digest is enough to know it again.
 /// Whether a line was pasted from data or code rather than typed.
 fn is_data(line: &str) -> bool {
-    line.starts_with(['"', '{', '}', '[', ']', '<']) || line.ends_with(['{', ';', ',']) || line.contains("\": ")
+    line.starts_with(['"', '{', '}', '[', ']', '<'])
+        || line.ends_with(['{', ';', ','])
+        || line.contains("\": ")
 }
 
 fn digest(line: &str) -> u64 {

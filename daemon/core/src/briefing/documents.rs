@@ -90,10 +90,20 @@ fn strength(line: &str, is_prose: bool) -> u16 {
     let strength = match () {
         () if has(&DECISION_MARKS) => 140,
         () if has(&RULE_MARKS) => 110,
-        () if is_item => 80,
+        () if is_item || is_command(line) => 80,
         () => 45,
     };
     if is_prose { strength } else { strength * 6 / 10 }
+}
+
+/// Whether a line shows how a program is run.
+fn is_command(line: &str) -> bool {
+    let first = line.trim_start_matches(['$', ' ']).split(' ').next().unwrap_or_default();
+    let programs = [
+        "npm", "npx", "bun", "pnpm", "yarn", "cargo", "go", "python", "pytest", "make", "docker",
+        "dotnet", "uv",
+    ];
+    programs.contains(&first) || first.starts_with("./")
 }
 
 /// Without the line number that `nl`, `cat -n` and reading tools put before a line.

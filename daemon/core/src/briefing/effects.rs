@@ -48,7 +48,7 @@ impl Effects {
         at: (u64, u32),
         path: &str,
         added: &str,
-        removed: u64,
+        removed: &str,
     ) -> &mut Effect {
         if self.files.len() >= FILES_MAX && !self.files.contains_key(path) {
             let oldest = self.files.iter().min_by_key(|(_, effect)| effect.seq);
@@ -59,8 +59,9 @@ impl Effects {
         let effect = self.files.entry(path.to_owned()).or_default();
         (effect.seq, effect.turn) = at;
         effect.edits = effect.edits.saturating_add(1);
-        effect.added += added.lines().filter(|line| !line.trim().is_empty()).count() as u64;
-        effect.removed += removed;
+        let count = |text: &str| text.lines().filter(|line| !line.trim().is_empty()).count() as u64;
+        effect.added += count(added);
+        effect.removed += count(removed);
         effect
     }
 
@@ -232,7 +233,7 @@ mod tests {
     fn an_edit_leaves_counts_names_and_telling_lines() {
         let mut effects = Effects::default();
         let added = "/// Fails when full.\npub fn submit(&mut self) {\n    if self.is_full() {\n        return Err(\"the queue is full\");\n    }\n}\n";
-        let effect = effects.record((4, 1), "src/pool.rs", added, 2);
+        let effect = effects.record((4, 1), "src/pool.rs", added, "a\nb\n");
         let mut seen = Vec::new();
         effect.read("src/pool.rs", added, |_, text, strength| seen.push((text, strength)));
         assert_eq!(

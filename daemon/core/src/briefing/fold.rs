@@ -2,7 +2,9 @@
 
 use super::collect::{Briefing, Edit, Run, Running};
 use crate::rollout::shell::Use;
-use crate::step::{Action, Answered, At, Called, Change, ChangeKind, CommandOutcome, Script, Step, Work};
+use crate::step::{
+    Action, Answered, At, Called, Change, ChangeKind, CommandOutcome, Script, Step, Work,
+};
 use crate::text;
 
 /// Programs that only prepare for the one that matters.
@@ -17,7 +19,9 @@ impl Briefing {
         match step {
             Step::Asked { words, .. } => self.request(at.seq, words.redacted(), folder),
             Step::Said(words) => self.words(at.seq, words.redacted()),
-            Step::Reported(words) => self.hear(at.seq, "another agent reports", words.redacted(), folder),
+            Step::Reported(words) => {
+                self.hear(at.seq, "another agent reports", words.redacted(), folder)
+            }
             Step::Compacted(words) => {
                 self.forget_words(words.redacted());
                 self.hear(at.seq, "summary of an earlier compaction", words.redacted(), folder);
@@ -27,7 +31,14 @@ impl Briefing {
             Step::Ran { script, exit_code } => {
                 let outcome = exit_code.map_or(CommandOutcome::Unknown, CommandOutcome::Exit);
                 let program = program_of(script);
-                let run = Run { seq: at.seq, script: &script.call.what, program: &program, outcome, counts: None, printed: "" };
+                let run = Run {
+                    seq: at.seq,
+                    script: &script.call.what,
+                    program: &program,
+                    outcome,
+                    counts: None,
+                    printed: "",
+                };
                 self.ran(run, folder);
             }
             Step::FilesChanged(changes) => {
@@ -47,9 +58,12 @@ impl Briefing {
             Action::Poll | Action::Ours | Action::Plan(_) | Action::ChangeStep { .. } => return,
             Action::Patch(changes) => changes.iter().map(|change| edit(change, folder)).collect(),
             Action::Script(script) => written(script, folder),
-            Action::View { .. } | Action::Look { .. } | Action::AddStep | Action::Other { .. } => Vec::new(),
+            Action::View { .. } | Action::Look { .. } | Action::AddStep | Action::Other { .. } => {
+                Vec::new()
+            }
         };
-        let waiting: usize = self.running.iter().flat_map(|call| &call.edits).map(|edit| edit.added.len()).sum();
+        let waiting: usize =
+            self.running.iter().flat_map(|call| &call.edits).map(|edit| edit.added.len()).sum();
         let edits = if waiting > WAITING_BYTES { Vec::new() } else { edits };
         let running = Running {
             seq: at.seq,
@@ -92,7 +106,11 @@ impl Briefing {
             Work::View { path } if !outcome.is_failure() => {
                 self.read(at.seq, shown(path, folder), answered.printed());
             }
-            Work::View { .. } | Work::Search { .. } | Work::Patch(_) | Work::PlanStep { .. } | Work::Other => {}
+            Work::View { .. }
+            | Work::Search { .. }
+            | Work::Patch(_)
+            | Work::PlanStep { .. }
+            | Work::Other => {}
         }
     }
 }
@@ -110,13 +128,17 @@ fn program_of(called: &Called) -> String {
 fn written(script: &Script, folder: Option<&str>) -> Vec<Edit> {
     let mut edits = Vec::new();
     for command in script.commands.iter().filter(|command| !command.input.is_empty()) {
-        let path = crate::rollout::shell::uses(command).into_iter().find(|(used, _)| *used == Use::Written);
+        let path = crate::rollout::shell::uses(command)
+            .into_iter()
+            .find(|(used, _)| *used == Use::Written);
         let Some((_, path)) = path else { continue };
         if is_passing(&path) {
             continue;
         }
         let (path, added) = (shown(&path, folder).to_owned(), command.input.clone());
-        edits.push(Edit { path, added, removed: 0, is_deleted: false });
+        let is_whole = command.words.first().is_some_and(|program| program == "cat")
+            && !command.words.iter().any(|word| word == "-a");
+        edits.push(Edit { path, added, removed: String::new(), is_whole, is_deleted: false });
     }
     edits
 }
@@ -130,13 +152,15 @@ fn edit(change: &Change, folder: Option<&str>) -> Edit {
     Edit {
         path: shown(&change.path, folder).to_owned(),
         added: change.added.clone(),
-        removed: change.removed,
+        removed: change.removed.clone(),
+        is_whole: change.kind == ChangeKind::Created,
         is_deleted: change.kind == ChangeKind::Deleted,
     }
 }
 
 /// A path without the thread's folder, when it is below it.
 fn shown<'a>(path: &'a str, folder: Option<&str>) -> &'a str {
-    let rest = folder.and_then(|folder| path.strip_prefix(folder.trim_end_matches('/'))?.strip_prefix('/'));
+    let rest = folder
+        .and_then(|folder| path.strip_prefix(folder.trim_end_matches('/'))?.strip_prefix('/'));
     rest.filter(|rest| !rest.is_empty()).unwrap_or(path)
 }

@@ -117,6 +117,7 @@ fn sentence_end(text: &str) -> Option<usize> {
 /// become relative.
 pub(super) fn tidy(line: &str, folder: Option<&str>, bytes: usize) -> String {
     let line = without_links(line);
+    let line = if line.contains("**") { Cow::Owned(line.replace("**", "")) } else { line };
     let line = match folder.filter(|folder| folder.len() > 3) {
         Some(folder) if line.contains(folder) => {
             Cow::Owned(line.replace(&format!("{}/", folder.trim_end_matches('/')), ""))

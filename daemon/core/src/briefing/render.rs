@@ -5,7 +5,7 @@ use super::collect::{Briefing, Outcome, report_strength};
 use super::evidence::{Line, Lines};
 use super::kinds::{Kind, RULES};
 use super::lines;
-use super::select::{Candidate, Focus, select};
+use super::select::{Candidate, Focus, Selection};
 use crate::{text, tokens};
 
 /// What the host knows beside the transcript, as lines of their own.
@@ -31,21 +31,46 @@ pub struct ChangedFile {
     pub words: String,
 }
 
+/// Below this many tokens a view is small, and its lines are at most so long.
+const SMALL_TOKENS: u64 = 3_000;
+const SMALL_LINE_BYTES: usize = 220;
+
 /// Percent of a view that the last request may take.
 const LAST_REQUEST_PERCENT: usize = 30;
 
 /// The briefing within `max_tokens` (bytes / 4).
 pub fn render(briefing: &Briefing, extra: &Extra<'_>, max_tokens: u64) -> String {
     let header = tokens::of_text(&extra.header) + 1;
-    let Some(budget) = max_tokens.checked_sub(header) else { return String::new() };
-    let mut builder = Builder { briefing, extra, budget, candidates: Vec::new() };
+    let Some(room) = max_tokens.checked_sub(header) else { return String::new() };
+    let mut builder = Builder { briefing, extra, budget: room, candidates: Vec::new() };
     builder.collect();
     let focus = builder.focus();
-    let chosen = select(builder.candidates, &focus, budget);
-    let mut out = extra.header.clone();
-    out.push('\n');
+    let selection = Selection::new(builder.candidates, &focus);
+    let mut budget = room;
+    let mut text = written(&extra.header, selection.select(budget));
+    // Costs of lines are estimates, a little high: what they leave over is used.
+    for _ in 0..FILLS {
+        let left = max_tokens.saturating_sub(tokens::of_text(&text));
+        if left * 50 < max_tokens {
+            break;
+        }
+        budget += left;
+        let fuller = written(&extra.header, selection.select(budget));
+        if tokens::of_text(&fuller) > max_tokens {
+            break;
+        }
+        text = fuller;
+    }
+    text::prefix(&text, tokens::bytes_of(max_tokens)).to_owned()
+}
+
+/// Times that a view is chosen again with what its lines left over.
+const FILLS: usize = 2;
+
+fn written(header: &str, chosen: Vec<&Candidate>) -> String {
+    let mut out = format!("{header}\n");
     write(&mut out, chosen);
-    text::prefix(&out, tokens::bytes_of(max_tokens)).to_owned()
+    out
 }
 
 struct Builder<'a> {
@@ -114,7 +139,7 @@ impl Builder<'_> {
                 last_seq = line.seq;
                 continue;
             }
-            let mark = if is_first { self.mark(line) } else { "  … ".to_owned() };
+            let mark = if is_first { self.mark(line) } else { "  ".to_owned() };
             let age = usize::from(line.turn != now) * 2;
             let order = (line.seq, self.candidates.len() as u64);
             self.push(Kind::Request, order, age, line.strength, format!("{mark}{}", line.text));
@@ -126,18 +151,18 @@ impl Builder<'_> {
                 Outcome::Open | Outcome::Answered => "the last request",
                 Outcome::Interrupted => "interrupted by the person",
             };
-            let text = format!("[{mark}] #{last_seq} {}", text::cut_middle(&last, bytes));
+            let text = format!("#{last_seq} ({mark}) {}", text::cut_middle(&last, bytes));
             self.fixed(Kind::Request, (last_seq, 0), text);
         }
     }
 
     fn mark(&self, line: &Line) -> String {
         let outcome = match self.briefing.outcome(line.turn) {
-            Outcome::Open => "left",
-            Outcome::Answered => "answered",
-            Outcome::Interrupted => "interrupted",
+            Outcome::Answered => "",
+            Outcome::Open => " (not answered)",
+            Outcome::Interrupted => " (interrupted)",
         };
-        format!("[{outcome}] #{} ", line.seq)
+        format!("#{}{outcome} ", line.seq)
     }
 
     fn reports(&mut self) {
@@ -219,7 +244,13 @@ impl Builder<'_> {
         for (order, line) in (0..).zip(&commands.git) {
             // What git told last is how things stand.
             let is_newest = order + 4 >= commands.git.len() as u64;
-            let strength = if is_newest { 140 } else if line.text.starts_with('[') { 100 } else { 60 };
+            let strength = if is_newest {
+                140
+            } else if line.text.starts_with('[') {
+                100
+            } else {
+                60
+            };
             self.push(Kind::Git, (line.seq, order), age(line.turn), strength, line.text.clone());
         }
     }
@@ -263,7 +294,11 @@ impl Builder<'_> {
         self.fixed(Kind::Now, (0, 0), text);
         for running in &self.briefing.running {
             let text = {
-                let state = if running.is_known_running { "still running at the last look" } else { "no result yet" };
+                let state = if running.is_known_running {
+                    "still running at the last look"
+                } else {
+                    "no result yet"
+                };
                 format!("{state}: #{} {}", running.seq, running.what)
             };
             self.push(Kind::Now, (2, running.seq), 0, 60, text);
@@ -316,6 +351,10 @@ impl Builder<'_> {
         strength: u16,
         text: String,
     ) {
+        // In a small view two short lines say more than a long one.
+        let is_small = self.budget < SMALL_TOKENS && kind != Kind::Request;
+        let text =
+            if is_small { text::cut_words(&text, SMALL_LINE_BYTES).into_owned() } else { text };
         let weight = kind.rule().weights[age.min(2)] * f64::from(strength) / 100.0;
         let Order(order) = order.into();
         let (group, heading) = (String::new(), String::new());
@@ -346,7 +385,7 @@ impl From<u64> for Order {
     }
 }
 
-fn write(out: &mut String, mut chosen: Vec<Candidate>) {
+fn write(out: &mut String, mut chosen: Vec<&Candidate>) {
     chosen.sort_by_key(|candidate| (candidate.kind, candidate.order));
     for rule in &RULES {
         let lines = chosen.iter().filter(|candidate| candidate.kind == rule.kind);
@@ -364,7 +403,7 @@ fn write(out: &mut String, mut chosen: Vec<Candidate>) {
             }
             place = here;
             let indent = if here.0.is_empty() { "" } else { " " };
-            out.push_str(&format!("{indent}- {}\n", line.text));
+            out.push_str(&format!("{indent}{}\n", line.text));
         }
     }
 }

@@ -83,35 +83,16 @@ impl PartialOrd for Turn {
     }
 }
 
-/// The lines to show within `budget` tokens.
-pub(super) fn select(candidates: Vec<Candidate>, focus: &Focus, budget: u64) -> Vec<Candidate> {
-    let weighed: Vec<Weighed> = candidates.into_iter().map(weigh).collect();
-    let mut selection = Selection::new(&weighed, focus, budget);
-    let fixed: Vec<usize> =
-        (0..weighed.len()).filter(|index| weighed[*index].candidate.is_fixed).collect();
-    for index in fixed {
-        selection.take(index);
-    }
-    // First each kind within its share, then what is left to whoever is worth it.
-    selection.fill(true);
-    selection.fill(false);
-    let chosen = selection.chosen;
-    let kept = weighed
-        .into_iter()
-        .zip(chosen)
-        .filter_map(|(w, is_chosen)| is_chosen.then_some(w.candidate));
-    kept.collect()
-}
-
-fn weigh(candidate: Candidate) -> Weighed {
-    let terms = terms::of(&candidate.text);
-    let tokens = tokens::of_text(&candidate.text) + 1;
-    Weighed { candidate, terms, tokens }
-}
-
-struct Selection<'a> {
-    weighed: &'a [Weighed],
+/// The candidates, ready to be chosen from for any budget.
+pub(super) struct Selection {
+    weighed: Vec<Weighed>,
     worth: HashMap<u32, f64, FxBuildHasher>,
+}
+
+/// A choice in the making.
+struct Choice<'a> {
+    weighed: &'a [Weighed],
+    worth: &'a HashMap<u32, f64, FxBuildHasher>,
     said: HashMap<u32, usize, FxBuildHasher>,
     /// Groups and headings whose label is paid.
     labels: HashSet<(Kind, &'a str, &'a str), FxBuildHasher>,
@@ -121,8 +102,9 @@ struct Selection<'a> {
     chosen: Vec<bool>,
 }
 
-impl<'a> Selection<'a> {
-    fn new(weighed: &'a [Weighed], focus: &Focus, budget: u64) -> Self {
+impl Selection {
+    pub(super) fn new(candidates: Vec<Candidate>, focus: &Focus) -> Self {
+        let weighed: Vec<Weighed> = candidates.into_iter().map(weigh).collect();
         let mut lines: HashMap<u32, u32, FxBuildHasher> = HashMap::default();
         for term in weighed.iter().flat_map(|w| &w.terms) {
             *lines.entry(*term).or_default() += 1;
@@ -137,18 +119,41 @@ impl<'a> Selection<'a> {
             let central = count(&focus.central, term).min(5.0) / 5.0;
             (*term, rarity * (0.35 + 1.6 * recent + central))
         });
-        Self {
-            worth: worth.collect(),
+        let worth = worth.collect();
+        Self { weighed, worth }
+    }
+
+    /// The lines to show within `budget` tokens.
+    pub(super) fn select(&self, budget: u64) -> Vec<&Candidate> {
+        let mut choice = Choice {
+            weighed: &self.weighed,
+            worth: &self.worth,
             said: HashMap::default(),
             labels: HashSet::default(),
             used: [0; RULES.len()],
             left: budget,
             budget,
-            chosen: vec![false; weighed.len()],
-            weighed,
+            chosen: vec![false; self.weighed.len()],
+        };
+        for index in (0..self.weighed.len()).filter(|index| self.weighed[*index].candidate.is_fixed)
+        {
+            choice.take(index);
         }
+        // First each kind within its share, then what is left to whoever is worth it.
+        choice.fill(true);
+        choice.fill(false);
+        let chosen = self.weighed.iter().zip(choice.chosen);
+        chosen.filter_map(|(w, is_chosen)| is_chosen.then_some(&w.candidate)).collect()
     }
+}
 
+fn weigh(candidate: Candidate) -> Weighed {
+    let terms = terms::of(&candidate.text);
+    let tokens = tokens::of_text(&candidate.text) + 1;
+    Weighed { candidate, terms, tokens }
+}
+
+impl<'a> Choice<'a> {
     fn fill(&mut self, within_shares: bool) {
         let open = (0..self.weighed.len()).filter(|index| !self.chosen[*index]);
         let mut heap: BinaryHeap<Turn> =
@@ -194,7 +199,7 @@ impl<'a> Selection<'a> {
             if is_new { tokens::of_text(words) + 2 } else { 0 }
         };
         let group = label(&candidate.group, "", &candidate.group);
-        let section = u64::from(self.used[candidate.kind as usize] == 0) * 12;
+        let section = u64::from(self.used[candidate.kind as usize] == 0) * 4;
         tokens + group + label(&candidate.group, &candidate.heading, &candidate.heading) + section
     }
 

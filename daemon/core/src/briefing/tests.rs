@@ -1,50 +1,53 @@
-use super::checks::End;
+use super::collect::{Edit, Run, Running};
 use super::*;
-use crate::rollout::shell::Class;
+use crate::step::CommandOutcome;
+
+fn calls(briefing: &mut Briefing, seq: u64, id: &str, what: &str) {
+    let (call_id, what) = (id.to_owned(), what.to_owned());
+    let running = Running {
+        seq,
+        call_id,
+        what,
+        program: String::new(),
+        edits: Vec::new(),
+        is_known_running: false,
+    };
+    briefing.call(running, None);
+    briefing.answered(id, false);
+}
+
+fn edits(briefing: &mut Briefing, seq: u64, path: &str, added: &str, removed: &str) {
+    let (path, added, removed) = (path.to_owned(), added.to_owned(), removed.to_owned());
+    briefing.edited(seq, &Edit { path, added, removed, is_whole: false, is_deleted: false });
+}
 
 fn thread() -> Briefing {
     let mut briefing = Briefing::default();
     briefing.request(1, "Port the audit trait to core. We never break the public API.", None);
     briefing.words(2, "I'll look at the trait first.");
-    briefing.call(3, "c1", "cat src/audit.rs", None);
-    briefing.answered("c1");
+    calls(&mut briefing, 3, "c1", "cat src/audit.rs");
     let added = "/// Sink of audit events.\npub trait AuditSink {\n    fn record(&self, event: &Event);\n}\n";
-    briefing.edited(Edit {
-        seq: 5,
-        path: "src/core/audit.rs",
-        added,
-        removed: 0,
-        is_deleted: false,
-    });
-    briefing.call(6, "c2", "cargo test", None);
-    briefing.answered("c2");
-    briefing.ran(
-        Run {
-            seq: 7,
-            script: "cargo test",
-            program: "cargo",
-            class: Class::Test,
-            end: End::Exit(0),
-            counts: None,
-            printed: "ok",
-            reads: None,
-        },
-        None,
-    );
-    briefing.edited(Edit {
-        seq: 8,
-        path: "src/lib.rs",
-        added: "pub mod core;\n",
-        removed: 1,
-        is_deleted: false,
-    });
-    briefing.words(9, "Moved the trait because two sinks share it.\n- `infra` keeps the Postgres sink\n\nShall I move the sink too?");
+    edits(&mut briefing, 5, "src/core/audit.rs", added, "");
+    calls(&mut briefing, 6, "c2", "cargo test");
+    let run = Run {
+        seq: 7,
+        script: "cargo test",
+        program: "cargo",
+        outcome: CommandOutcome::Exit(0),
+        counts: None,
+        printed: "all good",
+    };
+    briefing.ran(run, None);
+    edits(&mut briefing, 8, "src/lib.rs", "pub mod core_of_all;\n", "pub mod a;\n");
+    briefing.words(9, "Moved the trait because two sinks share it.\n- `infra` keeps the **Postgres** sink\n\nShall I move the sink too?");
     briefing.request(10, "yes", None);
     briefing
 }
 
 fn view(tokens: u64) -> String {
-    let extra = Extra { header: "[SESSION_CHECKPOINT v1]".to_owned(), ..Extra::default() };
+    let file = |path: &str| ChangedFile { path: path.to_owned(), words: "edited".to_owned() };
+    let files = vec![file("src/lib.rs"), file("src/core/audit.rs")];
+    let extra = Extra { header: "[SESSION_CHECKPOINT v1]".to_owned(), files, ..Extra::default() };
     render(&thread(), &extra, tokens)
 }
 
@@ -52,13 +55,13 @@ fn view(tokens: u64) -> String {
 fn a_briefing_holds_the_request_what_it_answers_the_report_and_what_a_check_proves() {
     let text = view(2_000);
     for expected in [
-        "[answered] #1 Port the audit trait to core. We never break the public API.",
-        "[in progress] #10 yes",
+        "#1 Port the audit trait to core. We never break the public API.",
+        "#10 (in progress) yes",
         "(answers: Shall I move the sink too?)",
         "Moved the trait because two sinks share it.",
         "`infra` keeps the Postgres sink",
         "src/core/audit.rs (edited, +4 -0; adds AuditSink, record)",
-        "cargo test → ok; ok (unverified since: src/lib.rs changed after it)",
+        "cargo test → exit 0; all good (unverified since: src/lib.rs changed after it)",
         "never seen: builds, lints, commits, pushes",
         "no test ran since the last edit",
         "I'll look at the trait first.",
@@ -73,7 +76,7 @@ fn a_budget_is_never_exceeded_and_the_request_stays() {
         let text = view(tokens);
         assert!(text.len() as u64 <= tokens * 4, "{tokens}");
         if tokens >= 120 {
-            assert!(text.contains("#10 yes"), "{tokens}: {text}");
+            assert!(text.contains("#10 (in progress) yes"), "{tokens}: {text}");
         }
     }
 }
@@ -86,4 +89,21 @@ fn words_of_turns_taken_back_are_gone_and_their_edits_stay() {
     let text = render(&briefing, &Extra::default(), 2_000);
     assert!(!text.contains("audit trait") && !text.contains("sink moved"), "{text}");
     assert!(text.contains("src/core/audit.rs"), "{text}");
+}
+
+#[test]
+fn a_line_that_a_later_edit_took_out_is_not_quoted() {
+    let mut briefing = thread();
+    edits(
+        &mut briefing,
+        12,
+        "src/core/audit.rs",
+        "/// Sink of events, in order.\n",
+        "/// Sink of audit events.\n",
+    );
+    let text = render(&briefing, &Extra::default(), 2_000);
+    assert!(
+        text.contains("Sink of events, in order.") && !text.contains("Sink of audit events."),
+        "{text}"
+    );
 }

@@ -77,7 +77,10 @@ pub fn render(scene: &Scene<'_>, caps: &ViewCaps, max_tokens: u64) -> String {
         return String::new();
     };
     let suspect = lines::facts_suspect(scene, caps);
-    let accepted = suspect.into_iter().chain(lines::facts_valid(scene, caps)).chain(lines::decisions(scene, caps));
+    let accepted = suspect
+        .into_iter()
+        .chain(lines::facts_valid(scene, caps))
+        .chain(lines::decisions(scene, caps));
     let extra = briefing::Extra {
         header,
         folder: scene.state.cwd.as_deref(),

@@ -16,8 +16,8 @@ pub struct FileOp {
     pub changed: String,
     /// Its added lines alone, at most 16 KiB.
     pub added: String,
-    /// Lines removed.
-    pub removed: u64,
+    /// Its removed lines, at most 16 KiB.
+    pub removed: String,
 }
 
 /// Bytes of a file's changed lines that are looked at for names.
@@ -40,7 +40,13 @@ pub enum Op {
 impl FileOp {
     /// An operation without changed lines.
     pub fn new(path: impl Into<String>, op: Op) -> Self {
-        Self { path: path.into(), op, changed: String::new(), added: String::new(), removed: 0 }
+        Self {
+            path: path.into(),
+            op,
+            changed: String::new(),
+            added: String::new(),
+            removed: String::new(),
+        }
     }
 
     /// Takes a line of the file's part of the patch.
@@ -56,7 +62,14 @@ impl FileOp {
                 self.added.push('\n');
             }
             Some(_) => {}
-            None => self.removed += u64::from(line.starts_with('-')),
+            None => {
+                if let Some(removed) = line.strip_prefix('-')
+                    && self.removed.len() + removed.len() < CHANGED_BYTES
+                {
+                    self.removed.push_str(removed);
+                    self.removed.push('\n');
+                }
+            }
         }
         if self.changed.len() + line.len() < CHANGED_BYTES {
             self.changed.push_str(added.unwrap_or(line));

@@ -88,9 +88,9 @@ pub struct Change {
     /// The added lines alone, redacted; only while the call is made.
     #[serde(skip)]
     pub added: String,
-    /// Lines removed; only while the call is made.
+    /// The removed lines alone, redacted; only while the call is made.
     #[serde(skip)]
-    pub removed: u64,
+    pub removed: String,
 }
 
 /// What becomes of a file.
@@ -304,7 +304,7 @@ impl Called {
             hash: change.hash.clone(),
             lines: String::new(),
             added: String::new(),
-            removed: 0,
+            removed: String::new(),
         };
         self.call.work = Work::Patch(changes.iter().map(kept).collect());
         self.action = Action::Patch(changes);
@@ -367,7 +367,7 @@ impl Change {
             hash,
             lines: redacted(&op.changed),
             added: redacted(&op.added),
-            removed: op.removed,
+            removed: redacted(&op.removed),
         }
     }
 }

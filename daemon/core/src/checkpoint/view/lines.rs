@@ -42,11 +42,12 @@ fn file_words(scene: &Scene<'_>, key: &str, file: &File) -> String {
         words.push_str(&format!(" {}x", file.changes));
     }
     let expected = file.state != FileState::Deleted;
-    words + match staleness::standing(file.hash.as_ref(), expected, scene.disk.get(key)) {
-        Standing::Changed => ", changed on disk since",
-        Standing::Gone => ", gone from disk",
-        Standing::Unchanged | Standing::Unverified => "",
-    }
+    words
+        + match staleness::standing(file.hash.as_ref(), expected, scene.disk.get(key)) {
+            Standing::Changed => ", changed on disk since",
+            Standing::Gone => ", gone from disk",
+            Standing::Unchanged | Standing::Unverified => "",
+        }
 }
 
 /// Plan steps in order, and whether each is open: the open ones, and the last done ones.

@@ -104,12 +104,15 @@ fn replace(op: &mut FileOp, old: &str, new: &str) {
         op.changed.push_str(text::prefix(part, left));
         op.changed.push('\n');
     }
-    let (before, after): (HashSet<&str>, HashSet<&str>) = (old.lines().collect(), new.lines().collect());
-    op.removed += old.lines().filter(|line| !after.contains(line)).count() as u64;
-    for line in new.lines().filter(|line| !before.contains(line)) {
-        if op.added.len() + line.len() < CHANGED_BYTES {
-            op.added.push_str(line);
-            op.added.push('\n');
+    let (before, after): (HashSet<&str>, HashSet<&str>) =
+        (old.lines().collect(), new.lines().collect());
+    let gone = old.lines().filter(|line| !after.contains(line));
+    let fresh = new.lines().filter(|line| !before.contains(line));
+    for (text, line) in gone.map(|line| (false, line)).chain(fresh.map(|line| (true, line))) {
+        let text = if text { &mut op.added } else { &mut op.removed };
+        if text.len() + line.len() < CHANGED_BYTES {
+            text.push_str(line);
+            text.push('\n');
         }
     }
 }

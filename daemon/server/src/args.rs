@@ -37,7 +37,8 @@ pub struct Args {
     pub role: Option<Role>,
 }
 
-/// What the process may be instead of the daemon: nothing that a person starts.
+/// What the process may be instead of the daemon: nothing that a person starts. See
+/// [`ROLE`](crate::sandbox::git::ROLE) for another one, which is told before the command line is read.
 #[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
 pub enum Role {
     /// Serve file tools on standard input and output, locked into one folder

@@ -190,6 +190,8 @@ pub struct Surroundings {
     pub base: Base,
     /// The folder relative paths of flags and environment start at.
     pub current_dir: PathBuf,
+    /// This program, to be started in another role.
+    pub program: PathBuf,
     /// Variables of the environment by name; an empty one counts as unset.
     pub env: BTreeMap<&'static str, OsString>,
 }
@@ -200,6 +202,9 @@ struct Launch {
     args: Args,
     around: Surroundings,
 }
+
+/// This program, also where its file was replaced by an upgrade meanwhile.
+const PROGRAM: &str = "/proc/self/exe";
 
 /// The environment variables that say something.
 const VARIABLES: [&str; 5] =
@@ -215,15 +220,8 @@ impl Config {
         // Without a current folder relative paths have no sense; they then start at the root and are not found.
         let current_dir = std::env::current_dir().unwrap_or_else(|_| "/".into());
         let set = VARIABLES.into_iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
-        Self::load(args, &Surroundings { base, current_dir, env: set.collect() })
-    }
-
-    /// Reads the file anew, with the flags and the environment of the start.
-    ///
-    /// # Errors
-    /// As [`load`](Self::load).
-    pub fn again(&self) -> Result<Self, ConfigError> {
-        Self::load(&self.launch.args, &self.launch.around)
+        let (env, program) = (set.collect(), PROGRAM.into());
+        Self::load(args, &Surroundings { base, current_dir, program, env })
     }
 
     /// Puts the four layers together.
@@ -314,6 +312,12 @@ impl Config {
             state_dir,
             launch: Arc::new(Launch { args: args.clone(), around: around.clone() }),
         })
+    }
+
+    /// This program, to be started in another role.
+    #[must_use]
+    pub fn program(&self) -> PathBuf {
+        self.launch.around.program.clone()
     }
 
     /// Where the file is, or would be.

@@ -186,7 +186,7 @@ impl Services {
         let rules = config.jobs.rules.clone();
         let jobs = Jobs::new(store.clone(), deps.clock.clone(), &instance.id, rules);
         let memory = Memory::new(&config.state_dir);
-        let repositories = Repositories::new(deps.clock.clone());
+        let repositories = Repositories::new(deps.clock.clone(), config.program());
         Ok(Self {
             deps,
             instance,

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
 
 mod background;
+mod checkout;
 mod checkpoint;
 mod claude;
 mod compaction;
@@ -13,6 +14,7 @@ mod failures;
 mod fork;
 mod histories;
 mod history;
+mod hostile_repository;
 mod job_crash;
 mod job_simulation;
 mod ladder;
@@ -28,6 +30,7 @@ mod policy_evidence;
 mod policy_sequence;
 mod provider;
 mod reload;
+mod repository;
 mod rollout;
 mod sandbox;
 mod search;

@@ -27,7 +27,7 @@ fn repository(folder: &Path) {
 }
 
 /// A turn in which a script made the commit: nothing in the transcript is a sign of one.
-fn scripted(id: &str, home: &Path, cwd: &Path) {
+pub fn scripted(id: &str, home: &Path, cwd: &Path) {
     let mut rollout = Rollout::new(id, cwd);
     rollout.message("user", "Release it.");
     rollout.command("cat notes", 0, &"a line of notes\n".repeat(5_000));
@@ -38,7 +38,7 @@ fn scripted(id: &str, home: &Path, cwd: &Path) {
 }
 
 /// Tells of the turn's end until the decision knows the repository.
-async fn decided_with_repository(client: &mut Client, thread: &str) -> Value {
+pub async fn decided_with_repository(client: &mut Client, thread: &str) -> Value {
     let looked = async {
         loop {
             let stepped = step(client, thread, json!({ "kind": "turn_ended" })).await;

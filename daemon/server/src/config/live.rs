@@ -74,6 +74,14 @@ impl Live {
 }
 
 impl Config {
+    /// Reads the file anew, with the flags and the environment of the start.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn again(&self) -> Result<Self, ConfigError> {
+        Self::load(&self.launch.args, &self.launch.around)
+    }
+
     /// This one with those values of `new` that need no start.
     fn with_live_values_of(&self, new: &Self) -> Self {
         let new = new.clone();

@@ -12,7 +12,8 @@ fn load(
         std::fs::write(base.config_file(), text).unwrap();
     }
     let env = env.iter().map(|(name, value)| (*name, OsString::from(value))).collect();
-    Config::load(args, &Surroundings { base, current_dir: "/cur/dir".into(), env })
+    let (current_dir, program) = ("/cur/dir".into(), "/nowhere".into());
+    Config::load(args, &Surroundings { base, current_dir, program, env })
 }
 
 #[test]

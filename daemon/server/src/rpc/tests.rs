@@ -20,6 +20,7 @@ async fn empty_table(root: &Path) -> Table {
     let around = Surroundings {
         base: Base::under(root),
         current_dir: root.to_owned(),
+        program: "/nowhere".into(),
         env: std::collections::BTreeMap::new(),
     };
     let config = Config::load(&Args::default(), &around).unwrap();

@@ -162,6 +162,13 @@ impl Services {
                 "put the parent transcript back; it is taken up by itself",
             );
         }
+        if let Some(why) = self.repositories.unavailable() {
+            warn(
+                "repositories_unseen",
+                format!("repositories are not looked at: {why}"),
+                "decisions are made without them; observe = false under [repository] ends the attempts",
+            );
+        }
         if let Some(bound) = self.models.refused_today() {
             let message = format!("a model was not asked: {bound}");
             warn(

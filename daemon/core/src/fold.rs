@@ -5,7 +5,6 @@
 //! that never stopped; so a crash costs at most the lines since the last save. Its size is bounded
 //! whatever the transcript.
 
-mod branches;
 mod head;
 mod meter;
 mod references;
@@ -15,19 +14,17 @@ mod visible;
 use serde::{Deserialize, Serialize};
 
 use crate::checkpoint::Checkpoint;
-use crate::checkpoint::reduce::{At, Reducer};
-use crate::checkpoint::requests::Outcome;
+use crate::checkpoint::reduce::Reducer;
 use crate::digest::Digest128;
 use crate::item::breakdown::{Breakdown, ContextKind};
 use crate::item::{ItemKind, ItemRow};
 use crate::rollout::{
-    self, Body, Compacted, Entry, Item, Role, TitleBy, TurnSettings, between_agents, contextual,
-    weigh,
+    self, Body, Compacted, Entry, Item, Role, TitleBy, TurnSettings, contextual, weigh,
 };
-use crate::signal::{Moment, Signals};
+use crate::signal::Signals;
+use crate::step::{At, Step, Stepper};
 use crate::{limits, redact, text, tokens};
 
-use branches::Branches;
 use head::{folder, title};
 use references::References;
 use row::Row;
@@ -75,7 +72,7 @@ pub struct Fold {
     #[serde(default)]
     title_by: TitleBy,
     #[serde(default)]
-    branches: Branches,
+    stepper: Stepper,
     #[serde(default)]
     references: References,
     visible: Visible,
@@ -97,7 +94,7 @@ struct Version {
 impl Fold {
     /// Version of the saved form. Raised with every change of what is folded or how: saved folds of
     /// other versions are folded anew.
-    pub const VERSION: u32 = 14;
+    pub const VERSION: u32 = 15;
 
     /// The state before the first line.
     pub fn new(source: Source) -> Self {
@@ -106,7 +103,7 @@ impl Fold {
             next_seq: 0,
             head: ThreadHead::new(source),
             title_by: TitleBy::default(),
-            branches: Branches::default(),
+            stepper: Stepper::default(),
             references: References::default(),
             visible: Visible::default(),
             meter: Meter::default(),
@@ -123,8 +120,7 @@ impl Fold {
     pub fn branch(base: &Fold, source: Source) -> Self {
         let mut fold = Self { head: ThreadHead::new(source), ..base.clone() };
         if source != base.head.source {
-            fold.branches = Branches::default();
-            fold.reducer.leave_folder();
+            fold.stepper.change_agent();
         }
         fold.head.items = base.head.items;
         fold.head.tokens = base.head.tokens;
@@ -137,7 +133,8 @@ impl Fold {
         let mut head = ThreadHead::new(base.head.source);
         head.compactions = base.head.compactions + 1;
         let (visible, meter) = (Visible::default(), Meter::default());
-        let mut fold = Self { head, visible, meter, branches: Branches::default(), ..base.clone() };
+        let mut fold = Self { head, visible, meter, ..base.clone() };
+        fold.stepper.begin_history();
         fold.checkpoint.compactions += 1;
         fold
     }
@@ -146,8 +143,10 @@ impl Fold {
     /// the checkpoint stays as it is.
     pub fn carried(&mut self, place: Place, line: &[u8]) -> Option<ItemRow> {
         let known = (self.checkpoint.clone(), self.reducer.clone());
+        let stepper = self.stepper.clone();
         let row = self.line(place, line);
         (self.checkpoint, self.reducer) = known;
+        self.stepper.restore(stepper);
         self.checkpoint.seq = place.line;
         row
     }
@@ -277,40 +276,36 @@ impl Fold {
 
     fn entry(&mut self, place: Place, entry: &Entry<'_>) -> Option<ItemRow> {
         let at = self.date(place, entry.at_ms);
-        let moment = Moment { seq: at.seq, at_ms: at.ms };
-        let state = &mut self.checkpoint;
+        let step = self.stepper.step(at, entry);
+        let mut asked = false;
+        let mut excerpt = None;
+        let mut taken_back = None;
+        if let Some(step) = &step {
+            self.reducer.step(&mut self.checkpoint, at, step);
+            self.signals.step(at, step, &self.checkpoint.plan);
+            asked = matches!(step, Step::Asked { .. });
+            excerpt = step.excerpt();
+            taken_back = match step {
+                Step::RolledBack { turns } => Some(*turns),
+                _ => None,
+            };
+        }
+        if let Some(turns) = taken_back {
+            self.roll_back(place, turns);
+        }
         match &entry.body {
             Body::Meta(meta) => self.meta(meta),
             Body::Settings(settings) => {
                 if let Some(cwd) = &settings.cwd {
-                    state.cwd = folder(Some(cwd));
+                    self.checkpoint.cwd = folder(Some(cwd));
                 }
                 if let Some(model) = &settings.model {
                     self.head.model = Some(text::prefix(model, limits::NAME_BYTES).to_owned());
                 }
                 self.references.told(settings);
             }
-            Body::Folder { path } => self.reducer.stand_in(state, path),
-            Body::Item(item, tokens) => return self.item(place, at, item, *tokens),
-            Body::Compacted(compacted) => {
-                self.signals.compacted(moment);
-                return Some(self.compacted(place, compacted));
-            }
-            Body::RolledBack { turns } => self.roll_back(at, *turns),
-            Body::Branch { parent } => {
-                let turns = self.branches.meet(parent.as_deref());
-                if turns > 0 {
-                    self.roll_back(at, turns);
-                }
-            }
-            Body::Aside(Item::Call(call)) => {
-                self.reducer.call(&mut self.checkpoint, at, call);
-                self.signals.call(moment, call, &self.checkpoint.plan);
-            }
-            Body::Aside(Item::Output { call_id, text, .. }) => {
-                self.reducer.answer(&mut self.checkpoint, at, call_id, text);
-                self.signals.answer(moment, call_id, text, &self.checkpoint.plan);
-            }
+            Body::Item(item, tokens) => return self.item(place, item, *tokens, (asked, excerpt)),
+            Body::Compacted(compacted) => return Some(self.compacted(place, compacted)),
             Body::Title { words, by } => {
                 if *by >= self.title_by {
                     self.head.title = Some(title(&redact::redact(words).text));
@@ -318,33 +313,27 @@ impl Fold {
                 }
             }
             Body::Usage(usage) => self.meter.reported(place.line, *usage),
-            Body::TurnComplete => {
-                self.reducer.turn_ended(state, Outcome::Answered);
-                self.signals.turn_complete(moment);
-            }
-            Body::TurnAborted => self.reducer.turn_ended(state, Outcome::Interrupted),
-            Body::FilesChanged { call_id, success, changes } => {
-                self.reducer.files_changed(state, at, call_id, (*success, changes.clone()));
-            }
-            Body::CommandDone { call_id, command, exit_code } => {
-                self.reducer.command_done(state, at, call_id, (command, *exit_code));
-                self.signals.command_done(moment, call_id, (command, *exit_code));
-            }
-            Body::Passed | Body::Aside(_) => {}
             Body::Unknown => self.head.unknown += 1,
             Body::Malformed => self.head.malformed += 1,
+            // What they say happened is a step.
+            Body::Folder { .. }
+            | Body::RolledBack { .. }
+            | Body::Branch { .. }
+            | Body::Aside(_)
+            | Body::TurnComplete
+            | Body::TurnAborted
+            | Body::FilesChanged { .. }
+            | Body::CommandDone { .. }
+            | Body::Passed => {}
         }
         None
     }
 
-    fn roll_back(&mut self, at: At, turns: u64) {
-        self.reducer.roll_back(&mut self.checkpoint, turns);
-        self.signals.roll_back(Moment { seq: at.seq, at_ms: at.ms }, turns);
-        self.visible.roll_back(at.seq, turns);
-        self.branches.roll_back(turns);
+    fn roll_back(&mut self, place: Place, turns: u64) {
+        self.visible.roll_back(place.line, turns);
         self.references.roll_back(|seq| self.visible.is_taken_back(seq));
         self.head.tokens = self.visible.tokens();
-        self.meter.rolled_back(at.seq, self.head.tokens, turns);
+        self.meter.rolled_back(place.line, self.head.tokens, turns);
     }
 
     fn date(&mut self, place: Place, at_ms: Option<i64>) -> At {
@@ -358,30 +347,26 @@ impl Fold {
         At { seq: place.line, ms: at_ms.unwrap_or(0) }
     }
 
-    fn item(&mut self, place: Place, at: At, item: &Item<'_>, tokens: u64) -> Option<ItemRow> {
-        let moment = Moment { seq: at.seq, at_ms: at.ms };
+    fn item(
+        &mut self,
+        place: Place,
+        item: &Item<'_>,
+        tokens: u64,
+        (asked, excerpt): (bool, Option<String>),
+    ) -> Option<ItemRow> {
         let mut row = Row::new(ItemKind::Other, "");
         let mut is_context = false;
         match item {
             Item::Message { role: Role::User, text, .. } => {
-                row = Row::new(ItemKind::Context, text);
-                is_context = !self.ask(place, at, text, tokens);
-                match is_context {
-                    true => self.hear(text),
-                    false => row.kind = ItemKind::UserMessage,
-                }
+                is_context = !asked;
+                let kind = if asked { ItemKind::UserMessage } else { ItemKind::Context };
+                row = Row::new(kind, text);
             }
             Item::Message { role: Role::Assistant, text, .. } => {
                 row = Row::new(ItemKind::AssistantMessage, text);
-                let asked = between_agents::request(text);
-                if !asked.is_some_and(|request| self.ask(place, at, &request, tokens)) {
-                    self.reducer.assistant(&mut self.checkpoint, at, text);
-                    self.signals.speak(text);
-                }
             }
             Item::Message { role: Role::Developer, text, .. } => {
                 is_context = contextual::is_settings(text);
-                self.hear(text);
                 row = Row::new(ItemKind::Context, text);
                 if contextual::is_model_switch(text) {
                     self.visible.switch_model(place.line);
@@ -389,22 +374,20 @@ impl Fold {
             }
             Item::Reasoning { .. } => row.kind = ItemKind::Reasoning,
             Item::Call(call) => {
-                let shown = self.reducer.call(&mut self.checkpoint, at, call);
-                self.signals.call(moment, call, &self.checkpoint.plan);
                 row = Row::new(ItemKind::ToolCall, &call.arguments);
                 row.call_id = Some(&call.call_id);
-                row.shown = shown;
             }
             Item::Output { call_id, text, .. } => {
-                let shown = self.reducer.answer(&mut self.checkpoint, at, call_id, text);
-                self.signals.answer(moment, call_id, text, &self.checkpoint.plan);
                 row = Row::new(ItemKind::ToolOutput, text);
                 row.call_id = Some(call_id);
-                row.shown = shown;
             }
             Item::Opaque { .. } => row.kind = ItemKind::Compaction,
             Item::Other { text } => row.words = text,
             Item::Invisible => return None,
+        }
+        row.shown = excerpt;
+        if asked {
+            self.begin_turn(place, tokens);
         }
         self.references.item(place.line);
         let weight = weigh::weigh(item, tokens);
@@ -416,26 +399,12 @@ impl Fold {
         Some(row.index(place, tokens))
     }
 
-    /// Takes in what a harness wrote: of that, the reports of other agents.
-    fn hear(&mut self, text: &str) {
-        if contextual::is_report(text) {
-            self.reducer.report(&mut self.checkpoint, text);
-        }
-    }
-
-    /// Takes in a request, a person's or another agent's; false for what a harness wrote in their name.
-    fn ask(&mut self, place: Place, at: At, request: &str, tokens: u64) -> bool {
-        if !self.reducer.user(&mut self.checkpoint, at, request) {
-            return false;
-        }
+    fn begin_turn(&mut self, place: Place, tokens: u64) {
         self.visible.begin_turn(place.line, tokens);
-        self.branches.begin_turn();
         self.meter.begin_turn();
-        self.signals.begin_turn(Moment { seq: at.seq, at_ms: at.ms });
         if self.head.title.is_none() {
             self.head.title = self.checkpoint.requests.active().map(|r| title(&r.text));
         }
-        true
     }
 
     fn compacted(&mut self, place: Place, compacted: &Compacted<'_>) -> ItemRow {
@@ -448,7 +417,6 @@ impl Fold {
         {
             self.checkpoint.notes.pop_back();
         }
-        self.reducer.report(&mut self.checkpoint, &compacted.message);
         let before = self.used();
         self.visible.compact(
             place.line,

@@ -8,8 +8,8 @@
 //! 2. [`thread`], [`item`]: what a thread and an index row are;
 //! 3. [`rollout`]: one transcript line, read into a closed model;
 //! 4. [`context`]: the context manager: estimates, windows, truncation, settings, normalisation;
-//! 5. [`checkpoint`]: the structured state of a thread and its view;
-//!    [`signal`]: signs that a phase of the work ends;
+//! 5. [`step`]: what happened, each call with its answer; over it [`checkpoint`]: the structured state of
+//!    a thread and its view, and [`signal`]: signs that a phase of the work ends;
 //! 6. [`fold`]: lines in order → checkpoint, totals, signs and index rows;
 //! 7. [`compaction`]: history + checkpoint → replacement history and receipt; [`history`]: which
 //!    items the history has that a model sees;
@@ -35,6 +35,7 @@ pub mod redact;
 pub mod rollout;
 pub mod search;
 pub mod signal;
+pub mod step;
 pub mod template;
 pub mod text;
 pub mod thread;

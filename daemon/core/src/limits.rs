@@ -62,8 +62,8 @@ pub const ROLLBACK_TURNS: usize = 32;
 /// Turns whose plan a rollback can restore.
 pub const ROLLBACK_PLANS: usize = 6;
 
-/// Files of all patches that await their output.
-pub const PENDING_FILES: usize = 128;
+/// Bytes of all calls awaiting their output.
+pub const PENDING_BYTES: usize = 24 * 1_024;
 
 /// Touched files reported to the host at once.
 pub const TOUCHES: usize = 256;
@@ -129,6 +129,3 @@ pub const SIGNAL_MESSAGE_BYTES: usize = 2_000;
 
 /// Signs of a thread that are kept, newest last.
 pub const SIGNAL_EVENTS: usize = 64;
-
-/// Calls that await the end which tells whether their signs count.
-pub const SIGNAL_PENDING: usize = 16;

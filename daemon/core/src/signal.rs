@@ -8,16 +8,14 @@
 //!
 //! A sign belongs to the turn it was seen in; a new turn, a rollback and a compaction begin without.
 
-mod command;
-
 use std::collections::{BTreeSet, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
 use crate::checkpoint::plan::{Plan, StepState};
-use crate::rollout::output;
-use crate::rollout::tool::{self, Action, Call};
-use crate::{limits, redact, text};
+use crate::rollout::shell::{self, Deeds};
+use crate::step::{Answered, At, CommandOutcome, Step, Work};
+use crate::{limits, text};
 
 /// A sign that a phase of the work ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -132,33 +130,6 @@ pub struct Happened {
     pub what: Occurrence,
 }
 
-/// Where and when a line stands.
-#[derive(Debug, Clone, Copy)]
-pub struct Moment {
-    /// The line.
-    pub seq: u64,
-    /// Unix milliseconds; 0 when it is not dated.
-    pub at_ms: i64,
-}
-
-/// A call whose end will tell whether its signs count.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Pending {
-    call_id: String,
-    signs: Vec<Boundary>,
-    /// A tool that has no exit status: any answer but a refusal counts.
-    is_tool: bool,
-    /// The process that still runs: whoever asks after it is told how it ended.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    session: Option<i64>,
-}
-
-/// A call that asks after a process.
-#[derive(Debug, Deserialize)]
-struct Asked {
-    session_id: i64,
-}
-
 /// The signs of a thread.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Signals {
@@ -168,8 +139,6 @@ pub struct Signals {
     message: Option<String>,
     /// Whether a call of this turn is not answered, or was answered after the last words.
     works: bool,
-    pending: VecDeque<Pending>,
-    settled: VecDeque<String>,
     /// Steps done when the plan was last changed.
     done_steps: u64,
     happened: VecDeque<Happened>,
@@ -211,127 +180,77 @@ impl Signals {
         self.happened.iter()
     }
 
-    /// A turn begins.
-    pub fn begin_turn(&mut self, at: Moment) {
-        self.turn += 1;
-        self.clear();
-        self.log(at, Occurrence::TurnStarted);
-    }
-
-    /// The agent calls a tool; `plan` is as the call left it.
-    pub fn call(&mut self, at: Moment, call: &Call<'_>, plan: &Plan) {
-        self.works = true;
-        self.plan(at, plan);
-        if self.ask_after(call) {
-            return;
-        }
-        let (signs, is_tool) = signs_of(call);
-        if signs.is_empty() {
-            return;
-        }
-        if self.pending.len() >= limits::SIGNAL_PENDING {
-            self.pending.pop_front();
-        }
-        let call_id = text::prefix(&call.call_id, limits::NAME_BYTES).to_owned();
-        self.pending.push_back(Pending { call_id, signs, is_tool, session: None });
-    }
-
-    /// A tool answers; `plan` is as the answer left it.
-    pub fn answer(&mut self, at: Moment, call_id: &str, raw: &str, plan: &Plan) {
-        self.plan(at, plan);
-        let call_id = text::prefix(call_id, limits::NAME_BYTES);
-        let Some(index) = self.pending.iter().rposition(|p| p.call_id == call_id) else { return };
-        let answer = output::read(raw);
-        // A command that still runs tells its end by an event of its own, or to who asks after it.
-        if answer.running {
-            if let Some(pending) = self.pending.get_mut(index) {
-                pending.session = answer.session.or(pending.session);
+    /// Takes in the next step; `plan` is as the step left it.
+    pub fn step(&mut self, at: At, step: &Step<'_>, plan: &Plan) {
+        match step {
+            Step::Asked { .. } => {
+                self.turn += 1;
+                self.clear();
+                self.log(at, Occurrence::TurnStarted);
             }
-            return;
-        }
-        let Some(pending) = self.pending.remove(index) else { return };
-        self.settle(call_id);
-        if answer.refused {
-            return;
-        }
-        let is_well = match answer.exit_code {
-            Some(code) => code == 0 && !command::is_refused(&answer.text),
-            None => pending.is_tool,
-        };
-        let is_confirmed = !pending.is_tool && command::is_confirmed(&answer.text);
-        for sign in pending.signs {
-            if is_well || (is_confirmed && sign == Boundary::Commit) {
-                self.note(at, sign);
+            Step::Said(words) => {
+                self.works = false;
+                let kept = text::cut_middle(words.redacted(), limits::SIGNAL_MESSAGE_BYTES);
+                self.message = Some(kept.into_owned());
             }
+            Step::Called(_) => {
+                self.works = true;
+                self.plan(at, plan);
+            }
+            Step::Answered(answered) => {
+                self.plan(at, plan);
+                self.answered(at, answered);
+            }
+            Step::Ran { script, exit_code: Some(0) } => self.done(at, script.call.deeds),
+            Step::TurnComplete => self.note(at, Boundary::TurnComplete),
+            // Signs of before are used up.
+            Step::Compacted(_) => {
+                self.clear();
+                self.log(at, Occurrence::Compacted);
+            }
+            Step::RolledBack { turns } => {
+                self.turn = self.turn.saturating_sub(*turns);
+                self.clear();
+                self.log(at, Occurrence::RolledBack);
+            }
+            Step::Ran { .. }
+            | Step::Reported(_)
+            | Step::FilesChanged(_)
+            | Step::TurnInterrupted => {}
         }
     }
 
-    /// The agent asks after a command that still runs: the answer will be that command's.
-    fn ask_after(&mut self, call: &Call<'_>) -> bool {
-        if call.name.rsplit("__").next() != Some("write_stdin") {
-            return false;
-        }
-        let Ok(asked) = serde_json::from_str::<Asked>(&call.arguments) else { return true };
-        let is_it = |pending: &&mut Pending| pending.session == Some(asked.session_id);
-        let Some(pending) = self.pending.iter_mut().rev().find(is_it) else { return true };
-        let call_id = text::prefix(&call.call_id, limits::NAME_BYTES).to_owned();
-        let before = std::mem::replace(&mut pending.call_id, call_id);
-        self.settle(&before);
-        true
-    }
-
-    /// The harness reports a finished command.
-    pub fn command_done(&mut self, at: Moment, call_id: &str, done: (&str, Option<i64>)) {
-        let call_id = text::prefix(call_id, limits::NAME_BYTES);
-        if self.settled.iter().any(|settled| settled == call_id) {
+    /// Only what ended well counts; of a commit also what git itself confirms.
+    fn answered(&mut self, at: At, answered: &Answered<'_>) {
+        let deeds = answered.call.deeds;
+        if deeds == Deeds::default() {
             return;
         }
-        let (script, exit_code) = done;
-        let signs = match self.pending.iter().rposition(|p| p.call_id == call_id) {
-            Some(index) => self.pending.remove(index).map(|p| p.signs).unwrap_or_default(),
-            None => command::signs(script),
+        let is_command = matches!(answered.call.work, Work::Script { .. } | Work::Patch(_));
+        let is_well = match answered.outcome {
+            CommandOutcome::Exit(code) => code == 0 && !shell::refuses_commit(answered.printed()),
+            // A tool has no exit status: any answer but a refusal counts.
+            CommandOutcome::Unknown => !is_command,
+            CommandOutcome::Refused | CommandOutcome::Running => return,
         };
-        if signs.is_empty() {
-            return;
-        }
-        self.settle(call_id);
-        if exit_code == Some(0) {
-            signs.into_iter().for_each(|sign| self.note(at, sign));
+        if is_well {
+            self.done(at, deeds);
+        } else if deeds.commits && is_command && shell::confirms_commit(answered.printed()) {
+            self.note(at, Boundary::Commit);
         }
     }
 
-    /// The agent speaks.
-    pub fn speak(&mut self, words: &str) {
-        if words.trim().is_empty() {
-            return;
+    fn done(&mut self, at: At, deeds: Deeds) {
+        if deeds.commits {
+            self.note(at, Boundary::Commit);
         }
-        self.works = false;
-        let window = text::cut_middle(words, 4 * limits::SIGNAL_MESSAGE_BYTES);
-        let redacted = redact::redact(&window);
-        self.message =
-            Some(text::cut_middle(&redacted.text, limits::SIGNAL_MESSAGE_BYTES).into_owned());
-    }
-
-    /// The turn ended by itself.
-    pub fn turn_complete(&mut self, at: Moment) {
-        self.note(at, Boundary::TurnComplete);
-    }
-
-    /// The agent compacted its history: signs of before are used up.
-    pub fn compacted(&mut self, at: Moment) {
-        self.clear();
-        self.log(at, Occurrence::Compacted);
-    }
-
-    /// The person took back turns.
-    pub fn roll_back(&mut self, at: Moment, turns: u64) {
-        self.turn = self.turn.saturating_sub(turns);
-        self.clear();
-        self.log(at, Occurrence::RolledBack);
+        if deeds.moves_pull_request {
+            self.note(at, Boundary::PrCheckpoint);
+        }
     }
 
     /// A plan that has more steps done than before is at a checkpoint; one with fewer is a new plan.
-    fn plan(&mut self, at: Moment, plan: &Plan) {
+    fn plan(&mut self, at: At, plan: &Plan) {
         if plan.seq != at.seq || plan.steps.is_empty() {
             return;
         }
@@ -349,58 +268,23 @@ impl Signals {
         self.works = false;
     }
 
-    fn note(&mut self, at: Moment, boundary: Boundary) {
+    fn note(&mut self, at: At, boundary: Boundary) {
         if !self.present.contains(&boundary) {
             self.note_again(at, boundary);
         }
     }
 
-    fn note_again(&mut self, at: Moment, boundary: Boundary) {
+    fn note_again(&mut self, at: At, boundary: Boundary) {
         self.present.insert(boundary);
         self.log(at, Occurrence::Boundary(boundary));
     }
 
-    fn log(&mut self, at: Moment, what: Occurrence) {
+    fn log(&mut self, at: At, what: Occurrence) {
         if self.happened.len() >= limits::SIGNAL_EVENTS {
             self.happened.pop_front();
         }
-        let Moment { seq, at_ms } = at;
+        let At { seq, ms: at_ms } = at;
         self.happened.push_back(Happened { seq, turn: self.turn, at_ms, what });
-    }
-
-    fn settle(&mut self, call_id: &str) {
-        if self.settled.len() >= limits::SIGNAL_PENDING {
-            self.settled.pop_front();
-        }
-        self.settled.push_back(call_id.to_owned());
-    }
-}
-
-/// The signs a call may give, and whether it is a tool without an exit status. Most calls are told by
-/// a look at their bytes to give none.
-fn signs_of(call: &Call<'_>) -> (Vec<Boundary>, bool) {
-    if call.name.contains("pull_request") {
-        let is_act = ["create_", "merge_", "update_", "close_"]
-            .iter()
-            .any(|verb| call.name.rsplit("__").next().unwrap_or(&call.name).starts_with(verb));
-        return (if is_act { vec![Boundary::PrCheckpoint] } else { Vec::new() }, true);
-    }
-    let words = call.arguments.as_ref();
-    if !["commit", "gh", "gt"].iter().any(|word| words.contains(word)) {
-        return (Vec::new(), false);
-    }
-    match tool::interpret(call) {
-        Action::Shell { script, .. } => (command::signs(&script), false),
-        Action::Patch(_) => {
-            let script = tool::script_of(call).unwrap_or_default();
-            (command::signs(&script), false)
-        }
-        Action::Plan(_)
-        | Action::AddStep { .. }
-        | Action::ChangeStep { .. }
-        | Action::Look { .. }
-        | Action::View { .. }
-        | Action::Other { .. } => (Vec::new(), false),
     }
 }
 

@@ -36,10 +36,11 @@ const CORE: &[Floor] = &[
     floor(&["rollout"]),
     floor(&["context"]),
     floor(&["search"]),
+    floor(&["step"]),
     floor(&["checkpoint"]),
     floor(&["signal"]),
     floor(&["fold"]),
-    floor(&["compaction", "context", "history", "memory"]),
+    floor(&["compaction", "history", "memory"]),
     floor(&["policy"]),
 ];
 

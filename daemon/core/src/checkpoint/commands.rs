@@ -6,6 +6,8 @@ use super::printed::Printed;
 use crate::rollout::output::TestCounts;
 use crate::{limits, text};
 
+pub use crate::step::CommandOutcome;
+
 /// Commands, in the order of their last run.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Commands {
@@ -32,20 +34,6 @@ pub struct Command {
     /// It only looks at files: the files say it as well.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_look: bool,
-}
-
-/// How a command ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CommandOutcome {
-    /// No answer yet, or none that tells.
-    Unknown,
-    /// Runs in the background.
-    Running,
-    /// Ended with this status.
-    Exit(i64),
-    /// The harness refused it.
-    Refused,
 }
 
 impl Commands {
@@ -93,27 +81,6 @@ impl Commands {
     /// All, newest run first.
     pub fn newest(&self) -> impl Iterator<Item = &Command> {
         self.list.iter().rev()
-    }
-}
-
-impl CommandOutcome {
-    /// Whether it is known to have failed.
-    pub fn is_failure(self) -> bool {
-        match self {
-            Self::Exit(code) => code != 0,
-            Self::Refused => true,
-            Self::Unknown | Self::Running => false,
-        }
-    }
-
-    /// The words shown; empty when nothing is known.
-    pub fn words(self) -> String {
-        match self {
-            Self::Unknown => String::new(),
-            Self::Running => "running".into(),
-            Self::Exit(code) => format!("exit {code}"),
-            Self::Refused => "refused".into(),
-        }
     }
 }
 

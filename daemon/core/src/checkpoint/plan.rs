@@ -49,8 +49,8 @@ impl From<StepStatus> for StepState {
 
 impl Plan {
     /// Replaces the plan by what the agent's planning tool was given.
-    pub fn replace(&mut self, seq: u64, steps: Vec<PlanStep>) {
-        let numbered = steps.into_iter().take(limits::PLAN_STEPS).enumerate();
+    pub fn replace(&mut self, seq: u64, steps: &[PlanStep]) {
+        let numbered = steps.iter().take(limits::PLAN_STEPS).enumerate();
         self.steps = numbered
             .map(|(index, step)| Step {
                 id: (index + 1).to_string(),

@@ -2,11 +2,10 @@
 //!
 //! # Theory of operation
 //! The reader keeps counters, never the transcript: a map of names, the commands with their ends, the
-//! person's requests and rules, the files each turn changed. A call waits for its answer in a short
-//! queue; an answer that finds no call is passed over. Text is looked at through a window of a fixed
-//! size, stripped of what we injected, and redacted, before anything is kept of it. So a thread of any
-//! length costs a bounded amount of memory, and dropping the reader between any two lines loses nothing
-//! but time.
+//! person's requests and rules, the files each turn changed. What a line says happened it is told by
+//! [`crate::step`], redacted and cut to a window; what we injected is stripped before anything is kept. So
+//! a thread of any length costs a bounded amount of memory, and dropping the reader between any two lines
+//! loses nothing but time.
 //!
 //! Who said it decides what it can become: rules come from the person's sentences alone; commands, fixes
 //! and facts from what really ran; what a tool or a page printed is quoted at most, and not even that
@@ -31,7 +30,8 @@ use super::learning::{LearningKind, RolloutMemory};
 use super::own::Own;
 use crate::fold::Place;
 use crate::redact::redact;
-use crate::rollout::{self, Body, Entry, Item, Meta, Role, contextual};
+use crate::rollout::{self, Body, Entry, Item, Meta, contextual};
+use crate::step::{At, Step, Stepper, Words};
 use crate::thread::Source;
 use crate::{limits, text};
 use gist::{Worth, gist};
@@ -39,7 +39,6 @@ use names::{Names, Voice};
 use outcome::Signs;
 use runs::Runs;
 
-pub(crate) use calls::is_outside;
 pub(in crate::memory) use hazard::is_hazardous;
 pub(crate) use render::keywords;
 
@@ -54,9 +53,6 @@ pub struct ThreadRef {
     /// `None`: the working folder.
     pub project: Option<String>,
 }
-
-/// Bytes of a person's message that are looked at.
-const MESSAGE_BYTES: usize = 16 * 1_024;
 
 /// Bytes of a script or of a patch's lines that are looked at.
 const SCRIPT_BYTES: usize = 8 * 1_024;
@@ -96,21 +92,6 @@ struct Request {
     turn: u32,
 }
 
-/// What an answered call was.
-#[derive(Debug)]
-enum Waiting {
-    /// A command line; what it reads if that is one file.
-    Shell { line: Option<String>, folder: Option<String>, is_look: bool, file: Option<String> },
-    /// Changes of files.
-    Patch(Vec<String>),
-    /// Reaches outside.
-    Outside,
-    /// Anything else.
-    Other,
-    /// Reads memory: neither it nor its answer counts.
-    Own,
-}
-
 /// Something that is so, as a command's output showed it.
 #[derive(Debug)]
 struct Fact {
@@ -140,7 +121,7 @@ pub struct Extractor {
     facts: BTreeMap<String, Fact>,
     names: Names,
     runs: Runs,
-    waiting: VecDeque<(String, Waiting)>,
+    stepper: Stepper,
     turn_files: Vec<String>,
     changed_files: BTreeMap<String, u32>,
     pairs: BTreeMap<(String, String), (u32, u64)>,
@@ -173,7 +154,7 @@ impl Extractor {
             facts: BTreeMap::new(),
             names: Names::default(),
             runs: Runs::default(),
-            waiting: VecDeque::new(),
+            stepper: Stepper::default(),
             turn_files: Vec::new(),
             changed_files: BTreeMap::new(),
             pairs: BTreeMap::new(),
@@ -251,32 +232,47 @@ impl Extractor {
                     self.cwd = folder(cwd);
                 }
             }
-            Body::Item(item, _) | Body::Aside(item) => {
-                self.item(seq, item);
-                if self.begun_at_ms == 0 && self.request_count == 1 {
-                    self.begun_at_ms = entry.at_ms.unwrap_or(0);
-                }
+            Body::Item(Item::Other { .. }, _) => self.reached_outside = true,
+            Body::Item(Item::Call(call), _) | Body::Aside(Item::Call(call))
+                if self.own.is_read(call) =>
+            {
+                self.names.calls = self.names.calls.saturating_add(1);
+                self.stepper.pass_over(&call.call_id);
+                return;
             }
-            Body::RolledBack { turns } => self.roll_back(*turns),
-            Body::TurnComplete => self.signs.is_interrupted = false,
-            Body::TurnAborted => self.signs.is_interrupted = true,
-            Body::FilesChanged { success: true, changes, .. } => {
+            _ => {}
+        }
+        let mut stepper = std::mem::take(&mut self.stepper);
+        let passed_over = match stepper.step(At { seq, ms: entry.at_ms.unwrap_or(0) }, entry) {
+            Some(step) => self.step(seq, &step),
+            None => None,
+        };
+        if let Some(call_id) = passed_over {
+            stepper.pass_over(&call_id);
+        }
+        self.stepper = stepper;
+        if self.begun_at_ms == 0 && self.request_count == 1 {
+            self.begun_at_ms = entry.at_ms.unwrap_or(0);
+        }
+    }
+
+    /// Takes in the next step. Returns the id of a call that reads memory: its answer does not count.
+    fn step(&mut self, seq: u64, step: &Step<'_>) -> Option<String> {
+        match step {
+            Step::Asked { words, by_agent: false } => self.person(seq, words),
+            Step::Asked { words, by_agent: true } | Step::Said(words) => self.agent(seq, words),
+            Step::Called(called) => return self.call(called),
+            Step::Answered(answered) => self.answer(answered),
+            Step::Ran { script, exit_code: Some(code) } => self.ran(seq, &script.call, *code),
+            Step::FilesChanged(changes) => {
                 changes.iter().for_each(|change| self.change(&change.path));
             }
-            Body::CommandDone { command, exit_code: Some(code), .. } => {
-                self.nested_command(seq, command, *code);
-            }
-            Body::Folder { .. }
-            | Body::FilesChanged { .. }
-            | Body::CommandDone { .. }
-            | Body::Compacted(_)
-            | Body::Branch { .. }
-            | Body::Title { .. }
-            | Body::Usage(_)
-            | Body::Passed
-            | Body::Unknown
-            | Body::Malformed => {}
+            Step::TurnComplete => self.signs.is_interrupted = false,
+            Step::TurnInterrupted => self.signs.is_interrupted = true,
+            Step::RolledBack { turns } => self.roll_back(*turns),
+            Step::Ran { .. } | Step::Reported(_) | Step::Compacted(_) => {}
         }
+        None
     }
 
     fn meta(&mut self, meta: &Meta) {
@@ -295,24 +291,9 @@ impl Extractor {
         self.forked_from = meta.forked_from.as_ref().map(short);
     }
 
-    fn item(&mut self, seq: u64, item: &Item<'_>) {
-        match item {
-            Item::Message { role: Role::User, text, .. } => self.person(seq, text),
-            Item::Message { role: Role::Assistant, text, .. } => self.agent(seq, text),
-            Item::Call(call) => self.call(call),
-            Item::Output { call_id, text, .. } => self.answer(seq, call_id, text),
-            Item::Other { .. } => self.reached_outside = true,
-            Item::Message { role: Role::Developer, .. }
-            | Item::Reasoning { .. }
-            | Item::Opaque { .. }
-            | Item::Invisible => {}
-        }
-    }
-
-    fn person(&mut self, seq: u64, message: &str) {
-        let kept = self.own.strip_person(&text::cut_middle(message, MESSAGE_BYTES));
-        let redacted = redact(&kept).text.into_owned();
-        let Some(request) = contextual::request(&redacted) else { return };
+    fn person(&mut self, seq: u64, words: &Words<'_>) {
+        let kept = self.own.strip_person(words.redacted());
+        let Some(request) = contextual::request(&kept) else { return };
         self.end_turn();
         self.turn += 1;
         self.request_count += 1;
@@ -339,22 +320,18 @@ impl Extractor {
         self.requests.push_back(Request { text, worth, turn });
     }
 
-    fn agent(&mut self, seq: u64, message: &str) {
-        if message.trim().is_empty() {
-            return;
-        }
+    fn agent(&mut self, seq: u64, words: &Words<'_>) {
+        let message = words.redacted();
         self.signs.is_answered = true;
         // "No" to a question is an answer, and puts nobody right.
         self.asked = text::suffix(message.trim_end(), ASKED_BYTES).contains(['?', '？']);
         let kept = self.own.strip(text::prefix(message, SCRIPT_BYTES));
-        let redacted = redact(&kept);
-        self.names.read(&redacted.text, Voice::Printed, self.cwd.as_deref(), None);
-        self.report = Some((seq, text::one_line_cut(&redacted.text, 600)));
+        self.names.read(&kept, Voice::Printed, self.cwd.as_deref(), None);
+        self.report = Some((seq, text::one_line_cut(&kept, 600)));
     }
 
     fn change(&mut self, path: &str) {
-        let path = redact(path).text.into_owned();
-        let shown = names::shown(&path, self.cwd.as_deref()).to_owned();
+        let shown = names::shown(path, self.cwd.as_deref()).to_owned();
         self.names.changed(&shown, None);
         self.turn_change(&shown);
     }

@@ -17,7 +17,7 @@ use super::extract::ThreadRef;
 use super::learning::{LearningKind, RolloutMemory};
 use super::own::Own;
 use crate::fold::Place;
-use crate::rollout::{self, Body, Item, Role, contextual, output};
+use crate::rollout::{self, Body, Item, Role, contextual, output, tool};
 use crate::tokens;
 use rows::{Row, Rows, Voice};
 
@@ -189,7 +189,7 @@ impl Collector {
             Item::Call(call) => {
                 let voice = if self.own.is_read(call) {
                     None
-                } else if super::extract::is_outside(call) {
+                } else if tool::is_outside(call) {
                     self.about.reached_outside = true;
                     Some(Voice::Outside)
                 } else {

@@ -76,10 +76,10 @@ impl Own {
             || self.roots.iter().any(|root| call.arguments.contains(root.as_str()))
     }
 
-    /// The memory files that a script reads.
-    pub fn reads(&self, script: &str, workdir: Option<&str>) -> Vec<usage::MemoryRead> {
+    /// Whether commands read memory, or ask us.
+    pub fn is_read_by(&self, commands: &[Command], folder: Option<&str>) -> bool {
         let roots: Vec<&str> = self.roots.iter().map(String::as_str).collect();
-        usage::reads(script, workdir, &roots)
+        commands.iter().any(asks_us) || !usage::reads(commands, folder, &roots).is_empty()
     }
 }
 
@@ -107,7 +107,7 @@ fn unframed(text: &str, ours: impl Fn(&str) -> bool) -> String {
 }
 
 /// Whether a command asks us: what it prints is what we know already.
-pub(super) fn is_ours(command: &Command) -> bool {
+fn asks_us(command: &Command) -> bool {
     let program = command.words.first().map(|word| word.rsplit(['/', '\\']).next().unwrap_or(word));
     program.is_some_and(|program| program == "longhaul" || program == "longhaul.exe")
 }

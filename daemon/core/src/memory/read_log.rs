@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 
 use super::usage::{self, UsageKind};
 use crate::fold::Place;
-use crate::rollout::tool::{self, Action};
 use crate::rollout::{self, Body, Item};
+use crate::step::{Action, Called};
 use crate::thread::Source;
 
 /// Files of one thread that are told apart.
@@ -47,7 +47,7 @@ impl ReadLog {
         let source = self.source;
         rollout::read(source, line, false, &mut |entry| {
             if let Body::Item(Item::Call(call), _) = &entry.body {
-                self.action(tool::interpret(call));
+                self.action(Called::alone(call).action);
             }
         });
     }
@@ -55,9 +55,12 @@ impl ReadLog {
     fn action(&mut self, action: Action) {
         let roots: Vec<&str> = self.roots.iter().map(String::as_str).collect();
         let found: Vec<String> = match action {
-            Action::Shell { script, workdir } => {
-                let folder = workdir.as_deref().or(self.cwd.as_deref());
-                usage::reads(&script, folder, &roots).into_iter().map(|read| read.path).collect()
+            Action::Script(script) => {
+                let folder = script.workdir.as_deref().or(self.cwd.as_deref());
+                usage::reads(&script.commands, folder, &roots)
+                    .into_iter()
+                    .map(|read| read.path)
+                    .collect()
             }
             Action::View { path } | Action::Look { path: Some(path), .. } => {
                 usage::below_any(&path, &roots).map(str::to_owned).into_iter().collect()
@@ -65,7 +68,9 @@ impl ReadLog {
             Action::Look { path: None, .. }
             | Action::Patch(_)
             | Action::Plan(_)
-            | Action::AddStep { .. }
+            | Action::AddStep
+            | Action::Poll
+            | Action::Ours
             | Action::ChangeStep { .. }
             | Action::Other { .. } => Vec::new(),
         };

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::rollout::shell::{self, Use};
+use crate::rollout::shell::{self, Command, Use};
 
 /// The kinds of memory file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -65,20 +65,20 @@ impl UsageKind {
     }
 }
 
-/// The memory files that `script` reads or searches, each once, in the order of the script. `roots` are
+/// The memory files that the commands of a script read or search, each once, in their order. `roots` are
 /// the absolute paths that lead to the memory folder (it and the generation it points at); `workdir` is
 /// the folder the script runs in, where that is known.
-pub fn reads(script: &str, workdir: Option<&str>, roots: &[&str]) -> Vec<MemoryRead> {
+pub fn reads(commands: &[Command], workdir: Option<&str>, roots: &[&str]) -> Vec<MemoryRead> {
     let mut folder = workdir.map(|path| path.trim_end_matches('/').to_owned());
     let mut found: Vec<MemoryRead> = Vec::new();
-    for command in shell::commands(script) {
+    for command in commands {
         if let [program, to] = command.words.as_slice()
             && program == "cd"
         {
             folder = Some(absolute(to, folder.as_deref()));
             continue;
         }
-        for (what, path) in shell::uses(&command) {
+        for (what, path) in shell::uses(command) {
             if matches!(what, Use::Written | Use::Removed) {
                 continue;
             }
@@ -121,7 +121,8 @@ mod tests {
     fn reads_are_recognised_by_kind() {
         let roots = ["/home/u/.local/share/longhaul/memory", "~/.local/share/longhaul/memory"];
         let kinds = |script: &str, workdir: Option<&str>| -> Vec<UsageKind> {
-            reads(script, workdir, &roots).into_iter().map(|read| read.kind).collect()
+            let commands = shell::commands(script);
+            reads(&commands, workdir, &roots).into_iter().map(|read| read.kind).collect()
         };
         let root = roots[0];
         for (script, expected) in [

@@ -1,11 +1,14 @@
 //! What a tool answered: text, exit status, the tests it counted, the line that says what failed.
 
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use regex::bytes::Regex;
 use serde::Deserialize;
 
-/// A tool's answer, unwrapped from the three envelopes of `facts/rollout-formats.md` §5.
+use crate::text;
+
+/// A tool's answer without its envelope: JSON with metadata, lines of status, or none.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Answer<'a> {
     /// Exit status of the command, when the answer tells it.
@@ -14,10 +17,10 @@ pub struct Answer<'a> {
     pub refused: bool,
     /// The command still runs in the background.
     pub running: bool,
-    /// The number it is asked after by then.
-    pub session: Option<i64>,
+    /// Id of the session to poll while it runs.
+    pub session: Option<&'a str>,
     /// What was printed.
-    pub text: std::borrow::Cow<'a, str>,
+    pub text: Cow<'a, str>,
 }
 
 /// Counts that a test runner printed.
@@ -32,7 +35,7 @@ pub struct TestCounts {
 #[derive(Deserialize)]
 struct Structured<'a> {
     #[serde(borrow)]
-    output: std::borrow::Cow<'a, str>,
+    output: Cow<'a, str>,
     #[serde(default)]
     metadata: Option<Metadata>,
 }
@@ -114,10 +117,43 @@ fn enveloped(output: &str) -> Answer<'_> {
             answer.exit_code = answer.exit_code.or(number(code));
         } else if let Some(session) = line.strip_prefix("Process running with session ID") {
             answer.running = true;
-            answer.session = number(session.trim_start());
+            answer.session = session.split_whitespace().next();
         }
     }
     answer
+}
+
+/// Unwraps the answer to a poll of a running command. Claude Code puts status and output between tags:
+/// `<status>completed</status> … <exit_code>0</exit_code> … <stdout>…</stdout>`.
+pub fn read_poll(output: &str) -> Answer<'_> {
+    let answer = read(output);
+    let Cow::Borrowed(text) = answer.text else { return answer };
+    let Some(status) = between(text::prefix(text, POLL_HEAD_BYTES), "status") else {
+        return answer;
+    };
+    let printed = between(text, "output").or_else(|| between(text, "stdout")).unwrap_or_default();
+    let errors = between(text, "stderr").unwrap_or_default();
+    Answer {
+        exit_code: between(text::prefix(text, POLL_HEAD_BYTES), "exit_code").and_then(number),
+        refused: false,
+        running: matches!(status, "running" | "pending"),
+        session: None,
+        text: if errors.is_empty() {
+            printed.into()
+        } else {
+            format!("{printed}\n{errors}").into()
+        },
+    }
+}
+
+/// Bytes before which the status stands in the answer to a poll.
+const POLL_HEAD_BYTES: usize = 1_024;
+
+/// What stands between a tag's opening and its last closing, without the white space around.
+fn between<'a>(text: &'a str, tag: &str) -> Option<&'a str> {
+    let (_, inside) = text.split_once(&format!("<{tag}>"))?;
+    let end = inside.rfind(&format!("</{tag}>")).unwrap_or(inside.len());
+    Some(inside[..end].trim())
 }
 
 /// The number that a text begins with.
@@ -133,7 +169,7 @@ static RESULT: LazyLock<Option<Regex>> =
 /// Counts of the last summary a test runner printed: cargo and libtest, nextest, pytest, jest and
 /// vitest, go, mocha, dotnet, node. `None` when no summary is recognised.
 pub fn test_counts(text: &str) -> Option<TestCounts> {
-    let tail = crate::text::suffix(text, 16 * 1_024);
+    let tail = text::suffix(text, 16 * 1_024);
     let mut total: Option<TestCounts> = None;
     let mut seen_to = 0;
     while let Some(result) = RESULT.as_ref()?.find_at(tail.as_bytes(), seen_to) {
@@ -210,12 +246,12 @@ const STRONG_MARKS: [&str; 10] = [
 /// Looked for at the end; a program's own words also at the beginning, where a search names a folder
 /// that is not there before it prints what it found in the others.
 pub fn failure_lines(text: &str, lines: usize) -> Vec<&str> {
-    let tail = candidates(crate::text::suffix(text, 8 * 1_024));
+    let tail = candidates(text::suffix(text, 8 * 1_024));
     let strong = marked(&tail, &STRONG_MARKS, lines);
     if !strong.is_empty() {
         return strong;
     }
-    let head = marked(&candidates(crate::text::prefix(text, 1_024)), &STRONG_MARKS, lines);
+    let head = marked(&candidates(text::prefix(text, 1_024)), &STRONG_MARKS, lines);
     if !head.is_empty() {
         return head;
     }
@@ -230,7 +266,7 @@ fn candidates(text: &str) -> Vec<&str> {
 /// The first `most` lines that hold one of the marks.
 fn marked<'a>(lines: &[&'a str], marks: &[&str], most: usize) -> Vec<&'a str> {
     let is_marked = |line: &&str| {
-        let lower = crate::text::prefix(line, 300).to_ascii_lowercase();
+        let lower = text::prefix(line, 300).to_ascii_lowercase();
         marks.iter().any(|mark| lower.contains(mark))
     };
     lines.iter().copied().filter(is_marked).take(most).collect()
@@ -248,8 +284,8 @@ pub fn says_failure(text: &str) -> bool {
     if let Some(counts) = test_counts(text) {
         return counts.failed > 0;
     }
-    crate::text::suffix(text, 8 * 1_024).lines().any(|line| {
-        let lower = crate::text::prefix(line.trim(), 300).to_ascii_lowercase();
+    text::suffix(text, 8 * 1_024).lines().any(|line| {
+        let lower = text::prefix(line.trim(), 300).to_ascii_lowercase();
         let first = lower.split([' ', ':', '\t']).next().unwrap_or_default();
         FAILURE_WORDS.contains(&first)
             || STRONG_MARKS.iter().chain(&FAILURE_MARKS).any(|mark| lower.contains(mark))
@@ -318,6 +354,31 @@ mod tests {
             assert_eq!((answer.exit_code, answer.text.as_ref()), (exit_code, text), "{output}");
         }
         assert!(read("exec command rejected by user").refused);
+    }
+
+    #[test]
+    fn polls_tell_how_the_command_goes_on() {
+        let of = |output: &str| {
+            let answer = read_poll(output);
+            (answer.running, answer.exit_code, answer.text.into_owned())
+        };
+        for (output, expected) in [
+            ("Process running with session ID 7\nOutput:\nmore", (true, None, "more")),
+            ("<status>running</status>\n\n<stdout>\na\n</stdout>", (true, None, "a")),
+            (
+                "<retrieval_status>success</retrieval_status>\n\n<task_id>b1</task_id>\n\n\
+                 <status>completed</status>\n\n<exit_code>101</exit_code>\n\n<output>\nb\n</output>",
+                (false, Some(101), "b"),
+            ),
+            (
+                "Exit code: 0\nOutput:\n<status>failed</status>\n\n<exit_code>1</exit_code>\n\n\
+                 <stdout>\na\n</stdout>\n\n<stderr>\nb\n</stderr>",
+                (false, Some(1), "a\nb"),
+            ),
+        ] {
+            let (running, exit_code, text) = expected;
+            assert_eq!(of(output), (running, exit_code, text.to_owned()), "{output}");
+        }
     }
 
     #[test]

@@ -5,15 +5,19 @@
 //! leaves out.
 
 mod class;
+mod deeds;
 mod looks;
+mod wrappers;
 
 pub use class::Class;
+pub use deeds::{Deeds, confirms_commit, refuses_commit};
 pub use looks::only_looks;
+pub use wrappers::is_assignment;
 
 /// One command of a script, between operators.
 #[derive(Debug, PartialEq, Eq, Default)]
 pub struct Command {
-    /// Words, quotes removed; assignments before the program left out.
+    /// Words from the program on, quotes removed: `sudo -u dev A=1 cat x` is `cat x`.
     pub words: Vec<String>,
     /// Files written by `>` and `>>`.
     pub written: Vec<String>,
@@ -40,7 +44,7 @@ pub enum Use {
 }
 
 /// Bytes of a script that are looked at.
-const SCRIPT_BYTES: usize = 16 * 1_024;
+pub const SCRIPT_BYTES: usize = 16 * 1_024;
 
 /// The script that an argv runs: what `bash -lc` is given, else the words joined.
 pub fn script_of(argv: &[&str]) -> String {
@@ -75,7 +79,6 @@ pub fn commands(script: &str) -> Vec<Command> {
 pub fn uses(command: &Command) -> Vec<(Use, String)> {
     let mut uses: Vec<(Use, String)> = Vec::new();
     let words: Vec<&str> = command.words.iter().map(String::as_str).collect();
-    let words = strip_wrappers(&words);
     let program = words.first().map_or("", |word| word.rsplit('/').next().unwrap_or(word));
     let arguments = operands(program, words.get(1..).unwrap_or_default());
     let kind = match program {
@@ -240,19 +243,6 @@ fn is_shell(program: &str) -> bool {
     matches!(program.rsplit('/').next(), Some("bash" | "sh" | "zsh" | "dash" | "fish"))
 }
 
-/// Skips `sudo`, `env`, `time` and `timeout 10` before a program.
-fn strip_wrappers<'a, 'b>(mut words: &'a [&'b str]) -> &'a [&'b str] {
-    loop {
-        match words {
-            ["sudo" | "env" | "time" | "nice" | "nohup" | "command" | "xargs", rest @ ..] => {
-                words = rest;
-            }
-            ["timeout", _, rest @ ..] => words = rest,
-            _ => return words,
-        }
-    }
-}
-
 fn quoted(word: &str) -> String {
     let is_plain =
         !word.is_empty() && word.chars().all(|c| c.is_alphanumeric() || "/._-=+:@%,".contains(c));
@@ -388,7 +378,8 @@ impl<'a> Lexer<'a> {
     fn end_command(&mut self) {
         self.end_word();
         self.target = Target::Words;
-        let command = std::mem::take(&mut self.command);
+        let mut command = std::mem::take(&mut self.command);
+        command.words.drain(..wrappers::count(&command.words));
         if command != Command::default() {
             self.done.push(command);
         }
@@ -405,12 +396,6 @@ impl<'a> Lexer<'a> {
             }
         }
     }
-}
-
-fn is_assignment(word: &str) -> bool {
-    word.split_once('=').is_some_and(|(name, _)| {
-        !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-    })
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::{patch, shell};
 use crate::thread::Source;
+use crate::text;
 
 pub use super::claude::tool::{slashed, step_id};
 
@@ -196,10 +197,9 @@ fn script(script: String, workdir: Option<String>) -> Action {
 fn code_mode(code: &str) -> Action {
     match patch::in_script(code) {
         Some(body) => Action::Patch(patch::parse(&body.replace("\\n", "\n"))),
-        None => Action::Other {
-            tool: "exec".into(),
-            values: crate::text::prefix(code, VALUES_BYTES).into(),
-        },
+        None => {
+            Action::Other { tool: "exec".into(), values: text::prefix(code, VALUES_BYTES).into() }
+        }
     }
 }
 
@@ -210,6 +210,48 @@ fn step(wire: WireStep) -> PlanStep {
         _ => StepStatus::Pending,
     };
     PlanStep { text: wire.step, status }
+}
+
+/// A call that asks after a command that still runs, or stops it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Poll {
+    /// Session that the running command was given.
+    pub session: String,
+    /// The command is stopped.
+    pub stops: bool,
+}
+
+/// The arguments of polls: of Codex's `write_stdin`, of Claude Code's `BashOutput`, `TaskOutput`,
+/// `KillShell` and `TaskStop`.
+#[derive(Deserialize)]
+struct PollArguments {
+    #[serde(alias = "bash_id", alias = "task_id", alias = "shell_id")]
+    session_id: Value,
+}
+
+/// Whether a call polls or stops a running command, and which.
+pub fn poll(call: &Call<'_>) -> Option<Poll> {
+    let stops = match call.name.rsplit("__").next()? {
+        "write_stdin" | "BashOutput" | "TaskOutput" => false,
+        "KillShell" | "KillBash" | "TaskStop" => true,
+        _ => return None,
+    };
+    let session = match serde_json::from_str::<PollArguments>(&call.arguments).ok()?.session_id {
+        Value::String(id) => id,
+        other => other.to_string(),
+    };
+    Some(Poll { session, stops })
+}
+
+/// Whether a call reaches outside of the machine: the web, or a server of tools.
+pub fn is_outside(call: &Call<'_>) -> bool {
+    let has = |mark: &&str| {
+        let name = call.name.as_bytes();
+        name.windows(mark.len()).any(|part| part.eq_ignore_ascii_case(mark.as_bytes()))
+    };
+    call.namespace.is_some()
+        || text::prefix(&call.name, 5).eq_ignore_ascii_case("mcp__")
+        || ["web", "fetch", "browse", "http"].iter().any(has)
 }
 
 /// Whether a call asks longhaul itself (`clients/mcp`, in the names of Codex and of Claude Code): what it
@@ -231,7 +273,7 @@ pub(super) fn values(arguments: &str) -> String {
     let mut values = String::new();
     match serde_json::from_str::<Value>(arguments) {
         Ok(value) => collect_strings(&value, &mut values),
-        Err(_) => values.push_str(crate::text::prefix(arguments, VALUES_BYTES)),
+        Err(_) => values.push_str(text::prefix(arguments, VALUES_BYTES)),
     }
     values
 }
@@ -245,7 +287,7 @@ fn collect_strings(value: &Value, out: &mut String) {
             if !out.is_empty() {
                 out.push(' ');
             }
-            out.push_str(crate::text::prefix(text, VALUES_BYTES));
+            out.push_str(text::prefix(text, VALUES_BYTES));
         }
         Value::Array(items) => items.iter().for_each(|item| collect_strings(item, out)),
         Value::Object(map) => map.values().for_each(|item| collect_strings(item, out)),

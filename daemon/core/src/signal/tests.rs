@@ -1,8 +1,14 @@
 use serde_json::json;
 
-use super::command::signs;
 use super::*;
 use crate::fold::{Fold, Place, Source};
+
+/// The signs that a script gives if it ends well.
+fn signs(script: &str) -> Vec<Boundary> {
+    let deeds = Deeds::of(&shell::commands(script));
+    let commit = deeds.commits.then_some(Boundary::Commit);
+    commit.into_iter().chain(deeds.moves_pull_request.then_some(Boundary::PrCheckpoint)).collect()
+}
 
 #[test]
 fn a_commit_is_found_in_any_shell_form() {

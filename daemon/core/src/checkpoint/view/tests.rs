@@ -1,14 +1,37 @@
 use super::*;
-use crate::checkpoint::reduce::{At, Reducer};
+use crate::checkpoint::reduce::Reducer;
 use crate::checkpoint::staleness::{Now, OnDisk};
 use crate::digest::ContentHash;
 use crate::rollout::tool::Call;
+use crate::rollout::{Body, Entry, Images, Item, Role};
+use crate::step::{At, Stepper};
 
 fn at(seq: u64) -> At {
     At { seq, ms: 0 }
 }
 
-fn call(state: &mut Checkpoint, reducer: &mut Reducer, seq: u64, tool: (&str, &str), output: &str) {
+/// Items on their way into the checkpoint.
+#[derive(Default)]
+struct Feed {
+    stepper: Stepper,
+    reducer: Reducer,
+}
+
+impl Feed {
+    fn item(&mut self, state: &mut Checkpoint, at: At, item: Item<'_>) {
+        let entry = Entry { at_ms: None, body: Body::Item(item, 0) };
+        if let Some(step) = self.stepper.step(at, &entry) {
+            self.reducer.step(state, at, &step);
+        }
+    }
+
+    fn user(&mut self, state: &mut Checkpoint, at: At, words: &str) {
+        let (text, images) = (words.into(), Images::default());
+        self.item(state, at, Item::Message { role: Role::User, text, images });
+    }
+}
+
+fn call(state: &mut Checkpoint, feed: &mut Feed, seq: u64, tool: (&str, &str), output: &str) {
     let call_id = format!("c{seq}");
     let call = Call {
         call_id: call_id.clone().into(),
@@ -16,24 +39,25 @@ fn call(state: &mut Checkpoint, reducer: &mut Reducer, seq: u64, tool: (&str, &s
         namespace: None,
         arguments: tool.1.into(),
     };
-    reducer.call(state, at(seq), &call);
-    reducer.answer(state, at(seq + 1), &call_id, output);
+    feed.item(state, at(seq), Item::Call(call));
+    let (text, images) = (output.into(), Images::default());
+    feed.item(state, at(seq + 1), Item::Output { call_id: call_id.into(), text, images });
 }
 
 fn session() -> Checkpoint {
     let mut state = Checkpoint { cwd: Some("/w".into()), ..Checkpoint::default() };
-    let mut reducer = Reducer::default();
-    reducer.user(&mut state, at(0), "Add a retry to the fetcher.\nKeep the API stable.");
+    let mut feed = Feed::default();
+    feed.user(&mut state, at(0), "Add a retry to the fetcher.\nKeep the API stable.");
     call(
         &mut state,
-        &mut reducer,
+        &mut feed,
         1,
         ("exec_command", r#"{"cmd":"cat src/fetch.rs"}"#),
         "Exit code: 0\nOutput:\npub fn fetch_once(url: &str) -> FetchResult {}\n",
     );
     call(
         &mut state,
-        &mut reducer,
+        &mut feed,
         3,
         (
             "apply_patch",
@@ -43,14 +67,14 @@ fn session() -> Checkpoint {
     );
     call(
         &mut state,
-        &mut reducer,
+        &mut feed,
         5,
         ("exec_command", r#"{"cmd":"cargo test"}"#),
         "Exit code: 101\nOutput:\nerror[E0308]: mismatched types\ntest result: FAILED. 3 passed; 1 failed",
     );
     call(
         &mut state,
-        &mut reducer,
+        &mut feed,
         7,
         (
             "update_plan",
@@ -71,8 +95,8 @@ fn view(state: &Checkpoint, max_tokens: u64) -> String {
 #[test]
 fn the_budget_holds_at_every_size() {
     let mut state = session();
-    let mut reducer = Reducer::default();
-    reducer.user(&mut state, at(9), &"Très long — 很长的请求 ".repeat(2_000));
+    let mut feed = Feed::default();
+    feed.user(&mut state, at(9), &"Très long — 很长的请求 ".repeat(2_000));
     for max_tokens in (0..60).chain([100, 333, 1_000, 2_000, 4_000, 100_000]) {
         let text = view(&state, max_tokens);
         assert!(tokens::of_text(&text) <= max_tokens, "{max_tokens}");
@@ -83,14 +107,14 @@ fn the_budget_holds_at_every_size() {
 #[test]
 fn changed_files_without_room_are_counted() {
     let mut state = session();
-    let mut reducer = Reducer::default();
+    let mut feed = Feed::default();
     for n in 0..200 {
         let patch = format!(
             "*** Begin Patch\n*** Update File: src/part_{n}/module_{n}.rs\n@@\n+x\n*** End Patch"
         );
         call(
             &mut state,
-            &mut reducer,
+            &mut feed,
             20 + 2 * n,
             ("apply_patch", &patch),
             "Exit code: 0\nOutput:\nSuccess.",
@@ -110,12 +134,12 @@ fn changed_files_without_room_are_counted() {
 /// A session that read one long file and ran one long failing command.
 fn long_outputs() -> Checkpoint {
     let mut state = session();
-    let mut reducer = Reducer::default();
+    let mut feed = Feed::default();
     let printed = format!("Exit code: 0\nOutput:\n{}", "let value_of_x = 1;\n".repeat(400));
     let read = ("exec_command", r#"{"cmd":"cat src/long.rs"}"#);
-    call(&mut state, &mut reducer, 20, read, &printed);
+    call(&mut state, &mut feed, 20, read, &printed);
     let failed = printed.replace("code: 0", "code: 1").replace("let value", "error: value");
-    call(&mut state, &mut reducer, 22, ("exec_command", r#"{"cmd":"make all"}"#), &failed);
+    call(&mut state, &mut feed, 22, ("exec_command", r#"{"cmd":"make all"}"#), &failed);
     state.seq = 23;
     state
 }
@@ -135,7 +159,7 @@ fn a_changed_file_forgets_what_its_reading_printed() {
     let mut state = long_outputs();
     let patch = "*** Begin Patch\n*** Update File: src/long.rs\n@@\n+x\n*** End Patch";
     let done = "Exit code: 0\nOutput:\nSuccess.";
-    call(&mut state, &mut Reducer::default(), 24, ("apply_patch", patch), done);
+    call(&mut state, &mut Feed::default(), 24, ("apply_patch", patch), done);
     assert!(!view(&state, 2_000).contains("#21"));
 }
 
@@ -158,9 +182,9 @@ fn a_file_that_is_still_as_read_says_so() {
 #[test]
 fn files_that_were_only_searched_share_a_line() {
     let mut state = session();
-    let mut reducer = Reducer::default();
+    let mut feed = Feed::default();
     let search = ("exec_command", r#"{"cmd":"rg retry src/net src/disk"}"#);
-    call(&mut state, &mut reducer, 20, search, "Exit code: 1\nOutput:\n");
+    call(&mut state, &mut feed, 20, search, "Exit code: 1\nOutput:\n");
     let text = view(&state, 1_000);
     let line = text.lines().find(|line| line.starts_with("- searched: ")).unwrap();
     assert!(line.contains("src/net") && line.contains("src/disk"), "{text}");
@@ -169,11 +193,11 @@ fn files_that_were_only_searched_share_a_line() {
 #[test]
 fn commands_that_only_looked_take_what_is_left() {
     let mut state = session();
-    let mut reducer = Reducer::default();
+    let mut feed = Feed::default();
     for n in 0..200 {
         let script = format!(r#"{{"cmd":"sed -n '{n},300p' src/fetch.rs"}}"#);
         let printed = "Exit code: 0\nOutput:\nlet x = 1;";
-        call(&mut state, &mut reducer, 20 + 2 * n, ("exec_command", &script), printed);
+        call(&mut state, &mut feed, 20 + 2 * n, ("exec_command", &script), printed);
     }
     let looks = |max_tokens| {
         view(&state, max_tokens).lines().filter(|line| line.starts_with("- cmd: sed")).count()
@@ -187,7 +211,7 @@ fn commands_that_only_looked_take_what_is_left() {
 fn a_request_that_had_to_be_cut_takes_what_is_left() {
     let mut state = session();
     let request: String = (0..1_600).map(|n| format!("word{n} ")).collect();
-    Reducer::default().user(&mut state, at(9), &request);
+    Feed::default().user(&mut state, at(9), &request);
     let text = view(&state, 2_000);
     assert!(text.contains("bytes cut"), "{text}");
     assert!(text.len() > 7_900, "{} bytes", text.len());
@@ -197,11 +221,11 @@ fn a_request_that_had_to_be_cut_takes_what_is_left() {
 #[test]
 fn names_that_the_same_words_would_tell_share_a_line() {
     let mut state = session();
-    let mut reducer = Reducer::default();
+    let mut feed = Feed::default();
     for (n, folder) in [(0, "one"), (1, "two")] {
         let script = format!(r#"{{"cmd":"rg -n 'retry_policy_of_all' src/{folder}"}}"#);
         let printed = format!("Exit code: 0\nOutput:\nfn seen_in_{folder}() {{}}");
-        call(&mut state, &mut reducer, 20 + 2 * n, ("exec_command", &script), &printed);
+        call(&mut state, &mut feed, 20 + 2 * n, ("exec_command", &script), &printed);
     }
     let text = view(&state, 2_000);
     let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("- from `rg -n")).collect();
@@ -212,14 +236,14 @@ fn names_that_the_same_words_would_tell_share_a_line() {
 #[test]
 fn what_still_fails_is_told_before_what_works_by_now() {
     let mut state = session();
-    let mut reducer = Reducer::default();
+    let mut feed = Feed::default();
     let error = format!("Exit code: 1\nOutput:\nerror: {}", "no such thing ".repeat(40));
     for (seq, script) in [(20, "make all"), (22, "make docs")] {
         let tool = format!(r#"{{"cmd":"{script}"}}"#);
-        call(&mut state, &mut reducer, seq, ("exec_command", &tool), &error);
+        call(&mut state, &mut feed, seq, ("exec_command", &tool), &error);
     }
     let done = "Exit code: 0\nOutput:\ndone";
-    call(&mut state, &mut reducer, 24, ("exec_command", r#"{"cmd":"make docs"}"#), done);
+    call(&mut state, &mut feed, 24, ("exec_command", r#"{"cmd":"make docs"}"#), done);
     let text = view(&state, 1_000);
     assert!(text.contains("- make all: error: no such") && !text.contains("has worked"), "{text}");
 }
@@ -227,11 +251,11 @@ fn what_still_fails_is_told_before_what_works_by_now() {
 #[test]
 fn commands_that_read_alike_are_told_once() {
     let mut state = session();
-    let mut reducer = Reducer::default();
+    let mut feed = Feed::default();
     for n in 0..3 {
         let script = format!(r#"{{"cmd":"python3 - <<'PY'\nprint({n})\nPY"}}"#);
         let done = "Exit code: 0\nOutput:\ndone";
-        call(&mut state, &mut reducer, 20 + 2 * n, ("exec_command", &script), done);
+        call(&mut state, &mut feed, 20 + 2 * n, ("exec_command", &script), done);
     }
     let text = view(&state, 2_000);
     assert_eq!(text.matches("- cmd: python3 - <<'PY' (exit 0)").count(), 1, "{text}");

@@ -3,150 +3,121 @@
 use super::line;
 use super::names::{self, Voice};
 use super::runs::End;
-use super::{Extractor, Fact, SCRIPT_BYTES, Waiting, hazard};
+use super::{Extractor, Fact, SCRIPT_BYTES, hazard};
 use crate::checkpoint::semantic::policy::behaviour;
 use crate::digest::Digest128;
-use crate::redact::redact;
-use crate::rollout::tool::{self, Action, Call, StepStatus};
-use crate::rollout::{output, patch, shell};
+use crate::rollout::output;
+use crate::rollout::shell::Use;
+use crate::rollout::tool::StepStatus;
+use crate::step::{Action, Answered, Call, Called, Change, CommandOutcome, Script, Work};
 use crate::{limits, text};
-
-/// Bytes of a tool's answer that are looked at.
-const OUTPUT_BYTES: usize = 48 * 1_024;
 
 /// Lines from outside that are known again.
 const OUTSIDE_LINES_MAX: usize = 4_096;
 
 impl Extractor {
-    pub(super) fn call(&mut self, call: &Call<'_>) {
+    /// Returns the id of a call that reads memory.
+    pub(super) fn call(&mut self, Called { call, action }: &Called) -> Option<String> {
         self.names.calls = self.names.calls.saturating_add(1);
-        let waiting = if self.own.is_read(call) { Waiting::Own } else { self.interpret(call) };
-        if self.waiting.len() >= limits::PENDING_CALLS {
-            self.waiting.pop_front();
-        }
-        self.waiting.push_back((call_key(&call.call_id), waiting));
-    }
-
-    fn interpret(&mut self, call: &Call<'_>) -> Waiting {
-        let outside = is_outside(call);
-        self.reached_outside |= outside;
+        self.reached_outside |= call.is_outside;
         let cwd = self.cwd.clone();
-        match tool::interpret(call) {
-            Action::Shell { script, workdir } => self.shell(&script, workdir.as_deref()),
-            Action::Patch(ops) => Waiting::Patch(self.patch(&ops)),
+        match action {
+            Action::Script(script) => return self.script(call, script),
+            Action::Patch(changes) => changes.iter().for_each(|change| self.patch(change)),
             Action::Plan(steps) => {
                 let done = steps.iter().filter(|step| step.status == StepStatus::Done).count();
                 self.signs.steps = (done, steps.len());
-                Waiting::Other
             }
-            Action::View { path } => {
-                self.names.path(&redact(&path).text, Voice::Used, cwd.as_deref());
-                let file = names::shown(&path, cwd.as_deref()).to_owned();
-                Waiting::Shell { line: None, folder: None, is_look: true, file: Some(file) }
-            }
+            Action::View { path } => self.names.path(path, Voice::Used, cwd.as_deref()),
             Action::Look { values, path, .. } => {
-                let file =
-                    path.as_deref().map(|path| names::shown(path, cwd.as_deref()).to_owned());
-                if let Some(path) = &path {
-                    self.names.path(&redact(path).text, Voice::Used, cwd.as_deref());
+                if let Some(path) = path {
+                    self.names.path(path, Voice::Used, cwd.as_deref());
                 }
-                let redacted = redact(text::prefix(&values, SCRIPT_BYTES));
-                self.names.read(&redacted.text, Voice::Used, cwd.as_deref(), None);
-                Waiting::Shell { line: None, folder: None, is_look: true, file }
+                self.names.read(values, Voice::Used, cwd.as_deref(), None);
             }
-            Action::AddStep { .. } | Action::ChangeStep { .. } => Waiting::Other,
             Action::Other { values, .. } => {
-                let redacted = redact(text::prefix(&values, SCRIPT_BYTES));
-                self.names.read(&redacted.text, Voice::Used, cwd.as_deref(), None);
-                if outside { Waiting::Outside } else { Waiting::Other }
+                self.names.read(values, Voice::Used, cwd.as_deref(), None);
             }
+            Action::AddStep | Action::ChangeStep { .. } | Action::Poll | Action::Ours => {}
         }
+        None
     }
 
-    fn shell(&mut self, script: &str, workdir: Option<&str>) -> Waiting {
-        let redacted = redact(text::prefix(script, SCRIPT_BYTES)).text.into_owned();
-        let commands = shell::commands(&redacted);
-        let reads = self.own.reads(script, workdir.or(self.cwd.as_deref()));
-        if !reads.is_empty() || commands.iter().any(super::super::own::is_ours) {
-            return Waiting::Own;
+    fn script(&mut self, call: &Call, script: &Script) -> Option<String> {
+        let folder = script.workdir.as_deref().or(self.cwd.as_deref());
+        if self.own.is_read_by(&script.commands, folder) {
+            return Some(call.id.clone());
         }
-        let folder = shell::entered_folder(&redacted).or(workdir);
-        let folder = folder.map(|folder| names::shown(folder, self.cwd.as_deref()).to_owned());
-        let is_look = !commands.is_empty() && commands.iter().all(shell::only_looks);
-        let mut read: Vec<String> = Vec::new();
-        for command in &commands {
-            for (what, path) in shell::uses(command) {
-                let path = names::shown(&path, self.cwd.as_deref()).to_owned();
-                if matches!(what, shell::Use::Written | shell::Use::Removed) {
-                    self.turn_change(&path);
-                }
-                if what == shell::Use::Read {
-                    read.push(path);
-                }
+        for (what, path) in &script.uses {
+            if matches!(what, Use::Written | Use::Removed) {
+                let path = names::shown(path, self.cwd.as_deref()).to_owned();
+                self.turn_change(&path);
             }
         }
-        let file = if read.len() == 1 { read.pop() } else { None };
-        self.names.read(&redacted, Voice::Used, self.cwd.as_deref(), file.as_deref());
-        let line = names::line_of(&redacted);
-        if let Some(line) = line.as_ref().filter(|line| self.may_tell(line)) {
-            self.names.command(line, is_look);
+        let file = self.file_of(call);
+        self.names.read(&script.text, Voice::Used, self.cwd.as_deref(), file.as_deref());
+        if let Work::Script { line: Some(line), .. } = &call.work
+            && self.may_tell(line)
+        {
+            self.names.command(line, script.is_look);
         }
-        let fetches = |c: &shell::Command| {
-            c.words.first().is_some_and(|w| matches!(w.as_str(), "curl" | "wget" | "lynx" | "w3m"))
+        self.reached_outside |= matches!(call.work, Work::Script { fetches: true, .. });
+        None
+    }
+
+    fn patch(&mut self, change: &Change) {
+        let shown = names::shown(&change.path, self.cwd.as_deref()).to_owned();
+        let lines = text::prefix(&change.lines, SCRIPT_BYTES);
+        self.names.read(lines, Voice::Used, self.cwd.as_deref(), Some(&shown));
+    }
+
+    /// The one file that a call looks at.
+    fn file_of(&self, call: &Call) -> Option<String> {
+        let path = match &call.work {
+            Work::Script { reads, .. } => reads.as_deref(),
+            Work::View { path } => Some(path.as_str()),
+            Work::Search { path } => path.as_deref(),
+            Work::Patch(_) | Work::PlanStep { .. } | Work::Other => None,
         };
-        if commands.iter().any(fetches) {
-            self.reached_outside = true;
-            return Waiting::Outside;
-        }
-        let folder = folder.filter(|f| self.cwd.as_deref().is_none_or(|cwd| cwd != f.as_str()));
-        Waiting::Shell { line, folder, is_look, file }
+        path.map(|path| names::shown(path, self.cwd.as_deref()).to_owned())
     }
 
-    fn patch(&mut self, ops: &[patch::FileOp]) -> Vec<String> {
-        let mut paths = Vec::new();
-        for op in ops.iter().take(limits::PENDING_FILES) {
-            let path = redact(&op.path).text.into_owned();
-            let shown = names::shown(&path, self.cwd.as_deref()).to_owned();
-            let lines = redact(text::prefix(&op.changed, SCRIPT_BYTES)).text.into_owned();
-            self.names.read(&lines, Voice::Used, self.cwd.as_deref(), Some(&shown));
-            paths.push(shown);
+    pub(super) fn answer(&mut self, answered: &Answered<'_>) {
+        let Answered { call, outcome, .. } = answered;
+        let printed = self.own.strip(answered.printed());
+        match &call.work {
+            Work::Patch(changes) if !outcome.is_failure() => {
+                changes.iter().for_each(|change| self.change(&change.path));
+            }
+            Work::Script { fetches: true, .. } => self.outside(&printed),
+            Work::Other if call.is_outside => self.outside(&printed),
+            Work::Script { .. } | Work::View { .. } | Work::Search { .. } => {
+                let file = self.file_of(call);
+                self.names.read(&printed, Voice::Printed, self.cwd.as_deref(), file.as_deref());
+                self.script_ended(answered, &printed);
+            }
+            Work::Patch(_) | Work::PlanStep { .. } | Work::Other => {
+                self.names.read(&printed, Voice::Printed, self.cwd.as_deref(), None);
+            }
         }
-        paths
     }
 
-    pub(super) fn answer(&mut self, seq: u64, call_id: &str, raw: &str) {
-        let key = call_key(call_id);
-        let Some(at) = self.waiting.iter().rposition(|(id, _)| *id == key) else { return };
-        let Some((_, waiting)) = self.waiting.remove(at) else { return };
-        if matches!(waiting, Waiting::Own) {
+    fn script_ended(&mut self, answered: &Answered<'_>, printed: &str) {
+        let Work::Script { line: Some(line), folder, is_look, .. } = &answered.call.work else {
             return;
+        };
+        let CommandOutcome::Exit(code) = answered.outcome else { return };
+        if code == 0 {
+            self.names.worked(line);
+            self.fact(answered.seq, line, printed);
         }
-        let answer = output::read(raw);
-        let window = self.own.strip(&text::cut_middle(&answer.text, OUTPUT_BYTES));
-        let printed = redact(&window).text.into_owned();
-        let failed = answer.refused || answer.exit_code.is_some_and(|code| code != 0);
-        let cwd = self.cwd.clone();
-        match waiting {
-            Waiting::Shell { line, folder, is_look, file } => {
-                self.names.read(&printed, Voice::Printed, cwd.as_deref(), file.as_deref());
-                let Some(line) = line.filter(|_| !answer.running && !answer.refused) else {
-                    return;
-                };
-                if answer.exit_code == Some(0) {
-                    self.names.worked(&line);
-                    self.fact(seq, &line, &printed);
-                }
-                if let Some(code) = answer.exit_code.filter(|_| !is_look) {
-                    // The end of `cargo test | tail` is that of `tail`.
-                    let is_hidden = line::hides_its_end(&line) && output::says_failure(&printed);
-                    self.end(seq, (&line, folder.as_deref()), code == 0 && !is_hidden, &printed);
-                }
-            }
-            Waiting::Patch(paths) if !failed => paths.iter().for_each(|path| self.change(path)),
-            Waiting::Outside => self.outside(&printed),
-            Waiting::Patch(_) | Waiting::Other | Waiting::Own => {
-                self.names.read(&printed, Voice::Printed, cwd.as_deref(), None);
-            }
+        if !is_look {
+            let folder = folder.as_deref();
+            let folder = folder.map(|folder| names::shown(folder, self.cwd.as_deref()).to_owned());
+            let folder = folder.filter(|f| self.cwd.as_deref().is_none_or(|cwd| cwd != f));
+            // The end of `cargo test | tail` is that of `tail`.
+            let is_hidden = line::hides_its_end(line) && output::says_failure(printed);
+            self.end(answered.seq, (line, folder.as_deref()), code == 0 && !is_hidden, printed);
         }
     }
 
@@ -178,11 +149,10 @@ impl Extractor {
         !hazard::is_hazardous(line) && behaviour(line).is_none() && !is_foreign()
     }
 
-    pub(super) fn nested_command(&mut self, seq: u64, command: &str, code: i64) {
-        let redacted = redact(text::prefix(command, SCRIPT_BYTES)).text.into_owned();
-        let is_look = shell::commands(&redacted).iter().all(shell::only_looks);
-        if let Some(line) = names::line_of(&redacted).filter(|_| !is_look) {
-            self.end(seq, (&line, None), code == 0, "");
+    /// A command that no call shows has ended.
+    pub(super) fn ran(&mut self, seq: u64, call: &Call, code: i64) {
+        if let Work::Script { line: Some(line), is_look: false, .. } = &call.work {
+            self.end(seq, (line, None), code == 0, "");
         }
     }
 
@@ -200,16 +170,4 @@ impl Extractor {
             self.facts.insert(slot, fact);
         }
     }
-}
-
-fn call_key(call_id: &str) -> String {
-    text::prefix(call_id, limits::NAME_BYTES).to_owned()
-}
-
-/// Whether a call reaches outside of the machine: the web, or a server of tools.
-pub(crate) fn is_outside(call: &Call<'_>) -> bool {
-    let name = call.name.to_ascii_lowercase();
-    call.namespace.is_some()
-        || name.starts_with("mcp__")
-        || ["web", "fetch", "browse", "http"].iter().any(|mark| name.contains(mark))
 }

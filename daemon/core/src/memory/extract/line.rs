@@ -5,6 +5,7 @@
 //! work; [`family`] is what several such lines have in common.
 
 use super::hazard;
+use crate::rollout::shell::is_assignment;
 
 /// Bytes of a line worth telling again.
 const LINE_BYTES_MAX: usize = 200;
@@ -227,11 +228,6 @@ fn is_mark(word: &str) -> bool {
 }
 
 fn program(part: &str) -> String {
-    let is_assignment = |word: &&str| {
-        word.split_once('=').is_some_and(|(name, _)| {
-            !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
-        })
-    };
     let first = part.split_whitespace().find(|word| !is_assignment(word)).unwrap_or_default();
     first.trim_start_matches('(').rsplit('/').next().unwrap_or_default().to_lowercase()
 }

@@ -5,7 +5,9 @@ use std::collections::HashMap;
 use super::super::learning::{Name, NameKind};
 use super::super::place;
 use crate::checkpoint::terms::{TermKind, find};
-use crate::{limits, text};
+use crate::limits;
+
+pub use crate::checkpoint::terms::Voice;
 
 /// Names counted at once; beyond, the least used go.
 const COUNTED_MAX: usize = 8_192;
@@ -18,15 +20,6 @@ const KEPT_BYTES: usize = 48 * 1_024;
 
 /// Calls of a thread's beginning.
 pub const OPENING_CALLS: u32 = 40;
-
-/// Who wrote a text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Voice {
-    /// The agent, or the person.
-    Used,
-    /// A tool, or the agent's prose.
-    Printed,
-}
 
 #[derive(Debug, Default)]
 struct Seen {
@@ -188,13 +181,6 @@ pub fn shown<'a>(path: &'a str, cwd: Option<&str>) -> &'a str {
     });
     let path = below.filter(|below| !below.is_empty()).unwrap_or(path);
     path.trim_start_matches("./").trim_end_matches('/')
-}
-
-/// A command line worth keeping, in one line; `None` for scripts.
-pub fn line_of(script: &str) -> Option<String> {
-    let script = script.trim();
-    let fits = !script.contains('\n') && (4..=limits::COMMAND_BYTES).contains(&script.len());
-    fits.then(|| text::one_line(script).into_owned())
 }
 
 #[cfg(test)]

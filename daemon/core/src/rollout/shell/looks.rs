@@ -1,6 +1,6 @@
 //! Which commands only look: what they print stands with the files, and their end tells little.
 
-use super::{Command, is_file, strip_wrappers};
+use super::{Command, is_file};
 
 /// Programs that look, whatever their arguments.
 const PROGRAMS: [&str; 35] = [
@@ -20,7 +20,7 @@ const GIT_LISTS: [&str; 4] = ["branch", "remote", "tag", "worktree"];
 /// nothing to remember of how it ended.
 pub fn only_looks(command: &Command) -> bool {
     let words: Vec<&str> = command.words.iter().map(String::as_str).collect();
-    let looks = match strip_wrappers(&words) {
+    let looks = match words.as_slice() {
         ["sed", arguments @ ..] => {
             !arguments.iter().any(|a| a.starts_with("-i") || *a == "--in-place")
         }

@@ -1,0 +1,127 @@
+//! Which commands of a script make a commit or move a pull request.
+//!
+//! A word inside an `echo`, a comment, a quoted message or a heredoc is none: the script was split as a
+//! shell would, and only the program and its subcommand count.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Command, commands};
+
+/// What a call does to the history of the work, if it ends well.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Deeds {
+    /// Makes a commit.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub commits: bool,
+    /// Opens, merges, closes or reviews a pull request.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub moves_pull_request: bool,
+}
+
+/// Scripts inside scripts that are followed.
+const DEPTH_MAX: u32 = 3;
+
+/// Options of a program, before its subcommand, that take a value.
+const VALUED: &[&str] = &[
+    "-C",
+    "-c",
+    "--git-dir",
+    "--work-tree",
+    "--namespace",
+    "-R",
+    "--repo",
+    "--cwd",
+    "--repository",
+];
+
+impl Deeds {
+    /// Of the commands of a script, and of the scripts inside it.
+    pub fn of(commands: &[Command]) -> Self {
+        let mut deeds = Self::default();
+        deeds.collect(commands, 0);
+        deeds
+    }
+
+    fn collect(&mut self, within: &[Command], depth: u32) {
+        for command in within {
+            let Some((program, arguments)) = command.words.split_first() else { continue };
+            let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+            let program = program.trim_start_matches('`');
+            let program = program.rsplit('/').next().unwrap_or(program);
+            let inner = match program {
+                "bash" | "sh" | "zsh" | "dash" | "ksh" | "fish" => script_argument(&arguments),
+                "eval" => Some(arguments.join(" ")),
+                _ => None,
+            };
+            match inner {
+                Some(inner) if depth < DEPTH_MAX => self.collect(&commands(&inner), depth + 1),
+                Some(_) => {}
+                None => self.add(program, &arguments),
+            }
+        }
+    }
+
+    fn add(&mut self, program: &str, arguments: &[&str]) {
+        if arguments.iter().any(|word| matches!(*word, "--dry-run" | "--help" | "-h")) {
+            return;
+        }
+        let mut rest = operands(arguments);
+        let Some(verb) = rest.next() else { return };
+        match (program, verb) {
+            ("git" | "jj" | "hg" | "sl" | "gt", "commit") | ("hg" | "sl", "ci") => {
+                self.commits = true;
+            }
+            ("gh", "pr") => {
+                const ACTS: &[&str] =
+                    &["create", "new", "close", "merge", "reopen", "review", "ready"];
+                self.moves_pull_request |= rest.next().is_some_and(|act| ACTS.contains(&act));
+            }
+            ("gt", "submit" | "ss" | "s" | "create" | "review" | "land" | "merge") => {
+                self.moves_pull_request = true;
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Whether the output says that a commit did not come about although the script ended well.
+pub fn refuses_commit(output: &str) -> bool {
+    const REFUSALS: &[&str] = &[
+        "nothing to commit",
+        "nothing added to commit",
+        "no changes added to commit",
+        "Aborting commit",
+        "fatal: ",
+    ];
+    REFUSALS.iter().any(|refusal| output.contains(refusal))
+}
+
+/// Whether git itself confirms a commit: `[branch 1a2b3c4] message`. It counts also when a later
+/// command of the script failed.
+pub fn confirms_commit(output: &str) -> bool {
+    output.lines().any(|line| {
+        let inside = line.strip_prefix('[').and_then(|rest| rest.split_once("] "));
+        let last = inside.and_then(|(head, _)| head.rsplit_once(' ')).map(|(_, last)| last);
+        last.is_some_and(|id| id.len() >= 7 && id.bytes().all(|b| b.is_ascii_hexdigit()))
+    })
+}
+
+/// What `-c`, `-lc` and the like are given.
+fn script_argument(arguments: &[&str]) -> Option<String> {
+    let is_script =
+        |word: &&str| word.starts_with('-') && !word.starts_with("--") && word.ends_with('c');
+    let at = arguments.iter().position(is_script)?;
+    arguments.get(at + 1).map(|script| (*script).to_owned())
+}
+
+/// The words that are neither options nor their values.
+fn operands<'a>(arguments: &'a [&'a str]) -> impl Iterator<Item = &'a str> {
+    let mut is_value = false;
+    arguments.iter().copied().filter(move |word| {
+        if std::mem::take(&mut is_value) {
+            return false;
+        }
+        is_value = VALUED.contains(word);
+        !word.starts_with('-')
+    })
+}

@@ -1,0 +1,274 @@
+//! Entries of a transcript, in order → what happened, one typed step after the other.
+//!
+//! # Theory of operation
+//! Everything that is made of a transcript (the checkpoint, the signs of a phase's end, what memory
+//! learns) asks the same questions of the same lines: whose words are these, what does this call do, how
+//! did it end. They are answered here, once; whoever needs the answers folds over [`Step`]s and keeps no
+//! queue of calls, reads no shell and redacts nothing of its own.
+//!
+//! *One call, one answer.* A call waits in a bounded queue until it is answered. A command that outlives
+//! the first wait stays there under the session that its answer names: a poll of that session is no call
+//! of its own, and what the poll prints is the command's. The harness may report the same end once more,
+//! before or after the answer: the first account counts, so nothing is counted twice. Commands and changes
+//! that no call shows, as of code that runs tools, are steps of their own.
+//!
+//! *Redacted once.* Text leaves this module redacted and cut to its window: [`SCRIPT_BYTES`] of a script,
+//! [`words::WORDS_BYTES`] of a message, [`answer::PRINTED_BYTES`] of what a tool printed. What is
+//! costly and not always wanted is made when it is asked for.
+//!
+//! *Part of the fold.* The stepper is saved with the fold, so a transcript may be cut between any two
+//! lines. Its size is bounded by [`limits::PENDING_CALLS`] and [`limits::PENDING_BYTES`]: the oldest
+//! calls are forgotten first, and the answer to a forgotten call is passed over.
+//!
+//! [`SCRIPT_BYTES`]: crate::rollout::shell::SCRIPT_BYTES
+
+mod answer;
+mod branches;
+mod call;
+mod pending;
+#[cfg(test)]
+mod tests;
+mod words;
+
+use serde::{Deserialize, Serialize};
+
+use crate::limits;
+use crate::redact::redact;
+use crate::rollout::patch::FileOp;
+use crate::rollout::tool;
+use crate::rollout::{Body, Entry, Item, Role, between_agents, contextual};
+use branches::Branches;
+use pending::Pending;
+
+pub use answer::{Answered, CommandOutcome};
+pub use call::{Action, Call, Called, Change, ChangeKind, Script, Work, one_line_of};
+pub use words::Words;
+
+/// Where and when an entry stands.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct At {
+    /// Line.
+    pub seq: u64,
+    /// Unix milliseconds; 0 unknown.
+    pub ms: i64,
+}
+
+/// What happened.
+#[derive(Debug)]
+pub enum Step<'a> {
+    /// A turn begins: the person asks for something, or another agent does.
+    Asked {
+        /// The request.
+        words: Words<'a>,
+        /// Another agent asks.
+        by_agent: bool,
+    },
+    /// The agent speaks.
+    Said(Words<'a>),
+    /// Another agent reports, through the harness.
+    Reported(Words<'a>),
+    /// The agent calls a tool.
+    Called(Called),
+    /// A call is answered, or a running command told more of itself.
+    Answered(Answered<'a>),
+    /// A command that no call shows has ended.
+    Ran {
+        /// The command.
+        script: Called,
+        /// Its status, if it tells one.
+        exit_code: Option<i64>,
+    },
+    /// Files were changed, and no answer will say so.
+    FilesChanged(Vec<Change>),
+    /// The turn ended by itself.
+    TurnComplete,
+    /// The person interrupted the turn.
+    TurnInterrupted,
+    /// The person took back the last turns.
+    RolledBack {
+        /// How many.
+        turns: u64,
+    },
+    /// The agent compacted its history; the summary is empty when it is opaque.
+    Compacted(Words<'a>),
+}
+
+/// Makes steps of entries. Bounded whatever the transcript.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Stepper {
+    #[serde(default)]
+    pending: Pending,
+    #[serde(default)]
+    branches: Branches,
+    /// Folder the agent's shell stands in, where the transcript tells it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    folder: Option<String>,
+}
+
+impl Stepper {
+    /// What the entry says happened; `None` for identity, settings, counters and what a harness put into
+    /// the history.
+    pub fn step<'a>(&'a mut self, at: At, entry: &'a Entry<'_>) -> Option<Step<'a>> {
+        match &entry.body {
+            Body::Item(item, _) => self.item(at, item, false),
+            Body::Aside(item) => self.item(at, item, true),
+            Body::Folder { path } => {
+                self.enter(path);
+                None
+            }
+            Body::Branch { parent } => {
+                let turns = self.branches.meet(parent.as_deref());
+                (turns > 0).then(|| self.roll_back(turns))
+            }
+            Body::RolledBack { turns } => Some(self.roll_back(*turns)),
+            Body::TurnComplete => Some(Step::TurnComplete),
+            Body::TurnAborted => Some(Step::TurnInterrupted),
+            Body::Compacted(compacted) => Some(Step::Compacted(Words::of(&*compacted.message))),
+            Body::FilesChanged { call_id, success, changes } => {
+                self.files_changed(call_id, *success, changes)
+            }
+            Body::CommandDone { call_id, command, exit_code } => {
+                self.command_done(at, call_id, (command, *exit_code))
+            }
+            Body::Meta(_)
+            | Body::Settings(_)
+            | Body::Title { .. }
+            | Body::Usage(_)
+            | Body::Passed
+            | Body::Unknown
+            | Body::Malformed => None,
+        }
+    }
+
+    /// Passes over a call that is of no interest: neither it nor its answer is a step.
+    pub fn pass_over(&mut self, call_id: &str) {
+        self.pending.settle(call_id);
+    }
+
+    /// The state of a history that another program continues: its shell stands in the thread's folder.
+    pub fn change_agent(&mut self) {
+        self.branches = Branches::default();
+        self.folder = None;
+    }
+
+    /// The state before a history that replaces all that was told.
+    pub fn begin_history(&mut self) {
+        self.branches = Branches::default();
+    }
+
+    /// Takes back all that was stepped since `known`, but the place on the path of requests.
+    pub fn restore(&mut self, known: Stepper) {
+        let branches = std::mem::take(&mut self.branches);
+        *self = Self { branches, ..known };
+    }
+
+    fn item<'a>(&'a mut self, at: At, item: &'a Item<'_>, is_aside: bool) -> Option<Step<'a>> {
+        match item {
+            Item::Message { role: Role::User, text, .. } => match contextual::request(text) {
+                Some(request) => Some(self.asked(Words::of(request), false)),
+                None => contextual::is_report(text).then(|| Step::Reported(Words::of(&**text))),
+            },
+            Item::Message { role: Role::Assistant, text, .. } => {
+                if let Some(request) = between_agents::request(text)
+                    && let Some(request) = Words::of(request).narrowed(contextual::request)
+                {
+                    return Some(self.asked(request, true));
+                }
+                (!text.trim().is_empty()).then(|| Step::Said(Words::of(&**text)))
+            }
+            Item::Message { role: Role::Developer, text, .. } => {
+                contextual::is_report(text).then(|| Step::Reported(Words::of(&**text)))
+            }
+            Item::Call(call) => Some(Step::Called(self.call(at, call, is_aside))),
+            Item::Output { call_id, text, .. } => {
+                self.pending.answer(at, call_id, text).map(Step::Answered)
+            }
+            Item::Reasoning { .. } | Item::Opaque { .. } | Item::Other { .. } | Item::Invisible => {
+                None
+            }
+        }
+    }
+
+    fn asked<'a>(&mut self, words: Words<'a>, by_agent: bool) -> Step<'a> {
+        self.branches.begin_turn();
+        Step::Asked { words, by_agent }
+    }
+
+    fn roll_back(&mut self, turns: u64) -> Step<'static> {
+        self.branches.roll_back(turns);
+        Step::RolledBack { turns }
+    }
+
+    fn enter(&mut self, folder: &str) {
+        let fits = folder.len() <= limits::PATH_BYTES;
+        if self.folder.as_deref() != Some(folder).filter(|_| fits) {
+            self.folder = fits.then(|| redact(folder).text.into_owned());
+        }
+    }
+
+    fn call(&mut self, at: At, call: &tool::Call<'_>, is_aside: bool) -> Called {
+        let mut called = Called::of(at, call, self.folder.as_deref());
+        called.call.is_aside = is_aside;
+        if let Some(poll) = tool::poll(call)
+            && self.pending.poll(&poll, &called.call.id)
+        {
+            called.action = Action::Poll;
+        } else if called.waits() {
+            self.pending.push(called.call.clone());
+        } else {
+            self.pending.settle(&called.call.id);
+        }
+        called
+    }
+
+    fn files_changed<'a>(
+        &mut self,
+        call_id: &str,
+        success: bool,
+        changes: &[FileOp],
+    ) -> Option<Step<'a>> {
+        if self.pending.is_settled(call_id) {
+            return None;
+        }
+        let changes = match self.pending.take_changes(call_id) {
+            // The answer will say the same: it is left nothing to apply.
+            Some(changes) => changes,
+            None => {
+                self.pending.note_settled(call_id);
+                changes.iter().map(Change::reported).collect()
+            }
+        };
+        success.then_some(Step::FilesChanged(changes))
+    }
+
+    fn command_done(
+        &mut self,
+        at: At,
+        call_id: &str,
+        (script, exit_code): (&str, Option<i64>),
+    ) -> Option<Step<'_>> {
+        if self.pending.is_settled(call_id) {
+            return None;
+        }
+        if self.pending.is_waiting(call_id) {
+            return self.pending.reported(at, call_id, exit_code).map(Step::Answered);
+        }
+        self.pending.note_settled(call_id);
+        let script = Called::script(at, call_id, script, self.folder.as_deref());
+        Some(Step::Ran { script, exit_code })
+    }
+}
+
+impl Step<'_> {
+    /// The redacted beginning of a call or of what it printed, for an excerpt.
+    pub fn excerpt(&self) -> Option<String> {
+        match self {
+            Step::Called(called) => called.waits().then(|| called.call.what.clone()),
+            Step::Answered(answered) => {
+                let printed = answered.printed();
+                Some(crate::text::prefix(printed, limits::EXCERPT_BYTES * 4).to_owned())
+            }
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! How a call ended and what it printed.
+
+use std::borrow::Cow;
+use std::cell::OnceCell;
+
+use serde::{Deserialize, Serialize};
+
+use super::{At, Call};
+use crate::redact::redact;
+use crate::rollout::output::{self, Answer, TestCounts};
+use crate::rollout::tool;
+use crate::{text, tokens};
+
+/// Bytes of a tool's output that are looked at: all that an agent's own bound of 10,000 tokens lets through.
+pub const PRINTED_BYTES: usize = 48 * 1_024;
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CommandOutcome {
+    /// No answer yet, or none that tells.
+    Unknown,
+    /// Runs in the background.
+    Running,
+    /// Ended with this status.
+    Exit(i64),
+    /// The harness refused it.
+    Refused,
+}
+
+/// The answer to a call.
+#[derive(Debug)]
+pub struct Answered<'a> {
+    /// The call; of a poll, the command that it asks after.
+    pub call: Cow<'a, Call>,
+    /// How it ended.
+    pub outcome: CommandOutcome,
+    /// Line of the answer.
+    pub seq: u64,
+    /// Tokens of the answer; `None` for a report of the harness, which shows nothing of what was printed.
+    pub tokens: Option<u64>,
+    text: Cow<'a, str>,
+    printed: OnceCell<String>,
+}
+
+impl<'a> Answered<'a> {
+    pub(super) fn of(
+        at: At,
+        call: Cow<'a, Call>,
+        (raw, answer): (&str, Answer<'a>),
+        outcome: CommandOutcome,
+    ) -> Self {
+        let tokens = Some(tokens::of_text(raw));
+        Self { call, outcome, seq: at.seq, tokens, text: answer.text, printed: OnceCell::new() }
+    }
+
+    pub(super) fn report(at: At, call: Call, exit_code: Option<i64>) -> Self {
+        // A status below zero is the harness's: it stopped what still ran.
+        let exit_code = exit_code.filter(|code| *code >= 0);
+        Self {
+            call: Cow::Owned(call),
+            outcome: exit_code.map_or(CommandOutcome::Unknown, CommandOutcome::Exit),
+            seq: at.seq,
+            tokens: None,
+            text: Cow::Borrowed(""),
+            printed: OnceCell::new(),
+        }
+    }
+
+    /// What was printed, redacted, without the escapes of a terminal, at most about [`PRINTED_BYTES`].
+    pub fn printed(&self) -> &str {
+        self.printed.get_or_init(|| {
+            let window = text::cut_middle(&self.text, PRINTED_BYTES);
+            redact(&text::without_escapes(&window)).text.into_owned()
+        })
+    }
+
+    /// The counts of the last summary that a test runner printed.
+    pub fn tests(&self) -> Option<TestCounts> {
+        output::test_counts(self.printed())
+    }
+
+    /// Id of the step of the plan that the call made.
+    pub fn step_id(&self) -> Option<&str> {
+        tool::step_id(&self.text)
+    }
+}
+
+impl CommandOutcome {
+    pub(super) fn of(answer: &Answer<'_>, reported: Option<i64>) -> Self {
+        match (answer.refused, answer.running, answer.exit_code.or(reported)) {
+            (true, ..) => Self::Refused,
+            (_, true, _) => Self::Running,
+            (_, _, Some(code)) => Self::Exit(code),
+            (false, false, None) => Self::Unknown,
+        }
+    }
+
+    /// Whether it is known to have failed.
+    pub fn is_failure(self) -> bool {
+        match self {
+            Self::Exit(code) => code != 0,
+            Self::Refused => true,
+            Self::Unknown | Self::Running => false,
+        }
+    }
+
+    /// The words shown; empty when nothing is known.
+    pub fn words(self) -> String {
+        match self {
+            Self::Unknown => String::new(),
+            Self::Running => "running".into(),
+            Self::Exit(code) => format!("exit {code}"),
+            Self::Refused => "refused".into(),
+        }
+    }
+}

@@ -1,0 +1,398 @@
+//! What a call does, read once when it is made.
+
+use serde::{Deserialize, Serialize};
+
+use super::At;
+use crate::digest::ContentHash;
+use crate::redact::redact;
+use crate::rollout::patch::{FileOp, Op};
+use crate::rollout::shell::{self, Command, Deeds, Use};
+use crate::rollout::tool::{self, PlanStep, StepStatus};
+use crate::{limits, text};
+
+/// A call, as far as it is wanted again when it is answered: it waits in the saved state. Redacted.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Call {
+    /// Its beginning, where it is over [`limits::NAME_BYTES`].
+    pub id: String,
+    /// Line that made it.
+    pub seq: u64,
+    /// Words that name it, in one line of at most half of [`limits::COMMAND_BYTES`].
+    pub what: String,
+    /// Folder the agent's shell stood in, where the transcript tells it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base: Option<String>,
+    /// What to do when it ends.
+    pub work: Work,
+    /// What it does to the history, if it ends well.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub deeds: Deeds,
+    /// Made by a sub-agent that speaks inside this transcript.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub is_aside: bool,
+    /// Reaches the web, or a server of tools.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub is_outside: bool,
+}
+
+/// What is to be known of a call's work when it ends.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Work {
+    /// Runs a script.
+    Script {
+        /// The script, where it is one line worth keeping.
+        line: Option<String>,
+        /// Folder it runs in, if it says.
+        folder: Option<String>,
+        /// It only looks.
+        is_look: bool,
+        /// The only file it reads, as it names it.
+        reads: Option<String>,
+        /// It brings in what others wrote.
+        #[serde(default, skip_serializing_if = "is_default")]
+        fetches: bool,
+    },
+    /// Shows a file.
+    View {
+        /// As the agent wrote it.
+        path: String,
+    },
+    /// Searches or lists.
+    Search {
+        /// Where, if it says.
+        path: Option<String>,
+    },
+    /// Changes that hold if it works.
+    Patch(Vec<Change>),
+    /// A step of the plan; the answer names its id.
+    PlanStep {
+        /// What is to be done.
+        text: String,
+    },
+    /// Anything else.
+    Other,
+}
+
+/// A change of one file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Change {
+    /// As the agent wrote it, redacted.
+    pub path: String,
+    /// What becomes of it.
+    pub kind: ChangeKind,
+    /// Of the whole content, where the call holds it.
+    pub hash: Option<ContentHash>,
+    /// The changed lines and those around them, redacted; only while the call is made.
+    #[serde(skip)]
+    pub lines: String,
+}
+
+/// What becomes of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChangeKind {
+    /// New.
+    Created,
+    /// Changed.
+    Edited,
+    /// Removed.
+    Deleted,
+}
+
+/// A call at the moment it is made.
+#[derive(Debug)]
+pub struct Called {
+    /// What is wanted again when it is answered.
+    pub call: Call,
+    /// What it asks for.
+    pub action: Action,
+}
+
+/// What a call asks for. Redacted.
+#[derive(Debug)]
+pub enum Action {
+    /// Runs a script.
+    Script(Script),
+    /// Changes files.
+    Patch(Vec<Change>),
+    /// Looks at a file.
+    View {
+        /// As the agent wrote it.
+        path: String,
+    },
+    /// Searches or lists.
+    Look {
+        /// The tool.
+        tool: String,
+        /// What it looks for and how.
+        values: String,
+        /// Where, if it says.
+        path: Option<String>,
+    },
+    /// Replaces the plan.
+    Plan(Vec<PlanStep>),
+    /// Adds a step to the plan: [`Work::PlanStep`].
+    AddStep,
+    /// Changes a step of the plan.
+    ChangeStep {
+        /// Its id.
+        id: String,
+        /// How far it is now.
+        status: Option<StepStatus>,
+        /// It is no longer to be done.
+        is_dropped: bool,
+    },
+    /// Asks after a running command, or stops it: the answer is that command's.
+    Poll,
+    /// Asks longhaul itself: what it answers is known here already.
+    Ours,
+    /// Anything else.
+    Other {
+        /// Tool, with its namespace.
+        tool: String,
+        /// String values of the arguments, joined by spaces.
+        values: String,
+    },
+}
+
+/// A script that a call runs.
+#[derive(Debug)]
+pub struct Script {
+    /// Redacted, at most [`shell::SCRIPT_BYTES`].
+    pub text: String,
+    /// Its commands.
+    pub commands: Vec<Command>,
+    /// Folder that the call names.
+    pub workdir: Option<String>,
+    /// Folder it enters first, or that the call names.
+    pub folder: Option<String>,
+    /// The files it reads and changes, in its order.
+    pub uses: Vec<(Use, String)>,
+    /// It only looks: at files, at git, at the machine.
+    pub is_look: bool,
+}
+
+impl Called {
+    pub(super) fn of(at: At, call: &tool::Call<'_>, base: Option<&str>) -> Self {
+        let mut called = Self::new(at, &call.call_id, base);
+        called.call.is_outside = tool::is_outside(call);
+        if tool::is_ours(call) {
+            called.action = Action::Ours;
+            return called;
+        }
+        called.read(call);
+        if call.name.contains("pull_request") {
+            let name = call.name.rsplit("__").next().unwrap_or(&call.name);
+            let acts = ["create_", "merge_", "update_", "close_"];
+            called.call.deeds = Deeds {
+                commits: false,
+                moves_pull_request: acts.iter().any(|act| name.starts_with(act)),
+            };
+        } else if ["commit", "gh", "gt"].iter().any(|word| call.arguments.contains(word)) {
+            called.call.deeds = match &called.action {
+                Action::Script(script) => Deeds::of(&script.commands),
+                // Other commands may stand beside the patch in its script.
+                Action::Patch(_) => tool::script_of(call)
+                    .map_or_else(Deeds::default, |script| Deeds::of(&shell::commands(&script))),
+                _ => Deeds::default(),
+            };
+        }
+        called
+    }
+
+    /// A script that no call shows.
+    pub(super) fn script(at: At, call_id: &str, script: &str, base: Option<&str>) -> Self {
+        let mut called = Self::new(at, call_id, base);
+        called.run(script, None);
+        if let Action::Script(script) = &called.action {
+            called.call.deeds = Deeds::of(&script.commands);
+        }
+        called
+    }
+
+    /// What a call asks for, apart from any transcript.
+    pub fn alone(call: &tool::Call<'_>) -> Self {
+        Self::of(At::default(), call, None)
+    }
+
+    /// Whether an answer is waited for: a plan is changed by the call itself.
+    pub fn waits(&self) -> bool {
+        !matches!(self.action, Action::Plan(_) | Action::ChangeStep { .. } | Action::Ours)
+    }
+
+    fn new(at: At, call_id: &str, base: Option<&str>) -> Self {
+        let call = Call {
+            id: short_id(call_id).to_owned(),
+            seq: at.seq,
+            what: String::new(),
+            base: base.map(str::to_owned),
+            work: Work::Other,
+            deeds: Deeds::default(),
+            is_aside: false,
+            is_outside: false,
+        };
+        let action = Action::Other { tool: String::new(), values: String::new() };
+        Self { call, action }
+    }
+
+    fn read(&mut self, call: &tool::Call<'_>) {
+        self.action = match tool::interpret(call) {
+            tool::Action::Shell { script, workdir } => return self.run(&script, workdir),
+            tool::Action::Patch(ops) => return self.patch(ops),
+            tool::Action::View { path } => {
+                let path = redacted_path(&path);
+                self.call.what = named(format!("view {path}"));
+                self.call.work = Work::View { path: path.clone() };
+                Action::View { path }
+            }
+            tool::Action::Look { tool, values, path } => {
+                let (values, path) = (redacted(&values), path.as_deref().map(redacted_path));
+                self.call.what = named(one_line_of(&tool, &values));
+                self.call.work = Work::Search { path: path.clone() };
+                Action::Look { tool, values, path }
+            }
+            tool::Action::Other { tool, values } => {
+                let values = redacted(&values);
+                self.call.what = named(one_line_of(&tool, &values));
+                Action::Other { tool, values }
+            }
+            tool::Action::AddStep { text } => {
+                "plan".clone_into(&mut self.call.what);
+                self.call.work = Work::PlanStep { text: redacted(&text) };
+                Action::AddStep
+            }
+            tool::Action::Plan(steps) => Action::Plan(steps),
+            tool::Action::ChangeStep { id, status, is_dropped } => {
+                Action::ChangeStep { id, status, is_dropped }
+            }
+        };
+    }
+
+    fn run(&mut self, script: &str, workdir: Option<String>) {
+        let script = Script::of(script, workdir);
+        let trimmed = script.text.trim();
+        let is_line =
+            !trimmed.contains('\n') && (4..=limits::COMMAND_BYTES).contains(&trimmed.len());
+        let mut reads = script.uses.iter().filter(|(used, _)| *used == Use::Read);
+        let (first, second) = (reads.next(), reads.next());
+        self.call.what = text::one_line_cut(&script.text, limits::COMMAND_BYTES / 2);
+        self.call.work = Work::Script {
+            line: is_line.then(|| text::one_line(trimmed).into_owned()),
+            folder: script.folder.clone(),
+            is_look: script.is_look,
+            reads: first.filter(|_| second.is_none()).map(|(_, path)| path.clone()),
+            fetches: script.commands.iter().any(fetches),
+        };
+        self.action = Action::Script(script);
+    }
+
+    fn patch(&mut self, ops: Vec<FileOp>) {
+        let changes: Vec<Change> = ops.into_iter().map(Change::of).collect();
+        self.call.what = match changes.first() {
+            Some(first) => named(format!("apply_patch {}", first.path)),
+            None => "apply_patch".to_owned(),
+        };
+        let kept = |change: &Change| Change {
+            path: change.path.clone(),
+            kind: change.kind,
+            hash: change.hash.clone(),
+            lines: String::new(),
+        };
+        self.call.work = Work::Patch(changes.iter().map(kept).collect());
+        self.action = Action::Patch(changes);
+    }
+}
+
+impl Call {
+    /// Bytes that it takes while it waits, about.
+    pub(super) fn bytes(&self) -> usize {
+        let length = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+        let work = match &self.work {
+            Work::Script { line, folder, reads, .. } => {
+                length(line) + length(folder) + length(reads)
+            }
+            Work::View { path } => path.len(),
+            Work::Search { path } => length(path),
+            Work::Patch(changes) => changes.iter().map(|change| change.path.len() + 100).sum(),
+            Work::PlanStep { text } => text.len(),
+            Work::Other => 0,
+        };
+        self.id.len() + self.what.len() + length(&self.base) + work
+    }
+}
+
+impl Script {
+    fn of(script: &str, workdir: Option<String>) -> Self {
+        let text = redacted(text::prefix(script, shell::SCRIPT_BYTES));
+        let commands = shell::commands(&text);
+        let folder = match (shell::entered_folder(&text), workdir.as_deref()) {
+            (Some(entered), Some(workdir)) if !is_rooted(entered) => {
+                Some(format!("{}/{entered}", workdir.trim_end_matches('/')))
+            }
+            (Some(entered), _) => Some(entered.to_owned()),
+            (None, workdir) => workdir.map(str::to_owned),
+        };
+        let uses = commands.iter().flat_map(shell::uses).collect();
+        let is_look = !commands.is_empty() && commands.iter().all(shell::only_looks);
+        Self { commands, workdir, folder, uses, is_look, text }
+    }
+}
+
+impl Change {
+    /// A change that the harness reports.
+    pub(super) fn reported(op: &FileOp) -> Self {
+        Self::of(op.clone())
+    }
+
+    fn of(op: FileOp) -> Self {
+        let (kind, hash) = match op.op {
+            Op::Created { content } => {
+                let hash = content.map(|content| ContentHash::of(content.as_bytes()));
+                (ChangeKind::Created, hash)
+            }
+            Op::Edited => (ChangeKind::Edited, None),
+            Op::Deleted => (ChangeKind::Deleted, None),
+        };
+        Self { path: redacted_path(&op.path), kind, hash, lines: redacted(&op.changed) }
+    }
+}
+
+/// Ids are short; one that is not is told apart by its beginning.
+pub(super) fn short_id(call_id: &str) -> &str {
+    text::prefix(call_id, limits::NAME_BYTES)
+}
+
+/// Tool and values of a call in one line.
+pub fn one_line_of(tool: &str, values: &str) -> String {
+    let line = text::one_line_cut(values, limits::COMMAND_BYTES / 2);
+    format!("{} {line}", short_id(tool))
+}
+
+fn named(what: String) -> String {
+    match what.len() > limits::COMMAND_BYTES / 2 {
+        true => text::prefix(&what, limits::COMMAND_BYTES / 2).to_owned(),
+        false => what,
+    }
+}
+
+fn redacted(text: &str) -> String {
+    redact(text).text.into_owned()
+}
+
+fn redacted_path(path: &str) -> String {
+    redacted(text::prefix(path, limits::PATH_BYTES))
+}
+
+fn fetches(command: &Command) -> bool {
+    let program = command.words.first().map(String::as_str);
+    matches!(program, Some("curl" | "wget" | "lynx" | "w3m"))
+}
+
+/// Whether a path starts at a root, a home or a drive.
+fn is_rooted(path: &str) -> bool {
+    path.starts_with(['/', '~']) || path.as_bytes().get(1) == Some(&b':')
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}

@@ -1,0 +1,156 @@
+//! Calls that wait for their answer, and those that were answered.
+
+use std::borrow::Cow;
+use std::collections::VecDeque;
+
+use serde::{Deserialize, Serialize};
+
+use super::call::{Change, Work, short_id};
+use super::{Answered, At, Call, CommandOutcome};
+use crate::limits;
+use crate::rollout::output;
+use crate::rollout::tool::Poll;
+
+/// Calls without a last word. Bounded.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub(super) struct Pending {
+    waiting: VecDeque<Waiting>,
+    /// Calls whose end is known: the harness may report them once more.
+    settled: VecDeque<String>,
+}
+
+/// A call that was made.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Waiting {
+    call: Call,
+    /// Id of the call whose answer is awaited: the call's own, or that of the last poll; `None` while the
+    /// command runs and nobody asks after it.
+    awaits: Option<String>,
+    /// Session to poll.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    session: Option<String>,
+    /// Status that the harness reported before the answer came.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    exit_code: Option<i64>,
+    /// The last poll stopped the command.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    is_stopped: bool,
+}
+
+impl Pending {
+    pub(super) fn push(&mut self, call: Call) {
+        let awaits = Some(call.id.clone());
+        let waiting = Waiting { call, awaits, session: None, exit_code: None, is_stopped: false };
+        self.waiting.push_back(waiting);
+        while self.waiting.len() > limits::PENDING_CALLS
+            || self.waiting.len() > 1 && self.bytes() > limits::PENDING_BYTES
+        {
+            self.waiting.pop_front();
+        }
+    }
+
+    /// Binds a poll to the command it asks after; false when no such command is known.
+    pub(super) fn poll(&mut self, poll: &Poll, call_id: &str) -> bool {
+        let is_it = |waiting: &&mut Waiting| waiting.session.as_ref() == Some(&poll.session);
+        let Some(waiting) = self.waiting.iter_mut().rev().find(is_it) else { return false };
+        waiting.awaits = Some(call_id.to_owned());
+        waiting.is_stopped = poll.stops;
+        true
+    }
+
+    /// The answer to a waiting call; `None` for one to a call that nobody made, or too long ago.
+    pub(super) fn answer<'a>(
+        &'a mut self,
+        at: At,
+        call_id: &str,
+        raw: &'a str,
+    ) -> Option<Answered<'a>> {
+        let call_id = short_id(call_id);
+        let is_it = |waiting: &Waiting| waiting.awaits.as_deref() == Some(call_id);
+        let index = self.waiting.iter().rposition(is_it)?;
+        let waiting = self.waiting.get_mut(index)?;
+        let is_poll = waiting.call.id != call_id;
+        let answer = if is_poll { output::read_poll(raw) } else { output::read(raw) };
+        let outcome = match CommandOutcome::of(&answer, waiting.exit_code) {
+            // The poll was refused, and the command runs on.
+            CommandOutcome::Refused if is_poll => {
+                waiting.awaits = None;
+                return None;
+            }
+            _ if is_poll && waiting.is_stopped => CommandOutcome::Unknown,
+            outcome => outcome,
+        };
+        if outcome == CommandOutcome::Running {
+            waiting.awaits = None;
+            waiting.session =
+                answer.session.map(short_id).map(str::to_owned).or(waiting.session.take());
+            let call = self.waiting.get(index).map(|waiting| Cow::Borrowed(&waiting.call))?;
+            return Some(Answered::of(at, call, (raw, answer), outcome));
+        }
+        let call = self.waiting.remove(index)?.call;
+        self.settle(&call.id);
+        Some(Answered::of(at, Cow::Owned(call), (raw, answer), outcome))
+    }
+
+    /// The harness reports the end of a waiting call. Where the answer is still to come it tells more, and
+    /// the report only completes it.
+    pub(super) fn reported<'a>(
+        &mut self,
+        at: At,
+        call_id: &str,
+        exit_code: Option<i64>,
+    ) -> Option<Answered<'a>> {
+        let index = self.position(call_id)?;
+        let waiting = self.waiting.get_mut(index)?;
+        if waiting.awaits.is_some() {
+            waiting.exit_code = exit_code;
+            return None;
+        }
+        let call = self.waiting.remove(index)?.call;
+        self.settle(&call.id);
+        Some(Answered::report(at, call, exit_code))
+    }
+
+    /// The changes that a waiting patch is to apply.
+    pub(super) fn take_changes(&mut self, call_id: &str) -> Option<Vec<Change>> {
+        let index = self.position(call_id)?;
+        match &mut self.waiting.get_mut(index)?.call.work {
+            Work::Patch(changes) => Some(std::mem::take(changes)),
+            _ => None,
+        }
+    }
+
+    pub(super) fn is_waiting(&self, call_id: &str) -> bool {
+        self.position(call_id).is_some()
+    }
+
+    pub(super) fn is_settled(&self, call_id: &str) -> bool {
+        let call_id = short_id(call_id);
+        self.settled.iter().any(|settled| settled == call_id)
+    }
+
+    /// Notes that the end of a call is known, or does not matter.
+    pub(super) fn settle(&mut self, call_id: &str) {
+        let id = short_id(call_id);
+        self.waiting.retain(|waiting| waiting.call.id != id);
+        self.note_settled(call_id);
+    }
+
+    /// Notes that a report of the call is to be passed over from now on.
+    pub(super) fn note_settled(&mut self, call_id: &str) {
+        let call_id = short_id(call_id);
+        if self.settled.len() >= limits::PENDING_CALLS {
+            self.settled.pop_front();
+        }
+        self.settled.push_back(call_id.to_owned());
+    }
+
+    fn position(&self, call_id: &str) -> Option<usize> {
+        let call_id = short_id(call_id);
+        self.waiting.iter().rposition(|waiting| waiting.call.id == call_id)
+    }
+
+    fn bytes(&self) -> usize {
+        self.waiting.iter().map(|waiting| waiting.call.bytes()).sum()
+    }
+}

@@ -479,3 +479,6 @@ fn messages(config: &Config, clock: &Clock) -> MessageHistory {
     };
     MessageHistory::new(&config.state_dir, &config.codex_home, max_bytes, clock.clone())
 }
+
+#[cfg(test)]
+mod tests;

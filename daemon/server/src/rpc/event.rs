@@ -19,7 +19,7 @@ use longhaul_protocol::method::EVENT_NOTIFICATION;
 use serde::Serialize;
 use serde_json::value::to_raw_value;
 
-use super::table::{Entry, Table, TableError, no_context};
+use super::table::{MethodEntry, Table, TableError, no_context};
 use crate::events::{Event, EventHub, Subscriber};
 use crate::link::CallContext;
 
@@ -62,7 +62,7 @@ fn name_of(id: SubscriptionId<'_>) -> String {
 
 /// One call of `event/subscribe`.
 struct SubscribeCall {
-    entry: Arc<Entry>,
+    entry: Arc<MethodEntry>,
     events: EventHub,
     id: Id<'static>,
     sink: MethodSink,

@@ -58,7 +58,7 @@ pub struct Handlers<'a, S> {
 }
 
 /// What every call of one method shares.
-pub(super) struct Entry {
+pub(super) struct MethodEntry {
     ingest: Arc<Ingest>,
     name: &'static str,
     /// The bit of the capability it needs.
@@ -89,13 +89,13 @@ impl Table {
         }
     }
 
-    pub(super) fn entry<M: Method>(&self) -> Result<Entry, TableError> {
+    pub(super) fn entry<M: Method>(&self) -> Result<MethodEntry, TableError> {
         let info = method::find(M::NAME).ok_or(TableError::Unknown(M::NAME))?;
         let capability = match info.name == Initialize::NAME {
             true => HANDSHAKE,
             false => capability_bit(info.capability),
         };
-        Ok(Entry { ingest: self.ingest.clone(), name: info.name, capability })
+        Ok(MethodEntry { ingest: self.ingest.clone(), name: info.name, capability })
     }
 
     pub(super) fn insert(
@@ -204,7 +204,7 @@ impl<S: Send + Sync + 'static> Handlers<'_, S> {
     }
 }
 
-impl Entry {
+impl MethodEntry {
     /// Answers damage that a call met: the transcripts are read again.
     async fn repair(&self) {
         if let Err(error) = self.ingest.recover().await {

@@ -10,7 +10,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::given::GivenItems;
-use super::input::{Input, Items, newest_switch};
+use super::input::{Input, ItemSource, newest_switch};
 use super::record::Notice;
 use super::request::{Request, Subject};
 use crate::config::Live;
@@ -100,7 +100,7 @@ impl Gatherer {
             fold,
             semantics,
             disk,
-            items: Items::Transcript(Box::new(file)),
+            items: ItemSource::Transcript(Box::new(file)),
             request_seq,
             kept,
             model_switch,

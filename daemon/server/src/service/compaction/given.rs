@@ -22,7 +22,7 @@ use longhaul_core::redact::redact_value;
 use serde_json::Value;
 use serde_json::value::to_raw_value;
 
-use super::input::{Input, Items, Past, newest_switch};
+use super::input::{Input, ItemSource, Past, newest_switch};
 use super::log::CompactionLog;
 use super::spans::placed;
 use crate::service::error::ServiceError;
@@ -188,7 +188,7 @@ impl StoredItems {
             disk: Disk::new(),
             kept: request.map(assemble::keep_request),
             model_switch,
-            items: Items::Given { items, first_seq, past },
+            items: ItemSource::Given { items, first_seq, past },
             request_seq: at.map(|at| first_seq + at as u64),
             warnings: Vec::new(),
             redacted,

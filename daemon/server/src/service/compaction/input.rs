@@ -35,7 +35,7 @@ pub(super) struct Input {
     pub fold: Arc<Fold>,
     pub semantics: Semantics,
     pub disk: Disk,
-    pub items: Items,
+    pub items: ItemSource,
     /// Line and end of the request, for the account.
     pub request_seq: Option<u64>,
     pub kept: Option<KeptRequest>,
@@ -50,7 +50,7 @@ pub(super) struct Input {
 
 /// Where the items of a history are.
 #[derive(Debug)]
-pub(super) enum Items {
+pub(super) enum ItemSource {
     /// In a transcript.
     Transcript(Box<longhaul_store::FileRow>),
     /// Given by the caller, secrets replaced.
@@ -115,8 +115,8 @@ pub(super) async fn visible_items(
     opaque: Opaque,
 ) -> Result<Option<NumberedItems>, ServiceError> {
     let (items, first_seq) = match &input.items {
-        Items::Given { items, first_seq, .. } => (items, *first_seq),
-        Items::Transcript(_) => {
+        ItemSource::Given { items, first_seq, .. } => (items, *first_seq),
+        ItemSource::Transcript(_) => {
             let query = HistoryQuery {
                 thread_id: input.of.clone(),
                 as_of: Some(input.seq),

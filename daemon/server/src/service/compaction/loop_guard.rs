@@ -5,7 +5,7 @@ use longhaul_protocol::event::EventKind;
 use longhaul_store::{FileRow, Store};
 use serde_json::json;
 
-use super::input::{Input, Items, Past};
+use super::input::{Input, ItemSource, Past};
 use super::request::Request;
 use crate::events::EventHub;
 use crate::service::error::ServiceError;
@@ -35,8 +35,8 @@ impl LoopGuard {
         input: &Input,
     ) -> Result<(), ServiceError> {
         let past = match &input.items {
-            Items::Given { past, .. } => past.clone(),
-            Items::Transcript(file) => self.past_of_thread(file, request, input).await?,
+            ItemSource::Given { past, .. } => past.clone(),
+            ItemSource::Transcript(file) => self.past_of_thread(file, request, input).await?,
         };
         if let Some(circle) = rearm::circle(input.fold.checkpoint(), &past.earlier) {
             self.events.publish(

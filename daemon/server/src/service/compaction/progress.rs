@@ -98,3 +98,22 @@ impl ProgressEvents {
         self.events.publish(EventKind::ContextCompacted, data);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percent_stays_below_100_until_it_is_done() {
+        for (stage, tokens, percent) in [
+            (Stage::Reading, 0, 0),
+            (Stage::Asking, 50, 0),
+            (Stage::Writing, 50, 50),
+            (Stage::Writing, 5_000, 98),
+            (Stage::Checking, 0, 99),
+        ] {
+            assert_eq!(stage.percent(tokens, 100), percent, "{stage:?}");
+        }
+        assert_eq!(Stage::Writing.percent(1, 0), 98, "no room is no division by nothing");
+    }
+}

@@ -8,7 +8,7 @@ use longhaul_core::item::ItemRow;
 use longhaul_store::{FileId, PageHead, Store};
 use serde_json::Value;
 
-use super::input::{Input, Items};
+use super::input::{Input, ItemSource};
 use crate::service::error::ServiceError;
 use crate::service::item_index::{ItemIndex, Stretch};
 
@@ -36,10 +36,10 @@ impl Spans {
         alone: impl Iterator<Item = u64>,
     ) -> Result<Vec<Span>, ServiceError> {
         let file = match &input.items {
-            Items::Given { items, first_seq, .. } => {
+            ItemSource::Given { items, first_seq, .. } => {
                 return Ok(given_spans(items, *first_seq));
             }
-            Items::Transcript(file) => file,
+            ItemSource::Transcript(file) => file,
         };
         let alone: BTreeSet<u64> = alone.chain(input.request_seq).collect();
         let mut pages = Vec::new();

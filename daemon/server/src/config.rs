@@ -220,14 +220,6 @@ impl Config {
         Self::load(args, &Surroundings { base, current_dir, program, env })
     }
 
-    /// Reads the file anew, with the flags and the environment of the start.
-    ///
-    /// # Errors
-    /// As [`load`](Self::load).
-    pub fn again(&self) -> Result<Self, ConfigError> {
-        Self::load(&self.launch.args, &self.launch.around)
-    }
-
     /// Puts the four layers together.
     ///
     /// # Errors

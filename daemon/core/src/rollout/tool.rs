@@ -9,8 +9,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{patch, shell};
-use crate::thread::Source;
 use crate::text;
+use crate::thread::Source;
 
 pub use super::claude::tool::{slashed, step_id};
 

@@ -17,6 +17,7 @@ use longhaul_store::{CompactionRow, FileRow, ThreadRow};
 
 use super::error::Failure;
 use crate::service::compaction::{Compaction, Notice, Reason, Rung, TextSource, TextUsed};
+use crate::service::search::{IndexState, IndexWork};
 
 /// Rows of a page when the caller names no limit.
 const PAGE_ROWS_DEFAULT: u32 = longhaul_protocol::limit::PAGE_ROWS_DEFAULT;
@@ -363,4 +364,17 @@ pub(super) fn summary(row: CompactionRow) -> wire::CompactionSummary {
 pub(super) fn word<T: serde::Serialize>(choice: &T) -> String {
     let value = serde_json::to_value(choice).unwrap_or_default();
     value.as_str().unwrap_or_default().to_owned()
+}
+
+pub(super) fn index_status(state: IndexState) -> thread::IndexStatus {
+    thread::IndexStatus {
+        state: match state.work {
+            IndexWork::Idle => thread::IndexState::Idle,
+            IndexWork::Indexing => thread::IndexState::Indexing,
+            IndexWork::Stalled => thread::IndexState::Stalled,
+        },
+        items: state.items,
+        files_behind: state.files_behind,
+        bytes: state.bytes,
+    }
 }

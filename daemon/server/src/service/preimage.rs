@@ -24,8 +24,8 @@ use longhaul_core::item::{ItemKind, ItemRow};
 use longhaul_core::thread::Source;
 use serde::{Deserialize, Serialize};
 
-use super::ServiceError;
-use super::history::Located;
+use super::error::ServiceError;
+use super::item_index::Located;
 
 /// What ids of compactions begin with: it tells them from threads.
 pub const PREFIX: &str = "cmp_";
@@ -153,7 +153,7 @@ pub fn read(folder: &Path, id: &str) -> Result<Vec<String>, ServiceError> {
 ///
 /// # Errors
 /// There are none, or other lines stand there.
-pub(super) async fn locate(folder: &Path, handle: &Handle) -> Result<Vec<Located>, ServiceError> {
+pub async fn locate(folder: &Path, handle: &Handle) -> Result<Vec<Located>, ServiceError> {
     let (folder, handle) = (folder.to_owned(), handle.clone());
     tokio::task::spawn_blocking(move || {
         let gone = || ServiceError::HandleNotFound(handle.to_string());

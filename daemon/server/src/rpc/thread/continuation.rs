@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use longhaul_core::thread::Source;
 use longhaul_protocol::compaction::{RunParams, Strategy};
 use longhaul_protocol::thread::{Continue, ContinueParams, ContinueResult};
 
@@ -10,14 +9,17 @@ use super::super::compaction::request;
 use super::super::error::Failure;
 use super::super::{Table, TableError, convert};
 use crate::link::CallContext;
-use crate::service::Services;
+use crate::service::continuation::Continuations;
 
-pub(in super::super) fn register(table: &mut Table) -> Result<(), TableError> {
-    table.on_async::<Continue, _>(go_on)
+pub(in super::super) fn register(
+    table: &mut Table,
+    continuations: &Arc<Continuations>,
+) -> Result<(), TableError> {
+    table.of(continuations).on_async::<Continue, _>(go_on)
 }
 
 async fn go_on(
-    services: Arc<Services>,
+    continuations: Arc<Continuations>,
     _: CallContext,
     params: ContinueParams,
 ) -> Result<ContinueResult, Failure> {
@@ -26,7 +28,7 @@ async fn go_on(
             let reason = "what a provider has encrypted cannot begin a new thread";
             return Err(Failure::invalid("strategy", reason));
         }
-        Some(Strategy::Auto) | None if services.model_status().is_some() => Strategy::Hybrid,
+        Some(Strategy::Auto) | None if continuations.has_model() => Strategy::Hybrid,
         Some(Strategy::Auto) | None => Strategy::Checkpoint,
         Some(strategy) => strategy,
     };
@@ -39,12 +41,11 @@ async fn go_on(
         templates: params.templates,
         ..RunParams::default()
     })?;
-    let continued = services.continue_thread(request).await?;
-    let resume = Source::Codex.spec().resume.iter().copied().chain([continued.thread_id.as_str()]);
+    let begun = continuations.begin(request).await?;
     Ok(ContinueResult {
-        command: resume.map(str::to_owned).collect(),
-        thread_id: continued.thread_id,
-        path: continued.path.display().to_string(),
-        compaction: convert::run_result(continued.compaction),
+        command: ["codex", "resume", &begun.thread_id].map(str::to_owned).to_vec(),
+        thread_id: begun.thread_id,
+        path: begun.path.display().to_string(),
+        compaction: convert::run_result(begun.compaction),
     })
 }

@@ -3,9 +3,9 @@
 use std::sync::atomic::Ordering;
 
 use longhaul_protocol::daemon::{
-    ConfigChange, ConfigValue, Initialize, InitializeParams, InitializeResult, Metrics,
-    MetricsParams, Reload, ReloadParams, ReloadResult, ServerInfo, ShowConfig, ShowConfigParams,
-    ShowConfigResult, Shutdown, ShutdownParams, ShutdownResult, Status, StatusParams, StatusResult,
+    ConfigChange, ConfigValue, Initialize, InitializeParams, InitializeResult, Metrics, NoParams,
+    Reload, ReloadResult, ServerInfo, ShowConfig, ShowConfigResult, Shutdown, ShutdownResult,
+    Status, StatusResult,
 };
 use longhaul_protocol::limit::Limits;
 use longhaul_protocol::method::CAPABILITIES;
@@ -29,7 +29,7 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 pub(super) fn register(table: &mut Table) -> Result<(), TableError> {
     table.on::<Initialize>(initialize)?;
     table.on::<Status>(status)?;
-    table.on::<Metrics>(|services, _, MetricsParams {}| Ok(services.metrics()))?;
+    table.on::<Metrics>(|services, _, NoParams {}| Ok(services.metrics()))?;
     table.on::<ShowConfig>(config)?;
     table.on::<Reload>(reload)?;
     table.on::<Shutdown>(shutdown)
@@ -94,7 +94,7 @@ fn agree(client: RevisionRange) -> Result<u32, Failure> {
     })
 }
 
-fn status(services: &Services, _: &CallContext, _: StatusParams) -> Result<StatusResult, Failure> {
+fn status(services: &Services, _: &CallContext, _: NoParams) -> Result<StatusResult, Failure> {
     let deps = &services.deps;
     let progress = services.progress();
     let (ingest, sources) = services.ingest_status(&progress);
@@ -120,11 +120,7 @@ fn status(services: &Services, _: &CallContext, _: StatusParams) -> Result<Statu
     })
 }
 
-fn config(
-    services: &Services,
-    _: &CallContext,
-    _: ShowConfigParams,
-) -> Result<ShowConfigResult, Failure> {
+fn config(services: &Services, _: &CallContext, _: NoParams) -> Result<ShowConfigResult, Failure> {
     let config = services.deps.config.now();
     let values = config.entries().into_iter().map(|(key, value, origin)| ConfigValue {
         key: key.to_owned(),
@@ -138,7 +134,7 @@ fn config(
     })
 }
 
-fn reload(services: &Services, _: &CallContext, _: ReloadParams) -> Result<ReloadResult, Failure> {
+fn reload(services: &Services, _: &CallContext, _: NoParams) -> Result<ReloadResult, Failure> {
     let Reloaded { config, changes } = services.reload()?;
     let changes = changes.into_iter().map(|change| ConfigChange {
         key: change.key.to_owned(),
@@ -153,11 +149,7 @@ fn reload(services: &Services, _: &CallContext, _: ReloadParams) -> Result<Reloa
 }
 
 /// The answer is on its way before the drain begins to close anything: a request in flight is finished.
-fn shutdown(
-    services: &Services,
-    _: &CallContext,
-    _: ShutdownParams,
-) -> Result<ShutdownResult, Failure> {
+fn shutdown(services: &Services, _: &CallContext, _: NoParams) -> Result<ShutdownResult, Failure> {
     let requests_in_flight = services.deps.counters.in_flight.load(Ordering::Relaxed);
     services.deps.shutdown.begin("daemon/shutdown");
     Ok(ShutdownResult { pid: services.instance.pid, requests_in_flight })

@@ -49,7 +49,7 @@ async fn get(
         seq: history.seq,
         base: wire::Base { kind: base_kind(history.base.0), seq: history.base.1 },
         items: history.items,
-        places: history.places.into_iter().map(place).collect(),
+        origins: history.places.into_iter().map(place).collect(),
         tokens: history.tokens,
         next_cursor: history
             .next
@@ -73,8 +73,8 @@ fn base_kind(kind: BaseKind) -> wire::BaseKind {
     }
 }
 
-fn place(place: Place) -> wire::Place {
-    wire::Place {
+fn place(place: Place) -> wire::Origin {
+    wire::Origin {
         seq: place.seq,
         kind: kind_name(place.kind),
         tokens: place.tokens,

@@ -86,9 +86,9 @@ async fn step(
 
 fn told(event: StepEvent) -> Result<Told, Failure> {
     Ok(match event {
-        StepEvent::TurnEnded { message, boundaries, only_tell } => {
+        StepEvent::TurnEnded { message, boundaries, notify_only } => {
             let heard = Heard { words: message, signs: signs(boundaries)? };
-            match only_tell {
+            match notify_only {
                 Some(true) => Told::TurnSeen(heard),
                 Some(false) | None => Told::TurnEnded(heard),
             }
@@ -106,9 +106,9 @@ fn told(event: StepEvent) -> Result<Told, Failure> {
             Told::Other(Event::Judged { request_id, judgment })
         }
         StepEvent::CompactionFailed { reason } => Told::Other(Event::CompactionFailed { reason }),
-        StepEvent::UserMessage { is_shell, takes_prefix } => Told::Other(Event::UserMessage {
+        StepEvent::UserMessage { is_shell, accepts_prefix } => Told::Other(Event::UserMessage {
             is_shell: is_shell.unwrap_or(false),
-            takes_prefix: takes_prefix.unwrap_or(false),
+            takes_prefix: accepts_prefix.unwrap_or(false),
         }),
         StepEvent::Resume {} => Told::Resume,
         StepEvent::Tick {} => Told::Other(Event::Tick),
@@ -181,7 +181,7 @@ async fn explain(
     })?;
     let policy = &found.row.policy;
     Ok(ExplainResult {
-        is_same: found.logged.bytes() == found.decision.bytes(),
+        is_reproduced: found.logged.bytes() == found.decision.bytes(),
         decision: shown::decision(policy, Some(id), &found.decision),
         logged: LoggedDecision {
             thread_id: found.row.thread_id.clone(),
@@ -233,14 +233,14 @@ async fn report(
         policy: track.policy().name.clone(),
         decisions: track.decisions,
         compactions: track.count,
-        used_again: track.points.iter().map(|point| point.used_again.len() as u64).sum(),
+        files_reused: track.points.iter().map(|point| point.used_again.len() as u64).sum(),
         points: track.points.into_iter().map(shown::would_compact).collect(),
     };
     Ok(ReportResult {
         thread_id,
         turns: found.turns,
         compactions: found.compactions,
-        is_cut: found.is_cut,
+        is_truncated: found.is_cut,
         policies: found.tracks.into_iter().map(track).collect(),
     })
 }

@@ -104,7 +104,7 @@ impl Services {
             process: ProcessUse::now().map(|taken| ProcessMetrics {
                 resident_bytes: taken.resident_bytes,
                 resident_peak_bytes: taken.resident_peak_bytes,
-                processor_ms: taken.processor_ms,
+                cpu_ms: taken.processor_ms,
                 threads: taken.threads,
             }),
         }

@@ -95,7 +95,7 @@ pub struct Config {
     pub keep_per_thread: Setting<u64>,
     /// Tokens of every model's window; 0: as its transcript or name tells.
     pub window_tokens: Setting<u64>,
-    /// Parts of a hundred of a window at which its thread should be compacted, 0 for never.
+    /// Percent of the context window at which to compact, 0 for never.
     pub auto_compact_percent: Setting<u64>,
     /// Whether prompts are kept for recall.
     pub message_persistence: Setting<Persistence>,

@@ -56,7 +56,7 @@ async fn the_providers_count_is_carried_on_and_its_window_shown() {
         result["by_kind"].as_object().unwrap().keys().collect::<Vec<_>>(),
         ["assistant", "user"]
     );
-    assert_eq!(result["course"]["turns"], 2);
+    assert_eq!(result["timeline"]["turns"], 2);
     let then = usage(&mut client, json!({ "thread_id": THREAD, "as_of": 3 })).await;
     assert_eq!(then["tokens"]["used"], 9_000, "before the last message");
 }
@@ -82,7 +82,7 @@ async fn right_after_a_compaction_nothing_is_left_out_of_the_count() {
     assert_eq!(tokens.get("reported"), None, "{tokens}");
     assert_eq!(number(&tokens["used"]), number(&tokens["estimated"]) + number(&tokens["overhead"]));
     assert!(number(&tokens["estimated"]) > 2_000 && number(&tokens["overhead"]) > 7_000);
-    let step = &result["course"]["compactions"][0];
+    let step = &result["timeline"]["compactions"][0];
     assert_eq!(step["before"], 18_000);
     assert!(number(&step["after"]) < 9_000, "{step}");
 }
@@ -101,7 +101,7 @@ async fn settings_are_compared_with_what_the_transcript_says_was_told() {
     client.call("thread/sync", json!({ "thread_id": THREAD })).await;
     let current = |profile: &str, cwd: &str| {
         json!({
-            "environment": { "places": [{ "cwd": cwd, "shell": "bash" }] },
+            "environment": { "folders": [{ "cwd": cwd, "shell": "bash" }] },
             "permissions": { "profile": profile, "approval_policy": "never", "instructions": "i" },
             "collaboration_mode": { "mode": "plan", "instructions": "think first" },
             "model": { "name": "gpt-5", "instructions": "m" },
@@ -138,9 +138,9 @@ async fn project_instructions_are_read_and_told_again_only_when_they_changed() {
     let daemon = Daemon::over(home, "").await;
     let mut client = daemon.connect().await;
     client.call("thread/sync", json!({ "thread_id": THREAD })).await;
-    let place = json!({ "places": [{ "cwd": project }] });
+    let place = json!({ "folders": [{ "cwd": project }] });
     let asked = json!({ "thread_id": THREAD, "current": { "environment": place },
-        "also": ["agents_md", "memory"] });
+        "include": ["agents_md", "memory"] });
 
     let same = client.call("context/diff", asked.clone()).await;
     assert_eq!(same["result"]["changed"], json!([]), "{same}");
@@ -171,7 +171,7 @@ async fn a_resumed_or_rolled_back_thread_does_not_trust_an_old_count() {
     let result = usage(&mut client, json!({ "thread_id": THREAD })).await;
     let used = number(&result["tokens"]["used"]);
     assert!((4_900..5_100).contains(&used), "{used}");
-    assert_eq!(result["course"]["turns"], 1);
+    assert_eq!(result["timeline"]["turns"], 1);
 }
 
 #[tokio::test]

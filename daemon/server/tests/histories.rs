@@ -89,7 +89,7 @@ async fn history(client: &mut Client, thread: &Value, as_of: Option<u64>) -> Val
     while let Some(cursor) = whole["next_cursor"].take().as_str() {
         params["cursor"] = cursor.into();
         let mut page = result(client, "history/get", params.clone()).await;
-        for part in ["items", "places"] {
+        for part in ["items", "origins"] {
             let more = page[part].as_array_mut().unwrap().split_off(0);
             whole[part].as_array_mut().unwrap().extend(more);
         }
@@ -99,7 +99,7 @@ async fn history(client: &mut Client, thread: &Value, as_of: Option<u64>) -> Val
 }
 
 fn sum(history: &Value) -> u64 {
-    history["places"].as_array().unwrap().iter().map(|p| p["tokens"].as_u64().unwrap()).sum()
+    history["origins"].as_array().unwrap().iter().map(|p| p["tokens"].as_u64().unwrap()).sum()
 }
 
 async fn check_legal(client: &mut Client, history: &Value) {
@@ -114,7 +114,7 @@ async fn check_legal(client: &mut Client, history: &Value) {
 /// Places of a history that stand after its base: line, and the number on the line.
 fn lines(history: &Value) -> BTreeSet<u64> {
     let base = history["base"]["seq"].as_u64().unwrap();
-    let seqs = history["places"].as_array().unwrap().iter().map(|p| p["seq"].as_u64().unwrap());
+    let seqs = history["origins"].as_array().unwrap().iter().map(|p| p["seq"].as_u64().unwrap());
     seqs.filter(|seq| *seq > base).collect()
 }
 

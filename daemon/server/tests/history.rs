@@ -140,7 +140,7 @@ async fn the_checkpoint_stands_in_for_an_encrypted_compaction() {
     let daemon = start(&[&rollout]).await;
     let history = get(&daemon, json!({"thread_id": THREAD})).await;
     assert_eq!(history["base"]["kind"], "opaque");
-    assert_eq!(history["places"][1]["stand_in"], true);
+    assert_eq!(history["origins"][1]["stand_in"], true);
     assert!(text(&history["items"][1]).starts_with("[longhaul]"), "{history}");
     let as_is = get(&daemon, json!({"thread_id": THREAD, "opaque": "as_is"})).await;
     assert_eq!(as_is["items"][1], sealed);

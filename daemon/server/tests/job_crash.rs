@@ -72,7 +72,7 @@ impl Rig {
         self.provider.release();
         let (process, mut client) = self.daemon("").await;
         let job = state_becomes(&mut client, key, "done").await;
-        assert_eq!(job["job"]["is_owed"], false, "{job}");
+        assert_eq!(job["job"]["is_pending"], false, "{job}");
         let list = client.call("compaction/list", json!({ "thread_id": THREAD })).await;
         let made = list["result"]["compactions"].as_array().unwrap();
         assert_eq!(made.len(), 1, "once: {list}");

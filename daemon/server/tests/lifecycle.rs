@@ -48,7 +48,7 @@ async fn a_connection_may_call_what_it_asked_for_and_ask_again() {
     assert_eq!(answer["result"]["capabilities"], json!(["event"]));
     assert_eq!(
         answer["result"]["methods"],
-        json!(["event/subscribe", "event/unsubscribe", "initialize"])
+        json!(["initialize", "event/subscribe", "event/unsubscribe"])
     );
     assert_eq!(kind(&client.call("daemon/status", json!({})).await), "capability_missing");
     client.call("initialize", hello(&json!(null), &json!(null))).await;

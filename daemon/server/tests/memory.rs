@@ -120,7 +120,7 @@ async fn nothing_new_publishes_nothing_and_new_lines_are_read() {
     assert_eq!((&again["extracted"], &again["changed"]), (&json!(0), &json!(false)), "{again}");
     assert_eq!(first["generation"], again["generation"]);
     let status = result(&mut client, "memory/status", json!({ "thread_id": FIRST })).await;
-    assert_eq!(status["why"]["reason"], "nothing_new", "{status}");
+    assert_eq!(status["skip_reason"]["reason"], "nothing_new", "{status}");
 
     let home = daemon.stopped().await;
     thread(home.path(), FIRST, APP, "Never use unwrap in this project, please.");
@@ -181,9 +181,9 @@ async fn what_is_forgotten_is_nowhere_when_it_is_answered() {
     let (path, text) = summaries.iter().find(|(_, text)| text.contains(SECOND)).unwrap();
     std::fs::write(path, format!("{text}mine\n")).unwrap();
     let gone = result(&mut client, "memory/forget", json!({ "thread_id": SECOND })).await;
-    assert_eq!(gone["gone"], 1);
+    assert_eq!(gone["removed"], 1);
     let status = result(&mut client, "memory/status", json!({ "thread_id": SECOND })).await;
-    assert_eq!(status["why"]["reason"], "excluded");
+    assert_eq!(status["skip_reason"]["reason"], "excluded");
     let unknown = client.call("memory/forget", json!({ "thread_id": "nobody" })).await;
     assert_eq!(unknown["error"]["data"]["kind"], "thread_not_found");
 

@@ -139,7 +139,7 @@ async fn the_agent_looks_after_the_files_first_all_then_what_changed() {
         [Answer::To(account), read(), Answer::To(reword), done()].into_iter().chain(second);
     let mut rig = Rig::start(script.collect(), "").await;
     let ran = rig.run().await;
-    assert_eq!(ran["fell_back"], 0, "{ran}");
+    assert_eq!(ran["fallbacks"], 0, "{ran}");
     let agent = rig.agent().await;
     assert_eq!(
         (&agent["outcome"], &agent["mode"]),
@@ -253,7 +253,7 @@ async fn every_bound_and_every_failure_has_its_name() {
         let mut rig = Rig::start(vec![Answer::To(account), answer], config).await;
         let ran = rig.run().await;
         assert_eq!(
-            (&ran["state"], &ran["fell_back"]),
+            (&ran["state"], &ran["fallbacks"]),
             (&json!("done"), &json!(0)),
             "{outcome} {ran}"
         );
@@ -316,7 +316,7 @@ async fn forgetting_does_not_wait_for_the_agent_and_ends_its_work() {
     let provider = &rig.provider;
     eventually("the agent waits for the model", || provider.hanging() > 0).await;
     let gone = rig.ask("memory/forget", json!({ "thread_id": FIRST })).await;
-    assert_eq!(gone["gone"], 1, "{gone}");
+    assert_eq!(gone["removed"], 1, "{gone}");
     let (provider, staging) = (&rig.provider, rig.staging());
     eventually("the agent is stopped", || provider.hanging() == 0 && !staging.exists()).await;
     assert!(!rig.memory().await.contains("nextest"));

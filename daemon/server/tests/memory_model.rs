@@ -110,7 +110,7 @@ async fn what_a_model_can_prove_becomes_memory_and_the_rest_does_not() {
     let provider = Provider::start(vec![answer(&learnings, &raw)]).await;
     let (_daemon, mut client) = daemon(&provider, "").await;
     let ran = run(&mut client).await;
-    assert_eq!((&ran["extracted"], &ran["fell_back"]), (&json!(1), &json!(0)), "{ran}");
+    assert_eq!((&ran["extracted"], &ran["fallbacks"]), (&json!(1), &json!(0)), "{ran}");
 
     let (path, body) = provider.requests()[0].clone();
     assert_eq!(path, "/v1/responses");
@@ -128,7 +128,7 @@ async fn what_a_model_can_prove_becomes_memory_and_the_rest_does_not() {
     let told = told["text"].as_str().unwrap();
     assert!(told.contains("cargo nextest") && !told.contains("curl evil"), "{told}");
     let status = result(&mut client, "memory/status", json!({})).await;
-    assert_eq!((&status["engine"], &status["fell_back"]), (&json!("model"), &Value::Null));
+    assert_eq!((&status["engine"], &status["fallbacks"]), (&json!("model"), &Value::Null));
 }
 
 #[tokio::test]
@@ -143,7 +143,7 @@ async fn a_poisoned_thread_plants_no_rule_whatever_the_model_makes_of_it() {
         let provider = Provider::start(vec![answer(&[planted], &format!("- {ORDER}"))]).await;
         let (_daemon, mut client) = daemon(&provider, "").await;
         let ran = run(&mut client).await;
-        assert_eq!(ran["fell_back"], 1, "nothing of it can be believed: {ran}");
+        assert_eq!(ran["fallbacks"], 1, "nothing of it can be believed: {ran}");
         let all = everything(&mut client).await;
         assert!(!all.contains("evil.example"), "{all}");
         assert!(all.contains(RULE), "what the person said stands: {all}");
@@ -192,13 +192,13 @@ async fn every_failure_has_a_name_and_memory_is_made_without_the_model() {
         let (_daemon, mut client) = daemon(&provider, "answer_timeout_s = 1\n").await;
         let ran = run(&mut client).await;
         assert_eq!(
-            (&ran["extracted"], &ran["fell_back"]),
+            (&ran["extracted"], &ran["fallbacks"]),
             (&json!(1), &json!(1)),
             "{reason} {ran}"
         );
         assert!(ran["generation"].as_u64().unwrap() >= 1, "{reason}: {ran}");
         let status = result(&mut client, "memory/status", json!({})).await;
-        let told = status["fell_back"][0]["reason"].as_str().unwrap();
+        let told = status["fallbacks"][0]["reason"].as_str().unwrap();
         assert!(told.starts_with(reason), "{reason}: {told}");
         let job = json!({ "kind": "extract" });
         let jobs = result(&mut client, "job/list", job).await;
@@ -237,7 +237,7 @@ async fn without_a_fallback_nothing_is_stored_until_the_model_answers() {
         Provider::start(vec![oops, answer(&[], "- the parser is in `src/parse.rs`")]).await;
     let (_daemon, mut client) = daemon(&provider, "fallback = false\n").await;
     let ran = run(&mut client).await;
-    assert_eq!((&ran["failed"], &ran["fell_back"]), (&json!(1), &json!(0)), "{ran}");
+    assert_eq!((&ran["failed"], &ran["fallbacks"]), (&json!(1), &json!(0)), "{ran}");
     let ran = run(&mut client).await;
     assert_eq!((&ran["failed"], &ran["extracted"]), (&json!(0), &json!(1)), "asked again: {ran}");
 }
@@ -248,7 +248,7 @@ async fn a_refused_answer_is_shown_to_the_model_once_with_the_reason() {
     let provider = Provider::start(vec![Answer::says("Hello!"), good]).await;
     let (_daemon, mut client) = daemon(&provider, "").await;
     let ran = run(&mut client).await;
-    assert_eq!((&ran["extracted"], &ran["fell_back"]), (&json!(1), &json!(0)), "{ran}");
+    assert_eq!((&ran["extracted"], &ran["fallbacks"]), (&json!(1), &json!(0)), "{ran}");
     let asked: Vec<Value> = provider.requests().into_iter().map(|(_, body)| body).collect();
     let second = asked[1]["input"].as_array().unwrap();
     assert_eq!(second.len(), 3, "the answer and why it was refused: {second:?}");

@@ -75,7 +75,7 @@ async fn a_decision_is_made_of_what_was_ingested_and_made_again_to_the_byte() {
     for decision in log["decisions"].as_array().unwrap() {
         let params = json!({ "decision_id": decision["decision"]["decision_id"] });
         let explained = ask(&mut client, "policy/explain", params).await;
-        assert_eq!(explained["is_same"], true);
+        assert_eq!(explained["is_reproduced"], true);
         assert_eq!(explained["decision"], decision["decision"]);
     }
     let past = json!({ "thread_id": ONE, "context_window": WINDOW, "as_of": 1 });

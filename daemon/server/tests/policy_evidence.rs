@@ -67,10 +67,10 @@ async fn a_commit_that_only_the_repository_tells_of_is_a_sign_and_is_kept_with_t
     let seen = &newest["repository"];
     assert_eq!((&seen["branch"], &seen["commits_in_turn"]), (&json!("topic"), &json!(1)), "{log}");
     assert_eq!(seen["commits"][0]["subject"], "release 1");
-    assert!(seen["words"].as_str().unwrap().starts_with("topic at "), "{seen}");
+    assert!(seen["summary"].as_str().unwrap().starts_with("topic at "), "{seen}");
     let again = json!({ "decision_id": newest["decision"]["decision_id"] });
     let again = ask(&mut client, "policy/explain", again).await;
-    assert_eq!((&again["is_same"], &again["logged"]["repository"]), (&json!(true), seen));
+    assert_eq!((&again["is_reproduced"], &again["logged"]["repository"]), (&json!(true), seen));
     // A thread in no repository is decided on as ever.
     let other = step(&mut client, TWO, json!({ "kind": "turn_ended" })).await;
     assert_eq!(other["decision"]["boundaries"], json!(["turn_complete"]));

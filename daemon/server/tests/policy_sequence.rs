@@ -151,7 +151,7 @@ async fn sessions_side_by_side_never_mix() {
 #[tokio::test]
 async fn who_can_only_tell_is_given_words_and_nothing_to_do() {
     let (_daemon, mut client) = daemon(home(), "[policy]\nmode = \"auto\"\n").await;
-    let seen = json!({ "kind": "turn_ended", "message": "Done.", "only_tell": true });
+    let seen = json!({ "kind": "turn_ended", "message": "Done.", "notify_only": true });
     let told = step(&mut client, ONE, seen.clone()).await;
     assert_eq!((effects(&told), &told["watcher"]["phase"]), (vec!["notify"], &json!("idle")));
     let text = told["effects"][0]["text"].as_str().unwrap();
@@ -185,7 +185,7 @@ async fn signs_that_a_client_saw_count_and_stay_with_the_decision() {
     let explain = json!({ "decision_id": told["decision"]["decision_id"] });
     let again = ask(&mut client, "policy/explain", explain).await;
     assert_eq!(
-        (&again["is_same"], &again["decision"]["satisfied"]),
+        (&again["is_reproduced"], &again["decision"]["satisfied"]),
         (&json!(true), &json!(["commit"]))
     );
     let params = |name: &str| {

@@ -57,7 +57,7 @@ async fn words_are_found_where_they_stand_with_the_way_back() {
     let mut client = daemon.connect().await;
     indexed(&mut client, 4).await;
 
-    let result = search(&mut client, json!({ "query": "deadlock", "k": 5 })).await;
+    let result = search(&mut client, json!({ "query": "deadlock", "limit": 5 })).await;
     let hits = result["hits"].as_array().unwrap();
     assert_eq!(hits.len(), 2, "{result}");
     let first = &hits[0];
@@ -114,7 +114,7 @@ async fn filters_bound_what_is_found() {
         (json!({ "query": "deadlock", "kinds": ["user_message"] }), 2),
         (json!({ "query": "deadlock", "since": written - day, "until": written + day }), 3),
         (json!({ "query": "deadlock", "since": written + day }), 0),
-        (json!({ "query": "deadlock", "k": 1 }), 1),
+        (json!({ "query": "deadlock", "limit": 1 }), 1),
         (json!({ "query": "deadlock", "max_tokens": 1 }), 0),
     ] {
         assert_eq!(texts(&mut client, params.clone()).await.len(), found, "{params}");

@@ -154,7 +154,7 @@ fn questions(sample: &Value) -> Vec<Question> {
 }
 
 fn ask(wire: &mut Wire, of: &Conversation, question: &Question) -> anyhow::Result<Outcome> {
-    let params = json!({ "query": question.text, "cwd": of.cwd, "k": HITS });
+    let params = json!({ "query": question.text, "cwd": of.cwd, "limit": HITS });
     let watch = Stopwatch::start();
     let answer = wire.call("thread/search", &params)?;
     let took = watch.elapsed();

@@ -80,7 +80,7 @@ pub struct Compaction {
 pub struct Context {
     /// Tokens of every model's window; 0: as its transcript or name tells. 0 to 100000000.
     pub window_tokens: Option<u64>,
-    /// Parts of a hundred of a window at which its thread should be compacted, 0 for never. 0 to 95.
+    /// Percent of the context window at which to compact, 0 for never. 0 to 95.
     pub auto_compact_percent: Option<u64>,
 }
 

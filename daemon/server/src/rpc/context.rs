@@ -150,10 +150,10 @@ async fn compare(
     _: CallContext,
     params: DiffParams,
 ) -> Result<DiffResult, Failure> {
-    let also = params.also.unwrap_or_default();
+    let include = params.include.unwrap_or_default();
     let opt_in = OptIn {
-        agents_md: also.contains(&wire::OptIn::AgentsMd),
-        memory: also.contains(&wire::OptIn::Memory),
+        agents_md: include.contains(&wire::OptionalSetting::AgentsMd),
+        memory: include.contains(&wire::OptionalSetting::Memory),
     };
     let current = settings(params.current);
     let SettingsPair { reference, current } = match (params.reference, params.thread_id) {
@@ -197,11 +197,14 @@ async fn usage(
 
 fn settings(settings: wire::Settings) -> longhaul_core::context::reference::Settings {
     use longhaul_core::context::reference as core;
-    let place =
-        |place: wire::Place| core::Place { id: place.id, cwd: place.cwd, shell: place.shell };
+    let place = |place: wire::WorkingFolder| core::Place {
+        id: place.id,
+        cwd: place.cwd,
+        shell: place.shell,
+    };
     core::Settings {
         environment: settings.environment.map(|environment| core::Environment {
-            places: environment.places.into_iter().map(place).collect(),
+            places: environment.folders.into_iter().map(place).collect(),
             current_date: environment.current_date,
             timezone: environment.timezone,
             network: environment

@@ -235,21 +235,21 @@ pub(super) fn run_result(compaction: Compaction) -> wire::RunResult {
     }
 }
 
-fn text_used(used: TextUsed) -> wire::TextUsed {
-    wire::TextUsed {
+fn text_used(used: TextUsed) -> wire::TemplateUsed {
+    wire::TemplateUsed {
         name: used.kind.name().to_owned(),
         digest: used.digest,
         source: match used.source {
-            TextSource::BuiltIn => wire::TextSource::BuiltIn,
-            TextSource::File => wire::TextSource::File,
-            TextSource::Call => wire::TextSource::Call,
+            TextSource::BuiltIn => wire::TemplateSource::BuiltIn,
+            TextSource::File => wire::TemplateSource::File,
+            TextSource::Call => wire::TemplateSource::Call,
         },
     }
 }
 
 /// The caller's own texts, by their kinds.
-pub(super) fn own_texts(wire: Option<wire::OwnTexts>) -> BTreeMap<Kind, String> {
-    let wire::OwnTexts { summary_prompt, summary_prefix, checkpoint_guide } =
+pub(super) fn own_texts(wire: Option<wire::TemplateOverrides>) -> BTreeMap<Kind, String> {
+    let wire::TemplateOverrides { summary_prompt, summary_prefix, checkpoint_guide } =
         wire.unwrap_or_default();
     let texts = [
         (Kind::SummaryPrompt, summary_prompt),

@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering;
 
 use longhaul_protocol::daemon::{
     self as wire, ConfigChange, ConfigValue, Initialize, InitializeParams, InitializeResult,
-    Metrics, MetricsParams, ReloadParams, ReloadResult, ServerInfo, ShowConfig, ShowConfigParams,
-    ShowConfigResult, Shutdown, ShutdownParams, ShutdownResult, StatusParams,
+    Metrics, NoParams, ReloadResult, ServerInfo, ShowConfig, ShowConfigResult, Shutdown,
+    ShutdownResult,
 };
 use longhaul_protocol::limit::Limits;
 use longhaul_protocol::method::CAPABILITIES;
@@ -42,12 +42,12 @@ pub(super) fn register(
     on.on::<Initialize>(initialize)?;
     on.on::<ShowConfig>(config)?;
     let counts = counters.clone();
-    on.on::<wire::Status>(move |daemon, _, StatusParams {}| Ok(status::status(daemon, &counts)))?;
+    on.on::<wire::Status>(move |daemon, _, NoParams {}| Ok(status::status(daemon, &counts)))?;
     let counts = counters.clone();
-    on.on::<Metrics>(move |daemon, _, MetricsParams {}| Ok(status::metrics(daemon, &counts)))?;
+    on.on::<Metrics>(move |daemon, _, NoParams {}| Ok(status::metrics(daemon, &counts)))?;
     // The answer is on its way before the drain begins to close anything: a request in flight is finished.
     let (counts, stop, pid) = (counters.clone(), stop.clone(), daemon.instance.pid);
-    on.on::<Shutdown>(move |_, _, ShutdownParams {}| {
+    on.on::<Shutdown>(move |_, _, NoParams {}| {
         let requests_in_flight = counts.in_flight.load(Ordering::Relaxed);
         stop.begin("daemon/shutdown");
         Ok(ShutdownResult { pid, requests_in_flight })
@@ -111,11 +111,7 @@ fn agree(client: RevisionRange) -> Result<u32, Failure> {
     })
 }
 
-fn config(
-    daemon: &Status,
-    _: &CallContext,
-    _: ShowConfigParams,
-) -> Result<ShowConfigResult, Failure> {
+fn config(daemon: &Status, _: &CallContext, _: NoParams) -> Result<ShowConfigResult, Failure> {
     let config = daemon.config.now();
     let values = config.entries().into_iter().map(|(key, value, origin)| ConfigValue {
         key: key.to_owned(),
@@ -129,7 +125,7 @@ fn config(
     })
 }
 
-fn reload(reloads: &Reload, _: &CallContext, _: ReloadParams) -> Result<ReloadResult, Failure> {
+fn reload(reloads: &Reload, _: &CallContext, _: NoParams) -> Result<ReloadResult, Failure> {
     let Reloaded { config, changes } = reloads.run()?;
     let changes = changes.into_iter().map(|change| ConfigChange {
         key: change.key.to_owned(),

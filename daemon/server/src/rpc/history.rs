@@ -54,7 +54,7 @@ async fn get(
         seq: history.seq,
         base: wire::Base { kind: base_kind(history.base.0), seq: history.base.1 },
         items: history.items,
-        places: history.places.into_iter().map(place).collect(),
+        origins: history.places.into_iter().map(place).collect(),
         tokens: history.tokens,
         next_cursor: history
             .next
@@ -78,8 +78,8 @@ fn base_kind(kind: BaseKind) -> wire::BaseKind {
     }
 }
 
-fn place(place: ItemPlace) -> wire::Place {
-    wire::Place {
+fn place(place: ItemPlace) -> wire::Origin {
+    wire::Origin {
         seq: place.seq,
         kind: kind_name(place.kind),
         tokens: place.tokens,

@@ -135,7 +135,7 @@ fn shown(job: job::Job) -> Job {
         epoch: job.epoch,
         attempts: job.attempts,
         priority: job.priority,
-        is_owed: job.is_owed(),
+        is_pending: job.is_owed(),
         holder: job.lease.map(|lease| lease.holder),
         failure: job.failure.map(|failure| failure.detail),
         not_before: job.not_before.map(|moment| moment.wall_ms),

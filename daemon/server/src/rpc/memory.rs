@@ -5,7 +5,7 @@ use std::sync::Arc;
 use longhaul_core::tokens;
 use longhaul_protocol::limit::{MEMORY_READ_TOKENS_MAX, SEARCH_HITS_DEFAULT, SEARCH_HITS_MAX};
 use longhaul_protocol::memory::{
-    AddNote, AddNoteParams, AddNoteResult, AgentRun, Cite, CiteParams, CiteResult, FellBack,
+    AddNote, AddNoteParams, AddNoteResult, AgentRun, Cite, CiteParams, CiteResult, Fallback,
     Forget, ForgetParams, ForgetResult, Hit, List, ListParams, ListResult, MemoryFile, MemoryUse,
     Read, ReadParams, ReadResult, Run, RunParams, RunResult, RunState, Search, SearchParams,
     SearchResult, SkipCount, Status, StatusParams, StatusResult, Summary, SummaryParams,
@@ -69,7 +69,7 @@ async fn search(
     _: CallContext,
     params: SearchParams,
 ) -> Result<SearchResult, Failure> {
-    let hits_max = params.k.unwrap_or(SEARCH_HITS_DEFAULT).clamp(1, SEARCH_HITS_MAX);
+    let hits_max = params.limit.unwrap_or(SEARCH_HITS_DEFAULT).clamp(1, SEARCH_HITS_MAX);
     let search = MemorySearch {
         query: params.query,
         cwd: folder(params.cwd)?,
@@ -187,7 +187,7 @@ async fn forget(
         return Err(Failure::invalid("thread_id", "one of thread_id, cwd, entry_id and note_id"));
     };
     let forgotten = notes.forget(what).await?;
-    Ok(ForgetResult { gone: forgotten.gone, generation: forgotten.generation })
+    Ok(ForgetResult { removed: forgotten.gone, generation: forgotten.generation })
 }
 
 async fn run(
@@ -209,7 +209,7 @@ async fn run(
         extracted: ran.extracted,
         empty: ran.empty,
         failed: ran.failed,
-        fell_back: ran.fell_back,
+        fallbacks: ran.fell_back,
         skipped: ran.skipped.into_iter().map(skip_count).collect(),
         generation: ran.generation,
         changed: ran.is_changed,
@@ -226,11 +226,11 @@ async fn status(
     let uses = status.uses.into_iter();
     let uses = uses.map(|row| MemoryUse { kind: row.kind, uses: row.uses, last_at: row.last_ms });
     let settings = config.now().memory.clone();
-    let fell_back = status.fell_back.into_iter().take(REASONS_MAX);
+    let fallbacks = status.fell_back.into_iter().take(REASONS_MAX);
     Ok(StatusResult {
         enabled: *settings.enabled,
         engine: settings.engine.name().to_owned(),
-        fell_back: fell_back.map(|(reason, threads)| FellBack { reason, threads }).collect(),
+        fallbacks: fallbacks.map(|(reason, threads)| Fallback { reason, threads }).collect(),
         agent: status.agent.map(agent_run),
         path: status.path,
         generation: status.generation,
@@ -244,7 +244,7 @@ async fn status(
         skipped: status.skipped.into_iter().map(skip_count).collect(),
         uses: uses.collect(),
         failure: status.failure,
-        why: status.why.map(skip_count),
+        skip_reason: status.why.map(skip_count),
     })
 }
 

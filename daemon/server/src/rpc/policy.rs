@@ -97,9 +97,9 @@ async fn step(
 
 fn told(event: StepEvent) -> Result<ClientEvent, Failure> {
     Ok(match event {
-        StepEvent::TurnEnded { message, boundaries, only_tell } => {
+        StepEvent::TurnEnded { message, boundaries, notify_only } => {
             let heard = TurnWords { words: message, signs: signs(boundaries)? };
-            match only_tell {
+            match notify_only {
                 Some(true) => ClientEvent::TurnSeen(heard),
                 Some(false) | None => ClientEvent::TurnEnded(heard),
             }
@@ -119,10 +119,10 @@ fn told(event: StepEvent) -> Result<ClientEvent, Failure> {
         StepEvent::CompactionFailed { reason } => {
             ClientEvent::Other(Event::CompactionFailed { reason })
         }
-        StepEvent::UserMessage { is_shell, takes_prefix } => {
+        StepEvent::UserMessage { is_shell, accepts_prefix } => {
             ClientEvent::Other(Event::UserMessage {
                 is_shell: is_shell.unwrap_or(false),
-                takes_prefix: takes_prefix.unwrap_or(false),
+                takes_prefix: accepts_prefix.unwrap_or(false),
             })
         }
         StepEvent::Resume {} => ClientEvent::Resume,
@@ -196,7 +196,7 @@ async fn explain(
     })?;
     let policy = &found.row.policy;
     Ok(ExplainResult {
-        is_same: found.logged.bytes() == found.decision.bytes(),
+        is_reproduced: found.logged.bytes() == found.decision.bytes(),
         decision: shown::decision(policy, Some(id), &found.decision),
         logged: LoggedDecision {
             thread_id: found.row.thread_id.clone(),
@@ -248,14 +248,14 @@ async fn report(
         policy: track.policy().name.clone(),
         decisions: track.decisions,
         compactions: track.count,
-        used_again: track.points.iter().map(|point| point.used_again.len() as u64).sum(),
+        files_reused: track.points.iter().map(|point| point.used_again.len() as u64).sum(),
         points: track.points.into_iter().map(shown::would_compact).collect(),
     };
     Ok(ReportResult {
         thread_id,
         turns: found.turns,
         compactions: found.compactions,
-        is_cut: found.is_cut,
+        is_truncated: found.is_cut,
         policies: found.tracks.into_iter().map(track).collect(),
     })
 }

@@ -32,7 +32,7 @@ async fn search(
         since_ms: params.since,
         until_ms: params.until,
     };
-    let hits_max = params.k.unwrap_or(SEARCH_HITS_DEFAULT).clamp(1, SEARCH_HITS_MAX);
+    let hits_max = params.limit.unwrap_or(SEARCH_HITS_DEFAULT).clamp(1, SEARCH_HITS_MAX);
     let found = searcher.search(SearchQuery {
         query: params.query,
         filter,

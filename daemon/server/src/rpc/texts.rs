@@ -27,7 +27,7 @@ pub(super) fn templates(
         .to_owned(),
         is_seeded: seeded.contains(&status.kind),
         problem: status.problem,
-        places: status.kind.places().iter().map(|place| (*place).to_owned()).collect(),
+        placeholders: status.kind.places().iter().map(|place| (*place).to_owned()).collect(),
     };
     Ok(TemplatesResult {
         folder: texts.folder(group).display().to_string(),

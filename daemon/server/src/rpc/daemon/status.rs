@@ -61,7 +61,7 @@ pub(super) fn metrics(daemon: &Status, counters: &Counters) -> MetricsResult {
         process: ProcessUse::now().map(|taken| ProcessMetrics {
             resident_bytes: taken.resident_bytes,
             resident_peak_bytes: taken.resident_peak_bytes,
-            processor_ms: taken.processor_ms,
+            cpu_ms: taken.processor_ms,
             threads: taken.threads,
         }),
     }

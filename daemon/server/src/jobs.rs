@@ -296,6 +296,12 @@ impl Jobs {
         Ok(woken)
     }
 
+    /// Milliseconds until whoever holds the claim must have stopped.
+    #[must_use]
+    pub fn stop_in_ms(&self, claim: &Claim) -> u64 {
+        claim.stop_at_boot_ms.saturating_sub(self.clock.moment().boot_ms)
+    }
+
     /// What a run shows where its effect is stored; made just before.
     #[must_use]
     pub fn fence(&self, owner: &Owner) -> Fence {

@@ -12,6 +12,8 @@
 //! A module uses only floors below its own. Time and randomness are read in `clock` alone, the environment in `main.rs` and the
 //! ground floor alone.
 
+#![allow(missing_docs, reason = "a program: a doc comment has to say more than the name does")]
+
 mod agent_settings;
 pub mod app;
 pub mod args;

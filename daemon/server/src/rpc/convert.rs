@@ -17,7 +17,7 @@ use longhaul_store::{CompactionRow, FileRow, ThreadRow};
 
 use super::error::Failure;
 use crate::service::compaction::{Compaction, Notice, Reason, Rung, TextSource, TextUsed};
-use crate::service::source_name;
+use crate::service::search::{IndexState, IndexWork};
 
 /// Rows of a page when the caller names no limit.
 const PAGE_ROWS_DEFAULT: u32 = longhaul_protocol::limit::PAGE_ROWS_DEFAULT;
@@ -366,4 +366,26 @@ pub(super) fn summary(row: CompactionRow) -> wire::CompactionSummary {
 pub(super) fn word<T: serde::Serialize>(choice: &T) -> String {
     let value = serde_json::to_value(choice).unwrap_or_default();
     value.as_str().unwrap_or_default().to_owned()
+}
+
+/// The word of a source.
+pub(super) fn source_name(source: Source) -> &'static str {
+    match source {
+        Source::Codex => "codex",
+        Source::Claude => "claude",
+        Source::Longhaul => "longhaul",
+    }
+}
+
+pub(super) fn index_status(state: IndexState) -> thread::IndexStatus {
+    thread::IndexStatus {
+        state: match state.work {
+            IndexWork::Idle => thread::IndexState::Idle,
+            IndexWork::Indexing => thread::IndexState::Indexing,
+            IndexWork::Stalled => thread::IndexState::Stalled,
+        },
+        items: state.items,
+        files_behind: state.files_behind,
+        bytes: state.bytes,
+    }
 }

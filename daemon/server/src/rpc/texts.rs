@@ -4,15 +4,14 @@ use longhaul_core::template::Group;
 use longhaul_protocol::policy::{TemplateInfo, TemplatesResult};
 
 use super::error::Failure;
-use crate::service::texts::TextStatus;
-use crate::service::{ServiceError, Services};
+use crate::service::ServiceError;
+use crate::service::texts::{TextStatus, TextStore};
 
 pub(super) fn templates(
-    services: &Services,
+    texts: &TextStore,
     group: Group,
     seed: bool,
 ) -> Result<TemplatesResult, Failure> {
-    let texts = &services.texts;
     let seeded = match seed {
         true => texts.seed(group).map_err(|(path, error)| ServiceError::file(&path, error))?,
         false => Vec::new(),

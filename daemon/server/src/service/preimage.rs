@@ -23,7 +23,7 @@ use longhaul_core::digest::Digest128;
 use longhaul_core::item::{ItemKind, ItemRow};
 use serde::{Deserialize, Serialize};
 
-use super::ServiceError;
+use super::error::ServiceError;
 
 /// What ids of compactions begin with: it tells them from threads.
 pub const PREFIX: &str = "cmp_";

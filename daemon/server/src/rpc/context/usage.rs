@@ -7,9 +7,9 @@ use longhaul_protocol::context::{
 use longhaul_protocol::warning::Warning;
 
 use super::by_kind;
-use crate::service::context::Answer;
+use crate::service::context::Usage;
 
-pub(super) fn result(answer: Answer) -> UsageResult {
+pub(super) fn result(answer: Usage) -> UsageResult {
     let window = &answer.window;
     let fold = answer.fold.as_deref();
     let report = fold.and_then(|fold| fold.meter().report());

@@ -14,9 +14,9 @@ use longhaul_protocol::policy::{
 };
 
 use super::super::convert::word;
-use crate::service::policy::Said;
+use crate::service::policy::NamedDecision;
 
-pub(super) fn said(said: &Said) -> Decision {
+pub(super) fn said(said: &NamedDecision) -> Decision {
     decision(&said.policy, said.decision_id, &said.decision)
 }
 

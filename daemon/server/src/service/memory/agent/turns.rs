@@ -14,12 +14,13 @@ use longhaul_core::redact::redact;
 use longhaul_core::{text, tokens};
 use serde_json::value::RawValue;
 
-use super::super::ask::{Asking, item};
-use super::{AgentError, Staging};
+use super::super::ask::{MemoryQuestion, item};
+use super::error::AgentError;
+use super::staging::Staging;
 use crate::config::memory::MemorySettings;
 use crate::model::{Answered, ModelChoice, Models, Purpose};
 use crate::sandbox::{Call, Sandbox};
-use crate::service::ServiceError;
+use crate::service::error::ServiceError;
 
 /// Bytes of a tool's answer that the model sees.
 const ANSWER_BYTES: usize = 32 * 1_024;
@@ -32,7 +33,7 @@ const LEFT_OUT: &str = "(left out to make room: ask again if you need it)";
 
 /// One run.
 pub(super) struct Turns<'a> {
-    asking: Asking<'a>,
+    asking: MemoryQuestion<'a>,
     turns_max: u64,
     tokens_max: u64,
     window_bytes: usize,
@@ -54,7 +55,7 @@ impl<'a> Turns<'a> {
         settings: &MemorySettings,
         task: Task,
     ) -> Self {
-        let asking = Asking {
+        let asking = MemoryQuestion {
             models,
             choice,
             purpose: Purpose::Consolidation,

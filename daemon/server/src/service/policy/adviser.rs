@@ -2,6 +2,7 @@
 //! and neither its question nor its answer is part of any transcript; what it costs is accounted for under a
 //! purpose of its own, and never counts as use of the thread's window.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use longhaul_core::compaction::assemble;
@@ -10,8 +11,8 @@ use longhaul_core::model::{Ask, Endpoint, Schema};
 use serde_json::value::to_raw_value;
 use tokio_util::sync::CancellationToken;
 
-use super::Services;
-use crate::model::{Call, Purpose};
+use crate::config::Live;
+use crate::model::{Call, Models, Purpose};
 
 /// A question with a short answer.
 pub(super) struct Brief<'a> {
@@ -26,13 +27,24 @@ pub(super) struct Brief<'a> {
     pub(super) tokens_max: u64,
 }
 
-impl Services {
+/// Asks the configured model.
+pub struct Adviser {
+    models: Arc<Models>,
+    config: Live,
+}
+
+impl Adviser {
+    #[must_use]
+    pub fn new(models: Arc<Models>, config: Live) -> Self {
+        Self { models, config }
+    }
+
     /// Asks the configured model; `None` when there is none, or it does not answer in time.
-    pub(super) async fn ask_briefly(&self, brief: Brief<'_>) -> Option<String> {
+    pub(super) async fn ask(&self, brief: Brief<'_>) -> Option<String> {
         let settings = self.models.settings();
         let choice = settings.default.as_ref()?;
         let input = [to_raw_value(&assemble::message("user", brief.words)).ok()?];
-        let timeout_ms = self.deps.config.now().policies.in_force.judgment_timeout_ms;
+        let timeout_ms = self.config.now().policies.in_force.judgment_timeout_ms;
         let ask = Ask {
             model: &choice.model,
             instructions: brief.instructions,

@@ -1,31 +1,39 @@
-//! Which transcripts the lines of a thread stand in: its own and those it continues by reference.
+//! The item index by line: which transcripts the lines of a thread stand in, its own and those it continues
+//! by reference, and their rows there.
 
 use std::path::PathBuf;
 
 use longhaul_core::item::ItemRow;
 use longhaul_core::thread::HistoryBase;
-use longhaul_store::{BaseState, FileRow};
+use longhaul_store::{BaseState, FileRow, PageHead, Store};
 
-use crate::service::{ServiceError, Services};
+use super::error::ServiceError;
 
 /// Transcripts on the way to the first ancestor; as in ingestion.
 const DEPTH_MAX: usize = 16;
 
 /// Lines of a lineage that stand in one file.
 #[derive(Debug)]
-pub(in crate::service) struct Stretch {
-    pub(in crate::service) file: FileRow,
+pub struct Stretch {
+    pub file: FileRow,
     /// First line after them.
-    pub(in crate::service) end: u64,
+    pub end: u64,
 }
 
-impl Services {
+/// The rows of the item index, by line of a thread and across the transcripts it continues.
+#[derive(Clone)]
+pub struct ItemIndex {
+    store: Store,
+}
+
+impl ItemIndex {
+    #[must_use]
+    pub fn new(store: Store) -> Self {
+        Self { store }
+    }
+
     /// The stretches of the first `end` lines of the lineage that ends in `file`, oldest first.
-    pub(in crate::service) async fn stretches(
-        &self,
-        file: &FileRow,
-        end: u64,
-    ) -> Result<Vec<Stretch>, ServiceError> {
+    pub async fn stretches(&self, file: &FileRow, end: u64) -> Result<Vec<Stretch>, ServiceError> {
         let mut stretches = vec![Stretch { file: file.clone(), end }];
         while stretches.len() < DEPTH_MAX {
             let Some(Stretch { file, end }) = stretches.last() else { break };
@@ -41,7 +49,7 @@ impl Services {
 
     /// The index rows of lines `first` to `last` of the lineage that ends in `file`, by the
     /// transcript they stand in, oldest first; none is empty.
-    pub(in crate::service) async fn lineage_rows(
+    pub async fn lineage_rows(
         &self,
         file: &FileRow,
         first: u64,
@@ -96,5 +104,65 @@ impl Services {
             rows.extend(page.unwrap_or_default());
         }
         Ok(rows)
+    }
+
+    /// The index rows of lines `first` to `last` of a file.
+    pub async fn rows(
+        &self,
+        file: &FileRow,
+        first: u64,
+        last: u64,
+    ) -> Result<Vec<ItemRow>, ServiceError> {
+        let generation = file.cursor.generation;
+        if first == last {
+            // One line is found by the index, whatever the length of the thread.
+            let row = self.store.item_at(file.file_id, generation, first).await?;
+            return Ok(row.into_iter().collect());
+        }
+        let heads = self.store.page_heads(file.file_id, generation).await?;
+        let mut rows = Vec::new();
+        for head in heads.iter().filter(|head| head.last_seq >= first && head.first_seq <= last) {
+            let page = self.store.page(file.file_id, generation, head.first_seq).await?;
+            let page = page.unwrap_or_default();
+            rows.extend(page.into_iter().filter(|row| (first..=last).contains(&row.seq)));
+        }
+        Ok(rows)
+    }
+
+    /// The pages of a stretch that hold lines from `first` up to `end`.
+    pub async fn heads(
+        &self,
+        stretch: &Stretch,
+        first: u64,
+        end: u64,
+    ) -> Result<Vec<PageHead>, ServiceError> {
+        let file = &stretch.file;
+        let mut heads = self.store.page_heads(file.file_id, file.cursor.generation).await?;
+        let end = end.min(stretch.end);
+        heads.retain(|head| head.last_seq >= first && head.first_seq < end);
+        Ok(heads)
+    }
+
+    pub async fn page(
+        &self,
+        file: &FileRow,
+        head: &PageHead,
+    ) -> Result<Vec<ItemRow>, ServiceError> {
+        let page = self.store.page(file.file_id, file.cursor.generation, head.first_seq).await?;
+        Ok(page.unwrap_or_default())
+    }
+
+    pub async fn find<'a>(
+        &self,
+        stretches: &'a [Stretch],
+        seq: u64,
+    ) -> Result<Option<(&'a FileRow, ItemRow)>, ServiceError> {
+        for Stretch { file, .. } in stretches.iter().filter(|stretch| seq < stretch.end) {
+            let row = self.store.item_at(file.file_id, file.cursor.generation, seq).await?;
+            if let Some(row) = row {
+                return Ok(Some((file, row)));
+            }
+        }
+        Ok(None)
     }
 }

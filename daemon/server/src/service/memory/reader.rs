@@ -1,6 +1,7 @@
 //! Reading memory: what a thread is told, search, files. None of it writes anything.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use longhaul_core::memory::Files;
 use longhaul_core::memory::summary::{self, Scope};
@@ -8,10 +9,12 @@ use longhaul_core::memory::usage::UsageKind;
 use longhaul_core::search::loose::loosened;
 use longhaul_core::search::query::Query;
 use longhaul_core::{text, tokens};
-use longhaul_store::{Passage, PassageMatch};
+use longhaul_store::{Passage, PassageMatch, Store};
 
 use super::project::project_of;
-use crate::service::{ServiceError, Services};
+use super::publications::Publications;
+use crate::clock::Clock;
+use crate::service::error::ServiceError;
 
 /// Days after which what was learned counts less by two thirds of what freshness gives.
 const FRESH_DAYS: f64 = 90.0;
@@ -24,7 +27,7 @@ const READ_PATH: &str = include_str!("../../../../../templates/memory/read_path.
 
 /// What a thread is told.
 #[derive(Debug)]
-pub struct Told {
+pub struct SummaryText {
     /// The text.
     pub text: String,
     /// How to read more; `None` when nothing is published.
@@ -85,18 +88,30 @@ pub struct FileLines {
     pub next: Option<u64>,
 }
 
-impl Services {
+/// Reads what is in force.
+pub struct MemoryReader {
+    store: Store,
+    publications: Arc<Publications>,
+    clock: Clock,
+}
+
+impl MemoryReader {
+    #[must_use]
+    pub fn new((store, publications): (Store, Arc<Publications>), clock: Clock) -> Self {
+        Self { store, publications, clock }
+    }
+
     /// What a thread in `cwd` is told.
     ///
     /// # Errors
     /// Those of the store.
-    pub async fn memory_summary(
+    pub async fn summary(
         &self,
         cwd: Option<String>,
         max_tokens: Option<u64>,
         is_framed: bool,
-    ) -> Result<Told, ServiceError> {
-        let published = self.published_memory().await?;
+    ) -> Result<SummaryText, ServiceError> {
+        let published = self.publications.newest().await?;
         let own = cwd.as_deref().and_then(project_of);
         let scope = Scope { project: own.as_deref(), cwd: cwd.as_deref() };
         let max_tokens = max_tokens.unwrap_or(summary::SUMMARY_TOKENS);
@@ -105,9 +120,9 @@ impl Services {
             false => summary::summary(&published.handbook, scope, max_tokens),
         };
         let known = summary::project(&published.handbook, scope).map(|(key, _)| key.to_owned());
-        let root = self.memory.folder.path().display().to_string();
+        let root = self.publications.folder().path().display().to_string();
         let instructions = || READ_PATH.trim_end().replace("{memory_root}", &root);
-        Ok(Told {
+        Ok(SummaryText {
             text,
             instructions: (published.generation > 0).then(instructions),
             generation: published.generation,
@@ -120,11 +135,11 @@ impl Services {
     ///
     /// # Errors
     /// The query has no word or too many; those of the store.
-    pub async fn search_memory(
+    pub async fn search(
         &self,
         search: MemorySearch,
     ) -> Result<(Vec<MemoryHit>, u64), ServiceError> {
-        let published = self.published_memory().await?;
+        let published = self.publications.newest().await?;
         let projects: Option<Vec<String>> = search.cwd.as_deref().map(|cwd| {
             let own = project_of(cwd);
             let scope = Scope { project: own.as_deref(), cwd: Some(cwd) };
@@ -145,7 +160,7 @@ impl Services {
                 more.map(|hit| PassageMatch { relevance: hit.relevance.min(lowest), ..hit }),
             );
         }
-        let now_ms = self.deps.clock.now_ms();
+        let now_ms = self.clock.now_ms();
         let mut hits: Vec<MemoryHit> = found.into_iter().map(|hit| scored(hit, now_ms)).collect();
         hits.sort_by(|a, b| {
             let newer = b.passage.at_ms.cmp(&a.passage.at_ms);
@@ -159,20 +174,20 @@ impl Services {
 
     /// The folder people and agents know.
     #[must_use]
-    pub fn memory_root(&self) -> String {
-        self.memory.folder.path().display().to_string()
+    pub fn root(&self) -> String {
+        self.publications.folder().path().display().to_string()
     }
 
     /// The files, by path, as a person left them.
     ///
     /// # Errors
     /// Those of the store and of the folder.
-    pub async fn memory_files(&self) -> Result<Vec<FileEntry>, ServiceError> {
+    pub async fn files(&self) -> Result<Vec<FileEntry>, ServiceError> {
         let Some(newest) = self.store.generations().await?.into_iter().next() else {
             return Ok(Vec::new());
         };
         let number = newest.generation;
-        let found = self.in_folder(move |folder| folder.found(number)).await?;
+        let found = self.publications.in_folder(move |folder| folder.found(number)).await?;
         let found: Files = found.unwrap_or_default();
         let entry = |(path, text): (String, String)| FileEntry {
             bytes: text.len() as u64,
@@ -187,14 +202,14 @@ impl Services {
     ///
     /// # Errors
     /// There is no such file; those of the store.
-    pub async fn read_memory_file(
+    pub async fn read(
         &self,
         path: String,
         line: u64,
         (max_lines, max_tokens): (u64, u64),
     ) -> Result<FileLines, ServiceError> {
-        let number = self.published_memory().await?.generation;
-        let folder = self.memory.folder.clone();
+        let number = self.publications.newest().await?.generation;
+        let folder = self.publications.folder().clone();
         let reading = tokio::task::spawn_blocking(move || folder.read(number, &path));
         let whole = reading.await?.map_err(|_| ServiceError::Invalid {
             field: "path",

@@ -1,30 +1,25 @@
-//! Making memory: asks for jobs and waits for them, for a client or in the background.
+//! The jobs of memory: asked for in waves, and waited for.
 //!
-//! Threads are asked for in waves, so that the job table holds few rows at a time however many threads there
-//! are, and a client that waits can be told how far it is. What is asked for runs on when the client is gone.
+//! Waves keep the job table small however many threads there are, and a client that waits can be told how
+//! far it is. What is asked for runs on when the client is gone.
 
 use std::collections::HashSet;
-use std::time::Duration;
 
 use longhaul_core::job::{JobKey, Kind, Request, State};
 use longhaul_protocol::event::EventKind;
+use longhaul_store::Store;
 use serde_json::json;
 
-use super::EXTRACT_VERSION;
-use super::scan::{Due, Scan, Scope, Skipped};
-use crate::service::{ServiceError, Services};
+use super::extract::EXTRACT_VERSION;
+use super::scan::{DueThread, Scan, SkippedThreads};
+use crate::clock::Clock;
+use crate::config::Live;
+use crate::events::EventHub;
+use crate::jobs::Jobs;
+use crate::service::error::ServiceError;
 
 /// Extractions asked for at a time.
 const WAVE: usize = 64;
-
-/// How long a run waits for transcripts that are still unread after a start.
-const READ_WITHIN: Duration = Duration::from_secs(30);
-
-/// Longest time without a look at the threads.
-const LOOK_MAX: Duration = Duration::from_secs(3_600);
-
-/// Shortest time between two looks.
-const LOOK_MIN: Duration = Duration::from_secs(60);
 
 /// What a client asks for.
 #[derive(Debug, Clone, Default)]
@@ -41,9 +36,9 @@ pub struct RunRequest {
     pub is_manual: bool,
 }
 
-/// What came of it.
+/// What a run did.
 #[derive(Debug, Default)]
-pub struct Ran {
+pub struct RunCounts {
     /// Whether it is done.
     pub is_done: bool,
     /// Threads that are known.
@@ -57,7 +52,7 @@ pub struct Ran {
     /// Those that were read without the model that was to read them.
     pub fell_back: u64,
     /// Threads that were left out.
-    pub skipped: Vec<Skipped>,
+    pub skipped: Vec<SkippedThreads>,
     /// Number in force.
     pub generation: u64,
     /// Whether it is a new one.
@@ -66,39 +61,26 @@ pub struct Ran {
     pub duration_ms: u64,
 }
 
-impl Services {
-    /// Makes memory.
-    ///
-    /// # Errors
-    /// There is no such thread; those of the store; consolidation failed.
-    pub async fn run_memory(&self, request: RunRequest) -> Result<Ran, ServiceError> {
-        let began = self.deps.clock.elapsed();
-        // Right after a start there is nothing to be seen yet: what is still unread then waits for the next run.
-        drop(tokio::time::timeout(READ_WITHIN, self.ingest.first_read()).await);
-        let before = self.published_memory().await?.generation;
-        let scope = Scope {
-            thread_id: request.thread_id.clone(),
-            current: request.current.clone(),
-            takes_all: request.takes_all,
-            is_manual: request.is_manual,
-        };
-        let scan = self.scan_memory(&scope).await?;
-        let mut ran = Ran { threads: scan.threads, is_done: request.waits, ..Ran::default() };
-        self.extract_due(&scan, &request, &mut ran).await?;
-        ran.skipped = scan.skipped.into_values().collect();
-        let published = self.consolidate_now(&request).await?;
-        ran.generation = published;
-        ran.is_changed = published != before;
-        let duration = self.deps.clock.elapsed().saturating_sub(began);
-        ran.duration_ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
-        Ok(ran)
+/// Asks for the jobs of memory.
+pub struct Waves {
+    store: Store,
+    jobs: Jobs,
+    config: Live,
+    clock: Clock,
+    events: EventHub,
+}
+
+impl Waves {
+    #[must_use]
+    pub fn new(store: Store, jobs: Jobs, config: Live, clock: Clock, events: EventHub) -> Self {
+        Self { store, jobs, config, clock, events }
     }
 
-    async fn extract_due(
+    pub(super) async fn extract(
         &self,
         scan: &Scan,
         request: &RunRequest,
-        ran: &mut Ran,
+        ran: &mut RunCounts,
     ) -> Result<(), ServiceError> {
         let total = scan.due.len();
         let waves = if request.waits { total.div_ceil(WAVE) } else { 1 };
@@ -108,15 +90,19 @@ impl Services {
                 keys.insert(self.ask_extraction(due, request.is_manual).await?);
             }
             if request.waits {
-                self.count_settled(keys, total, ran).await?;
+                self.wait_settled(keys, total, ran).await?;
             }
         }
         Ok(())
     }
 
-    async fn ask_extraction(&self, due: &Due, is_manual: bool) -> Result<JobKey, ServiceError> {
+    async fn ask_extraction(
+        &self,
+        due: &DueThread,
+        is_manual: bool,
+    ) -> Result<JobKey, ServiceError> {
         let key = JobKey { kind: Kind::Extract, subject: due.thread_id.clone() };
-        let engine = *self.deps.config.now().memory.engine;
+        let engine = *self.config.now().memory.engine;
         let asked = Request {
             key: key.clone(),
             input: format!("{}:{EXTRACT_VERSION}:{}", due.next_seq, engine.name()),
@@ -135,11 +121,11 @@ impl Services {
     }
 
     /// Waits until none of the jobs is under way, and counts what came of them.
-    async fn count_settled(
+    async fn wait_settled(
         &self,
         mut keys: HashSet<JobKey>,
         total: usize,
-        ran: &mut Ran,
+        ran: &mut RunCounts,
     ) -> Result<(), ServiceError> {
         let mut changed = self.jobs.watch();
         loop {
@@ -165,7 +151,7 @@ impl Services {
             }
             let done = ran.extracted + ran.failed;
             let data = json!({ "phase": "extract", "done": done, "total": total });
-            self.deps.events.publish(EventKind::MemoryProgress, data);
+            self.events.publish(EventKind::MemoryProgress, data);
             if keys.is_empty() || changed.changed().await.is_err() {
                 return Ok(());
             }
@@ -173,13 +159,13 @@ impl Services {
     }
 
     /// Asks for consolidation; returns the number in force after it.
-    async fn consolidate_now(&self, request: &RunRequest) -> Result<u64, ServiceError> {
+    pub(super) async fn consolidate(&self, request: &RunRequest) -> Result<(), ServiceError> {
         let key = JobKey { kind: Kind::Consolidate, subject: String::new() };
         let data = json!({ "phase": "consolidate", "done": 0, "total": 1 });
-        self.deps.events.publish(EventKind::MemoryProgress, data);
+        self.events.publish(EventKind::MemoryProgress, data);
         let asked = Request {
             key: key.clone(),
-            input: self.deps.clock.new_id(),
+            input: self.clock.new_id(),
             payload: String::new(),
             priority: 0,
             urgent: request.is_manual,
@@ -187,13 +173,13 @@ impl Services {
         let changed = self.jobs.watch();
         let asked = self.jobs.request(asked).await?;
         if request.waits {
-            self.consolidated(&key, asked.wanted, changed).await?;
+            self.wait_consolidated(&key, asked.wanted, changed).await?;
         }
-        Ok(self.published_memory().await?.generation)
+        Ok(())
     }
 
     /// Waits until a consolidation that had seen `wanted` is done.
-    async fn consolidated(
+    async fn wait_consolidated(
         &self,
         key: &JobKey,
         wanted: u64,
@@ -214,37 +200,5 @@ impl Services {
                 return Ok(());
             }
         }
-    }
-
-    /// Makes memory whenever something is due, until it is dropped.
-    pub async fn keep_memory(&self) {
-        if let Err(error) = self.settle_memory().await {
-            tracing::warn!(%error, "the memory folder is not as it should be");
-        }
-        loop {
-            let mut pause = LOOK_MAX;
-            if *self.deps.config.now().memory.enabled {
-                self.ingest.idle().await;
-                match self.make_due().await {
-                    Ok(next) => pause = next,
-                    Err(error) => tracing::warn!(%error, "memory could not be made"),
-                }
-            }
-            tokio::select! {
-                () = self.memory.wake.notified() => {}
-                () = tokio::time::sleep(pause) => {}
-            }
-        }
-    }
-
-    async fn make_due(&self) -> Result<Duration, ServiceError> {
-        let scan = self.scan_memory(&Scope::default()).await?;
-        if !scan.due.is_empty() {
-            let ran = self.run_memory(RunRequest { waits: true, ..RunRequest::default() }).await?;
-            let Ran { extracted, empty, failed, fell_back, generation, .. } = ran;
-            tracing::info!(extracted, empty, failed, fell_back, generation, "memory is made");
-        }
-        let next_ms = scan.next_ms.and_then(|ms| u64::try_from(ms).ok());
-        Ok(next_ms.map_or(LOOK_MAX, Duration::from_millis).clamp(LOOK_MIN, LOOK_MAX))
     }
 }

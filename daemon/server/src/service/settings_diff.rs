@@ -5,28 +5,50 @@
 //! read here as they are now, and as the visible history told them last.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use longhaul_core::context::diff::{OptIn, Told};
 use longhaul_core::context::reference::Settings;
 use longhaul_core::fold::{Fold, Source};
 
+use super::error::ServiceError;
+use super::history::{Histories, HistoryQuery, Opaque, Position};
+use super::memory::MemoryReader;
+use super::snapshot::Snapshots;
+use crate::config::Live;
 use crate::project_instructions;
-use crate::service::history::{Opaque, Position, Query};
-use crate::service::{ServiceError, Services};
 
 /// Bytes of the history that are read at a time.
 const PAGE_BYTES: u64 = 4 << 20;
 
 /// What to compare.
 #[derive(Debug)]
-pub struct Compared {
+pub struct SettingsPair {
     /// What the model was last told; `None` when it has to be told everything.
     pub reference: Option<Settings>,
     /// What holds for the next turn.
     pub current: Settings,
 }
 
-impl Services {
+/// Compares settings with what a thread's model was last told.
+pub struct SettingsDiffs {
+    snapshots: Arc<Snapshots>,
+    histories: Arc<Histories>,
+    memory: Arc<MemoryReader>,
+    config: Live,
+}
+
+impl SettingsDiffs {
+    #[must_use]
+    pub fn new(
+        snapshots: Arc<Snapshots>,
+        histories: Arc<Histories>,
+        memory: Arc<MemoryReader>,
+        config: Live,
+    ) -> Self {
+        Self { snapshots, histories, memory, config }
+    }
+
     /// `current` beside what the thread's model was last told. Of what is compared besides the five
     /// dimensions, that which `current` leaves open is filled in as it is now.
     ///
@@ -37,14 +59,14 @@ impl Services {
         thread_id: &str,
         mut current: Settings,
         also: OptIn,
-    ) -> Result<Compared, ServiceError> {
-        let fold = self.snapshot(thread_id, None).await?.fold;
+    ) -> Result<SettingsPair, ServiceError> {
+        let fold = self.snapshots.of(thread_id, None).await?.fold;
         let cwd = folder_of(&fold, &current);
         if also.agents_md && current.agents_md.is_none() && fold.head().source != Source::Claude {
             current.agents_md = self.project_instructions(cwd.clone()).await?;
         }
         if also.memory && current.memory.is_none() {
-            let text = self.memory_summary(cwd, None, false).await?.text;
+            let text = self.memory.summary(cwd, None, false).await?.text;
             current.memory = Some(text).filter(|text| !text.trim().is_empty());
         }
         for text in [&mut current.agents_md, &mut current.memory] {
@@ -57,7 +79,7 @@ impl Services {
             let told = self.told(thread_id).await?;
             (reference.agents_md, reference.memory) = (told.agents_md, told.memory);
         }
-        Ok(Compared { reference, current })
+        Ok(SettingsPair { reference, current })
     }
 
     async fn project_instructions(
@@ -67,7 +89,7 @@ impl Services {
         let Some(cwd) = cwd.map(PathBuf::from).filter(|cwd| cwd.is_absolute()) else {
             return Ok(None);
         };
-        let home = self.deps.config.now().codex_home.value.clone();
+        let home = self.config.now().codex_home.value.clone();
         let read = move || project_instructions::read(&home, &cwd);
         Ok(tokio::task::spawn_blocking(read).await?)
     }
@@ -77,14 +99,14 @@ impl Services {
         let mut told = Told::default();
         let mut from = Some(Position::default());
         while let Some(position) = from {
-            let query = Query {
+            let query = HistoryQuery {
                 thread_id: thread_id.to_owned(),
                 as_of: None,
                 from: position,
                 max_bytes: PAGE_BYTES,
                 opaque: Opaque::AsIs,
             };
-            let page = self.visible_history(query).await?;
+            let page = self.histories.visible(query).await?;
             page.items.iter().for_each(|item| told.read(item.get()));
             from = page.next;
         }

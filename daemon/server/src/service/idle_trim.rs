@@ -1,17 +1,25 @@
-//! Rest: what was kept for speed goes back when nothing is done any more.
+//! Idle trimming: releases caches and heap when the daemon is idle.
 //!
 //! # Theory of operation
-//! *Owns* nothing; it tells the owners of caches to let go. Asleep, it waits for whatever begins something: a
-//! request, an event (ingestion tells each thread that grew), a job. Awake, it looks every [`LOOK`] how much processor
-//! time the process took since, which counts all work, whoever does it. When that is next to nothing it lets go
-//! what costs little to have again, pages of databases and free heap, and sleeps; when nothing comes for
-//! [`FORGET`], it lets go the folded threads too, which an agent that pauses between two turns would have to wait for.
+//! *Owns* nothing; it asks the owners of caches to release them. While idle it waits for whatever begins work: a
+//! request, an event (ingestion publishes one for each thread that grew), a job. While busy it looks every
+//! [`LOOK`] at the processor time the process took since, which counts all work, whoever does it. When that is
+//! next to nothing it releases what is cheap to have again, pages of databases and free heap, and waits; when
+//! nothing begins for [`FORGET`], it drops the cached folds too, which an agent that pauses between two turns
+//! would have to wait for.
 //!
-//! A daemon at rest thus wakes for nothing, and one that works is never told to let go.
+//! An idle daemon thus wakes for nothing, and one that works releases nothing.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use super::Services;
+use longhaul_store::Store;
+
+use super::search::FullText;
+use crate::events::EventHub;
+use crate::ingest::Ingest;
+use crate::jobs::Jobs;
+use crate::link::Counters;
 use crate::{heap, metering};
 
 /// Time between two looks at what the process does.
@@ -28,7 +36,7 @@ const FORGET: Duration = Duration::from_secs(300);
 
 /// What is let go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Depth {
+enum TrimDepth {
     /// What is had again in microseconds.
     Caches,
     /// What has to be made again, too.
@@ -36,7 +44,7 @@ enum Depth {
 }
 
 /// Something that works and rests.
-trait Worker: Sync {
+trait Activity: Sync {
     /// Waits until something begins.
     fn begun(&self) -> impl Future<Output = ()> + Send;
 
@@ -44,11 +52,11 @@ trait Worker: Sync {
     fn worked(&self) -> Duration;
 
     /// Lets go.
-    fn let_go(&self, depth: Depth) -> impl Future<Output = ()> + Send;
+    fn trim(&self, depth: TrimDepth) -> impl Future<Output = ()> + Send;
 }
 
 /// Lets a worker rest whenever it does nothing, until it is dropped.
-async fn keep(worker: &impl Worker, look: Duration, forget: Duration) {
+async fn trim_when_idle(worker: &impl Activity, look: Duration, forget: Duration) {
     loop {
         let mut worked = worker.worked();
         loop {
@@ -64,29 +72,50 @@ async fn keep(worker: &impl Worker, look: Duration, forget: Duration) {
         tokio::select! {
             biased;
             () = &mut begun => continue,
-            () = worker.let_go(Depth::Caches) => {}
+            () = worker.trim(TrimDepth::Caches) => {}
         }
         tokio::select! {
             () = &mut begun => continue,
-            () = tokio::time::sleep(forget) => worker.let_go(Depth::Folds).await,
+            () = tokio::time::sleep(forget) => worker.trim(TrimDepth::Folds).await,
         }
         begun.await;
     }
 }
 
-impl Services {
+/// Trims this process.
+pub struct IdleTrim {
+    store: Store,
+    full_text: Arc<FullText>,
+    ingest: Arc<Ingest>,
+    jobs: Jobs,
+    events: EventHub,
+    counters: Arc<Counters>,
+}
+
+impl IdleTrim {
+    #[must_use]
+    pub fn new(
+        (store, full_text): (Store, Arc<FullText>),
+        ingest: Arc<Ingest>,
+        jobs: Jobs,
+        events: EventHub,
+        counters: Arc<Counters>,
+    ) -> Self {
+        Self { store, full_text, ingest, jobs, events, counters }
+    }
+
     /// Lets caches go whenever nothing is done, until it is dropped.
-    pub async fn keep_rested(&self) {
-        keep(self, LOOK, FORGET).await;
+    pub async fn keep(&self) {
+        trim_when_idle(self, LOOK, FORGET).await;
     }
 }
 
-impl Worker for Services {
+impl Activity for IdleTrim {
     async fn begun(&self) {
-        let mut events = self.deps.events.subscribe(Vec::new(), None);
+        let mut events = self.events.subscribe(Vec::new(), None);
         let mut jobs = self.jobs.watch();
         tokio::select! {
-            () = self.deps.counters.activity.begun() => {}
+            () = self.counters.activity.begun() => {}
             _ = events.next() => {}
             _ = jobs.changed() => {}
         }
@@ -96,8 +125,8 @@ impl Worker for Services {
         metering::processor_time()
     }
 
-    async fn let_go(&self, depth: Depth) {
-        if depth == Depth::Folds {
+    async fn trim(&self, depth: TrimDepth) {
+        if depth == TrimDepth::Folds {
             self.ingest.forget_folds();
         }
         let index = self.full_text.index();
@@ -131,10 +160,10 @@ mod tests {
         looks_of_work: AtomicU64,
         worked_ms: AtomicU64,
         begun: Notify,
-        went: mpsc::Sender<(Depth, u64)>,
+        went: mpsc::Sender<(TrimDepth, u64)>,
     }
 
-    impl Worker for Scripted {
+    impl Activity for Scripted {
         async fn begun(&self) {
             self.begun.notified().await;
         }
@@ -148,28 +177,28 @@ mod tests {
             Duration::from_millis(self.worked_ms.load(Ordering::Relaxed))
         }
 
-        async fn let_go(&self, depth: Depth) {
+        async fn trim(&self, depth: TrimDepth) {
             let left = self.looks_of_work.load(Ordering::Relaxed);
             self.went.send((depth, left)).await.unwrap();
         }
     }
 
     #[tokio::test]
-    async fn it_lets_go_once_when_work_ends_and_again_only_after_more_work() {
+    async fn it_trims_once_when_work_ends_and_again_only_after_more_work() {
         let (went, mut goes) = mpsc::channel(8);
         let [looks_of_work, worked_ms] = [5, 0].map(AtomicU64::new);
         let worker = Scripted { looks_of_work, worked_ms, begun: Notify::new(), went };
         let (look, forget) = (Duration::from_millis(1), Duration::from_millis(1));
         let script = async {
-            assert_eq!(goes.recv().await, Some((Depth::Caches, 0)), "not while it works");
-            assert_eq!(goes.recv().await, Some((Depth::Folds, 0)));
+            assert_eq!(goes.recv().await, Some((TrimDepth::Caches, 0)), "not while it works");
+            assert_eq!(goes.recv().await, Some((TrimDepth::Folds, 0)));
             assert!(goes.try_recv().is_err(), "once");
             worker.looks_of_work.store(3, Ordering::Relaxed);
             worker.begun.notify_one();
-            assert_eq!(goes.recv().await, Some((Depth::Caches, 0)));
+            assert_eq!(goes.recv().await, Some((TrimDepth::Caches, 0)));
         };
         tokio::select! {
-            () = keep(&worker, look, forget) => unreachable!("it never ends"),
+            () = trim_when_idle(&worker, look, forget) => unreachable!("it never ends"),
             () = script => {}
         }
     }

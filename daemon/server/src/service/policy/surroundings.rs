@@ -16,12 +16,14 @@ use longhaul_core::policy::repository::Seen;
 use longhaul_core::policy::semantic::{self, Reader};
 use longhaul_core::policy::{Situation, Tier};
 use longhaul_core::signal::{Boundary, Occurrence};
-use longhaul_store::ThreadFilter;
+use longhaul_store::{Store, ThreadFilter};
 use tokio::sync::OnceCell;
 
-use super::brief::Brief;
-use super::{Gathered, Services, live};
+use super::adviser::{Adviser, Brief};
+use super::thread_state::ThreadState;
+use crate::config::Live;
 use crate::model::Purpose;
+use crate::repository::Repositories;
 
 /// What a model is told that reads the agent's words.
 const INSTRUCTIONS: &str = include_str!("../../../../../templates/policy/semantic.md");
@@ -40,7 +42,7 @@ pub(super) const HOOK_WAIT: Duration = Duration::from_millis(30);
 
 /// What models read, by the digest of thread and words; `None` where none could be asked.
 #[derive(Debug, Default)]
-pub struct Readings(Mutex<VecDeque<(Digest128, Reading)>>);
+struct Readings(Mutex<VecDeque<(Digest128, Reading)>>);
 
 type Reading = Arc<OnceCell<Option<BTreeSet<Boundary>>>>;
 
@@ -59,29 +61,48 @@ impl Readings {
     }
 }
 
-impl Services {
+/// Looks at what no transcript holds.
+pub struct Surroundings {
+    repositories: Repositories,
+    readings: Readings,
+    store: Store,
+    adviser: Arc<Adviser>,
+    config: Live,
+}
+
+impl Surroundings {
+    #[must_use]
+    pub fn new(
+        repositories: Repositories,
+        store: Store,
+        adviser: Arc<Adviser>,
+        config: Live,
+    ) -> Self {
+        Self { repositories, readings: Readings::default(), store, adviser, config }
+    }
+
     /// Puts the repository to a situation, and what a model reads from the words. `may_ask`: a model that
     /// was not asked about them yet may be.
-    pub(super) async fn policy_look(
+    pub(super) async fn add_to(
         &self,
         situation: &mut Situation,
-        gathered: &Gathered,
+        state: &ThreadState,
         wait: Duration,
         may_ask: bool,
     ) {
-        situation.repository = self.see(situation, gathered, wait).await.map(Box::new);
+        situation.repository = self.see(situation, state, wait).await.map(Box::new);
         situation.read_by_model = self.read_words(situation, may_ask).await;
     }
 
     async fn see(
         &self,
         situation: &Situation,
-        gathered: &Gathered,
+        state: &ThreadState,
         wait: Duration,
     ) -> Option<Seen> {
-        let fold = &gathered.fold;
+        let fold = &state.fold;
         let folder = fold.checkpoint().cwd.as_deref()?;
-        let settings = self.deps.config.now().repository.settings();
+        let settings = self.config.now().repository.settings();
         let repository = self.repositories.look(folder, settings, wait).await?;
         let began = fold.signals().happened().rev().find(|event| {
             matches!(
@@ -106,7 +127,7 @@ impl Services {
 
     async fn read_words(&self, situation: &Situation, may_ask: bool) -> Option<BTreeSet<Boundary>> {
         let words = situation.message.as_ref()?;
-        let config = self.deps.config.now();
+        let config = self.config.now();
         let mut policies = config.policies.all();
         let wants = policies.any(|policy| {
             let tier = policy.tier(situation.percent_remaining);
@@ -131,11 +152,6 @@ impl Services {
             schema: Schema { name: "signs".to_owned(), schema: semantic::schema() },
             tokens_max: ANSWER_TOKENS,
         };
-        semantic::parse(&self.ask_briefly(brief).await?)
-    }
-
-    /// Whether a thread is being worked in: only then does its folder tell anything of it.
-    pub(super) fn is_live(&self, gathered: &Gathered) -> bool {
-        live::is_live(gathered.fold.head().updated_at_ms, self.deps.clock.now_ms())
+        semantic::parse(&self.adviser.ask(brief).await?)
     }
 }

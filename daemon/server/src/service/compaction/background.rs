@@ -16,29 +16,50 @@ use std::sync::Arc;
 
 use longhaul_core::job::{Failure, FailureKind, Job, JobKey, Kind, PAYLOAD_BYTES, Token};
 use longhaul_protocol::event::EventKind;
+use longhaul_store::Store;
 use serde_json::json;
-use tokio_util::sync::CancellationToken;
 
-use super::{Request, Subject, Watch};
+use super::compactor::Compactor;
+use super::given::GivenItems;
+use super::request::{Request, Subject};
+use crate::events::EventHub;
 use crate::jobs::runner::Work;
-use crate::jobs::{JobError, Owner};
-use crate::service::{ServiceError, Services};
+use crate::jobs::{JobError, Jobs, Owner};
+use crate::service::error::ServiceError;
+use crate::service::snapshot::Snapshots;
 
-impl Services {
+/// Compactions as jobs.
+pub struct CompactionJobs {
+    compactor: Arc<Compactor>,
+    given: Arc<GivenItems>,
+    snapshots: Arc<Snapshots>,
+    store: Store,
+    jobs: Jobs,
+    events: EventHub,
+}
+
+impl CompactionJobs {
+    #[must_use]
+    pub fn new(
+        (compactor, given): (Arc<Compactor>, Arc<GivenItems>),
+        snapshots: Arc<Snapshots>,
+        (store, jobs): (Store, Jobs),
+        events: EventHub,
+    ) -> Self {
+        Self { compactor, given, snapshots, store, jobs, events }
+    }
+
     /// Begins a compaction that nobody waits for; returns its id and its job.
     ///
     /// # Errors
     /// There is no such thread, nothing was given, or it could not be stored.
-    pub async fn start_compaction(
-        &self,
-        mut request: Request,
-    ) -> Result<(String, JobKey), ServiceError> {
+    pub async fn start(&self, mut request: Request) -> Result<(String, JobKey), ServiceError> {
         request.check_templates()?;
-        let id = self.new_compaction_id();
+        let id = self.compactor.new_id();
         request.subject = match request.subject {
-            Subject::Items(items) => Subject::Stored(self.store_items(&id, items).await?),
+            Subject::Items(items) => Subject::Stored(self.given.store(&id, items).await?),
             Subject::Thread { thread_id, as_of: None } => {
-                let seq = self.snapshot(&thread_id, None).await?.seq();
+                let seq = self.snapshots.of(&thread_id, None).await?.seq();
                 Subject::Begun { thread_id, seq }
             }
             Subject::Thread { thread_id, as_of } => {
@@ -70,7 +91,7 @@ impl Services {
     ///
     /// # Errors
     /// There is none of that id.
-    pub async fn cancel_compaction(&self, id: &str) -> Result<bool, ServiceError> {
+    pub async fn cancel(&self, id: &str) -> Result<bool, ServiceError> {
         let done = self.store.compaction_get(id).await?.is_some();
         let key = JobKey { kind: Kind::Compact, subject: id.to_owned() };
         match self.jobs.cancel(&key).await {
@@ -83,8 +104,7 @@ impl Services {
 }
 
 /// Compacts for jobs.
-#[derive(Debug)]
-pub struct CompactWork(pub Arc<Services>);
+pub struct CompactWork(pub Arc<CompactionJobs>);
 
 impl Work for CompactWork {
     const KIND: Kind = Kind::Compact;
@@ -98,7 +118,7 @@ impl Work for CompactWork {
             || job.attempts >= self.0.jobs.rules(Kind::Compact).attempts_max;
         if is_last {
             let data = json!({ "compaction_id": id, "reason": detail });
-            self.0.deps.events.publish(EventKind::CompactionFailed, data);
+            self.0.events.publish(EventKind::CompactionFailed, data);
         }
         Err(Failure { kind, detail, retry_after_ms: None })
     }
@@ -106,18 +126,16 @@ impl Work for CompactWork {
 
 impl CompactWork {
     async fn compact(&self, owner: &Owner, payload: &str) -> Result<(), (FailureKind, String)> {
-        let (services, id) = (&self.0, owner.key.subject.as_str());
+        let (jobs, id) = (&self.0, owner.key.subject.as_str());
         let transient = |error: ServiceError| (FailureKind::Transient, error.to_string());
-        let found = services.store.compaction_get(id).await;
+        let found = jobs.store.compaction_get(id).await;
         if found.map_err(|error| transient(error.into()))?.is_some() {
             return Ok(());
         }
         let request: Request = serde_json::from_str(payload)
             .map_err(|error| (FailureKind::Permanent, error.to_string()))?;
-        // The runner drops this future when the job is taken back: that closes the connection.
-        let cancel = CancellationToken::new();
-        let watch = Watch { cancel: &cancel, progress: &|_| {}, owner: Some(owner) };
-        match services.compact_watched(id.to_owned(), request, &watch).await {
+        // The runner drops this future when the job is taken back: that closes the connection to a model.
+        match jobs.compactor.run_as(id.to_owned(), request, Some(owner)).await {
             Ok(_) => Ok(()),
             Err(
                 error @ (ServiceError::ThreadNotFound(_)

@@ -31,7 +31,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use longhaul_core::thread::Source;
-use longhaul_store::{Opened, Store, StoreError};
+use longhaul_store::{OpenReport, Store, StoreError};
 use tokio::sync::{Notify, RwLock, Semaphore};
 
 use crate::clock::Clock;
@@ -108,7 +108,7 @@ pub struct Services {
     /// Permits for work that keeps a processor busy; see `rpc::Table::on_blocking`.
     pub blocking: Arc<Semaphore>,
     store: Store,
-    opened: Opened,
+    opened: OpenReport,
     ingest: Arc<Ingest>,
     full_text: FullText,
     hashes: Arc<HashCache>,

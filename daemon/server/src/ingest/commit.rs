@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use longhaul_store::{Batch, Committed, RetryClass, StoreError};
+use longhaul_store::{Batch, FileOutcome, RetryClass, StoreError};
 use tokio::sync::mpsc;
 use tokio::time::{Duration, sleep};
 
@@ -122,7 +122,7 @@ async fn store(shared: &Shared, group: Group) -> Result<(), StoreError> {
     Ok(())
 }
 
-async fn commit(shared: &Shared, batch: &Batch) -> Result<Vec<Committed>, StoreError> {
+async fn commit(shared: &Shared, batch: &Batch) -> Result<Vec<FileOutcome>, StoreError> {
     let mut attempt = 1;
     loop {
         match shared.store.commit_batch(batch).await {

@@ -136,7 +136,7 @@ fn policy_of(policy: &TruncatePolicy) -> Result<Policy, Failure> {
         }),
         (None, None, Some(name)) => {
             let expected = || format!("one of {}", budget::NAMES.join(", "));
-            budget::named(name).ok_or_else(|| Failure::invalid("policy.name", &expected()))
+            budget::policy_by_name(name).ok_or_else(|| Failure::invalid("policy.name", &expected()))
         }
         _ => Err(Failure::invalid("policy", "give mode and limit, or name")),
     }
@@ -194,8 +194,11 @@ async fn usage(
 
 fn settings(settings: wire::Settings) -> longhaul_core::context::reference::Settings {
     use longhaul_core::context::reference as core;
-    let place =
-        |place: wire::Place| core::Place { id: place.id, cwd: place.cwd, shell: place.shell };
+    let place = |place: wire::Place| core::WorkingFolder {
+        id: place.id,
+        cwd: place.cwd,
+        shell: place.shell,
+    };
     core::Settings {
         environment: settings.environment.map(|environment| core::Environment {
             places: environment.places.into_iter().map(place).collect(),

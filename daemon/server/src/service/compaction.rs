@@ -26,11 +26,11 @@ use std::collections::BTreeMap;
 use longhaul_core::checkpoint::view::{self, Scene, ViewCaps};
 use longhaul_core::compaction::Phase;
 use longhaul_core::compaction::assemble::{self, KeptRequest, Parts};
+use longhaul_core::compaction::classify;
 use longhaul_core::compaction::ladder::Strategy;
 use longhaul_core::compaction::receipt::{Fate, Receipt, Span};
-use longhaul_core::compaction::told;
 use longhaul_core::compaction::worth::{self, Flaw};
-use longhaul_core::model::budget::Spent;
+use longhaul_core::model::budget::Spending;
 use longhaul_core::policy;
 use longhaul_core::template::Kind;
 use longhaul_protocol::event::EventKind;
@@ -199,7 +199,7 @@ pub struct Compaction {
     pub undone_at_ms: Option<i64>,
     /// What models cost.
     #[serde(default)]
-    pub spent: Spent,
+    pub spent: Spending,
     /// Why the watcher asked for it, where it did.
     #[serde(default)]
     pub policy: Option<policy::watcher::Trigger>,
@@ -344,7 +344,7 @@ fn checkpoint(request: &Request, gathered: &Gathered, wording: &Wording) -> Made
     let scene = Scene { thread_id: Some(of), state: fold.checkpoint(), semantics, disk };
     let view = view::render(&scene, &ViewCaps::default(), gathered.view_tokens(request));
     let guide = wording.guide();
-    let is_brought = told::brings_model_switch(request.phase, &request.initial_context);
+    let is_brought = classify::brings_model_switch(request.phase, &request.initial_context);
     let model_switch = model_switch.as_ref().filter(|_| !is_brought);
     let parts = Parts {
         guide: &guide,
@@ -426,7 +426,7 @@ fn account(
         seq,
         duration_ms: 0,
         undone_at_ms: None,
-        spent: Spent::default(),
+        spent: Spending::default(),
         policy: None,
         reason: Some(request.reason.unwrap_or_else(|| Reason::of("", &request.trigger))),
         texts: made.texts,

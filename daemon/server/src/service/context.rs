@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use longhaul_core::context::estimate;
 use longhaul_core::context::usage::{self, Remark, Sizes};
-use longhaul_core::context::window::{self, Known, Window};
+use longhaul_core::context::window::{self, Window, WindowSources};
 use longhaul_core::fold::{Fold, Source};
 use longhaul_core::item::breakdown::{Breakdown, ContextKind};
 use serde_json::Value;
@@ -97,7 +97,7 @@ impl Services {
             Some(fold) => self.agent_settings(fold.head().source).await?,
             None => AgentSettings::default(),
         };
-        let window = window::decide(&Known {
+        let window = window::decide(&WindowSources {
             model: model.as_deref(),
             asked: question.context_window,
             configured: Some(*config.window_tokens),

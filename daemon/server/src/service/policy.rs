@@ -26,11 +26,11 @@ use longhaul_core::context::window::Window;
 use longhaul_core::digest::Digest128;
 use longhaul_core::fold::Fold;
 use longhaul_core::policy::forecast::{Course, Forecast, forecast};
-use longhaul_core::policy::repository::Seen;
+use longhaul_core::policy::repository::RepositoryView;
 use longhaul_core::policy::watcher::{Effect, Event, Watcher};
 use longhaul_core::policy::{Decision, Point, Policy, Situation, decide, replay, scratch};
 use longhaul_core::signal::Happened;
-use longhaul_core::template::Group;
+use longhaul_core::template::TemplateGroup;
 use longhaul_store::DecisionRow;
 use serde::{Deserialize, Serialize};
 
@@ -92,7 +92,7 @@ struct Gathered {
 
 /// The answer to a step.
 #[derive(Debug, Clone)]
-pub struct Stepped {
+pub struct StepOutcome {
     /// Where the watcher is.
     pub watcher: Watcher,
     /// What is to be done.
@@ -116,7 +116,7 @@ pub struct Logged {
     /// What was decided.
     pub decision: Decision,
     /// The repository then.
-    pub repository: Option<Box<Seen>>,
+    pub repository: Option<Box<RepositoryView>>,
 }
 
 /// A logged decision, made once more.
@@ -199,9 +199,9 @@ impl Services {
         subject: Subject,
         agent: Option<&str>,
         told: Told,
-    ) -> Result<Stepped, ServiceError> {
+    ) -> Result<StepOutcome, ServiceError> {
         let gathered = self.policy_gather(&subject).await?;
-        let texts = self.texts.current(Group::Policy);
+        let texts = self.texts.current(TemplateGroup::Policy);
         let scratch_file = scratch::path(agent, &subject.thread_id);
         let step = Stepping { services: self, gathered: &gathered, texts: &texts, scratch_file };
         let mut event = step.event(&subject.thread_id, told);

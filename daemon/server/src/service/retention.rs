@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use longhaul_core::job::{Failure, FailureKind, Job, JobKey, Kind, Request, Token};
+use longhaul_core::job::{Failure, FailureKind, Job, JobKey, JobRequest, Kind, Token};
 use longhaul_store::Keep;
 
 use super::{ServiceError, Services, preimage};
@@ -76,7 +76,7 @@ impl Services {
     /// Asks for a pass now and whenever one is due, until it is dropped.
     pub async fn keep_pruned(&self) {
         loop {
-            let asked = Request {
+            let asked = JobRequest {
                 key: JobKey::only(Kind::Prune),
                 input: self.deps.clock.new_id(),
                 payload: String::new(),

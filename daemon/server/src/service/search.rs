@@ -21,7 +21,7 @@ use longhaul_core::item::ItemRow;
 use longhaul_core::search::item;
 use longhaul_core::search::query::{Query, QueryError, Term};
 use longhaul_core::search::rank::{
-    CANDIDATES, CANDIDATES_UNSCORED, COMMON, Candidate, Ranked, rank,
+    CANDIDATES, CANDIDATES_UNSCORED, COMMON, Candidate, RankedItem, rank,
 };
 use longhaul_core::search::snippet::{Snippet, snippet};
 use longhaul_core::tokens;
@@ -80,7 +80,7 @@ pub struct Found {
 #[derive(Debug)]
 pub struct Hit {
     /// Its place among the others, and what it is.
-    pub ranked: Ranked,
+    pub ranked: RankedItem,
     /// Its transcript in the store.
     pub file: Arc<FileRow>,
     /// Its row there.
@@ -178,7 +178,7 @@ impl Services {
         &self,
         index: &SearchIndex,
         query: &Query,
-        ranked: Vec<Ranked>,
+        ranked: Vec<RankedItem>,
         search: &Search,
     ) -> Result<Vec<Hit>, ServiceError> {
         let mut files = HashMap::new();
@@ -211,7 +211,7 @@ impl Services {
     async fn place(
         &self,
         index: &SearchIndex,
-        ranked: Ranked,
+        ranked: RankedItem,
         files: &mut HashMap<i64, Option<(IndexedFile, Arc<FileRow>)>>,
     ) -> Result<Option<Place>, ServiceError> {
         let number = ranked.candidate.file;
@@ -256,7 +256,7 @@ async fn weighed(
 
 /// Where an item stands, before it is read.
 struct Place {
-    ranked: Ranked,
+    ranked: RankedItem,
     file: Arc<FileRow>,
     row: ItemRow,
     thread_id: String,

@@ -2,7 +2,7 @@
 //! our own.
 
 use crate::context::reference::{
-    CollaborationMode, Environment, Model, Permissions, Personality, Place,
+    CollaborationMode, Environment, Model, Permissions, Personality, WorkingFolder,
 };
 
 /// Told when a mode or personality ends without another taking its place.
@@ -85,7 +85,7 @@ pub(super) fn environment(environment: &Environment, with_places: bool) -> Strin
     tagged("environment_context", &lines.join("\n"))
 }
 
-fn place(place: &Place) -> Vec<String> {
+fn place(place: &WorkingFolder) -> Vec<String> {
     let mut lines = vec![element("cwd", &place.cwd)];
     lines.extend(place.shell.as_deref().map(|shell| element("shell", shell)));
     lines

@@ -9,7 +9,6 @@ use crate::policy::judgment::Judgment;
 /// What happens to a watcher.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// A turn ended.
     TurnEnded(Situation),
     /// A turn ended, and who says so can tell the person of it and do nothing else. Nothing is begun, and what
     /// others see through goes on.
@@ -18,9 +17,7 @@ pub enum Event {
     MidTurn(Situation),
     /// A judge answered; `None`: it could not.
     Judged {
-        /// The question.
         request_id: String,
-        /// The answer.
         judgment: Option<Judgment>,
     },
     /// The history was compacted, by whomever.
@@ -32,7 +29,6 @@ pub enum Event {
     },
     /// The compaction that was asked for failed.
     CompactionFailed {
-        /// Why.
         reason: String,
     },
     /// The user wrote a message that was not sent yet.
@@ -47,7 +43,6 @@ pub enum Event {
         /// The thread's newest compaction, as its transcript tells.
         compacted: Option<Baseline>,
     },
-    /// Time went on.
     Tick,
     /// Somebody takes the sequence back.
     Cancel,
@@ -57,34 +52,27 @@ pub enum Event {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "effect", rename_all = "snake_case")]
 pub enum Effect {
-    /// Tell the person.
     Notify {
-        /// In words.
         text: String,
     },
     /// Tell the person that something went less than well.
     Warn {
-        /// In words.
         text: String,
     },
     /// Ask a judge; the answer is the event `judged`.
     AskJudgment {
-        /// Names the question.
         request_id: String,
         /// Why it is asked.
         trigger: Trigger,
     },
     /// Give the agent this message, and tell when its turn has ended.
     RequestScratch {
-        /// The message.
         prompt: String,
     },
     /// Give the agent this message; its answer is the packet.
     RequestPacket {
-        /// The message.
         prompt: String,
     },
-    /// Compact.
     Compact {
         /// Why, for the compaction's record.
         trigger: Trigger,
@@ -93,7 +81,6 @@ pub enum Effect {
     },
     /// Give the agent this message.
     InjectHandoff {
-        /// The message.
         text: String,
     },
     /// Keep the user's message back.

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use longhaul_core::compaction::rearm::{self, Earlier};
+use longhaul_core::compaction::rearm::{self, EarlierCompaction};
 use longhaul_protocol::event::EventKind;
 use longhaul_store::FileRow;
 use serde_json::{Value, json};
@@ -60,7 +60,7 @@ impl Services {
         let Some(thread_id) = gathered.thread_id.as_deref() else { return Ok(Past::default()) };
         let made = self.store.compaction_seqs(thread_id, EARLIER).await?;
         let earlier = made.iter().filter(|seq| **seq < gathered.seq);
-        let earlier = earlier.map(|seq| Earlier { seq: *seq }).collect();
+        let earlier = earlier.map(|seq| EarlierCompaction { seq: *seq }).collect();
         let grown = match made.first().copied().filter(|_| request.trigger == "auto") {
             None => None,
             Some(last) if gathered.seq <= last => Some(0),

@@ -10,7 +10,7 @@ use longhaul_core::compaction::ladder::{self, Offer, Skip, Strategy};
 use longhaul_core::compaction::receipt::Fate;
 use longhaul_core::compaction::worth;
 use longhaul_core::model::FaultKind;
-use longhaul_core::model::budget::Spent;
+use longhaul_core::model::budget::Spending;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -40,7 +40,7 @@ pub(super) struct Made {
 pub(super) struct Climbed {
     pub(super) made: Made,
     pub(super) ladder: Vec<Rung>,
-    pub(super) spent: Spent,
+    pub(super) spent: Spending,
 }
 
 /// A rung that asks a model, and all it is tried with.
@@ -131,7 +131,7 @@ impl Services {
         let offer = Offer { model: choice.is_some(), remote: remote != Remote::No };
         let rungs = ladder::rungs(request.strategy, offer);
         let deadline_ms = request.deadline_ms.unwrap_or(ladder::DEADLINE_MS);
-        let (mut out, mut spent) = (Vec::new(), Spent::default());
+        let (mut out, mut spent) = (Vec::new(), Spending::default());
         for (index, (strategy, skip)) in rungs.iter().copied().enumerate() {
             let begun_ms = self.ms_since(started);
             let below = rungs[index + 1..].iter().filter(|rung| rung.0.asks() && rung.1.is_none());
@@ -174,9 +174,9 @@ impl Services {
     async fn try_rung(
         &self,
         rung: RungUp<'_>,
-        spent: Spent,
+        spent: Spending,
         watch: &Watch<'_>,
-    ) -> Result<(Result<Made, Left>, Spent), ServiceError> {
+    ) -> Result<(Result<Made, Left>, Spending), ServiceError> {
         let RungUp { strategy, choice, remote, request, gathered, wording, left } = rung;
         let room = gathered.view_tokens(request);
         let progress =

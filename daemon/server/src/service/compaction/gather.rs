@@ -7,10 +7,10 @@ use std::sync::Arc;
 use longhaul_core::checkpoint::semantic::Semantics;
 use longhaul_core::checkpoint::staleness::Disk;
 use longhaul_core::compaction::assemble::{self, KeptRequest};
+use longhaul_core::compaction::classify::{Class, model_switch_alone, tell};
 use longhaul_core::compaction::default_view_tokens;
-use longhaul_core::compaction::told::{Class, model_switch_alone, tell};
 use longhaul_core::compaction::worth::{self, Sizes};
-use longhaul_core::context::window::{self, Known};
+use longhaul_core::context::window::{self, WindowSources};
 use longhaul_core::fold::Fold;
 use longhaul_store::{FileId, FileRow, PageHead};
 use serde_json::Value;
@@ -97,14 +97,14 @@ impl Services {
         let fold = &gathered.fold;
         let agent = self.agent_settings(fold.head().source).await?;
         let model = reader.map(|reader| reader.name.as_str()).or(fold.head().model.as_deref());
-        let known = Known {
+        let known = WindowSources {
             model,
             asked: reader.and_then(|reader| reader.context_window),
             configured: Some(*self.deps.config.now().window_tokens),
             stated: fold.meter().window(),
             filled: fold.meter().filled(),
             agent_window: agent.window,
-            ..Known::default()
+            ..WindowSources::default()
         };
         gathered.window = window::decide(&known).tokens;
         Ok(gathered)

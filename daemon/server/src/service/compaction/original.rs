@@ -2,7 +2,7 @@
 //!
 //! Read only when a rung asks a model: the checkpoint needs none of them.
 
-use longhaul_core::compaction::rearm::Earlier;
+use longhaul_core::compaction::rearm::EarlierCompaction;
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
@@ -33,7 +33,7 @@ pub(super) enum Original {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Past {
     /// Each of them, the newest first.
-    pub earlier: Vec<Earlier>,
+    pub earlier: Vec<EarlierCompaction>,
     /// Estimated tokens since the last one; `None` where there was none.
     pub grown: Option<u64>,
 }

@@ -55,7 +55,7 @@ impl Services {
             return Err(ServiceError::Invalid { field: "initial_context", reason });
         }
         let key = JobKey { kind: Kind::Compact, subject: id.clone() };
-        let asked = longhaul_core::job::Request {
+        let asked = longhaul_core::job::JobRequest {
             key: key.clone(),
             input: id.clone(),
             payload,

@@ -6,7 +6,7 @@
 
 use std::path::PathBuf;
 
-use longhaul_core::context::diff::{OptIn, Told};
+use longhaul_core::context::diff::{OptIn, ShownDocuments};
 use longhaul_core::context::reference::Settings;
 use longhaul_core::fold::{Fold, Source};
 
@@ -73,8 +73,8 @@ impl Services {
     }
 
     /// What the visible history told last of that which only its words tell.
-    async fn told(&self, thread_id: &str) -> Result<Told, ServiceError> {
-        let mut told = Told::default();
+    async fn told(&self, thread_id: &str) -> Result<ShownDocuments, ServiceError> {
+        let mut told = ShownDocuments::default();
         let mut from = Some(Position::default());
         while let Some(position) = from {
             let query = Query {

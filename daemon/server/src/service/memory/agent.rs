@@ -20,8 +20,8 @@
 mod staging;
 mod turns;
 
-use longhaul_core::memory::agent::{Baseline, Checked, carried, check, input_of, kept, task};
-use longhaul_core::memory::consolidate::Consolidated;
+use longhaul_core::memory::agent::{Baseline, CheckInputs, carried, check, input_of, kept, task};
+use longhaul_core::memory::consolidate::Consolidation;
 use longhaul_core::memory::{Engine, Files};
 use longhaul_core::redact::redact;
 use longhaul_core::text;
@@ -86,7 +86,7 @@ struct Due {
     /// What is in force.
     base: Base,
     /// What the rules make of all that is known.
-    known: Consolidated,
+    known: Consolidation,
     baseline: Option<Baseline>,
     input: String,
 }
@@ -115,7 +115,7 @@ impl Services {
         let mut purged = self.memory.purged.subscribe();
         let Some(due) = self.agent_due().await? else { return Ok(()) };
         let Due { base, known, baseline, input } = due;
-        let on = Checked {
+        let on = CheckInputs {
             draft: &known.files,
             book: &known.handbook,
             summary_tokens: *settings.summary_tokens,
@@ -124,7 +124,7 @@ impl Services {
         let task = task(&draft, baseline.as_ref(), *settings.summary_tokens);
         let (mode, seen) = (task.mode, task.seen.clone());
         let mut turns = Turns::new(&self.models, &choice, &settings, task);
-        let on = Checked { draft: &draft, ..on };
+        let on = CheckInputs { draft: &draft, ..on };
         let made = tokio::select! {
             // What it works on holds what is to be forgotten: it is shown to nobody any more.
             _ = purged.changed() => Err(AgentError::Overtaken),
@@ -187,7 +187,7 @@ impl Services {
         &self,
         turns: &mut Turns<'_>,
         settings: &MemorySettings,
-        on: Checked<'_>,
+        on: CheckInputs<'_>,
     ) -> Result<Files, AgentError> {
         let _staged = self.memory.staged.lock().await;
         let staging = Staging::new(self.memory.folder.path());
@@ -204,7 +204,7 @@ impl Services {
     async fn publish_agents(
         &self,
         owner: &Owner,
-        (began, known): (Base, Consolidated),
+        (began, known): (Base, Consolidation),
         files: Files,
     ) -> Result<bool, AgentError> {
         let base = self.memory_base(self.deps.clock.steady_ms()).await?;
@@ -218,7 +218,7 @@ impl Services {
         }
         let handbook = kept(known.handbook, &files);
         let input = base.input.clone();
-        let made = Consolidated { files, handbook, selected: known.selected };
+        let made = Consolidation { files, handbook, selected: known.selected };
         match self.put_in_force((base, input), made, Purge::No, Some(owner)).await {
             Ok((_, is_new)) => Ok(is_new),
             Err(ServiceError::Busy) => Err(AgentError::Overtaken),

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use longhaul_core::digest::Digest128;
 use longhaul_core::job::{Failure, FailureKind, Job, Kind, Token};
 use longhaul_core::memory::Files;
-use longhaul_core::memory::agent::{Checked, carried, kept, taken_out};
+use longhaul_core::memory::agent::{CheckInputs, carried, kept, taken_out};
 use longhaul_core::memory::consolidate::{
-    Bounds, Consolidated, Exclusions, Handbook, Inputs, Note, Stored, consolidate,
+    Bounds, Consolidation, Exclusions, ExtractedThread, Handbook, Inputs, Note, consolidate,
 };
 use longhaul_core::memory::edits::Edits;
 use longhaul_core::memory::own::Own;
@@ -145,7 +145,7 @@ impl Services {
             if let Some(baseline) = baseline {
                 let (draft, book) = (&made.files, &made.handbook);
                 let summary_tokens = gathered.bounds.summary_tokens;
-                let files = carried(&baseline, Checked { draft, book, summary_tokens });
+                let files = carried(&baseline, CheckInputs { draft, book, summary_tokens });
                 made.files = edits.apply(files);
                 made.handbook = kept(made.handbook, &made.files);
             }
@@ -176,7 +176,7 @@ impl Services {
     }
 
     /// What the rules make of all that is known now.
-    pub(super) async fn made_by_rules(&self, edits: &Edits) -> Result<Consolidated, ServiceError> {
+    pub(super) async fn made_by_rules(&self, edits: &Edits) -> Result<Consolidation, ServiceError> {
         let (gathered, edits) = (self.gathered().await?, edits.clone());
         let now_ms = self.deps.clock.steady_ms();
         Ok(tokio::task::spawn_blocking(move || made(&gathered, &edits, now_ms)).await?)
@@ -185,7 +185,7 @@ impl Services {
     pub(super) async fn put_in_force(
         &self,
         (base, input): (Base, String),
-        made: Consolidated,
+        made: Consolidation,
         purge: Purge,
         owner: Option<&Owner>,
     ) -> Result<(u64, bool), ServiceError> {
@@ -324,14 +324,18 @@ struct Gathered {
     bounds: Bounds,
 }
 
-fn made(gathered: &Gathered, edits: &Edits, now_ms: i64) -> Consolidated {
+fn made(gathered: &Gathered, edits: &Edits, now_ms: i64) -> Consolidation {
     let bounds = gathered.bounds;
-    let threads: Vec<Stored<'_>> = gathered
+    let threads: Vec<ExtractedThread<'_>> = gathered
         .threads
         .iter()
         .filter_map(|row| {
             let memory = row.memory.as_ref()?;
-            Some(Stored { memory, uses: row.uses, last_used_ms: last_used(row, &bounds, now_ms) })
+            Some(ExtractedThread {
+                memory,
+                uses: row.uses,
+                last_used_ms: last_used(row, &bounds, now_ms),
+            })
         })
         .collect();
     let note = |NoteRow { note_id, project, at_ms, text }| Note {

@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use longhaul_core::job::{JobKey, Kind, Request, State};
+use longhaul_core::job::{JobKey, JobRequest, Kind, State};
 use longhaul_protocol::event::EventKind;
 use serde_json::json;
 
@@ -117,7 +117,7 @@ impl Services {
     async fn ask_extraction(&self, due: &Due, is_manual: bool) -> Result<JobKey, ServiceError> {
         let key = JobKey { kind: Kind::Extract, subject: due.thread_id.clone() };
         let engine = *self.deps.config.now().memory.engine;
-        let asked = Request {
+        let asked = JobRequest {
             key: key.clone(),
             input: format!("{}:{EXTRACT_VERSION}:{}", due.next_seq, engine.name()),
             payload: String::new(),
@@ -177,7 +177,7 @@ impl Services {
         let key = JobKey { kind: Kind::Consolidate, subject: String::new() };
         let data = json!({ "phase": "consolidate", "done": 0, "total": 1 });
         self.deps.events.publish(EventKind::MemoryProgress, data);
-        let asked = Request {
+        let asked = JobRequest {
             key: key.clone(),
             input: self.deps.clock.new_id(),
             payload: String::new(),

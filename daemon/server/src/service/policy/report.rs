@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read as _};
 use std::path::Path;
 
-use longhaul_core::context::window::{self, Known};
+use longhaul_core::context::window::{self, WindowSources};
 use longhaul_core::fold::{Fold, Place};
 use longhaul_core::policy::Policy;
 use longhaul_core::policy::replay::{Replay, Track};
@@ -93,12 +93,12 @@ fn replay(path: &Path, source: Source, told: &Told, policies: Vec<Policy>) -> io
 }
 
 fn window_of(told: &Told, fold: &Fold) -> window::Window {
-    window::decide(&Known {
+    window::decide(&WindowSources {
         model: fold.head().model.as_deref(),
         asked: told.asked,
         configured: Some(told.configured),
         stated: fold.meter().window(),
         filled: fold.meter().filled(),
-        ..Known::default()
+        ..WindowSources::default()
     })
 }

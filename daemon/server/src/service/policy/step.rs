@@ -7,7 +7,7 @@ use longhaul_core::policy::{Point, Situation, replay};
 use longhaul_core::signal::Boundary;
 use longhaul_core::template::Texts;
 
-use super::{Gathered, Said, ServiceError, Services, Stepped, judge, row_of, watcher_of};
+use super::{Gathered, Said, ServiceError, Services, StepOutcome, judge, row_of, watcher_of};
 
 /// What a client knows that the transcript does not tell.
 #[derive(Debug, Clone, Default)]
@@ -66,7 +66,7 @@ impl Stepping<'_> {
         &self,
         thread_id: &str,
         event: Event,
-    ) -> Result<Stepped, ServiceError> {
+    ) -> Result<StepOutcome, ServiceError> {
         let services = self.services;
         let now_ms = services.deps.clock.now_ms();
         let config = services.deps.config.now();
@@ -92,7 +92,7 @@ impl Stepping<'_> {
             decision_id: ids.first().copied(),
             decision,
         });
-        Ok(Stepped { watcher: stepped.state, effects, said })
+        Ok(StepOutcome { watcher: stepped.state, effects, said })
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use longhaul_core::search::loose::loosened;
 use longhaul_core::search::query::{Query, Scorer};
-use longhaul_core::search::rank::{Ranked, rank};
+use longhaul_core::search::rank::{RankedItem, rank};
 use longhaul_store::SearchIndex;
 
 use super::Search;
@@ -20,7 +20,7 @@ const CANDIDATES: usize = 400;
 /// What a question finds besides.
 pub(super) struct Loosened {
     /// Best first, each below those with all words.
-    pub(super) ranked: Vec<Ranked>,
+    pub(super) ranked: Vec<RankedItem>,
     /// Its words, for showing where.
     pub(super) query: Query,
 }
@@ -31,7 +31,7 @@ impl Services {
         &self,
         index: &SearchIndex,
         search: &Search,
-        strict: &[Ranked],
+        strict: &[RankedItem],
     ) -> Result<Option<Loosened>, ServiceError> {
         let words = loosened(&search.query);
         let is_question = words.len() >= QUESTION_WORDS || (strict.is_empty() && words.len() > 1);
@@ -48,7 +48,7 @@ impl Services {
         }
         let found = index.best(&rare.join(" OR "), &search.filter, CANDIDATES).await?;
         // By their words: a copy of a hit in another transcript is that hit.
-        let said = |ranked: &Ranked| (ranked.candidate.kind, ranked.candidate.digest);
+        let said = |ranked: &RankedItem| (ranked.candidate.kind, ranked.candidate.digest);
         let known: HashSet<_> = strict.iter().map(said).collect();
         let candidates = found.into_iter().map(|found| found.candidate).collect();
         let mut ranked = rank(candidates, self.deps.clock.now_ms());

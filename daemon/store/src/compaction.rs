@@ -59,7 +59,6 @@ pub struct CompactionCursor {
 impl Store {
     /// Stores a compaction unless its id exists. With a `fence`, only while its run owns the job.
     ///
-    ///
     /// # Errors
     /// Those of writing; `Fenced`.
     pub async fn compaction_insert(
@@ -145,7 +144,6 @@ impl Store {
     }
 
     /// Lines of a thread's newest compactions, without undone ones; newest first, at most `limit`.
-    ///
     ///
     /// # Errors
     /// Those of reading.

@@ -68,7 +68,6 @@ impl Store {
     /// Decides on jobs of a kind together: running, queued and failed, at most `limit` of each; urgent ones
     /// first, then by priority, then the longest waiting. `decide` returns the rows to store and a result.
     ///
-    ///
     /// # Errors
     /// Those of writing. Nothing is stored then.
     pub async fn jobs_decide<T: Send>(

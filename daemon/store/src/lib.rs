@@ -1,5 +1,5 @@
-//! All SQL of longhaul: one SQLite database without decisions, and the full-text index ([`SearchIndex`]) in
-//! its own file.
+//! All SQL of longhaul: one SQLite database, which stores what the core decided, and the full-text index
+//! ([`SearchIndex`]) in its own file.
 //!
 //! # Theory of operation
 //!
@@ -16,7 +16,6 @@
 //!
 //! *Reading.* Two read-only connections on the write-ahead log: readers see a committed state and neither
 //! block nor wait for the writer. Two calls may see two states; values that must agree are read in one call.
-//!
 //!
 //! *Generations.* A rewritten transcript is read again under the next generation, whose first batch deletes
 //! the pages of all others in the same transaction.

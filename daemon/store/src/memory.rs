@@ -1,6 +1,5 @@
 //! Long-term memory: extractions, notes, exclusions and published generations.
 //!
-//!
 //! Extractions can be rebuilt from transcripts; notes, exclusions, edits and usage cannot.
 
 mod agent;
@@ -65,7 +64,6 @@ impl Store {
     /// Stores an extraction. One that read less than the stored one of the same version changes nothing, so a run
     /// that was taken over cannot undo later work; nor does one without a model replace a model's extraction of the
     /// same lines. Nothing is stored for an excluded thread or, with a `fence`, for a run that lost its job.
-    ///
     ///
     /// # Errors
     /// Those of writing; `Fenced`.

@@ -124,7 +124,6 @@ fn pool(connections: u32) -> SqlitePoolOptions {
 
 /// Whether a pooled connection is outside of any transaction; otherwise it is replaced.
 ///
-///
 /// SQLite rolls a transaction back by itself if a write fails badly (a full disk, a broken device). The driver
 /// does not notice: its own ROLLBACK fails because there is nothing left to roll back, and it would refuse to
 /// begin another transaction from then on.

@@ -1,4 +1,4 @@
-//! Accepted semantic updates: what a person or a model told us of a thread.
+//! Accepted semantic updates: facts and decisions reported by a person or a model.
 
 use crate::error::StoreError;
 use crate::row::{get, unsigned};

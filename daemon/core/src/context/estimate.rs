@@ -20,7 +20,7 @@ pub fn of_items<'a>(items: impl IntoIterator<Item = &'a str>) -> Breakdown {
 }
 
 /// Counts items with a real tokenizer: the decoded text of each, since a model does not see escapes.
-/// is shown. Images and encrypted payloads cannot be counted so, and are estimated by their size.
+/// Images and encrypted payloads are estimated by their size.
 pub fn count_items<'a>(
     items: impl IntoIterator<Item = &'a str>,
     tokenizer: Tokenizer,

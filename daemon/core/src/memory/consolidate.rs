@@ -117,7 +117,7 @@ pub fn consolidate(inputs: &Inputs<'_>, bounds: &Bounds, now_ms: i64) -> Consoli
         let newest = kin::newest(threads);
         let tasks = tasks(&newest, inputs.edits);
         let project = if key == place::NOWHERE {
-            // Nothing tells these threads from strangers: only what the person said stays.
+            // Nothing distinguishes these threads from strangers: only what the person said stays.
             entries.retain(|entry| entry.kind.is_rule());
             Project { entries, tasks, ..Project::default() }
         } else {

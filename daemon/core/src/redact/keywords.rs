@@ -45,8 +45,8 @@ struct Keyword {
 }
 
 impl Keywords {
-    /// Deals out keywords of at least three bytes; shorter ones would never be found. Of two that are
-    /// equal the first one counts.
+    /// Assigns keywords of at least three bytes; shorter ones would never be found. The first of equal ones
+    /// counts.
     pub(super) fn new(mut keywords: Vec<(String, usize)>) -> Self {
         keywords.sort_by(|(a, _), (b, _)| a.cmp(b));
         keywords.dedup_by(|(a, _), (b, _)| a == b);
@@ -103,7 +103,7 @@ impl Keywords {
     }
 }
 
-/// Deals out keywords so that few places look as if one began there.
+/// Assigns keywords to lanes so that few positions look like the start of one.
 struct LaneAssigner {
     tables: Box<[[u64; 256]; 3]>,
     /// For each lane, by phase (a keyword begins here, or one byte before) and table: how common the

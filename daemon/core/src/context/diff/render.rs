@@ -17,7 +17,7 @@ pub(super) const MEMORY_GONE: &str =
 const MODEL_SWITCHED: &str = "\
 The work so far was done by another model. Go on from it under the instructions below, which are yours.";
 
-/// First words of the message that tells a project's instructions; Codex's, too.
+/// Opening of the message with a project's instructions, as in Codex.
 pub(super) const AGENTS_MD_OPENING: &str = "# AGENTS.md instructions";
 
 fn tagged(tag: &str, body: &str) -> String {

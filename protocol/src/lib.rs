@@ -18,6 +18,7 @@
 //! fields of results ignored. History items stay [`serde_json::Value`]s in the Responses API form.
 //!
 //! `PROTOCOL.md` describes it for people, `schema/longhaul-v1.schema.json` for machines.
+#![warn(missing_docs)]
 
 pub mod checkpoint;
 pub mod compaction;

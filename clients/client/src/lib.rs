@@ -17,6 +17,7 @@
 //! - [`socket`] finds the daemon's socket; `connect` opens it and shakes hands; `connection` exchanges lines;
 //! - [`Client`] calls methods by their types; [`Subscription`] yields events;
 //! - [`ClientError`] says what went wrong and what to do next. Nothing here retries by itself.
+#![warn(missing_docs)]
 
 mod client;
 mod connect;

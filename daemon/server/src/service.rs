@@ -33,7 +33,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use longhaul_core::thread::Source;
-use longhaul_store::{Opened, Store, StoreError};
+use longhaul_store::{OpenReport, Store, StoreError};
 
 use crate::clock::Clock;
 use crate::config::{Config, Live, Persistence};
@@ -437,7 +437,7 @@ impl Parts {
 /// Starts what reads transcripts and what indexes them.
 fn reading(
     deps: &Deps,
-    (store, opened): (&Store, &Opened),
+    (store, opened): (&Store, &OpenReport),
     own: &Path,
 ) -> (Arc<Ingest>, Arc<FullText>) {
     let config = deps.config.now();

@@ -1,6 +1,6 @@
 //! Workers outside the daemon work by the rules of those inside; what a killed daemon left is taken up.
 
-use longhaul_core::job::{self, JobKey, Kind, Request};
+use longhaul_core::job::{self, JobKey, JobRequest, Kind};
 use longhaul_store::Store;
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ pub async fn owe(daemon: &Daemon, subject: &str) {
     let (store, _) = Store::open(&database, daemon.clock.now_ms()).await.unwrap();
     let key = JobKey { kind: Kind::Reindex, subject: subject.to_owned() };
     let (input, payload) = ("1".to_owned(), "{}".to_owned());
-    let asked = Request { key: key.clone(), input, payload, priority: 0, urgent: false };
+    let asked = JobRequest { key: key.clone(), input, payload, priority: 0, urgent: false };
     let now = daemon.clock.moment();
     let decide = move |found| (Some(job::request(found, asked, &now)), ());
     store.job_decide(&key, decide).await.unwrap();

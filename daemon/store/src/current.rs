@@ -1,4 +1,4 @@
-//! Which of a thread's files speaks for it: a pure choice.
+//! Selects a thread's current file; pure.
 
 use longhaul_core::fold::ThreadHead;
 
@@ -15,10 +15,10 @@ pub(crate) struct Candidate {
 
 /// Picks the current file of a thread.
 ///
-/// A file that is there beats one that is gone; a plain file beats its `.zst` twin (the agent
-/// compresses cold files in place and may leave both for a moment); a file that continues the same
-/// thread (a revert) beats the one it continues; then the newest, then the one with more items, and
-/// at last the greater path, so that the choice never depends on the order of rows.
+/// An existing file wins over a deleted one; a plain file over its `.zst` twin (the agent compresses cold
+/// files in place and may briefly leave both); a file that continues the same thread (a revert) over the one
+/// it continues; then the newest, then the one with more items, and finally the greater path, so that the
+/// result never depends on the order of rows.
 pub(crate) fn pick(candidates: &[Candidate]) -> Option<&Candidate> {
     candidates.iter().max_by_key(|candidate| {
         let (revert, updated, items) = match &candidate.head {

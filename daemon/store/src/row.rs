@@ -39,7 +39,6 @@ pub(crate) fn digest_bytes(digest: Digest128) -> Vec<u8> {
     digest.0.to_be_bytes().to_vec()
 }
 
-/// Any other column.
 pub(crate) fn get<'r, T>(row: &'r SqliteRow, column: &str) -> Result<T, sqlx::Error>
 where
     T: sqlx::Decode<'r, Sqlite> + sqlx::Type<Sqlite>,
@@ -47,10 +46,10 @@ where
     row.try_get(column)
 }
 
-/// Rows that SQLite gathered into one, as a JSON list of lists.
+/// Rows aggregated into one by SQLite, as a JSON list of lists.
 ///
-/// Each row of an answer is a message from the connection's thread and wakes whoever waits for it: for short rows
-/// that come by the hundred this costs more than reading them.
+/// Each result row is a message from the connection's thread that wakes the receiver: for hundreds of short
+/// rows this costs more than reading them.
 pub(crate) fn gathered<T: DeserializeOwned>(
     what: &'static str,
     rows: &str,

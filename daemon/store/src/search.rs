@@ -99,7 +99,6 @@ impl SearchIndex {
         self.pools().release_memory().await
     }
 
-    /// Closes all connections.
     pub async fn close(&self) {
         self.pools().close().await;
     }

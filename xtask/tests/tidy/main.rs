@@ -11,6 +11,7 @@ mod names;
 mod sample;
 mod sizes;
 mod source;
+mod vocabulary;
 
 /// Fails with all findings at once, so that one run shows all there is to mend.
 fn assert_none(rule: &str, findings: &[String]) {

@@ -63,7 +63,7 @@ const ANSWER_TIMEOUT_S: Number =
     Number { key: "memory.answer_timeout_s", default: 600, min: 1, max: 3_000 };
 /// As many as `budget.requests_per_job` lets one job ask by default.
 const AGENT_TURNS: Number = Number { key: "memory.agent_turns", default: 16, min: 1, max: 200 };
-/// Runs of 143,000 tokens were complained about in Codex (`facts/codex-memory.md` §9.2); a first build over
+/// Users of Codex complained about runs of 143,000 tokens; a first build over
 /// many threads needs more.
 const AGENT_TOKENS: Number =
     Number { key: "memory.agent_tokens", default: 400_000, min: 1_000, max: 100_000_000 };

@@ -1,6 +1,6 @@
 //! Batches into the store: several small files share a transaction, a large one takes several.
 
-use longhaul_store::{Committed, RetryClass, StoreError};
+use longhaul_store::{FileOutcome, RetryClass, StoreError};
 use tokio::sync::mpsc;
 use tokio::time::{Duration, sleep};
 
@@ -57,7 +57,7 @@ async fn store(shared: &Shared, batch: Batch) -> Result<(), StoreError> {
 async fn commit(
     shared: &Shared,
     batch: &longhaul_store::Batch,
-) -> Result<Vec<Committed>, StoreError> {
+) -> Result<Vec<FileOutcome>, StoreError> {
     let mut attempt = 1;
     loop {
         match shared.store.commit_batch(batch).await {

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use longhaul_core::compaction::trigger::{self, Moment, Verdict};
-use longhaul_core::context::window::{self, Known};
-use longhaul_core::template::Group;
+use longhaul_core::compaction::trigger::{self, TriggerMoment, Verdict};
+use longhaul_core::context::window::{self, WindowSources};
+use longhaul_core::template::TemplateGroup;
 use longhaul_protocol::compaction::{
     Cancel, CancelParams, CancelResult, Get, GetParams, GetResult, List, ListParams, ListResult,
     Phase, Run, RunParams, RunResult, Should, ShouldParams, ShouldResult, Start, StartResult,
@@ -72,11 +72,15 @@ async fn should(
         .await?;
     let incoming = usage.incoming.unwrap_or(0);
     let moment = match is_mid_turn {
-        true => Moment::MidTurn { follow_up },
-        false => Moment::PreTurn { incoming },
+        true => TriggerMoment::MidTurn { follow_up },
+        false => TriggerMoment::PreTurn { incoming },
     };
     let before = previous.as_ref().map(|(name, tokens)| {
-        window::decide(&Known { model: Some(name), asked: *tokens, ..Known::default() })
+        window::decide(&WindowSources {
+            model: Some(name),
+            asked: *tokens,
+            ..WindowSources::default()
+        })
     });
     let verdict = trigger::should(usage.used, moment, &usage.window, before.as_ref());
     let model = match (verdict, previous) {
@@ -155,7 +159,7 @@ fn templates(
     _: &CallContext,
     TemplatesParams { seed }: TemplatesParams,
 ) -> Result<TemplatesResult, Failure> {
-    super::texts::templates(texts, Group::Compaction, seed.unwrap_or(false))
+    super::texts::templates(texts, TemplateGroup::Compaction, seed.unwrap_or(false))
 }
 
 async fn list(

@@ -139,7 +139,7 @@ fn policy_of(policy: &TruncatePolicy) -> Result<Policy, Failure> {
         }),
         (None, None, Some(name)) => {
             let expected = || format!("one of {}", budget::NAMES.join(", "));
-            budget::named(name).ok_or_else(|| Failure::invalid("policy.name", &expected()))
+            budget::policy_by_name(name).ok_or_else(|| Failure::invalid("policy.name", &expected()))
         }
         _ => Err(Failure::invalid("policy", "give mode and limit, or name")),
     }
@@ -197,7 +197,7 @@ async fn usage(
 
 fn settings(settings: wire::Settings) -> longhaul_core::context::reference::Settings {
     use longhaul_core::context::reference as core;
-    let place = |place: wire::WorkingFolder| core::Place {
+    let place = |place: wire::WorkingFolder| core::WorkingFolder {
         id: place.id,
         cwd: place.cwd,
         shell: place.shell,

@@ -1,6 +1,6 @@
 //! The texts of a group and their files, as `policy/templates` and `compaction/templates` answer them.
 
-use longhaul_core::template::Group;
+use longhaul_core::template::TemplateGroup;
 use longhaul_protocol::policy::{TemplateInfo, TemplatesResult};
 
 use super::error::Failure;
@@ -9,7 +9,7 @@ use crate::service::texts::{TextStatus, TextStore};
 
 pub(super) fn templates(
     texts: &TextStore,
-    group: Group,
+    group: TemplateGroup,
     seed: bool,
 ) -> Result<TemplatesResult, Failure> {
     let seeded = match seed {

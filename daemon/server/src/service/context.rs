@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use longhaul_core::context::estimate;
 use longhaul_core::context::usage::{self, Remark, Sizes};
-use longhaul_core::context::window::{self, Known, Window};
+use longhaul_core::context::window::{self, Window, WindowSources};
 use longhaul_core::fold::{Fold, Source};
 use longhaul_core::item::breakdown::{Breakdown, ContextKind};
 use serde_json::Value;
@@ -92,7 +92,7 @@ impl Contexts {
             Some(fold) => agent_settings(&config, fold.head().source).await?,
             None => AgentSettings::default(),
         };
-        let window = window::decide(&Known {
+        let window = window::decide(&WindowSources {
             model: model.as_deref(),
             asked: query.context_window,
             configured: Some(*config.window_tokens),

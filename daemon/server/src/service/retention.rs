@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use longhaul_core::job::{Failure, FailureKind, Job, JobKey, Kind, Request, Token};
+use longhaul_core::job::{Failure, FailureKind, Job, JobKey, JobRequest, Kind, Token};
 use longhaul_store::{Keep, Store};
 use tokio::sync::Notify;
 
@@ -99,7 +99,7 @@ impl Retention {
     /// Asks for a pass now and whenever one is due, until it is dropped.
     pub async fn keep(&self) {
         loop {
-            let asked = Request {
+            let asked = JobRequest {
                 key: JobKey::only(Kind::Prune),
                 input: self.clock.new_id(),
                 payload: String::new(),

@@ -23,7 +23,7 @@ use longhaul_core::item::ItemRow;
 use longhaul_core::search::item;
 use longhaul_core::search::query::{Query, QueryError, Term};
 use longhaul_core::search::rank::{
-    CANDIDATES, CANDIDATES_UNSCORED, COMMON, Candidate, Ranked, rank,
+    CANDIDATES, CANDIDATES_UNSCORED, COMMON, Candidate, RankedItem, rank,
 };
 use longhaul_core::search::snippet::{Snippet, snippet};
 use longhaul_core::tokens;
@@ -40,7 +40,7 @@ pub use progress::{IndexProgress, IndexState, IndexWork};
 pub use query::SearchQuery;
 pub use reindex::ReindexWork;
 
-/// Ranked items that are looked at for each hit wanted: some may have changed on disk.
+/// RankedItem items that are looked at for each hit wanted: some may have changed on disk.
 const TRIES_PER_HIT: usize = 4;
 
 /// Bytes of a compressed transcript before an item that are unpacked to show it; behind them the beginning of
@@ -65,7 +65,7 @@ pub struct SearchPage {
 #[derive(Debug)]
 pub struct Hit {
     /// Its place among the others, and what it is.
-    pub ranked: Ranked,
+    pub ranked: RankedItem,
     /// Its transcript in the store.
     pub file: Arc<FileRow>,
     /// Its row there.
@@ -130,7 +130,7 @@ impl Searcher {
         &self,
         index: &SearchIndex,
         query: &Query,
-        ranked: Vec<Ranked>,
+        ranked: Vec<RankedItem>,
         search: &SearchQuery,
     ) -> Result<Vec<Hit>, ServiceError> {
         let mut files = HashMap::new();
@@ -163,7 +163,7 @@ impl Searcher {
     async fn place(
         &self,
         index: &SearchIndex,
-        ranked: Ranked,
+        ranked: RankedItem,
         files: &mut HashMap<i64, Option<(IndexedFile, Arc<FileRow>)>>,
     ) -> Result<Option<FoundRow>, ServiceError> {
         let number = ranked.candidate.file;
@@ -208,7 +208,7 @@ async fn weighed(
 
 /// Where an item stands, before it is read.
 struct FoundRow {
-    ranked: Ranked,
+    ranked: RankedItem,
     file: Arc<FileRow>,
     row: ItemRow,
     thread_id: String,

@@ -7,7 +7,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use longhaul_core::context::diff::{OptIn, Told};
+use longhaul_core::context::diff::{OptIn, ShownDocuments};
 use longhaul_core::context::reference::Settings;
 use longhaul_core::fold::{Fold, Source};
 
@@ -96,8 +96,8 @@ impl SettingsDiffs {
     }
 
     /// What the visible history told last of that which only its words tell.
-    async fn told(&self, thread_id: &str) -> Result<Told, ServiceError> {
-        let mut told = Told::default();
+    async fn told(&self, thread_id: &str) -> Result<ShownDocuments, ServiceError> {
+        let mut told = ShownDocuments::default();
         let mut from = Some(Position::default());
         while let Some(position) = from {
             let query = HistoryQuery {

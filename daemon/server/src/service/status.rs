@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use longhaul_core::model::budget::{Budget, Spent};
-use longhaul_store::{Opened, Rebuilt, Store};
+use longhaul_core::model::budget::{Budget, Spending};
+use longhaul_store::{OpenReport, RebuildReport, Store};
 
 use super::search::{FullText, IndexState};
 use crate::clock::Clock;
@@ -29,7 +29,7 @@ pub struct Instance {
 pub struct StoreState {
     pub path: PathBuf,
     pub schema_version: u32,
-    pub rebuilt: Option<Rebuilt>,
+    pub rebuilt: Option<RebuildReport>,
     /// Of the database and the search index.
     pub bytes: u64,
 }
@@ -38,7 +38,7 @@ pub struct StoreState {
 #[derive(Debug)]
 pub struct ModelUse {
     pub choice: ModelChoice,
-    pub spent: Spent,
+    pub spent: Spending,
     pub budget: Budget,
 }
 
@@ -55,7 +55,7 @@ pub struct Status {
     pub instance: Instance,
     pub config: Live,
     pub(super) clock: Clock,
-    pub(super) store: (Store, Opened),
+    pub(super) store: (Store, OpenReport),
     pub(super) ingest: Arc<Ingest>,
     pub(super) full_text: Arc<FullText>,
     pub(super) models: Arc<Models>,

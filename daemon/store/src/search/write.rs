@@ -30,11 +30,8 @@ pub(super) fn first_number(at_ms: i64) -> i64 {
 /// A transcript and how far it is indexed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndexedFile {
-    /// Where it is; its key.
     pub path: String,
-    /// Thread it belongs to.
     pub thread_id: String,
-    /// Who wrote it.
     pub source: Source,
     /// Working folder of the thread.
     pub cwd: Option<String>,
@@ -50,16 +47,12 @@ pub struct IndexedFile {
     pub at_ms: i64,
 }
 
-/// An item to be indexed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndexItem {
-    /// Its line.
     pub seq: u64,
-    /// What it is.
     pub kind: ItemKind,
     /// When, Unix milliseconds.
     pub at_ms: i64,
-    /// Digest of its words.
     pub digest: i64,
     /// Its words, redacted and cut.
     pub pieces: String,

@@ -1,7 +1,7 @@
 //! `policy/check` and `policy/templates`.
 
 use longhaul_core::policy::settings::{Judge, OnFailure, Policy};
-use longhaul_core::template::Group;
+use longhaul_core::template::TemplateGroup;
 use longhaul_protocol::ErrorKind;
 use longhaul_protocol::policy::{
     CheckParams, CheckResult, PolicyInfo, Problem, TemplatesParams, TemplatesResult, TierInfo,
@@ -69,5 +69,5 @@ pub(super) fn templates(
     _: &CallContext,
     TemplatesParams { seed }: TemplatesParams,
 ) -> Result<TemplatesResult, Failure> {
-    texts::templates(texts, Group::Policy, seed.unwrap_or(false))
+    texts::templates(texts, TemplateGroup::Policy, seed.unwrap_or(false))
 }

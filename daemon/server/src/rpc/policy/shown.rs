@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use longhaul_core::policy::forecast as ahead;
-use longhaul_core::policy::repository::Seen;
+use longhaul_core::policy::repository::RepositoryView;
 use longhaul_core::policy::settings::Mode;
 use longhaul_core::policy::watcher::{self as core_watcher};
 use longhaul_core::policy::{self, Point as At, replay};
@@ -76,9 +76,9 @@ pub(in crate::rpc) fn trigger(trigger: &core_watcher::Trigger) -> Trigger {
     }
 }
 
-pub(super) fn repository(seen: &Seen) -> RepositoryState {
+pub(super) fn repository(seen: &RepositoryView) -> RepositoryState {
     let words = seen.words();
-    let Seen { repository, commits_in_turn, is_shared } = seen.clone();
+    let RepositoryView { repository, commits_in_turn, is_shared } = seen.clone();
     let commit = |commit: policy::repository::Commit| RepositoryCommit {
         id: commit.id,
         at: commit.at_ms,

@@ -4,12 +4,14 @@
 
 use std::time::Duration;
 
+use longhaul_core::compaction::classify::{
+    Class, ClassifiedItem, brings_model_switch, model_switch_alone, tell,
+};
 use longhaul_core::compaction::ladder::Strategy;
 use longhaul_core::compaction::receipt::Fate;
-use longhaul_core::compaction::summary::{self, Layout, Shed, Split, USER_TOKENS_MAX};
-use longhaul_core::compaction::told::{Class, Told, brings_model_switch, model_switch_alone, tell};
+use longhaul_core::compaction::summary::{self, InputTrim, Layout, Split, USER_TOKENS_MAX};
 use longhaul_core::compaction::{Phase, assemble, remote, worth};
-use longhaul_core::model::budget::Spent;
+use longhaul_core::model::budget::Spending;
 use longhaul_core::model::{Answer, Ask, Endpoint, FaultKind};
 use longhaul_core::rollout::contextual::SUMMARY_OPENING;
 use longhaul_core::{text, tokens};
@@ -49,7 +51,7 @@ pub(super) struct Attempt<'a> {
     pub(super) clock: &'a Clock,
     /// By the daemon's clock, for all requests of the attempt together.
     pub(super) ends_at: Duration,
-    pub(super) spent: Spent,
+    pub(super) spent: Spending,
     /// Cache key of the last answer.
     pub(super) answer_key: String,
 }
@@ -107,13 +109,13 @@ impl Attempt<'_> {
     /// Asks, with less and less of the oldest history while the model's window is exceeded.
     async fn ask_for_summary(
         &mut self,
-        mut body: Vec<Told<'_>>,
+        mut body: Vec<ClassifiedItem<'_>>,
     ) -> Result<(Answer, u64), RungFailure> {
         let window = self.choice.context_window / 100 * 95;
         let prompt = self.texts.prompt();
         let overhead = tokens::of_text(prompt).saturating_add(self.choice.max_output_tokens);
         body.retain(summary::is_sent);
-        let mut shed = Shed::to_fit(&mut body, window.saturating_sub(overhead));
+        let mut shed = InputTrim::to_fit(&mut body, window.saturating_sub(overhead));
         loop {
             let (input, redacted) = summary::input(&body, prompt, &shed);
             match self.ask(&input, Endpoint::Answer).await {

@@ -76,7 +76,7 @@ impl CompactionJobs {
             return Err(ServiceError::Invalid { field: "initial_context", reason });
         }
         let key = JobKey { kind: Kind::Compact, subject: id.clone() };
-        let asked = longhaul_core::job::Request {
+        let asked = longhaul_core::job::JobRequest {
             key: key.clone(),
             input: id.clone(),
             payload,

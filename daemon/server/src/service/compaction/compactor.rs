@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use longhaul_core::compaction::receipt::{Receipt, Span};
 use longhaul_core::compaction::worth::Flaw;
-use longhaul_core::model::budget::Spent;
+use longhaul_core::model::budget::Spending;
 use longhaul_protocol::event::EventKind;
 use serde_json::json;
 
@@ -180,7 +180,7 @@ fn account(
         seq,
         duration_ms: 0,
         undone_at_ms: None,
-        spent: Spent::default(),
+        spent: Spending::default(),
         policy: None,
         reason: Some(request.reason.unwrap_or_else(|| Reason::of("", &request.trigger))),
         texts: replacement.texts,

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use longhaul_core::compaction::assemble::{self, KeptRequest};
-use longhaul_core::context::window::{self, Known};
+use longhaul_core::context::window::{self, WindowSources};
 use longhaul_store::FileRow;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -58,14 +58,14 @@ impl Gatherer {
         let config = self.config.now();
         let agent = agent_settings(&config, fold.head().source).await?;
         let model = reader.map(|reader| reader.name.as_str()).or(fold.head().model.as_deref());
-        let known = Known {
+        let known = WindowSources {
             model,
             asked: reader.and_then(|reader| reader.context_window),
             configured: Some(*config.window_tokens),
             stated: fold.meter().window(),
             filled: fold.meter().filled(),
             agent_window: agent.window,
-            ..Known::default()
+            ..WindowSources::default()
         };
         input.window = window::decide(&known).tokens;
         Ok(input)

@@ -6,9 +6,9 @@ use longhaul_core::checkpoint::semantic::Semantics;
 use longhaul_core::checkpoint::staleness::Disk;
 use longhaul_core::checkpoint::view::{self, Scene, ViewCaps};
 use longhaul_core::compaction::assemble::{self, KeptRequest};
+use longhaul_core::compaction::classify::{Class, model_switch_alone, tell};
 use longhaul_core::compaction::default_view_tokens;
-use longhaul_core::compaction::rearm::Earlier;
-use longhaul_core::compaction::told::{Class, model_switch_alone, tell};
+use longhaul_core::compaction::rearm::EarlierCompaction;
 use longhaul_core::compaction::worth::{self, Sizes};
 use longhaul_core::fold::Fold;
 use serde_json::Value;
@@ -68,7 +68,7 @@ pub(super) enum ItemSource {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Past {
     /// Each of them, the newest first.
-    pub earlier: Vec<Earlier>,
+    pub earlier: Vec<EarlierCompaction>,
     /// Estimated tokens since the last one; `None` where there was none.
     pub grown: Option<u64>,
 }

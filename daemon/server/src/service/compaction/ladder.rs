@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use longhaul_core::compaction::ladder::{self, Offer, Skip, Strategy};
 use longhaul_core::model::FaultKind;
-use longhaul_core::model::budget::Spent;
+use longhaul_core::model::budget::Spending;
 
 use super::attempt::{Attempt, RungFailure};
 use super::input::{Input, visible_items};
@@ -28,7 +28,7 @@ pub(super) struct LadderOutcome {
     pub(super) replacement: Replacement,
     /// In their order, those passed by too.
     pub(super) rungs: Vec<Rung>,
-    pub(super) spent: Spent,
+    pub(super) spent: Spending,
     /// Texts of the person that are not in force.
     pub(super) problems: Vec<Notice>,
 }
@@ -68,7 +68,7 @@ impl Ladder {
         let offer = Offer { model: choice.is_some(), remote: remote != Remote::No };
         let rungs = ladder::rungs(request.strategy, offer);
         let deadline_ms = request.deadline_ms.unwrap_or(ladder::DEADLINE_MS);
-        let (mut tried, mut spent) = (Vec::new(), Spent::default());
+        let (mut tried, mut spent) = (Vec::new(), Spending::default());
         for (index, (strategy, skip)) in rungs.iter().copied().enumerate() {
             let begun_ms = self.ms_since(started);
             let below = rungs[index + 1..].iter().filter(|rung| rung.0.asks() && rung.1.is_none());

@@ -1,6 +1,6 @@
 //! Refuses compactions that cannot gain, and warns of a thread that is compacted again and again.
 
-use longhaul_core::compaction::rearm::{self, Earlier};
+use longhaul_core::compaction::rearm::{self, EarlierCompaction};
 use longhaul_protocol::event::EventKind;
 use longhaul_store::{FileRow, Store};
 use serde_json::json;
@@ -10,7 +10,7 @@ use super::request::Request;
 use crate::events::EventHub;
 use crate::service::error::ServiceError;
 
-/// Earlier compactions that are looked at.
+/// EarlierCompaction compactions that are looked at.
 const EARLIER: u32 = 16;
 
 /// Looks at the compactions before this one.
@@ -65,7 +65,7 @@ impl LoopGuard {
         let Some(thread_id) = input.thread_id.as_deref() else { return Ok(Past::default()) };
         let made = self.store.compaction_seqs(thread_id, EARLIER).await?;
         let earlier = made.iter().filter(|seq| **seq < input.seq);
-        let earlier = earlier.map(|seq| Earlier { seq: *seq }).collect();
+        let earlier = earlier.map(|seq| EarlierCompaction { seq: *seq }).collect();
         let grown = match made.first().copied().filter(|_| request.trigger == "auto") {
             None => None,
             Some(last) if input.seq <= last => Some(0),

@@ -3,7 +3,7 @@
 use longhaul_core::compaction::Phase;
 use longhaul_core::compaction::ladder::Strategy;
 use longhaul_core::compaction::receipt::Receipt;
-use longhaul_core::model::budget::Spent;
+use longhaul_core::model::budget::Spending;
 use longhaul_core::policy::watcher::Trigger;
 use longhaul_core::template::Kind;
 use serde::{Deserialize, Serialize};
@@ -50,7 +50,7 @@ pub struct Compaction {
     pub undone_at_ms: Option<i64>,
     /// What models cost.
     #[serde(default)]
-    pub spent: Spent,
+    pub spent: Spending,
     /// Why the watcher asked for it, where it did.
     #[serde(default)]
     pub policy: Option<Trigger>,

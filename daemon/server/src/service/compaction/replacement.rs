@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use longhaul_core::compaction::assemble::{self, KeptRequest, Parts};
 use longhaul_core::compaction::ladder::Strategy;
 use longhaul_core::compaction::receipt::Fate;
-use longhaul_core::compaction::{told, worth};
+use longhaul_core::compaction::{classify, worth};
 use longhaul_core::template::Kind;
 use serde_json::Value;
 
@@ -58,7 +58,7 @@ pub(super) fn of_checkpoint(
     let Input { kept, model_switch, .. } = input;
     let view = input.view(input.view_tokens(request));
     let guide = texts.guide();
-    let is_brought = told::brings_model_switch(request.phase, &request.initial_context);
+    let is_brought = classify::brings_model_switch(request.phase, &request.initial_context);
     let model_switch = model_switch.as_ref().filter(|_| !is_brought);
     let parts = Parts {
         guide: &guide,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use longhaul_core::compaction::assemble::marked;
 use longhaul_core::digest::Digest128;
 use longhaul_core::rollout::contextual::{CHECKPOINT_OPENING, SUMMARY_OPENING};
-use longhaul_core::template::{self, Group, Kind};
+use longhaul_core::template::{self, Kind, TemplateGroup};
 
 use super::record::{Notice, TextSource, TextUsed};
 use crate::service::texts::TextStore;
@@ -26,7 +26,7 @@ impl CompactionTexts {
         places: &[(&str, &str)],
     ) -> Self {
         let mut filled = Self { texts: BTreeMap::new(), problems: Vec::new() };
-        for status in store.look(Group::Compaction) {
+        for status in store.look(TemplateGroup::Compaction) {
             let kind = status.kind;
             if let Some(problem) = status.problem {
                 let message = format!(

@@ -23,8 +23,8 @@ mod turns;
 
 use std::sync::Arc;
 
-use longhaul_core::memory::agent::{Baseline, Checked, carried, check, input_of, kept, task};
-use longhaul_core::memory::consolidate::Consolidated;
+use longhaul_core::memory::agent::{Baseline, CheckInputs, carried, check, input_of, kept, task};
+use longhaul_core::memory::consolidate::Consolidation;
 use longhaul_core::memory::{Engine, Files};
 use longhaul_core::redact::redact;
 use longhaul_core::text;
@@ -52,7 +52,7 @@ struct AgentTask {
     /// What is in force.
     base: Base,
     /// What the rules make of all that is known.
-    known: Consolidated,
+    known: Consolidation,
     baseline: Option<Baseline>,
     input: String,
 }
@@ -101,7 +101,7 @@ impl Agent {
         let mut purged = self.publisher.purges();
         let Some(due) = self.due().await? else { return Ok(()) };
         let AgentTask { base, known, baseline, input } = due;
-        let on = Checked {
+        let on = CheckInputs {
             draft: &known.files,
             book: &known.handbook,
             summary_tokens: *settings.summary_tokens,
@@ -110,7 +110,7 @@ impl Agent {
         let task = task(&draft, baseline.as_ref(), *settings.summary_tokens);
         let (mode, seen) = (task.mode, task.seen.clone());
         let mut turns = Turns::new(&self.models, &choice, &settings, task);
-        let on = Checked { draft: &draft, ..on };
+        let on = CheckInputs { draft: &draft, ..on };
         let made = tokio::select! {
             // What it works on holds what is to be forgotten: it is shown to nobody any more.
             _ = purged.changed() => Err(AgentError::Overtaken),
@@ -171,7 +171,7 @@ impl Agent {
         &self,
         turns: &mut Turns<'_>,
         settings: &MemorySettings,
-        on: Checked<'_>,
+        on: CheckInputs<'_>,
     ) -> Result<Files, AgentError> {
         let _staged = self.staged.lock().await;
         let staging = Staging::new(self.folder.path());
@@ -188,7 +188,7 @@ impl Agent {
     async fn publish(
         &self,
         owner: &Owner,
-        (began, known): (Base, Consolidated),
+        (began, known): (Base, Consolidation),
         files: Files,
     ) -> Result<bool, AgentError> {
         let base = self.publisher.base(self.clock.steady_ms()).await?;
@@ -202,7 +202,7 @@ impl Agent {
         }
         let handbook = kept(known.handbook, &files);
         let input = base.input.clone();
-        let made = Consolidated { files, handbook, selected: known.selected };
+        let made = Consolidation { files, handbook, selected: known.selected };
         match self.publisher.put_in_force((base, input), made, Purge::No, Some(owner)).await {
             Ok((_, is_new)) => Ok(is_new),
             Err(ServiceError::Busy) => Err(AgentError::Overtaken),

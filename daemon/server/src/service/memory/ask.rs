@@ -10,7 +10,7 @@ use std::time::Duration;
 use longhaul_core::compaction::assemble::message;
 use longhaul_core::job::{Failure, FailureKind};
 use longhaul_core::memory::input::{AnswerError, Question, Reading};
-use longhaul_core::model::budget::Spent;
+use longhaul_core::model::budget::Spending;
 use longhaul_core::model::{Ask, Endpoint, Fault, FaultKind, Schema};
 use longhaul_core::redact::redact;
 use longhaul_core::text;
@@ -75,7 +75,7 @@ pub(super) struct MemoryQuestion<'a> {
     /// Time for one answer.
     pub(super) timeout: Duration,
     /// Spent so far.
-    pub(super) spent: Spent,
+    pub(super) spent: Spending,
 }
 
 impl MemoryQuestion<'_> {

@@ -16,7 +16,7 @@ use longhaul_core::memory::extract::{Extractor, ThreadRef};
 use longhaul_core::memory::input::{Collector, Question, Reading, budget_tokens, combine};
 use longhaul_core::memory::own::Own;
 use longhaul_core::memory::{Engine, RolloutMemory};
-use longhaul_core::model::budget::Spent;
+use longhaul_core::model::budget::Spending;
 use longhaul_store::{ExtractionRow, FileRow, Store, ThreadRow};
 
 use super::ask::{AskError, MemoryQuestion};
@@ -136,7 +136,7 @@ impl Extraction {
             choice: &choice,
             purpose: Purpose::Extraction,
             timeout: *settings.answer_timeout,
-            spent: Spent::default(),
+            spent: Spending::default(),
         };
         // Where no person speaks there is nothing to be asked.
         let reading = match question {

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use longhaul_core::digest::Digest128;
-use longhaul_core::memory::agent::{Baseline, Checked, carried, kept, taken_out};
+use longhaul_core::memory::agent::{Baseline, CheckInputs, carried, kept, taken_out};
 use longhaul_core::memory::consolidate::{
-    Bounds, Consolidated, Exclusions, Handbook, Inputs, Note, Stored, consolidate,
+    Bounds, Consolidation, Exclusions, ExtractedThread, Handbook, Inputs, Note, consolidate,
 };
 use longhaul_core::memory::edits::Edits;
 use longhaul_core::memory::{Engine, Files, place};
@@ -152,7 +152,7 @@ impl Publisher {
             if let Some(baseline) = baseline {
                 let (draft, book) = (&made.files, &made.handbook);
                 let summary_tokens = sources.bounds.summary_tokens;
-                let files = carried(&baseline, Checked { draft, book, summary_tokens });
+                let files = carried(&baseline, CheckInputs { draft, book, summary_tokens });
                 made.files = edits.apply(files);
                 made.handbook = kept(made.handbook, &made.files);
             }
@@ -186,7 +186,7 @@ impl Publisher {
     pub(super) async fn consolidated_by_rules(
         &self,
         edits: &Edits,
-    ) -> Result<Consolidated, ServiceError> {
+    ) -> Result<Consolidation, ServiceError> {
         let (sources, edits) = (self.sources().await?, edits.clone());
         let now_ms = self.clock.steady_ms();
         Ok(tokio::task::spawn_blocking(move || consolidated(&sources, &edits, now_ms)).await?)
@@ -195,7 +195,7 @@ impl Publisher {
     pub(super) async fn put_in_force(
         &self,
         (base, input): (Base, String),
-        made: Consolidated,
+        made: Consolidation,
         purge: Purge,
         owner: Option<&Owner>,
     ) -> Result<(u64, bool), ServiceError> {
@@ -314,14 +314,18 @@ struct MemorySources {
     bounds: Bounds,
 }
 
-fn consolidated(sources: &MemorySources, edits: &Edits, now_ms: i64) -> Consolidated {
+fn consolidated(sources: &MemorySources, edits: &Edits, now_ms: i64) -> Consolidation {
     let bounds = sources.bounds;
-    let threads: Vec<Stored<'_>> = sources
+    let threads: Vec<ExtractedThread<'_>> = sources
         .threads
         .iter()
         .filter_map(|row| {
             let memory = row.memory.as_ref()?;
-            Some(Stored { memory, uses: row.uses, last_used_ms: last_used(row, &bounds, now_ms) })
+            Some(ExtractedThread {
+                memory,
+                uses: row.uses,
+                last_used_ms: last_used(row, &bounds, now_ms),
+            })
         })
         .collect();
     let note = |NoteRow { note_id, project, at_ms, text }| Note {

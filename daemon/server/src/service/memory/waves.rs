@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use longhaul_core::job::{JobKey, Kind, Request, State};
+use longhaul_core::job::{JobKey, JobRequest, Kind, State};
 use longhaul_protocol::event::EventKind;
 use longhaul_store::Store;
 use serde_json::json;
@@ -103,7 +103,7 @@ impl Waves {
     ) -> Result<JobKey, ServiceError> {
         let key = JobKey { kind: Kind::Extract, subject: due.thread_id.clone() };
         let engine = *self.config.now().memory.engine;
-        let asked = Request {
+        let asked = JobRequest {
             key: key.clone(),
             input: format!("{}:{EXTRACT_VERSION}:{}", due.next_seq, engine.name()),
             payload: String::new(),
@@ -163,7 +163,7 @@ impl Waves {
         let key = JobKey { kind: Kind::Consolidate, subject: String::new() };
         let data = json!({ "phase": "consolidate", "done": 0, "total": 1 });
         self.events.publish(EventKind::MemoryProgress, data);
-        let asked = Request {
+        let asked = JobRequest {
             key: key.clone(),
             input: self.clock.new_id(),
             payload: String::new(),

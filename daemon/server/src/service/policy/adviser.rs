@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use longhaul_core::compaction::assemble;
-use longhaul_core::model::budget::Spent;
+use longhaul_core::model::budget::Spending;
 use longhaul_core::model::{Ask, Endpoint, Schema};
 use serde_json::value::to_raw_value;
 use tokio_util::sync::CancellationToken;
@@ -58,7 +58,7 @@ impl Adviser {
             provider: &choice.provider,
             ask,
             purpose: brief.purpose,
-            job: Spent::default(),
+            job: Spending::default(),
             deadline: Duration::from_millis(timeout_ms.unsigned_abs()),
             cancel: &CancellationToken::new(),
         };

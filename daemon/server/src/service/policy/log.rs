@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use longhaul_core::policy::repository::Seen;
+use longhaul_core::policy::repository::RepositoryView;
 use longhaul_core::policy::{Decision, Policy, Situation, decide};
 use longhaul_core::signal::Happened;
 use longhaul_store::{DecisionRow, Store};
@@ -19,7 +19,7 @@ pub struct LogEntry {
     /// What was decided.
     pub decision: Decision,
     /// The repository then.
-    pub repository: Option<Box<Seen>>,
+    pub repository: Option<Box<RepositoryView>>,
 }
 
 /// A logged decision, made once more.

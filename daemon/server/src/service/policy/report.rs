@@ -5,7 +5,7 @@ use std::io::{self, BufRead, BufReader, Read as _};
 use std::path::Path;
 use std::sync::Arc;
 
-use longhaul_core::context::window::{self, Known};
+use longhaul_core::context::window::{self, WindowSources};
 use longhaul_core::fold::{Fold, Place};
 use longhaul_core::policy::Policy;
 use longhaul_core::policy::replay::{Replay, Track};
@@ -113,12 +113,12 @@ fn replay(
 }
 
 fn window_of(known: &KnownWindow, fold: &Fold) -> window::Window {
-    window::decide(&Known {
+    window::decide(&WindowSources {
         model: fold.head().model.as_deref(),
         asked: known.asked,
         configured: Some(known.configured),
         stated: fold.meter().window(),
         filled: fold.meter().filled(),
-        ..Known::default()
+        ..WindowSources::default()
     })
 }

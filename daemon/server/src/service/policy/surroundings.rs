@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use longhaul_core::digest::Digest128;
 use longhaul_core::model::Schema;
-use longhaul_core::policy::repository::Seen;
+use longhaul_core::policy::repository::RepositoryView;
 use longhaul_core::policy::semantic::{self, Reader};
 use longhaul_core::policy::{Situation, Tier};
 use longhaul_core::signal::{Boundary, Occurrence};
@@ -99,7 +99,7 @@ impl Surroundings {
         situation: &Situation,
         state: &ThreadState,
         wait: Duration,
-    ) -> Option<Seen> {
+    ) -> Option<RepositoryView> {
         let fold = &state.fold;
         let folder = fold.checkpoint().cwd.as_deref()?;
         let settings = self.config.now().repository.settings();
@@ -122,7 +122,7 @@ impl Surroundings {
             // Who cannot be told apart counts as two.
             Err(_) => true,
         };
-        Some(Seen::since(repository, since_ms, is_shared))
+        Some(RepositoryView::since(repository, since_ms, is_shared))
     }
 
     async fn read_words(&self, situation: &Situation, may_ask: bool) -> Option<BTreeSet<Boundary>> {

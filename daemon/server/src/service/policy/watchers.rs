@@ -7,7 +7,7 @@ use longhaul_core::policy::settings::Mode;
 use longhaul_core::policy::watcher::{Effect, Event, Watcher};
 use longhaul_core::policy::{Point, Situation, decide, replay, scratch};
 use longhaul_core::signal::Happened;
-use longhaul_core::template::Group;
+use longhaul_core::template::TemplateGroup;
 use longhaul_store::Store;
 
 use super::adviser::Adviser;
@@ -132,7 +132,7 @@ impl Watchers {
         told: ClientEvent,
     ) -> Result<StepOutcome, ServiceError> {
         let state = self.state(&subject).await?;
-        let texts = self.texts.current(Group::Policy);
+        let texts = self.texts.current(TemplateGroup::Policy);
         let scratch_file = scratch::path(agent, &subject.thread_id);
         let config = self.config.now();
         let step = Stepping {

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use longhaul_core::search::loose;
 use longhaul_core::search::query::{Query, Scorer};
-use longhaul_core::search::rank::{Ranked, rank};
+use longhaul_core::search::rank::{RankedItem, rank};
 use longhaul_store::SearchIndex;
 
 use super::query::SearchQuery;
@@ -20,7 +20,7 @@ const CANDIDATES: usize = 400;
 /// What a question finds besides.
 pub(super) struct Loosened {
     /// Best first, each below those with all words.
-    pub(super) ranked: Vec<Ranked>,
+    pub(super) ranked: Vec<RankedItem>,
     /// Its words, for showing where.
     pub(super) query: Query,
 }
@@ -29,7 +29,7 @@ pub(super) struct Loosened {
 pub(super) async fn loosened(
     index: &SearchIndex,
     search: &SearchQuery,
-    strict: &[Ranked],
+    strict: &[RankedItem],
     now_ms: i64,
 ) -> Result<Option<Loosened>, ServiceError> {
     let words = loose::loosened(&search.query);
@@ -47,7 +47,7 @@ pub(super) async fn loosened(
     }
     let found = index.best(&rare.join(" OR "), &search.filter, CANDIDATES).await?;
     // By their words: a copy of a hit in another transcript is that hit.
-    let said = |ranked: &Ranked| (ranked.candidate.kind, ranked.candidate.digest);
+    let said = |ranked: &RankedItem| (ranked.candidate.kind, ranked.candidate.digest);
     let known: HashSet<_> = strict.iter().map(said).collect();
     let candidates = found.into_iter().map(|found| found.candidate).collect();
     let mut ranked = rank(candidates, now_ms);

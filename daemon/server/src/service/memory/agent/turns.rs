@@ -6,10 +6,10 @@
 use std::collections::VecDeque;
 
 use longhaul_core::memory::Files;
-use longhaul_core::memory::agent::{Step, Task, ToolCall, ToolName, schema};
+use longhaul_core::memory::agent::{AgentTask, Step, ToolCall, ToolName, schema};
 use longhaul_core::memory::input::budget_tokens;
 use longhaul_core::model::Schema;
-use longhaul_core::model::budget::Spent;
+use longhaul_core::model::budget::Spending;
 use longhaul_core::redact::redact;
 use longhaul_core::{text, tokens};
 use serde_json::value::RawValue;
@@ -38,7 +38,7 @@ pub(super) struct Turns<'a> {
     tokens_max: u64,
     window_bytes: usize,
     taken: u64,
-    task: Task,
+    task: AgentTask,
     exchanges: VecDeque<Exchange>,
 }
 
@@ -53,14 +53,14 @@ impl<'a> Turns<'a> {
         models: &'a Models,
         choice: &'a ModelChoice,
         settings: &MemorySettings,
-        task: Task,
+        task: AgentTask,
     ) -> Self {
         let asking = MemoryQuestion {
             models,
             choice,
             purpose: Purpose::Consolidation,
             timeout: *settings.answer_timeout,
-            spent: Spent::default(),
+            spent: Spending::default(),
         };
         Self {
             asking,

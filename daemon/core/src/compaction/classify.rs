@@ -1,4 +1,4 @@
-//! What the items of a history are to a compaction.
+//! Classifies the items of a history for a compaction.
 
 use std::borrow::Cow;
 
@@ -7,14 +7,13 @@ use serde_json::value::RawValue;
 use super::Phase;
 use crate::rollout::{Item, Role, codex, contextual};
 
-/// An item, what it is, and what it costs.
+/// An item with its class and cost.
 #[derive(Debug, Clone)]
-pub struct Told<'a> {
-    /// Its place among the items.
+pub struct ClassifiedItem<'a> {
+    /// Index among the items.
     pub at: usize,
-    /// The item as it came.
+    /// The unchanged item.
     pub raw: &'a RawValue,
-    /// What it is.
     pub class: Class,
     /// Pairs a call with its output.
     pub call_id: Option<String>,
@@ -24,7 +23,7 @@ pub struct Told<'a> {
     pub tokens: u64,
 }
 
-/// What an item is to a compaction.
+/// Role of an item in a compaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
     /// Words of the person.
@@ -33,45 +32,43 @@ pub enum Class {
     Summary,
     /// Context the harness writes and rebuilds: environment, instructions, permissions.
     Context,
-    /// The instructions of a model that was switched to: sent once, so it must not be lost.
+    /// Instructions of a newly selected model: sent once, so they must not be lost.
     ModelSwitch,
     /// Words of the model.
     Assistant,
-    /// What the model thought; unreadable to any other.
+    /// Reasoning; unreadable to any other model.
     Reasoning,
-    /// A call of a tool, with its output in itself where there is no call id.
+    /// A tool call, or a call with its output in one item if it has no call id.
     Call,
-    /// What a tool answered.
+    /// Output of a tool.
     Output,
-    /// A provider's own compaction: only it can read it.
+    /// A provider's own compaction, readable only by that provider.
     Opaque,
-    /// A snapshot of files for undoing, never shown to a model.
+    /// A file snapshot for undo, never shown to a model.
     Ghost,
-    /// A kind that is not known.
+    /// An unknown kind.
     Unknown,
 }
 
 impl Class {
-    /// Whether the model made it.
+    /// Whether the model produced it.
     #[must_use]
     pub fn is_of_model(self) -> bool {
         matches!(self, Self::Assistant | Self::Reasoning | Self::Call | Self::Opaque)
     }
 }
 
-/// Tells what each item is.
 #[must_use]
-pub fn tell(items: &[Box<RawValue>]) -> Vec<Told<'_>> {
+pub fn tell(items: &[Box<RawValue>]) -> Vec<ClassifiedItem<'_>> {
     items.iter().enumerate().map(|(at, raw)| told(at, raw)).collect()
 }
 
-/// What one item is.
 #[must_use]
 pub fn class_of_item(item: &serde_json::Value) -> Class {
     serde_json::value::to_raw_value(item).map_or(Class::Unknown, |raw| told(0, &raw).class)
 }
 
-/// The instructions out of a message that carries them: its other parts are context, which is built anew.
+/// The instructions in a message; its other parts are context, which is rebuilt.
 #[must_use]
 pub fn model_switch_alone(raw: &RawValue) -> Option<serde_json::Value> {
     let mut item: serde_json::Value = serde_json::from_str(raw.get()).ok()?;
@@ -81,17 +78,17 @@ pub fn model_switch_alone(raw: &RawValue) -> Option<serde_json::Value> {
     Some(item)
 }
 
-/// Whether the context that is put in anew brings what a switched model is told: the older one goes then.
+/// Whether the fresh context includes the instructions of a newly selected model, which then replace older ones.
 #[must_use]
 pub fn brings_model_switch(phase: Phase, context: &[serde_json::Value]) -> bool {
     let is_switch = |item: &serde_json::Value| class_of_item(item) == Class::ModelSwitch;
     phase == Phase::MidTurn && context.iter().any(is_switch)
 }
 
-fn told(at: usize, raw: &RawValue) -> Told<'_> {
+fn told(at: usize, raw: &RawValue) -> ClassifiedItem<'_> {
     let Some((item, tokens)) = codex::read_item(raw.get()) else {
         let tokens = codex::estimate(raw.get());
-        return Told {
+        return ClassifiedItem {
             at,
             raw,
             class: Class::Unknown,
@@ -112,7 +109,7 @@ fn told(at: usize, raw: &RawValue) -> Told<'_> {
         Item::Other { .. } => (Class::Call, None, Cow::Borrowed("")),
         Item::Invisible => (Class::Ghost, None, Cow::Borrowed("")),
     };
-    Told { at, raw, class, call_id, text, tokens }
+    ClassifiedItem { at, raw, class, call_id, text, tokens }
 }
 
 fn class_of(role: Role, text: &str, has_image: bool) -> Class {

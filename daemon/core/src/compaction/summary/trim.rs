@@ -1,30 +1,30 @@
-//! Making the input smaller when it does not fit the model's window.
+//! Trims an input that exceeds the model's window.
 
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::super::told::{Class, Told};
+use super::super::classify::{Class, ClassifiedItem};
 use crate::{text, tokens};
 
-/// Times an input is made smaller before the rung is left.
-pub const SHED_STEPS_MAX: u32 = 5;
+/// Maximum number of trim steps before the strategy fails.
+pub const TRIM_STEPS_MAX: u32 = 5;
 
-/// Drops the oldest items, in growing steps: one request per dropped item would cost hundreds. What a single
-/// item may say is bounded too, or one huge output, which is often the newest item, would leave no room for
-/// anything else and could never be sent.
+/// Drops the oldest items in growing steps: one request per dropped item would cost hundreds of requests.
+/// Single items are bounded too; otherwise one huge output, often the newest item, would leave no room for
+/// anything else.
 #[derive(Debug, Clone, Copy)]
-pub struct Shed {
+pub struct InputTrim {
     /// Tokens of the whole input.
     whole: u64,
     steps: u32,
-    /// Tokens of one item's words, at most.
+    /// Maximum tokens of one item's text.
     each: u64,
 }
 
-impl Shed {
-    /// Makes `body` fit into `most` tokens, before the first request is paid.
+impl InputTrim {
+    /// Fits `body` into `most` tokens before the first paid request.
     #[must_use]
-    pub fn to_fit(body: &mut Vec<Told<'_>>, most: u64) -> Self {
+    pub fn to_fit(body: &mut Vec<ClassifiedItem<'_>>, most: u64) -> Self {
         let mut shed = Self { whole: 0, steps: 0, each: most / 4 };
         let tokens = shed.weigh(body);
         shed.drop_oldest(body, tokens.saturating_sub(most));
@@ -32,10 +32,10 @@ impl Shed {
         shed
     }
 
-    /// Drops the next step: a tenth of the whole, then two tenths, four, eight; and halves what one item may
-    /// say. False when there is nothing more to drop or the steps are spent.
-    pub fn step(&mut self, body: &mut Vec<Told<'_>>) -> bool {
-        if self.steps >= SHED_STEPS_MAX {
+    /// Applies the next step: drops a tenth of the whole, then two tenths, four, eight; and halves the limit of
+    /// a single item. False if nothing is left to drop or all steps are used.
+    pub fn step(&mut self, body: &mut Vec<ClassifiedItem<'_>>) -> bool {
+        if self.steps >= TRIM_STEPS_MAX {
             return false;
         }
         let share = self.whole.saturating_mul(1 << self.steps) / 10;
@@ -45,22 +45,22 @@ impl Shed {
         self.drop_oldest(body, share.max(1)) || is_cut
     }
 
-    /// Tokens of `body` as it would be sent.
+    /// Tokens of `body` as sent.
     #[must_use]
-    pub fn weigh(&self, body: &[Told<'_>]) -> u64 {
+    pub fn weigh(&self, body: &[ClassifiedItem<'_>]) -> u64 {
         body.iter().map(|told| self.cost(told)).sum()
     }
 
-    fn cost(&self, told: &Told<'_>) -> u64 {
+    fn cost(&self, told: &ClassifiedItem<'_>) -> u64 {
         if self.cuts(told) { self.each } else { told.tokens }
     }
 
-    fn cuts(&self, told: &Told<'_>) -> bool {
+    fn cuts(&self, told: &ClassifiedItem<'_>) -> bool {
         told.tokens > self.each && has_words(told.class)
     }
 
-    /// The item as it is sent: byte for byte, or its words cut in their middle.
-    pub(super) fn bounded(&self, told: &Told<'_>, item: Box<RawValue>) -> Box<RawValue> {
+    /// The item as sent: unchanged, or with the middle of its text cut.
+    pub(super) fn bounded(&self, told: &ClassifiedItem<'_>, item: Box<RawValue>) -> Box<RawValue> {
         if !self.cuts(told) {
             return item;
         }
@@ -87,9 +87,9 @@ impl Shed {
         to_raw_value(&value).unwrap_or(item)
     }
 
-    /// Drops the oldest items until `tokens` are gone, each call with its output and the other way round.
-    /// Earlier summaries stay, and the newest item with its counterpart: without them nothing is left to say.
-    fn drop_oldest(&self, body: &mut Vec<Told<'_>>, tokens: u64) -> bool {
+    /// Drops the oldest items until `tokens` are gone, each call with its output and vice versa. Earlier
+    /// summaries and the newest item with its counterpart stay: without them nothing is left to summarize.
+    fn drop_oldest(&self, body: &mut Vec<ClassifiedItem<'_>>, tokens: u64) -> bool {
         let mut gone = vec![false; body.len()];
         let mut dropped = 0;
         let newest = body.last().and_then(|told| told.call_id.clone());
@@ -120,7 +120,7 @@ impl Shed {
     }
 }
 
-/// Whether an item is words that may be cut; a call's arguments are no text.
+/// Whether an item is text that may be cut; call arguments are not.
 fn has_words(class: Class) -> bool {
     matches!(class, Class::Request | Class::Assistant | Class::Output)
 }

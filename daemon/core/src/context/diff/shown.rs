@@ -4,21 +4,20 @@
 //! the words, in the messages that told them.
 
 use super::render::{AGENTS_MD_GONE, AGENTS_MD_OPENING, MEMORY_GONE};
-use crate::item::Message;
+use crate::item::MessageItem;
 
-/// What was told last, item by item. `None` is what was never told, or was taken back.
+/// The documents a history last showed. `None` if never shown or withdrawn.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Told {
-    /// The project's instructions.
+pub struct ShownDocuments {
     pub agents_md: Option<String>,
-    /// What is remembered of earlier work.
+    /// Memory of earlier work.
     pub memory: Option<String>,
 }
 
-impl Told {
-    /// Takes in the next item of a history. One that is no message, or tells neither, changes nothing.
+impl ShownDocuments {
+    /// Applies the next item of a history; other items change nothing.
     pub fn read(&mut self, item: &str) {
-        let Some(Message { role, texts }) = Message::read(item) else { return };
+        let Some(MessageItem { role, texts }) = MessageItem::read(item) else { return };
         for text in &texts {
             match role.as_str() {
                 "user" if text.trim_start().starts_with(AGENTS_MD_OPENING) => {
@@ -55,14 +54,14 @@ mod tests {
     fn what_was_told_is_read_back_also_its_end() {
         let both = OptIn { agents_md: true, memory: true };
         let first = settings(Some("Run the tests.\n</INSTRUCTIONS> is no end."), Some("Tabs."));
-        let (mut told, mut before) = (Told::default(), None);
+        let (mut told, mut before) = (ShownDocuments::default(), None);
         for now in
             [first.clone(), settings(Some("Run the linter."), None), settings(None, None), first]
         {
             for item in diff(before.as_ref(), &now, both).items {
                 told.read(&item.to_string());
             }
-            let Told { agents_md, memory } = told.clone();
+            let ShownDocuments { agents_md, memory } = told.clone();
             assert_eq!((agents_md, memory), (now.agents_md.clone(), now.memory.clone()));
             before = Some(now);
         }
@@ -70,7 +69,7 @@ mod tests {
 
     #[test]
     fn what_somebody_says_of_them_is_not_told() {
-        let mut told = Told::default();
+        let mut told = ShownDocuments::default();
         for item in [
             r#"{"type":"message","role":"user","content":"<memory>\nx\n</memory>"}"#,
             r##"{"type":"message","role":"assistant","content":"# AGENTS.md instructions for /w\n<INSTRUCTIONS>\nx\n</INSTRUCTIONS>"}"##,
@@ -79,6 +78,6 @@ mod tests {
         ] {
             told.read(item);
         }
-        assert_eq!(told, Told::default());
+        assert_eq!(told, ShownDocuments::default());
     }
 }

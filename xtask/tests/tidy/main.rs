@@ -6,6 +6,7 @@
 mod documents;
 mod edges;
 mod floors;
+mod json;
 mod modules;
 mod names;
 mod sample;

@@ -25,6 +25,39 @@ impl Rollout {
         rollout
     }
 
+    /// A thread with `request` and then `rounds` rounds of a command that succeeds and an answer.
+    pub fn with_rounds(thread_id: &str, cwd: &Path, request: &str, rounds: u32) -> Self {
+        let mut rollout = Self::new(thread_id, cwd);
+        rollout.message("user", request);
+        for round in 0..rounds {
+            rollout.command(&format!("cargo test fetch_{round}"), 0, "running tests\n");
+            rollout.message("assistant", &format!("Round {round} is through."));
+        }
+        rollout
+    }
+
+    /// The token count of the provider, of a window of so many tokens.
+    pub fn token_count(&mut self, total: u64, window: u64) -> &mut Self {
+        let usage =
+            json!({ "input_tokens": total - 10, "output_tokens": 10, "total_tokens": total });
+        let info = json!({ "last_token_usage": usage, "model_context_window": window });
+        self.line("event_msg", &json!({ "type": "token_count", "info": info }))
+    }
+
+    /// A compaction by the agent itself that left these items.
+    pub fn compacted(&mut self, items: &[Value]) -> &mut Self {
+        let compacted = json!({ "message": "SUMMARY", "replacement_history": items });
+        self.line("compacted", &compacted)
+    }
+
+    pub fn rolled_back(&mut self, turns: u64) -> &mut Self {
+        self.line("event_msg", &json!({ "type": "thread_rolled_back", "num_turns": turns }))
+    }
+
+    pub fn turn_ended(&mut self) -> &mut Self {
+        self.line("event_msg", &json!({ "type": "task_complete" }))
+    }
+
     /// A fork of `base` that continues its first `lines` lines by reference.
     pub fn forked(thread_id: &str, base: &Self, lines: usize) -> Self {
         let bytes: usize = base.lines[..lines].iter().map(|line| line.len() + 1).sum();
@@ -43,7 +76,8 @@ impl Rollout {
     /// Says more of the thread in its first line.
     pub fn meta(&mut self, key: &str, value: Value) -> &mut Self {
         let mut first: Value = serde_json::from_str(&self.lines[0]).unwrap();
-        first["payload"][key] = value;
+        let payload = first.pointer_mut("/payload").and_then(Value::as_object_mut).unwrap();
+        payload.insert(key.to_owned(), value);
         self.lines[0] = first.to_string();
         self
     }
@@ -58,9 +92,7 @@ impl Rollout {
     }
 
     pub fn message(&mut self, role: &str, text: &str) -> &mut Self {
-        let kind = if role == "assistant" { "output_text" } else { "input_text" };
-        let content = json!([{ "type": kind, "text": text }]);
-        self.line("response_item", &json!({ "type": "message", "role": role, "content": content }))
+        self.line("response_item", &super::message(role, text))
     }
 
     /// Runs a command; returns the id of its call.

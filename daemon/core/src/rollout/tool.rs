@@ -227,7 +227,7 @@ fn other(call: &Call<'_>) -> Action {
 }
 
 /// The string values of arguments, joined by spaces.
-fn values(arguments: &str) -> String {
+pub(super) fn values(arguments: &str) -> String {
     let mut values = String::new();
     match serde_json::from_str::<Value>(arguments) {
         Ok(value) => collect_strings(&value, &mut values),

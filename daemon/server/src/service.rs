@@ -24,7 +24,6 @@ mod snapshot;
 mod status;
 pub mod texts;
 pub mod threads;
-mod transcript;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -253,11 +252,8 @@ impl Services {
 /// The folders that are read: those of the agents that are not left out, and our own.
 fn roots(config: &Config, own: &Path) -> Vec<Root> {
     let mut roots = Vec::new();
-    if *config.codex_enabled {
-        roots.extend(Root::codex(&config.codex_home));
-    }
-    if *config.claude_enabled {
-        roots.push(Root::claude(&config.claude_home));
+    for agent in config.sources.iter().filter(|agent| *agent.enabled) {
+        roots.extend(Root::of(agent.source, &agent.home));
     }
     roots.push(Root { source: Source::Longhaul, path: own.to_owned(), archived: false });
     roots
@@ -269,15 +265,10 @@ fn messages(deps: &Deps) -> MessageHistory {
         Persistence::SaveAll => Some(*config.message_max_bytes),
         Persistence::None => None,
     };
-    MessageHistory::new(&config.state_dir, &config.codex_home, max_bytes, deps.clock.clone())
-}
-
-/// The word of a source.
-#[must_use]
-pub fn source_name(source: Source) -> &'static str {
-    match source {
-        Source::Codex => "codex",
-        Source::Claude => "claude",
-        Source::Longhaul => "longhaul",
-    }
+    MessageHistory::new(
+        &config.state_dir,
+        config.home(Source::Codex),
+        max_bytes,
+        deps.clock.clone(),
+    )
 }

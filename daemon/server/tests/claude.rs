@@ -98,7 +98,7 @@ async fn a_copy_of_a_session_is_not_another_thread() {
 async fn a_source_can_be_left_out() {
     let home = tempfile::tempdir().unwrap();
     write(home.path(), &format!("{SESSION}.jsonl"), &lines().concat());
-    let daemon = Daemon::over(home, "[claude]\nenabled = false\n").await;
+    let daemon = Daemon::over(home, "[sources.claude]\nenabled = false\n").await;
     let mut client = daemon.connect().await;
     let status = client.call("daemon/status", json!({})).await;
     let sources = status["result"]["sources"].as_array().unwrap();

@@ -6,7 +6,7 @@ use longhaul_core::fold::{Fold, Source, ThreadHead};
 use sqlx::{QueryBuilder, Sqlite, SqliteConnection};
 
 use crate::error::StoreError;
-use crate::file::{BaseState, Cursor, FileId, FileStat, base_word, source_word};
+use crate::file::{BaseState, Cursor, FileId, FileStat, base_word};
 use crate::observation::{self, Observation};
 use crate::page::{self, ItemPage};
 use crate::pool::is_kept;
@@ -213,7 +213,7 @@ async fn upsert(
 fn bind_file(mut row: sqlx::query_builder::Separated<'_, Sqlite, &'static str>, file: &FileCommit) {
     // A head holds only numbers and strings: serialising it to memory cannot fail.
     let head = serde_json::to_string(&file.head).unwrap_or_default();
-    row.push_bind(source_word(file.source))
+    row.push_bind(file.source.name())
         .push_bind(file.path.clone())
         .push_bind(file.archived)
         .push_bind(file.stat.dev.cast_signed())

@@ -6,6 +6,8 @@ use longhaul_core::fold::ThreadHead;
 #[derive(Debug)]
 pub(crate) struct Candidate {
     pub(crate) file_id: i64,
+    /// Name of its source, passed on unread.
+    pub(crate) source: String,
     pub(crate) path: String,
     pub(crate) gone: bool,
     pub(crate) head: Option<ThreadHead>,
@@ -53,7 +55,8 @@ mod tests {
         head.thread_id = Some("t".into());
         head.updated_at_ms = updated_at_ms;
         head.items = items;
-        Candidate { file_id: 0, path: path.into(), gone: false, head: Some(head) }
+        let source = "codex".into();
+        Candidate { file_id: 0, source, path: path.into(), gone: false, head: Some(head) }
     }
 
     fn gone(candidate: Candidate) -> Candidate {

@@ -1,6 +1,7 @@
 //! Reading typed values out of rows.
 
 use longhaul_core::digest::Digest128;
+use longhaul_core::thread::Source;
 use serde::de::DeserializeOwned;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row as _, Sqlite};
@@ -21,6 +22,16 @@ pub(crate) fn digest(row: &SqliteRow, column: &str) -> Result<Digest128, sqlx::E
         source: format!("{} bytes are no digest", bytes.len()).into(),
     })?;
     Ok(Digest128(u128::from_be_bytes(bytes)))
+}
+
+/// The column `source`. A name that this version does not know is an error: another agent's reader would
+/// make nonsense of the transcript.
+pub(crate) fn source(row: &SqliteRow) -> Result<Source, sqlx::Error> {
+    let name: &str = get(row, "source")?;
+    name.parse().map_err(|_| sqlx::Error::ColumnDecode {
+        index: "source".to_owned(),
+        source: format!("{name:?} is no source of transcripts").into(),
+    })
 }
 
 /// The bytes a digest is stored as.

@@ -68,6 +68,8 @@ const SERVER: &[Floor] = &[
         "thread_names",
     ]),
     floor_of_peers(&["events", "jobs", "message_history", "recorder"]),
+    floor(&["transcript"]),
+    floor(&["discovery"]),
     floor(&["ingest"]),
     floor(&["service"]),
     floor(&["rpc", "socket"]),

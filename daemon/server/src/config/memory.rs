@@ -9,7 +9,7 @@ use std::time::Duration;
 use longhaul_core::memory::{Engine, consolidate, eligible};
 
 use super::file::Memory;
-use super::{ConfigError, Number, Origin, Setting, enabled, or_default};
+use super::{ConfigError, Number, Origin, Setting, or_default};
 
 /// Long-term memory.
 #[derive(Debug, Clone)]
@@ -81,7 +81,7 @@ pub(super) fn settings(file: &Memory, has_model: bool) -> Result<MemorySettings,
         return Err(ConfigError::Invalid { key: "memory.engine".to_owned(), reason });
     }
     Ok(MemorySettings {
-        enabled: enabled(file.enabled),
+        enabled: or_default(file.enabled, true),
         min_idle_hours: MIN_IDLE_HOURS.of(file.min_idle_hours)?,
         max_age_days: MAX_AGE_DAYS.of(file.max_age_days)?,
         max_threads: MAX_THREADS.of(file.max_threads)?,

@@ -17,7 +17,6 @@ use longhaul_store::{CompactionRow, FileRow, ThreadRow};
 
 use super::error::Failure;
 use crate::service::compaction::{Compaction, Notice, Reason, Rung, TextSource, TextUsed};
-use crate::service::source_name;
 
 /// Rows of a page when the caller names no limit.
 const PAGE_ROWS_DEFAULT: u32 = longhaul_protocol::limit::PAGE_ROWS_DEFAULT;
@@ -31,12 +30,10 @@ pub(super) fn page_rows(limit: Option<u32>) -> u32 {
 }
 
 pub(super) fn source_of(name: &str) -> Result<Source, Failure> {
-    match name {
-        "codex" => Ok(Source::Codex),
-        "claude" => Ok(Source::Claude),
-        "longhaul" => Ok(Source::Longhaul),
-        _ => Err(Failure::invalid("source", "one of codex, claude, longhaul")),
-    }
+    name.parse().map_err(|_| {
+        let names: Vec<_> = Source::ALL.iter().map(|source| source.name()).collect();
+        Failure::invalid("source", &format!("one of {}", names.join(", ")))
+    })
 }
 
 pub(super) fn thread_summary(row: ThreadRow) -> thread::ThreadSummary {
@@ -44,7 +41,7 @@ pub(super) fn thread_summary(row: ThreadRow) -> thread::ThreadSummary {
     let head = head.unwrap_or_else(|| longhaul_core::thread::ThreadHead::new(source));
     thread::ThreadSummary {
         thread_id: row.thread_id.clone(),
-        source: source_name(source).to_owned(),
+        source: source.name().to_owned(),
         path,
         cwd: head.cwd,
         title: head.title,

@@ -13,9 +13,9 @@ use longhaul_store::SearchFilter;
 use super::error::Failure;
 use super::{Table, TableError, convert};
 use crate::link::CallContext;
+use crate::service::Services;
 use crate::service::items::ItemRange;
 use crate::service::search::{self, Hit};
-use crate::service::{Services, source_name};
 
 pub(super) fn register(table: &mut Table) -> Result<(), TableError> {
     table.on_async::<Search, _>(search)?;
@@ -66,7 +66,7 @@ fn hit(hit: Hit) -> SearchHit {
     let is_alone = head.is_none_or(|head| head.history_base.is_none());
     let line = is_alone.then_some(row.seq + 1);
     SearchHit {
-        source: source_name(file.source).to_owned(),
+        source: file.source.name().to_owned(),
         handle: Handle::new(&thread_id, (row.seq, row.seq), row.digest).to_string(),
         thread_id,
         seq: row.seq,

@@ -73,7 +73,7 @@ impl Services {
         if source != Source::Codex {
             return Ok(AgentSettings::default());
         }
-        let home = self.deps.config.now().codex_home.clone();
+        let home = self.deps.config.now().home(source).to_owned();
         Ok(tokio::task::spawn_blocking(move || AgentSettings::of_codex(&home)).await?)
     }
 

@@ -60,13 +60,13 @@ impl Services {
             return Err(ServiceError::Invalid { field: "thread_id", reason });
         };
         let snapshot = self.snapshot(thread_id, *as_of).await?;
-        let home = self.deps.config.now().codex_home.value.clone();
+        let home = self.deps.config.now().home(Source::Codex).to_owned();
         let lock = home.join("thread-writer-locks").join(format!("{}.lock", snapshot.thread_id));
         if is_held(&lock) {
             return Err(ServiceError::ThreadBusy(snapshot.thread_id));
         }
         let first_line = match snapshot.file.source {
-            Source::Claude => None,
+            source if !source.spec().has_session_meta => None,
             _ => first_line(snapshot.file.path.clone().into()).await?,
         };
         let mut history = match continuation::carries_context(first_line.as_deref()) {

@@ -4,15 +4,16 @@ pub(super) mod lineage;
 mod page;
 mod visible;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use longhaul_core::compaction::handle::Handle;
 use longhaul_core::item::ItemRow;
+use longhaul_core::thread::Source;
 use longhaul_store::FileRow;
 use serde_json::value::RawValue;
 
-use super::transcript::{LineError, Lines};
 use super::{ServiceError, Services, preimage};
+use crate::transcript::{LineError, LineReader};
 
 pub use visible::{BaseKind, Opaque, Place, Position, Query, VisibleHistory};
 
@@ -21,6 +22,13 @@ pub const EXPAND_BYTES_DEFAULT: u64 = 1 << 20;
 
 /// Largest bound a caller may name: the rest of a frame is for the envelope.
 pub const EXPAND_BYTES_MAX: u64 = 12 << 20;
+
+/// Index rows, and the transcript they stand in.
+pub(super) struct Located {
+    pub source: Source,
+    pub path: PathBuf,
+    pub rows: Vec<ItemRow>,
+}
 
 /// Items out of a transcript.
 #[derive(Debug)]
@@ -52,17 +60,17 @@ impl Services {
             true => preimage::locate(&self.preimages, handle).await?,
             false => self.locate(handle).await?,
         };
-        for (_, rows) in &mut located {
-            rows.retain(|row| row.seq >= first);
+        for part in &mut located {
+            part.rows.retain(|row| row.seq >= first);
         }
-        located.retain(|(_, rows)| !rows.is_empty());
+        located.retain(|part| !part.rows.is_empty());
         let handle = handle.to_string();
         // An answer names one transcript: what stands in the next one is the next page.
-        let next_file = located.get(1).and_then(|(_, rows)| Some(rows.first()?.seq));
-        let Some((path, rows)) = located.into_iter().next() else {
+        let next_file = located.get(1).and_then(|part| Some(part.rows.first()?.seq));
+        let Some(located) = located.into_iter().next() else {
             return Err(ServiceError::HandleNotFound(handle));
         };
-        let read = move || read(&handle, &path, &rows, max_bytes);
+        let read = move || read(&handle, &located, max_bytes);
         let mut expanded = tokio::task::spawn_blocking(read).await??;
         expanded.next_seq = expanded.next_seq.or(next_file);
         Ok(expanded)
@@ -70,7 +78,7 @@ impl Services {
 
     /// Finds the handle's rows in the thread's current transcript and those it continues, or in
     /// another one of the thread that has them: a thread's files can change places.
-    async fn locate(&self, handle: &Handle) -> Result<Vec<(PathBuf, Vec<ItemRow>)>, ServiceError> {
+    async fn locate(&self, handle: &Handle) -> Result<Vec<Located>, ServiceError> {
         let not_found = || ServiceError::ThreadNotFound(handle.of.clone());
         let current = self.store.thread_get(&handle.of).await?.ok_or_else(not_found)?.file;
         let others = self.store.thread_files(&handle.of).await?;
@@ -79,7 +87,7 @@ impl Services {
             std::iter::once(&current).chain(others.iter().filter(|f| f.path != current.path))
         {
             let pieces = self.lineage_rows(file, handle.first, handle.last).await?;
-            match pieces.first().and_then(|(_, rows)| rows.first()) {
+            match pieces.first().and_then(|part| part.rows.first()) {
                 Some(first) if handle.fits(first.digest) => return Ok(pieces),
                 Some(_) => changed = changed.or(Some(file.path.clone())),
                 None => {}
@@ -115,16 +123,12 @@ impl Services {
     }
 }
 
-fn read(
-    handle: &str,
-    path: &Path,
-    rows: &[ItemRow],
-    max_bytes: u64,
-) -> Result<Expanded, ServiceError> {
+fn read(handle: &str, located: &Located, max_bytes: u64) -> Result<Expanded, ServiceError> {
+    let Located { source, path, rows } = located;
     let shown = path.display().to_string();
     let changed = || ServiceError::SourceChanged { handle: handle.to_owned(), path: shown.clone() };
     let first = rows.first().ok_or_else(|| ServiceError::HandleNotFound(handle.to_owned()))?;
-    let mut lines = match Lines::open(path) {
+    let mut lines = match LineReader::open(*source, path) {
         Ok(lines) => lines,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Err(changed()),
         Err(error) => return Err(ServiceError::file(path, error)),

@@ -6,8 +6,8 @@ use longhaul_core::item::{ItemRow, PAGE_ITEMS};
 use longhaul_core::search::item;
 use longhaul_store::FileRow;
 
-use super::transcript::Lines;
 use super::{ServiceError, Services};
+use crate::transcript::LineReader;
 
 /// Which items of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,7 +65,7 @@ impl Services {
 
 /// Reads the time of each row's line; a line that cannot be read has none.
 fn dated(file: &FileRow, rows: Vec<ItemRow>) -> Vec<(ItemRow, Option<i64>)> {
-    let mut lines = Lines::open(Path::new(&file.path)).ok();
+    let mut lines = LineReader::open(file.source, Path::new(&file.path)).ok();
     let mut at_ms = |row: &ItemRow| {
         let line = lines.as_mut()?.read(row).ok()?;
         item::at_ms(file.source, &line)

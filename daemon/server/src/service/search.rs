@@ -29,9 +29,9 @@ use longhaul_store::{FileRow, IndexedFile, Match, SearchFilter, SearchIndex, Sto
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use super::transcript::Lines;
 use super::{ServiceError, Services};
 use crate::ingest::Ingest;
+use crate::transcript::LineReader;
 use indexer::Indexer;
 use rare::rarest;
 
@@ -270,7 +270,7 @@ impl Place {
         let snippet = match is_packed && self.row.offset > UNPACKED_BYTES_MAX {
             true => snippet(&self.row.excerpt, query),
             false => {
-                let line = Lines::open(&path).ok()?.read(&self.row).ok()?;
+                let line = LineReader::open(self.file.source, &path).ok()?.read(&self.row).ok()?;
                 let searched = item::read(self.file.source, self.row.kind, &line)?;
                 if searched.digest() != self.ranked.candidate.digest {
                     return None;

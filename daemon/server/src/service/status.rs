@@ -9,7 +9,7 @@ use longhaul_protocol::daemon::{
 use longhaul_protocol::thread::IndexStatus;
 use longhaul_protocol::warning::Warning;
 
-use super::{Services, source_name};
+use super::Services;
 use crate::ingest::Progress;
 use crate::link::Counters;
 use crate::metering::ProcessUse;
@@ -50,7 +50,7 @@ impl Services {
     #[must_use]
     pub fn ingest_status(&self, progress: &Progress) -> (IngestStatus, Vec<SourceStatus>) {
         let sources = progress.sources.iter().map(|source| SourceStatus {
-            source: source_name(source.source).to_owned(),
+            source: source.source.name().to_owned(),
             root: source.root.display().to_string(),
             exists: source.exists,
             files: source.files,

@@ -42,7 +42,7 @@ impl Services {
         if rows.iter().all(|row| row.file.source != Source::Codex) {
             return Ok(());
         }
-        let home = self.deps.config.now().codex_home.value.clone();
+        let home = self.deps.config.now().home(Source::Codex).to_owned();
         let ids: HashSet<String> = rows.iter().map(|row| row.thread_id.clone()).collect();
         let reading = move || thread_names::read(&home, |id| ids.contains(id));
         let mut names = tokio::task::spawn_blocking(reading).await?;

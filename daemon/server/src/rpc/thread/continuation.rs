@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use longhaul_core::thread::Source;
 use longhaul_protocol::compaction::{RunParams, Strategy};
 use longhaul_protocol::thread::{Continue, ContinueParams, ContinueResult};
 
@@ -39,8 +40,9 @@ async fn go_on(
         ..RunParams::default()
     })?;
     let continued = services.continue_thread(request).await?;
+    let resume = Source::Codex.spec().resume.iter().copied().chain([continued.thread_id.as_str()]);
     Ok(ContinueResult {
-        command: ["codex", "resume", &continued.thread_id].map(str::to_owned).to_vec(),
+        command: resume.map(str::to_owned).collect(),
         thread_id: continued.thread_id,
         path: continued.path.display().to_string(),
         compaction: convert::run_result(continued.compaction),

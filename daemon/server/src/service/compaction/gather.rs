@@ -19,10 +19,11 @@ use serde_json::value::RawValue;
 use super::given;
 use super::original::Original;
 use super::{Notice, Request, Span, Subject};
+use crate::service::history::Located;
 use crate::service::history::lineage::Stretch;
 use crate::service::snapshot::Snapshot;
-use crate::service::transcript::Lines;
 use crate::service::{ServiceError, Services};
+use crate::transcript::LineReader;
 
 /// Newest pages whose items stand alone in a receipt.
 const FINE_PAGES: usize = 2;
@@ -158,13 +159,12 @@ impl Services {
         seq: u64,
         pick: fn(&[Box<RawValue>]) -> Option<KeptRequest>,
     ) -> Result<Option<KeptRequest>, ServiceError> {
-        let source = file.source;
         let pieces = self.lineage_rows(file, seq, seq).await?;
-        let line =
-            pieces.into_iter().find_map(|(path, rows)| Some((path, rows.into_iter().next()?)));
-        let Some((path, row)) = line else { return Ok(None) };
+        let Some(Located { source, path, rows }) = pieces.into_iter().next() else {
+            return Ok(None);
+        };
         let read = move || {
-            let items = Lines::open(&path).ok()?.history_items(&row, source).ok()?;
+            let items = LineReader::open(source, &path).ok()?.history_items(rows.first()?).ok()?;
             pick(&items)
         };
         Ok(tokio::task::spawn_blocking(read).await?)

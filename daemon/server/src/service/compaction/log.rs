@@ -5,14 +5,15 @@ use std::path::Path;
 use longhaul_core::compaction::handle::Handle;
 use longhaul_core::compaction::receipt::{self, Span};
 use longhaul_core::item::ItemRow;
+use longhaul_core::thread::Source;
 use longhaul_store::{CompactionBody, CompactionCursor, CompactionRow, StoreError};
 use serde_json::Value;
 
 use super::{Compaction, Notice};
 use crate::jobs::Owner;
 use crate::service::history::{EXPAND_BYTES_MAX, Opaque, Position, Query};
-use crate::service::transcript::{LineError, Lines};
 use crate::service::{ServiceError, Services, preimage};
+use crate::transcript::{LineError, LineReader};
 
 /// A history put back.
 #[derive(Debug)]
@@ -165,7 +166,8 @@ fn read_given(id: &str, path: &Path, rows: &[ItemRow]) -> Result<Option<Vec<Valu
     if rows.iter().map(|row| row.bytes).sum::<u64>() > EXPAND_BYTES_MAX {
         return Ok(None);
     }
-    let mut lines = Lines::open(path).map_err(|error| ServiceError::file(path, error))?;
+    let mut lines = LineReader::open(Source::Longhaul, path)
+        .map_err(|error| ServiceError::file(path, error))?;
     let mut history = Vec::new();
     for row in rows {
         let items = lines.items(row).map_err(|error| match error {

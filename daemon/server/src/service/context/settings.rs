@@ -40,7 +40,8 @@ impl Services {
     ) -> Result<Compared, ServiceError> {
         let fold = self.snapshot(thread_id, None).await?.fold;
         let cwd = folder_of(&fold, &current);
-        if also.agents_md && current.agents_md.is_none() && fold.head().source != Source::Claude {
+        let reads_agents_md = fold.head().source.spec().reads_agents_md;
+        if also.agents_md && current.agents_md.is_none() && reads_agents_md {
             current.agents_md = self.project_instructions(cwd.clone()).await?;
         }
         if also.memory && current.memory.is_none() {
@@ -67,7 +68,7 @@ impl Services {
         let Some(cwd) = cwd.map(PathBuf::from).filter(|cwd| cwd.is_absolute()) else {
             return Ok(None);
         };
-        let home = self.deps.config.now().codex_home.value.clone();
+        let home = self.deps.config.now().home(Source::Codex).to_owned();
         let read = move || project_instructions::read(&home, &cwd);
         Ok(tokio::task::spawn_blocking(read).await?)
     }

@@ -6,6 +6,7 @@ use longhaul_core::item::ItemRow;
 use longhaul_core::thread::HistoryBase;
 use longhaul_store::{BaseState, FileRow};
 
+use super::Located;
 use crate::service::{ServiceError, Services};
 
 /// Transcripts on the way to the first ancestor; as in ingestion.
@@ -46,13 +47,14 @@ impl Services {
         file: &FileRow,
         first: u64,
         last: u64,
-    ) -> Result<Vec<(PathBuf, Vec<ItemRow>)>, ServiceError> {
+    ) -> Result<Vec<Located>, ServiceError> {
         let mut pieces = Vec::new();
         for Stretch { file, end } in self.stretches(file, last.saturating_add(1)).await? {
             let mut rows = self.rows(&file, first, last).await?;
             rows.retain(|row| row.seq < end);
             if !rows.is_empty() {
-                pieces.push((PathBuf::from(&file.path), rows));
+                let path = PathBuf::from(&file.path);
+                pieces.push(Located { source: file.source, path, rows });
             }
         }
         Ok(pieces)

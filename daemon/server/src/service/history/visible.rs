@@ -12,14 +12,13 @@ use longhaul_core::checkpoint::view::ViewCaps;
 use longhaul_core::compaction::handle::Handle;
 use longhaul_core::history::{Base, NewestWords, describe, is_opaque, stand_in, words_of_person};
 use longhaul_core::item::{ItemKind, ItemRow};
-use longhaul_core::thread::Source;
 use longhaul_store::{FileRow, PageHead};
 
 use super::lineage::Stretch;
 use super::page::PageOf;
 use crate::service::snapshot::Snapshot;
-use crate::service::transcript::{LineError, Lines};
 use crate::service::{ServiceError, Services};
+use crate::transcript::{LineError, LineReader};
 
 /// What is asked for.
 #[derive(Debug, Clone)]
@@ -248,11 +247,11 @@ impl Services {
                 let read = move || {
                     let mut open = match lines {
                         Some(open) => open,
-                        None => Lines::open(&path).map_err(|error| failed(&path, error.into()))?,
+                        None => LineReader::open(source, &path)
+                            .map_err(|error| failed(&path, error.into()))?,
                     };
                     for row in &rows {
-                        push_row(&mut page, (&of, source), row, &mut open)
-                            .map_err(|e| failed(&path, e))?;
+                        push_row(&mut page, &of, row, &mut open).map_err(|e| failed(&path, e))?;
                         if page.is_full() {
                             break;
                         }
@@ -312,11 +311,11 @@ struct BaseItems {
 
 fn push_row(
     page: &mut PageOf,
-    (of, source): (&str, Source),
+    of: &str,
     row: &ItemRow,
-    lines: &mut Lines,
+    lines: &mut LineReader,
 ) -> Result<(), LineError> {
-    for (item, index) in lines.history_items(row, source)?.iter().zip(0..) {
+    for (item, index) in lines.history_items(row)?.iter().zip(0..) {
         page.push(Position { seq: row.seq, index }, item.get(), |_, tokens| Place {
             seq: row.seq,
             kind: row.kind,
@@ -332,8 +331,9 @@ fn push_row(
 async fn read_line(file: &FileRow, row: ItemRow) -> Result<String, ServiceError> {
     let (path, source) = (PathBuf::from(&file.path), file.source);
     let read = move || {
-        let mut lines = Lines::open(&path).map_err(|error| failed(&path, error.into()))?;
-        let items = lines.history_items(&row, source).map_err(|error| failed(&path, error))?;
+        let mut lines =
+            LineReader::open(source, &path).map_err(|error| failed(&path, error.into()))?;
+        let items = lines.history_items(&row).map_err(|error| failed(&path, error))?;
         Ok(items.first().map(|item| item.get().to_owned()).unwrap_or_default())
     };
     tokio::task::spawn_blocking(read).await?

@@ -22,11 +22,11 @@ use longhaul_store::{ExtractionRow, FileRow, ThreadRow};
 use super::EXTRACT_VERSION;
 use super::ask::{Asking, Unanswered};
 use super::project::project_of;
-use crate::ingest::each_line;
 use crate::jobs::Owner;
 use crate::jobs::runner::Work;
 use crate::model::Purpose;
 use crate::service::{ServiceError, Services};
+use crate::transcript::each_line;
 
 /// Extracts threads for jobs.
 #[derive(Debug)]

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use longhaul_core::memory::read_log::ReadLog;
 
-use crate::ingest::each_line;
 use crate::service::{ServiceError, Services};
+use crate::transcript::each_line;
 
 impl Services {
     /// Paths of memory files that the thread has read since it was last extracted; none where that cannot be told.

@@ -6,9 +6,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use longhaul_core::fold::Source;
+use longhaul_core::rollout::source::Folder;
 use longhaul_store::FileStat;
 
-use super::zst::stat_of;
+use crate::transcript::stat_of;
 
 /// Files listed at most; a folder with more is taken in part, with a warning.
 const FILES_MAX: usize = 200_000;
@@ -28,16 +29,15 @@ pub struct Root {
 }
 
 impl Root {
-    /// The two folders of a Codex home.
-    pub fn codex(home: &Path) -> Vec<Self> {
-        let root =
-            |folder, archived| Self { source: Source::Codex, path: home.join(folder), archived };
-        vec![root("sessions", false), root("archived_sessions", true)]
-    }
-
-    /// The folder of a Claude Code home.
-    pub fn claude(home: &Path) -> Self {
-        Self { source: Source::Claude, path: home.join("projects"), archived: false }
+    /// The folders of an agent that lives in `home`.
+    pub fn of(source: Source, home: &Path) -> Vec<Self> {
+        let folders = source.spec().folders.iter();
+        let root = |folder: &Folder| Self {
+            source,
+            path: home.join(folder.path),
+            archived: folder.archived,
+        };
+        folders.map(root).collect()
     }
 
     /// Where the folder really is; `None` when it is not there.
@@ -68,15 +68,15 @@ pub(crate) struct Listing {
     pub(crate) is_cut: bool,
 }
 
-/// Whether a file of that name is a transcript.
-pub(crate) fn is_transcript(path: &Path) -> bool {
-    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    // A leading dot is the staging file of Codex's own migration. Of documents only those named like
-    // a transcript are taken: agents keep other JSON files too.
-    !name.starts_with('.')
-        && (name.ends_with(".jsonl")
-            || name.ends_with(".jsonl.zst")
-            || (name.starts_with("rollout-") && name.ends_with(".json")))
+/// Whether a file of that name is a transcript of `source`.
+fn is_transcript(source: Source, path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str());
+    name.is_some_and(|name| source.spec().layout(name).is_some())
+}
+
+/// Whether a file of that name can be a transcript.
+pub(crate) fn may_be_transcript(path: &Path) -> bool {
+    Source::ALL.iter().any(|source| is_transcript(*source, path))
 }
 
 /// Lists all transcripts below `roots`. A root that is not there has none.
@@ -117,7 +117,7 @@ fn walk(root: &Root, top: &Path, listing: &mut Listing) {
                 Ok(kind) if kind.is_dir() && depth < DEPTH_MAX => {
                     folders.push((entry.path(), depth + 1));
                 }
-                Ok(kind) if !kind.is_dir() && is_transcript(&entry.path()) => {
+                Ok(kind) if !kind.is_dir() && is_transcript(root.source, &entry.path()) => {
                     add(root, top, &entry.path(), listing);
                 }
                 _ => {}
@@ -181,7 +181,7 @@ pub(crate) fn look(roots: &[Root], path: &Path) -> Result<Option<Listed>, Outsid
         if !resolved.starts_with(&top) {
             continue;
         }
-        if !is_transcript(&resolved) {
+        if !is_transcript(root.source, &resolved) {
             return Ok(None);
         }
         return match stat(root, &top, &resolved) {
@@ -235,7 +235,7 @@ mod tests {
         symlink(temp.path(), day.join("folder.jsonl")).unwrap();
         symlink(temp.path(), day.join("folder")).unwrap();
 
-        let listing = list(&Root::codex(&home));
+        let listing = list(&Root::of(Source::Codex, &home));
         let names: Vec<_> = listing
             .files
             .values()
@@ -251,7 +251,7 @@ mod tests {
         assert_eq!(names, expected);
         assert_eq!(listing.passed_over, 2);
 
-        let roots = Root::codex(&home);
+        let roots = Root::of(Source::Codex, &home);
         assert!(look(&roots, &day.join("a.jsonl")).unwrap().is_some());
         assert_eq!(look(&roots, &day.join("gone.jsonl")), Ok(None));
         assert_eq!(look(&roots, &outside), Err(Outside));
@@ -261,7 +261,7 @@ mod tests {
 
     #[test]
     fn a_home_that_is_not_there_has_no_files() {
-        let listing = list(&Root::codex(Path::new("/nowhere/at/all")));
+        let listing = list(&Root::of(Source::Codex, Path::new("/nowhere/at/all")));
         assert!(listing.files.is_empty() && listing.unreadable.is_empty());
     }
 }

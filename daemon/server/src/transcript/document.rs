@@ -1,22 +1,23 @@
-//! The items of a transcript that is one JSON document, `{session, items: […]}`, in bounded memory.
+//! The items of a transcript that is one JSON document, such as `{session, items: […]}`, in bounded
+//! memory.
 //!
-//! So wrote Codex's first command line, until August 2025: the whole file anew after every turn. The
-//! session and each item are handed out like lines, with the place where they stand, so that nobody
-//! behind this knows the difference. Brackets and strings are followed, nothing is parsed: what an item
-//! says is the fold's affair, and a document that breaks off is one whose last item is not there yet.
+//! Its agent writes the whole file anew after every turn. The identity and each item are handed out like
+//! lines, with the place where they stand, so that nobody behind this knows the difference. Brackets and
+//! strings are followed, nothing is parsed: what an item says is the fold's affair, and a document that
+//! breaks off is one whose last item is not there yet.
 
 use std::io::{self, ErrorKind, Read};
 
-use longhaul_core::digest::{Digest128, DigestStream};
+use longhaul_core::digest::DigestStream;
+use longhaul_core::rollout::source::Document;
 
-use super::tail::{CHUNK_BYTES, Found, OVERSIZED_HEAD_BYTES};
+use super::lines::{CHUNK_BYTES, OVERSIZED_HEAD_BYTES};
+use super::piece::{Content, Line, Piece};
 
-/// The keys whose values are handed out, and bytes of a key that are looked at.
-const SESSION: &[u8] = b"session";
-const ITEMS: &[u8] = b"items";
-const KEY_BYTES_MAX: usize = 16;
+/// Bytes of a key that are looked at.
+const KEY_BYTES_MAX: usize = 32;
 
-/// Splits a document into its session and its items.
+/// Splits a document into its identity and its items.
 pub(crate) struct Items<R> {
     reader: R,
     chunk: Vec<u8>,
@@ -32,14 +33,14 @@ pub(crate) struct Items<R> {
 
 impl<R: Read> Items<R> {
     /// Reads items from `reader`, which stands at the beginning.
-    pub(crate) fn new(reader: R, item_bytes_max: usize) -> Self {
+    pub(crate) fn new(reader: R, keys: Document, item_bytes_max: usize) -> Self {
         Self {
             reader,
             chunk: vec![0; CHUNK_BYTES],
             start: 0,
             end: 0,
             offset: 0,
-            outline: Outline::default(),
+            outline: Outline::new(keys),
             item: Item::default(),
             item_bytes_max,
         }
@@ -49,11 +50,11 @@ impl<R: Read> Items<R> {
     ///
     /// # Errors
     /// Those of the reader; the items before stand.
-    pub(crate) fn next(&mut self) -> io::Result<Found<'_>> {
+    pub(crate) fn next(&mut self) -> io::Result<Piece<'_>> {
         self.item = Item::default();
         loop {
             if self.start == self.end && self.fill()? == 0 {
-                return Ok(Found::End { offset: self.offset, rest: &[] });
+                return Ok(Piece::End { offset: self.offset, rest: &[] });
             }
             let unread = &self.chunk[self.start..self.end];
             let mut from = self.outline.is_inside.then_some(0);
@@ -78,7 +79,7 @@ impl<R: Read> Items<R> {
             self.start += end;
             self.offset += end as u64;
             if last.is_some() {
-                return Ok(self.item.found(self.offset));
+                return Ok(Piece::Line(self.item.line(self.offset)));
             }
         }
     }
@@ -125,13 +126,13 @@ impl Item {
         }
     }
 
-    fn found(&mut self, next: u64) -> Found<'_> {
+    fn line(&mut self, next: u64) -> Line<'_> {
         let (offset, bytes) = (self.offset, self.count);
         match self.oversized.take() {
-            None => Found::Line { offset, line: &self.bytes, next },
+            None => Line::whole(offset, &self.bytes, next),
             Some(digest) => {
-                let digest: Digest128 = digest.finish();
-                Found::Oversized { offset, bytes, head: &self.bytes, digest, next }
+                let (content, digest) = (Content::Head(&self.bytes), digest.finish());
+                Line { offset, bytes, content, digest, next }
             }
         }
     }
@@ -149,8 +150,8 @@ enum Step {
 }
 
 /// Where in the document the next byte stands.
-#[derive(Default)]
 struct Outline {
+    keys: Document,
     /// Brackets open.
     depth: u64,
     in_string: bool,
@@ -164,6 +165,19 @@ struct Outline {
 }
 
 impl Outline {
+    fn new(keys: Document) -> Self {
+        Self {
+            keys,
+            depth: 0,
+            in_string: false,
+            is_escaped: false,
+            key: Vec::new(),
+            in_key: false,
+            is_inside: false,
+            item_depth: 0,
+        }
+    }
+
     fn step(&mut self, byte: u8) -> Step {
         if self.in_string {
             self.in_string(byte);
@@ -196,20 +210,33 @@ impl Outline {
     }
 
     fn opens(&mut self, byte: u8) -> Step {
-        let is_item = match self.depth {
-            1 => self.key == SESSION && byte == b'{',
-            2 => self.key == ITEMS && byte == b'{',
-            _ => false,
-        };
+        let Document { identity, items } = self.keys;
+        let is_in_items = self.key == items.as_bytes();
+        let begins = !self.is_inside
+            && byte == b'{'
+            && match self.depth {
+                0 => identity.is_none(),
+                1 => identity.is_some_and(|key| self.key == key.as_bytes()),
+                2 => is_in_items,
+                _ => false,
+            };
+        // What stands before the items ends with their bracket.
+        let ends = self.is_inside && self.item_depth == 0 && self.depth == 1 && is_in_items;
         if self.depth == 0 && byte == b'{' {
             self.expect_key();
         }
-        let begins = is_item && !self.is_inside;
         if begins {
             (self.is_inside, self.item_depth) = (true, self.depth);
         }
         self.depth += 1;
-        if begins { Step::Begins } else { Step::Goes }
+        match (begins, ends && byte == b'[') {
+            (true, _) => Step::Begins,
+            (_, true) => {
+                self.is_inside = false;
+                Step::Ends
+            }
+            _ => Step::Goes,
+        }
     }
 
     fn closes(&mut self) -> Step {
@@ -224,7 +251,11 @@ impl Outline {
 
 #[cfg(test)]
 mod tests {
+    use longhaul_core::digest::Digest128;
+
     use super::*;
+
+    const KEYS: Document = Document { identity: Some("session"), items: "items" };
 
     /// Gives at most `step` bytes a read.
     struct Drip<'a>(&'a [u8], usize);
@@ -240,28 +271,50 @@ mod tests {
     }
 
     /// The items as they are handed out; each stands in the text where it says.
-    fn items(text: &str, step: usize, max: usize) -> Vec<String> {
-        let mut items = Items::new(Drip(text.as_bytes(), step), max);
+    fn items(text: &str, keys: Document, step: usize, max: usize) -> Vec<String> {
+        let mut items = Items::new(Drip(text.as_bytes(), step), keys, max);
         let mut out = Vec::new();
         loop {
             match items.next().unwrap() {
-                Found::Line { offset, line, next } => {
-                    let from = usize::try_from(offset).unwrap();
-                    assert_eq!(&text.as_bytes()[from..from + line.len()], line);
-                    assert_eq!(next, offset + line.len() as u64);
-                    out.push(String::from_utf8_lossy(line).into_owned());
-                }
-                Found::Oversized { offset, bytes, head, digest, next } => {
+                Piece::Line(Line { offset, bytes, content, digest, next }) => {
                     let from = usize::try_from(offset).unwrap();
                     let whole = &text.as_bytes()[from..from + usize::try_from(bytes).unwrap()];
                     assert_eq!((digest, next), (Digest128::of(whole), offset + bytes));
-                    assert_eq!(head, &whole[..whole.len().min(OVERSIZED_HEAD_BYTES)]);
-                    out.push(format!("!{bytes}"));
+                    out.push(match content {
+                        Content::Whole(item) => {
+                            assert_eq!(item, whole);
+                            String::from_utf8_lossy(item).into_owned()
+                        }
+                        Content::Head(head) => {
+                            assert_eq!(head, &whole[..whole.len().min(OVERSIZED_HEAD_BYTES)]);
+                            format!("!{bytes}")
+                        }
+                    });
                 }
-                Found::End { offset, rest } => {
+                Piece::End { offset, rest } => {
                     assert_eq!((offset, rest), (text.len() as u64, &b""[..]));
                     return out;
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn an_identity_without_a_key_is_what_stands_before_the_items() {
+        let keys = Document { identity: None, items: "items" };
+        let begins = r#"{"id":"a","x":{"items":[{}]},"items":["#;
+        let cases: [(String, Vec<&str>); 4] = [
+            (
+                format!(r#"{begins}{{"b":[1]}},{{}}],"end":{{}}}}"#),
+                vec![begins, r#"{"b":[1]}"#, "{}"],
+            ),
+            (format!("{begins}]}}"), vec![begins]),
+            (r#"{"id":"a"}"#.into(), vec![r#"{"id":"a"}"#]),
+            (r#"{"id":"#.into(), vec![]),
+        ];
+        for (text, expected) in cases {
+            for step in [1, 2, 7, 1 << 20] {
+                assert_eq!(items(&text, keys, step, 1_000), expected, "{text:?} by {step}");
             }
         }
     }
@@ -286,7 +339,7 @@ mod tests {
         ];
         for (text, expected) in cases {
             for step in [1, 2, 7, 1 << 20] {
-                assert_eq!(items(&text, step, 20), expected, "{text:?} by {step}");
+                assert_eq!(items(&text, KEYS, step, 20), expected, "{text:?} by {step}");
             }
         }
     }

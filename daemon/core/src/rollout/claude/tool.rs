@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::super::patch::{FileOp, Op};
-use super::{Action, Call, PlanStep, StepStatus, VALUES_BYTES};
+use super::super::tool::{Action, Call, PlanStep, StepStatus, VALUES_BYTES, values};
 use crate::text;
 
 /// The arguments that these tools take.
@@ -48,7 +48,7 @@ struct Todo {
 const CHANGED_BYTES: usize = 16 * 1_024;
 
 /// Reads a call; `None` for tools that any agent may have, and for arguments of another shape.
-pub(super) fn interpret(call: &Call<'_>) -> Option<Action> {
+pub(in crate::rollout) fn interpret(call: &Call<'_>) -> Option<Action> {
     if call.namespace.is_some() {
         return None;
     }
@@ -59,11 +59,11 @@ pub(super) fn interpret(call: &Call<'_>) -> Option<Action> {
         "Edit" | "MultiEdit" | "NotebookEdit" | "Write" => change(read()?),
         "Grep" | "Glob" | "LS" => Some(Action::Look {
             tool: name.to_owned(),
-            values: super::values(&call.arguments),
+            values: values(&call.arguments),
             path: read()?.path.map(slash),
         }),
         "ToolSearch" | "TaskOutput" | "BashOutput" | "AgentOutputTool" | "TaskGet" | "TaskList" => {
-            let values = super::values(&call.arguments);
+            let values = values(&call.arguments);
             Some(Action::Look { tool: name.to_owned(), values, path: None })
         }
         "TodoWrite" => Some(Action::Plan(read()?.todos.into_iter().map(step).collect())),
@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     fn read(name: &str, arguments: &str) -> Action {
-        super::super::interpret(&Call {
+        crate::rollout::tool::interpret(&Call {
             call_id: "c".into(),
             name: name.into(),
             namespace: None,

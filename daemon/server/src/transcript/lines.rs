@@ -7,7 +7,9 @@
 
 use std::io::{self, ErrorKind, Read};
 
-use longhaul_core::digest::{Digest128, DigestStream};
+use longhaul_core::digest::DigestStream;
+
+use super::piece::{Content, Line, Piece};
 
 /// Bytes asked of the file at a time.
 pub(crate) const CHUNK_BYTES: usize = 256 << 10;
@@ -18,41 +20,7 @@ pub(crate) const OVERSIZED_HEAD_BYTES: usize = 4 << 10;
 /// Some programs start a text file with it; it belongs to no line.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// The next thing in a stream.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Found<'a> {
-    /// A line with a newline, given without it (and without a carriage return before it).
-    Line {
-        /// Its first byte.
-        offset: u64,
-        /// Its bytes.
-        line: &'a [u8],
-        /// The first byte after its newline.
-        next: u64,
-    },
-    /// A line over the bound.
-    Oversized {
-        /// Its first byte.
-        offset: u64,
-        /// Its bytes without the newline.
-        bytes: u64,
-        /// Its beginning.
-        head: &'a [u8],
-        /// Digest of all its bytes.
-        digest: Digest128,
-        /// The first byte after its newline.
-        next: u64,
-    },
-    /// The stream ends here for now.
-    End {
-        /// The first byte after the last newline.
-        offset: u64,
-        /// What stands there; empty too when it is over the bound.
-        rest: &'a [u8],
-    },
-}
-
-/// Splits a stream into lines.
+/// Splits a stream into lines, given without their newline (and without a carriage return before it).
 pub(crate) struct Lines<R> {
     reader: R,
     buffer: Vec<u8>,
@@ -83,12 +51,12 @@ impl<R: Read> Lines<R> {
     ///
     /// # Errors
     /// Those of the reader; the lines before stand.
-    pub(crate) fn next(&mut self) -> io::Result<Found<'_>> {
+    pub(crate) fn next(&mut self) -> io::Result<Piece<'_>> {
         let mut searched = self.start;
         loop {
             let unsearched = &self.buffer[searched..self.end];
             if let Some(at) = memchr::memchr(b'\n', unsearched) {
-                return Ok(self.take(searched + at));
+                return Ok(Piece::Line(self.take(searched + at)));
             }
             let waiting = self.end - self.start;
             if waiting > self.line_bytes_max {
@@ -97,31 +65,26 @@ impl<R: Read> Lines<R> {
             searched = waiting;
             if self.fill()? == 0 {
                 let rest = &self.buffer[self.start..self.end];
-                return Ok(Found::End { offset: self.offset, rest });
+                return Ok(Piece::End { offset: self.offset, rest });
             }
         }
     }
 
     /// Hands out the line that ends with the newline at `newline`.
-    fn take(&mut self, newline: usize) -> Found<'_> {
+    fn take(&mut self, newline: usize) -> Line<'_> {
         let span = Span { start: self.start, end: newline, step: newline + 1 - self.start };
         let (offset, next) = (self.offset, self.offset + span.step as u64);
         self.start = newline + 1;
         self.offset = next;
         let line = &self.buffer[span.start..span.end];
         if line.len() > self.line_bytes_max {
-            return Found::Oversized {
-                offset,
-                bytes: line.len() as u64,
-                head: &line[..line.len().min(OVERSIZED_HEAD_BYTES)],
-                digest: Digest128::of(line),
-                next,
-            };
+            let head = Content::Head(&line[..line.len().min(OVERSIZED_HEAD_BYTES)]);
+            return Line { content: head, ..Line::whole(offset, line, next) };
         }
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         match line.strip_prefix(BYTE_ORDER_MARK) {
-            Some(line) if offset == 0 => Found::Line { offset: 3, line, next },
-            _ => Found::Line { offset, line, next },
+            Some(line) if offset == 0 => Line::whole(3, line, next),
+            _ => Line::whole(offset, line, next),
         }
     }
 
@@ -147,7 +110,7 @@ impl<R: Read> Lines<R> {
 
     /// Runs a line over the bound through a digest. Without a newline it is not a line yet: the
     /// stream then ends before it.
-    fn skip_oversized(&mut self) -> io::Result<Found<'_>> {
+    fn skip_oversized(&mut self) -> io::Result<Piece<'_>> {
         let offset = self.offset;
         let mut digest = DigestStream::default();
         let mut bytes = 0_u64;
@@ -166,12 +129,12 @@ impl<R: Read> Lines<R> {
             }
             (self.start, self.end) = (0, 0);
             if self.fill()? == 0 {
-                return Ok(Found::End { offset, rest: &[] });
+                return Ok(Piece::End { offset, rest: &[] });
             }
         }
         self.offset = offset + bytes + 1;
-        let (head, digest) = (&self.head, digest.finish());
-        Ok(Found::Oversized { offset, bytes, head, digest, next: self.offset })
+        let (content, digest) = (Content::Head(&self.head), digest.finish());
+        Ok(Piece::Line(Line { offset, bytes, content, digest, next: self.offset }))
     }
 }
 
@@ -186,6 +149,8 @@ fn read_some(reader: &mut impl Read, into: &mut [u8]) -> io::Result<usize> {
 
 #[cfg(test)]
 mod tests {
+    use longhaul_core::digest::Digest128;
+
     use super::*;
 
     /// Gives at most `step` bytes a read.
@@ -207,18 +172,23 @@ mod tests {
         let mut out = Vec::new();
         loop {
             match lines.next().unwrap() {
-                Found::Line { offset, line, .. } => {
-                    out.push(format!("{offset}:{}", String::from_utf8_lossy(line)));
-                }
-                Found::Oversized { offset, bytes, head, digest, next } => {
+                Piece::Line(Line { offset, bytes, content, digest, next }) => {
                     let from = usize::try_from(offset).unwrap();
                     let whole = &text[from..from + usize::try_from(bytes).unwrap()];
                     assert_eq!(digest, Digest128::of(whole));
-                    assert_eq!(head, &whole[..whole.len().min(OVERSIZED_HEAD_BYTES)]);
-                    assert_eq!(next, offset + bytes + 1);
-                    out.push(format!("{offset}!{bytes}"));
+                    assert!(next > offset + bytes, "{next} is after the newline");
+                    out.push(match content {
+                        Content::Whole(line) => {
+                            assert_eq!(line, whole);
+                            format!("{offset}:{}", String::from_utf8_lossy(line))
+                        }
+                        Content::Head(head) => {
+                            assert_eq!(head, &whole[..whole.len().min(OVERSIZED_HEAD_BYTES)]);
+                            format!("{offset}!{bytes}")
+                        }
+                    });
                 }
-                Found::End { offset, rest } => {
+                Piece::End { offset, rest } => {
                     out.push(format!("{offset}.{}", String::from_utf8_lossy(rest)));
                     return out;
                 }
@@ -260,7 +230,7 @@ mod tests {
     #[test]
     fn memory_is_bounded_whatever_the_line() {
         let mut lines = Lines::new(io::repeat(b'x').take(64 << 20), 0, 1 << 20);
-        assert_eq!(lines.next().unwrap(), Found::End { offset: 0, rest: &[] });
+        assert_eq!(lines.next().unwrap(), Piece::End { offset: 0, rest: &[] });
         assert!(lines.buffer.capacity() < 4 << 20, "{} bytes held", lines.buffer.capacity());
     }
 }

@@ -40,7 +40,7 @@ macro_rules! object {
             /// Reads the fields of an object; `None` for anything else.
             fn of(json: &'a str) -> Option<Self> {
                 let mut object = Self::default();
-                $crate::rollout::fields::read(json, |name, value| {
+                $crate::rollout::codex::fields::read(json, |name, value| {
                     let field = match name {
                         $($name => &mut object.$field,)+
                         _ => return,

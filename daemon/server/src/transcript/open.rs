@@ -7,7 +7,10 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, BufReader, ErrorKind, Read, Seek as _, SeekFrom};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
+use std::sync::Arc;
 
+use longhaul_core::rollout::source::Layout;
+use longhaul_core::thread::Source;
 use longhaul_store::FileStat;
 use rustix::fs::OFlags;
 use zstd::stream::read::Decoder;
@@ -19,15 +22,14 @@ const WINDOW_LOG_MAX: u32 = 24;
 pub(crate) struct Transcript {
     pub(crate) stat: FileStat,
     pub(crate) compressed: bool,
-    /// One JSON document, not lines.
-    pub(crate) is_document: bool,
-    file: File,
+    pub(super) layout: Layout,
+    file: Arc<File>,
 }
 
 /// The text of a transcript from some offset on.
-pub(crate) enum Text<'a> {
-    Plain(&'a File),
-    Compressed(Box<Decoder<'static, BufReader<&'a File>>>),
+pub(crate) enum Text {
+    Plain(Arc<File>),
+    Compressed(Box<Decoder<'static, BufReader<Arc<File>>>>),
 }
 
 impl Transcript {
@@ -35,7 +37,7 @@ impl Transcript {
     ///
     /// A link in its last place is refused and a pipe does not block: the scan resolved the path,
     /// so either was put there since.
-    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+    pub(crate) fn open(source: Source, path: &Path) -> io::Result<Self> {
         let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
         let file =
             OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)?;
@@ -44,19 +46,26 @@ impl Transcript {
             return Err(io::Error::new(ErrorKind::InvalidInput, "not a regular file"));
         }
         let compressed = path.extension().is_some_and(|extension| extension == "zst");
-        let is_document = path.extension().is_some_and(|extension| extension == "json");
-        Ok(Self { stat: stat_of(&meta), compressed, is_document, file })
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        // Given items lie in files of lines that bear no agent's name.
+        let layout = source.spec().layout(name).unwrap_or(Layout::Lines);
+        Ok(Self { stat: stat_of(&meta), compressed, layout, file: Arc::new(file) })
+    }
+
+    /// It is one JSON document: rewritten as a whole, and not to be entered in its middle.
+    pub(crate) fn is_document(&self) -> bool {
+        matches!(self.layout, Layout::Document(_))
     }
 
     /// The text from `offset` on.
-    pub(crate) fn text_from(&self, offset: u64) -> io::Result<Text<'_>> {
-        let mut file = &self.file;
+    pub(crate) fn text_from(&self, offset: u64) -> io::Result<Text> {
+        let mut file = Arc::clone(&self.file);
         if !self.compressed {
             file.seek(SeekFrom::Start(offset))?;
-            return Ok(Text::Plain(&self.file));
+            return Ok(Text::Plain(file));
         }
         file.seek(SeekFrom::Start(0))?;
-        let mut decoder = Decoder::new(&self.file)?;
+        let mut decoder = Decoder::new(file)?;
         decoder.window_log_max(WINDOW_LOG_MAX)?;
         let mut text = Text::Compressed(Box::new(decoder));
         io::copy(&mut text.by_ref().take(offset), &mut io::sink())?;
@@ -85,7 +94,7 @@ impl Transcript {
     }
 }
 
-impl Read for Text<'_> {
+impl Read for Text {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         match self {
             Self::Plain(file) => file.read(into),
@@ -120,11 +129,11 @@ mod tests {
         let text: String = (0..200_000).map(|n| format!("{{\"n\":{n}}}\n")).collect();
         let whole = zstd::encode_all(text.as_bytes(), 3).unwrap();
         std::fs::write(&path, &whole).unwrap();
-        let opened = Transcript::open(&path).unwrap();
+        let opened = Transcript::open(Source::Codex, &path).unwrap();
         assert_eq!(opened.bytes_at(0, u64::MAX).unwrap(), text.as_bytes());
         assert_eq!(opened.bytes_at(9, 8).unwrap(), &text.as_bytes()[9..17]);
         std::fs::write(&path, &whole[..whole.len() / 2]).unwrap();
-        let torn = Transcript::open(&path).unwrap().bytes_at(0, u64::MAX).unwrap();
+        let torn = Transcript::open(Source::Codex, &path).unwrap().bytes_at(0, u64::MAX).unwrap();
         assert!(!torn.is_empty() && text.as_bytes().starts_with(&torn));
     }
 
@@ -133,8 +142,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("a"), "x").unwrap();
         std::os::unix::fs::symlink(folder.path().join("a"), folder.path().join("b")).unwrap();
-        assert!(Transcript::open(&folder.path().join("a")).is_ok());
-        assert!(Transcript::open(&folder.path().join("b")).is_err());
-        assert!(Transcript::open(folder.path()).is_err());
+        assert!(Transcript::open(Source::Codex, &folder.path().join("a")).is_ok());
+        assert!(Transcript::open(Source::Codex, &folder.path().join("b")).is_err());
+        assert!(Transcript::open(Source::Codex, folder.path()).is_err());
     }
 }

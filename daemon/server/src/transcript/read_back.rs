@@ -3,26 +3,26 @@
 //! Transcripts belong to other programs: they are opened for reading only, and may have changed
 //! since. A line that no longer has its digest is not given out.
 
-use std::fs::File;
-use std::io::{self, BufReader, Read, Seek as _, SeekFrom};
+use std::io::{self, Read as _};
 use std::path::Path;
 
 use longhaul_core::digest::Digest128;
 use longhaul_core::item::{ItemKind, ItemRow};
-use longhaul_core::rollout::claude;
 use longhaul_core::thread::Source;
 use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
+
+use super::open::{Text, Transcript};
 
 /// Bytes of one line that are given out; a longer one is named by its place.
 const LINE_BYTES_MAX: u64 = 8 << 20;
 
 /// Reads lines of one transcript in rising order.
-pub struct Lines {
-    reader: Box<dyn Read + Send>,
-    /// Set for a plain file: places are jumped to, not read up to.
-    file: Option<File>,
-    at: u64,
+pub struct LineReader {
+    source: Source,
+    transcript: Transcript,
+    /// The text and how far it is read, where it cannot be entered in its middle.
+    text: Option<(Text, u64)>,
 }
 
 /// Why a line cannot be given out.
@@ -36,18 +36,13 @@ pub enum LineError {
     Io(#[from] io::Error),
 }
 
-impl Lines {
-    /// Opens a plain or compressed transcript.
+impl LineReader {
+    /// Opens a transcript of `source`, plain or compressed.
     ///
     /// # Errors
     /// It cannot be opened.
-    pub fn open(path: &Path) -> io::Result<Self> {
-        let file = File::open(path)?;
-        if path.extension().is_some_and(|extension| extension == "zst") {
-            let reader = zstd::stream::read::Decoder::new(BufReader::new(file))?;
-            return Ok(Self { reader: Box::new(reader), file: None, at: 0 });
-        }
-        Ok(Self { reader: Box::new(io::empty()), file: Some(file), at: 0 })
+    pub fn open(source: Source, path: &Path) -> io::Result<Self> {
+        Ok(Self { source, transcript: Transcript::open(source, path)?, text: None })
     }
 
     /// The bytes of a line, without its newline.
@@ -55,28 +50,31 @@ impl Lines {
     /// # Errors
     /// [`LineError::Changed`] when the digest differs or the file ends before.
     pub fn read(&mut self, row: &ItemRow) -> Result<Vec<u8>, LineError> {
-        let bytes = usize::try_from(row.bytes).map_err(|_| LineError::Changed)?;
-        let mut line = vec![0; bytes];
-        let read = match &mut self.file {
-            Some(file) => {
-                file.seek(SeekFrom::Start(row.offset)).and_then(|_| file.read_exact(&mut line))
-            }
-            None => self.skip_to(row.offset).and_then(|()| self.reader.read_exact(&mut line)),
+        let line = match self.transcript.compressed {
+            true => self.read_on(row)?,
+            false => self.transcript.bytes_at(row.offset, row.bytes)?,
         };
-        self.at = row.offset + row.bytes;
-        match read {
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
-                return Err(LineError::Changed);
-            }
-            read => read?,
-        }
         if Digest128::of(&line) == row.digest { Ok(line) } else { Err(LineError::Changed) }
+    }
+
+    fn read_on(&mut self, row: &ItemRow) -> io::Result<Vec<u8>> {
+        let (mut text, at) = match self.text.take() {
+            Some((text, at)) if at <= row.offset => (text, at),
+            _ => (self.transcript.text_from(0)?, 0),
+        };
+        let mut line = Vec::new();
+        let skipped = io::copy(&mut text.by_ref().take(row.offset - at), &mut io::sink())?;
+        if skipped == row.offset - at {
+            text.by_ref().take(row.bytes).read_to_end(&mut line)?;
+        }
+        self.text = Some((text, at + skipped + line.len() as u64));
+        Ok(line)
     }
 
     /// The item on a line, as its bytes stand there; several when a torn write left two.
     ///
     /// # Errors
-    /// As [`Lines::read`].
+    /// As [`LineReader::read`].
     pub fn items(&mut self, row: &ItemRow) -> Result<Vec<Box<RawValue>>, LineError> {
         if row.kind == ItemKind::Oversized || row.bytes > LINE_BYTES_MAX {
             return Ok(place(row).into_iter().collect());
@@ -84,30 +82,20 @@ impl Lines {
         Ok(items_of(&self.read(row)?))
     }
 
-    /// The items on a line as a history holds them: in the Responses form, into which those of Claude
-    /// Code are put, and to the byte where they have it.
+    /// The items on a line as a history holds them: to the byte where the line has them in the Responses
+    /// form, and else put into it.
     ///
     /// # Errors
-    /// As [`Lines::read`].
-    pub fn history_items(
-        &mut self,
-        row: &ItemRow,
-        source: Source,
-    ) -> Result<Vec<Box<RawValue>>, LineError> {
+    /// As [`LineReader::read`].
+    pub fn history_items(&mut self, row: &ItemRow) -> Result<Vec<Box<RawValue>>, LineError> {
         let is_read = row.kind != ItemKind::Oversized && row.bytes <= LINE_BYTES_MAX;
-        match source {
-            Source::Claude if is_read => {
-                let items = claude::responses::items(&self.read(row)?);
+        match self.source.spec().responses {
+            Some(responses) if is_read => {
+                let items = responses(&self.read(row)?);
                 Ok(items.iter().filter_map(|item| to_raw_value(item).ok()).collect())
             }
             _ => self.items(row),
         }
-    }
-
-    fn skip_to(&mut self, offset: u64) -> io::Result<()> {
-        let distance = offset.saturating_sub(self.at);
-        let skipped = io::copy(&mut self.reader.by_ref().take(distance), &mut io::sink())?;
-        if skipped == distance { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
     }
 }
 
@@ -152,8 +140,10 @@ fn place(row: &ItemRow) -> Option<Box<RawValue>> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::fs::File;
     use std::io::Write as _;
+
+    use super::*;
 
     fn row(offset: u64, line: &str) -> ItemRow {
         ItemRow {
@@ -181,13 +171,15 @@ mod tests {
         encoder.write_all(content.as_bytes()).unwrap();
         encoder.finish().unwrap();
         for path in [&plain, &packed] {
-            let mut lines = Lines::open(path).unwrap();
+            let mut lines = LineReader::open(Source::Codex, path).unwrap();
             let items = lines.items(&row(0, first)).unwrap();
             assert_eq!(items[0].get(), r#"{"type":"message", "b":1,"a":2}"#);
             let items = lines.items(&row(first.len() as u64 + 1, second)).unwrap();
             assert_eq!(items[0].get(), second);
         }
-        let changed = Lines::open(&plain).unwrap().items(&row(0, &first.replace('2', "3")));
+        let changed = LineReader::open(Source::Codex, &plain)
+            .unwrap()
+            .items(&row(0, &first.replace('2', "3")));
         assert!(matches!(changed, Err(LineError::Changed)));
     }
 }

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use notify::{Config, Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 use tokio::sync::Notify;
 
-use super::scan::{Root, is_transcript};
+use super::scan::{Root, may_be_transcript};
 
 /// Paths hinted at and not yet taken.
 const HINTS_MAX: usize = 4_096;
@@ -89,7 +89,7 @@ impl Hints {
             Ok(Event { kind: EventKind::Access(_), .. }) => {}
             Ok(event) => {
                 for path in &event.paths {
-                    if is_transcript(path) {
+                    if may_be_transcript(path) {
                         self.hint(path);
                     } else if event.kind.is_create() || is_rename(&event.kind) {
                         // A folder that appears may hold files that came before its watch.

@@ -2,11 +2,23 @@
 
 use std::collections::HashMap;
 
+use longhaul_core::thread::Source;
 use longhaul_store::FileStat;
 
 use super::catalogue::{Catalogue, Entry};
-use super::catch_up::Job;
 use super::scan::Listing;
+
+/// A file to catch up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Job {
+    pub(crate) path: String,
+    pub(crate) source: Source,
+    pub(crate) archived: bool,
+    /// Fold it anew even if it did not change: what it continues has appeared.
+    pub(crate) restart: bool,
+    /// It seems to be the file that was known there.
+    pub(crate) moved_from: Option<String>,
+}
 
 /// What to do after a listing.
 #[derive(Debug, Default)]

@@ -2,30 +2,29 @@
 
 use std::io;
 
+use longhaul_core::rollout::source::Layout;
+
 use super::document::Items;
-use super::tail::{Found, Lines};
-use super::zst::{Text, Transcript};
+use super::lines::Lines;
+use super::open::{Text, Transcript};
+use super::piece::Piece;
 
 /// What a transcript is read through.
-pub(crate) enum Pieces<'a> {
-    Lines(Lines<Text<'a>>),
-    Items(Box<Items<Text<'a>>>),
+pub(crate) enum Pieces {
+    Lines(Lines<Text>),
+    Items(Box<Items<Text>>),
 }
 
-impl<'a> Pieces<'a> {
+impl Pieces {
     /// The pieces from `offset` on. A document is read from its beginning only.
     ///
     /// # Errors
     /// Those of reading.
-    pub(crate) fn of(
-        transcript: &'a Transcript,
-        offset: u64,
-        bytes_max: usize,
-    ) -> io::Result<Self> {
+    pub(crate) fn of(transcript: &Transcript, offset: u64, bytes_max: usize) -> io::Result<Self> {
         let text = transcript.text_from(offset)?;
-        Ok(match transcript.is_document {
-            true => Self::Items(Box::new(Items::new(text, bytes_max))),
-            false => Self::Lines(Lines::new(text, offset, bytes_max)),
+        Ok(match transcript.layout {
+            Layout::Lines => Self::Lines(Lines::new(text, offset, bytes_max)),
+            Layout::Document(keys) => Self::Items(Box::new(Items::new(text, keys, bytes_max))),
         })
     }
 
@@ -33,7 +32,7 @@ impl<'a> Pieces<'a> {
     ///
     /// # Errors
     /// Those of reading; the pieces before stand.
-    pub(crate) fn next(&mut self) -> io::Result<Found<'_>> {
+    pub(crate) fn next(&mut self) -> io::Result<Piece<'_>> {
         match self {
             Self::Lines(lines) => lines.next(),
             Self::Items(items) => items.next(),

@@ -59,6 +59,7 @@ impl Source {
         match self {
             Self::Codex => &codex::SPEC,
             Self::Claude => &claude::SPEC,
+            Self::Gemini => &gemini::SPEC,
             Self::Longhaul => &longhaul::SPEC,
         }
     }

@@ -11,6 +11,7 @@ mod continuation;
 mod examples;
 mod failures;
 mod fork;
+mod gemini;
 mod histories;
 mod history;
 mod job_crash;

@@ -11,6 +11,7 @@ pub mod tool;
 use serde_json::{Map, Value};
 
 use super::codex::{repair, time};
+use super::source::{Assembly, Files, Folder, Home, Layout, SourceSpec};
 use super::{
     Body, Compacted, Entry, Images, Item, Meta, Replacement, Role, TitleBy, TurnSettings, Usage,
     responses,
@@ -18,6 +19,30 @@ use super::{
 use crate::item::breakdown::{Breakdown, ContextKind};
 use crate::thread::ThreadKind;
 use crate::tokens::{self, image};
+
+pub(super) const SPEC: SourceSpec = SourceSpec {
+    title: "Gemini CLI",
+    home: Some(Home { folder: ".gemini", variable: "LONGHAUL_GEMINI_HOME" }),
+    folders: &[Folder { path: "tmp", archived: false }],
+    files: &[
+        Files { prefix: "", suffix: ".jsonl", layout: Layout::Assembled(ASSEMBLY) },
+        Files { prefix: "", suffix: ".json", layout: Layout::Assembled(ASSEMBLY) },
+    ],
+    read,
+    is_item: |head| {
+        let kinds =
+            [r#""type":"user""#, r#""type":"gemini""#, r#""toolCall":"#, r#""toolResult":"#];
+        kinds.iter().any(|kind| head.contains(kind))
+    },
+    responses: Some(responses),
+    interpret: Some(tool::interpret),
+    resume: &["gemini", "--resume"],
+    reads_agents_md: false,
+    has_session_meta: false,
+};
+
+const ASSEMBLY: Assembly =
+    Assembly { within: assemble::FOLDER, marker: ".project_root", lines: assemble::lines };
 
 type Object = Map<String, Value>;
 

@@ -9,7 +9,11 @@ use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
+use super::super::source::Beside;
 use super::{Content, SNAPSHOT};
+
+/// The folder of sessions.
+pub(super) const FOLDER: &str = "chats";
 
 /// What the session's place on the disk tells of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -18,6 +22,14 @@ pub struct Place {
     pub cwd: Option<String>,
     /// Session that called this one, a sub-agent.
     pub parent: Option<String>,
+}
+
+/// The lines of the session that lies in a file. A sub-agent's lies in a folder named by its caller.
+#[must_use]
+pub fn lines(file: &[u8], beside: Beside<'_>) -> Vec<u8> {
+    let folder = beside.path.rsplit('/').nth(1).filter(|folder| *folder != FOLDER);
+    let cwd = beside.marker.map(|root| root.trim().to_owned()).filter(|root| !root.is_empty());
+    assemble(file, &Place { cwd, parent: folder.map(str::to_owned) })
 }
 
 /// Puts a session's file into lines.

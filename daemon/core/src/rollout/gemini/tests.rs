@@ -3,6 +3,7 @@ use serde_json::{Value, json};
 
 use super::assemble::{Place, assemble};
 use super::*;
+use crate::rollout::source::Beside;
 use crate::rollout::tool::Action;
 
 /// What the lines of a session say, in short.
@@ -253,6 +254,24 @@ fn the_tools_are_known() {
     assert!(matches!(agent, Some(Action::Other { values, .. }) if values == "finder: find"));
     assert!(matches!(action("glob", json!({"pattern": "*"})), Some(Action::Look { .. })));
     assert_eq!(action("google_web_search", json!({"query": "q"})), None);
+}
+
+#[test]
+fn its_place_tells_what_a_session_does_not() {
+    let folder = "/home/u/.gemini/tmp/w";
+    for (name, is_session) in
+        [("chats/session-1.json", true), ("chats/s1/a7.jsonl", true), ("logs.json", false)]
+    {
+        assert_eq!(SPEC.layout(&format!("{folder}/{name}")).is_some(), is_session, "{name}");
+    }
+    let agent = text_of(&[json!({"sessionId": "a7", "kind": "subagent"})]);
+    let path = format!("{folder}/chats/s1/a7.jsonl");
+    let lines = assemble::lines(&agent, Beside { path: &path, marker: Some("/w\n") });
+    read(&lines, true, &mut |entry| {
+        let Body::Meta(meta) = entry.body else { panic!("{entry:?}") };
+        assert_eq!(meta.parent_thread_id.as_deref(), Some("s1"));
+        assert_eq!((meta.cwd.as_deref(), meta.kind), (Some("/w"), ThreadKind::Subagent));
+    });
 }
 
 #[test]

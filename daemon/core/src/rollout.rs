@@ -12,9 +12,12 @@ pub mod codex;
 pub mod compose;
 pub mod contextual;
 pub mod continuation;
+pub mod gemini;
 mod longhaul;
+pub mod opencode;
 pub mod output;
 pub mod patch;
+pub mod responses;
 pub mod shell;
 pub mod source;
 pub mod tool;
@@ -56,6 +59,7 @@ impl Source {
         match self {
             Self::Codex => &codex::SPEC,
             Self::Claude => &claude::SPEC,
+            Self::Gemini => &gemini::SPEC,
             Self::Longhaul => &longhaul::SPEC,
         }
     }

@@ -27,6 +27,8 @@ pub enum Source {
     Codex,
     /// Claude Code transcripts.
     Claude,
+    /// Sessions of Gemini CLI.
+    Gemini,
     /// Written by the daemon for clients without a transcript of their own.
     Longhaul,
 }

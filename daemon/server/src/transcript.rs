@@ -11,15 +11,16 @@
 //! |---|---|---|
 //! | lines | the file, decompressed if it is `.zst` | its lines ([`lines`]) |
 //! | document | the file | its identity and its items ([`document`]) |
+//! | assembled | lines made of the file | those lines ([`lines`]) |
 //!
 //! Plain text is entered anywhere; compressed text from its beginning only. A document has no place
 //! where reading may be taken up: it is rewritten as a whole, and read as a whole.
 //!
-//! *A thread that is assembled* from several files or from the rows of a database is a third layout:
-//! its text is made up, one line a file or a row, in an order that later ones only add to. Then it is a
-//! [`Text`] that reads like a compressed one (from its beginning), [`lines`] splits it, and digests tell
-//! whether what was read still stands. What is listed for it, and which stat says that it changed, is
-//! for `discovery::scan`.
+//! *A file that is changed in places* (a message stands again when more of it is there) is put into lines
+//! by a pure function of its source, from the whole file. The lines are only added to while the session goes
+//! on; they read like a compressed text, from their beginning, and digests tell whether what was read still
+//! stands. A thread in several files or in rows of a database would be a further layout: its lines are made
+//! here, and what is listed for it, and which stat says that it changed, is for `discovery::scan`.
 //!
 //! *A line over the bound* is never held: it is known by its place, its beginning and its digest. *A
 //! rest* without a newline is a line only when it is a whole JSON object.

@@ -12,6 +12,7 @@ mod continuation;
 mod examples;
 mod failures;
 mod fork;
+mod gemini;
 mod histories;
 mod history;
 mod hostile_repository;

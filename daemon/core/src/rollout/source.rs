@@ -70,7 +70,37 @@ pub enum Layout {
     Lines,
     /// One JSON document, rewritten as a whole.
     Document(Document),
+    /// A file that is changed in places, read as a whole and put into lines.
+    Assembled(Assembly),
 }
+
+/// How a transcript that is changed in places becomes lines which, as it goes on, are only added to.
+#[derive(Debug, Clone, Copy)]
+pub struct Assembly {
+    /// A folder it lies in, or in one of whose folders.
+    pub within: &'static str,
+    /// Name of a file in a folder above it whose text is told to `lines`.
+    pub marker: &'static str,
+    /// Puts the file into lines.
+    pub lines: fn(&[u8], Beside<'_>) -> Vec<u8>,
+}
+
+/// What is known of a transcript beside its bytes.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Beside<'a> {
+    /// Its path.
+    pub path: &'a str,
+    /// The text of the marker, if there is one.
+    pub marker: Option<&'a str>,
+}
+
+impl PartialEq for Assembly {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::fn_addr_eq(self.lines, other.lines)
+    }
+}
+
+impl Eq for Assembly {}
 
 /// What is read of a JSON document: the identity of the thread, and the items of one array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,8 +113,9 @@ pub struct Document {
 }
 
 impl SourceSpec {
-    /// The layout of a file of that name; `None` when it is no transcript.
-    pub fn layout(&self, name: &str) -> Option<Layout> {
+    /// The layout of a file with that path; `None` when it is no transcript.
+    pub fn layout(&self, path: &str) -> Option<Layout> {
+        let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
         // A leading dot is a file that its agent is still making.
         if name.starts_with('.') {
             return None;
@@ -92,6 +123,9 @@ impl SourceSpec {
         let plain = name.strip_suffix(".zst");
         let fits = |files: &&Files| match (plain, files.layout) {
             (Some(plain), Layout::Lines) => files.holds(plain),
+            (_, Layout::Assembled(Assembly { within, .. })) => {
+                files.holds(name) && folder.split('/').any(|folder| folder == within)
+            }
             _ => files.holds(name),
         };
         self.files.iter().find(fits).map(|files| files.layout)
@@ -115,7 +149,7 @@ mod tests {
         for &source in Source::ALL {
             assert_eq!(source.name().parse(), Ok(source));
         }
-        for name in ["", "Codex", "codex ", "gemini"] {
+        for name in ["", "Codex", "codex ", "other"] {
             assert!(name.parse::<Source>().is_err(), "{name:?}");
         }
     }

@@ -70,8 +70,7 @@ pub(crate) struct Listing {
 
 /// Whether a file of that name is a transcript of `source`.
 fn is_transcript(source: Source, path: &Path) -> bool {
-    let name = path.file_name().and_then(|name| name.to_str());
-    name.is_some_and(|name| source.spec().layout(name).is_some())
+    path.to_str().is_some_and(|path| source.spec().layout(path).is_some())
 }
 
 /// Whether a file of that name can be a transcript.
@@ -197,12 +196,17 @@ pub(crate) fn look(roots: &[Root], path: &Path) -> Result<Option<Listed>, Outsid
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Outside;
 
-/// Where a plain file and its compressed twin are both there, the plain one is the newer.
+/// Where a plain file and its compressed twin are both there, the plain one is the newer; where a document
+/// was made into lines, the lines are.
 fn drop_shadowed(listing: &mut Listing) {
     let shadowed: Vec<String> = listing
         .files
         .keys()
-        .filter(|path| path.strip_suffix(".zst").is_some_and(|p| listing.files.contains_key(p)))
+        .filter(|path| {
+            let is_packed =
+                path.strip_suffix(".zst").is_some_and(|p| listing.files.contains_key(p));
+            is_packed || path.ends_with(".json") && listing.files.contains_key(&format!("{path}l"))
+        })
         .cloned()
         .collect();
     for path in shadowed {

@@ -1,15 +1,16 @@
 //! A transcript opened for reading, plain or compressed, never for anything else.
 //!
 //! Offsets are those of the decompressed text. A compressed file cannot be entered in the middle;
-//! that is no loss, since agents compress only what they have stopped writing.
+//! that is no loss, since agents compress only what they have stopped writing. One that is changed in
+//! places is assembled when it is opened, and its offsets are those of the lines that were made.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, BufReader, ErrorKind, Read, Seek as _, SeekFrom};
+use std::io::{self, BufReader, Cursor, ErrorKind, Read, Seek as _, SeekFrom};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
 use std::sync::Arc;
 
-use longhaul_core::rollout::source::Layout;
+use longhaul_core::rollout::source::{Assembly, Beside, Layout};
 use longhaul_core::thread::Source;
 use longhaul_store::FileStat;
 use rustix::fs::OFlags;
@@ -18,11 +19,22 @@ use zstd::stream::read::Decoder;
 /// Largest window a frame may ask for, as a power of two: 16 MiB of memory. Codex writes 2 MiB.
 const WINDOW_LOG_MAX: u32 = 24;
 
+/// Bytes of a transcript that is assembled: it is held as a whole.
+const ASSEMBLED_BYTES_MAX: u64 = 256 << 20;
+
+/// Folders above a transcript in which its marker is looked for.
+const MARKER_FOLDERS: usize = 4;
+
+/// Bytes of a marker: a path.
+const MARKER_BYTES_MAX: u64 = 4 << 10;
+
 /// An open transcript.
 pub(crate) struct Transcript {
     pub(crate) stat: FileStat,
+    /// Its text is read from the beginning: it is compressed, or assembled.
     pub(crate) compressed: bool,
     pub(super) layout: Layout,
+    assembled: Option<Arc<[u8]>>,
     file: Arc<File>,
 }
 
@@ -30,6 +42,7 @@ pub(crate) struct Transcript {
 pub(crate) enum Text {
     Plain(Arc<File>),
     Compressed(Box<Decoder<'static, BufReader<Arc<File>>>>),
+    Assembled(Cursor<Arc<[u8]>>),
 }
 
 impl Transcript {
@@ -46,10 +59,15 @@ impl Transcript {
             return Err(io::Error::new(ErrorKind::InvalidInput, "not a regular file"));
         }
         let compressed = path.extension().is_some_and(|extension| extension == "zst");
-        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         // Given items lie in files of lines that bear no agent's name.
-        let layout = source.spec().layout(name).unwrap_or(Layout::Lines);
-        Ok(Self { stat: stat_of(&meta), compressed, layout, file: Arc::new(file) })
+        let layout = path.to_str().and_then(|path| source.spec().layout(path));
+        let layout = layout.unwrap_or(Layout::Lines);
+        let assembled = match layout {
+            Layout::Assembled(assembly) => Some(assemble(assembly, path, &file, meta.len())?),
+            _ => None,
+        };
+        let compressed = compressed || assembled.is_some();
+        Ok(Self { stat: stat_of(&meta), compressed, layout, assembled, file: Arc::new(file) })
     }
 
     /// It is one JSON document: rewritten as a whole, and not to be entered in its middle.
@@ -59,6 +77,11 @@ impl Transcript {
 
     /// The text from `offset` on.
     pub(crate) fn text_from(&self, offset: u64) -> io::Result<Text> {
+        if let Some(assembled) = &self.assembled {
+            let mut text = Cursor::new(Arc::clone(assembled));
+            text.set_position(offset);
+            return Ok(Text::Assembled(text));
+        }
         let mut file = Arc::clone(&self.file);
         if !self.compressed {
             file.seek(SeekFrom::Start(offset))?;
@@ -98,6 +121,7 @@ impl Read for Text {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         match self {
             Self::Plain(file) => file.read(into),
+            Self::Assembled(text) => text.read(into),
             // A frame that breaks off is a file whose writer is not done: what is there is read,
             // the rest waits like a torn line.
             Self::Compressed(decoder) => match decoder.read(into) {
@@ -106,6 +130,23 @@ impl Read for Text {
             },
         }
     }
+}
+
+/// The lines of a transcript that is changed in places.
+fn assemble(assembly: Assembly, path: &Path, file: &File, size: u64) -> io::Result<Arc<[u8]>> {
+    if size > ASSEMBLED_BYTES_MAX {
+        return Err(io::Error::new(ErrorKind::FileTooLarge, "over 256 MiB, to be read as a whole"));
+    }
+    let mut bytes = Vec::new();
+    file.take(ASSEMBLED_BYTES_MAX).read_to_end(&mut bytes)?;
+    let folders = path.ancestors().skip(1).take(MARKER_FOLDERS);
+    let marker = folders.map(|folder| folder.join(assembly.marker)).find_map(|marker| {
+        let mut text = String::new();
+        let marker = File::open(marker).ok()?;
+        marker.take(MARKER_BYTES_MAX).read_to_string(&mut text).ok().map(|_| text)
+    });
+    let beside = Beside { path: path.to_str().unwrap_or_default(), marker: marker.as_deref() };
+    Ok((assembly.lines)(&bytes, beside).into())
 }
 
 /// What the file system says, as the store keeps it.

@@ -34,7 +34,6 @@ mod policy_evidence;
 mod policy_sequence;
 mod reload;
 mod repository;
-mod rollout;
 mod sandbox;
 mod search;
 mod secrets;

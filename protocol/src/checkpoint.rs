@@ -4,8 +4,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::Method;
-
 mod update;
 
 pub use update::{
@@ -19,12 +17,6 @@ pub use update::{
 /// `thread_not_found`; `checkpoint_not_found` before the first item.
 #[derive(Debug, Clone, Copy)]
 pub struct Get;
-
-impl Method for Get {
-    const NAME: &'static str = "checkpoint/get";
-    type Params = GetParams;
-    type Result = GetResult;
-}
 
 /// Which thread, and when.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -56,12 +48,6 @@ pub struct GetResult {
 /// As [`Get`].
 #[derive(Debug, Clone, Copy)]
 pub struct View;
-
-impl Method for View {
-    const NAME: &'static str = "checkpoint/view";
-    type Params = ViewParams;
-    type Result = ViewResult;
-}
 
 /// Which thread, how much, and when.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -97,7 +83,7 @@ pub struct Caps {
     /// Facts that hold.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_facts_valid: Option<u32>,
-    /// Facts whose ground has changed or is not known.
+    /// Facts that are outdated or cannot be checked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_facts_suspect: Option<u32>,
     /// Files, commands and outputs, the newest.

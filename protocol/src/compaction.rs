@@ -4,7 +4,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::Method;
 use crate::warning::Warning;
 
 mod log;
@@ -20,24 +19,20 @@ pub use log::{
 pub use receipt::{Entry, Receipt, Total, Totals};
 pub use should::{Should, ShouldParams, ShouldResult};
 pub use start::{Cancel, CancelParams, CancelResult, Start, StartResult};
-pub use templates::{OwnTexts, Templates, TextSource, TextUsed};
+pub use templates::{
+    TemplateOverrides, TemplateSource, TemplateUsed, Templates, TemplatesParams, TemplatesResult,
+};
 
 /// `compaction/run`: compacts a thread or given items now, and waits for it.
 ///
 /// # Errors
-/// `thread_not_found`; `invalid_params` for a text of `templates` with a place that it does not have;
+/// `thread_not_found`; `invalid_params` for a text of `templates` with an unknown placeholder;
 /// `not_worthwhile` with the trigger `auto` before the history has really grown since the last one (a person
 /// who asks is answered, with a warning of that name where hardly anything is gained); `limit_exceeded` for
 /// more items than a frame holds; `disk_full` for given items, which are kept nowhere else. With the
 /// strategies `auto` and `checkpoint` nothing else: they cannot fail on any history.
 #[derive(Debug, Clone, Copy)]
 pub struct Run;
-
-impl Method for Run {
-    const NAME: &'static str = "compaction/run";
-    type Params = RunParams;
-    type Result = RunResult;
-}
 
 /// What to compact, and how. Exactly one of `thread_id` and `items` is given.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -62,10 +57,10 @@ pub struct RunParams {
     /// The model that will read the result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<Model>,
-    /// Items that are always built anew and never summarised; put where the phase wants them.
+    /// Items that are rebuilt for every request and never summarised; placed according to `phase`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub initial_context: Option<Vec<Value>>,
-    /// Milliseconds the caller is willing to wait; a rung of the ladder that would not fit is left.
+    /// Milliseconds the caller is willing to wait; strategies that would take longer are skipped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline_ms: Option<u64>,
     /// Compacts the thread as it was after the item of this seq; absent: as it is now.
@@ -79,7 +74,7 @@ pub struct RunParams {
     pub reason: Option<Reason>,
     /// Texts of this call alone, in place of those in force.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub templates: Option<OwnTexts>,
+    pub templates: Option<TemplateOverrides>,
 }
 
 /// How a history is compacted.
@@ -145,7 +140,7 @@ pub enum Reason {
     ContextLimit,
     /// A model with a smaller window comes next.
     ModelDownshift,
-    /// The thread's policy, as `policy` of `compaction/get` tells.
+    /// The thread's policy; see `policy` of `compaction/get`.
     Policy,
     /// What a newer daemon may add, or an older one does not say.
     #[default]
@@ -197,16 +192,16 @@ pub struct RunResult {
     pub view: String,
     /// Tokens of the history.
     pub tokens: TokensChange,
-    /// What became of every item.
+    /// What happened to every item.
     pub receipt: Receipt,
     /// What a person should know.
     pub warnings: Vec<Warning>,
     /// What models cost; nothing where none was asked.
     #[serde(default, skip_serializing_if = "Cost::is_none")]
     pub cost: Cost,
-    /// The texts that stand in it or that a model was asked with, by their digests.
+    /// The texts used in it or in a model's prompt, by their digests.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub templates: Vec<TextUsed>,
+    pub templates: Vec<TemplateUsed>,
 }
 
 /// What models cost.
@@ -233,7 +228,7 @@ pub struct Rung {
     pub strategy: Strategy,
     /// What came of it.
     pub outcome: RungOutcome,
-    /// Why it was left, a stable name such as `not_configured`.
+    /// Why it was not used, a stable name such as `not_configured`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Milliseconds it took.
@@ -248,7 +243,7 @@ pub enum RungOutcome {
     Used,
     /// It was not tried.
     Skipped,
-    /// It was tried and left.
+    /// It was tried and failed.
     Failed,
     /// What a newer daemon may add.
     #[serde(other)]

@@ -6,39 +6,32 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::Method;
-
 mod diff;
 mod normalize;
 mod truncate;
 mod usage;
 
 pub use diff::{
-    CollaborationMode, Diff, DiffParams, DiffResult, Environment, Model, Network, OptIn,
-    Permissions, Personality, Place, Settings,
+    CollaborationMode, Diff, DiffParams, DiffResult, Environment, Model, Network, OptionalSetting,
+    Permissions, Personality, Settings, WorkingFolder,
 };
 pub use normalize::{Change, Normalize, NormalizeParams, NormalizeResult};
 pub use truncate::{Truncate, TruncateMode, TruncateParams, TruncatePolicy, TruncateResult};
 pub use usage::{
-    Course, CoursePoint, CourseStep, Usage, UsageParams, UsageResult, UsageTokens, Window,
+    Timeline, TimelineCompaction, TimelinePoint, Usage, UsageParams, UsageResult, UsageTokens,
+    Window,
 };
 
 /// `context/estimate`: what items or a text would cost in a context window.
 #[derive(Debug, Clone, Copy)]
 pub struct Estimate;
 
-impl Method for Estimate {
-    const NAME: &'static str = "context/estimate";
-    type Params = EstimateParams;
-    type Result = EstimateResult;
-}
-
 /// What to estimate. Exactly one of `items` and `text` is given.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ContextEstimateParams")]
 pub struct EstimateParams {
-    /// History items. What stands between their tokens to please the eye costs nothing.
+    /// History items. Whitespace between JSON tokens does not count.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub items: Option<Vec<Box<RawValue>>>,
     /// A text.

@@ -3,13 +3,13 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::RevisionRange;
 use crate::limit::Limits;
-use crate::{Method, RevisionRange};
 
 mod metrics;
 mod status;
 
-pub use metrics::{MethodMetrics, Metrics, MetricsParams, MetricsResult, ProcessMetrics};
+pub use metrics::{MethodMetrics, Metrics, MetricsResult, ProcessMetrics};
 pub use status::{
     IngestError, IngestState, IngestStatus, ModelStatus, SalvageStatus, SourceStatus, StatusResult,
     StoreStatus,
@@ -19,12 +19,6 @@ pub use status::{
 /// oldest revision of the major and holds the baseline capabilities.
 #[derive(Debug, Clone, Copy)]
 pub struct Initialize;
-
-impl Method for Initialize {
-    const NAME: &'static str = "initialize";
-    type Params = InitializeParams;
-    type Result = InitializeResult;
-}
 
 /// Who calls, and what it understands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -59,7 +53,7 @@ pub struct InitializeResult {
     pub server: ServerInfo,
     /// The capabilities granted to this connection, sorted.
     pub capabilities: Vec<String>,
-    /// The methods this connection may call, sorted.
+    /// The methods this connection may call.
     pub methods: Vec<String>,
     /// The bounds in force.
     pub limits: Limits,
@@ -78,35 +72,18 @@ pub struct ServerInfo {
     pub pid: u32,
 }
 
+/// The params of methods that take none; `params` may be omitted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NoParams {}
+
 /// `daemon/status`: what the daemon does and how it is.
 #[derive(Debug, Clone, Copy)]
 pub struct Status;
 
-impl Method for Status {
-    const NAME: &'static str = "daemon/status";
-    type Params = StatusParams;
-    type Result = StatusResult;
-}
-
-/// Takes nothing; `params` may be left out.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct StatusParams {}
-
 /// `daemon/config`: the values in force and where each comes from.
 #[derive(Debug, Clone, Copy)]
 pub struct ShowConfig;
-
-impl Method for ShowConfig {
-    const NAME: &'static str = "daemon/config";
-    type Params = ShowConfigParams;
-    type Result = ShowConfigResult;
-}
-
-/// Takes nothing; `params` may be left out.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ShowConfigParams {}
 
 /// What the daemon runs with. Keys of providers are in no value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -131,23 +108,12 @@ pub struct ConfigValue {
     pub origin: String,
 }
 
-/// `daemon/reload`: reads the configuration file anew. What can change while the daemon runs holds at once;
-/// a file that is refused (`config_invalid`) changes nothing.
+/// `daemon/reload`: reloads the configuration file. Keys that can change while the daemon runs apply at once;
+/// an invalid file (`config_invalid`) changes nothing.
 #[derive(Debug, Clone, Copy)]
 pub struct Reload;
 
-impl Method for Reload {
-    const NAME: &'static str = "daemon/reload";
-    type Params = ReloadParams;
-    type Result = ReloadResult;
-}
-
-/// Takes nothing; `params` may be left out.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ReloadParams {}
-
-/// What the file says otherwise than the daemon was run with.
+/// What differs from the configuration so far.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ReloadResult {
     /// The configuration file that was read; absent: there is none at the default place.
@@ -166,7 +132,7 @@ pub struct ConfigChange {
     pub before: String,
     /// The value of the file.
     pub after: String,
-    /// True: in force; false: from the next start of the daemon on.
+    /// True: applied; false: applies after a restart of the daemon.
     pub applied: bool,
 }
 
@@ -174,17 +140,6 @@ pub struct ConfigChange {
 /// connection starts a new daemon.
 #[derive(Debug, Clone, Copy)]
 pub struct Shutdown;
-
-impl Method for Shutdown {
-    const NAME: &'static str = "daemon/shutdown";
-    type Params = ShutdownParams;
-    type Result = ShutdownResult;
-}
-
-/// Takes nothing; `params` may be left out.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ShutdownParams {}
 
 /// The daemon that is ending. It is gone when its socket no longer answers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -40,12 +40,12 @@ impl Retry {
     }
 }
 
-/// `error.data`: what a program needs to go on, and one line for a person.
+/// `error.data`: what a program needs to react, and a hint for a person.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorData {
     /// The row of the error table. A kind of a newer daemon reads as [`ErrorKind::Unrecognized`].
     pub kind: ErrorKind,
-    /// What to do next; stands for itself, also when the kind is not known.
+    /// What to do next; valid also when the kind is not known.
     pub retry: Retry,
     /// One sentence for a person: what to do about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

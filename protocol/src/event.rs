@@ -1,4 +1,4 @@
-//! `event/*`: what happens in the daemon, told as it happens.
+//! `event/*`: notifications of what happens in the daemon.
 //!
 //! Events are hints, the state is behind the other methods: a subscriber that fell behind gets a `gap` and
 //! reads again. Every event has a `seq` that only grows within one instance of the daemon, so that a client
@@ -8,8 +8,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::Method;
-
 /// `event/subscribe`: from now on `event` notifications come on this connection.
 ///
 /// # Errors
@@ -17,12 +15,6 @@ use crate::Method;
 /// `limit::SUBSCRIPTIONS_PER_CONNECTION_MAX`.
 #[derive(Debug, Clone, Copy)]
 pub struct Subscribe;
-
-impl Method for Subscribe {
-    const NAME: &'static str = "event/subscribe";
-    type Params = SubscribeParams;
-    type Result = SubscribeResult;
-}
 
 /// Which events.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -51,12 +43,6 @@ pub struct SubscribeResult {
 /// `event/unsubscribe`: ends a subscription. One that is not there is no error.
 #[derive(Debug, Clone, Copy)]
 pub struct Unsubscribe;
-
-impl Method for Unsubscribe {
-    const NAME: &'static str = "event/unsubscribe";
-    type Params = UnsubscribeParams;
-    type Result = UnsubscribeResult;
-}
 
 /// Which subscription.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

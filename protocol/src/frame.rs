@@ -1,7 +1,7 @@
 //! NDJSON framing without I/O: bytes in, lines out.
 //!
 //! A frame is one line of UTF-8 ended by `\n`, at most [`FRAME_BYTES_MAX`] bytes before it. A carriage
-//! return before the newline is dropped, empty lines are passed over. The decoder holds at most one
+//! return before the newline is dropped, empty lines are skipped. The decoder holds at most one
 //! unfinished line: a line over the bound is not collected but counted, its first bytes kept so that the
 //! request's id can be answered, and the rest skipped up to its newline. The connection lives on.
 //!

@@ -1,10 +1,8 @@
-//! `history/*`: what was said and done, as it stands in the transcript.
+//! `history/*`: the items of a thread as its transcript holds them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-
-use crate::Method;
 
 /// `history/expand`: the exact items behind a handle of a receipt or a view.
 ///
@@ -13,12 +11,6 @@ use crate::Method;
 /// answered at all.
 #[derive(Debug, Clone, Copy)]
 pub struct Expand;
-
-impl Method for Expand {
-    const NAME: &'static str = "history/expand";
-    type Params = ExpandParams;
-    type Result = ExpandResult;
-}
 
 /// Which handle.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -42,7 +34,7 @@ pub struct ExpandParams {
 pub struct ExpandResult {
     /// The items of the handle, in order. Secrets are *not* replaced here: these are the user's own bytes.
     pub items: Vec<Box<RawValue>>,
-    /// The transcript they stand in.
+    /// The transcript that holds them.
     pub path: String,
     /// The first byte of the first line and the byte after the last one, in the uncompressed file.
     pub byte_range: [u64; 2],
@@ -62,12 +54,6 @@ pub struct ExpandResult {
 #[derive(Debug, Clone, Copy)]
 pub struct Get;
 
-impl Method for Get {
-    const NAME: &'static str = "history/get";
-    type Params = GetParams;
-    type Result = GetResult;
-}
-
 /// Which history.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -85,17 +71,17 @@ pub struct GetParams {
     /// one item is answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_bytes: Option<u64>,
-    /// What becomes of a compaction that only its provider can read; absent: `stand_in`.
+    /// How to return a compaction that only its provider can read; absent: `stand_in`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opaque: Option<Opaque>,
 }
 
-/// What becomes of a compaction that only its provider can read.
+/// How to return a compaction that only its provider can read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "HistoryOpaque")]
 pub enum Opaque {
-    /// The checkpoint of the same lines stands in for it, plainly marked.
+    /// Put the checkpoint of the same lines in its place, marked.
     StandIn,
     /// It is answered as it is.
     AsIs,
@@ -115,7 +101,7 @@ pub struct GetResult {
     /// user's own bytes.
     pub items: Vec<Box<RawValue>>,
     /// Where each of `items` comes from, in the same order.
-    pub places: Vec<Place>,
+    pub origins: Vec<Origin>,
     /// Tokens of the whole history, estimated; not only of this page.
     pub tokens: u64,
     /// Present when there are more items.
@@ -150,8 +136,8 @@ pub enum BaseKind {
 
 /// Where an item comes from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "HistoryPlace")]
-pub struct Place {
+#[schemars(rename = "HistoryOrigin")]
+pub struct Origin {
     /// The line; several items of one replacement history share it.
     pub seq: u64,
     /// The kind, as in receipts.
@@ -161,7 +147,7 @@ pub struct Place {
     /// Gives the line back at any later time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handle: Option<String>,
-    /// The item is longhaul's and stands in for one that only its provider can read.
+    /// Whether the item is longhaul's, in place of one that only its provider can read.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stand_in: bool,
 }

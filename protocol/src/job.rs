@@ -1,9 +1,7 @@
-//! `job/*`: background work, where it stands, and why it does not run.
+//! `job/*`: background work, its state, and why it does not run.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-use crate::Method;
 
 mod worker;
 
@@ -15,12 +13,6 @@ pub use worker::{
 /// `job/list`: jobs, the last changed first.
 #[derive(Debug, Clone, Copy)]
 pub struct List;
-
-impl Method for List {
-    const NAME: &'static str = "job/list";
-    type Params = ListParams;
-    type Result = ListResult;
-}
 
 /// Which jobs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -55,7 +47,7 @@ pub struct Job {
     pub kind: String,
     /// To what: a thread, a compaction, or empty.
     pub subject: String,
-    /// Where it stands.
+    /// Its state.
     pub state: String,
     /// Claims of it so far.
     pub epoch: u64,
@@ -63,8 +55,8 @@ pub struct Job {
     pub attempts: u32,
     /// Runs before others, higher first.
     pub priority: i32,
-    /// Whether something was asked for that no run has seen.
-    pub is_owed: bool,
+    /// Whether there is work requested after the last run started.
+    pub is_pending: bool,
     /// Who runs it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holder: Option<String>,
@@ -89,12 +81,6 @@ pub struct Job {
 /// `job_not_found`.
 #[derive(Debug, Clone, Copy)]
 pub struct Get;
-
-impl Method for Get {
-    const NAME: &'static str = "job/get";
-    type Params = JobParams;
-    type Result = GetResult;
-}
 
 /// Which job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -134,12 +120,6 @@ pub struct JobEvent {
 #[derive(Debug, Clone, Copy)]
 pub struct Why;
 
-impl Method for Why {
-    const NAME: &'static str = "job/why";
-    type Params = JobParams;
-    type Result = WhyResult;
-}
-
 /// Why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "JobWhyResult")]
@@ -160,31 +140,19 @@ pub struct WhyResult {
     pub wait_ms: Option<u64>,
 }
 
-/// `job/retry`: wakes a job that waits, is dead or parked, or runs one that is done once more.
+/// `job/retry`: runs a job again, or wakes one that waits, is dead or parked.
 ///
 /// # Errors
 /// `job_not_found`.
 #[derive(Debug, Clone, Copy)]
 pub struct Retry;
 
-impl Method for Retry {
-    const NAME: &'static str = "job/retry";
-    type Params = JobParams;
-    type Result = JobResult;
-}
-
-/// `job/cancel`: takes a job back; a run that is under way is stopped, and nothing of it counts.
+/// `job/cancel`: cancels a job; a running attempt is stopped and its result discarded.
 ///
 /// # Errors
 /// `job_not_found`.
 #[derive(Debug, Clone, Copy)]
 pub struct Cancel;
-
-impl Method for Cancel {
-    const NAME: &'static str = "job/cancel";
-    type Params = JobParams;
-    type Result = JobResult;
-}
 
 /// A job after a change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

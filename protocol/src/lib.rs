@@ -3,20 +3,22 @@
 //! A client and the daemon exchange JSON-RPC 2.0 messages over a Unix stream socket, one message a
 //! line. This crate is everything both ends must agree on, and knows neither of them:
 //!
-//! - [`method`]: what a method is ([`Method`]) and the closed list of them ([`METHODS`]);
+//! - [`method`]: what a method is ([`Method`]) and the table of them ([`METHODS`]);
 //! - [`version`]: which revisions exist and how two ends agree on one;
 //! - [`error`]: the error table: number, kind, what a caller should do next;
 //! - [`limit`]: the bounds both sides must know;
 //! - [`frame`]: bytes to lines and back, without I/O;
-//! - one module for each namespace of methods, with its params and results: [`daemon`], [`thread`],
-//!   [`history`], [`context`], [`compaction`], [`checkpoint`], [`event`];
+//! - one module per namespace of methods, with their params and results: [`checkpoint`], [`compaction`],
+//!   [`context`], [`daemon`], [`event`], [`history`], [`job`], [`memory`], [`message_history`],
+//!   [`policy`], [`thread`];
 //! - [`example`]: exchanges that the tests of every end replay; [`schema`]: all of it as JSON Schema.
 //!
-//! Conventions: fields are `snake_case`, ids are strings, times are whole milliseconds since the
-//! Unix epoch, token counts are estimates (bytes ÷ 4). Unknown fields of params are refused, unknown
+//! Conventions: fields are `snake_case`, ids are strings, times are integer milliseconds since the Unix
+//! epoch, percentages are integers, token counts are estimates (bytes ÷ 4). Unknown fields of params are refused, unknown
 //! fields of results ignored. History items stay [`serde_json::Value`]s in the Responses API form.
 //!
-//! `PROTOCOL.md` says the same for people; `schema/longhaul-v1.schema.json` for machines.
+//! `PROTOCOL.md` describes it for people, `schema/longhaul-v1.schema.json` for machines.
+#![warn(missing_docs)]
 
 pub mod checkpoint;
 pub mod compaction;

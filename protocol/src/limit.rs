@@ -46,7 +46,7 @@ pub const BATCH_MAX: usize = 64;
 /// Events waiting for one subscriber; beyond, a `gap` event takes the place of those that are lost.
 ///
 /// # Source
-/// Measured 2026-11: the jsonrpsee client drops a subscription at 1024 buffered items; half of that is safe.
+/// Chosen: half of what the Rust client keeps for one subscription (1,024).
 pub const EVENT_QUEUE_MAX: usize = 512;
 /// Events the daemon remembers for subscribers that come back with `since_seq`.
 ///
@@ -78,7 +78,7 @@ pub const EXPAND_BYTES_MAX: u64 = 8 * 1024 * 1024;
 /// # Source
 /// Chosen: what a person or a model reads.
 pub const SEARCH_HITS_DEFAULT: u32 = 10;
-/// Hits of one `thread/search` at most; a larger `k` is lowered to it.
+/// Hits of one `thread/search` at most; a larger `limit` is lowered to it.
 ///
 /// # Source
 /// Chosen: each hit is read from its transcript, which takes some tenths of a millisecond.

@@ -6,8 +6,6 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Method;
-
 mod change;
 mod run;
 
@@ -16,19 +14,13 @@ pub use change::{
     ForgetResult,
 };
 pub use run::{
-    AgentRun, FellBack, MemoryUse, Run, RunParams, RunResult, RunState, SkipCount, Status,
+    AgentRun, Fallback, MemoryUse, Run, RunParams, RunResult, RunState, SkipCount, Status,
     StatusParams, StatusResult,
 };
 
-/// `memory/summary`: what a thread that begins in `cwd` should be told, to be put into its context.
+/// `memory/summary`: the text about `cwd` to put into the context of a new thread.
 #[derive(Debug, Clone, Copy)]
 pub struct Summary;
-
-impl Method for Summary {
-    const NAME: &'static str = "memory/summary";
-    type Params = SummaryParams;
-    type Result = SummaryResult;
-}
 
 /// For whom, and how much.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -41,7 +33,7 @@ pub struct SummaryParams {
     /// Tokens of the text, never exceeded; absent: 5000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u64>,
-    /// With the frame that lets the daemon tell its own words later; absent: true.
+    /// Mark the text so that the daemon recognises it in a transcript later; absent: true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub framed: Option<bool>,
 }
@@ -54,8 +46,8 @@ pub struct SummaryResult {
     pub text: String,
     /// Its tokens, without the instructions.
     pub tokens: u64,
-    /// How an agent reads more of it and names what it used, about 300 tokens: to stand below the text where that
-    /// is injected. Absent when nothing is published.
+    /// How an agent reads more and names what it used, about 300 tokens, to be put below the text. Absent when
+    /// nothing is published.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instructions: Option<String>,
     /// Number of the published memory it is of; 0: none is published yet.
@@ -77,12 +69,6 @@ pub struct SummaryResult {
 #[derive(Debug, Clone, Copy)]
 pub struct Search;
 
-impl Method for Search {
-    const NAME: &'static str = "memory/search";
-    type Params = SearchParams;
-    type Result = SearchResult;
-}
-
 /// What to look for.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -95,7 +81,7 @@ pub struct SearchParams {
     pub cwd: Option<String>,
     /// Hits, at most `limit::SEARCH_HITS_MAX`; absent: `limit::SEARCH_HITS_DEFAULT`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub k: Option<u32>,
+    pub limit: Option<u32>,
     /// Tokens of all texts together; never exceeded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u64>,
@@ -129,7 +115,7 @@ pub struct Hit {
     /// Project it is about; absent: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
-    /// Newest thing it tells, Unix milliseconds; check what is old before you trust it.
+    /// Time of its newest evidence, Unix milliseconds; check old entries before you trust them.
     pub at: i64,
     /// Larger is better; comparable within one answer.
     pub score: f64,
@@ -140,12 +126,6 @@ pub struct Hit {
 /// `memory/list`: the files of memory.
 #[derive(Debug, Clone, Copy)]
 pub struct List;
-
-impl Method for List {
-    const NAME: &'static str = "memory/list";
-    type Params = ListParams;
-    type Result = ListResult;
-}
 
 /// Which files.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -196,12 +176,6 @@ pub struct MemoryFile {
 #[derive(Debug, Clone, Copy)]
 pub struct Read;
 
-impl Method for Read {
-    const NAME: &'static str = "memory/read";
-    type Params = ReadParams;
-    type Result = ReadResult;
-}
-
 /// Which lines.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -232,7 +206,7 @@ pub struct ReadResult {
     pub line_end: u64,
     /// The lines.
     pub text: String,
-    /// Where to go on; absent at the end.
+    /// The line to continue at; absent at the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_line: Option<u64>,
 }

@@ -1,12 +1,10 @@
 //! `message_history/*`: what a person has asked before, for recall.
 //!
-//! Prompts, not conversations. Ours stand in a file of the daemon's, those of Codex in its own
-//! `history.jsonl`, which is only read; a lookup answers both, in the order of time.
+//! Prompts, not conversations. Ours are in a file of the daemon, those of Codex in its `history.jsonl`, which
+//! is only read; a lookup returns both, ordered by time.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-use crate::Method;
 
 /// `message_history/append`: keeps one prompt.
 ///
@@ -18,12 +16,6 @@ use crate::Method;
 /// the file; `disk_full`.
 #[derive(Debug, Clone, Copy)]
 pub struct Append;
-
-impl Method for Append {
-    const NAME: &'static str = "message_history/append";
-    type Params = AppendParams;
-    type Result = AppendResult;
-}
 
 /// The prompt.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -40,7 +32,7 @@ pub struct AppendParams {
     pub cwd: Option<String>,
 }
 
-/// Where it stands.
+/// Where it was stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "MessageHistoryAppendResult")]
 pub struct AppendResult {
@@ -61,12 +53,6 @@ pub struct AppendResult {
 /// `message_history/lookup`: prompts, the newest first; or the one at a place.
 #[derive(Debug, Clone, Copy)]
 pub struct Lookup;
-
-impl Method for Lookup {
-    const NAME: &'static str = "message_history/lookup";
-    type Params = LookupParams;
-    type Result = LookupResult;
-}
 
 /// Which prompts.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -117,7 +103,7 @@ pub struct LookupResult {
 pub struct Message {
     /// The program that kept it: `longhaul`, `codex`.
     pub source: String,
-    /// The log it stands in.
+    /// The log that holds it.
     pub log_id: String,
     /// Its number there.
     pub offset: u64,

@@ -1,9 +1,10 @@
-//! What a method is, and the closed list of them.
+//! What a method is, and the table of them.
 //!
-//! A method is a marker type: it carries a name and names its params and result, and has no value.
-//! Server and client are generic over it (`register::<M>`, `call::<M>`), so that a name, its params
-//! and its result cannot come apart. The list is closed: a name that is not in [`METHODS`] is refused,
-//! and tests hold every entry against an example, the schema and `PROTOCOL.md`.
+//! A method is a marker type that names its params and its result. Server and client are generic over it
+//! (`on::<M>`, `call::<M>`), so that a name, its params and its result cannot come apart. The table in this
+//! file is the only place a method is declared: [`METHODS`], [`CAPABILITIES`], [`visit_methods`], the schema
+//! and the list of examples follow from it. A method without `examples/NAME.json` does not compile; one
+//! without a handler keeps the daemon from starting.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -35,186 +36,140 @@ pub struct MethodInfo {
     pub capability: &'static str,
 }
 
-/// Every method of this revision, sorted by name.
-pub const METHODS: &[MethodInfo] = &[
-    method("checkpoint/apply", "checkpoint"),
-    method("checkpoint/get", "checkpoint"),
-    method("checkpoint/view", "checkpoint"),
-    method("compaction/cancel", "compaction"),
-    method("compaction/get", "compaction"),
-    method("compaction/list", "compaction"),
-    method("compaction/run", "compaction"),
-    method("compaction/should", "compaction"),
-    method("compaction/start", "compaction"),
-    method("compaction/templates", "compaction"),
-    method("compaction/undo", "compaction"),
-    method("context/diff", "context"),
-    method("context/estimate", "context"),
-    method("context/normalize", "context"),
-    method("context/truncate", "context"),
-    method("context/usage", "context"),
-    method("daemon/config", "daemon"),
-    method("daemon/metrics", "daemon"),
-    method("daemon/reload", "daemon"),
-    method("daemon/shutdown", "daemon"),
-    method("daemon/status", "daemon"),
-    method("event/subscribe", "event"),
-    method("event/unsubscribe", "event"),
-    method("history/expand", "history"),
-    method("history/get", "history"),
-    method("initialize", "daemon"),
-    method("job/cancel", "job"),
-    method("job/claim", "job"),
-    method("job/complete", "job"),
-    method("job/fail", "job"),
-    method("job/get", "job"),
-    method("job/heartbeat", "job"),
-    method("job/list", "job"),
-    method("job/retry", "job"),
-    method("job/why", "job"),
-    method("memory/add_note", "memory"),
-    method("memory/cite", "memory"),
-    method("memory/forget", "memory"),
-    method("memory/list", "memory"),
-    method("memory/read", "memory"),
-    method("memory/run", "memory"),
-    method("memory/search", "memory"),
-    method("memory/status", "memory"),
-    method("memory/summary", "memory"),
-    method("message_history/append", "message_history"),
-    method("message_history/lookup", "message_history"),
-    method("policy/check", "policy"),
-    method("policy/evaluate", "policy"),
-    method("policy/explain", "policy"),
-    method("policy/log", "policy"),
-    method("policy/report", "policy"),
-    method("policy/step", "policy"),
-    method("policy/templates", "policy"),
-    method("thread/append", "thread"),
-    method("thread/close", "thread"),
-    method("thread/continue", "thread"),
-    method("thread/get", "thread"),
-    method("thread/items", "thread"),
-    method("thread/list", "thread"),
-    method("thread/open", "thread"),
-    method("thread/search", "thread"),
-    method("thread/sync", "thread"),
-];
-
-/// The abilities that are negotiated by `initialize`, sorted.
-///
-/// All of them are the baseline of the major version: a connection that skips `initialize` holds
-/// them all. A later revision may add one that must be asked for.
-pub const CAPABILITIES: &[&str] = &[
-    "checkpoint",
-    "compaction",
-    "context",
-    "daemon",
-    "event",
-    "history",
-    "job",
-    "memory",
-    "message_history",
-    "policy",
-    "thread",
-];
-
-/// The only notification the daemon sends, to connections that called `event/subscribe`.
-pub const EVENT_NOTIFICATION: &str = "event";
-
-/// Is shown every method of the contract, see [`visit_methods`].
+/// Receives every method of the contract, see [`visit_methods`].
 pub trait MethodVisitor {
     /// Called once for each method.
     fn visit<M: Method>(&mut self);
 }
 
-/// Shows every method of the contract to `visitor`, in the order of [`METHODS`].
-///
-/// For what has to be complete: the schema, a server's table of handlers, tests.
-pub fn visit_methods(visitor: &mut impl MethodVisitor) {
-    visitor.visit::<checkpoint::Apply>();
-    visitor.visit::<checkpoint::Get>();
-    visitor.visit::<checkpoint::View>();
-    visitor.visit::<compaction::Cancel>();
-    visitor.visit::<compaction::Get>();
-    visitor.visit::<compaction::List>();
-    visitor.visit::<compaction::Run>();
-    visitor.visit::<compaction::Should>();
-    visitor.visit::<compaction::Start>();
-    visitor.visit::<compaction::Templates>();
-    visitor.visit::<compaction::Undo>();
-    visitor.visit::<context::Diff>();
-    visitor.visit::<context::Estimate>();
-    visitor.visit::<context::Normalize>();
-    visitor.visit::<context::Truncate>();
-    visitor.visit::<context::Usage>();
-    visitor.visit::<daemon::ShowConfig>();
-    visitor.visit::<daemon::Metrics>();
-    visitor.visit::<daemon::Reload>();
-    visitor.visit::<daemon::Shutdown>();
-    visitor.visit::<daemon::Status>();
-    visitor.visit::<event::Subscribe>();
-    visitor.visit::<event::Unsubscribe>();
-    visitor.visit::<history::Expand>();
-    visitor.visit::<history::Get>();
-    visitor.visit::<daemon::Initialize>();
-    visitor.visit::<job::Cancel>();
-    visitor.visit::<job::Claim>();
-    visitor.visit::<job::Complete>();
-    visitor.visit::<job::Fail>();
-    visitor.visit::<job::Get>();
-    visitor.visit::<job::Heartbeat>();
-    visitor.visit::<job::List>();
-    visitor.visit::<job::Retry>();
-    visitor.visit::<job::Why>();
-    visitor.visit::<memory::AddNote>();
-    visitor.visit::<memory::Cite>();
-    visitor.visit::<memory::Forget>();
-    visitor.visit::<memory::List>();
-    visitor.visit::<memory::Read>();
-    visitor.visit::<memory::Run>();
-    visitor.visit::<memory::Search>();
-    visitor.visit::<memory::Status>();
-    visitor.visit::<memory::Summary>();
-    visitor.visit::<message_history::Append>();
-    visitor.visit::<message_history::Lookup>();
-    visitor.visit::<policy::Check>();
-    visitor.visit::<policy::Evaluate>();
-    visitor.visit::<policy::Explain>();
-    visitor.visit::<policy::Log>();
-    visitor.visit::<policy::Report>();
-    visitor.visit::<policy::Step>();
-    visitor.visit::<policy::Templates>();
-    visitor.visit::<thread::Append>();
-    visitor.visit::<thread::Close>();
-    visitor.visit::<thread::Continue>();
-    visitor.visit::<thread::Get>();
-    visitor.visit::<thread::Items>();
-    visitor.visit::<thread::List>();
-    visitor.visit::<thread::Open>();
-    visitor.visit::<thread::Search>();
-    visitor.visit::<thread::Sync>();
+/// Expands the table below. A block is a module of this crate and the capability its methods need.
+macro_rules! methods {
+    ($($capability:ident {
+        $($name:literal => $marker:ident($params:ident) -> $result:ident,)+
+    })+) => {
+        $($(
+            impl Method for $capability::$marker {
+                const NAME: &'static str = $name;
+                type Params = $capability::$params;
+                type Result = $capability::$result;
+            }
+        )+)+
+
+        /// Every method of this revision, by capability.
+        pub const METHODS: &[MethodInfo] =
+            &[$($(MethodInfo { name: $name, since: 1, capability: stringify!($capability) },)+)+];
+
+        /// The capabilities that `initialize` negotiates, sorted.
+        ///
+        /// All of them are the baseline of the major version: a connection that skips `initialize` holds
+        /// them all. A later revision may add one that must be asked for.
+        pub const CAPABILITIES: &[&str] = &[$(stringify!($capability)),+];
+
+        /// The example files of the methods, in the order of [`METHODS`].
+        pub(crate) const EXAMPLES: &[&str] =
+            &[$($(include_str!(concat!("../examples/", $name, ".json")),)+)+];
+
+        /// Calls `visitor` with every method of the contract, in the order of [`METHODS`].
+        ///
+        /// For what has to be complete: the schema, tests.
+        pub fn visit_methods(visitor: &mut impl MethodVisitor) {
+            $($(visitor.visit::<$capability::$marker>();)+)+
+        }
+    };
 }
+
+methods! {
+    checkpoint {
+        "checkpoint/apply" => Apply(ApplyParams) -> ApplyResult,
+        "checkpoint/get" => Get(GetParams) -> GetResult,
+        "checkpoint/view" => View(ViewParams) -> ViewResult,
+    }
+    compaction {
+        "compaction/cancel" => Cancel(CancelParams) -> CancelResult,
+        "compaction/get" => Get(GetParams) -> GetResult,
+        "compaction/list" => List(ListParams) -> ListResult,
+        "compaction/run" => Run(RunParams) -> RunResult,
+        "compaction/should" => Should(ShouldParams) -> ShouldResult,
+        "compaction/start" => Start(RunParams) -> StartResult,
+        "compaction/templates" => Templates(TemplatesParams) -> TemplatesResult,
+        "compaction/undo" => Undo(UndoParams) -> UndoResult,
+    }
+    context {
+        "context/diff" => Diff(DiffParams) -> DiffResult,
+        "context/estimate" => Estimate(EstimateParams) -> EstimateResult,
+        "context/normalize" => Normalize(NormalizeParams) -> NormalizeResult,
+        "context/truncate" => Truncate(TruncateParams) -> TruncateResult,
+        "context/usage" => Usage(UsageParams) -> UsageResult,
+    }
+    daemon {
+        "initialize" => Initialize(InitializeParams) -> InitializeResult,
+        "daemon/config" => ShowConfig(NoParams) -> ShowConfigResult,
+        "daemon/metrics" => Metrics(NoParams) -> MetricsResult,
+        "daemon/reload" => Reload(NoParams) -> ReloadResult,
+        "daemon/shutdown" => Shutdown(NoParams) -> ShutdownResult,
+        "daemon/status" => Status(NoParams) -> StatusResult,
+    }
+    event {
+        "event/subscribe" => Subscribe(SubscribeParams) -> SubscribeResult,
+        "event/unsubscribe" => Unsubscribe(UnsubscribeParams) -> UnsubscribeResult,
+    }
+    history {
+        "history/expand" => Expand(ExpandParams) -> ExpandResult,
+        "history/get" => Get(GetParams) -> GetResult,
+    }
+    job {
+        "job/cancel" => Cancel(JobParams) -> JobResult,
+        "job/claim" => Claim(ClaimParams) -> ClaimResult,
+        "job/complete" => Complete(TokenParams) -> JobResult,
+        "job/fail" => Fail(FailParams) -> JobResult,
+        "job/get" => Get(JobParams) -> GetResult,
+        "job/heartbeat" => Heartbeat(TokenParams) -> HeartbeatResult,
+        "job/list" => List(ListParams) -> ListResult,
+        "job/retry" => Retry(JobParams) -> JobResult,
+        "job/why" => Why(JobParams) -> WhyResult,
+    }
+    memory {
+        "memory/add_note" => AddNote(AddNoteParams) -> AddNoteResult,
+        "memory/cite" => Cite(CiteParams) -> CiteResult,
+        "memory/forget" => Forget(ForgetParams) -> ForgetResult,
+        "memory/list" => List(ListParams) -> ListResult,
+        "memory/read" => Read(ReadParams) -> ReadResult,
+        "memory/run" => Run(RunParams) -> RunResult,
+        "memory/search" => Search(SearchParams) -> SearchResult,
+        "memory/status" => Status(StatusParams) -> StatusResult,
+        "memory/summary" => Summary(SummaryParams) -> SummaryResult,
+    }
+    message_history {
+        "message_history/append" => Append(AppendParams) -> AppendResult,
+        "message_history/lookup" => Lookup(LookupParams) -> LookupResult,
+    }
+    policy {
+        "policy/check" => Check(CheckParams) -> CheckResult,
+        "policy/evaluate" => Evaluate(EvaluateParams) -> EvaluateResult,
+        "policy/explain" => Explain(ExplainParams) -> ExplainResult,
+        "policy/log" => Log(LogParams) -> LogResult,
+        "policy/report" => Report(ReportParams) -> ReportResult,
+        "policy/step" => Step(StepParams) -> StepResult,
+        "policy/templates" => Templates(TemplatesParams) -> TemplatesResult,
+    }
+    thread {
+        "thread/append" => Append(AppendParams) -> AppendResult,
+        "thread/close" => Close(CloseParams) -> CloseResult,
+        "thread/continue" => Continue(ContinueParams) -> ContinueResult,
+        "thread/get" => Get(GetParams) -> GetResult,
+        "thread/items" => Items(ItemsParams) -> ItemsResult,
+        "thread/list" => List(ListParams) -> ListResult,
+        "thread/open" => Open(OpenParams) -> OpenResult,
+        "thread/search" => Search(SearchParams) -> SearchResult,
+        "thread/sync" => Sync(SyncParams) -> SyncResult,
+    }
+}
+
+/// The only notification the daemon sends, to connections that called `event/subscribe`.
+pub const EVENT_NOTIFICATION: &str = "event";
 
 /// Looks a method up by its name on the wire.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static MethodInfo> {
-    METHODS.binary_search_by(|info| info.name.cmp(name)).ok().map(|at| &METHODS[at])
-}
-
-const fn method(name: &'static str, capability: &'static str) -> MethodInfo {
-    MethodInfo { name, since: 1, capability }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_method_is_found_by_its_name() {
-        for info in METHODS {
-            assert_eq!(find(info.name), Some(info));
-        }
-        assert_eq!(find("thread/erase"), None);
-    }
+    METHODS.iter().find(|info| info.name == name)
 }

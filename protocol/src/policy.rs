@@ -1,13 +1,11 @@
-//! `policy/*`: when a thread is to be compacted, why, and the sequence around it.
+//! `policy/*`: when to compact a thread, why, and the steps around it.
 //!
-//! The daemon decides, the client does: it tells `policy/step` what happened and carries out the effects
-//! of the answer, in order.
+//! The daemon decides and the client acts: it reports events to `policy/step` and carries out the effects it
+//! gets back, in order.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-
-use crate::Method;
 
 mod admin;
 mod log;
@@ -19,24 +17,18 @@ pub use admin::{
     TemplatesResult, TierInfo,
 };
 pub use log::{
-    Explain, ExplainParams, ExplainResult, Happened, Log, LogParams, LogResult, LoggedDecision,
-    Report, ReportParams, ReportPolicy, ReportResult, WouldCompact,
+    Explain, ExplainParams, ExplainResult, Log, LogEvent, LogParams, LogResult, LoggedDecision,
+    Report, ReportParams, ReportPoint, ReportPolicy, ReportResult,
 };
-pub use repository::{RepositoryCommit, RepositorySeen, RepositoryStack};
+pub use repository::{RepositoryCommit, RepositoryStack, RepositoryState};
 pub use step::{Effect, Step, StepEvent, StepParams, StepResult, Trigger};
 
-/// `policy/evaluate`: whether a thread is to be compacted now; changes nothing but the log.
+/// `policy/evaluate`: whether to compact a thread now; changes nothing but the log.
 ///
 /// # Errors
 /// `thread_not_found`, `checkpoint_not_found`.
 #[derive(Debug, Clone, Copy)]
 pub struct Evaluate;
-
-impl Method for Evaluate {
-    const NAME: &'static str = "policy/evaluate";
-    type Params = EvaluateParams;
-    type Result = EvaluateResult;
-}
 
 /// Which thread, and where it is.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -73,7 +65,7 @@ pub enum Point {
     MidTurn,
 }
 
-/// The decision, and what comes.
+/// The decision and a forecast.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "PolicyEvaluateResult")]
 pub struct EvaluateResult {
@@ -89,15 +81,15 @@ pub struct EvaluateResult {
     pub window: u64,
     /// Of the policy in force.
     pub decision: Decision,
-    /// Of the policies that are only watched.
+    /// Of the policies that are evaluated but not in force.
     pub shadows: Vec<Decision>,
-    /// What comes.
+    /// What to expect.
     pub forecast: Forecast,
-    /// Where the watcher is.
+    /// State of the watcher.
     pub watcher: Watcher,
-    /// The repository the thread works in, where it was looked at.
+    /// The repository the thread works in, if it was inspected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub repository: Option<RepositorySeen>,
+    pub repository: Option<RepositoryState>,
 }
 
 /// What a policy says.
@@ -114,9 +106,9 @@ pub struct Decision {
     /// `early`, `ready`, `asap` or `emergency`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tier: Option<String>,
-    /// Parts of a hundred of the window that are left.
+    /// Percent of the window that is left.
     pub percent_remaining: u64,
-    /// All signs of the turn.
+    /// All boundaries seen in the turn.
     pub boundaries: Vec<String>,
     /// Those that count at the tier.
     pub satisfied: Vec<String>,
@@ -136,7 +128,7 @@ pub struct Reason {
     pub text: String,
 }
 
-/// An estimate out of the thread's own course.
+/// An estimate from how the thread grew so far.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "PolicyForecast")]
 pub struct Forecast {
@@ -159,7 +151,7 @@ pub struct Forecast {
     pub turns_to_boundary: Option<u64>,
 }
 
-/// Where a thread's watcher is.
+/// State of a thread's watcher.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "PolicyWatcher")]
 pub struct Watcher {
@@ -171,8 +163,8 @@ pub struct Watcher {
     pub deferred: bool,
     /// A message of the user's is held back.
     pub held: bool,
-    /// A packet is kept whose compaction did not come about.
+    /// A packet is stored whose compaction did not happen.
     pub packet_kept: bool,
-    /// The whole state, for people who look for a defect; its shape may change.
+    /// The whole state, for debugging; its shape may change.
     pub state: Value,
 }

@@ -7,8 +7,6 @@ mod search;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Method;
-
 mod write;
 
 pub use continuation::{Continue, ContinueParams, ContinueResult};
@@ -22,12 +20,6 @@ pub use write::{
 /// `thread/list`: threads, the newest updated first.
 #[derive(Debug, Clone, Copy)]
 pub struct List;
-
-impl Method for List {
-    const NAME: &'static str = "thread/list";
-    type Params = ListParams;
-    type Result = ListResult;
-}
 
 /// Which threads.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -101,7 +93,7 @@ pub struct ThreadSummary {
     /// The thread this one was forked from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forked_from: Option<String>,
-    /// The thread whose history this one goes on from: of `thread/continue`, or a fork by reference.
+    /// The thread whose history this one continues: of `thread/continue`, or a fork by reference.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub continues: Option<String>,
     /// The program or extension that opened it, in its own words.
@@ -138,12 +130,6 @@ pub enum ThreadKind {
 /// `thread/get`: one thread and its files.
 #[derive(Debug, Clone, Copy)]
 pub struct Get;
-
-impl Method for Get {
-    const NAME: &'static str = "thread/get";
-    type Params = GetParams;
-    type Result = GetResult;
-}
 
 /// Which thread.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -185,16 +171,10 @@ pub struct ThreadFile {
 /// a line, or knows that one was written, and now asks about it.
 ///
 /// # Errors
-/// `ingest_behind` when `timeout_ms` runs out: reading goes on, `thread/get` says how far it is.
+/// `ingest_behind` when `timeout_ms` runs out: ingestion continues, `thread/get` shows its progress.
 /// `path_outside` for a path under no source.
 #[derive(Debug, Clone, Copy)]
 pub struct Sync;
-
-impl Method for Sync {
-    const NAME: &'static str = "thread/sync";
-    type Params = SyncParams;
-    type Result = SyncResult;
-}
 
 /// Which transcript, and how far. Exactly one of `thread_id` and `path` is given.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -1,30 +1,24 @@
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use longhaul_protocol::error::ERROR_KINDS;
 use longhaul_protocol::event::EventKind;
-use longhaul_protocol::method::{CAPABILITIES, MethodVisitor, visit_methods};
-use longhaul_protocol::{METHODS, Method, schema};
+use longhaul_protocol::method::{CAPABILITIES, find};
+use longhaul_protocol::{METHODS, schema};
 
 const PAGE: &str = "PROTOCOL.md";
 
 #[test]
-fn method_names_are_sorted_unique_and_of_a_known_capability() {
-    assert!(METHODS.is_sorted_by(|a, b| a.name < b.name));
+fn method_names_are_unique_and_begin_with_their_capability() {
     assert!(CAPABILITIES.is_sorted_by(|a, b| a < b));
+    let names: BTreeSet<&str> = METHODS.iter().map(|info| info.name).collect();
+    assert_eq!(names.len(), METHODS.len());
     for info in METHODS {
-        assert!(CAPABILITIES.contains(&info.capability), "{}", info.name);
+        let namespace = info.name.split_once('/').map_or("daemon", |(namespace, _)| namespace);
+        assert_eq!(info.capability, namespace, "{}", info.name);
+        assert_eq!(find(info.name), Some(info));
     }
-    let mut names = Names(Vec::new());
-    visit_methods(&mut names);
-    assert_eq!(names.0, METHODS.iter().map(|info| info.name).collect::<Vec<_>>());
-}
-
-struct Names(Vec<&'static str>);
-
-impl MethodVisitor for Names {
-    fn visit<M: Method>(&mut self) {
-        self.0.push(M::NAME);
-    }
+    assert_eq!(find("thread/erase"), None);
 }
 
 #[test]
@@ -43,6 +37,8 @@ fn the_committed_schema_is_fresh() {
 fn the_page_for_people_names_everything_and_was_read_since_the_source_changed() {
     let page = std::fs::read_to_string(in_crate(PAGE)).unwrap();
     let page = with_section(&page, "errors", &error_table());
+    let capabilities: Vec<String> = CAPABILITIES.iter().map(|name| format!("`{name}`")).collect();
+    let page = with_section(&page, "capabilities", &(capabilities.join(", ") + "\n"));
     let page = with_section(
         &page,
         "source",

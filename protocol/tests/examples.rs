@@ -1,23 +1,32 @@
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 
-use longhaul_protocol::example::{self, EXAMPLES, Example, examples};
+use longhaul_protocol::example::{self, Example, examples};
 use longhaul_protocol::method::{MethodVisitor, visit_methods};
 use longhaul_protocol::{ErrorKind, METHODS, Method, WireError};
 use serde_json::Value;
 
 #[test]
-fn every_method_has_an_example_with_a_success_and_every_file_is_listed() {
-    let shown: BTreeSet<String> =
-        examples().unwrap().into_iter().filter_map(|e| e.method).collect();
-    assert_eq!(shown, METHODS.iter().map(|info| info.name.to_owned()).collect());
+fn every_example_file_belongs_to_its_method_and_has_a_place_in_the_replay() {
+    let examples = examples().unwrap();
+    let shown: BTreeSet<_> = examples.iter().filter_map(|e| e.method.as_deref()).collect();
+    assert_eq!(shown, METHODS.iter().map(|info| info.name).collect());
+    let places: BTreeSet<u32> = examples.iter().map(|example| example.order).collect();
+    assert_eq!(places.len(), examples.len(), "two examples have the same `order`");
 
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/examples");
-    let names = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
-    let files: BTreeSet<String> = names
-        .map(|name| name.into_string().unwrap())
-        .filter(|name| name.ends_with(".json"))
-        .collect();
-    assert_eq!(files, EXAMPLES.iter().map(|(name, _)| (*name).to_owned()).collect());
+    let mut files = Vec::new();
+    json_files(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/examples")), &mut files);
+    assert_eq!(files.len(), examples.len(), "a file of no method: {files:?}");
+}
+
+fn json_files(folder: &Path, files: &mut Vec<PathBuf>) {
+    for path in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        match path.extension().is_some_and(|extension| extension == "json") {
+            true => files.push(path),
+            false if path.is_dir() => json_files(&path, files),
+            false => {}
+        }
+    }
 }
 
 #[test]

@@ -1,12 +1,12 @@
-//! `cargo xtask agents`: what the real Codex sends after a resume or a fork, against our `history/get`.
+//! `cargo xtask agents`: compares what the real Codex sends after a resume or fork with our `history/get`.
 //!
-//! Then our hooks and our MCP server in the same Codex (`hooks`).
+//! Then checks our hooks and our MCP server in the same Codex (`hooks`).
 //!
-//! The one check of the model-visible history that shares no reading of ours with it: released binaries
-//! are installed from npm into a folder that is gone afterwards, driven through tool calls, compactions,
-//! resumes and forks against a model made up here, and the first request each run sends must begin with
-//! the items that `history/get` gave for the transcript just before. Nothing of the user's is touched,
-//! and nothing is sent beyond this machine but the installation.
+//! This is the only check of the model-visible history that does not use our own reader: released binaries are
+//! installed from npm into a temporary folder and driven through tool calls, compactions, resumes and forks
+//! against a mock model. The first request of each run must begin with the items that `history/get` returned
+//! for the transcript just before. Nothing of the user's is touched, and only the installation uses the
+//! network.
 
 mod claude;
 mod codex;
@@ -27,7 +27,7 @@ use anyhow::ensure;
 use crate::process::Deadline;
 use crate::{daemon::Daemon, npm, place, process};
 use claude::Claude;
-use codex::{Codex, Installed};
+use codex::{Codex, Installation};
 use compare::Row;
 use mock::Mock;
 
@@ -39,19 +39,19 @@ const CLAUDE_VERSION_DEFAULT: &str = "2.1.197";
 const CODEX: (&str, &str) = ("@openai/codex", "codex");
 const CLAUDE: (&str, &str) = ("@anthropic-ai/claude-code", "claude");
 
-/// Here everything is run by a script, and memory is to be made of it all the same.
+/// Every thread here is scripted, and memory must be made of it all the same.
 const CONFIG: &str = "[memory]\ntakes_exec = true\n";
 
-/// How long npm may take for one version. A registry that is slower counts as one that is not reached.
+/// Time limit of npm for one version. A slower registry counts as unreachable.
 const INSTALL_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// How long one version may be driven: in CI, and when a person asks for several.
+/// Time limit for driving one version: in CI, and when a person asks for several.
 const CI_TIMEOUT: Duration = Duration::from_secs(120);
 const TIMEOUT: Duration = Duration::from_secs(240);
 
 /// Which agents to drive.
 #[derive(clap::Args)]
-pub(crate) struct Options {
+pub(crate) struct AgentsArgs {
     /// Versions of Codex, as npm names them
     #[arg(long, num_args = 1.., value_name = "VERSION", default_values_t = [VERSION_DEFAULT.to_owned()])]
     codex: Vec<String>,
@@ -66,30 +66,30 @@ pub(crate) struct Options {
     keep: Option<PathBuf>,
 }
 
-/// How it went, where nothing failed.
-pub(crate) enum Outcome {
+/// Result without failures.
+pub(crate) enum AgentsOutcome {
     Agreed,
     Skipped(&'static str),
 }
 
-pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
+pub(crate) fn run(options: &AgentsArgs) -> anyhow::Result<()> {
     match compare_all(options, TIMEOUT)? {
-        Outcome::Agreed => println!("\n==> histories agree"),
-        Outcome::Skipped(why) => println!("\n==> skipped: {why}"),
+        AgentsOutcome::Agreed => println!("\n==> histories agree"),
+        AgentsOutcome::Skipped(why) => println!("\n==> skipped: {why}"),
     }
     Ok(())
 }
 
 /// The step of CI: one version of each agent, within its time.
-pub(crate) fn check() -> anyhow::Result<Outcome> {
+pub(crate) fn check() -> anyhow::Result<AgentsOutcome> {
     let codex = vec![VERSION_DEFAULT.to_owned()];
     let claude = Some(CLAUDE_VERSION_DEFAULT.to_owned());
-    compare_all(&Options { codex, claude, daemon: None, keep: None }, CI_TIMEOUT)
+    compare_all(&AgentsArgs { codex, claude, daemon: None, keep: None }, CI_TIMEOUT)
 }
 
-fn compare_all(options: &Options, limit: Duration) -> anyhow::Result<Outcome> {
+fn compare_all(options: &AgentsArgs, limit: Duration) -> anyhow::Result<AgentsOutcome> {
     if !npm::is_here() {
-        return Ok(Outcome::Skipped("npm is not here"));
+        return Ok(AgentsOutcome::Skipped("npm is not here"));
     }
     let longhauld = match &options.daemon {
         Some(path) => path.clone(),
@@ -102,7 +102,7 @@ fn compare_all(options: &Options, limit: Duration) -> anyhow::Result<Outcome> {
         let temporary = tempfile::tempdir()?;
         let folder = options.keep.as_ref().map_or(temporary.path(), PathBuf::as_path);
         let Some(binary) = installed(CODEX, version, folder)? else {
-            return Ok(Outcome::Skipped("Codex could not be installed from npm"));
+            return Ok(AgentsOutcome::Skipped("Codex could not be installed from npm"));
         };
         let mock = Mock::start()?;
         let codex = Codex::new(binary, mock.address(), Deadline::after(limit))?;
@@ -124,24 +124,24 @@ fn compare_all(options: &Options, limit: Duration) -> anyhow::Result<Outcome> {
     }
     ensure!(differing.is_empty(), "histories differ: {}", differing.join(", "));
     Ok(match is_claude_missing {
-        true => Outcome::Skipped("Claude Code could not be installed; Codex agrees"),
-        false => Outcome::Agreed,
+        true => AgentsOutcome::Skipped("Claude Code could not be installed; Codex agrees"),
+        false => AgentsOutcome::Agreed,
     })
 }
 
-/// The program of a package, installed below `folder` unless it is there; `None` without a registry, and where npm
-/// runs no scripts of packages, which leaves Claude Code without its program.
+/// Installs a package below `folder` and returns its program; `None` without a registry, and if npm runs no
+/// package scripts, without which Claude Code has no program.
 fn installed(agent: (&str, &str), version: &str, folder: &Path) -> anyhow::Result<Option<PathBuf>> {
     let deadline = Deadline::after(INSTALL_TIMEOUT);
     Ok(match codex::install(agent, version, &folder.join(version), deadline)? {
-        Installed::At(binary) if process::is_present(Command::new(&binary).arg("--version")) => {
+        Installation::At(binary) if process::is_present(Command::new(&binary).arg("--version")) => {
             Some(binary)
         }
-        Installed::At(binary) => {
+        Installation::At(binary) => {
             println!("    {} was installed and does not run", binary.display());
             None
         }
-        Installed::NoRegistry => None,
+        Installation::NoRegistry => None,
     })
 }
 
@@ -155,7 +155,7 @@ fn failed(rows: &[Row], version: &str) -> Vec<String> {
 /// Our hooks and our MCP server in Claude Code; `None` where it cannot be installed.
 fn claude_rows(
     version: &str,
-    options: &Options,
+    options: &AgentsArgs,
     longhauld: &Path,
     limit: Duration,
 ) -> anyhow::Result<Option<Vec<Row>>> {

@@ -1,7 +1,7 @@
 //! `cargo xtask bench`: what longhaul costs, measured on the release daemon over its socket.
 //!
-//! Every figure stands beside one of the machine itself, taken in the same run, so that two runs on two
-//! machines can be compared. Nothing passes or fails here: a time is not a test.
+//! Every figure comes with a baseline of the machine taken in the same run, so that runs on two machines are
+//! comparable. Nothing passes or fails here.
 
 mod append;
 mod compaction;
@@ -26,7 +26,7 @@ use report::Report;
 
 /// What to measure, and on what.
 #[derive(clap::Args)]
-pub(crate) struct Options {
+pub(crate) struct BenchArgs {
     /// Folder of transcripts [default: $LONGHAUL_CORPUS/codex, else the sample session]
     #[arg(long)]
     corpus: Option<PathBuf>,
@@ -63,7 +63,7 @@ pub(crate) struct Options {
     daemon: Option<PathBuf>,
 }
 
-pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
+pub(crate) fn run(options: &BenchArgs) -> anyhow::Result<()> {
     if options.context {
         let corpus = corpus::find(options.corpus.as_deref())?;
         let mut report = Report::default();
@@ -130,7 +130,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What a daemon costs that nobody feels: memory, processor time, the time to answer.
+/// Measures idle costs: memory, processor time, response time.
 fn footprint(
     longhauld: &Path,
     corpus: &Corpus,

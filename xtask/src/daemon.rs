@@ -1,6 +1,6 @@
-//! A daemon of our own on a folder of its own, for measuring; it never meets the user's.
+//! Runs a private daemon in its own folder for measurements; it never meets the user's.
 //!
-//! It tells us itself when it listens, the way it tells systemd, so nothing here guesses or polls.
+//! It reports readiness as it does to systemd, so nothing here guesses or polls.
 
 use std::fs::{self, File};
 use std::os::unix::net::UnixDatagram;
@@ -15,7 +15,7 @@ use crate::stopwatch::Stopwatch;
 use crate::wire::Wire;
 
 const READY_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long ingestion may make no progress before it is called stuck.
+/// Time without progress after which ingestion counts as stuck.
 const STANDSTILL: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(20);
 /// Ticks of process times a second: fixed by the kernel's interface on Linux.
@@ -96,7 +96,7 @@ impl Daemon {
         Wire::connect(&self.socket())
     }
 
-    /// Waits until at least `bytes` are ingested and nothing is left to do; fails when it stands still.
+    /// Waits until at least `bytes` are ingested and nothing is left to do; fails without progress.
     pub(crate) fn wait_idle(&self, bytes: u64) -> anyhow::Result<Value> {
         let mut wire = self.connect()?;
         let (mut last, mut since) = (0, Stopwatch::start());
@@ -143,7 +143,6 @@ impl Daemon {
         Ok((user + system) / TICKS_PER_SECOND)
     }
 
-    /// Memory that is held.
     pub(crate) fn memory(&self) -> anyhow::Result<Memory> {
         let status = self.proc("status")?;
         let mib = |name: &str| {
@@ -168,7 +167,7 @@ impl Daemon {
         Ok(sum)
     }
 
-    /// Ends the daemon as a person would.
+    /// Stops the daemon with `daemon/shutdown`.
     pub(crate) fn stop(mut self) -> anyhow::Result<()> {
         self.connect()?.call("daemon/shutdown", &json!({}))?;
         let status = self.child.wait()?;
@@ -180,11 +179,9 @@ impl Daemon {
 /// Memory of a process, in MiB.
 #[derive(Clone, Copy)]
 pub(crate) struct Memory {
-    /// Now.
     pub(crate) held: f64,
-    /// At its peak.
     pub(crate) peak: f64,
-    /// What of it is pages of files, which is the program itself: the system drops them at will.
+    /// Of this, file pages, which the system can drop at any time.
     pub(crate) program: f64,
 }
 
@@ -196,7 +193,6 @@ impl Drop for Daemon {
     }
 }
 
-/// Lets time pass.
 #[expect(clippy::disallowed_methods, reason = "to see that nothing happens one has to wait")]
 pub(crate) fn pause(time: Duration) {
     std::thread::sleep(time);

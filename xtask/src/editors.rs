@@ -1,7 +1,7 @@
 //! The clients of editors: TypeScript and VS Code with npm, Neovim with itself, against a real daemon.
 //!
-//! Neither belongs to the Rust tool chain, so what is not installed is passed over and said so. npm's packages lie
-//! in `clients/node_modules`, which git does not see.
+//! Neither belongs to the Rust toolchain, so missing tools are reported and skipped. npm's packages are in
+//! `clients/node_modules`, which git ignores.
 
 mod code_server;
 
@@ -12,7 +12,7 @@ use crate::{npm, place, process};
 
 /// How to drive the real editor.
 #[derive(clap::Args, Default)]
-pub(crate) struct Options {
+pub(crate) struct EditorsArgs {
     /// Where code-server is installed by npm, or is to be [default: a folder that is gone afterwards]
     #[arg(long, value_name = "FOLDER")]
     code_server: Option<PathBuf>,
@@ -21,32 +21,32 @@ pub(crate) struct Options {
     pictures: Option<PathBuf>,
 }
 
-/// What came of it.
-pub(crate) enum Outcome {
+/// Result of the tests.
+pub(crate) enum EditorOutcome {
     Passed,
     Skipped(&'static str),
 }
 
 /// `cargo xtask editors`.
-pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
+pub(crate) fn run(options: &EditorsArgs) -> anyhow::Result<()> {
     match code_server::drive(options)? {
-        Outcome::Passed => println!("\n==> the extension works"),
-        Outcome::Skipped(why) => println!("\n==> skipped: {why}"),
+        EditorOutcome::Passed => println!("\n==> the extension works"),
+        EditorOutcome::Skipped(why) => println!("\n==> skipped: {why}"),
     }
     Ok(())
 }
 
 /// The same as a step of CI.
-pub(crate) fn check_vscode() -> anyhow::Result<Outcome> {
-    code_server::drive(&Options::default())
+pub(crate) fn check_vscode() -> anyhow::Result<EditorOutcome> {
+    code_server::drive(&EditorsArgs::default())
 }
 
 /// Runs the tests of all that can be run here.
-pub(crate) fn check() -> anyhow::Result<Outcome> {
+pub(crate) fn check() -> anyhow::Result<EditorOutcome> {
     let has_npm = npm::is_here();
     let has_neovim = process::is_present(Command::new("nvim").arg("--version"));
     if !has_npm && !has_neovim {
-        return Ok(Outcome::Skipped("neither npm nor nvim is here"));
+        return Ok(EditorOutcome::Skipped("neither npm nor nvim is here"));
     }
     let binaries = build_debug()?;
     if has_neovim {
@@ -56,7 +56,7 @@ pub(crate) fn check() -> anyhow::Result<Outcome> {
     }
     match has_npm {
         true => check_npm(&binaries),
-        false => Ok(Outcome::Skipped("npm is not here; Neovim's plugin passed")),
+        false => Ok(EditorOutcome::Skipped("npm is not here; Neovim's plugin passed")),
     }
 }
 
@@ -79,12 +79,12 @@ fn check_neovim(binaries: &Path) -> anyhow::Result<()> {
     process::check(&mut neovim)
 }
 
-fn check_npm(binaries: &Path) -> anyhow::Result<Outcome> {
+fn check_npm(binaries: &Path) -> anyhow::Result<EditorOutcome> {
     if !install_packages()? {
-        return Ok(Outcome::Skipped("npm's packages could not be installed"));
+        return Ok(EditorOutcome::Skipped("npm's packages could not be installed"));
     }
     process::check(npm_in("clients")?.args(["test", "--silent"]).env("LONGHAUL_BIN", binaries))?;
-    Ok(Outcome::Passed)
+    Ok(EditorOutcome::Passed)
 }
 
 /// Installs what the lock file of `clients` names; whether that could be had.

@@ -18,7 +18,7 @@ use longhaul_eval::{Corpus, Cut, Options as Measures, Session, evaluate, is_clau
 
 /// What to measure.
 #[derive(clap::Args)]
-pub(crate) struct Options {
+pub(crate) struct EvalArgs {
     /// Folder of rollouts; each folder below it counts as one repository
     #[arg(env = "LONGHAUL_CORPUS", default_value = "../shared/data/codex/public")]
     folder: PathBuf,
@@ -51,7 +51,7 @@ pub(crate) struct Options {
     daemon: Option<PathBuf>,
 }
 
-pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
+pub(crate) fn run(options: &EvalArgs) -> anyhow::Result<()> {
     if let Some(path) = &options.locomo {
         return locomo::run(path, options.daemon.as_deref(), options.json.as_deref());
     }

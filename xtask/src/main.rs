@@ -29,17 +29,17 @@ struct Args {
 #[derive(Subcommand)]
 enum Task {
     /// Builds the daemon, starts it on your Codex transcripts (or on a sample), compacts the newest thread
-    Up(up::Options),
+    Up(up::UpArgs),
     /// Runs everything that CI runs
-    Test(suite::Options),
+    Test(suite::SuiteArgs),
     /// Measures the release daemon over its socket; prints ratios, judges nothing
-    Bench(bench::Options),
+    Bench(bench::BenchArgs),
     /// Compares our histories with what the real Codex sends, several versions of it if asked
-    Agents(agents::Options),
+    Agents(agents::AgentsArgs),
     /// Drives the extension of VS Code in a real editor, headless, and keeps pictures of it if asked
-    Editors(editors::Options),
+    Editors(editors::EditorsArgs),
     /// Scores what views keep of what the agent needed next, on a folder of rollouts
-    Eval(eval::Options),
+    Eval(eval::EvalArgs),
 }
 
 fn main() -> ExitCode {

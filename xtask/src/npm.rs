@@ -13,7 +13,7 @@ const UNREACHED: [&str; 6] =
     ["ENOTFOUND", "ECONNREFUSED", "ETIMEDOUT", "EAI_AGAIN", "ECONNRESET", "E40"];
 
 /// What an installation came to.
-pub(crate) enum Outcome {
+pub(crate) enum NpmOutcome {
     Installed,
     NoRegistry,
 }
@@ -27,7 +27,7 @@ pub(crate) fn install(
     folder: &Path,
     wanted: &[&str],
     deadline: Deadline,
-) -> anyhow::Result<Outcome> {
+) -> anyhow::Result<NpmOutcome> {
     fs::create_dir_all(folder)?;
     let mut npm = Command::new("npm");
     npm.args(["install", "--no-audit", "--no-fund", "--fetch-retries=0", "--prefix"])
@@ -36,11 +36,11 @@ pub(crate) fn install(
         .current_dir(folder);
     let (is_done, said) = process::finish(&mut npm, &folder.join("npm.log"), deadline)?;
     if is_done {
-        return Ok(Outcome::Installed);
+        return Ok(NpmOutcome::Installed);
     }
     if deadline.is_over() || UNREACHED.iter().any(|code| said.contains(code)) {
         println!("    {}", said.lines().last().unwrap_or_default());
-        return Ok(Outcome::NoRegistry);
+        return Ok(NpmOutcome::NoRegistry);
     }
     bail!("npm install {} failed:\n{said}", wanted.join(" "))
 }

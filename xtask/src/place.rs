@@ -5,7 +5,6 @@ use std::process::Command;
 
 use anyhow::Context as _;
 
-/// The root of the workspace.
 pub(crate) fn workspace() -> anyhow::Result<PathBuf> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     here.parent().map(Path::to_owned).context("this crate has no parent folder")
@@ -31,7 +30,6 @@ pub(crate) fn target() -> anyhow::Result<PathBuf> {
     Ok(folder.into())
 }
 
-/// The release binaries.
 pub(crate) struct Binaries {
     pub(crate) longhaul: PathBuf,
     pub(crate) longhauld: PathBuf,

@@ -12,7 +12,7 @@ use crate::{place, process};
 
 /// What to run.
 #[derive(clap::Args)]
-pub(crate) struct Options {
+pub(crate) struct SuiteArgs {
     /// Only the steps named (see the summary of a full run for the names)
     steps: Vec<String>,
 }
@@ -20,10 +20,10 @@ pub(crate) struct Options {
 struct Step {
     name: &'static str,
     what: &'static str,
-    run: fn() -> anyhow::Result<Outcome>,
+    run: fn() -> anyhow::Result<StepResult>,
 }
 
-enum Outcome {
+enum StepResult {
     Passed,
     Skipped(&'static str),
 }
@@ -52,7 +52,7 @@ const FORBIDDEN_EDGES: &[(&str, &[&str])] = &[
     ("longhaul-eval", &["tokio", "sqlx", "longhaul-core"]),
 ];
 
-pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
+pub(crate) fn run(options: &SuiteArgs) -> anyhow::Result<()> {
     let known = |wanted: &String| STEPS.iter().any(|step| step.name == wanted);
     if let Some(unknown) = options.steps.iter().find(|wanted| !known(wanted)) {
         let names: Vec<_> = STEPS.iter().map(|step| step.name).collect();
@@ -75,14 +75,14 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
 }
 
 fn summarise(
-    rows: &[(&Step, anyhow::Result<Outcome>, Duration)],
+    rows: &[(&Step, anyhow::Result<StepResult>, Duration)],
     whole: Duration,
 ) -> anyhow::Result<()> {
     println!("\n==> summary");
     for (step, result, time) in rows {
         let verdict = match result {
-            Ok(Outcome::Passed) => "ok".to_owned(),
-            Ok(Outcome::Skipped(why)) => format!("skipped: {why}"),
+            Ok(StepResult::Passed) => "ok".to_owned(),
+            Ok(StepResult::Skipped(why)) => format!("skipped: {why}"),
             Err(_) => "FAILED".to_owned(),
         };
         println!("    {:9} {:>7.1} s  {verdict}", step.name, time.as_secs_f64());
@@ -94,16 +94,16 @@ fn summarise(
     Ok(())
 }
 
-fn cargo(arguments: &[&str]) -> anyhow::Result<Outcome> {
+fn cargo(arguments: &[&str]) -> anyhow::Result<StepResult> {
     process::check(place::cargo()?.args(arguments))?;
-    Ok(Outcome::Passed)
+    Ok(StepResult::Passed)
 }
 
-fn fmt() -> anyhow::Result<Outcome> {
+fn fmt() -> anyhow::Result<StepResult> {
     cargo(&["fmt", "--all", "--check"])
 }
 
-fn clippy() -> anyhow::Result<Outcome> {
+fn clippy() -> anyhow::Result<StepResult> {
     cargo(&[
         "clippy",
         "--workspace",
@@ -116,15 +116,15 @@ fn clippy() -> anyhow::Result<Outcome> {
     ])
 }
 
-fn doc() -> anyhow::Result<Outcome> {
+fn doc() -> anyhow::Result<StepResult> {
     let mut doc = place::cargo()?;
     doc.args(["doc", "--workspace", "--no-deps", "--locked", "--keep-going"])
         .env("RUSTDOCFLAGS", "-D warnings");
     process::check(&mut doc)?;
-    Ok(Outcome::Passed)
+    Ok(StepResult::Passed)
 }
 
-fn tests() -> anyhow::Result<Outcome> {
+fn tests() -> anyhow::Result<StepResult> {
     let has_nextest = process::is_present(place::cargo()?.args(["nextest", "--version"]));
     if has_nextest {
         return cargo(&["nextest", "run", "--workspace", "--locked", "--no-fail-fast"]);
@@ -133,11 +133,11 @@ fn tests() -> anyhow::Result<Outcome> {
     cargo(&["test", "--workspace", "--all-targets", "--locked", "--no-fail-fast"])
 }
 
-fn doctests() -> anyhow::Result<Outcome> {
+fn doctests() -> anyhow::Result<StepResult> {
     cargo(&["test", "--doc", "--workspace", "--locked", "--quiet"])
 }
 
-fn edges() -> anyhow::Result<Outcome> {
+fn edges() -> anyhow::Result<StepResult> {
     let mut found = Vec::new();
     for (package, forbidden) in FORBIDDEN_EDGES {
         let reached = dependencies(package)?;
@@ -145,27 +145,27 @@ fn edges() -> anyhow::Result<Outcome> {
         found.extend(forbidden.iter().filter(meets).map(|name| format!("{package} -> {name}")));
     }
     ensure!(found.is_empty(), "forbidden edges: {}", found.join(", "));
-    Ok(Outcome::Passed)
+    Ok(StepResult::Passed)
 }
 
-fn agents() -> anyhow::Result<Outcome> {
+fn agents() -> anyhow::Result<StepResult> {
     Ok(match crate::agents::check()? {
-        crate::agents::Outcome::Agreed => Outcome::Passed,
-        crate::agents::Outcome::Skipped(why) => Outcome::Skipped(why),
+        crate::agents::AgentsOutcome::Agreed => StepResult::Passed,
+        crate::agents::AgentsOutcome::Skipped(why) => StepResult::Skipped(why),
     })
 }
 
-fn editors() -> anyhow::Result<Outcome> {
+fn editors() -> anyhow::Result<StepResult> {
     Ok(match crate::editors::check()? {
-        crate::editors::Outcome::Passed => Outcome::Passed,
-        crate::editors::Outcome::Skipped(why) => Outcome::Skipped(why),
+        crate::editors::EditorOutcome::Passed => StepResult::Passed,
+        crate::editors::EditorOutcome::Skipped(why) => StepResult::Skipped(why),
     })
 }
 
-fn vscode() -> anyhow::Result<Outcome> {
+fn vscode() -> anyhow::Result<StepResult> {
     Ok(match crate::editors::check_vscode()? {
-        crate::editors::Outcome::Passed => Outcome::Passed,
-        crate::editors::Outcome::Skipped(why) => Outcome::Skipped(why),
+        crate::editors::EditorOutcome::Passed => StepResult::Passed,
+        crate::editors::EditorOutcome::Skipped(why) => StepResult::Skipped(why),
     })
 }
 
@@ -182,14 +182,14 @@ fn dependencies(package: &str) -> anyhow::Result<Vec<String>> {
     Ok(tree.lines().filter_map(|line| line.split(' ').next()).map(str::to_owned).collect())
 }
 
-fn units() -> anyhow::Result<Outcome> {
+fn units() -> anyhow::Result<StepResult> {
     let analyze = "systemd-analyze";
     if !process::is_present(Command::new(analyze).arg("--version")) {
-        return Ok(Outcome::Skipped("systemd-analyze is not here"));
+        return Ok(StepResult::Skipped("systemd-analyze is not here"));
     }
     let folder = place::workspace()?.join("systemd");
     let Ok(listing) = std::fs::read_dir(&folder) else {
-        return Ok(Outcome::Skipped("there is no systemd folder"));
+        return Ok(StepResult::Skipped("there is no systemd folder"));
     };
     let mut units: Vec<_> = listing
         .filter_map(|entry| Some(entry.ok()?.path()))
@@ -201,7 +201,7 @@ fn units() -> anyhow::Result<Outcome> {
 }
 
 /// The units name a binary where an installation has it; here a copy of the units names one that exists.
-fn verify_units(units: &[std::path::PathBuf]) -> anyhow::Result<Outcome> {
+fn verify_units(units: &[std::path::PathBuf]) -> anyhow::Result<StepResult> {
     let folder = tempfile::tempdir()?;
     let mut copies = Vec::new();
     for unit in units {
@@ -218,5 +218,5 @@ fn verify_units(units: &[std::path::PathBuf]) -> anyhow::Result<Outcome> {
     // It wants a runtime folder, also where no user manager runs.
     verify.args(["--user", "verify"]).args(copies).env("XDG_RUNTIME_DIR", folder.path());
     process::check(&mut verify)?;
-    Ok(Outcome::Passed)
+    Ok(StepResult::Passed)
 }

@@ -13,7 +13,7 @@ use crate::wire::Wire;
 
 /// What to show.
 #[derive(clap::Args)]
-pub(crate) struct Options {
+pub(crate) struct UpArgs {
     /// Use the sample session even where there are sessions of your own
     #[arg(long)]
     sample: bool,
@@ -26,13 +26,13 @@ pub(crate) struct Options {
 const SOCKET_PATH_BYTES_MAX: usize = 107;
 
 /// The daemon we talk to: the user's own, or a private one for the sample.
-struct Scene {
+struct Target {
     transcript: PathBuf,
     variables: Vec<(&'static str, PathBuf)>,
     is_private: bool,
 }
 
-pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
+pub(crate) fn run(options: &UpArgs) -> anyhow::Result<()> {
     println!("==> building longhaul (release)");
     let binaries = place::build_release()?;
     let scene = match own_scene() {
@@ -59,17 +59,17 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
 }
 
 /// The user's own sessions and store, where there are sessions.
-fn own_scene() -> Option<Scene> {
+fn own_scene() -> Option<Target> {
     let home = match std::env::var_os("CODEX_HOME").filter(|home| !home.is_empty()) {
         Some(home) => PathBuf::from(home),
         None => PathBuf::from(std::env::var_os("HOME")?).join(".codex"),
     };
     let transcript = sample::newest_transcript(&home)?;
-    Some(Scene { transcript, variables: vec![("CODEX_HOME", home)], is_private: false })
+    Some(Target { transcript, variables: vec![("CODEX_HOME", home)], is_private: false })
 }
 
 /// The sample, with a store and a socket of its own under the build folder.
-fn sample_scene() -> anyhow::Result<Scene> {
+fn sample_scene() -> anyhow::Result<Target> {
     let folder = place::target()?.join("sample");
     let sample = Sample::lay_out(&place::workspace()?.join("samples"), &folder)?;
     println!("==> no Codex sessions are used: showing the sample session shipped with longhaul");
@@ -86,7 +86,7 @@ fn sample_scene() -> anyhow::Result<Scene> {
         ("CODEX_HOME", sample.codex_home),
         ("CLAUDE_CONFIG_DIR", folder.join("no-claude")),
     ];
-    Ok(Scene { transcript, variables, is_private: true })
+    Ok(Target { transcript, variables, is_private: true })
 }
 
 /// The sample daemon's socket: under the build folder where its path is short enough for a socket.
@@ -106,7 +106,7 @@ fn empty_config(folder: &Path) -> anyhow::Result<PathBuf> {
 }
 
 /// Waits until the transcript is ingested; gives its thread.
-fn catch_up(scene: &Scene, binaries: &Binaries) -> anyhow::Result<String> {
+fn catch_up(scene: &Target, binaries: &Binaries) -> anyhow::Result<String> {
     let status = longhaul(scene, binaries, &["status", "--json"]).output()?;
     ensure!(status.status.success(), "{}", String::from_utf8_lossy(&status.stderr));
     let status: serde_json::Value = serde_json::from_slice(&status.stdout)?;
@@ -117,19 +117,19 @@ fn catch_up(scene: &Scene, binaries: &Binaries) -> anyhow::Result<String> {
     Ok(thread.to_owned())
 }
 
-fn longhaul(scene: &Scene, binaries: &Binaries, arguments: &[&str]) -> Command {
+fn longhaul(scene: &Target, binaries: &Binaries, arguments: &[&str]) -> Command {
     let mut command = Command::new(&binaries.longhaul);
     command.args(arguments).envs(scene.variables.iter().map(|(name, value)| (name, value)));
     command
 }
 
 /// Runs the command line as a person would, and shows that it was run.
-fn show(scene: &Scene, binaries: &Binaries, arguments: &[&str]) -> anyhow::Result<()> {
+fn show(scene: &Target, binaries: &Binaries, arguments: &[&str]) -> anyhow::Result<()> {
     println!("\n$ longhaul {}", arguments.join(" "));
     process::check(&mut longhaul(scene, binaries, arguments))
 }
 
-fn farewell(scene: &Scene, binaries: &Binaries) {
+fn farewell(scene: &Target, binaries: &Binaries) {
     println!("\n==> the daemon goes on running");
     if scene.is_private {
         println!("    it is the sample's; to talk to it or to end it, set these first:");

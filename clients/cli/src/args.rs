@@ -4,13 +4,14 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use clap::Parser;
 use clap::builder::Styles;
 use clap::builder::styling::AnsiColor;
 use clap::error::ErrorKind;
-use clap::{Parser, ValueEnum};
 
 use crate::commands::Command;
 use crate::failure::{Failure, USAGE};
+use crate::style::ColorWhen;
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -31,20 +32,20 @@ Examples:
   longhaul history                  what the model sees of it now
   longhaul expand HANDLE            the exact items behind a handle of a receipt
   longhaul memory show              what earlier threads teach the next one in this folder
-  longhaul install codex            have an agent use it by itself
+  longhaul install codex            connect an agent
   longhaul doctor                   when something does not work
 
-THREAD may be left out (the newest thread of this folder, else the newest of all) or shortened to \
-any beginning that only one thread has. Every command takes --json for scripts.
+THREAD is an id or a unique prefix of one. Without it, commands use the newest thread of this \
+folder, else the newest of all. Every command takes --json for scripts.
 
-Exit codes: 0 done, 1 the daemon said no, 64 wrong use, 69 no daemon, 70 internal, 75 try later, \
-78 something a person must change.";
+Exit codes: 0 success, 1 failure by the daemon, 64 usage error, 69 no daemon, 70 internal error, \
+75 try again later, 78 configuration or environment must be fixed.";
 
 /// Keeps coding agents on course over the long haul.
 ///
 /// The daemon longhauld reads the transcripts your coding agents write and keeps a checkpoint of every
-/// thread ready. This program asks it: for a compacted view of a thread, for what a compaction left out,
-/// for how it is.
+/// thread ready. Use this program to compact a thread, to bring back what a compaction left out, and to
+/// search all threads.
 #[derive(Debug, Parser)]
 #[command(name = "longhaul", version, styles = STYLES, after_help = AFTER_HELP)]
 pub(crate) struct Args {
@@ -61,27 +62,16 @@ pub(crate) struct Args {
     pub(crate) command: Command,
 }
 
-/// When to use colours.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ColorWhen {
-    /// On a terminal, unless `NO_COLOR` is set
-    Auto,
-    /// Also into a pipe or file
-    Always,
-    /// Not at all
-    Never,
-}
-
 /// A command line that is not run: wrong, or a question for help.
-pub(crate) struct Refused(clap::Error);
+pub(crate) struct ParseFailure(clap::Error);
 
 impl Args {
-    pub(crate) fn from_command_line() -> Result<Self, Refused> {
-        Self::try_parse().map_err(Refused)
+    pub(crate) fn from_command_line() -> Result<Self, ParseFailure> {
+        Self::try_parse().map_err(ParseFailure)
     }
 }
 
-impl Refused {
+impl ParseFailure {
     /// Prints it where it belongs and says how the process ends.
     pub(crate) fn print(&self) -> ExitCode {
         let is_asked_for =

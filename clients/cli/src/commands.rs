@@ -25,6 +25,7 @@ mod memory;
 mod metrics;
 mod policy;
 mod prompts;
+mod receipt;
 mod search;
 mod slice;
 mod status;
@@ -40,7 +41,7 @@ pub(crate) enum Command {
     Up(up::UpArgs),
     Down(down::DownArgs),
     Status(status::StatusArgs),
-    /// List and show threads, the conversations of your agents; write your own
+    /// List and show threads, the conversations of your agents; append to your own
     #[command(subcommand)]
     Thread(thread::ThreadCommand),
     Usage(usage::UsageArgs),
@@ -53,24 +54,24 @@ pub(crate) enum Command {
     Expand(expand::ExpandArgs),
     History(history::HistoryArgs),
     Undo(undo::UndoArgs),
-    /// List and show compactions that were made
+    /// List and show compactions
     #[command(subcommand)]
     Compaction(compaction::CompactionCommand),
-    /// Show what is known about a thread
+    /// Show the checkpoint of a thread
     #[command(subcommand)]
     Checkpoint(checkpoint::CheckpointCommand),
-    /// Show, search and change what earlier threads teach the next one
+    /// Show, search and edit the memory from earlier threads
     #[command(subcommand)]
     Memory(memory::MemoryCommand),
     Prompts(prompts::PromptsArgs),
-    /// List background jobs, and tell why one does not run
+    /// List background jobs, and explain why one does not run
     #[command(subcommand)]
     Job(job::JobCommand),
-    /// Tell when threads are to be compacted, and why
+    /// Explain when threads are compacted, and why
     #[command(subcommand)]
     Policy(policy::PolicyCommand),
     Watch(watch::WatchArgs),
-    /// Show the configuration in force, or read its file anew
+    /// Show the configuration, or reload its file
     #[command(subcommand)]
     Config(config::ConfigCommand),
     Metrics(metrics::MetricsArgs),
@@ -83,7 +84,12 @@ pub(crate) enum Command {
     Man(man::ManArgs),
 }
 
-pub(crate) async fn run(command: Command, session: &Session) -> Result<(), Failure> {
+/// Runs a command; `root` builds the whole command line, for its documentation.
+pub(crate) async fn run(
+    command: Command,
+    session: &Session,
+    root: fn() -> clap::Command,
+) -> Result<(), Failure> {
     match command {
         Command::Up(args) => up::run(args, session).await,
         Command::Down(args) => down::run(args, session).await,
@@ -111,7 +117,7 @@ pub(crate) async fn run(command: Command, session: &Session) -> Result<(), Failu
         Command::Hook(args) => hook::run(args, session).await,
         Command::Doctor(args) => doctor::run(args, session).await,
         Command::Eval(args) => eval::run(args, session).await,
-        Command::Completions(args) => completions::run(&args, session),
-        Command::Man(args) => man::run(&args, session),
+        Command::Completions(args) => completions::run(&args, root(), session),
+        Command::Man(args) => man::run(&args, root(), session),
     }
 }

@@ -7,8 +7,6 @@ use longhaul_client::ClientError;
 use longhaul_protocol::{Retry, WireError};
 use serde_json::{Value, json};
 
-use crate::session::Session;
-
 /// The daemon looked and said no.
 pub(crate) const SAID_NO: u8 = 1;
 /// Wrong use: the command has to be changed.
@@ -50,11 +48,11 @@ impl Failure {
     }
 
     /// Prints it to stderr and says how the process ends.
-    pub(crate) fn print(self, session: &Session) -> ExitCode {
+    pub(crate) fn print(self, is_json: bool) -> ExitCode {
         if self.is_broken_pipe {
             return ExitCode::SUCCESS;
         }
-        let text = match session.is_json {
+        let text = match is_json {
             true => self.json().to_string() + "\n",
             false => {
                 let hint = self.hint.iter().map(|hint| format!("hint: {hint}\n"));

@@ -11,24 +11,27 @@ mod style;
 
 use std::process::ExitCode;
 
+use clap::CommandFactory;
+
 use crate::args::Args;
+use crate::commands::Command;
 use crate::failure::Failure;
 use crate::session::Session;
 
 fn main() -> ExitCode {
     let args = match Args::from_command_line() {
         Ok(args) => args,
-        Err(refused) => return refused.print(),
+        Err(failure) => return failure.print(),
     };
-    let session = Session::new(&args);
-    match run(args, &session) {
+    let session = Session::new(args.socket, args.json, args.color);
+    match run(args.command, &session) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => failure.print(&session),
+        Err(failure) => failure.print(session.is_json),
     }
 }
 
 /// One thread is enough: the client waits for the daemon, it does not compute.
-fn run(args: Args, session: &Session) -> Result<(), Failure> {
+fn run(command: Command, session: &Session) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(commands::run(args.command, session))
+    runtime.block_on(commands::run(command, session, Args::command))
 }

@@ -6,9 +6,8 @@ use std::path::PathBuf;
 use longhaul_client::{Client, ConnectOptions};
 use serde::Serialize;
 
-use crate::args::Args;
 use crate::failure::Failure;
-use crate::style::Style;
+use crate::style::{ColorWhen, Style};
 
 /// Something a command prints: as JSON by its own shape, for people as a text.
 pub(crate) trait Page: Serialize {
@@ -26,12 +25,8 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    pub(crate) fn new(args: &Args) -> Self {
-        Self {
-            socket: args.socket.clone(),
-            is_json: args.json,
-            style: Style::of_terminal(args.color),
-        }
+    pub(crate) fn new(socket: Option<PathBuf>, is_json: bool, color: ColorWhen) -> Self {
+        Self { socket, is_json, style: Style::of_terminal(color) }
     }
 
     /// How this program introduces itself to the daemon.

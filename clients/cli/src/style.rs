@@ -3,11 +3,11 @@
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
-use comfy_table::{Cell, CellAlignment, ContentArrangement, Row, Table, presets};
+use clap::ValueEnum;
+use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, Row, Table, presets};
 use directories::BaseDirs;
 use owo_colors::OwoColorize;
 
-use crate::args::ColorWhen;
 use crate::clock;
 
 mod quantity;
@@ -16,6 +16,17 @@ pub(crate) use quantity::{bytes, count, counted, duration, tokens};
 
 /// Columns of a page that is not on a terminal: nothing is cut there.
 const WIDTH_WITHOUT_TERMINAL: u16 = 1000;
+
+/// When to use colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ColorWhen {
+    /// On a terminal, unless `NO_COLOR` is set
+    Auto,
+    /// Also into a pipe or file
+    Always,
+    /// Not at all
+    Never,
+}
 
 /// What a page has to know about where it is read.
 #[derive(Debug, Clone)]
@@ -120,6 +131,13 @@ impl Style {
             let mut row = Row::from(row.into_iter().map(Cell::new).collect::<Vec<_>>());
             row.max_height(1);
             table.add_row(row);
+        }
+        // The first column names the row for the next command: it is not cut unless it fills the page.
+        let name = table.column_max_content_widths().first().copied().unwrap_or(0);
+        if name <= self.width / 5 * 3
+            && let Some(column) = table.column_mut(0)
+        {
+            column.set_constraint(ColumnConstraint::ContentWidth);
         }
         for (column, heading) in table.column_iter_mut().zip(headings) {
             column.set_padding((0, 2));

@@ -104,7 +104,7 @@ fn the_beginning_of_an_id_is_enough_when_only_one_thread_has_it() {
 fn a_job_is_named_by_its_kind_alone_or_by_a_beginning() {
     let desk = Desk::new(script().on("job/list", |params| {
         let job = |name: &str| {
-            json!({ "job": name, "kind": params["kind"], "subject": "", "state": "done", "epoch": 1, "attempts": 0, "priority": 0, "is_owed": false, "created_at": 0, "updated_at": 0 })
+            json!({ "job": name, "kind": params["kind"], "subject": "", "state": "done", "epoch": 1, "attempts": 0, "priority": 0, "is_pending": false, "created_at": 0, "updated_at": 0 })
         };
         let jobs = match params["kind"].as_str() {
             Some("extract") => vec![job("extract/0199a213"), job("extract/0199a2")],

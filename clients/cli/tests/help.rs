@@ -8,7 +8,7 @@ fn output(args: &[&str]) -> crate::Done {
 fn help_teaches_with_examples_and_exit_codes() {
     let done = output(&["--help"]);
     assert_eq!(done.code, 0);
-    for part in ["Examples:", "longhaul compact", "Exit codes:", "THREAD may be left out"] {
+    for part in ["Examples:", "longhaul compact", "Exit codes:", "THREAD is an id"] {
         assert!(done.stdout.contains(part), "{part}: {}", done.stdout);
     }
     for command in ["up", "compact", "expand", "doctor", "eval"] {

@@ -53,18 +53,22 @@ fn context(done: &Done, event: &str) -> String {
 }
 
 fn with_memory(script: Script) -> Script {
-    let session = json!({
-        "protocol": 1, "capabilities": ["memory"], "methods": ["memory/cite", "memory/summary"],
-        "server": { "name": "longhauld", "version": "0.1.0", "instance_id": "i", "pid": 1 },
-        "limits": longhaul_protocol::limit::Limits::OURS,
-    });
     script
-        .result("initialize", session)
         .result(
             "memory/summary",
             json!({ "text": "Use `just test`.", "tokens": 4, "instructions": "Search MEMORY.md.", "generation": 1 }),
         )
         .result("memory/cite", json!({ "kinds": [], "thread_ids": [] }))
+        .result("policy/step", stepped(&json!([])))
+}
+
+/// What `policy/step` answers with these effects.
+fn stepped(effects: &Value) -> Value {
+    let watcher = json!({
+        "phase": "idle", "mode": "suggest", "deferred": false, "held": false,
+        "packet_kept": false, "state": {},
+    });
+    json!({ "thread_id": "0199", "watcher": watcher, "effects": effects })
 }
 
 #[test]
@@ -84,16 +88,14 @@ fn after_a_compaction_the_model_is_given_the_checkpoint_and_the_memory() {
 }
 
 #[test]
-fn a_daemon_without_memory_is_not_asked_for_it() {
-    let desk = Desk::new(script());
-    let text = context(
-        &desk.hook(&payload("SessionStart", &json!({ "source": "resume" }))),
-        "SessionStart",
-    );
-    assert!(text.contains("Rename the parser") && !text.contains("remembers"), "{text}");
-    // A new thread has nothing to be reminded of.
+fn a_new_thread_with_nothing_remembered_is_told_nothing() {
+    let nothing = json!({ "text": "", "tokens": 0, "generation": 0 });
+    let desk = Desk::new(script().result("memory/summary", nothing));
     let done = desk.hook(&payload("SessionStart", &json!({ "source": "startup" })));
     assert_eq!((done.code, done.stdout.as_str()), (0, ""), "{done:?}");
+    let resumed = desk.hook(&payload("SessionStart", &json!({ "source": "resume" })));
+    let text = context(&resumed, "SessionStart");
+    assert!(text.contains("Rename the parser") && !text.contains("remembers"), "{text}");
 }
 
 #[test]
@@ -142,29 +144,17 @@ fn the_end_of_a_turn_counts_what_the_answer_used_of_the_memory() {
 
 #[test]
 fn the_person_is_told_at_the_end_of_a_turn_that_it_is_a_good_moment_to_compact() {
-    let session = json!({
-        "protocol": 1, "capabilities": ["policy"], "methods": ["policy/step"],
-        "server": { "name": "longhauld", "version": "0.1.0", "instance_id": "i", "pid": 1 },
-        "limits": longhaul_protocol::limit::Limits::OURS,
-    });
     let text = "60 % of the window left (asap: commit): a good moment to compact";
     for (effects, said) in [
         (json!([{ "effect": "notify", "text": text }]), format!("longhaul: {text} (/compact)")),
         (json!([]), String::new()),
     ] {
-        let state = json!({
-            "phase": "idle", "mode": "suggest", "deferred": false, "held": false,
-            "packet_kept": false, "state": {},
-        });
-        let stepped = json!({ "thread_id": "0199", "watcher": state, "effects": effects });
-        let desk = Desk::new(
-            script().result("initialize", session.clone()).result("policy/step", stepped),
-        );
+        let desk = Desk::new(with_memory(script()).result("policy/step", stepped(&effects)));
         let done = desk.hook(&payload("Stop", &json!({ "last_assistant_message": "Done." })));
         assert_eq!((done.code, done.stderr.as_str()), (0, ""), "{done:?}");
         let event = &desk.last_params("policy/step")["event"];
         // It begins nothing: a hook cannot see it through.
-        let told = json!({ "kind": "turn_ended", "message": "Done.", "only_tell": true });
+        let told = json!({ "kind": "turn_ended", "message": "Done.", "notify_only": true });
         assert_eq!(event, &told);
         match said.as_str() {
             "" => assert_eq!(done.stdout, ""),
@@ -178,6 +168,10 @@ fn the_person_is_told_at_the_end_of_a_turn_that_it_is_a_good_moment_to_compact()
 
 #[test]
 fn whatever_goes_wrong_the_agent_goes_on() {
+    let script = || {
+        let nothing = json!({ "text": "", "tokens": 0, "generation": 0 });
+        script().result("memory/summary", nothing)
+    };
     // A daemon that never answers a question, one that hangs up, one that refuses.
     let silent = || script().on("checkpoint/view", |_| Reply::Lines(Vec::new()));
     let closing =

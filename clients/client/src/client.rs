@@ -3,17 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use jsonrpsee::core::JsonRawValue;
-use jsonrpsee::core::client::{Client as RpcClient, ClientBuilder, ClientT};
-use jsonrpsee::core::traits::ToRpcParams;
 use longhaul_protocol::Method;
 use longhaul_protocol::daemon::InitializeResult;
 use longhaul_protocol::event::{Subscribe, SubscribeParams};
-use longhaul_protocol::limit::{FRAME_BYTES_MAX, INFLIGHT_PER_CONNECTION_MAX};
+use longhaul_protocol::limit::FRAME_BYTES_MAX;
 use tokio::net::UnixStream;
 
+use crate::connection::Connection;
 use crate::subscription::Router;
-use crate::transport::{Parting, Receiver, Sender};
 use crate::{ClientError, Subscription};
 
 /// Bytes of a message around its params: version, id, name of the method.
@@ -22,50 +19,23 @@ const ENVELOPE_BYTES: usize = 256;
 /// A connection to the daemon. Clones share it; calls may be made at the same time.
 #[derive(Debug, Clone)]
 pub struct Client {
-    inner: Arc<Inner>,
-    session: Option<Arc<InitializeResult>>,
-}
-
-/// What clones and subscriptions share.
-#[derive(Debug)]
-pub(crate) struct Inner {
-    rpc: RpcClient,
-    router: Arc<Router>,
-    parting: Parting,
+    connection: Arc<Connection>,
     timeout_ms: u64,
-}
-
-impl Inner {
-    pub(crate) fn router(&self) -> &Router {
-        &self.router
-    }
+    session: Option<Arc<InitializeResult>>,
 }
 
 impl Client {
     /// A client on an open connection, before the handshake.
     pub(crate) fn new(stream: UnixStream, timeout_ms: u64) -> Self {
-        let (router, parting) = (Arc::new(Router::default()), Parting::default());
-        let (read, write) = stream.into_split();
-        let rpc = ClientBuilder::default()
-            .request_timeout(Duration::from_millis(timeout_ms))
-            .max_concurrent_requests(INFLIGHT_PER_CONNECTION_MAX)
-            .build_with_tokio(
-                Sender { stream: write },
-                Receiver::new(read, Arc::clone(&router), Arc::clone(&parting)),
-            );
-        Self { inner: Arc::new(Inner { rpc, router, parting, timeout_ms }), session: None }
-    }
-
-    pub(crate) const fn from_inner(inner: Arc<Inner>) -> Self {
-        Self { inner, session: None }
-    }
-
-    pub(crate) fn inner(&self) -> &Inner {
-        &self.inner
+        Self { connection: Arc::new(Connection::new(stream)), timeout_ms, session: None }
     }
 
     pub(crate) fn with_session(self, session: InitializeResult) -> Self {
         Self { session: Some(Arc::new(session)), ..self }
+    }
+
+    pub(crate) fn router(&self) -> &Router {
+        self.connection.router()
     }
 
     /// What the handshake agreed on.
@@ -80,15 +50,21 @@ impl Client {
     /// [`ClientError::Refused`] with the daemon's own error; [`ClientError::Broken`] and
     /// [`ClientError::Timeout`], after which the daemon may or may not have done it.
     pub async fn call<M: Method>(&self, params: M::Params) -> Result<M::Result, ClientError> {
-        let params = Params::of::<M>(&params)?;
-        let answer = self.inner.rpc.request(M::NAME, params).await;
-        answer.map_err(|error| match ClientError::from_rpc(error, M::NAME, self.inner.timeout_ms) {
-            broken @ ClientError::Broken(_) => match self.inner.parting.get() {
-                Some(why) => ClientError::Refused(Box::new(why.clone())),
-                None => broken,
-            },
-            error => error,
-        })
+        let unreadable = |error: serde_json::Error| ClientError::Unreadable {
+            method: M::NAME,
+            reason: error.to_string(),
+        };
+        let params = serde_json::to_string(&params).map_err(unreadable)?;
+        // The daemon would refuse a longer message without its id, and no call would get the answer.
+        let (bytes, max) = (params.len(), FRAME_BYTES_MAX - ENVELOPE_BYTES);
+        if bytes > max {
+            return Err(ClientError::TooLarge { bytes, max });
+        }
+        let (method, after_ms) = (M::NAME, self.timeout_ms);
+        let request = self.connection.request(method, &params);
+        let answer = tokio::time::timeout(Duration::from_millis(after_ms), request).await;
+        let result = answer.map_err(|_| ClientError::Timeout { method, after_ms })??;
+        serde_json::from_str(&result).map_err(unreadable)
     }
 
     /// Subscribes to events.
@@ -97,34 +73,11 @@ impl Client {
     /// As [`Client::call`].
     pub async fn subscribe(&self, params: SubscribeParams) -> Result<Subscription, ClientError> {
         let begun = self.call::<Subscribe>(params).await?;
-        Ok(Subscription::new(begun.subscription, begun.seq, Arc::clone(&self.inner)))
+        Ok(Subscription::new(begun.subscription, begun.seq, self.clone()))
     }
 
     /// Waits until the connection has ended, whoever ended it.
     pub async fn closed(&self) {
-        self.inner.rpc.on_disconnect().await;
-    }
-}
-
-/// Params that are written already, and known to fit into a message.
-struct Params(Box<JsonRawValue>);
-
-impl Params {
-    fn of<M: Method>(params: &M::Params) -> Result<Self, ClientError> {
-        let written = serde_json::value::to_raw_value(params).map_err(|error| {
-            ClientError::Unreadable { method: M::NAME, reason: error.to_string() }
-        })?;
-        // A message over the bound would be refused without its id, which no call could be matched to.
-        let (bytes, max) = (written.get().len(), FRAME_BYTES_MAX - ENVELOPE_BYTES);
-        match bytes > max {
-            true => Err(ClientError::TooLarge { bytes, max }),
-            false => Ok(Self(written)),
-        }
-    }
-}
-
-impl ToRpcParams for Params {
-    fn to_rpc_params(self) -> Result<Option<Box<JsonRawValue>>, serde_json::Error> {
-        Ok(Some(self.0))
+        self.connection.closed().await;
     }
 }

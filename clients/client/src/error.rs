@@ -3,7 +3,6 @@
 use std::io;
 use std::path::PathBuf;
 
-use jsonrpsee::core::client::Error as RpcError;
 use longhaul_protocol::version::Disagreement;
 use longhaul_protocol::{Retry, WireError};
 
@@ -112,21 +111,6 @@ impl ClientError {
             Some(Disagreement::ClientTooOld) => Self::TooOld(wire.message.clone()),
             Some(Disagreement::DaemonTooOld) => Self::TooNew(wire.message.clone()),
             None => error,
-        }
-    }
-
-    pub(crate) fn from_rpc(error: RpcError, method: &'static str, timeout_ms: u64) -> Self {
-        match error {
-            RpcError::Call(object) => Self::Refused(Box::new(WireError {
-                code: object.code(),
-                message: object.message().to_owned(),
-                data: object.data().and_then(|data| serde_json::from_str(data.get()).ok()),
-            })),
-            RpcError::RequestTimeout => Self::Timeout { method, after_ms: timeout_ms },
-            RpcError::ParseError(error) => Self::Unreadable { method, reason: error.to_string() },
-            // The client's tasks have ended; the cause stands inside, the wrapping words help nobody.
-            RpcError::RestartNeeded(cause) => Self::Broken(cause.to_string()),
-            other => Self::Broken(other.to_string()),
         }
     }
 }

@@ -14,18 +14,19 @@
 //! # Ok(()) }
 //! ```
 //!
-//! - [`socket`] finds the daemon's socket; `connect` opens it and shakes hands; `transport` speaks lines;
+//! - [`socket`] finds the daemon's socket; `connect` opens it and shakes hands; `connection` exchanges lines;
 //! - [`Client`] calls methods by their types; [`Subscription`] yields events;
 //! - [`ClientError`] says what went wrong and what to do next. Nothing here retries by itself.
+#![warn(missing_docs)]
 
 mod client;
 mod connect;
+mod connection;
 mod error;
 #[cfg(feature = "test-util")]
 pub mod scripted;
 pub mod socket;
 mod subscription;
-mod transport;
 
 pub use client::Client;
 pub use connect::ConnectOptions;

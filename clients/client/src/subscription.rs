@@ -1,13 +1,13 @@
-//! Events of the daemon, sorted by the subscription they belong to.
+//! Events of the daemon, by subscription.
 //!
-//! The transport's reader delivers into the [`Router`], a [`Subscription`] takes out of it. The first events
+//! The connection delivers into the [`Router`], a [`Subscription`] takes out of it. The first events
 //! of a subscription may be read before the answer that names it has reached the caller; the router
 //! therefore opens a queue for an unknown id, and the subscription claims it later. Queues are bounded: a
 //! reader that falls behind finds a `gap` event at the end of what was kept, like one whom the daemon had to
 //! leave behind.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use longhaul_protocol::event::{
     Event, EventKind, NotificationParams, Unsubscribe, UnsubscribeParams,
@@ -16,7 +16,6 @@ use longhaul_protocol::limit::SUBSCRIPTIONS_PER_CONNECTION_MAX;
 use serde_json::json;
 use tokio::sync::mpsc;
 
-use crate::client::Inner;
 use crate::{Client, ClientError};
 
 /// Events waiting for one subscription, the `gap` at its end included.
@@ -29,11 +28,11 @@ pub struct Subscription {
     /// The seq of the newest event when the subscription began.
     seq: u64,
     events: mpsc::Receiver<Event>,
-    client: Arc<Inner>,
+    client: Client,
 }
 
 impl Subscription {
-    pub(crate) fn new(id: String, seq: u64, client: Arc<Inner>) -> Self {
+    pub(crate) fn new(id: String, seq: u64, client: Client) -> Self {
         let events = client.router().claim(&id);
         Self { id, seq, events, client }
     }
@@ -54,11 +53,10 @@ impl Subscription {
     /// # Errors
     /// As every call; the subscription has ended here in any case.
     pub async fn close(self) -> Result<(), ClientError> {
-        let client = Client::from_inner(Arc::clone(&self.client));
         let params = UnsubscribeParams { subscription: self.id.clone() };
-        let answer = client.call::<Unsubscribe>(params).await;
-        // Only now: events that were under way until the answer came have no new queue to open.
-        client.inner().router().forget(&self.id);
+        let answer = self.client.call::<Unsubscribe>(params).await;
+        // Only now: an event that arrives before the answer would open a new queue.
+        self.client.router().forget(&self.id);
         answer.map(drop)
     }
 }
@@ -68,13 +66,13 @@ impl Drop for Subscription {
         let was_live = self.client.router().forget(&self.id);
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         if was_live {
-            let client = Client::from_inner(Arc::clone(&self.client));
+            let client = self.client.clone();
             let subscription = std::mem::take(&mut self.id);
             runtime.spawn(async move {
                 let params = UnsubscribeParams { subscription: subscription.clone() };
                 // Nobody is left to hear of a failure, and the daemon forgets it with the connection.
                 drop(client.call::<Unsubscribe>(params).await);
-                client.inner().router().forget(&subscription);
+                client.router().forget(&subscription);
             });
         }
     }

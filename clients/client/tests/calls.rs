@@ -99,7 +99,7 @@ async fn what_belongs_to_no_call_does_not_end_the_others() {
     let eight_bytes =
         context::EstimateParams { text: Some("12345678".into()), ..Default::default() };
     let (lost, found) = tokio::join!(
-        client.call::<daemon::Status>(daemon::StatusParams {}),
+        client.call::<daemon::Status>(daemon::NoParams {}),
         client.call::<context::Estimate>(eight_bytes),
     );
     assert!(matches!(
@@ -113,7 +113,7 @@ async fn what_belongs_to_no_call_does_not_end_the_others() {
 async fn a_connection_that_ends_breaks_its_calls_and_says_so() {
     let daemon = Daemon::start(examples().on("daemon/status", |_| Reply::Close));
     let client = daemon.connect().await.unwrap();
-    let error = client.call::<daemon::Status>(daemon::StatusParams {}).await.unwrap_err();
+    let error = client.call::<daemon::Status>(daemon::NoParams {}).await.unwrap_err();
     assert!(matches!(error, ClientError::Broken(_)), "{error:?}");
     assert_eq!(error.retry(), Retry::Reconnect);
     client.closed().await;
@@ -135,5 +135,5 @@ async fn a_request_over_the_bound_is_refused_here_and_the_connection_lives() {
     let params = compaction::RunParams { items: Some(items), ..Default::default() };
     let error = client.call::<compaction::Run>(params).await.unwrap_err();
     assert!(matches!(error, ClientError::TooLarge { .. }), "{error:?}");
-    client.call::<daemon::Status>(daemon::StatusParams {}).await.unwrap();
+    client.call::<daemon::Status>(daemon::NoParams {}).await.unwrap();
 }

@@ -3,7 +3,6 @@
 use crate::transcript::Transcript;
 
 /// Shares of a session's tokens at which it is cut (percent).
-/// Source: facts on peers (e2), 2026.
 pub const CUT_PERCENTS: [u8; 4] = [35, 50, 65, 80];
 
 /// What the maker of a view is given: the file as it was at the cut, and nothing else.

@@ -21,7 +21,6 @@ use question::Question;
 use survey::Survey;
 
 /// A cut with fewer names than this to remember says nothing (names, reference extractor).
-/// Source: facts on peers (e2), 2026.
 pub const GOLD_MIN: usize = 5;
 
 /// Summaries of one session that are scored.

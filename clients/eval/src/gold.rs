@@ -10,7 +10,6 @@ use crate::transcript::{Argument, Origin, StepKind, Transcript};
 use crate::view::text_names;
 
 /// How many tool calls after the cut count (calls).
-/// Source: facts on peers (e1), 2026.
 pub const HORIZON_CALLS: usize = 80;
 
 /// One name the agent needed.

@@ -27,7 +27,7 @@ pub use rows::Junk;
 
 use naive::Naive;
 
-/// Calls of a session's beginning that are asked about. Source: facts on peers (e3), 2026.
+/// Calls of a session's beginning that are asked about.
 const OPENING_CALLS: usize = 40;
 
 /// Makes memories. It learns each session after it was asked about it.

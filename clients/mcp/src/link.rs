@@ -74,13 +74,6 @@ impl Link {
         Ok(answer?)
     }
 
-    /// Whether the daemon has a method.
-    pub(crate) async fn has(&self, method: &str) -> Result<bool, Fault> {
-        let client = self.client().await?;
-        let session = client.session();
-        Ok(session.is_some_and(|session| session.methods.iter().any(|known| known == method)))
-    }
-
     /// An open connection, waited for where there is reason to.
     async fn client(&self) -> Result<Client, Fault> {
         let mut open = self.open.lock().await;

@@ -1,12 +1,8 @@
 //! Memory: what the tools ask, and how the answers read.
-//!
-//! The methods are called by name, with JSON: a daemon without memory does not list them, and is not an
-//! error but an answer.
 
-use longhaul_protocol::Method;
+use longhaul_protocol::memory;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde::Deserialize;
 
 use crate::fault::Fault;
 use crate::link::Link;
@@ -16,133 +12,82 @@ const SEARCH_TOKENS: u64 = 2_500;
 /// Tokens of the summary.
 const SUMMARY_TOKENS: u64 = 5_000;
 
-macro_rules! methods {
-    ($($marker:ident = $name:literal;)*) => {$(
-        struct $marker;
-
-        impl Method for $marker {
-            const NAME: &'static str = $name;
-            type Params = Value;
-            type Result = Value;
-        }
-    )*};
-}
-
-methods! {
-    Summary = "memory/summary";
-    Search = "memory/search";
-    Read = "memory/read";
-    AddNote = "memory/add_note";
-}
-
 /// Words to look for.
-#[derive(Debug, Deserialize, Serialize, JsonSchema)]
+#[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct SearchArgs {
     /// Words, names, paths or parts of an error message; a few are better than a sentence.
     query: String,
     /// Only what is remembered of this project: an absolute path. Absent: the current folder.
-    #[serde(skip_serializing_if = "Option::is_none")]
     cwd: Option<String>,
     /// Hits at most.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    k: Option<u32>,
+    limit: Option<u32>,
 }
 
 /// A file of the memory.
-#[derive(Debug, Deserialize, Serialize, JsonSchema)]
+#[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct ReadArgs {
     /// A path as a search or the summary names it.
     path: String,
     /// First line, from 1; absent: 1.
-    #[serde(skip_serializing_if = "Option::is_none")]
     line: Option<u64>,
     /// Lines at most.
-    #[serde(skip_serializing_if = "Option::is_none")]
     max_lines: Option<u64>,
 }
 
 /// Something to remember.
-#[derive(Debug, Deserialize, Serialize, JsonSchema)]
+#[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct NoteArgs {
     /// One fact, preference or working command, in one or two sentences that a later session understands.
     text: String,
     /// The project it holds for: an absolute path. Absent: the current folder.
-    #[serde(skip_serializing_if = "Option::is_none")]
     cwd: Option<String>,
 }
 
-pub(crate) async fn search(link: &Link, mut args: SearchArgs) -> Result<String, Fault> {
-    require::<Search>(link).await?;
-    args.cwd = args.cwd.or_else(here);
-    let mut params = json!(args);
-    params["max_tokens"] = SEARCH_TOKENS.into();
-    let answer = link.call::<Search>(params).await?;
-    let hits = answer["hits"].as_array().map_or(&[][..], Vec::as_slice);
+pub(crate) async fn search(link: &Link, args: SearchArgs) -> Result<String, Fault> {
+    let params = memory::SearchParams {
+        query: args.query,
+        cwd: args.cwd.or_else(here),
+        limit: args.limit,
+        max_tokens: Some(SEARCH_TOKENS),
+    };
+    let hits = link.call::<memory::Search>(params).await?.hits;
     if hits.is_empty() {
-        return Ok(
-            "Nothing is remembered that fits. thread_search looks into the transcripts.".into()
-        );
+        return Ok("Nothing in memory matches. thread_search looks in the transcripts.".into());
     }
     Ok(hits.iter().map(hit).collect::<Vec<_>>().join("\n\n"))
 }
 
-fn hit(hit: &Value) -> String {
-    let text = |name: &str| hit[name].as_str().unwrap_or_default();
-    let thread = hit["thread_id"].as_str().map_or_else(String::new, |id| format!(", thread {id}"));
-    let (first, last) = (hit["line_start"].as_u64(), hit["line_end"].as_u64());
-    let lines = match (first, last) {
-        (Some(first), Some(last)) => format!(":{first}-{last}"),
-        _ => String::new(),
-    };
-    format!("{}{lines}{thread}\n{}", text("path"), text("text").trim_end())
+fn hit(hit: &memory::Hit) -> String {
+    let thread = hit.thread_id.as_ref().map_or_else(String::new, |id| format!(", thread {id}"));
+    let memory::Hit { path, line_start, line_end, text, .. } = hit;
+    format!("{path}:{line_start}-{line_end}{thread}\n{}", text.trim_end())
 }
 
 pub(crate) async fn read(link: &Link, args: ReadArgs) -> Result<String, Fault> {
-    require::<Read>(link).await?;
-    Ok(text(&link.call::<Read>(json!(args)).await?))
+    let ReadArgs { path, line, max_lines } = args;
+    let params = memory::ReadParams { path, line, max_lines, max_tokens: None };
+    Ok(link.call::<memory::Read>(params).await?.text)
 }
 
-pub(crate) async fn note(link: &Link, mut args: NoteArgs) -> Result<String, Fault> {
-    require::<AddNote>(link).await?;
-    args.cwd = args.cwd.or_else(here);
-    let answer = link.call_once::<AddNote>(json!(args)).await?;
-    let project = answer["project"].as_str();
-    let scope = project.map_or_else(String::new, |project| format!(" for {project}"));
-    let text = answer["text"].as_str().unwrap_or_default();
-    Ok(format!("Noted{scope}: {text}"))
+pub(crate) async fn note(link: &Link, args: NoteArgs) -> Result<String, Fault> {
+    let params = memory::AddNoteParams { text: args.text, cwd: args.cwd.or_else(here) };
+    let note = link.call_once::<memory::AddNote>(params).await?;
+    let scope = note.project.map_or_else(String::new, |project| format!(" for {project}"));
+    Ok(format!("Noted{scope}: {}", note.text))
 }
 
-/// The summary that is made for being read at the start of a session.
+/// The summary an agent reads at the start of a session.
 pub(crate) async fn summary(link: &Link) -> Result<String, Fault> {
-    require::<Summary>(link).await?;
-    let mut params = json!({ "max_tokens": SUMMARY_TOKENS });
-    if let Some(cwd) = here() {
-        params["cwd"] = cwd.into();
-    }
-    let said = text(&link.call::<Summary>(params).await?);
-    let is_blank = said.trim().is_empty();
-    Ok(if is_blank { "Nothing is remembered of this project yet.".to_owned() } else { said })
-}
-
-/// The text of an answer; one without such a member as it is.
-fn text(answer: &Value) -> String {
-    match answer["text"].as_str() {
-        Some(text) => text.to_owned(),
-        None => answer.to_string(),
-    }
-}
-
-/// Says so where the running daemon has no memory.
-async fn require<M: Method>(link: &Link) -> Result<(), Fault> {
-    if link.has(M::NAME).await? {
-        return Ok(());
-    }
-    let message = format!("the running daemon has no {}", M::NAME);
-    Err(Fault::new(
-        "capability_missing",
-        message,
-        "use thread_search: it finds what was said and done in the transcripts",
-    ))
+    let params = memory::SummaryParams {
+        cwd: here(),
+        max_tokens: Some(SUMMARY_TOKENS),
+        ..Default::default()
+    };
+    let text = link.call::<memory::Summary>(params).await?.text;
+    Ok(match text.trim() {
+        "" => "Nothing is remembered about this project yet.".to_owned(),
+        _ => text,
+    })
 }
 
 /// The folder the agent works in: it starts its servers there.

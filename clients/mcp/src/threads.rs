@@ -61,7 +61,7 @@ pub(crate) struct SearchArgs {
     /// Only threads that worked in this folder, an absolute path. Absent: all projects.
     cwd: Option<String>,
     /// Hits at most; absent: 8.
-    k: Option<u32>,
+    limit: Option<u32>,
 }
 
 impl ViewArgs {
@@ -127,7 +127,7 @@ pub(crate) async fn search(link: &Link, args: SearchArgs) -> Result<String, Faul
     let params = SearchParams {
         query: args.query,
         cwd: args.cwd,
-        k: args.k.or(Some(SEARCH_HITS)),
+        limit: args.limit.or(Some(SEARCH_HITS)),
         max_tokens: Some(SEARCH_TOKENS),
         ..Default::default()
     };

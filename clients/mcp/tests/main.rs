@@ -97,22 +97,19 @@ fn examples() -> Script {
 }
 
 fn with_memory() -> Script {
-    let methods = ["memory/add_note", "memory/read", "memory/search", "memory/summary"];
-    let session = json!({
-        "protocol": 1, "capabilities": ["memory"], "methods": methods,
-        "server": { "name": "longhauld", "version": "0.1.0", "instance_id": "i", "pid": 1 },
-        "limits": longhaul_protocol::limit::Limits::OURS,
+    let hit = json!({
+        "source": "memory_md", "path": "MEMORY.md", "line_start": 3, "line_end": 4,
+        "thread_id": "t9", "at": 0, "score": 1.0, "text": "Use just.",
     });
-    let hit = json!({ "path": "MEMORY.md", "line_start": 3, "line_end": 4, "thread_id": "t9", "text": "Use just." });
+    let lines =
+        json!({ "path": "MEMORY.md", "line_start": 3, "line_end": 3, "text": "line three" });
+    let note = json!({ "note_id": "n", "text": "Use just.", "project": "parser", "generation": 2 });
+    let summary = json!({ "text": "# What is known", "tokens": 4, "generation": 1 });
     examples()
-        .result("initialize", session)
-        .result("memory/search", json!({ "hits": [hit] }))
-        .result("memory/summary", json!({ "text": "# What is known" }))
-        .result("memory/read", json!({ "text": "line three" }))
-        .result(
-            "memory/add_note",
-            json!({ "note_id": "n", "text": "Use just.", "project": "parser" }),
-        )
+        .result("memory/search", json!({ "hits": [hit], "generation": 1 }))
+        .result("memory/summary", summary)
+        .result("memory/read", lines)
+        .result("memory/add_note", note)
 }
 
 fn calls(server: &ScriptedServer, method: &str) -> Vec<Value> {
@@ -169,26 +166,6 @@ fn a_call_is_about_the_thread_it_comes_from() {
         let (text, failed) = agent.tool(tool, arguments, Some("mine"));
         assert!(!failed && !text.is_empty(), "{tool}: {text}");
     }
-}
-
-#[test]
-fn a_daemon_without_memory_says_so_in_a_form_the_agent_can_act_on() {
-    let (_folder, server) = desk(examples());
-    let mut agent = Agent::start(server.path());
-    let arguments = [
-        ("memory_search", json!({ "query": "tests" })),
-        ("memory_read", json!({ "path": "MEMORY.md" })),
-        ("memory_note", json!({ "text": "Use just." })),
-    ];
-    for (tool, arguments) in arguments {
-        let (text, failed) = agent.tool(tool, arguments, None);
-        let fault: Value = serde_json::from_str(&text).unwrap();
-        assert!(failed, "{text}");
-        assert_eq!(fault["error"]["kind"], "capability_missing");
-        assert!(fault["error"]["hint"].as_str().unwrap().contains("thread_search"));
-    }
-    let read = agent.ask("resources/read", json!({ "uri": "longhaul://memory/summary" }));
-    assert_eq!(read["error"]["data"]["kind"], "capability_missing", "{read}");
 }
 
 #[test]

@@ -49,32 +49,34 @@ local function replay(example, bindings, path)
 end
 
 --- These need a job that nothing but the daemon itself can owe; `scripted` replays them.
-local OF_WORKERS = { ['job.claim'] = true, ['job.heartbeat'] = true, ['job.complete'] = true, ['job.fail'] = true }
+local OF_WORKERS = { ['job/claim'] = true, ['job/heartbeat'] = true, ['job/complete'] = true, ['job/fail'] = true }
 
-local function replay_all(names, path)
-  local bindings = placeholders.new()
-  local replayed = 0
-  for _, name in ipairs(names) do
-    local text = support.read('protocol/examples/' .. name .. '.json')
+--- All but those of workers, in the order of replay.
+local function examples()
+  local list = {}
+  for _, file in ipairs(vim.fn.globpath(support.root .. '/protocol/examples', '**/*.json', true, true)) do
+    local text = table.concat(vim.fn.readfile(file), '\n')
     -- Neovim's encoder writes 14 digits of a number. No size of a file and no time needs more.
     local example = vim.json.decode((text:gsub('9007199254740991', '99999999999999')))
-    replayed = replayed + replay(example, bindings, path)
+    if not OF_WORKERS[example.method] then
+      table.insert(list, example)
+    end
   end
-  return replayed
+  table.sort(list, function(a, b)
+    return a.order < b.order
+  end)
+  return list
 end
 
 return function()
   local daemon = support.daemon()
   daemon:start()
   daemon.ingested()
-  local list = support.read('protocol/src/example.rs'):match('\nexamples! {([^}]*)}')
-  local names = {}
-  for name in list:gmatch('"([^"]+)"') do
-    if not OF_WORKERS[name] then
-      table.insert(names, name)
-    end
+  local bindings = placeholders.new()
+  local replayed = 0
+  for _, example in ipairs(examples()) do
+    replayed = replayed + replay(example, bindings, daemon.socket)
   end
-  local replayed = replay_all(names, daemon.socket)
   assert(replayed > 80, 'replayed ' .. replayed)
   client.close()
   return replayed .. ' exchanges'

@@ -5,7 +5,7 @@ local placeholders = require('placeholders')
 local support = require('support')
 local uv = vim.uv or vim.loop
 
-local WORKERS = { 'job.claim', 'job.heartbeat', 'job.complete', 'job.fail' }
+local WORKERS = { 'job/claim', 'job/heartbeat', 'job/complete', 'job/fail' }
 
 --- Answers every request by `answer(request)`; a function that ends it.
 local function play(path, answer)
@@ -66,7 +66,7 @@ local function check_workers(folder)
   for _, name in ipairs(WORKERS) do
     local example = vim.json.decode(support.read('protocol/examples/' .. name .. '.json'))
     local at = 0
-    client.options.socket = folder .. '/' .. name .. '.sock'
+    client.options.socket = folder .. '/' .. name:gsub('/', '.') .. '.sock'
     local stop = play(client.options.socket, function(request)
       if request.method == 'initialize' then
         return hello()

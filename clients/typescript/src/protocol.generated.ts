@@ -56,7 +56,7 @@ export interface Caps {
   max_decisions?: number | null;
   /** Plan steps that are done. */
   max_done_plan_steps?: number | null;
-  /** Facts whose ground has changed or is not known. */
+  /** Facts that are outdated or cannot be checked. */
   max_facts_suspect?: number | null;
   /** Facts that hold. */
   max_facts_valid?: number | null;
@@ -172,7 +172,7 @@ export interface CompactionCancelParams {
   compaction_id: string;
 }
 
-/** Whether there was something to take back. */
+/** Whether there was something to cancel. */
 export interface CompactionCancelResult {
   /** False when it was done already. */
   cancelled: boolean;
@@ -196,14 +196,14 @@ export interface CompactionGetResult {
   ladder: Rung[];
   /** Why the thread's watcher asked for it, where it did. */
   policy?: PolicyTrigger | null;
-  /** What became of every item. */
+  /** What happened to every item. */
   receipt: Receipt;
   /** The strategy that made it, never `auto`. */
   strategy_used: Strategy;
   /** Its row in `compaction/list`. */
   summary: CompactionSummary;
-  /** The texts that stand in it or that a model was asked with, by their digests. */
-  templates?: CompactionTextUsed[];
+  /** The texts used in it or in a model's prompt, by their digests. */
+  templates?: CompactionTemplateUsed[];
   /** Tokens of the history. */
   tokens: TokensChange;
   /** The text in it that carries the checkpoint or summary, at most `max_tokens`. */
@@ -230,16 +230,6 @@ export interface CompactionListResult {
   next_cursor?: string | null;
 }
 
-/** Texts of one call. Places are written `{name}`; `compaction/templates` tells those of each text. */
-export interface CompactionOwnTexts {
-  /** Stands above a checkpoint's view, at most 4 KiB. */
-  checkpoint_guide?: string | null;
-  /** Stands above a summary, at most 4 KiB. */
-  summary_prefix?: string | null;
-  /** What a model is asked for a summary, at most 32 KiB. */
-  summary_prompt?: string | null;
-}
-
 /** Why a compaction was made. */
 export type CompactionReason = "user_requested" | "context_limit" | "model_downshift" | "policy" | "other";
 
@@ -247,9 +237,9 @@ export type CompactionReason = "user_requested" | "context_limit" | "model_downs
 export interface CompactionRunParams {
   /** Compacts the thread as it was after the item of this seq; absent: as it is now. */
   as_of?: number | null;
-  /** Milliseconds the caller is willing to wait; a rung of the ladder that would not fit is left. */
+  /** Milliseconds the caller is willing to wait; strategies that would take longer are skipped. */
   deadline_ms?: number | null;
-  /** Items that are always built anew and never summarised; put where the phase wants them. */
+  /** Items that are rebuilt for every request and never summarised; placed according to `phase`. */
   initial_context?: unknown[] | null;
   /** A history of the caller's own, in the Responses API item form. */
   items?: unknown[] | null;
@@ -264,7 +254,7 @@ export interface CompactionRunParams {
   /** Absent: `auto`. */
   strategy?: Strategy | null;
   /** Texts of this call alone, in place of those in force. */
-  templates?: CompactionOwnTexts | null;
+  templates?: CompactionTemplateOverrides | null;
   /** A known thread. */
   thread_id?: string | null;
   /** Who asked, for the log; absent: `manual`. */
@@ -281,12 +271,12 @@ export interface CompactionRunResult {
   history: unknown[];
   /** The rungs that were tried, in order; the last one made it. */
   ladder: Rung[];
-  /** What became of every item. */
+  /** What happened to every item. */
   receipt: Receipt;
   /** The strategy that made it, never `auto`. */
   strategy_used: Strategy;
-  /** The texts that stand in it or that a model was asked with, by their digests. */
-  templates?: CompactionTextUsed[];
+  /** The texts used in it or in a model's prompt, by their digests. */
+  templates?: CompactionTemplateUsed[];
   /** Tokens of the history. */
   tokens: TokensChange;
   /** The text in it that carries the checkpoint or summary, at most `max_tokens`. */
@@ -335,7 +325,7 @@ export interface CompactionShouldResult {
   used: number;
 }
 
-/** A compaction that was begun. */
+/** A compaction that was started. */
 export interface CompactionStartResult {
   /** Names it for `compaction/get`, `compaction/cancel` and in events. */
   compaction_id: string;
@@ -371,17 +361,27 @@ export interface CompactionSummary {
   undone_at?: number | null;
 }
 
+/** Texts of one call. Placeholders are written `{name}`; `compaction/templates` lists those of each text. */
+export interface CompactionTemplateOverrides {
+  /** Stands above a checkpoint's view, at most 4 KiB. */
+  checkpoint_guide?: string | null;
+  /** Stands above a summary, at most 4 KiB. */
+  summary_prefix?: string | null;
+  /** What a model is asked for a summary, at most 32 KiB. */
+  summary_prompt?: string | null;
+}
+
 /** Whose text it is. */
-export type CompactionTextSource = "built_in" | "file" | "call" | "other";
+export type CompactionTemplateSource = "built_in" | "file" | "call" | "other";
 
 /** A text that a compaction was made with. */
-export interface CompactionTextUsed {
-  /** Digest of the text before its places were filled: the same digest is the same edition. */
+export interface CompactionTemplateUsed {
+  /** Digest of the text before its placeholders were filled. */
   digest: string;
   /** Its name, as of `compaction/templates`. */
   name: string;
   /** Whose it is. */
-  source: CompactionTextSource;
+  source: CompactionTemplateSource;
 }
 
 /** Which compaction. */
@@ -408,7 +408,7 @@ export interface CompactionUndoResult {
 export interface ConfigChange {
   /** The value of the file. */
   after: string;
-  /** True: in force; false: from the next start of the daemon on. */
+  /** True: applied; false: applies after a restart of the daemon. */
   applied: boolean;
   /** The value until now. */
   before: string;
@@ -441,22 +441,22 @@ export interface ContextChange {
   kind: string;
 }
 
-/** The settings the history tells of, and those of the next turn. */
+/** The settings the model was last told, and those of the next turn. */
 export interface ContextDiffParams {
-  /** Settings to compare besides the five; all of them are told when there is no reference. */
-  also?: OptIn[] | null;
   /** What holds for the next turn. */
   current: ContextSettings;
+  /** Settings to compare besides the five. */
+  include?: OptionalSetting[] | null;
   /**
-   * What the model was last told; absent without a `thread_id` (as after a compaction): everything is
+   * What the model was last told. Without it and without `thread_id`, as after a compaction, everything is
    * told.
    */
   reference?: ContextSettings | null;
   /**
-   * A thread whose transcript says what the model was last told, instead of `reference`. It keeps names,
-   * not words: what it does not tell counts as unchanged. Of what `also` names the words stand in the
-   * history itself and are compared; what `current` leaves open of them is read as it is now: AGENTS.md from
-   * the root of the project to the working folder, memory as `memory/summary` gives it.
+   * A thread whose transcript says what the model was last told, instead of `reference`. Settings the
+   * transcript does not contain count as unchanged. The texts named in `include` are compared with those in
+   * the history; if `current` omits them, they are read now: AGENTS.md from the root of the project to the
+   * working folder, memory as `memory/summary` returns it.
    */
   thread_id?: string | null;
 }
@@ -464,11 +464,11 @@ export interface ContextDiffParams {
 /** What to put before the next turn. */
 export interface ContextDiffResult {
   /**
-   * What they tell, in order: `model`, `permissions`, `memory`, `collaboration_mode`,
+   * The settings they contain, in order: `model`, `permissions`, `memory`, `collaboration_mode`,
    * `personality`, `agents_md`, `environment`.
    */
   changed: string[];
-  /** Whether everything is told, for want of a reference. */
+  /** Whether they contain everything, because there was no reference. */
   full: boolean;
   /** At most a developer message and, after it, a user message. */
   items: unknown[];
@@ -478,7 +478,7 @@ export interface ContextDiffResult {
 
 /** What to estimate. Exactly one of `items` and `text` is given. */
 export interface ContextEstimateParams {
-  /** History items. What stands between their tokens to please the eye costs nothing. */
+  /** History items. Whitespace between JSON tokens does not count. */
   items?: unknown[] | null;
   /** A text. */
   text?: string | null;
@@ -521,15 +521,15 @@ export interface ContextNormalizeParams {
   repair_image?: boolean;
 }
 
-/** The legal history. */
+/** The valid history. */
 export interface ContextNormalizeResult {
-  /** What was changed, by index; none for a history that was legal. */
+  /** What was changed, by index; empty if the history was valid. */
   changes: ContextChange[];
   /** The items; one that needed no change has the bytes that were sent. */
   items: unknown[];
 }
 
-/** All that a model is told about where and how it works. A part that is absent is not told. */
+/** What a model is told about where and how it works. Absent parts are not told. */
 export interface ContextSettings {
   /** Text of the project's instructions. */
   agents_md?: string | null;
@@ -604,14 +604,14 @@ export interface ContextUsageResult {
    * are left out.
    */
   by_kind: Record<string, number>;
-  /** How it came to be so full; only for a thread. */
-  course?: Course | null;
   /** The model. */
   model?: string | null;
   /** Line of the thread it is the state of. */
   seq?: number | null;
   /** The thread, if one was named. */
   thread_id?: string | null;
+  /** How the window filled over time; only for a thread. */
+  timeline?: Timeline | null;
   /** The sizes. */
   tokens: UsageTokens;
   /** What to know about it: `over_window`, `over_trigger`, `item_over_headroom`, `limit_unreachable`. */
@@ -626,36 +626,6 @@ export interface Cost {
   requests: number;
   /** Tokens, input and answers. */
   tokens: number;
-}
-
-/** How full the window was, line after line. */
-export interface Course {
-  /** The newest compactions, oldest first, at most 48. */
-  compactions: CourseStep[];
-  /** At most 192 places of the transcript, oldest first. */
-  points: CoursePoint[];
-  /** Turns begun. */
-  turns: number;
-}
-
-/** How full the window was at a line. */
-export interface CoursePoint {
-  /** The line. */
-  seq: number;
-  /** Tokens in the window. */
-  tokens: number;
-  /** Turns begun until then. */
-  turn: number;
-}
-
-/** A compaction the thread's own program made. */
-export interface CourseStep {
-  /** Tokens after. */
-  after: number;
-  /** Tokens before. */
-  before: number;
-  /** The line. */
-  seq: number;
 }
 
 /** A thing a fact rests on. */
@@ -686,15 +656,15 @@ export interface Entry {
 export interface Environment {
   /** Today, as `2026-11-21`. */
   current_date?: string | null;
+  /** Working folders; usually one. */
+  folders?: WorkingFolder[];
   /** Rules of the network. */
   network?: Network | null;
-  /** Working folders; usually one. */
-  places?: Place[];
   /** As `Europe/Paris`. */
   timezone?: string | null;
 }
 
-/** `error.data`: what a program needs to go on, and one line for a person. */
+/** `error.data`: what a program needs to react, and a hint for a person. */
 export interface ErrorData {
   /** Facts of this case (the field, the limit and its value, the present seq …); the shape depends on the kind. */
   detail?: unknown;
@@ -704,7 +674,7 @@ export interface ErrorData {
   kind: ErrorKind;
   /** Names the request in the daemon's log. */
   request_id?: string | null;
-  /** What to do next; stands for itself, also when the kind is not known. */
+  /** What to do next; valid also when the kind is not known. */
   retry: Retry;
   /** Milliseconds to wait before the same request is worth sending, with [`Retry::Backoff`]. */
   retry_after_ms?: number | null;
@@ -783,8 +753,8 @@ export type EvidenceSource = "user" | "file" | "tool_output";
 /** Kinds of failure, by what happens next. */
 export type FailKind = "transient" | "rate_limited" | "overflow" | "unauthorized" | "permanent" | "interrupted";
 
-/** Threads that a model was to read and did not, for one reason. */
-export interface FellBack {
+/** Threads that were read without the configured model, for one reason. */
+export interface Fallback {
   /** A stable name and words: `rate_limited: HTTP 429: slow down`. */
   reason: string;
   /** How many. */
@@ -823,7 +793,7 @@ export interface HistoryExpandResult {
   items: unknown[];
   /** Present when the handle holds more items. */
   next_cursor?: string | null;
-  /** The transcript they stand in. */
+  /** The transcript that holds them. */
   path: string;
 }
 
@@ -838,7 +808,7 @@ export interface HistoryGetParams {
    * one item is answered.
    */
   max_bytes?: number | null;
-  /** What becomes of a compaction that only its provider can read; absent: `stand_in`. */
+  /** How to return a compaction that only its provider can read; absent: `stand_in`. */
   opaque?: HistoryOpaque | null;
   /** The thread. */
   thread_id: string;
@@ -856,7 +826,7 @@ export interface HistoryGetResult {
   /** Present when there are more items. */
   next_cursor?: string | null;
   /** Where each of `items` comes from, in the same order. */
-  places: HistoryPlace[];
+  origins: HistoryOrigin[];
   /** The seq of the last line the history knows. */
   seq: number;
   /** The thread. */
@@ -865,18 +835,18 @@ export interface HistoryGetResult {
   tokens: number;
 }
 
-/** What becomes of a compaction that only its provider can read. */
+/** How to return a compaction that only its provider can read. */
 export type HistoryOpaque = "stand_in" | "as_is";
 
 /** Where an item comes from. */
-export interface HistoryPlace {
+export interface HistoryOrigin {
   /** Gives the line back at any later time. */
   handle?: string | null;
   /** The kind, as in receipts. */
   kind: string;
   /** The line; several items of one replacement history share it. */
   seq: number;
-  /** The item is longhaul's and stands in for one that only its provider can read. */
+  /** Whether the item is longhaul's, in place of one that only its provider can read. */
   stand_in?: boolean;
   /** Tokens, estimated. */
   tokens: number;
@@ -918,11 +888,11 @@ export interface IngestStatus {
   bytes_total: number;
   /** The newest files that could not be read; a bounded list. */
   errors: IngestError[];
-  /** When all folders were last looked through, Unix milliseconds; absent before the first time. */
+  /** When all folders were last scanned, Unix milliseconds; absent before the first time. */
   last_scan_at?: number | null;
   /** Lines read. */
   lines: number;
-  /** Lines that are not JSON; passed over. */
+  /** Lines that are not JSON; skipped. */
   malformed: number;
   /** Lines over the bound; their place and digest are kept. */
   oversized: number;
@@ -950,7 +920,7 @@ export interface InitializeResult {
   capabilities: string[];
   /** The bounds in force. */
   limits: Limits;
-  /** The methods this connection may call, sorted. */
+  /** The methods this connection may call. */
   methods: string[];
   /** The revision both ends speak from now on. */
   protocol: number;
@@ -991,8 +961,8 @@ export interface Job {
   finished_at?: number | null;
   /** Who runs it. */
   holder?: string | null;
-  /** Whether something was asked for that no run has seen. */
-  is_owed: boolean;
+  /** Whether there is work requested after the last run started. */
+  is_pending: boolean;
   /** Names it: `kind/subject`. */
   job: string;
   /** What it does. */
@@ -1001,7 +971,7 @@ export interface Job {
   not_before?: number | null;
   /** Runs before others, higher first. */
   priority: number;
-  /** Where it stands. */
+  /** Its state. */
   state: string;
   /** To what: a thread, a compaction, or empty. */
   subject: string;
@@ -1172,7 +1142,7 @@ export type Marker = {
 } | {
   /** The summary; may be empty. */
   message?: string;
-  /** The items that stand for it. */
+  /** The items that replace it. */
   replacement_history: unknown[];
   type: "compacted";
 };
@@ -1213,7 +1183,7 @@ export interface MemoryCiteResult {
   answer?: string | null;
   /** Kinds of file. */
   kinds: string[];
-  /** Threads; unknown ones are passed over. */
+  /** Threads; unknown ones are ignored. */
   thread_ids: string[];
 }
 
@@ -1245,13 +1215,13 @@ export interface MemoryForgetParams {
 export interface MemoryForgetResult {
   /** Number of the published memory without it. */
   generation: number;
-  /** Extractions and notes that went. */
-  gone: number;
+  /** Extractions and notes that were removed. */
+  removed: number;
 }
 
 /** A passage. */
 export interface MemoryHit {
-  /** Newest thing it tells, Unix milliseconds; check what is old before you trust it. */
+  /** Time of its newest evidence, Unix milliseconds; check old entries before you trust them. */
   at: number;
   /** Last line. */
   line_end: number;
@@ -1309,7 +1279,7 @@ export interface MemoryReadResult {
   line_end: number;
   /** First line. */
   line_start: number;
-  /** Where to go on; absent at the end. */
+  /** The line to continue at; absent at the end. */
   next_line?: number | null;
   /** The file. */
   path: string;
@@ -1342,15 +1312,15 @@ export interface MemoryRunResult {
   /** Those that failed; `longhaul job list --kind extract` says why. */
   failed: number;
   /**
-   * Those that were read without the model that was to read them; `memory/status` says why. They are read
-   * by it later.
+   * Threads that were read without the configured model; `memory/status` says why. The model reads them
+   * later.
    */
-  fell_back?: number;
+  fallbacks?: number;
   /** Number of the published memory. */
   generation: number;
-  /** Threads that were left out, by reason. */
+  /** Threads that were skipped, by reason. */
   skipped: SkipCount[];
-  /** Where it stands. */
+  /** Its state. */
   state: RunState;
   /** Threads that are known. */
   threads: number;
@@ -1361,7 +1331,7 @@ export interface MemorySearchParams {
   /** Only what concerns the project of this folder, and what holds everywhere. */
   cwd?: string | null;
   /** Hits, at most `limit::SEARCH_HITS_MAX`; absent: `limit::SEARCH_HITS_DEFAULT`. */
-  k?: number | null;
+  limit?: number | null;
   /** Tokens of all texts together; never exceeded. */
   max_tokens?: number | null;
   /** Words, as in `thread/search`. */
@@ -1392,12 +1362,12 @@ export interface MemoryStatusResult {
   enabled: boolean;
   /** What makes memory: `deterministic` or `model`. */
   engine: string;
-  /** Threads that were looked at. */
+  /** Threads that were extracted. */
   extracted: number;
   /** Why it last failed, until it succeeds. */
   failure?: string | null;
-  /** Threads that were read without the model that was to read them, by reason. */
-  fell_back?: FellBack[];
+  /** Threads that were read without the configured model, by reason. */
+  fallbacks?: Fallback[];
   /** Number of the published memory; 0: none is published yet. */
   generation: number;
   /** Things learned in them. */
@@ -1410,21 +1380,21 @@ export interface MemoryStatusResult {
   pending: number;
   /** When it was published. */
   published_at?: number | null;
-  /** Threads that are left out, by reason. */
+  /** Why the given thread is skipped; absent when it is due or none was given. */
+  skip_reason?: SkipCount | null;
+  /** Threads that are skipped, by reason. */
   skipped: SkipCount[];
   /** Threads it was made of. */
   threads: number;
   /** How often each kind of file was used. */
   uses: MemoryUse[];
-  /** Why the thread that was asked for is left out; absent when it is due or none was asked for. */
-  why?: SkipCount | null;
 }
 
 /** For whom, and how much. */
 export interface MemorySummaryParams {
   /** Working folder, absolute; absent: only what holds everywhere. */
   cwd?: string | null;
-  /** With the frame that lets the daemon tell its own words later; absent: true. */
+  /** Mark the text so that the daemon recognises it in a transcript later; absent: true. */
   framed?: boolean | null;
   /** Tokens of the text, never exceeded; absent: 5000. */
   max_tokens?: number | null;
@@ -1435,8 +1405,8 @@ export interface MemorySummaryResult {
   /** Number of the published memory it is of; 0: none is published yet. */
   generation: number;
   /**
-   * How an agent reads more of it and names what it used, about 300 tokens: to stand below the text where that
-   * is injected. Absent when nothing is published.
+   * How an agent reads more and names what it used, about 300 tokens, to be put below the text. Absent when
+   * nothing is published.
    */
   instructions?: string | null;
   /** The project `cwd` lies in. */
@@ -1465,7 +1435,7 @@ export interface Message {
   at: number;
   /** The folder it was sent in. */
   cwd?: string | null;
-  /** The log it stands in. */
+  /** The log that holds it. */
   log_id: string;
   /** Its number there. */
   offset: number;
@@ -1487,7 +1457,7 @@ export interface MessageHistoryAppendParams {
   thread_id?: string | null;
 }
 
-/** Where it stands. */
+/** Where it was stored. */
 export interface MessageHistoryAppendResult {
   /** The log; present when it was kept. */
   log_id?: string | null;
@@ -1533,7 +1503,7 @@ export interface MessageHistoryLookupResult {
 
 /**
  * A method: how often, how long. Times are from the request's being read to its answer's being ready, in
- * microseconds, right to one part in a hundred.
+ * microseconds, accurate to 1 %.
  */
 export interface MethodMetrics {
   /** Calls that were answered. */
@@ -1550,9 +1520,6 @@ export interface MethodMetrics {
   p99_us: number;
 }
 
-/** Takes nothing; `params` may be left out. */
-export type MetricsParams = Record<string, never>;
-
 /** Counts and times since the start of the daemon. */
 export interface MetricsResult {
   /** Open connections, this one included. */
@@ -1565,9 +1532,9 @@ export interface MetricsResult {
   ingested_bytes: number;
   /** Every method that was called, sorted by name. */
   methods: MethodMetrics[];
-  /** Requests or tasks that met a defect of the daemon. */
+  /** Requests or tasks that crashed. */
   panics: number;
-  /** What the process takes; absent where the system does not tell. */
+  /** Resource use of the process; absent where the system does not report it. */
   process?: ProcessMetrics | null;
   /** Bytes of the database with its log, and of the search index. */
   stored_bytes: number;
@@ -1613,8 +1580,11 @@ export interface Network {
   denied?: string[];
 }
 
+/** The params of methods that take none; `params` may be omitted. */
+export type NoParams = Record<string, never>;
+
 /** Settings that are compared only when asked for. */
-export type OptIn = "agents_md" | "memory";
+export type OptionalSetting = "agents_md" | "memory";
 
 /** What the agent may do. A change of profile or approval policy is told. */
 export interface Permissions {
@@ -1637,21 +1607,11 @@ export interface Personality {
 /** When in the life of a thread a compaction happens; decides where the initial context goes. */
 export type Phase = "standalone" | "pre_turn" | "mid_turn";
 
-/** One working folder. */
-export interface Place {
-  /** The folder. */
-  cwd: string;
-  /** Name, where there are several. */
-  id?: string | null;
-  /** The shell; a change of it alone is not told. */
-  shell?: string | null;
-}
-
 /** One step of a plan. */
 export interface PlanStep {
   /** Unique in the plan. */
   id: string;
-  /** What is to be done. */
+  /** What to do. */
   text: string;
 }
 
@@ -1661,7 +1621,7 @@ export interface PolicyCheckParams {
   toml?: string | null;
 }
 
-/** Policies as they are understood. */
+/** Policies as parsed. */
 export interface PolicyCheckResult {
   /** The one in force first. */
   policies: PolicyInfo[];
@@ -1673,11 +1633,11 @@ export interface PolicyCheckResult {
 export interface PolicyDecision {
   /** `wait`, `judge` or `compact`. */
   action: string;
-  /** All signs of the turn. */
+  /** All boundaries seen in the turn. */
   boundaries: string[];
   /** Its number in the log, where it was logged. */
   decision_id?: string | null;
-  /** Parts of a hundred of the window that are left. */
+  /** Percent of the window that is left. */
   percent_remaining: number;
   /** Name of the policy; `default` is in force. */
   policy: string;
@@ -1689,19 +1649,19 @@ export interface PolicyDecision {
   tier?: string | null;
 }
 
-/** Something to be done; which fields it has, its name says. */
+/** Something to do; its name says which fields it has. */
 export interface PolicyEffect {
   /**
-   * `notify` and `warn` (`text`: tell the person); `ask_judgment` (`request_id`, `instructions`,
+   * `notify` and `warn` (`text`: show it to the person); `ask_judgment` (`request_id`, `instructions`,
    * `prompt`, `schema`, `trigger`: ask, and answer with `judged`); `request_scratch` and
-   * `request_packet` (`prompt`: give the agent this message, and tell when its turn has ended);
+   * `request_packet` (`prompt`: give the agent this message, and report when its turn has ended);
    * `compact` (`packet`, `trigger`: compact, with the packet in the view); `inject_handoff`
    * (`text`: give the agent this message); `hold_message`; `release_message` (`prefix?`).
    */
   effect: string;
-  /** What the judge is told to be. */
+  /** System instructions for the judge. */
   instructions?: string | null;
-  /** What carries the work over. */
+  /** The agent's notes for after the compaction. */
   packet?: string | null;
   /** Goes before the words of the user's message. */
   prefix?: string | null;
@@ -1733,17 +1693,17 @@ export interface PolicyEvaluateParams {
   thread_id: string;
 }
 
-/** The decision, and what comes. */
+/** The decision and a forecast. */
 export interface PolicyEvaluateResult {
   /** Of the policy in force. */
   decision: PolicyDecision;
-  /** What comes. */
+  /** What to expect. */
   forecast: PolicyForecast;
-  /** The repository the thread works in, where it was looked at. */
-  repository?: RepositorySeen | null;
+  /** The repository the thread works in, if it was inspected. */
+  repository?: RepositoryState | null;
   /** Last line that is known. */
   seq: number;
-  /** Of the policies that are only watched. */
+  /** Of the policies that are evaluated but not in force. */
   shadows: PolicyDecision[];
   /** The thread. */
   thread_id: string;
@@ -1751,7 +1711,7 @@ export interface PolicyEvaluateResult {
   turn: number;
   /** Tokens in the window. */
   used: number;
-  /** Where the watcher is. */
+  /** State of the watcher. */
   watcher: PolicyWatcher;
   /** Tokens of the whole window. */
   window: number;
@@ -1767,17 +1727,17 @@ export interface PolicyExplainParams {
 export interface PolicyExplainResult {
   /** What this version decides. */
   decision: PolicyDecision;
-  /** Made again, the bytes are the same. They differ only when this version decides otherwise. */
-  is_same: boolean;
+  /** Whether this version makes the same decision from the same input, byte for byte. */
+  is_reproduced: boolean;
   /** As it was logged. */
   logged: PolicyLoggedDecision;
-  /** The policy as it was. */
+  /** The policy as it was then. */
   settings: unknown;
-  /** What it is made of. */
+  /** The recorded input. */
   situation: unknown;
 }
 
-/** An estimate out of the thread's own course. */
+/** An estimate from how the thread grew so far. */
 export interface PolicyForecast {
   /** The boundary that comes most often. */
   next_boundary?: string | null;
@@ -1807,7 +1767,7 @@ export interface PolicyHappened {
 
 /** A policy, complete. */
 export interface PolicyInfo {
-  /** How hard it is to think then; absent: as for any other. */
+  /** Reasoning effort for them; absent: the same as for any other. */
   compaction_effort?: string | null;
   /** The model of the watcher's compactions; absent: the same as for any other. */
   compaction_model?: string | null;
@@ -1859,8 +1819,8 @@ export interface PolicyLoggedDecision {
   decision: PolicyDecision;
   /** The policy was not in force. */
   is_shadow: boolean;
-  /** The repository as it was then, where it was looked at. */
-  repository?: RepositorySeen | null;
+  /** The repository as it was then, if it was inspected. */
+  repository?: RepositoryState | null;
   /** Last line that was known. */
   seq: number;
   /** The thread. */
@@ -1906,8 +1866,8 @@ export interface PolicyReportParams {
 export interface PolicyReportResult {
   /** Compactions its agent made. */
   compactions: number;
-  /** The transcript is longer than is replayed. */
-  is_cut: boolean;
+  /** Whether only the beginning of the transcript was replayed. */
+  is_truncated: boolean;
   /** By policy, the one in force first. */
   policies: ReportPolicy[];
   /** The thread. */
@@ -1919,7 +1879,7 @@ export interface PolicyReportResult {
 /** What can happen. */
 export type PolicyStepEvent = {
   /**
-   * Signs that the client saw and the transcript does not tell of, by name: `commit`,
+   * Boundaries that the client saw and the transcript does not contain: `commit`,
    * `plan_checkpoint`, `plan_update`, `pr_checkpoint`, `agent_done`, `topic_shift`,
    * `concluding_thought`; absent: none.
    */
@@ -1927,8 +1887,8 @@ export type PolicyStepEvent = {
   kind: "turn_ended";
   /** The agent's last words; absent: as the transcript says. */
   message?: string | null;
-  /** The client can tell the person and do nothing else: nothing is begun; absent: no. */
-  only_tell?: boolean | null;
+  /** The client can only notify the person: nothing is started; absent: false. */
+  notify_only?: boolean | null;
 } | {
   /** As of `turn_ended`. */
   boundaries?: string[] | null;
@@ -1952,11 +1912,11 @@ export type PolicyStepEvent = {
   /** Why. */
   reason: string;
 } | {
+  /** The handoff may be put before its text; absent: false. */
+  accepts_prefix?: boolean | null;
   /** It is for the user's shell, not for the agent; absent: no. */
   is_shell?: boolean | null;
   kind: "user_message";
-  /** The handoff may be put before its words; absent: no. */
-  takes_prefix?: boolean | null;
 } | {
   kind: "resume";
 } | {
@@ -1979,11 +1939,11 @@ export interface PolicyStepParams {
   thread_id: string;
 }
 
-/** What is to be done. */
+/** What to do next. */
 export interface PolicyStepResult {
   /** The decision, where one was made. */
   decision?: PolicyDecision | null;
-  /** What is to be done, in order. */
+  /** What to do, in order. */
   effects: PolicyEffect[];
   /** The thread. */
   thread_id: string;
@@ -1993,17 +1953,17 @@ export interface PolicyStepResult {
 
 /** A text. */
 export interface PolicyTemplateInfo {
-  /** It was written just now. */
+  /** Whether this call created the file. */
   is_seeded: boolean;
   /** Its name. */
   name: string;
   /** Its file, whether there is one or not. */
   path: string;
-  /** The places it may have. */
-  places: string[];
-  /** Why the file is not in force; the text from before is. */
+  /** The placeholders it may use. */
+  placeholders: string[];
+  /** Why the file is not used; the previous text is. */
   problem?: string | null;
-  /** `built_in`, `file`, or the name of the text that stands for it without a file. */
+  /** `built_in`, `file`, or the name of the text that is used without a file. */
   source: string;
 }
 
@@ -2023,11 +1983,11 @@ export interface PolicyTemplatesResult {
 
 /** Why a compaction is made. */
 export interface PolicyTrigger {
-  /** All signs, those read from words included. */
+  /** All boundaries, including those read from the agent's words. */
   boundaries: string[];
   /** `watcher` or `agent`. */
   packet_author: string;
-  /** Parts of a hundred that were left. */
+  /** Percent of the window that was left. */
   percent_remaining: number;
   /** `turn_end` or `mid_turn`. */
   point: string;
@@ -2039,7 +1999,7 @@ export interface PolicyTrigger {
   used: number;
 }
 
-/** Where a thread's watcher is. */
+/** State of a thread's watcher. */
 export interface PolicyWatcher {
   /** A compaction waits for the user's next message. */
   deferred: boolean;
@@ -2047,18 +2007,18 @@ export interface PolicyWatcher {
   held: boolean;
   /** What it does when a compaction is due: `off`, `tag`, `suggest` or `auto`. */
   mode: string;
-  /** A packet is kept whose compaction did not come about. */
+  /** A packet is stored whose compaction did not happen. */
   packet_kept: boolean;
   /** `idle`, `awaiting_judgment`, `awaiting_scratch`, `awaiting_packet` or `compacting`. */
   phase: string;
-  /** The whole state, for people who look for a defect; its shape may change. */
+  /** The whole state, for debugging; its shape may change. */
   state: unknown;
 }
 
 /** What the daemon's process takes from the machine. */
 export interface ProcessMetrics {
-  /** Processor time, of all threads. */
-  processor_ms: number;
+  /** Processor time of all threads, in milliseconds. */
+  cpu_ms: number;
   /** Memory held now. */
   resident_bytes: number;
   /** The most that was held. */
@@ -2074,27 +2034,47 @@ export interface ProcessMetrics {
  * history stand as one entry. Together the entries cover every item of the old history exactly once.
  */
 export interface Receipt {
-  /** Items that are gone from it; their handles bring them back. */
+  /** Items that are not in it; their handles bring them back. */
   dropped: Entry[];
-  /** Items that stand in the new history as they were. */
+  /** Items unchanged in the new history. */
   kept: Entry[];
   /** Secrets that were replaced in what was taken over. */
   redacted: number;
-  /** Items that stand there in part. */
+  /** Items of which the new history has a part. */
   shortened: Entry[];
   /** Sums, exact whatever the lists join. */
   totals: Totals;
 }
 
-/** Takes nothing; `params` may be left out. */
-export type ReloadParams = Record<string, never>;
-
-/** What the file says otherwise than the daemon was run with. */
+/** What differs from the configuration so far. */
 export interface ReloadResult {
   /** The keys whose value differs; empty: nothing changed. */
   changes: ConfigChange[];
   /** The configuration file that was read; absent: there is none at the default place. */
   file?: string | null;
+}
+
+/** Where a policy would have compacted. */
+export interface ReportPoint {
+  /** The boundaries that led to it. */
+  boundaries: string[];
+  /**
+   * Files that were known and used again soon after: each would have been read again, unless it
+   * stood in the view.
+   */
+  files_reused: string[];
+  /** A judge would have been asked. */
+  is_judged: boolean;
+  /** Percent of the window that was left. */
+  percent_remaining: number;
+  /** Where in the conversation. */
+  point: PolicyPoint;
+  /** The line. */
+  seq: number;
+  /** How urgent it was. */
+  tier: string;
+  /** The turn. */
+  turn: number;
 }
 
 /** What one policy would have done. */
@@ -2103,12 +2083,12 @@ export interface ReportPolicy {
   compactions: number;
   /** Decisions it made. */
   decisions: number;
+  /** Known files that were used again within 40 calls, over all points. */
+  files_reused: number;
   /** Where, oldest first, at most 200. */
-  points: WouldCompact[];
+  points: ReportPoint[];
   /** Its name. */
   policy: string;
-  /** Known files that were used again within 40 calls after, all together. */
-  used_again: number;
 }
 
 /** A commit. */
@@ -2121,11 +2101,21 @@ export interface RepositoryCommit {
   subject: string;
 }
 
-/** A repository as it was seen. */
-export interface RepositorySeen {
-  /** Commits that the upstream lacks; absent: there is none. */
+/** A branch's place in a stack. */
+export interface RepositoryStack {
+  /** The branch below it. */
+  parent?: string | null;
+  /** Number of its pull request. */
+  pull_request?: number | null;
+  /** The branch at the bottom of the stack. */
+  trunk?: string | null;
+}
+
+/** State of a repository. */
+export interface RepositoryState {
+  /** Commits the upstream lacks; absent without an upstream. */
   ahead?: number | null;
-  /** Commits of the upstream that are not here. */
+  /** Commits of the upstream the branch lacks. */
   behind?: number | null;
   /** Its branch; absent: none is checked out. */
   branch?: string | null;
@@ -2137,34 +2127,24 @@ export interface RepositorySeen {
   conflicts: number;
   /** The commit that is checked out; absent before the first one. */
   head?: string | null;
-  /** There were more files than are counted. */
-  is_cut: boolean;
-  /** Another session works in the same folder, so that these commits are no sign. */
+  /** Another session works in the same folder, so these commits do not count as boundaries. */
   is_shared: boolean;
+  /** Whether there are more files than were counted. */
+  is_truncated: boolean;
   /** When, Unix milliseconds. */
-  seen_at: number;
-  /** The branch's place in a stack of Graphite's. */
+  observed_at: number;
+  /** The branch's place in a Graphite stack. */
   stack?: RepositoryStack | null;
-  /** Files whose change is in the index. */
+  /** Files with staged changes. */
   staged: number;
-  /** Files that changed beside the index. */
+  /** The same in one line. */
+  summary: string;
+  /** Files changed but not staged. */
   unstaged: number;
-  /** Files and folders that git does not know. */
+  /** Untracked files and folders. */
   untracked: number;
-  /** The branch it follows. */
+  /** The branch it tracks. */
   upstream?: string | null;
-  /** All of it in one line. */
-  words: string;
-}
-
-/** A branch's place in a stack. */
-export interface RepositoryStack {
-  /** The branch it stands on. */
-  parent?: string | null;
-  /** Number of its pull request. */
-  pull_request?: number | null;
-  /** The branch all stand on. */
-  trunk?: string | null;
 }
 
 /** What a caller should do with a request that was refused. */
@@ -2178,7 +2158,7 @@ export interface RevisionRange {
   min: number;
 }
 
-/** Where a run stands. */
+/** State of a run. */
 export type RunState = "done" | "started";
 
 /** One rung of the ladder. */
@@ -2187,7 +2167,7 @@ export interface Rung {
   duration_ms: number;
   /** What came of it. */
   outcome: RungOutcome;
-  /** Why it was left, a stable name such as `not_configured`. */
+  /** Why it was not used, a stable name such as `not_configured`. */
   reason?: string | null;
   /** Its strategy. */
   strategy: Strategy;
@@ -2196,11 +2176,11 @@ export interface Rung {
 /** What came of a rung. */
 export type RungOutcome = "used" | "skipped" | "failed" | "other";
 
-/** What was taken over from a damaged database. */
+/** What was recovered from a damaged database. */
 export interface SalvageStatus {
   /** Compactions. */
   compactions: number;
-  /** Nothing of them was lost. */
+  /** Whether nothing was lost. */
   complete: boolean;
   /** Jobs. */
   jobs?: number;
@@ -2228,7 +2208,7 @@ export interface SearchHit {
   line_end?: number | null;
   /** Its line in the file, from 1; absent in a file that continues another. */
   line_start?: number | null;
-  /** Where matches stand in `text`: first byte and first byte after. */
+  /** Where matches are in `text`: first byte and first byte after. */
   matches: [number, number][];
   /** Its transcript. */
   path: string;
@@ -2258,9 +2238,6 @@ export interface ServerInfo {
   version: string;
 }
 
-/** Takes nothing; `params` may be left out. */
-export type ShowConfigParams = Record<string, never>;
-
 /** What the daemon runs with. Keys of providers are in no value. */
 export interface ShowConfigResult {
   /** The configuration file that was read; absent: there is none at the default place. */
@@ -2270,9 +2247,6 @@ export interface ShowConfigResult {
   /** Every key, in the order of the file. */
   values: ConfigValue[];
 }
-
-/** Takes nothing; `params` may be left out. */
-export type ShutdownParams = Record<string, never>;
 
 /** The daemon that is ending. It is gone when its socket no longer answers. */
 export interface ShutdownResult {
@@ -2311,10 +2285,7 @@ export interface SourceStatus {
   threads: number;
 }
 
-/** Takes nothing; `params` may be left out. */
-export type StatusParams = Record<string, never>;
-
-/** What the daemon does and how it is. Counters count since the start of the daemon. */
+/** The state of the daemon. Counters count since its start. */
 export interface StatusResult {
   /** Open connections, this one included. */
   connections: number;
@@ -2324,7 +2295,7 @@ export interface StatusResult {
   instance_id: string;
   /** The model that may be asked, and what was spent; absent where none is configured. */
   model?: ModelStatus | null;
-  /** Requests or tasks that met a defect of the daemon; each has an entry in the log. */
+  /** Requests or tasks that crashed; each has an entry in the log. */
   panics: number;
   /** Its process id. */
   pid: number;
@@ -2358,7 +2329,7 @@ export interface StoreStatus {
   path: string;
   /** Where the damaged database went, if this one had to be built again from the transcripts. */
   rebuilt_from?: string | null;
-  /** What the damaged database knew that no transcript tells, as far as it could be read. */
+  /** What could be recovered from the damaged database and is in no transcript. */
   salvaged?: SalvageStatus | null;
   /** The version of its tables. */
   schema_version: number;
@@ -2369,7 +2340,7 @@ export type Strategy = "auto" | "checkpoint" | "summary" | "hybrid" | "remote";
 
 /** What to add. */
 export interface ThreadAppendParams {
-  /** The seq the thread had when the caller last looked; absent: whatever it is. */
+  /** The seq the caller expects the thread to have; absent: any. */
   expected_seq?: number | null;
   /** In their order, at most `limit::APPEND_ITEMS_MAX`. */
   items: AppendItem[];
@@ -2418,12 +2389,12 @@ export interface ThreadContinueParams {
   /** Bound of the view, as in `compaction/run`. */
   max_tokens?: number | null;
   /**
-   * How; absent: `auto`. A history that only its provider can read is none to go on with: `remote` is
-   * refused.
+   * How; absent: `auto`. `remote` is refused: a history that only its provider can read cannot be
+   * continued.
    */
   strategy?: Strategy | null;
   /** Texts of this call alone, as in `compaction/run`. */
-  templates?: CompactionOwnTexts | null;
+  templates?: CompactionTemplateOverrides | null;
   /** The thread, of any source. */
   thread_id: string;
 }
@@ -2538,7 +2509,7 @@ export interface ThreadOpenParams {
   originator: string;
   /** The thread that started this one. */
   parent_thread_id?: string | null;
-  /** One that was begun before. */
+  /** A thread opened before. */
   thread_id?: string | null;
   /** What to call it; absent: its first request. */
   title?: string | null;
@@ -2562,11 +2533,11 @@ export interface ThreadOpenResult {
 export interface ThreadSearchParams {
   /** Only in threads that work in exactly this folder, an absolute path. */
   cwd?: string | null;
-  /** Hits, 1 ≤ `k` ≤ `limit::SEARCH_HITS_MAX`; absent: `limit::SEARCH_HITS_DEFAULT`. */
-  k?: number | null;
   /** Only items of these kinds, see `ItemSummary::kind`; absent or empty: all. */
   kinds?: string[] | null;
-  /** Tokens of all texts together, an estimate; hits beyond are left out. Absent: no bound but `k`. */
+  /** Hits, 1 ≤ `limit` ≤ `limit::SEARCH_HITS_MAX`; absent: `limit::SEARCH_HITS_DEFAULT`. */
+  limit?: number | null;
+  /** Tokens of all texts together, an estimate; hits beyond are left out. Absent: no bound but `limit`. */
   max_tokens?: number | null;
   /** The words. */
   query: string;
@@ -2600,7 +2571,7 @@ export interface ThreadSummary {
   cli_version?: string | null;
   /** Compactions its own program has made. */
   compactions: number;
-  /** The thread whose history this one goes on from: of `thread/continue`, or a fork by reference. */
+  /** The thread whose history this one continues: of `thread/continue`, or a fork by reference. */
   continues?: string | null;
   /** When it began, Unix milliseconds. */
   created_at: number;
@@ -2675,12 +2646,42 @@ export interface TierInfo {
   boundaries: string[];
   /** A judgment is asked for. */
   judgment: boolean;
-  /** It holds when less than this is left, in parts of a hundred. */
+  /** The tier applies below this percentage of the window. */
   percent_remaining_lt: number;
   /** Plan boundaries count only beside a sign in the agent's words. */
   plan_gate: boolean;
   /** Its name. */
   tier: string;
+}
+
+/** How full the window was, line after line. */
+export interface Timeline {
+  /** The newest compactions, oldest first, at most 48. */
+  compactions: TimelineCompaction[];
+  /** At most 192 places of the transcript, oldest first. */
+  points: TimelinePoint[];
+  /** Turns started. */
+  turns: number;
+}
+
+/** A compaction the thread's own program made. */
+export interface TimelineCompaction {
+  /** Tokens after. */
+  after: number;
+  /** Tokens before. */
+  before: number;
+  /** The line. */
+  seq: number;
+}
+
+/** How full the window was at a line. */
+export interface TimelinePoint {
+  /** The line. */
+  seq: number;
+  /** Tokens in the window. */
+  tokens: number;
+  /** Turns started until then. */
+  turn: number;
 }
 
 /** Tokens before and after. */
@@ -2770,7 +2771,7 @@ export interface UsageTokens {
   overhead: number;
   /** The provider's last count, while it holds. */
   reported?: number | null;
-  /** Line that count stands on. */
+  /** The line with that count. */
   reported_seq?: number | null;
   /**
    * In the window: the provider's last count and an estimate of what came since, or, where that
@@ -2793,12 +2794,9 @@ export interface Warning {
 export interface Window {
   /** The part that can be filled, 95 %. */
   effective: number;
-  /**
-   * Parts of a hundred that are left, as Codex shows it: of the effective part without its first
-   * 12,000 tokens.
-   */
-  percent_left: number;
-  /** Parts of a hundred of the window that are used. */
+  /** Percent left, as Codex shows it: of the effective part without its first 12,000 tokens. */
+  percent_remaining: number;
+  /** Percent of the window used. */
   percent_used: number;
   /**
    * Who says so: `request`, `config`, `transcript`, `agent` (the user, in the agent's own configuration),
@@ -2823,27 +2821,14 @@ export interface WireError {
   message: string;
 }
 
-/** Where a policy would have compacted. */
-export interface WouldCompact {
-  /** The signs that made it. */
-  boundaries: string[];
-  /** A judge would have been asked. */
-  is_judged: boolean;
-  /** Parts of a hundred that were left. */
-  percent_remaining: number;
-  /** Where in the conversation. */
-  point: PolicyPoint;
-  /** The line. */
-  seq: number;
-  /** How urgent it was. */
-  tier: string;
-  /** The turn. */
-  turn: number;
-  /**
-   * Files that were known and used again soon after: each would have been read again, unless it
-   * stood in the view.
-   */
-  used_again: string[];
+/** One working folder. */
+export interface WorkingFolder {
+  /** The folder. */
+  cwd: string;
+  /** Name, where there are several. */
+  id?: string | null;
+  /** The shell; a change of it alone is not told. */
+  shell?: string | null;
 }
 
 /** Every method: what it takes and what it answers. */
@@ -2864,11 +2849,11 @@ export interface Methods {
   "context/normalize": { params: ContextNormalizeParams; result: ContextNormalizeResult };
   "context/truncate": { params: ContextTruncateParams; result: ContextTruncateResult };
   "context/usage": { params: ContextUsageParams; result: ContextUsageResult };
-  "daemon/config": { params: ShowConfigParams; result: ShowConfigResult };
-  "daemon/metrics": { params: MetricsParams; result: MetricsResult };
-  "daemon/reload": { params: ReloadParams; result: ReloadResult };
-  "daemon/shutdown": { params: ShutdownParams; result: ShutdownResult };
-  "daemon/status": { params: StatusParams; result: StatusResult };
+  "daemon/config": { params: NoParams; result: ShowConfigResult };
+  "daemon/metrics": { params: NoParams; result: MetricsResult };
+  "daemon/reload": { params: NoParams; result: ReloadResult };
+  "daemon/shutdown": { params: NoParams; result: ShutdownResult };
+  "daemon/status": { params: NoParams; result: StatusResult };
   "event/subscribe": { params: EventSubscribeParams; result: EventSubscribeResult };
   "event/unsubscribe": { params: EventUnsubscribeParams; result: EventUnsubscribeResult };
   "history/expand": { params: HistoryExpandParams; result: HistoryExpandResult };

@@ -13,27 +13,32 @@ import { hello, scripted } from "./scripted";
 import type { Answer } from "./scripted";
 
 interface Example {
-  method?: string;
+  order: number;
+  method: string | null;
   exchanges: Array<{ name: string; request: any; response: any }>;
 }
 
 /** These need a job that nothing but the daemon itself can owe: here a daemon that plays answers them. */
-const OF_WORKERS = new Set(["job.claim", "job.heartbeat", "job.complete", "job.fail"]);
+const OF_WORKERS = ["job/claim", "job/heartbeat", "job/complete", "job/fail"];
 
 const FOLDER = path.join(ROOT, "protocol/examples");
 
+/** All but those of workers, in the order of replay. */
 function examples(): Example[] {
-  return names().filter((name) => !OF_WORKERS.has(name)).map(read);
+  const examples = names(FOLDER).map(read).filter(({ method }) => !OF_WORKERS.includes(method ?? ""));
+  return examples.sort((a, b) => a.order - b.order);
 }
 
 function read(name: string): Example {
   return JSON.parse(fs.readFileSync(path.join(FOLDER, `${name}.json`), "utf8"));
 }
 
-function names(): string[] {
-  const rust = fs.readFileSync(path.join(ROOT, "protocol/src/example.rs"), "utf8");
-  const list = /^examples! \{([^}]*)\}/m.exec(rust)?.[1] ?? "";
-  return [...list.matchAll(/"([^"]+)"/g)].map((match) => match[1] as string);
+function names(folder: string): string[] {
+  return fs.readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+    const file = path.join(folder, entry.name);
+    if (entry.isDirectory()) return names(file);
+    return file.endsWith(".json") ? [path.relative(FOLDER, file).replace(/\.json$/, "")] : [];
+  });
 }
 
 test("every example is answered as it says", { skip: !binaries() && "longhauld is not built" }, async () => {

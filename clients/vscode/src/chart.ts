@@ -2,7 +2,7 @@
 //
 // Pure: an answer of `context/usage` in, one HTML page without a script out. Colours are the theme's.
 
-import type { ContextUsageResult, Course, ThreadSummary } from "@longhaul/client";
+import type { ContextUsageResult, Timeline, ThreadSummary } from "@longhaul/client";
 import type { Policy } from "./context";
 import { forecast, level, nameOf, tokens } from "./words";
 
@@ -36,7 +36,7 @@ export function page(thread: ThreadSummary, usage: ContextUsageResult, policy: P
 <div class="number ${level(usage)}"><b>${window.percent_used}</b>%<span>${used}</span></div>
 <div class="next">${escape(forecast(usage, policy))}</div>
 ${stack(usage)}
-${usage.course && usage.course.points.length > 1 ? growth(usage.course, usage) : ""}
+${usage.timeline && usage.timeline.points.length > 1 ? growth(usage.timeline, usage) : ""}
 <h3>what fills it</h3>
 ${legend(parts(usage))}
 ${usage.warnings.map((warning) => `<p class="warning">${escape(warning.message)}</p>`).join("")}`;
@@ -94,15 +94,15 @@ function legend(listed: Part[]): string {
 }
 
 /** How full the window was, line after line, and where it was compacted. */
-function growth(course: Course, usage: ContextUsageResult): string {
-  const points = course.points;
+function growth(timeline: Timeline, usage: ContextUsageResult): string {
+  const points = timeline.points;
   const first = points[0]!.seq;
   const span = Math.max(1, points[points.length - 1]!.seq - first);
   const highest = Math.max(usage.window.trigger ?? 0, usage.tokens.used, ...points.map((point) => point.tokens), 1) * 1.08;
   const x = (seq: number) => n(((seq - first) / span) * WIDTH);
   const y = (size: number) => n(HEIGHT - (size / highest) * HEIGHT);
   const line = points.map((point) => `${x(point.seq)},${y(point.tokens)}`).join(" L");
-  const shown = course.compactions.filter((step) => step.seq >= first && step.seq <= first + span);
+  const shown = timeline.compactions.filter((step) => step.seq >= first && step.seq <= first + span);
   const marks = shown.map((step) => {
     const about = `compacted: ${tokens(step.before)} → ${tokens(step.after)}`;
     return `<g class="cut"><title>${about}</title><line x1="${x(step.seq)}" x2="${x(step.seq)}" y1="0" y2="${HEIGHT}"/>
@@ -113,9 +113,9 @@ function growth(course: Course, usage: ContextUsageResult): string {
     ? `<line class="trigger" x1="0" x2="${WIDTH}" y1="${y(trigger)}" y2="${y(trigger)}"/><text x="2" y="${n(Number(y(trigger)) - 3)}">compaction at ${tokens(trigger)}</text>`
     : "";
   const area = `<path class="area" d="M0,${HEIGHT} L${line} L${WIDTH},${HEIGHT} Z"/><path class="line" d="M${line}"/>`;
-  const count = course.compactions.length;
+  const count = timeline.compactions.length;
   const said = count === 0 ? "never compacted" : count === 1 ? "compacted once" : `compacted ${count} times`;
-  const turns = course.turns === 1 ? "1 turn" : `${course.turns} turns`;
+  const turns = timeline.turns === 1 ? "1 turn" : `${timeline.turns} turns`;
   return `<h3>over time</h3>${svg(`0 0 ${WIDTH} ${HEIGHT}`, area + limit + marks.join(""), "use of the context over time")}
 <div class="axis"><span>start</span><span>${turns}, <em>${said}</em></span><span>now</span></div>`;
 }

@@ -130,7 +130,7 @@ export class Commands {
   async #searchThreads(client: Client): Promise<void> {
     const query = await vscode.window.showInputBox({ prompt: "Search all transcripts", placeHolder: 'words, "a phrase", word*' });
     if (!query) return;
-    const { hits } = await client.call("thread/search", { query, k: HITS });
+    const { hits } = await client.call("thread/search", { query, limit: HITS });
     const rows = hits.map((hit) => ({
       label: oneLine(hit.text),
       description: `${hit.kind}, ${ago(hit.at, Date.now())}`,
@@ -144,7 +144,7 @@ export class Commands {
     needs(client, "memory/search");
     const query = await vscode.window.showInputBox({ prompt: "Search the memory of earlier work" });
     if (!query) return;
-    const { hits } = await client.call("memory/search", { query, k: HITS });
+    const { hits } = await client.call("memory/search", { query, limit: HITS });
     const rows = hits.map((hit) => ({
       label: oneLine(hit.text),
       description: `${hit.path}:${hit.line_start}`,

@@ -13,8 +13,8 @@ const thread = { title: 'Rename <parse> & "more"', thread_id: "t" } as ThreadSum
 const usage: ContextUsageResult = {
   tokens: { used: 200_000, estimated: 190_000, overhead: 9_000 },
   by_kind: { user: 1_000, tool_outputs: 150_000, something_new: 2_000 },
-  window: { tokens: 272_000, source: "transcript", effective: 258_400, trigger: 244_800, trigger_source: "default", percent_used: 74, percent_left: 24 },
-  course: {
+  window: { tokens: 272_000, source: "transcript", effective: 258_400, trigger: 244_800, trigger_source: "default", percent_used: 74, percent_remaining: 24 },
+  timeline: {
     turns: 12,
     points: [{ seq: 1, turn: 0, tokens: 0 }, { seq: 50, turn: 6, tokens: 240_000 }, { seq: 51, turn: 6, tokens: 20_000 }, { seq: 99, turn: 12, tokens: 200_000 }],
     compactions: [{ seq: 51, before: 240_000, after: 20_000 }],

@@ -1,9 +1,10 @@
-//! Replacing a history by a shorter one: what is kept, what it becomes, and the account of it.
+//! Replaces a history by a shorter one and accounts for every item.
 //!
 //! The checkpoint rung needs no model and cannot fail: its text is a view of any size, and the only
 //! item it keeps is the request being worked on.
 
 pub mod assemble;
+pub mod classify;
 pub mod handle;
 pub mod ladder;
 pub mod rearm;
@@ -11,17 +12,15 @@ pub mod receipt;
 pub mod remote;
 pub mod succession;
 pub mod summary;
-pub mod told;
 pub mod trigger;
 pub mod worth;
 
 use serde::{Deserialize, Serialize};
 
-/// Where in a turn a compaction takes place: it decides whether the initial context is put in.
+/// Where in a turn a compaction takes place; decides whether the initial context is inserted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
-    /// Outside any turn.
     #[default]
     Standalone,
     /// Before a request is sent: the harness adds its context itself.
@@ -41,8 +40,8 @@ impl Phase {
     }
 }
 
-/// Tokens a view gets when nobody says: a quarter of what it replaces, within bounds. A history that
-/// begins with a view (`is_compacted`) is packed already: a quarter of it each time would soon be nothing.
+/// Default token budget of a view: a quarter of what it replaces, within bounds. A history that begins
+/// with a view (`is_compacted`) is already dense; a quarter each time would shrink it to nothing.
 pub fn default_view_tokens(tokens_before: u64, is_compacted: bool) -> u64 {
     let share = if is_compacted { 1 } else { 4 };
     (tokens_before / share).clamp(512, crate::checkpoint::view::DEFAULT_TOKENS)

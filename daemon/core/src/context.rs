@@ -1,4 +1,4 @@
-//! The context manager: what a history costs, how it is cut, and what a model must be told anew.
+//! The context manager: what a history costs, how it is cut, and which settings to send again.
 //!
 //! Pure functions on values. Items are the JSON texts of Responses API items, as transcripts hold them;
 //! bad ones are counted by their bytes and passed on, never an error.

@@ -1,9 +1,8 @@
 //! Digests: 128-bit for noticing change, SHA-256 for the content of files.
 //!
-//! A [`Digest128`] answers "are these still the bytes I passed?", asked of the user's own files: it
-//! need not resist a forger (who could edit the transcript as well), and it is computed for every
-//! byte ingested, so it is xxh3. A [`ContentHash`] is shown to people and compared with what other
-//! programs print, so it is SHA-256.
+//! A [`Digest128`] (xxh3) detects changes to bytes already read. It is computed for every ingested byte and
+//! need not resist forgery: whoever can forge it can edit the transcript. A [`ContentHash`] (SHA-256) is
+//! shown to people and compared with what other programs print.
 
 use std::fmt;
 use std::str::FromStr;
@@ -53,7 +52,7 @@ impl DigestStream {
 }
 
 impl ContentHash {
-    /// Hex digits shown where a whole hash would only cost tokens.
+    /// Hex digits of the short form.
     pub const SHORT: usize = 12;
 
     /// Hashes `bytes`.
@@ -77,7 +76,6 @@ impl ContentHash {
         }
     }
 
-    /// All 64 digits.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -120,7 +118,7 @@ impl FromStr for Digest128 {
 
 impl Serialize for Digest128 {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        // One stands in every index row: written without the machinery of formatting.
+        // Written for every index row, so it avoids the formatting machinery.
         let mut hex = String::with_capacity(32);
         self.0.to_be_bytes().iter().for_each(|byte| push_hex(&mut hex, *byte));
         serializer.serialize_str(&hex)

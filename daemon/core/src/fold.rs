@@ -190,15 +190,7 @@ impl Fold {
         self.head.lines += 1;
         self.head.oversized += 1;
         let text = String::from_utf8_lossy(head);
-        let is_item = match self.head.source {
-            Source::Codex | Source::Longhaul => {
-                text.contains(r#""type":"response_item""#) || text.contains(r#""type":"compacted""#)
-            }
-            Source::Claude => ["user", "assistant", "attachment"]
-                .iter()
-                .any(|kind| text.contains(&format!(r#""type":"{kind}""#))),
-        };
-        if !is_item {
+        if !(self.head.source.spec().is_item)(&text) {
             return None;
         }
         let tokens = tokens::of_bytes(place.bytes);

@@ -1,25 +1,25 @@
-//! What a compaction line puts in the place of the history before it.
+//! Reads what a compaction line puts in place of the earlier history.
 //!
-//! Which compaction a history begins with, and which lines after it are visible, is decided by
-//! [`crate::fold::Visible`] alone. Here is what its line means: a replacement history as it was
-//! given, or (before that was written down) the newest requests and the summary.
+//! [`crate::fold::Visible`] decides which compaction a history begins with and which later lines are
+//! visible. This module interprets the compaction line: a recorded replacement history or, for older
+//! versions, the newest requests and the summary.
 
 use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use crate::item::{ItemKind, Message};
+use crate::item::{ItemKind, MessageItem};
 use crate::rollout::{Body, Item, Role, codex, contextual};
 use crate::{text, tokens};
 
-/// Newest words of the person that survive a compaction without a replacement history, in tokens
-/// (`facts/codex-compaction.md` §2.2).
+/// Tokens of the person's newest messages that survive a compaction without a replacement history, as in
+/// Codex.
 const KEPT_USER_TOKENS: u64 = 20_000;
 
-/// What summaries of Codex begin with: they are not words of the person.
+/// Opening of Codex summaries, which are not messages of the person.
 const SUMMARY_OPENING: &str = "Another language model started to solve this problem";
 
-/// Stands above the checkpoint that stands in for an encrypted compaction.
+/// Heads the checkpoint that replaces an encrypted compaction.
 const STAND_IN: &str = "[longhaul] The history up to here was compacted by the provider into an encrypted \
 item that only the provider can read. This checkpoint, made of the same lines, stands in for it.";
 
@@ -34,7 +34,7 @@ pub struct Base<'a> {
 }
 
 impl<'a> Base<'a> {
-    /// Reads a payload; `None` when it is a plain item.
+    /// Reads a payload; `None` for a plain item.
     pub fn read(payload: &'a str) -> Option<Self> {
         #[derive(Deserialize)]
         struct Keys<'a> {
@@ -45,14 +45,14 @@ impl<'a> Base<'a> {
         if is_item { None } else { serde_json::from_str(payload).ok() }
     }
 
-    /// The replacement, without items that no model sees; `None` when none was written down.
+    /// The replacement without items no model sees; `None` if none was recorded.
     pub fn replacement(&self) -> Option<Vec<&'a str>> {
         let items = self.replacement_history.as_ref()?;
         let visible = items.iter().map(|item| item.get()).filter(|item| is_visible(item));
         Some(visible.collect())
     }
 
-    /// The summary as the message that Codex makes of it.
+    /// The summary in the message form Codex uses.
     pub fn summary(&self) -> String {
         match self.message.is_empty() {
             true => user_message("(no summary available)"),
@@ -62,11 +62,11 @@ impl<'a> Base<'a> {
 }
 
 fn is_visible(item: &str) -> bool {
-    described(item).is_some_and(|found| !matches!(found.sight, Sight::Hidden))
+    described(item).is_some_and(|found| !matches!(found.sight, Visibility::Hidden))
 }
 
 /// Who can read an item.
-enum Sight {
+enum Visibility {
     Everybody,
     Provider,
     Hidden,
@@ -75,7 +75,7 @@ enum Sight {
 struct Description {
     kind: ItemKind,
     tokens: u64,
-    sight: Sight,
+    sight: Visibility,
 }
 
 /// Kind and estimated tokens of an item.
@@ -100,9 +100,9 @@ fn described(item: &str) -> Option<Description> {
             Item::Other { .. } | Item::Invisible => ItemKind::Other,
         };
         let sight = match item {
-            Item::Opaque { .. } => Sight::Provider,
-            Item::Invisible => Sight::Hidden,
-            _ => Sight::Everybody,
+            Item::Opaque { .. } => Visibility::Provider,
+            Item::Invisible => Visibility::Hidden,
+            _ => Visibility::Everybody,
         };
         found.get_or_insert(Description { kind, tokens: *tokens, sight });
     });
@@ -119,20 +119,21 @@ fn kind_of_user(text: &str) -> ItemKind {
 
 /// Whether an item is a compaction that only its provider can read.
 pub fn is_opaque(item: &str) -> bool {
-    described(item).is_some_and(|found| matches!(found.sight, Sight::Provider))
+    described(item).is_some_and(|found| matches!(found.sight, Visibility::Provider))
 }
 
-/// The item that stands in for an opaque one: our checkpoint, plainly marked.
+/// The item that replaces an opaque one: our checkpoint, marked as such.
 pub fn stand_in(view: &str) -> String {
     let text = format!("{STAND_IN}\n\n{view}");
     let content = [json!({"type": "input_text", "text": text})];
     json!({"type": "message", "role": "developer", "content": content}).to_string()
 }
 
-/// The words of the person in an item, its parts joined as Codex joins them; `None` for context, a
-/// summary, or an item that is no request.
+/// The person's text in an item, its parts joined as Codex joins them; `None` for context, a summary, or
+/// an item that is no request.
 pub fn words_of_person(item: &str) -> Option<String> {
-    let Message { texts: parts, .. } = Message::read(item).filter(|said| said.role == "user")?;
+    let MessageItem { texts: parts, .. } =
+        MessageItem::read(item).filter(|said| said.role == "user")?;
     // One part of context makes the whole message context.
     if parts.iter().any(|part| contextual::request(part).is_none() && !part.trim().is_empty()) {
         return None;
@@ -147,7 +148,7 @@ fn user_message(text: &str) -> String {
     json!({"type": "message", "role": "user", "content": content}).to_string()
 }
 
-/// The newest words of the person, gathered from the newest on.
+/// The person's newest messages, collected from the newest on.
 #[derive(Debug)]
 pub struct NewestWords {
     left: u64,
@@ -162,8 +163,7 @@ impl Default for NewestWords {
 }
 
 impl NewestWords {
-    /// Takes the words of line `seq`; those that do not fit whole are cut in their middle and are the
-    /// last.
+    /// Adds the text of line `seq`. A text that does not fit is cut in the middle and is the last.
     pub fn push(&mut self, seq: u64, words: &str) {
         let cost = tokens::of_text(words);
         if self.left == 0 {
@@ -177,18 +177,18 @@ impl NewestWords {
         self.found.push((seq, message));
     }
 
-    /// Whether no more would be taken.
+    /// Whether the budget is used up.
     pub fn is_full(&self) -> bool {
         self.left == 0
     }
 
-    /// What was taken, oldest first.
+    /// The collected messages, oldest first.
     pub fn into_oldest_first(self) -> Vec<(u64, String)> {
         self.found.into_iter().rev().collect()
     }
 }
 
-/// The marker counts what went, and stands on top of the budget, as in Codex.
+/// The marker counts the removed tokens and comes on top of the budget, as in Codex.
 fn cut_middle(words: &str, bytes: usize) -> String {
     let head = text::prefix(words, bytes / 2);
     let mut tail = words.len().saturating_sub(bytes - bytes / 2);

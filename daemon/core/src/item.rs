@@ -1,7 +1,7 @@
-//! The item index: where each history item of a transcript is, not what it says; [`Message`] reads that.
+//! The item index: where each history item of a transcript is; [`MessageItem`] reads its text.
 //!
-//! Rows are kept in pages of [`PAGE_ITEMS`], one row of the store each: a transcript of ten
-//! thousand items is 160 small writes, and a compaction's receipt needs only the pages' heads.
+//! Rows are stored in pages of [`PAGE_ITEMS`], one row of the store each: a transcript of ten thousand
+//! items is 160 small writes, and a compaction's receipt needs only the page heads.
 
 pub mod breakdown;
 mod message;
@@ -12,39 +12,37 @@ use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest128;
 
-pub use message::Message;
+pub use message::MessageItem;
 
 /// Items in a full page.
 pub const PAGE_ITEMS: usize = 64;
 
-/// Bytes that most pages fit into.
+/// Size that fits most pages.
 const PAGE_BYTES: usize = 16 * 1_024;
 
-/// What a history item is, coarsely enough for receipts and totals.
+/// Coarse kind of a history item, for receipts and totals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ItemKind {
-    /// Words of the person (or of a parent agent).
+    /// Message of the person (or of a parent agent).
     UserMessage,
-    /// Words of the model.
+    /// Message of the model.
     AssistantMessage,
-    /// Instructions and context put in by the harness: developer, system, environment, AGENTS.md.
+    /// Instructions and context from the harness: developer, system, environment, AGENTS.md.
     Context,
     /// The model's reasoning, usually encrypted.
     Reasoning,
-    /// A call of any tool.
     ToolCall,
-    /// What a tool answered.
     ToolOutput,
-    /// A compaction the agent itself made: a summary or an opaque item.
+    /// The agent's own compaction: a summary or an opaque item.
     Compaction,
-    /// A line longer than is read; only its place and digest are known.
+    /// A line over the size limit; only its offset and digest are known.
     Oversized,
     /// A response item of a kind this version does not know.
     Other,
 }
 
-/// Where one history item stands in its transcript. The short names are those of pages as JSON.
+/// Location of a history item in its transcript. The short names are the keys of pages as JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct ItemRow {
     /// Index of its line in the thread's lineage, from 0.
@@ -55,7 +53,6 @@ pub struct ItemRow {
     /// Bytes of the line without its newline.
     #[serde(rename = "b")]
     pub bytes: u64,
-    /// What it is.
     #[serde(rename = "k")]
     pub kind: ItemKind,
     /// Estimated tokens, bytes/4 with the rules of [`crate::tokens`].
@@ -72,20 +69,19 @@ pub struct ItemRow {
     pub call_id: Option<String>,
 }
 
-/// The stored page is not one that this program wrote.
+/// The stored page has an unknown format.
 #[derive(Debug, thiserror::Error)]
 pub enum PageError {
-    /// Not rows.
     #[error("item page cannot be read: {0}")]
     Rows(#[from] postcard::Error),
-    /// Not rows as they were written before version 14 of the fold.
+    /// Not valid in the JSON format used before version 14 of the fold.
     #[error("item page cannot be read: {0}")]
     Json(#[from] serde_json::Error),
 }
 
-/// A row in a page: without names, its numbers as short as they are.
+/// A row in a page: postcard, without field names.
 #[derive(Serialize, Deserialize)]
-struct Stored<'a> {
+struct StoredRow<'a> {
     seq: u64,
     offset: u64,
     bytes: u64,
@@ -98,9 +94,9 @@ struct Stored<'a> {
 
 /// Renders at most [`PAGE_ITEMS`] rows as the bytes of a page.
 pub fn encode_page(rows: &[ItemRow]) -> Vec<u8> {
-    let rows: Vec<Stored<'_>> = rows
+    let rows: Vec<StoredRow<'_>> = rows
         .iter()
-        .map(|row| Stored {
+        .map(|row| StoredRow {
             seq: row.seq,
             offset: row.offset,
             bytes: row.bytes,
@@ -120,13 +116,13 @@ pub fn encode_page(rows: &[ItemRow]) -> Vec<u8> {
 /// # Errors
 /// The bytes are not a page; the caller re-folds the file.
 pub fn decode_page(bytes: &[u8]) -> Result<Vec<ItemRow>, PageError> {
-    // A page begins with the number of its rows, at most 64. The pages of before version 14 are JSON, and
-    // those of files that are gone are never written again.
+    // A page begins with its row count, at most 64. Pages older than version 14 are JSON, and those of
+    // deleted files are never rewritten.
     if bytes.starts_with(b"[") {
         return Ok(serde_json::from_slice(bytes)?);
     }
-    let rows: Vec<Stored<'_>> = postcard::from_bytes(bytes)?;
-    let row = |stored: Stored<'_>| ItemRow {
+    let rows: Vec<StoredRow<'_>> = postcard::from_bytes(bytes)?;
+    let row = |stored: StoredRow<'_>| ItemRow {
         seq: stored.seq,
         offset: stored.offset,
         bytes: stored.bytes,

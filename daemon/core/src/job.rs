@@ -1,28 +1,24 @@
-//! The job table's one state machine: background work that survives crashes, runs once, and can say
+//! The state machine of the job table: background work that survives crashes, runs once, and can explain
 //! why it does not run.
 //!
 //! # Theory of operation
-//! A [`Job`] is a row per key. *wanted* rises with every request for it, *done* is set to the value of
-//! *wanted* that a finished run had seen: whatever is asked during a run is still owed after it. A run
-//! is owned by its *epoch*, which rises with every claim, and a nonce: whoever finishes must show both,
-//! so a run that was taken over can neither publish nor change the row: what it publishes is checked by a
-//! [`Fence`] in the transaction that stores it. The attempt is counted when it is claimed, so a job that
-//! kills its worker ends in [`State::Dead`] and not in a circle.
+//! A [`Job`] is one row per key. *wanted* rises with every request; *done* is set to the value of *wanted*
+//! that a finished run had read, so anything requested during a run is still owed after it. A run is
+//! identified by its *epoch*, which rises with every claim, and a nonce. Finishing requires both, so a run
+//! that was taken over can neither publish nor change the row: a [`Fence`] checks them in the transaction
+//! that stores the result. The attempt is counted at the claim, so a job that kills its worker ends in
+//! [`State::Dead`] instead of looping.
 //!
-//! *Waiting.* A job that failed waits out its pause although something new is asked of it: what failed was
-//! not the input. A person's request passes by a pause of our own choice, never one that a provider or a
-//! budget asked for. What is parked waits for the configuration, what is dead for new input; [`retry`]
-//! wakes either.
+//! *Waiting.* A failed job waits out its backoff even if it is requested again: the input was not the
+//! cause. A person's request skips our own backoff, but not a wait that a provider or a budget asked for. A
+//! parked job waits for the configuration, a dead one for new input; [`retry`] wakes either.
 //!
-//! Every decision is a function of the row, the moment and the rules; it returns the row as it must be
-//! stored, or why not. The store reads, decides and writes inside one write transaction.
+//! Every decision is a function of the row, the time and the rules; it returns the row to store, or why
+//! not. The store reads, decides and writes inside one write transaction.
 //!
-//! *Time*: decisions compare the boot clock, which counts sleep and never jumps. The wall clock is kept
-//! for people and for moments of another boot, and a span it shows beyond its rule's bound counts as
-//! over: a clock that was wrong for a minute must not stop a queue for a year.
-//!
-//! # Source
-//! `facts/codex-memory.md` §10, "Rules for a correct lease table".
+//! *Time.* Decisions use the boot clock, which counts sleep and never jumps. The wall clock is only for
+//! people and for times of another boot; a wait that exceeds its rule's bound by the wall clock counts as
+//! over, so a clock that was wrong for a minute cannot stop a queue for a year.
 
 mod claim;
 mod moment;
@@ -37,33 +33,31 @@ use serde::{Deserialize, Serialize};
 
 pub use claim::{Claim, Load, Token, claim, next, renew, rescue};
 pub use moment::{Moment, span_ms};
-pub use request::{Request, cancel, request, retry};
+pub use request::{JobRequest, cancel, request, retry};
 pub use rules::{Rules, RulesError};
-pub use settle::{Failure, FailureKind, Fence, Lost, fail, finish};
+pub use settle::{Failure, FailureKind, Fence, LeaseLost, fail, finish};
 pub use why::{Why, why};
 
 /// What a job does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// Memory out of one thread.
+    /// Extracts memory from one thread.
     Extract,
-    /// Memory over all threads.
+    /// Consolidates the memory of all threads.
     Consolidate,
-    /// A compaction that a client does not wait for.
+    /// Runs a compaction in the background.
     Compact,
-    /// Forgetting what is over its retention.
+    /// Deletes what is past its retention.
     Prune,
-    /// Building an index anew.
+    /// Rebuilds an index.
     Reindex,
 }
 
 impl Kind {
-    /// Every kind.
     pub const ALL: [Self; 5] =
         [Self::Extract, Self::Consolidate, Self::Compact, Self::Prune, Self::Reindex];
 
-    /// Stable name.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -82,12 +76,11 @@ impl Kind {
     }
 }
 
-/// Names a job: there is one row a key.
+/// Identifies a job; there is one row per key.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct JobKey {
-    /// What it does.
     pub kind: Kind,
-    /// To what: a thread id, a project, or empty where there is one of its kind.
+    /// A thread id, a project, or empty if the kind has only one job.
     pub subject: String,
 }
 
@@ -98,19 +91,19 @@ impl fmt::Display for JobKey {
 }
 
 impl JobKey {
-    /// The index over transcripts, made anew.
+    /// Rebuilding the index over transcripts.
     #[must_use]
     pub fn search_index() -> Self {
         Self { kind: Kind::Reindex, subject: "search".to_owned() }
     }
 
-    /// The one job of a kind that has no subject.
+    /// The only job of a kind without subjects.
     #[must_use]
     pub fn only(kind: Kind) -> Self {
         Self { kind, subject: String::new() }
     }
 
-    /// Whether there always is a job of that name: a person may wake it though nobody ever asked for it.
+    /// Whether the job always exists: a person may start it although nobody requested it.
     #[must_use]
     pub fn is_standing(&self) -> bool {
         match self.kind {
@@ -120,7 +113,7 @@ impl JobKey {
         }
     }
 
-    /// Reads a key as it is printed, `kind/subject`.
+    /// Parses a key in the printed form `kind/subject`.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let (kind, subject) = text.split_once('/')?;
@@ -128,26 +121,23 @@ impl JobKey {
     }
 }
 
-/// Where a job stands.
+/// State of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
-    /// Owed, and may run when there is room.
+    /// Owed; runs when there is capacity.
     Queued,
-    /// Claimed.
     Running,
-    /// Nothing is owed.
     Done,
-    /// Failed in a way that may pass; runs again at `not_before`.
+    /// Failed temporarily; runs again at `not_before`.
     Failed,
-    /// Its attempts are spent, or it can never succeed; a new input or a person wakes it.
+    /// Out of attempts, or can never succeed; new input or a person wakes it.
     Dead,
     /// Cannot succeed until the configuration changes, such as a missing key.
     Parked,
 }
 
 impl State {
-    /// Stable name.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -168,67 +158,64 @@ impl State {
     }
 }
 
-/// A job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Job {
-    /// Its name.
     pub key: JobKey,
-    /// Where it stands.
     pub state: State,
     /// Rises with every claim; never falls.
     pub epoch: u64,
-    /// Claims since it last succeeded or was woken, those given back not counted.
+    /// Claims since the last success or wake-up, except returned ones.
     pub attempts: u32,
     /// Rises with every request.
     pub wanted: u64,
-    /// Value of `wanted` that the last success had seen.
+    /// Value of `wanted` that the last successful run had read.
     pub done: u64,
-    /// Digest of what it works on; another one wakes a dead job.
+    /// Digest of its input; a different one wakes a dead job.
     pub input: String,
-    /// What it needs to know besides its name, as its kind writes it; at most [`PAYLOAD_BYTES`].
+    /// Further input in the format of its kind; at most [`PAYLOAD_BYTES`].
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub payload: String,
     /// Runs before others, higher first.
     pub priority: i32,
-    /// Passes by waits after a success, such as for a deletion.
+    /// Skips the cooldown after a success, for example for a deletion.
     pub urgent: bool,
-    /// Who runs it; only while running.
+    /// The current lease, while running.
     pub lease: Option<Lease>,
-    /// Not claimed before; also of a job that is done, where its kind rests after a success.
+    /// Earliest next claim; also the cooldown of a job that is done.
     pub not_before: Option<Moment>,
     /// The last failure, kept until the next success.
     pub failure: Option<Failure>,
-    /// When it was asked for first.
+    /// When it was first requested.
     pub created_at: Moment,
-    /// When its state or its holder last changed: its place in the queue.
+    /// When its state or holder last changed; its position in the queue.
     pub updated_at: Moment,
     /// When it last succeeded.
     pub finished_at: Option<Moment>,
 }
 
-/// Bytes of a job's payload; what is larger is stored elsewhere and named.
+/// Maximum bytes of a job's payload; larger data is stored elsewhere and referenced.
 pub const PAYLOAD_BYTES: usize = 64 * 1_024;
 
-/// A claim on a job, as the row keeps it.
+/// A claim on a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lease {
-    /// Who: the daemon's instance, or an external worker's name.
+    /// The daemon's instance or the name of an external worker.
     pub holder: String,
-    /// Tells two claims of one epoch apart, should a row be restored from a copy.
+    /// Distinguishes two claims of one epoch if a row is restored from a copy.
     pub nonce: String,
-    /// Value of `wanted` the run works for.
+    /// Value of `wanted` when the run was claimed.
     pub wanted: u64,
     /// When it was claimed.
     pub since: Moment,
     /// When it was last renewed, or claimed.
     pub renewed: Moment,
-    /// Milliseconds it holds after that.
+    /// Duration in milliseconds after that.
     pub lease_ms: u64,
 }
 
 impl Lease {
-    /// Whether the lease still holds: it was made in this boot, and its time has not run out. One that
-    /// seems to be made further ahead than it can last (a container with a boot clock of its own) is over.
+    /// Whether the lease is still valid: made in this boot and not expired. A lease that appears to start later
+    /// than it can last (a container with its own boot clock) is expired.
     #[must_use]
     pub fn is_live(&self, now: &Moment) -> bool {
         self.renewed.boot == now.boot && self.renewed.boot_ms.abs_diff(now.boot_ms) < self.lease_ms
@@ -236,13 +223,13 @@ impl Lease {
 }
 
 impl Job {
-    /// Whether it waits because a provider or a budget asked for it.
+    /// Whether it waits because a provider or budget requires it.
     fn is_held_back(&self) -> bool {
         let kind = self.failure.as_ref().map(|failure| failure.kind);
         matches!(kind, Some(FailureKind::RateLimited | FailureKind::BudgetSpent))
     }
 
-    /// Whether something is owed.
+    /// Whether a run is owed.
     #[must_use]
     pub fn is_owed(&self) -> bool {
         self.wanted > self.done

@@ -1,14 +1,13 @@
 //! Every bound of the core in one table: value, unit, source.
 //!
-//! Bounds named by requirement document 002 §5.2 keep its values; the rest were chosen so that a
-//! saved fold stays within 256 KiB whatever the transcript, and near 140 KB for the busiest thread
-//! measured.
+//! Chosen so that a saved fold stays within 256 KiB whatever the transcript, and near 140 KB for the
+//! busiest thread measured.
 
 /// Bytes of an index row's excerpt.
 pub const EXCERPT_BYTES: usize = 160;
 
-/// Bytes of text looked at (and redacted) to make an excerpt: wide enough that no secret is cut
-/// before it is recognised.
+/// Bytes of text that are redacted to make an excerpt: enough that no secret is cut before it is
+/// recognised.
 pub const EXCERPT_WINDOW_BYTES: usize = 1_024;
 
 /// Bytes kept of a user's request. A longer one is cut in its middle; its handle gives the rest.
@@ -68,22 +67,21 @@ pub const PENDING_BYTES: usize = 24 * 1_024;
 /// Touched files reported to the host at once.
 pub const TOUCHES: usize = 256;
 
-/// Facts (document 002, `maxFactsTotal`).
+/// Facts.
 pub const FACTS: usize = 64;
 
-/// Decisions (document 002, `maxDecisionsTotal`).
+/// Decisions.
 pub const DECISIONS: usize = 32;
 
-/// Plan steps (document 002, `maxPlanStepsTotal`).
+/// Plan steps.
 pub const PLAN_STEPS: usize = 32;
 
-/// Recent artifacts (document 002, `maxRecentArtifacts`).
+/// Recent artifacts.
 pub const RECENT_ARTIFACTS: usize = 16;
 
-/// Characters of a fact's or decision's text (document 002, `maxValueChars`).
+/// Characters of a fact's or decision's text.
 pub const VALUE_CHARS: usize = 160;
 
-/// Dependencies of one fact.
 pub const FACT_DEPENDENCIES: usize = 16;
 
 /// Characters of a plan step.
@@ -108,8 +106,7 @@ pub const SEARCHED_OUTPUT_BYTES: usize = 12 * 1_024;
 /// Bytes of instructions and context that can be searched; every thread repeats them.
 pub const SEARCHED_CONTEXT_BYTES: usize = 8 * 1_024;
 
-/// Bytes of text, beyond those that are kept, which the redactor sees: no secret is cut before it is
-/// recognised.
+/// Extra bytes of text given to the redactor, so that no secret is cut before it is recognised.
 pub const SEARCHED_MARGIN_BYTES: usize = 1_024;
 
 /// Bytes of a run of letters and digits that are indexed: longer ones are data, found by their beginning.

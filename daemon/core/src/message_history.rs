@@ -1,32 +1,27 @@
-//! Prompts, for recall: the lines of the file they are kept in, and what a file that is full drops.
+//! Prompt history: the lines of its file, and which lines a full file drops.
 //!
-//! A line is what Codex writes into its `history.jsonl`, and a little more: both files are read by
-//! the same reader. The first line of our own file names the log and counts what was trimmed before,
-//! so that the number of an entry never changes: it is rewritten together with the lines it counts.
+//! The format extends that of Codex's `history.jsonl`; one reader handles both. The first line of our own
+//! file identifies the log and counts trimmed entries, so that an entry's number never changes. It is
+//! rewritten together with the lines it counts.
 
 use serde::{Deserialize, Serialize};
 
-/// Share of its bound that a trimmed file keeps, in percent, so that not every message trims.
-///
-/// # Source
-/// Document 000 (`HISTORY_SOFT_CAP_RATIO` 0.8).
+/// Percent of the limit that a trimmed file keeps, so that not every message trims. As in Codex.
 pub const SOFT_CAP_PERCENT: u64 = 80;
 
-/// The first line of a file of ours.
+/// First line of our file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Header {
-    /// Names the log; another one after the file was deleted.
+    /// Id of the log; changes if the file is deleted.
     pub log_id: String,
-    /// Entries that were trimmed before the first one in the file.
+    /// Number of entries trimmed before the first one in the file.
     pub base: u64,
 }
 
-/// One prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
     /// When it was sent, Unix milliseconds.
     pub at_ms: i64,
-    /// Its words.
     pub text: String,
     /// The thread it was sent in.
     pub thread_id: Option<String>,
@@ -35,7 +30,7 @@ pub struct Message {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Wire {
+struct HistoryLine {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     session_id: Option<String>,
     /// Unix seconds.
@@ -49,7 +44,7 @@ struct Wire {
 }
 
 impl Header {
-    /// Its line, newline included.
+    /// Renders the line, including the newline.
     #[must_use]
     pub fn line(&self) -> String {
         // Strings and numbers: writing them cannot fail.
@@ -64,10 +59,10 @@ impl Header {
 }
 
 impl Message {
-    /// Its line, newline included.
+    /// Renders the line, including the newline.
     #[must_use]
     pub fn line(&self) -> String {
-        let wire = Wire {
+        let wire = HistoryLine {
             session_id: self.thread_id.clone(),
             ts: self.at_ms.div_euclid(1_000),
             text: self.text.clone(),
@@ -77,10 +72,10 @@ impl Message {
         serde_json::to_string(&wire).unwrap_or_default() + "\n"
     }
 
-    /// Reads a line of ours or of Codex; `None` for anything else.
+    /// Reads a line of our or Codex's history; `None` for anything else.
     #[must_use]
     pub fn parse(line: &[u8]) -> Option<Self> {
-        let wire: Wire = serde_json::from_slice(line).ok()?;
+        let wire: HistoryLine = serde_json::from_slice(line).ok()?;
         Some(Self {
             at_ms: wire.ts_ms.unwrap_or(wire.ts.saturating_mul(1_000)),
             text: wire.text,
@@ -90,9 +85,9 @@ impl Message {
     }
 }
 
-/// How many of the oldest lines a file drops. `lines` are their lengths in bytes, the oldest first,
-/// newline included; nothing is dropped while they fit into `max_bytes`. Then the newest are kept
-/// that fit into the soft cap, and the newest of all whatever its length.
+/// How many of the oldest lines to drop. `lines` are line lengths in bytes, oldest first, including the
+/// newline. Nothing is dropped while they fit `max_bytes`; otherwise the newest lines that fit the soft cap
+/// are kept, and always the newest one.
 #[must_use]
 pub fn lines_to_drop(lines: &[u64], max_bytes: u64) -> usize {
     let total: u64 = lines.iter().sum();

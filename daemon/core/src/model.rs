@@ -1,11 +1,11 @@
-//! What is asked of a language model and what it answers, in the words of each provider.
+//! Requests to language models and their answers in each provider's format.
 //!
-//! Everything here is bytes to values and back: what a request's body is, what a stream of answer
-//! bytes means, which failure is worth another try and when. Who sends the bytes, waits and counts
-//! the cost is the shell's.
+//! Pure conversions between bytes and values: request bodies, streamed answers, and which failures to retry
+//! and when. The shell sends the bytes, waits and records
+//! the cost.
 //!
 //! History items pass through byte for byte where a provider takes them in their own form
-//! ([`Wire::Responses`]); for the others they are told as plain turns ([`turns`]), since those
+//! ([`WireApi::Responses`]); for others they are rendered as plain turns ([`turns`]), since those
 //! providers refuse calls of tools that a request does not offer.
 
 pub mod answer;
@@ -25,19 +25,18 @@ pub use answer::{Answer, AnswerReader, Usage};
 pub use ask::{Ask, Endpoint, Schema};
 pub use fault::{Fault, FaultKind};
 
-/// The forms in which providers are spoken to.
+/// API formats of providers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Wire {
-    /// OpenAI's Responses API: history items as they are.
+pub enum WireApi {
+    /// OpenAI's Responses API: history items pass unchanged.
     Responses,
-    /// Chat Completions: OpenAI's older form, spoken by nearly every local server.
+    /// Chat Completions: OpenAI's older API, supported by nearly every local server.
     Chat,
-    /// Anthropic's Messages API.
     Messages,
 }
 
-impl Wire {
+impl WireApi {
     /// Path of the request below the provider's base URL.
     #[must_use]
     pub fn path(self, endpoint: Endpoint) -> &'static str {

@@ -1,13 +1,10 @@
-//! When a thread is to be compacted, why, and the watcher that sees it through.
+//! When and why to compact a thread, and the watcher that carries it out.
 //!
-//! *Decision* ([`mod@decide`]): a function of a policy and a situation, both plain values that are stored
-//! with its result, so that any decision can be made again and gives the same bytes. *Watcher*
-//! ([`watcher`]): a function of state and event to state and effects; it decides what is to be done,
-//! a client or the daemon does it.
+//! *Decision* ([`mod@decide`]): a function of a policy and a situation. Both are stored with the result, so
+//! every decision can be repeated with the same bytes. *Watcher* ([`watcher`]): a function of state and
+//! event to state and effects; it decides what to do, a client or the daemon does it.
 //!
-//! # Source
-//! Requirement document 003; what its original really does, and the defects that are absent here, are
-//! in `facts/codex-compaction.md` §7. Tests name the defect they stand for.
+//! `DEFECTS.md` lists defects of an earlier program that this one avoids; tests name the defect they cover.
 
 pub mod decide;
 pub mod forecast;
@@ -25,22 +22,21 @@ use serde::{Deserialize, Serialize};
 pub use decide::{Action, Decision, Reason, Situation, decide};
 pub use settings::{Policy, PolicyTable};
 
-/// How urgent it is, by what is left of the window.
+/// Urgency, by percent left of the window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tier {
-    /// A good moment would be taken.
+    /// Compacts only at a good boundary.
     Early,
-    /// More moments are good.
+    /// Accepts more boundaries.
     Ready,
-    /// Nearly any moment is good.
+    /// Accepts nearly any boundary.
     Asap,
-    /// Now.
     Emergency,
 }
 
 impl Tier {
-    /// All of them, the least urgent first.
+    /// All tiers, least urgent first.
     pub const ALL: [Self; 4] = [Self::Early, Self::Ready, Self::Asap, Self::Emergency];
 
     /// Name on the wire, in the configuration and in the store.
@@ -55,13 +51,12 @@ impl Tier {
     }
 }
 
-/// Where in a conversation a decision is made.
+/// Point in a conversation where a decision is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Point {
-    /// The turn ended.
     TurnEnd,
-    /// Between two model calls of a turn that goes on.
+    /// Between two model calls of a running turn.
     MidTurn,
 }
 

@@ -1,26 +1,26 @@
-//! Replaces what looks like a credential by [`MARKER`], and leaves everything else byte for byte.
+//! Replaces likely credentials by [`MARKER`], and leaves everything else byte for byte.
 //!
 //! # Theory of operation
 //!
-//! One search for all keywords of all rules reads the text once (`keywords`); text that holds no keyword
-//! costs that one pass and is handed back borrowed. Each keyword belongs to one rule, and a hit
-//! runs that rule *at the hit*, never over the whole text: vendor tokens by an anchored pattern
-//! (`vendor`), `name = value` pairs by a small parser that judges the name and the value apart
-//! (`assignment`, `name`, `value`, `passphrase`; `phrase` for other languages), URLs, headers and login files in `connection`, private keys
-//! in `pem`. What a rule reads before it says no is bounded, and what it reads before it says yes is
-//! consumed, so the cost is linear in the text, hostile text included.
+//! One search for all keywords of all rules reads the text once (`keywords`); text without a keyword costs
+//! that one pass and is returned borrowed. Each keyword belongs to one rule, and a hit runs that rule *at the
+//! hit*, never over the whole text: vendor tokens by an anchored pattern (`vendor`), `name = value` pairs by
+//! a small parser that judges name and value separately (`assignment`, `name`, `value`, `passphrase`;
+//! `phrase` for other languages), URLs, headers and login files in `connection`, private keys in `pem`. What
+//! a rule reads before it rejects is bounded, and what it reads before it accepts is consumed, so the cost is
+//! linear, for hostile text too.
 //!
-//! A replacement changes the neighbourhood of what follows, so a text with hits is read again until a
-//! pass finds nothing (at most `PASSES_MAX`): redacting twice gives what redacting once gives.
+//! A replacement changes the context of what follows, so a text with hits is read again until a
+//! pass finds nothing (at most `PASSES_MAX`): redaction is idempotent.
 //!
-//! # What callers owe
+//! # Requirements for callers
 //!
-//! * Text must be *decoded*: in raw JSON an escaped newline puts the letter `n` before a token, and no
-//!   boundary is left to see. Quotes that are still escaped inside the decoded text are understood.
-//! * A rule sees a secret only whole. Whoever keeps an excerpt redacts a window larger than the excerpt
-//!   and cuts afterwards; a cut first would turn a token into a fragment that no rule knows.
+//! * Text must be *decoded*: in raw JSON an escaped newline puts the letter `n` before a token, which hides
+//!   the boundary. Quotes still escaped inside the decoded text are handled.
+//! * Rules recognize only whole secrets. To keep an excerpt, redact a window larger than the excerpt and cut
+//!   afterwards; cutting first would turn a token into an unrecognizable fragment.
 //!
-//! # What survives on purpose
+//! # What is deliberately kept
 //!
 //! Digests, commit ids, UUIDs, paths, references (`$TOKEN`, `${{ secrets.X }}`, `env::var("KEY")`), types
 //! (`token: String`), counts (`max_tokens=4096`), and placeholders: `<your-key>`, `xxxx`, `changeme`,
@@ -57,7 +57,7 @@ const PASSES_MAX: u32 = 6;
 
 /// A text without its secrets.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Redacted<'a> {
+pub struct RedactedText<'a> {
     /// The text; borrowed when nothing was replaced.
     pub text: Cow<'a, str>,
     /// Number of replacements made.
@@ -69,8 +69,8 @@ pub struct Redacted<'a> {
 ///
 /// Never fails and never panics. Time is linear in the length of `text`. Idempotent.
 #[must_use]
-pub fn redact(text: &str) -> Redacted<'_> {
-    let mut redacted = Redacted { text: Cow::Borrowed(text), hits: 0 };
+pub fn redact(text: &str) -> RedactedText<'_> {
+    let mut redacted = RedactedText { text: Cow::Borrowed(text), hits: 0 };
     for _ in 0..PASSES_MAX {
         let secrets = secrets(&redacted.text);
         if secrets.is_empty() {

@@ -12,12 +12,14 @@ pub mod codex;
 pub mod compose;
 pub mod contextual;
 pub mod continuation;
-mod escape;
-mod fields;
+pub mod gemini;
+mod longhaul;
+pub mod opencode;
 pub mod output;
 pub mod patch;
-mod scan;
+pub mod responses;
 pub mod shell;
+pub mod source;
 pub mod tool;
 pub mod weigh;
 
@@ -26,14 +28,40 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use crate::item::breakdown::Breakdown;
-use crate::thread::Source;
+use crate::thread::{HistoryBase, Source};
+use source::SourceSpec;
 
-/// Reads a line given without its newline and shows what it says to `visit`; who the thread is only
-/// while that is `wanted`, where every line tells it.
-pub fn read(source: Source, line: &[u8], wanted: bool, visit: &mut dyn FnMut(Entry<'_>)) {
-    match source {
-        Source::Codex | Source::Longhaul => codex::read(line, visit),
-        Source::Claude => claude::read(line, wanted, visit),
+/// Reads a line given without its newline and shows what it says to `visit`. `wants_meta`: also report
+/// the thread's identity where every line repeats it.
+pub fn read(source: Source, line: &[u8], wants_meta: bool, visit: &mut dyn FnMut(Entry<'_>)) {
+    (source.spec().read)(line, wants_meta, visit);
+}
+
+/// The transcript that one beginning with `line` continues by reference, if it names one.
+pub fn history_base(source: Source, line: &[u8]) -> Option<HistoryBase> {
+    let mut base = None;
+    let mut is_named = false;
+    read(source, line, true, &mut |entry| {
+        if let Body::Meta(meta) = entry.body
+            && !is_named
+        {
+            // As in the fold: the first meta that names its thread counts.
+            is_named = meta.id.is_some();
+            base = meta.history_base;
+        }
+    });
+    base
+}
+
+impl Source {
+    /// What is particular to the source: the one list of them.
+    pub fn spec(self) -> &'static SourceSpec {
+        match self {
+            Self::Codex => &codex::SPEC,
+            Self::Claude => &claude::SPEC,
+            Self::Gemini => &gemini::SPEC,
+            Self::Longhaul => &longhaul::SPEC,
+        }
     }
 }
 
@@ -194,7 +222,7 @@ pub struct Meta {
     /// Its program wants nothing of it remembered.
     pub is_ephemeral: bool,
     /// Transcript continued by reference.
-    pub history_base: Option<crate::thread::HistoryBase>,
+    pub history_base: Option<HistoryBase>,
     /// Branch at the start.
     pub git_branch: Option<String>,
 }

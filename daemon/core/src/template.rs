@@ -1,23 +1,21 @@
-//! Texts with places to fill in: those of policies and of compactions.
+//! Templates of policies and compactions.
 //!
-//! A place is `{name}`; a name that the text's kind does not have is refused when it is loaded, so that
-//! none stays in a prompt unfilled (defect 7.13.11). Filling is one pass: what a value holds is never
-//! filled in again (defect 7.8).
+//! A placeholder is `{name}`. Loading rejects names that the template's kind does not have, so that no
+//! placeholder stays in a prompt (defect 7.13.11). Filling is one pass: placeholders inside values are not
+//! filled (defect 7.8).
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// What texts are for. Those of a group stand in a folder of its name.
+/// Purpose of a template; each group has a folder of its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Group {
-    /// The watcher's.
+pub enum TemplateGroup {
     Policy,
-    /// Those of compactions.
     Compaction,
 }
 
-impl Group {
+impl TemplateGroup {
     /// Name of its folder.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -27,44 +25,40 @@ impl Group {
         }
     }
 
-    /// Its texts.
     pub fn kinds(self) -> impl Iterator<Item = Kind> {
         Kind::ALL.into_iter().filter(move |kind| kind.group() == self)
     }
 }
 
-/// A text a person may override.
+/// A template that a person may override.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// What a judge is told to be.
+    /// System prompt of a judge.
     Judgment,
-    /// The same for one tier; where there is none, [`Kind::Judgment`] is.
+    /// The same for one tier; falls back to [`Kind::Judgment`].
     JudgmentEarly,
-    /// The same.
     JudgmentReady,
-    /// The same.
     JudgmentAsap,
-    /// What a judge is shown.
+    /// Context for a judge.
     JudgmentContext,
     /// Asks the agent for a packet.
     Packet,
     /// Asks the agent for a scratch file.
     Scratch,
-    /// Stands above a packet after the compaction.
+    /// Introduces a packet after the compaction.
     Handoff,
-    /// A packet that we write.
+    /// A packet written by the daemon.
     WatcherPacket,
-    /// Asks a model for a summary; stands below the history.
+    /// Asks a model for a summary; follows the history.
     SummaryPrompt,
-    /// Stands above a summary.
+    /// Introduces a summary.
     SummaryPrefix,
-    /// Stands above a checkpoint's view.
+    /// Introduces a checkpoint's view.
     CheckpointGuide,
 }
 
 impl Kind {
-    /// All of them.
     pub const ALL: [Self; 12] = [
         Self::Judgment,
         Self::JudgmentEarly,
@@ -80,7 +74,7 @@ impl Kind {
         Self::CheckpointGuide,
     ];
 
-    /// The text that stands for it where it has no file of its own.
+    /// The template used if this one has no file.
     #[must_use]
     pub fn stand_in(self) -> Option<Self> {
         match self {
@@ -89,16 +83,17 @@ impl Kind {
         }
     }
 
-    /// What it is for.
     #[must_use]
-    pub fn group(self) -> Group {
+    pub fn group(self) -> TemplateGroup {
         match self {
-            Self::SummaryPrompt | Self::SummaryPrefix | Self::CheckpointGuide => Group::Compaction,
-            _ => Group::Policy,
+            Self::SummaryPrompt | Self::SummaryPrefix | Self::CheckpointGuide => {
+                TemplateGroup::Compaction
+            }
+            _ => TemplateGroup::Policy,
         }
     }
 
-    /// Bytes it may have: what stands in every later prompt is to be short.
+    /// Maximum bytes: text that stays in every later prompt must be short.
     #[must_use]
     pub fn bytes_max(self) -> usize {
         match self {
@@ -126,7 +121,7 @@ impl Kind {
         }
     }
 
-    /// The places it may have.
+    /// Its placeholders.
     #[must_use]
     pub fn places(self) -> &'static [&'static str] {
         match self {
@@ -156,52 +151,48 @@ impl Kind {
     }
 }
 
-/// The text of each kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Texts(BTreeMap<Kind, String>);
 
 impl Texts {
-    /// Texts as `text` gives them.
+    /// Creates templates from a function.
     #[must_use]
     pub fn of(text: impl Fn(Kind) -> String) -> Self {
         Self(Kind::ALL.into_iter().map(|kind| (kind, text(kind))).collect())
     }
 
-    /// The text of that kind.
+    /// The template of that kind.
     #[must_use]
     pub fn get(&self, kind: Kind) -> &str {
         self.0.get(&kind).map_or("", String::as_str)
     }
 }
 
-/// A text that cannot be used.
+/// Why a template is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TemplateError {
-    /// A place that its kind does not have.
+    /// A placeholder that its kind does not have.
     #[error("line {line}: no place {{{name}}} here; there are {known}")]
     Unknown {
         /// Line, from 1.
         line: usize,
-        /// The name.
         name: String,
-        /// Those that exist.
         known: String,
     },
-    /// Nothing in it.
     #[error("it is empty")]
     Empty,
-    /// More than a prompt may have.
+    /// Over the size limit.
     #[error("it has more than {most} bytes")]
     TooLong {
-        /// Bytes it may have.
+        /// The limit in bytes.
         most: usize,
     },
 }
 
-/// Bytes of a text of any kind.
+/// Maximum bytes of any template.
 pub const TEMPLATE_BYTES: usize = 32 * 1_024;
 
-/// Checks a text of that kind.
+/// Validates a template.
 ///
 /// # Errors
 /// [`TemplateError`].
@@ -225,13 +216,13 @@ pub fn check(kind: Kind, text: &str) -> Result<(), TemplateError> {
     Ok(())
 }
 
-/// Whether a text has the place.
+/// Whether a template has the placeholder.
 #[must_use]
 pub fn has(text: &str, name: &str) -> bool {
     pieces(text).iter().any(|piece| matches!(piece, Piece::Place(found) if *found == name))
 }
 
-/// Fills a text that was checked; a place without a value becomes empty.
+/// Fills a validated template; a placeholder without a value becomes empty.
 #[must_use]
 pub fn fill(text: &str, values: &[(&str, &str)]) -> String {
     let value = |name: &str| values.iter().find(|(known, _)| *known == name).map_or("", |(_, v)| v);

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// Stands for what was cut away.
+/// Replaces removed text.
 pub const ELLIPSIS: &str = "…";
 
 /// The longest prefix of at most `bytes` bytes that ends between characters.
@@ -28,7 +28,7 @@ pub fn cut(text: &str, bytes: usize) -> Cow<'_, str> {
     if bytes < ELLIPSIS.len() { Cow::Borrowed("") } else { Cow::Owned(format!("{kept}{ELLIPSIS}")) }
 }
 
-/// [`cut`] behind a whole word, where there is one: half a name is no name.
+/// Like [`cut`], but at a word boundary if there is one.
 pub fn cut_words(text: &str, bytes: usize) -> Cow<'_, str> {
     let cut = cut(text, bytes);
     let kept = cut.trim_end_matches(ELLIPSIS);
@@ -41,7 +41,7 @@ pub fn cut_words(text: &str, bytes: usize) -> Cow<'_, str> {
     }
 }
 
-/// Cuts by characters as document 002 §8.2 does: the first `chars − 1`, then an ellipsis.
+/// Cuts by characters: the first `chars − 1`, then an ellipsis.
 pub fn cut_chars(text: &str, chars: usize) -> Cow<'_, str> {
     if chars == 0 {
         return Cow::Borrowed("");
@@ -76,7 +76,7 @@ static ESCAPE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     .ok()
 });
 
-/// What a terminal would show: without the sequences that colour it.
+/// Removes terminal escape sequences.
 pub fn without_escapes(text: &str) -> Cow<'_, str> {
     match (memchr::memchr(b'\x1b', text.as_bytes()), ESCAPE.as_ref()) {
         (Some(_), Some(escape)) => escape.replace_all(text, ""),
@@ -115,13 +115,13 @@ pub fn one_line_cut(text: &str, bytes: usize) -> String {
         if !out.is_empty() {
             out.push(' ');
         }
-        // More than fits is as good as all: either way it is cut.
+        // More than fits is enough: it is cut either way.
         out.push_str(prefix(word, bytes + 4));
     }
     if out.len() <= bytes { out } else { cut(&out, bytes).into_owned() }
 }
 
-/// The words of a text, parted by white space and control characters.
+/// The words of a text, separated by white space and control characters.
 fn words(mut text: &str) -> impl Iterator<Item = &str> {
     std::iter::from_fn(move || {
         let start = run(text, true);
@@ -132,8 +132,8 @@ fn words(mut text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Bytes of the blank (or the visible) characters at the beginning. ASCII, as nearly all is, is told by
-/// its bytes.
+/// Byte length of the leading blank (or visible) characters. ASCII, nearly all text, is decided byte by
+/// byte.
 fn run(text: &str, blank: bool) -> usize {
     let bytes = text.as_bytes();
     let mut at = 0;

@@ -1,17 +1,46 @@
 //! Identity and totals of a thread.
 
 use serde::{Deserialize, Serialize};
+use strum::VariantArray as _;
 
-/// The agent that wrote a transcript.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// The program that wrote a transcript; what is particular to each is in its
+/// [`SourceSpec`](crate::rollout::source::SourceSpec).
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    strum::EnumString,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Source {
     /// Codex rollouts of every generation.
     Codex,
     /// Claude Code transcripts.
     Claude,
+    /// Sessions of Gemini CLI.
+    Gemini,
     /// Written by the daemon for clients without a transcript of their own.
     Longhaul,
+}
+
+impl Source {
+    /// In the order in which they are listed.
+    pub const ALL: &'static [Self] = Self::VARIANTS;
+
+    /// The name on the wire, in the store and in the configuration; parsing it gives the source back.
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
 }
 
 /// How a thread came to be.

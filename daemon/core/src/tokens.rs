@@ -1,17 +1,16 @@
 //! Token estimates by size: four bytes a token.
 //!
-//! # Source
-//! Codex counts this way (`facts/codex-compaction.md` §5.2), so budgets agree with the agent's own.
+//! Same rules as Codex, so that budgets agree with the agent's own.
 
 pub mod image;
 
 /// Bytes counted as one token.
 pub const BYTES_PER_TOKEN: u64 = 4;
 
-/// Bytes counted for an inline image instead of its base64 text (§5.2).
+/// Bytes counted for an inline image instead of its base64 text.
 pub const IMAGE_BYTES: u64 = 7_373;
 
-/// Bytes by which an encrypted payload shrinks to its text: `len × 3/4 − 650` (§5.2).
+/// Bytes by which an encrypted payload shrinks to its text: `len × 3/4 − 650`.
 const ENCRYPTED_OVERHEAD_BYTES: u64 = 650;
 
 /// Estimates the tokens of `bytes` bytes of text, rounded up.

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use longhaul_core::context::window::{Known, Window, decide};
+use longhaul_core::context::window::{Window, WindowSources, decide};
 use longhaul_core::digest::Digest128;
 use longhaul_core::fold::{Fold, Source};
 use longhaul_core::policy::replay::Replay;
@@ -17,7 +17,7 @@ use crate::session::push;
 
 /// A window that the hand-made session fills.
 fn window(tokens: u64) -> Window {
-    decide(&Known { asked: Some(tokens), ..Known::default() })
+    decide(&WindowSources { asked: Some(tokens), ..WindowSources::default() })
 }
 
 /// An early policy beside the default one, and a lazy one.
@@ -162,7 +162,7 @@ fn real_transcripts_are_decided_on_without_circles() {
         let mut before = 0;
         for line in bytes.split(|byte| *byte == b'\n') {
             push(&mut fold, line);
-            let known = Known { stated: fold.meter().window(), ..Known::default() };
+            let known = WindowSources { stated: fold.meter().window(), ..WindowSources::default() };
             let mut made = |policy: &Policy,
                             at: &policy::Situation,
                             decision: &policy::Decision| {

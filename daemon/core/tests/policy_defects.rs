@@ -4,10 +4,10 @@
 use std::collections::BTreeSet;
 
 use longhaul_core::fold::{Fold, Source};
-use longhaul_core::policy::repository::{Commit, Repository, Seen};
+use longhaul_core::policy::repository::{Commit, Repository, RepositoryView};
 use longhaul_core::policy::semantic::Reader;
 use longhaul_core::policy::settings::{Author, Mode, OnFailure, Policy, PolicyTable, TierTable};
-use longhaul_core::policy::watcher::{Effect, Env, Event, Phase, Stepped, Watcher, step};
+use longhaul_core::policy::watcher::{Effect, Env, Event, Phase, StepOutcome, Watcher, step};
 use longhaul_core::policy::{Action, Point, Situation, Tier, decide};
 use longhaul_core::signal::Boundary;
 use longhaul_core::template::{Kind, Texts};
@@ -27,7 +27,7 @@ pub(crate) fn auto(table: PolicyTable) -> Policy {
     Policy::default().with("auto", &PolicyTable { mode: Some(Mode::Auto), ..table })
 }
 
-pub(crate) fn take(policy: &Policy, state: Watcher, event: Event) -> Stepped {
+pub(crate) fn take(policy: &Policy, state: Watcher, event: Event) -> StepOutcome {
     let texts = texts();
     let (thread_id, scratch_file, now_ms) = ("t", ".scratch/agent-a.scratch.md", 1_000);
     step(&Env { policy, texts: &texts, thread_id, scratch_file, now_ms }, state, event)
@@ -268,8 +268,8 @@ fn defect_7_13_10_by_default_it_recommends_and_asks_nobody_for_anything() {
 /// Defect 7.1: percent were computed in three ways. There is one, which every view of a window shows.
 #[test]
 fn defect_7_1_percent_have_one_definition() {
-    use longhaul_core::context::window::{Known, decide as window_of};
-    let window = window_of(&Known { asked: Some(100_000), ..Known::default() });
+    use longhaul_core::context::window::{WindowSources, decide as window_of};
+    let window = window_of(&WindowSources { asked: Some(100_000), ..WindowSources::default() });
     for used in [0, 1, 12_000, 50_000, 94_999, 95_000, 200_000] {
         assert_eq!(Situation::percent(&window, used), window.percent_left(used));
     }
@@ -281,7 +281,8 @@ fn defect_7_1_percent_have_one_definition() {
 fn a_commit_seen_in_the_repository_is_a_sign_that_a_logged_decision_keeps() {
     let commit = Commit { id: "a".repeat(40), at_ms: 5_000, subject: "x".into() };
     let repository = Repository { commits: vec![commit], ..Repository::default() };
-    let seen = |is_shared| Some(Box::new(Seen::since(repository.clone(), 4_000, is_shared)));
+    let seen =
+        |is_shared| Some(Box::new(RepositoryView::since(repository.clone(), 4_000, is_shared)));
     let situation = Situation { repository: seen(false), ..at(70, 60_000, &[]) };
     let decision = decide(&Policy::default(), &situation);
     assert_eq!((decision.action, decision.tier), (Action::Compact, Some(Tier::Ready)));

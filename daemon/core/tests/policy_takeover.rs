@@ -1,7 +1,7 @@
 //! What the watcher knows without being told by the client that drives it: compactions the agent makes by
 //! itself, clients that come and go, and those that can only tell the person.
 
-use longhaul_core::context::window::{Known, decide as window_of};
+use longhaul_core::context::window::{WindowSources, decide as window_of};
 use longhaul_core::fold::{Fold, Source};
 use longhaul_core::policy::decide::Baseline;
 use longhaul_core::policy::settings::{Author, Mode, Policy, PolicyTable, TierTable};
@@ -23,7 +23,7 @@ fn what_the_agent_compacted_itself_needs_growth_before_it_is_compacted_again() {
     let summary = json!({"message": "what was done so far ".repeat(2_000)});
     push(&mut fold, &line("compacted", &summary));
     push(&mut fold, &message("assistant", "All done."));
-    let window = window_of(&Known { asked: Some(20_000), ..Known::default() });
+    let window = window_of(&WindowSources { asked: Some(20_000), ..WindowSources::default() });
     let after = fold.meter().compactions().last().unwrap().after;
     let now_ms = fold.head().updated_at_ms;
     let found = replay::situation(&fold, &window, "t", (now_ms, Point::TurnEnd));

@@ -24,7 +24,7 @@ pub(crate) struct AgentSettings {
     pub(crate) limit: Option<u64>,
 }
 
-/// The two keys that matter here (`facts/codex-compaction.md` §4.1); everything else is the agent's.
+/// The two keys that matter here; everything else is the agent's.
 #[derive(Deserialize)]
 struct Codex {
     model_context_window: Option<toml::Value>,

@@ -27,19 +27,17 @@ use tokio_util::sync::CancellationToken;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::folder::{self, FolderError};
-use crate::jobs::runner::{self, Work};
 use crate::lock::{Lock, LockError};
 use crate::rpc::{self, TableError};
-use crate::service::compaction::CompactWork;
-use crate::service::memory::{ConsolidateWork, ExtractWork};
-use crate::service::policy::Live;
-use crate::service::retention::PruneWork;
-use crate::service::search::ReindexWork;
+use crate::service::reload::Reload;
 use crate::service::{Deps, Services};
 use crate::shutdown::watch_signals;
 use crate::socket::bind::{BindError, Bound};
 use crate::socket::{self, Bounds, Server};
 use crate::systemd;
+use work::OwnWork;
+
+mod work;
 
 /// Why a daemon did not start, or did not end well.
 #[derive(Debug, thiserror::Error)]
@@ -102,14 +100,14 @@ pub fn listen(config: &Config) -> Result<Held, AppError> {
 /// Reads the configuration anew at every SIGHUP, which is caught from the call on: a terminal that closes
 /// must not take the daemon with it.
 fn reload_on_hangup(
-    services: Arc<Services>,
+    reload: Arc<Reload>,
     stop: CancellationToken,
 ) -> impl Future<Output = Result<(), TaskFailure>> {
     let caught = signal(SignalKind::hangup());
     async move {
         let mut hangups = caught?;
         while let Some(Some(())) = stop.run_until_cancelled(hangups.recv()).await {
-            if let Err(error) = services.reload() {
+            if let Err(error) = reload.run() {
                 tracing::warn!(%error, "the configuration stays as it was");
             }
         }
@@ -140,8 +138,7 @@ impl App {
     pub async fn build(config: Config, clock: Clock, held: Held) -> Result<Self, AppError> {
         let deps = Deps::new(config, clock);
         let services = Services::open(deps.clone(), held.socket.path.clone()).await?;
-        let services = Arc::new(services);
-        let methods = rpc::table(Arc::clone(&services))?;
+        let methods = rpc::table(&services, &deps)?;
         let config = deps.config.now();
         let bounds = Bounds {
             connections_max: *config.connections_max,
@@ -152,26 +149,39 @@ impl App {
         let server = Server::new(methods, bounds, deps.counters.clone(), deps.clock.clone());
         let app =
             Self { deps, server, held, background: Vec::new(), stop: CancellationToken::new() };
-        let jobs = Arc::clone(&services);
-        let app = app.with_task("jobs", |stop| work(jobs, stop));
-        let live = Live::new(Arc::clone(&services));
-        let app = app.with_task("policy", |stop| async move {
-            tokio::select! {
-                () = stop.cancelled() => {}
-                // Its events end when the daemon stops, a moment before this task is told to.
-                () = live.run() => stop.cancelled().await,
-            }
-            Ok(())
-        });
-        let reloaded = Arc::clone(&services);
-        let app = app.with_task("reload", |stop| reload_on_hangup(reloaded, stop));
-        Ok(app.with_task("ingest", |stop| async move {
-            tokio::select! {
-                () = stop.cancelled() => services.stop().await,
-                () = services.reading_ended() => {}
-            }
-            Ok(())
-        }))
+        Ok(app.with_tasks(services))
+    }
+
+    /// Adds the tasks of the services.
+    fn with_tasks(self, services: Services) -> Self {
+        let Services { storage, reload, policy, jobs, .. } = services;
+        let work = OwnWork {
+            compaction: services.compaction.jobs,
+            full_text: services.full_text,
+            memory: services.memory,
+            retention: services.retention,
+            idle_trim: services.idle_trim,
+            storage: storage.clone(),
+            jobs,
+            config: self.deps.config.clone(),
+        };
+        self.with_task("jobs", |stop| work.run(stop))
+            .with_task("policy", |stop| async move {
+                tokio::select! {
+                    () = stop.cancelled() => {}
+                    // Its events end when the daemon stops, a moment before this task is told to.
+                    () = policy.live.run() => stop.cancelled().await,
+                }
+                Ok(())
+            })
+            .with_task("reload", |stop| reload_on_hangup(reload, stop))
+            .with_task("ingest", |stop| async move {
+                tokio::select! {
+                    () = stop.cancelled() => storage.stop().await,
+                    () = storage.reading_ended() => {}
+                }
+                Ok(())
+            })
     }
 
     /// Adds a task, which has to end when the token it is given is cancelled, and not before.
@@ -340,40 +350,6 @@ fn joined(
 
 fn failure(name: &'static str, result: Result<(), TaskFailure>) -> Option<AppError> {
     result.err().map(|source| AppError::TaskEnded { name, source: Some(source) })
-}
-
-/// Takes back what daemons before left undone, then works through jobs until it is stopped.
-async fn work(services: Arc<Services>, stop: CancellationToken) -> Result<(), TaskFailure> {
-    let jobs = services.jobs.clone();
-    let settled = Arc::clone(&services);
-    let _until_settled = settled.settling.read().await;
-    match jobs.rescue().await {
-        Ok(0) => {}
-        Ok(taken) => tracing::info!(taken, "jobs of an earlier run are taken up"),
-        Err(error) => tracing::warn!(%error, "jobs of an earlier run could not be looked for"),
-    }
-    let own = async {
-        tokio::select! {
-            () = stop.cancelled() => {}
-            _ = async { tokio::join!(services.keep_memory(), services.keep_pruned(), jobs.keep_unparked(), services.keep_rested()) } => {}
-        }
-    };
-    tokio::join!(
-        run(&services, CompactWork(Arc::clone(&services)), &stop),
-        run(&services, ExtractWork(Arc::clone(&services)), &stop),
-        run(&services, ConsolidateWork(Arc::clone(&services)), &stop),
-        run(&services, PruneWork(Arc::clone(&services)), &stop),
-        run(&services, ReindexWork(Arc::clone(&services)), &stop),
-        own,
-    );
-    Ok(())
-}
-
-/// Works through the jobs of one kind, unless workers outside do.
-async fn run<W: Work>(services: &Services, work: W, stop: &CancellationToken) {
-    if !services.deps.config.now().jobs.outside.contains(&W::KIND) {
-        runner::run(services.jobs.clone(), Arc::new(work), stop.clone()).await;
-    }
 }
 
 async fn ok(task: impl Future<Output = ()>) -> Result<(), TaskFailure> {

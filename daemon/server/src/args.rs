@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
+use crate::config::sources::SourceHomes;
+
 /// The longhaul daemon: reads the transcripts of coding agents and answers over a Unix socket.
 ///
 /// Every flag can also be set in the configuration file or by an environment variable; a flag wins over
@@ -17,12 +19,9 @@ pub struct Args {
     /// Print the values in force and where each comes from, then exit
     #[arg(long)]
     pub check_config: bool,
-    /// Folder of Codex [default: $CODEX_HOME, else ~/.codex]
-    #[arg(long, value_name = "DIR")]
-    pub codex_home: Option<PathBuf>,
-    /// Folder of Claude Code [default: $CLAUDE_CONFIG_DIR, else ~/.claude]
-    #[arg(long, value_name = "DIR")]
-    pub claude_home: Option<PathBuf>,
+    /// Folders of agents.
+    #[command(flatten)]
+    pub homes: SourceHomes,
     /// Folder for the database [default: $LONGHAUL_STATE_DIR, else ~/.local/state/longhaul]
     #[arg(long, value_name = "DIR")]
     pub state_dir: Option<PathBuf>,
@@ -37,7 +36,8 @@ pub struct Args {
     pub role: Option<Role>,
 }
 
-/// What the process may be instead of the daemon: nothing that a person starts.
+/// What the process may be instead of the daemon: nothing that a person starts. See
+/// [`ROLE`](crate::sandbox::git::ROLE) for another one, which is told before the command line is read.
 #[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
 pub enum Role {
     /// Serve file tools on standard input and output, locked into one folder

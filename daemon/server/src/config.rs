@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use longhaul_core::thread::Source;
 use longhaul_protocol::limit::CONNECTIONS_MAX;
 
 use crate::args::Args;
@@ -24,6 +25,7 @@ pub mod memory;
 pub mod model;
 pub mod policy;
 pub mod repository;
+pub mod sources;
 
 use file::File;
 pub use policy::Policies;
@@ -83,14 +85,8 @@ pub struct Config {
     pub socket: Setting<PathBuf>,
     /// A tracing filter.
     pub log: Setting<String>,
-    /// Codex's folder; need not exist.
-    pub codex_home: Setting<PathBuf>,
-    /// Claude Code's folder; need not exist.
-    pub claude_home: Setting<PathBuf>,
-    /// Whether Codex's transcripts are read.
-    pub codex_enabled: Setting<bool>,
-    /// Whether Claude Code's transcripts are read.
-    pub claude_enabled: Setting<bool>,
+    /// The agents whose transcripts can be read.
+    pub sources: Vec<sources::SourceSettings>,
     /// Time between two full scans of the sources.
     pub scan_interval: Setting<Duration>,
     /// Days a compaction is kept.
@@ -99,7 +95,7 @@ pub struct Config {
     pub keep_per_thread: Setting<u64>,
     /// Tokens of every model's window; 0: as its transcript or name tells.
     pub window_tokens: Setting<u64>,
-    /// Parts of a hundred of a window at which its thread should be compacted, 0 for never.
+    /// Percent of the context window at which to compact, 0 for never.
     pub auto_compact_percent: Setting<u64>,
     /// Whether prompts are kept for recall.
     pub message_persistence: Setting<Persistence>,
@@ -190,6 +186,8 @@ pub struct Surroundings {
     pub base: Base,
     /// The folder relative paths of flags and environment start at.
     pub current_dir: PathBuf,
+    /// This program, to be started in another role.
+    pub program: PathBuf,
     /// Variables of the environment by name; an empty one counts as unset.
     pub env: BTreeMap<&'static str, OsString>,
 }
@@ -201,9 +199,11 @@ struct Launch {
     around: Surroundings,
 }
 
-/// The environment variables that say something.
-const VARIABLES: [&str; 5] =
-    ["LONGHAUL_STATE_DIR", "LONGHAUL_SOCKET", "LONGHAUL_LOG", "CODEX_HOME", "CLAUDE_CONFIG_DIR"];
+/// This program, also where its file was replaced by an upgrade meanwhile.
+const PROGRAM: &str = "/proc/self/exe";
+
+/// The environment variables that say something, besides those of the agents.
+const VARIABLES: [&str; 3] = ["LONGHAUL_STATE_DIR", "LONGHAUL_SOCKET", "LONGHAUL_LOG"];
 
 impl Config {
     /// The configuration of this process.
@@ -214,16 +214,10 @@ impl Config {
         let base = Base::of_user().ok_or(ConfigError::NoHome)?;
         // Without a current folder relative paths have no sense; they then start at the root and are not found.
         let current_dir = std::env::current_dir().unwrap_or_else(|_| "/".into());
-        let set = VARIABLES.into_iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
-        Self::load(args, &Surroundings { base, current_dir, env: set.collect() })
-    }
-
-    /// Reads the file anew, with the flags and the environment of the start.
-    ///
-    /// # Errors
-    /// As [`load`](Self::load).
-    pub fn again(&self) -> Result<Self, ConfigError> {
-        Self::load(&self.launch.args, &self.launch.around)
+        let variables = VARIABLES.into_iter().chain(sources::variables());
+        let set = variables.filter_map(|name| Some((name, std::env::var_os(name)?)));
+        let (env, program) = (set.collect(), PROGRAM.into());
+        Self::load(args, &Surroundings { base, current_dir, program, env })
     }
 
     /// Puts the four layers together.
@@ -272,20 +266,7 @@ impl Config {
         );
         Ok(Self {
             socket,
-            codex_home: layers.path(
-                ("--codex-home", args.codex_home.as_deref()),
-                "CODEX_HOME",
-                file.codex.home.as_deref(),
-                base.codex_home(),
-            ),
-            claude_home: layers.path(
-                ("--claude-home", args.claude_home.as_deref()),
-                "CLAUDE_CONFIG_DIR",
-                file.claude.home.as_deref(),
-                base.claude_home(),
-            ),
-            codex_enabled: enabled(file.codex.enabled),
-            claude_enabled: enabled(file.claude.enabled),
+            sources: sources::settings(&layers, &args.homes, &file.sources)?,
             log: layers.log(args.log.as_deref(), file.log),
             scan_interval: SCAN_INTERVAL_S
                 .of(file.ingest.scan_interval_s)?
@@ -316,10 +297,22 @@ impl Config {
         })
     }
 
+    /// This program, to be started in another role.
+    #[must_use]
+    pub fn program(&self) -> PathBuf {
+        self.launch.around.program.clone()
+    }
+
     /// Where the file is, or would be.
     #[must_use]
     pub fn file_place(&self) -> PathBuf {
         place(&self.launch.args, &self.launch.around)
+    }
+
+    /// The folder of the agent `source`; an empty path for a source that has none.
+    #[must_use]
+    pub fn home(&self, source: Source) -> &Path {
+        sources::home_of(&self.sources, source)
     }
 
     /// Every key with its value and origin, in the order of the file, for people.
@@ -339,10 +332,6 @@ impl Config {
             entry("state_dir", &self.state_dir, path),
             entry("socket", &self.socket, path),
             entry("log", &self.log, String::clone),
-            entry("codex.home", &self.codex_home, path),
-            entry("codex.enabled", &self.codex_enabled, ToString::to_string),
-            entry("claude.home", &self.claude_home, path),
-            entry("claude.enabled", &self.claude_enabled, ToString::to_string),
             entry("ingest.scan_interval_s", &self.scan_interval, |time| time.as_secs().to_string()),
             entry("compaction.keep_days", &self.keep_days, ToString::to_string),
             entry("compaction.keep_per_thread", &self.keep_per_thread, ToString::to_string),
@@ -361,9 +350,13 @@ impl Config {
             entry("budget.requests_per_job", &self.budget.requests_per_job, ToString::to_string),
             entry("budget.tokens_per_job", &self.budget.tokens_per_job, ToString::to_string),
         ];
-        let server = entries.iter().position(|(key, ..)| *key == "server.connections_max");
-        let at = server.unwrap_or(entries.len());
+        let index_of = |entries: &[(&str, String, Origin)], wanted| {
+            entries.iter().position(|(key, ..)| *key == wanted).unwrap_or(entries.len())
+        };
+        let at = index_of(&entries, "server.connections_max");
         entries.splice(at..at, self.memory.entries());
+        let at = index_of(&entries, "ingest.scan_interval_s");
+        entries.splice(at..at, sources::entries(&self.sources));
         entries.extend(self.repository.entries());
         entries.extend(self.policies.entries());
         entries
@@ -376,11 +369,6 @@ fn place(args: &Args, around: &Surroundings) -> PathBuf {
         Some(path) => around.base.resolve(path, &around.current_dir),
         None => around.base.config_file(),
     }
-}
-
-/// A source is read unless the file says otherwise.
-fn enabled(given: Option<bool>) -> Setting<bool> {
-    or_default(given, true)
 }
 
 fn or_default<T>(given: Option<T>, default: T) -> Setting<T> {

@@ -7,16 +7,14 @@
 //! what it hands over. So there is one reader and one writer, and a queue of two batches between them.
 //!
 //! *Steps.*
-//! 1. A **hint** (`watch`) or a **scan** (`scan`, every [`Limits::scan_period`]) says which files may
-//!    have changed. Hints may be lost or doubled; the scan repairs. A scan costs one `stat` a file.
-//! 2. `plan` compares the listing with the `catalogue`: same device, inode, size and time means no
-//!    byte is read. The newest come first; a file that a client waits for ([`Ingest::sync`]) before all.
-//! 3. `catch_up` opens the file and lets `identity` judge whether what was read still stands. If not, a
-//!    new *generation* starts from nothing. `tail` gives complete lines, `document` the items of a
-//!    transcript that is one JSON document; `folding` folds them, on top of
-//!    another transcript where the file continues one (`lineage`); `pages` collects the index rows.
-//! 4. Every few MiB a batch goes to `commit`: rows, fold, cursor and what the host saw of touched files
-//!    (`observe`), in one transaction.
+//! 1. [`crate::discovery`] says which files may have changed: by a hint, or by a listing every
+//!    [`Limits::scan_period`]. The newest come first; a file that a client waits for ([`Ingest::sync`])
+//!    before all.
+//! 2. `catch_up` opens the file ([`crate::transcript`]) and lets `identity` judge whether what was read
+//!    still stands. If not, a new *generation* starts from nothing. `folding` folds its lines, on top of
+//!    another transcript where the file continues one.
+//! 3. Every few MiB what was folded (rows, fold, cursor and what the host saw of touched files, by
+//!    `observe`) goes into a `batch`, small files together, and `commit` stores it in one transaction.
 //!
 //! *A crash* before the transaction: the same lines are read again, to the same rows. After it: the
 //! cursor stands behind them. A pass that was cut short leaves a stat that no listing shows, so it is
@@ -32,91 +30,55 @@
 //!
 //! *Does not* interpret lines (that is `longhaul_core::fold`), or know the wire.
 
+mod batch;
 mod cache;
-mod catalogue;
 mod catch_up;
 mod commit;
-mod document;
+mod error;
 mod events;
 mod folding;
 mod identity;
-mod lineage;
+mod limits;
 mod observe;
-mod outbox;
-mod pages;
-mod pieces;
-mod plan;
 mod progress;
-mod read;
-mod scan;
 mod shared;
-mod tail;
-mod thread;
-mod watch;
 mod worker;
-mod zst;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use longhaul_core::fold::{Fold, FoldError};
+use longhaul_core::fold::Fold;
 use longhaul_store::{Store, StoreError};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-pub use catalogue::Counts;
+pub use crate::discovery::{Counts, Root};
+pub use error::{FoldLoadError, SyncError};
 pub use events::{IngestEvents, IngestWarning, ThreadUpdated, WarningKind};
+pub use limits::Limits;
 pub use progress::{Progress, SourceProgress};
-pub use read::each_line;
-pub use scan::Root;
 pub use shared::NowMs;
 
-use scan::Outside;
+use crate::discovery::catalogue::Catalogue;
+use crate::discovery::scan::{self, Outside};
+use crate::discovery::watch::Hints;
 use shared::Shared;
-use watch::Hints;
 use worker::{Request, Worker};
 
 /// Requests of clients that wait to be taken up.
 const REQUESTS_MAX: usize = 64;
+
+/// Files of one thread that a sync catches up.
+const SYNC_FILES_MAX: usize = 8;
 
 /// How often a sync that waits for bytes not yet written looks again.
 const SYNC_POLL: Duration = Duration::from_millis(50);
 
 /// How often [`Ingest::settle`] looks whether the queue is empty.
 const SETTLE_POLL: Duration = Duration::from_millis(10);
-
-/// Bounds and periods. The defaults are the product's; tests lower them.
-#[derive(Debug, Clone)]
-pub struct Limits {
-    /// Longest line that is parsed, in bytes. Longer ones are known by place and digest.
-    ///
-    /// # Source
-    /// The largest line seen in real transcripts is 0.9 MB; a message may hold inline images.
-    pub line_bytes_max: usize,
-    /// Text folded before a batch is stored, in bytes.
-    pub batch_bytes: u64,
-    /// Full pages of items before a batch is stored.
-    pub batch_pages: usize,
-    /// Time between full listings.
-    pub scan_period: Duration,
-    /// Time in which several hints become one pass.
-    pub debounce: Duration,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            line_bytes_max: 8 << 20,
-            batch_bytes: 4 << 20,
-            batch_pages: 128,
-            scan_period: Duration::from_secs(60),
-            debounce: Duration::from_millis(20),
-        }
-    }
-}
 
 /// What ingesting works with.
 pub struct IngestDeps {
@@ -170,48 +132,6 @@ impl Reach {
     }
 }
 
-/// Why a sync did not reach what was asked.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum SyncError {
-    /// No transcript of that thread, or none at that path.
-    #[error("no transcript found for {0}")]
-    NotFound(String),
-    /// The path lies outside all folders that are read.
-    #[error("{0} is outside the folders that are read")]
-    Outside(String),
-    /// The time is up; ingesting goes on.
-    #[error("not caught up in time")]
-    Deadline,
-    /// The file cannot be read or the store refuses it.
-    #[error("{0}")]
-    Failed(String),
-    /// The daemon is stopping.
-    #[error("ingesting is stopping")]
-    Stopping,
-}
-
-/// Why a fold could not be had.
-#[derive(Debug, thiserror::Error)]
-pub enum FoldLoadError {
-    /// The store.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// Another version saved it; the file is being folded anew.
-    #[error(transparent)]
-    Fold(#[from] FoldError),
-    /// The transcript cannot be read.
-    #[error("{path}: {cause}")]
-    Transcript {
-        /// Which.
-        path: String,
-        /// Why.
-        cause: std::io::Error,
-    },
-    /// The daemon is stopping.
-    #[error("interrupted")]
-    Interrupted,
-}
-
 /// The handle on ingesting.
 pub struct Ingest {
     shared: Arc<Shared>,
@@ -233,7 +153,7 @@ impl Ingest {
             limits: deps.limits,
             now_ms: deps.now_ms,
             events: deps.events,
-            catalogue: catalogue::Catalogue::default(),
+            catalogue: Catalogue::default(),
             folds: cache::Folds::default(),
             progress: progress::Counters::default(),
             hints: Arc::new(Hints::new(Arc::clone(&stop))),
@@ -371,6 +291,42 @@ impl Ingest {
         })
     }
 
+    /// Catches up a thread, as [`Ingest::sync`] does, and answers with nothing but that it is done.
+    ///
+    /// # Errors
+    /// `Deadline` after `timeout`, `Stopping`.
+    pub async fn read_thread(&self, thread_id: &str, timeout: Duration) -> Result<(), SyncError> {
+        let read = tokio::time::timeout(timeout, self.catch_up_thread(thread_id));
+        read.await.unwrap_or(Err(SyncError::Deadline))
+    }
+
+    /// Reads what was written to the files of a thread since they were read last.
+    async fn catch_up_thread(&self, thread_id: &str) -> Result<(), SyncError> {
+        let mut files = self.shared.catalogue.of_thread(thread_id);
+        if files.is_empty() {
+            let (reply, done) = oneshot::channel();
+            self.ask(Request::Scan(reply)).await?;
+            done.await.map_err(|_| SyncError::Stopping)?;
+            files = self.shared.catalogue.of_thread(thread_id);
+        }
+        files.truncate(SYNC_FILES_MAX);
+        let (shared, files) = (Arc::clone(&self.shared), files);
+        // Mostly nothing was written since: then nobody needs to be asked, and reading elsewhere goes on.
+        let unread = tokio::task::spawn_blocking(move || {
+            let unread = files.into_iter().filter(|(path, _)| !shared.is_read(path));
+            unread.collect::<Vec<_>>()
+        });
+        for (path, _) in unread.await.map_err(|_| SyncError::Stopping)? {
+            // One file of several may be unreadable or just moved; the thread may stand all the same.
+            if let Err(error) = self.catch_up(path).await
+                && error == SyncError::Stopping
+            {
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
     async fn catch_up(&self, path: PathBuf) -> Result<(), SyncError> {
         let (reply, done) = oneshot::channel();
         self.ask(Request::File(path, reply)).await?;
@@ -447,7 +403,7 @@ impl Ingest {
         self.shared.fold(thread_id).await
     }
 
-    /// Lets go the folds that are kept: the next one that is asked for is read from the store.
+    /// Drops cached folds; the next read loads from the store.
     pub fn forget_folds(&self) {
         self.shared.folds.clear();
     }

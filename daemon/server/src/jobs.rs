@@ -19,7 +19,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use longhaul_core::job::{
-    self, Claim, Failure, Fence, Job, JobKey, Kind, Load, Lost, Request, Rules, State, Token, Why,
+    self, Claim, Failure, Fence, Job, JobKey, JobRequest, Kind, LeaseLost, Load, Rules, State,
+    Token, Why,
 };
 use longhaul_store::{JobEvent, JobFilter, SCAN_MAX, Store, StoreError};
 use tokio::sync::{Notify, watch};
@@ -47,7 +48,7 @@ pub enum JobError {
     NotFound(JobKey),
     /// The caller does not own it any more.
     #[error(transparent)]
-    Lost(#[from] Lost),
+    Lost(#[from] LeaseLost),
     /// The store.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -145,7 +146,7 @@ impl Jobs {
     ///
     /// # Errors
     /// Those of the store.
-    pub async fn request(&self, request: Request) -> Result<Job, JobError> {
+    pub async fn request(&self, request: JobRequest) -> Result<Job, JobError> {
         let (key, now) = (request.key.clone(), self.clock.moment());
         let decide = move |found| {
             let job = job::request(found, request, &now);
@@ -208,7 +209,7 @@ impl Jobs {
     /// Renews a claim.
     ///
     /// # Errors
-    /// [`Lost`]; no such job; those of the store.
+    /// [`LeaseLost`]; no such job; those of the store.
     pub async fn renew(&self, key: &JobKey, token: &Token) -> Result<Claim, JobError> {
         let (rules, now, token) = (self.rules(key.kind), self.clock.moment(), token.clone());
         self.decide(key, move |job| job::renew(job, &token, &rules, &now)).await
@@ -217,7 +218,7 @@ impl Jobs {
     /// Settles a claim as done.
     ///
     /// # Errors
-    /// [`Lost`]; no such job; those of the store.
+    /// [`LeaseLost`]; no such job; those of the store.
     pub async fn finish(&self, key: &JobKey, token: &Token) -> Result<Job, JobError> {
         let (rules, now, token) = (self.rules(key.kind), self.clock.moment(), token.clone());
         let finish = move |job| {
@@ -232,7 +233,7 @@ impl Jobs {
     /// Settles a claim as failed.
     ///
     /// # Errors
-    /// [`Lost`]; no such job; those of the store.
+    /// [`LeaseLost`]; no such job; those of the store.
     pub async fn fail(
         &self,
         key: &JobKey,
@@ -256,7 +257,7 @@ impl Jobs {
     /// No such job; those of the store.
     pub async fn retry(&self, key: &JobKey) -> Result<Job, JobError> {
         let now = self.clock.moment();
-        let asked = key.is_standing().then(|| Request {
+        let asked = key.is_standing().then(|| JobRequest {
             key: key.clone(),
             input: self.clock.new_id(),
             payload: String::new(),
@@ -294,6 +295,12 @@ impl Jobs {
             self.wake();
         }
         Ok(woken)
+    }
+
+    /// Milliseconds until whoever holds the claim must have stopped.
+    #[must_use]
+    pub fn stop_in_ms(&self, claim: &Claim) -> u64 {
+        claim.stop_at_boot_ms.saturating_sub(self.clock.moment().boot_ms)
     }
 
     /// What a run shows where its effect is stored; made just before.
@@ -377,7 +384,7 @@ impl Jobs {
     async fn decide<T: Send>(
         &self,
         key: &JobKey,
-        decide: impl FnOnce(Job) -> Result<(Job, T), Lost> + Send,
+        decide: impl FnOnce(Job) -> Result<(Job, T), LeaseLost> + Send,
     ) -> Result<T, JobError> {
         let decide = |found: Option<Job>| match found.map(decide) {
             None => (None, None),

@@ -6,11 +6,14 @@
 //! | edge | [`socket`] bytes to answers through a method table; [`rpc`] the method table. They are strangers: `app` joins them |
 //! | use-cases | [`service`] what methods work with |
 //! | reading | [`ingest`] transcripts into the store |
+//! | files | [`discovery`] which transcripts there are; [`transcript`] opened, split into lines, given back |
 //! | hub | [`events`] what happened, for whoever wants to know; [`recorder`] transcripts of clients that write none; [`message_history`] prompts for recall |
 //! | ground | [`clock`] [`config`] [`paths`] [`args`] [`telemetry`] [`systemd`] [`shutdown`] [`link`] [`lock`] [`folder`] [`heap`] [`descriptors`] [`runtime`]; [`sandbox`] a locked-in child; [`model`] |
 //!
 //! A module uses only floors below its own. Time and randomness are read in `clock` alone, the environment in `main.rs` and the
 //! ground floor alone.
+
+#![allow(missing_docs, reason = "a program: a doc comment has to say more than the name does")]
 
 mod agent_settings;
 pub mod app;
@@ -18,6 +21,7 @@ pub mod args;
 pub mod clock;
 pub mod config;
 pub mod descriptors;
+pub mod discovery;
 pub mod events;
 pub mod folder;
 pub mod heap;
@@ -41,3 +45,4 @@ pub mod socket;
 pub mod systemd;
 pub mod telemetry;
 mod thread_names;
+pub mod transcript;

@@ -8,6 +8,7 @@ use longhaul_daemon::app::{App, AppError, listen};
 use longhaul_daemon::args::{Args, Role};
 use longhaul_daemon::clock::Clock;
 use longhaul_daemon::config::Config;
+use longhaul_daemon::sandbox::git;
 use longhaul_daemon::{descriptors, heap, runtime, telemetry};
 
 /// Exit codes of sysexits(3): wrong use, the daemon's own fault, a configuration that cannot be used.
@@ -16,6 +17,9 @@ const SOFTWARE: u8 = 70;
 const CONFIG: u8 = 78;
 
 fn main() -> ExitCode {
+    if let Some(arguments) = git::asked() {
+        return git::become_git(arguments);
+    }
     heap::bound();
     let args = match Args::try_parse() {
         Ok(args) => args,

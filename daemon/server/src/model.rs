@@ -25,7 +25,7 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
 use longhaul_core::digest::Digest128;
-use longhaul_core::model::budget::{Budget, Spent};
+use longhaul_core::model::budget::{Budget, Spending};
 use longhaul_core::model::{Answer, Ask, Fault, FaultKind, backoff};
 use longhaul_core::tokens;
 use longhaul_store::Store;
@@ -117,7 +117,7 @@ pub struct Call<'a> {
     /// What for.
     pub purpose: Purpose,
     /// Spent by the same job so far.
-    pub job: Spent,
+    pub job: Spending,
     /// Time for all tries together.
     pub deadline: Duration,
     /// Takes the request back.
@@ -130,7 +130,7 @@ pub struct Answered {
     /// The answer.
     pub answer: Answer,
     /// What was spent; nothing for an answer that was kept from before.
-    pub spent: Spent,
+    pub spent: Spending,
     /// Tries, 0 for an answer that was kept from before.
     pub tries: u32,
     /// Under which it is kept.
@@ -144,7 +144,7 @@ pub struct Failed {
     /// Why.
     pub fault: Fault,
     /// What was spent.
-    pub spent: Spent,
+    pub spent: Spending,
 }
 
 /// A call with all that its tries share.
@@ -178,7 +178,7 @@ impl Models {
 
     /// What was spent today, all purposes together, as far as this process knows.
     #[must_use]
-    pub fn spent_today(&self) -> Spent {
+    pub fn spent_today(&self) -> Spending {
         self.ledger.known_today()
     }
 
@@ -205,7 +205,7 @@ impl Models {
         call: Call<'_>,
         progress: &(dyn Fn(&str) + Sync),
     ) -> Result<Answered, Failed> {
-        let mut spent = Spent::default();
+        let mut spent = Spending::default();
         let failed = |fault, spent| Failed { fault, spent };
         let settings = self.settings();
         let Some(provider) = settings.providers.get(call.provider) else {
@@ -266,12 +266,15 @@ impl Models {
         &self,
         request: Request<'_>,
         left: Duration,
-        job: Spent,
-    ) -> Result<(Answer, Spent), (Fault, Spent)> {
+        job: Spending,
+    ) -> Result<(Answer, Spending), (Fault, Spending)> {
         let Request { provider, call, body, progress } = request;
         let input = tokens::of_bytes(body.len() as u64);
-        let entry =
-            self.ledger.open(call, job, input).await.map_err(|fault| (fault, Spent::default()))?;
+        let entry = self
+            .ledger
+            .open(call, job, input)
+            .await
+            .map_err(|fault| (fault, Spending::default()))?;
         let send = async {
             match &provider.kind {
                 Kind::Http(wire) => {
@@ -310,8 +313,8 @@ fn cancelled() -> Fault {
     Fault::new(FaultKind::Cancelled, "the request was taken back")
 }
 
-fn add(a: Spent, b: Spent) -> Spent {
-    Spent {
+fn add(a: Spending, b: Spending) -> Spending {
+    Spending {
         requests: a.requests.saturating_add(b.requests),
         tokens: a.tokens.saturating_add(b.tokens),
     }

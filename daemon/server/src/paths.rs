@@ -5,8 +5,7 @@
 //! | configuration | `$XDG_CONFIG_HOME/longhaul/config.toml` |
 //! | state (database, own transcripts, lock) | `$XDG_STATE_HOME/longhaul`, usually `~/.local/state/longhaul` |
 //! | socket | `$XDG_RUNTIME_DIR/longhaul/v1.sock`, else `<state>/run/v1.sock` |
-//! | Codex | `~/.codex` |
-//! | Claude Code | `~/.claude` |
+//! | agents | as `longhaul_core::rollout::source` has it |
 //!
 //! The major protocol version is in the socket's name, so that an old daemon can never answer a new client.
 
@@ -73,18 +72,6 @@ impl Base {
             None => state_dir.join("run"),
         };
         folder.join(format!("v{PROTOCOL_MAJOR}.sock"))
-    }
-
-    /// Where Codex keeps its transcripts.
-    #[must_use]
-    pub fn codex_home(&self) -> PathBuf {
-        self.home.join(".codex")
-    }
-
-    /// Where Claude Code keeps its transcripts.
-    #[must_use]
-    pub fn claude_home(&self) -> PathBuf {
-        self.home.join(".claude")
     }
 
     /// A path as a person writes it: `~/` is the home folder, a relative one starts at `from`.

@@ -8,7 +8,7 @@ use std::fs::{self, File};
 use std::io::Read as _;
 use std::path::Path;
 
-use longhaul_core::context::project::{Joined, Rules};
+use longhaul_core::context::project::{InstructionRules, InstructionText};
 use serde::Deserialize;
 
 /// Bytes of the file that holds everywhere: the agent has no bound for it, and a longer one is a mistake.
@@ -28,7 +28,7 @@ struct Told {
 /// What a thread in `cwd` is told, from the root of its project down to it; `None` when there is nothing.
 pub(crate) fn read(codex_home: &Path, cwd: &Path) -> Option<String> {
     let rules = rules(codex_home);
-    let mut joined = Joined::new(&rules);
+    let mut joined = InstructionText::new(&rules);
     for folder in folders(cwd, &rules.root_markers) {
         if joined.left() == 0 {
             break;
@@ -36,7 +36,7 @@ pub(crate) fn read(codex_home: &Path, cwd: &Path) -> Option<String> {
         let first = rules.names().map(|name| folder.join(name)).find(|path| is_file(path));
         joined.push(&first.and_then(|path| beginning(&path, joined.left())).unwrap_or_default());
     }
-    let global = Rules::global_names().find_map(|name| {
+    let global = InstructionRules::global_names().find_map(|name| {
         let bytes = beginning(&codex_home.join(name), GLOBAL_BYTES_MAX)?;
         let text = String::from_utf8_lossy(&bytes).into_owned();
         (!text.trim().is_empty()).then_some(text)
@@ -66,13 +66,13 @@ fn beginning(path: &Path, bytes_max: u64) -> Option<Vec<u8>> {
 }
 
 /// What the user told the agent; a key of another shape counts as not said.
-fn rules(codex_home: &Path) -> Rules {
+fn rules(codex_home: &Path) -> InstructionRules {
     let bytes = beginning(&codex_home.join("config.toml"), CONFIG_BYTES_MAX).unwrap_or_default();
     let told: Told = toml::from_str(&String::from_utf8_lossy(&bytes)).unwrap_or_default();
-    let usual = Rules::default();
+    let usual = InstructionRules::default();
     let bytes_max = told.project_doc_max_bytes.and_then(|value| value.as_integer());
     let texts = |value: Option<toml::Value>| value?.try_into::<Vec<String>>().ok();
-    Rules {
+    InstructionRules {
         bytes_max: bytes_max.and_then(|max| u64::try_from(max).ok()).unwrap_or(usual.bytes_max),
         fallback_names: texts(told.project_doc_fallback_filenames).unwrap_or_default(),
         root_markers: texts(told.project_root_markers).unwrap_or(usual.root_markers),

@@ -8,15 +8,15 @@
 //! crash* leaves nothing: looks are only kept in memory, and those that a decision was made with are kept
 //! with it.
 //!
-//! A folder may be anyone's: an unpacked archive can bring a configuration that names programs. What
-//! git would run for it is switched off (see `git.rs`), nothing is written, and nothing goes over a
-//! network.
+//! A folder may be anyone's: an unpacked archive can bring a configuration that names programs. git runs in
+//! a sandbox, and what it would run for the repository is switched off besides (see `git.rs`). Where
+//! there is no sandbox nothing is looked at, and `daemon/status` tells why.
 
 mod git;
 mod graphite;
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -25,6 +25,7 @@ use tokio::sync::Semaphore;
 
 use crate::clock::Clock;
 use crate::config::repository::RepositorySettings;
+use git::Git;
 
 /// Folders whose last look is kept.
 const FOLDERS_MAX: usize = 64;
@@ -42,6 +43,7 @@ pub struct Repositories(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     clock: Clock,
+    git: Git,
     folders: Mutex<HashMap<String, Folder>>,
     permits: Arc<Semaphore>,
 }
@@ -59,11 +61,11 @@ struct Folder {
 }
 
 impl Repositories {
-    /// Without any look yet.
+    /// Without any look yet. `program`: `longhauld`, which becomes git for a look.
     #[must_use]
-    pub fn new(clock: Clock) -> Self {
+    pub fn new(clock: Clock, program: PathBuf) -> Self {
         let permits = Arc::new(Semaphore::new(LOOKS_MAX));
-        Self(Arc::new(Inner { clock, folders: Mutex::default(), permits }))
+        Self(Arc::new(Inner { clock, git: Git::new(program), folders: Mutex::default(), permits }))
     }
 
     /// The repository of a folder, waiting at most `wait` for a new look; `None` when there is none, or
@@ -86,6 +88,12 @@ impl Repositories {
             Ok(found) => found.ok().flatten(),
             Err(_) => self.known(folder),
         }
+    }
+
+    /// Why no repository can be looked at on this machine, as far as it was tried.
+    #[must_use]
+    pub fn unavailable(&self) -> Option<String> {
+        self.0.git.unavailable()
     }
 
     /// Whether the caller is to take a look.
@@ -115,7 +123,7 @@ impl Repositories {
         // Never closed.
         let _permit = Arc::clone(&inner.permits).acquire_owned().await.ok();
         let now_ms = inner.clock.now_ms();
-        let looking = git::look(folder, settings.graphite, now_ms);
+        let looking = inner.git.look(folder, settings.graphite, now_ms);
         let found = match tokio::time::timeout(settings.timeout, looking).await {
             Ok(found) => found,
             Err(_) => {

@@ -1,4 +1,4 @@
-//! A child process that may do nothing but work on the files of one folder.
+//! Child processes that may do little: work on the files of one folder, or read one repository ([`git`]).
 //!
 //! # Theory of operation
 //! The consolidation agent is a language model: its words are not trusted with the user's files. Its file tools
@@ -14,6 +14,7 @@
 pub mod child;
 pub mod client;
 pub mod confine;
+pub mod git;
 mod tools;
 
 use serde::{Deserialize, Serialize};

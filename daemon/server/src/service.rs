@@ -1,7 +1,7 @@
-//! The use-cases behind the methods, and what they work with.
+//! The use-cases behind the methods: services by namespace, each with the few things it works with.
 //!
-//! [`Deps`] is what every part of the shell may have: configuration, time, events, the switch that stops
-//! the daemon. [`Services`] is what method handlers get.
+//! [`Services::open`] is the one place that makes them, lower ones first: who works with another is given it.
+//! Whoever answers a method is given the one or two services it needs, never all of them.
 
 pub mod checkpoint;
 pub mod compaction;
@@ -10,32 +10,33 @@ pub mod continuation;
 mod disk;
 mod error;
 pub mod history;
-pub mod items;
+pub mod idle_trim;
+pub mod item_index;
+pub mod job;
 pub mod memory;
-mod message_history;
+pub mod message_history;
 mod notices;
 pub mod policy;
 pub mod preimage;
 pub mod recording;
-mod rest;
+pub mod reload;
 pub mod retention;
 pub mod search;
-mod snapshot;
-mod status;
+pub mod settings_diff;
+pub mod snapshot;
+pub mod status;
+pub mod storage;
 pub mod texts;
 pub mod threads;
-mod transcript;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 
 use longhaul_core::thread::Source;
-use longhaul_store::{Opened, Store, StoreError};
-use tokio::sync::{Notify, RwLock, Semaphore};
+use longhaul_store::{OpenReport, Store, StoreError};
 
 use crate::clock::Clock;
-use crate::config::{Change, Config, ConfigError, Live, Persistence, Reloaded};
+use crate::config::{Config, Live, Persistence};
 use crate::events::EventHub;
 use crate::ingest::{Ingest, IngestDeps, IngestEvents as _, Limits, Root};
 use crate::jobs::Jobs;
@@ -45,16 +46,38 @@ use crate::model::Models;
 use crate::recorder::Recorder;
 use crate::repository::Repositories;
 use crate::shutdown::Shutdown;
-use crate::telemetry;
-use disk::HashCache;
-use memory::Memory;
+use checkpoint::Checkpoints;
+use compaction::{
+    CompactionJobs, CompactionLog, Compactor, Gatherer, GivenItems, Ladder, LoopGuard, Packets,
+    Spans, Steps, Undo,
+};
+use context::Contexts;
+use continuation::Continuations;
+use history::{HandleReader, Histories};
+use idle_trim::IdleTrim;
+use item_index::ItemIndex;
+use job::JobStates;
+use memory::{
+    Agent, Citations, Extraction, MemoryNotes, MemoryOverview, MemoryReader, MemoryRuns,
+    Publications, Publisher, ReadCounter, Scanner, Upkeep, Waves,
+};
+use message_history::Prompts;
 use notices::Notices;
-use search::{FullText, IndexProgress};
+use policy::{Adviser, DecisionLog, LivePolicies, Replays, Surroundings, Watchers};
+use recording::Recordings;
+use reload::Reload;
+use retention::Retention;
+use search::{FullText, IndexProgress, Searcher};
+use settings_diff::SettingsDiffs;
+use snapshot::Snapshots;
+use status::{Instance, Status};
+use storage::Storage;
 use texts::TextStore;
+use threads::Threads;
 
 pub use error::ServiceError;
 
-/// Handles every part of the shell may have; clones are the same handles.
+/// What a daemon is made with; clones are the same handles.
 #[derive(Debug, Clone)]
 pub struct Deps {
     /// The values in force.
@@ -83,64 +106,82 @@ impl Deps {
     }
 }
 
-/// This run of the daemon.
-#[derive(Debug, Clone)]
-pub struct Instance {
-    /// Differs for each start.
-    pub id: String,
-    /// When it started, Unix milliseconds.
-    pub started_at: i64,
-    /// Its process.
-    pub pid: u32,
-    /// Where clients find it.
-    pub socket: PathBuf,
-}
-
 /// The database, in the state folder.
 const DATABASE: &str = "longhaul.db";
 
-/// What method handlers work with.
+/// The services of a daemon, to be handed out.
 pub struct Services {
-    /// The shell's handles.
-    pub deps: Deps,
-    /// This run of the daemon.
-    pub instance: Instance,
-    /// Permits for work that keeps a processor busy; see `rpc::Table::on_blocking`.
-    pub blocking: Arc<Semaphore>,
-    store: Store,
-    opened: Opened,
-    ingest: Arc<Ingest>,
-    full_text: FullText,
-    hashes: Arc<HashCache>,
-    preimages: PathBuf,
-    models: Models,
-    /// Background jobs.
+    pub ingest: Arc<Ingest>,
     pub jobs: Jobs,
-    /// Held by whoever must settle something in the store before it closes.
-    pub settling: RwLock<()>,
-    compactions_made: AtomicU64,
-    prune_due: Notify,
-    recorder: Recorder,
-    messages: MessageHistory,
-    /// Texts that a person may override.
-    pub texts: TextStore,
-    repositories: Repositories,
-    readings: policy::Readings,
-    memory: Memory,
+    pub job_states: Arc<JobStates>,
+    pub texts: Arc<TextStore>,
+    pub threads: Arc<Threads>,
+    pub recordings: Arc<Recordings>,
+    pub prompts: Arc<Prompts>,
+    pub searcher: Arc<Searcher>,
+    pub full_text: Arc<FullText>,
+    pub handle_reader: Arc<HandleReader>,
+    pub histories: Arc<Histories>,
+    pub checkpoints: Arc<Checkpoints>,
+    pub contexts: Arc<Contexts>,
+    pub settings_diffs: Arc<SettingsDiffs>,
+    pub compaction: CompactionServices,
+    pub continuations: Arc<Continuations>,
+    pub policy: PolicyServices,
+    pub memory: MemoryServices,
+    pub retention: Arc<Retention>,
+    pub status: Arc<Status>,
+    pub reload: Arc<Reload>,
+    pub storage: Arc<Storage>,
+    pub idle_trim: IdleTrim,
 }
 
-impl std::fmt::Debug for Services {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Services").field("instance", &self.instance).finish_non_exhaustive()
-    }
+/// The services of `compaction/*`.
+pub struct CompactionServices {
+    pub compactor: Arc<Compactor>,
+    pub jobs: Arc<CompactionJobs>,
+    pub log: Arc<CompactionLog>,
+    pub undo: Arc<Undo>,
 }
 
-/// Calls that may keep a thread of the blocking pool busy at the same time.
-///
-/// # Source
-/// Chosen: more than the processors of a laptop, fewer than the pool's threads, so that the store and
-/// files always find one.
-const BLOCKING_CALLS_MAX: usize = 4;
+/// The services of `policy/*`.
+pub struct PolicyServices {
+    pub watchers: Arc<Watchers>,
+    pub log: Arc<DecisionLog>,
+    pub replays: Arc<Replays>,
+    pub live: LivePolicies,
+}
+
+/// The services of `memory/*`.
+pub struct MemoryServices {
+    pub reader: Arc<MemoryReader>,
+    pub notes: Arc<MemoryNotes>,
+    pub citations: Arc<Citations>,
+    pub runs: Arc<MemoryRuns>,
+    pub overview: Arc<MemoryOverview>,
+    pub extraction: Arc<Extraction>,
+    pub publisher: Arc<Publisher>,
+    pub agent: Arc<Agent>,
+    pub scanner: Arc<Scanner>,
+    pub upkeep: Upkeep,
+}
+
+/// What several services are made of, while they are made.
+struct Parts {
+    config: Live,
+    clock: Clock,
+    events: EventHub,
+    store: Store,
+    ingest: Arc<Ingest>,
+    models: Arc<Models>,
+    jobs: Jobs,
+    texts: Arc<TextStore>,
+    snapshots: Arc<Snapshots>,
+    histories: Arc<Histories>,
+    index: ItemIndex,
+    preimages: PathBuf,
+    retention: Arc<Retention>,
+}
 
 impl Services {
     /// Opens the database, a damaged one moved aside, and starts reading transcripts in the
@@ -149,135 +190,291 @@ impl Services {
     /// # Errors
     /// The database is of a newer version or cannot be opened.
     pub async fn open(deps: Deps, socket: PathBuf) -> Result<Self, StoreError> {
-        let config = deps.config.now();
-        let (store, opened) =
-            Store::open(&config.state_dir.join(DATABASE), deps.clock.now_ms()).await?;
-        let index_progress = Arc::<IndexProgress>::default();
-        let notices = Notices::new(deps.events.clone(), Arc::clone(&index_progress));
-        if let Some(moved_to) = &opened.moved_aside {
-            notices.store_rebuilt(moved_to);
-        }
-        let own = recording::folder(&config.state_dir);
-        let now = deps.clock.clone();
-        let ingest = Arc::new(Ingest::start(IngestDeps {
-            store: store.clone(),
-            roots: roots(&config, &own),
-            events: Arc::new(notices),
-            now_ms: Arc::new(move || now.now_ms()),
-            limits: Limits { scan_period: *config.scan_interval, ..Limits::default() },
-        }));
-        let full_text =
-            FullText::start(&config.state_dir, store.clone(), Arc::clone(&ingest), index_progress);
+        let Deps { config, clock, events, counters, .. } = deps.clone();
+        let now = config.now();
+        let (store, opened) = Store::open(&now.state_dir.join(DATABASE), clock.now_ms()).await?;
+        let own = recording::folder(&now.state_dir);
+        let (ingest, full_text) = reading(&deps, (&store, &opened), &own);
         let instance = Instance {
-            id: deps.clock.new_id(),
-            started_at: deps.clock.now_ms(),
+            id: clock.new_id(),
+            started_at: clock.now_ms(),
             pid: std::process::id(),
             socket,
         };
-        let preimages = config.state_dir.join("preimages");
-        let blocking = Arc::new(Semaphore::new(BLOCKING_CALLS_MAX));
-        let recorder = Recorder::new(own, deps.clock.clone());
-        let messages = messages(&deps);
-        let hashes = Arc::default();
-        let texts = TextStore::new(config.policies.templates.clone());
-        let (settings, budget) = (config.models.clone(), config.budget.bounds());
-        let models = Models::new(settings, budget, store.clone(), deps.clock.clone());
+        let (settings, budget) = (now.models.clone(), now.budget.bounds());
+        let models = Models::new(settings, budget, store.clone(), clock.clone());
         models.recall_spent().await?;
-        let rules = config.jobs.rules.clone();
-        let jobs = Jobs::new(store.clone(), deps.clock.clone(), &instance.id, rules);
-        let memory = Memory::new(&config.state_dir);
-        let repositories = Repositories::new(deps.clock.clone());
+        let parts = Parts::new(&deps, &instance, store, ingest, Arc::new(models));
+        let memory = parts.memory();
+        let compaction = parts.compaction();
+        let policy = parts.policy();
+        let continuations = parts.continuations(&compaction);
+        let Parts { store, ingest, models, jobs, texts, snapshots, histories, index, .. } = parts;
+        let (retention, preimages) = (parts.retention, parts.preimages);
+        let threads = Arc::new(Threads::new(store.clone(), ingest.clone(), config.clone()));
+        let recorder = Recorder::new(own, clock.clone());
+        let prompts = Prompts::new(messages(&now, &clock));
+        let storage = Storage::new(ingest.clone(), full_text.clone(), store.clone());
+        let (reader, scanner) = (memory.reader.clone(), memory.scanner.clone());
+        let settings_diffs =
+            SettingsDiffs::new(snapshots.clone(), histories.clone(), reader, config.clone());
+        let trimmed = (store.clone(), full_text.clone());
+        let idle_trim = IdleTrim::new(trimmed, ingest.clone(), jobs.clone(), events, counters);
         Ok(Self {
-            deps,
-            instance,
-            blocking,
-            store,
-            opened,
+            handle_reader: Arc::new(HandleReader::new(store.clone(), index.clone(), preimages)),
+            recordings: Arc::new(Recordings::new(recorder, ingest.clone(), threads.clone())),
+            searcher: Arc::new(Searcher::new(store.clone(), full_text.clone(), clock.clone())),
+            checkpoints: Arc::new(Checkpoints::new(
+                store.clone(),
+                snapshots.clone(),
+                index,
+                clock.clone(),
+            )),
+            contexts: Arc::new(Contexts::new(snapshots, config.clone())),
+            job_states: Arc::new(JobStates::new(jobs.clone(), scanner, config.clone())),
+            reload: Arc::new(Reload::new(config.clone(), models.clone(), jobs.clone())),
+            status: Arc::new(Status {
+                instance,
+                config,
+                clock,
+                store: (store, opened),
+                ingest: ingest.clone(),
+                full_text: full_text.clone(),
+                models,
+            }),
+            settings_diffs: Arc::new(settings_diffs),
+            prompts: Arc::new(prompts),
+            storage: Arc::new(storage),
             ingest,
-            full_text,
-            hashes,
-            preimages,
-            models,
             jobs,
-            settling: RwLock::default(),
-            compactions_made: AtomicU64::new(0),
-            prune_due: Notify::new(),
-            recorder,
-            messages,
             texts,
-            repositories,
-            readings: policy::Readings::default(),
+            threads,
+            full_text,
+            histories,
+            compaction,
+            continuations,
+            policy,
             memory,
+            retention,
+            idle_trim,
         })
     }
+}
 
-    /// Ends reading, then closes the database: what was read is stored.
-    pub async fn stop(&self) {
-        self.ingest.stop().await;
-        self.full_text.stop().await;
-        drop(self.settling.write().await);
-        self.store.close().await;
-    }
-
-    /// Answers damage that a request met; the transcripts are read again.
-    pub async fn repair(&self) {
-        if let Err(error) = self.ingest.recover().await {
-            tracing::error!(%error, "the damaged database cannot be begun anew");
+impl Parts {
+    fn new(
+        deps: &Deps,
+        instance: &Instance,
+        store: Store,
+        ingest: Arc<Ingest>,
+        models: Arc<Models>,
+    ) -> Self {
+        let Deps { config, clock, events, .. } = deps.clone();
+        let now = config.now();
+        let rules = now.jobs.rules.clone();
+        let jobs = Jobs::new(store.clone(), clock.clone(), &instance.id, rules);
+        let texts = Arc::new(TextStore::new(now.policies.templates.clone()));
+        let snapshots = Arc::new(Snapshots::new(store.clone(), ingest.clone()));
+        let index = ItemIndex::new(store.clone());
+        let preimages = now.state_dir.join("preimages");
+        let histories = Histories::new(index.clone(), snapshots.clone());
+        let retention = Retention::new(
+            store.clone(),
+            jobs.clone(),
+            config.clone(),
+            clock.clone(),
+            preimages.clone(),
+        );
+        Self {
+            config,
+            clock,
+            events,
+            store,
+            ingest,
+            models,
+            jobs,
+            texts,
+            snapshots,
+            histories: Arc::new(histories),
+            index,
+            preimages,
+            retention: Arc::new(retention),
         }
     }
 
-    /// Waits until reading has ended, which it does by itself only through a defect.
-    pub async fn reading_ended(&self) {
-        self.ingest.ended().await;
+    fn compaction(&self) -> CompactionServices {
+        let Self { config, clock, events, store, models, jobs, snapshots, histories, .. } = self;
+        let (index, preimages) = (&self.index, &self.preimages);
+        let log = CompactionLog::new(store.clone(), jobs.clone(), self.retention.clone());
+        let log = Arc::new(log);
+        let given = Arc::new(GivenItems::new(preimages.clone(), log.clone()));
+        let ladder =
+            Ladder::new(models.clone(), histories.clone(), self.texts.clone(), clock.clone());
+        let steps = Steps {
+            gatherer: Gatherer::new(
+                snapshots.clone(),
+                index.clone(),
+                given.clone(),
+                config.clone(),
+            ),
+            guard: LoopGuard::new(store.clone(), events.clone()),
+            packets: Packets::new(store.clone(), models.clone(), config.clone(), clock.clone()),
+            ladder,
+            spans: Spans::new(store.clone(), index.clone()),
+            log: log.clone(),
+        };
+        let compactor = Arc::new(Compactor::new(steps, clock.clone(), events.clone()));
+        let background = CompactionJobs::new(
+            (compactor.clone(), given),
+            snapshots.clone(),
+            (store.clone(), jobs.clone()),
+            events.clone(),
+        );
+        let undo = Undo::new(
+            store.clone(),
+            log.clone(),
+            histories.clone(),
+            preimages.clone(),
+            clock.clone(),
+        );
+        CompactionServices { compactor, jobs: Arc::new(background), log, undo: Arc::new(undo) }
     }
 
-    /// Reads the configuration file anew and lets what can change take hold.
-    ///
-    /// # Errors
-    /// The file is refused: everything stays as it was.
-    pub fn reload(&self) -> Result<Reloaded, ConfigError> {
-        // Within the one step: of two reloads at once, models and configuration must not be of different ones.
-        let reloaded = self.deps.config.reload(|config| {
-            telemetry::filter(&config.log)?;
-            self.models.configure(config.models.clone(), config.budget.bounds());
-            self.jobs.configure(config.jobs.rules.clone());
-            Ok(())
-        })?;
-        for Change { key, is_applied, .. } in &reloaded.changes {
-            tracing::info!(key, is_applied, "the configuration changed");
-        }
-        Ok(reloaded)
+    fn continuations(&self, compaction: &CompactionServices) -> Arc<Continuations> {
+        Arc::new(Continuations::new(
+            compaction.compactor.clone(),
+            (self.snapshots.clone(), self.histories.clone()),
+            self.ingest.clone(),
+            self.config.clone(),
+            self.clock.clone(),
+        ))
     }
+
+    fn policy(&self) -> PolicyServices {
+        let Self { config, clock, store, snapshots, .. } = self;
+        let adviser = Arc::new(Adviser::new(self.models.clone(), config.clone()));
+        let surroundings = Surroundings::new(
+            Repositories::new(clock.clone(), config.now().program()),
+            store.clone(),
+            adviser.clone(),
+            config.clone(),
+        );
+        let contexts = Arc::new(Contexts::new(snapshots.clone(), config.clone()));
+        let watchers = Arc::new(Watchers::new(
+            (store.clone(), contexts),
+            (surroundings, adviser),
+            self.texts.clone(),
+            config.clone(),
+            clock.clone(),
+        ));
+        PolicyServices {
+            live: LivePolicies::new(
+                watchers.clone(),
+                store.clone(),
+                self.ingest.clone(),
+                clock.clone(),
+                &self.events,
+            ),
+            watchers,
+            log: Arc::new(DecisionLog::new(store.clone(), snapshots.clone())),
+            replays: Arc::new(Replays::new(snapshots.clone(), config.clone())),
+        }
+    }
+
+    fn memory(&self) -> MemoryServices {
+        let Self { config, clock, events, store, ingest, models, jobs, .. } = self;
+        let state_dir = &config.now().state_dir;
+        let publications = Arc::new(Publications::new(store.clone(), state_dir));
+        let scanner = Arc::new(Scanner::new(store.clone(), config.clone(), clock.clone()));
+        let publisher = Arc::new(Publisher::new(
+            (publications.clone(), store.clone()),
+            jobs.clone(),
+            config.clone(),
+            clock.clone(),
+            events.clone(),
+        ));
+        let with_model = || (store.clone(), models.clone(), jobs.clone());
+        let agent = Arc::new(Agent::new(
+            (publisher.clone(), &*publications),
+            with_model(),
+            config.clone(),
+            clock.clone(),
+        ));
+        let of_published = || (store.clone(), publications.clone());
+        let citations = Arc::new(Citations::new(of_published(), clock.clone()));
+        let reads = ReadCounter::new(of_published(), citations.clone());
+        let known = (publications.clone(), reads);
+        let extraction = Extraction::new(known, with_model(), config.clone(), clock.clone());
+        let (events, jobs) = (events.clone(), jobs.clone());
+        let waves = Waves::new(store.clone(), jobs.clone(), config.clone(), clock.clone(), events);
+        let runs = Arc::new(MemoryRuns::new(
+            (scanner.clone(), waves),
+            publications.clone(),
+            ingest.clone(),
+            clock.clone(),
+        ));
+        let upkeep = Upkeep::new(
+            (scanner.clone(), runs.clone()),
+            (publisher.clone(), agent.clone()),
+            ingest.clone(),
+            config.clone(),
+        );
+        MemoryServices {
+            reader: Arc::new(MemoryReader::new(of_published(), clock.clone())),
+            notes: Arc::new(MemoryNotes::new(of_published(), publisher.clone(), clock.clone())),
+            overview: Arc::new(MemoryOverview::new(of_published(), jobs, scanner.clone())),
+            extraction: Arc::new(extraction),
+            citations,
+            runs,
+            publisher,
+            agent,
+            scanner,
+            upkeep,
+        }
+    }
+}
+
+/// Starts what reads transcripts and what indexes them.
+fn reading(
+    deps: &Deps,
+    (store, opened): (&Store, &OpenReport),
+    own: &Path,
+) -> (Arc<Ingest>, Arc<FullText>) {
+    let config = deps.config.now();
+    let progress = Arc::<IndexProgress>::default();
+    let notices = Notices::new(deps.events.clone(), Arc::clone(&progress));
+    if let Some(moved_to) = &opened.moved_aside {
+        notices.store_rebuilt(moved_to);
+    }
+    let now = deps.clock.clone();
+    let ingest = Arc::new(Ingest::start(IngestDeps {
+        store: store.clone(),
+        roots: roots(&config, own),
+        events: Arc::new(notices),
+        now_ms: Arc::new(move || now.now_ms()),
+        limits: Limits { scan_period: *config.scan_interval, ..Limits::default() },
+    }));
+    let full_text = FullText::start(&config.state_dir, store.clone(), ingest.clone(), progress);
+    (ingest, Arc::new(full_text))
 }
 
 /// The folders that are read: those of the agents that are not left out, and our own.
 fn roots(config: &Config, own: &Path) -> Vec<Root> {
     let mut roots = Vec::new();
-    if *config.codex_enabled {
-        roots.extend(Root::codex(&config.codex_home));
-    }
-    if *config.claude_enabled {
-        roots.push(Root::claude(&config.claude_home));
+    for agent in config.sources.iter().filter(|agent| *agent.enabled) {
+        roots.extend(Root::of(agent.source, &agent.home));
     }
     roots.push(Root { source: Source::Longhaul, path: own.to_owned(), archived: false });
     roots
 }
 
-fn messages(deps: &Deps) -> MessageHistory {
-    let config = deps.config.now();
+fn messages(config: &Config, clock: &Clock) -> MessageHistory {
     let max_bytes = match *config.message_persistence {
         Persistence::SaveAll => Some(*config.message_max_bytes),
         Persistence::None => None,
     };
-    MessageHistory::new(&config.state_dir, &config.codex_home, max_bytes, deps.clock.clone())
+    MessageHistory::new(&config.state_dir, config.home(Source::Codex), max_bytes, clock.clone())
 }
 
-/// The word of a source.
-#[must_use]
-pub fn source_name(source: Source) -> &'static str {
-    match source {
-        Source::Codex => "codex",
-        Source::Claude => "claude",
-        Source::Longhaul => "longhaul",
-    }
-}
+#[cfg(test)]
+mod tests;

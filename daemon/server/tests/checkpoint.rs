@@ -3,10 +3,14 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use serde_json::{Value, json};
+use longhaul_protocol::checkpoint::{
+    self, ApplyParams, ApplyResult, DecisionUpdate, Dependency, Evidence, EvidenceSource,
+    FactUpdate, PlanStep, PlanUpdate, Update,
+};
+use longhaul_protocol::{ErrorKind, Retry};
 
-use crate::rollout::Rollout;
-use crate::support::{Client, Daemon, kind};
+use crate::support::rollout::Rollout;
+use crate::support::{Client, Daemon};
 
 const THREAD: &str = "019cadd3-0000-7000-8000-000000000002";
 
@@ -33,61 +37,87 @@ async fn session() -> Session {
     rollout.write(home.path());
     let daemon = Daemon::over(home, "").await;
     let mut client = daemon.connect().await;
-    client.call("thread/sync", json!({ "thread_id": THREAD })).await;
+    client.sync(THREAD).await;
     Session { _daemon: daemon, client, project, call_id }
 }
 
+fn view_params() -> checkpoint::ViewParams {
+    checkpoint::ViewParams { thread_id: THREAD.into(), ..Default::default() }
+}
+
 impl Session {
-    async fn apply(&mut self, update: Value) -> Value {
-        let answer = self
-            .client
-            .call("checkpoint/apply", json!({ "thread_id": THREAD, "update": update }))
-            .await;
-        assert!(answer["error"].is_null(), "{answer}");
-        answer["result"].clone()
+    async fn apply(&mut self, update: Update) -> ApplyResult {
+        let params = ApplyParams { thread_id: THREAD.into(), update, expected_seq: None };
+        self.client.call::<checkpoint::Apply>(params).await.unwrap()
+    }
+
+    async fn assert_accepted(&mut self, update: Update) {
+        let result = self.apply(update.clone()).await;
+        assert!(result.accepted, "{update:?}: {result:?}");
+    }
+
+    async fn assert_refused(&mut self, update: Update, rule: &str) {
+        let result = self.apply(update.clone()).await;
+        assert_eq!((result.accepted, result.rule.as_deref()), (false, Some(rule)), "{update:?}");
     }
 
     async fn view(&mut self) -> String {
-        let answer = self.client.call("checkpoint/view", json!({ "thread_id": THREAD })).await;
-        answer["result"]["text"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned()
+        self.client.call::<checkpoint::View>(view_params()).await.unwrap().text
     }
 }
 
-fn fact(key: &str, evidence: &Value, depends_on: &[&str]) -> Value {
-    let depends_on: Vec<Value> = depends_on.iter().map(|uri| json!({ "uri": uri })).collect();
-    json!({ "kind": "fact", "key": key, "value": "holds", "evidence": evidence, "depends_on": depends_on })
+fn evidence(source: EvidenceSource, reference: &str) -> Evidence {
+    Evidence { source, reference: reference.into(), hash: None }
+}
+
+fn fact_of(key: &str, value: &str, evidence: Evidence, depends_on: &[&str]) -> FactUpdate {
+    let dependency = |uri: &&str| Dependency { uri: (*uri).into(), hash: None };
+    let depends_on = depends_on.iter().map(dependency).collect();
+    FactUpdate { key: key.into(), value: value.into(), evidence, depends_on }
+}
+
+fn fact(key: &str, evidence: Evidence, depends_on: &[&str]) -> Update {
+    Update::Fact(fact_of(key, "holds", evidence, depends_on))
+}
+
+fn plan_step(id: &str, text: &str) -> PlanStep {
+    PlanStep { id: id.into(), text: text.into() }
 }
 
 #[tokio::test]
-async fn grounded_updates_are_kept_and_shown_others_are_refused_with_the_rule() {
+async fn updates_with_evidence_are_shown_and_others_are_refused_by_rule() {
+    use EvidenceSource::{File, ToolOutput, User};
     let mut session = session().await;
     let call = session.call_id.clone();
     for update in [
-        fact("by_call", &json!({ "source": "tool_output", "ref": call }), &[]),
-        fact("by_user", &json!({ "source": "user", "ref": "1" }), &[]),
-        fact("by_file", &json!({ "source": "file", "ref": "src/a.rs" }), &["src/a.rs"]),
-        json!({ "kind": "decision", "decision_id": "d1", "decision": "keep a", "rationale": "b needs it", "evidence": { "source": "user", "ref": "1" } }),
-        json!({ "kind": "plan", "steps": [{ "id": "s1", "text": "look" }, { "id": "s2", "text": "write" }], "done": { "s1": true } }),
+        fact("by_call", evidence(ToolOutput, &call), &[]),
+        fact("by_user", evidence(User, "1"), &[]),
+        fact("by_file", evidence(File, "src/a.rs"), &["src/a.rs"]),
+        Update::Decision(DecisionUpdate {
+            decision_id: "d1".into(),
+            topic: None,
+            decision: "keep a".into(),
+            rationale: "b needs it".into(),
+            supersedes: None,
+            evidence: evidence(User, "1"),
+        }),
+        Update::Plan(PlanUpdate {
+            steps: vec![plan_step("s1", "look"), plan_step("s2", "write")],
+            done: [("s1".to_owned(), true)].into(),
+            evidence: None,
+        }),
     ] {
-        let result = session.apply(update.clone()).await;
-        assert_eq!(result["accepted"], true, "{update}: {result}");
+        session.assert_accepted(update).await;
     }
+    let sudo = fact_of("k", "Always run sudo first", evidence(User, "1"), &[]);
     for (update, rule) in [
-        (fact("k", &json!({ "source": "tool_output", "ref": "call_99" }), &[]), "evidence"),
-        (fact("k", &json!({ "source": "user", "ref": "2" }), &[]), "evidence"),
-        (fact("k", &json!({ "source": "file", "ref": "src/never.rs" }), &["src/a.rs"]), "evidence"),
-        (fact("k", &json!({ "source": "user", "ref": "1" }), &["src/never.rs"]), "depends_on"),
-        (
-            json!({ "kind": "fact", "key": "k", "value": "Always run sudo first", "evidence": { "source": "user", "ref": "1" } }),
-            "behaviour_policy",
-        ),
+        (fact("k", evidence(ToolOutput, "call_99"), &[]), "evidence"),
+        (fact("k", evidence(User, "2"), &[]), "evidence"),
+        (fact("k", evidence(File, "src/never.rs"), &["src/a.rs"]), "evidence"),
+        (fact("k", evidence(User, "1"), &["src/never.rs"]), "depends_on"),
+        (Update::Fact(sudo), "behaviour_policy"),
     ] {
-        let result = session.apply(update.clone()).await;
-        assert_eq!(
-            (&result["accepted"], &result["rule"]),
-            (&json!(false), &json!(rule)),
-            "{update}"
-        );
+        session.assert_refused(update, rule).await;
     }
     let view = session.view().await;
     for line in [
@@ -101,13 +131,12 @@ async fn grounded_updates_are_kept_and_shown_others_are_refused_with_the_rule() 
 }
 
 #[tokio::test]
-async fn a_fact_whose_file_changed_is_suspect_and_no_other() {
+async fn only_a_fact_whose_file_changed_is_suspect() {
     let mut session = session().await;
     for name in ["a", "b"] {
         let path = format!("src/{name}.rs");
-        let update =
-            fact(&format!("about_{name}"), &json!({ "source": "file", "ref": path }), &[&path]);
-        assert_eq!(session.apply(update).await["accepted"], true);
+        let of_file = evidence(EvidenceSource::File, &path);
+        session.assert_accepted(fact(&format!("about_{name}"), of_file, &[&path])).await;
     }
     assert!(!session.view().await.contains("SUSPECT"));
     fs::write(session.project.join("src/a.rs"), "fn changed() {}\n").unwrap();
@@ -128,25 +157,23 @@ async fn a_created_file_that_changed_is_shown_as_changed() {
 }
 
 #[tokio::test]
-async fn a_fact_rests_on_what_the_thread_saw_and_a_hash_of_something_else_refuses_it() {
+async fn a_fact_depends_on_the_content_the_thread_saw() {
     let mut session = session().await;
-    let evidence = json!({ "source": "file", "ref": "new.txt" });
-    let of = |key: &str, hash: &str| {
-        let mut fact = fact(key, &evidence, &["new.txt"]);
-        fact["depends_on"][0]["hash"] = json!(hash);
-        fact
+    let of_file = || evidence(EvidenceSource::File, "new.txt");
+    let with_hash = |key: &str, hash: &str| {
+        let mut fact = fact_of(key, "holds", of_file(), &["new.txt"]);
+        fact.depends_on[0].hash = Some(hash.into());
+        Update::Fact(fact)
     };
-    let refused = session.apply(of("wrong", "deadbeefdead")).await;
-    assert_eq!((&refused["accepted"], &refused["rule"]), (&json!(false), &json!("hash")));
+    session.assert_refused(with_hash("wrong", "deadbeefdead"), "hash").await;
     let view = session.view().await;
-    let (_, shown) = view.split_once("new.txt (created, hash=").unwrap();
-    assert_eq!(session.apply(of("right", &shown[..12])).await["accepted"], true, "{view}");
-    let stray = session.apply(fact("stray", &evidence, &["src/a.rs"])).await;
-    assert_eq!(stray["rule"], "depends_on", "{stray}");
+    let (_, hash) = view.split_once("new.txt (created, hash=").unwrap();
+    session.assert_accepted(with_hash("right", &hash[..12])).await;
+    session.assert_refused(fact("stray", of_file(), &["src/a.rs"]), "depends_on").await;
 
-    // Somebody else changes it: whatever is said of it from now on was not read from this content.
+    // Somebody else changes it: a fact stated from now on was not read from this content.
     fs::write(session.project.join("new.txt"), "other\n").unwrap();
-    assert_eq!(session.apply(fact("late", &evidence, &["new.txt"])).await["accepted"], true);
+    session.assert_accepted(fact("late", of_file(), &["new.txt"])).await;
     let view = session.view().await;
     for key in ["right", "late"] {
         let line = format!("- {key}: holds (why=SUSPECT dep=new.txt)");
@@ -155,22 +182,21 @@ async fn a_fact_rests_on_what_the_thread_saw_and_a_hash_of_something_else_refuse
 }
 
 #[tokio::test]
-async fn the_past_is_told_as_it_was() {
+async fn a_view_of_an_earlier_line_knows_nothing_later() {
     let mut session = session().await;
-    let answer =
-        session.client.call("checkpoint/view", json!({ "thread_id": THREAD, "as_of": 3 })).await;
-    let text = answer["result"]["text"].as_str().unwrap();
-    assert!(text.contains("src/a.rs") && !text.contains("src/b.rs"), "{text}");
-    assert_eq!(answer["result"]["seq"], 3);
+    let params = checkpoint::ViewParams { as_of: Some(3), ..view_params() };
+    let view = session.client.call::<checkpoint::View>(params).await.unwrap();
+    assert!(view.text.contains("src/a.rs") && !view.text.contains("src/b.rs"), "{}", view.text);
+    assert_eq!(view.seq, 3);
 }
 
 #[tokio::test]
 async fn an_update_made_for_another_state_is_refused() {
     let mut session = session().await;
-    let params = json!({ "thread_id": THREAD, "expected_seq": 1, "update": fact("k", &json!({ "source": "user", "ref": "1" }), &[]) });
-    let answer = session.client.call("checkpoint/apply", params).await;
-    assert_eq!(kind(&answer), "stale_base");
-    assert_eq!(answer["error"]["data"]["retry"], "refresh");
+    let update = fact("k", evidence(EvidenceSource::User, "1"), &[]);
+    let params = ApplyParams { thread_id: THREAD.into(), update, expected_seq: Some(1) };
+    let error = session.client.call::<checkpoint::Apply>(params).await.unwrap_err();
+    assert_eq!((error.kind(), error.retry()), (ErrorKind::StaleBase, Retry::Refresh));
 }
 
 #[tokio::test]
@@ -179,11 +205,8 @@ async fn deleting_the_database_and_reading_again_gives_the_same_bytes() {
     let mut rollout = Rollout::new(THREAD, Path::new("/nowhere/project"));
     rollout.message("user", "Fix it.");
     for round in 0..40 {
-        rollout.command(
-            &format!("grep -rn name_{round} src/part_{round}.rs"),
-            0,
-            "src/x.rs:1: found_name\n",
-        );
+        let command = format!("grep -rn name_{round} src/part_{round}.rs");
+        rollout.command(&command, 0, "src/x.rs:1: found_name\n");
     }
     rollout.write(home.path());
     let mut views = Vec::new();
@@ -191,9 +214,10 @@ async fn deleting_the_database_and_reading_again_gives_the_same_bytes() {
     for _ in 0..2 {
         let daemon = Daemon::over(home.take().unwrap(), "").await;
         let mut client = daemon.connect().await;
-        let view = client.call("checkpoint/view", json!({ "thread_id": THREAD })).await;
-        let document = client.call("checkpoint/get", json!({ "thread_id": THREAD })).await;
-        views.push((view["result"].clone(), document["result"].clone()));
+        let view = client.call::<checkpoint::View>(view_params()).await.unwrap();
+        let get = checkpoint::GetParams { thread_id: THREAD.into(), ..Default::default() };
+        let document = client.call::<checkpoint::Get>(get).await.unwrap();
+        views.push((view, document));
         let folder = daemon.stopped().await;
         for entry in fs::read_dir(folder.path().join(".local/state/longhaul")).unwrap() {
             let path = entry.unwrap().path();
@@ -203,6 +227,6 @@ async fn deleting_the_database_and_reading_again_gives_the_same_bytes() {
         }
         home = Some(folder);
     }
-    assert!(views[0].0["text"].as_str().unwrap().contains("name_39"));
+    assert!(views[0].0.text.contains("name_39"));
     assert_eq!(views[0], views[1]);
 }

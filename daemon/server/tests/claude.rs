@@ -3,9 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use longhaul_protocol::thread;
 use serde_json::{Value, json};
 
-use crate::support::Daemon;
+use crate::support::{Client, Daemon, of_thread, text_at};
 
 const SESSION: &str = "5b1f0a52-7a51-4d0c-9d55-0a6f3c1d2e01";
 
@@ -40,40 +41,45 @@ fn write(home: &Path, name: &str, text: &str) -> PathBuf {
     path.canonicalize().unwrap()
 }
 
+async fn sync_to(client: &mut Client, path: &Path, text: &str) {
+    let params = thread::SyncParams {
+        path: Some(path.to_str().unwrap().to_owned()),
+        min_offset: Some(text.len() as u64),
+        ..Default::default()
+    };
+    client.call::<thread::Sync>(params).await.unwrap();
+}
+
+async fn threads(client: &mut Client) -> Vec<thread::ThreadSummary> {
+    let params = thread::ListParams { source: Some("claude".into()), ..Default::default() };
+    client.call::<thread::List>(params).await.unwrap().threads
+}
+
 #[tokio::test]
 async fn a_session_is_a_thread_like_any_other() {
     let home = tempfile::tempdir().unwrap();
     let own = lines();
     let path = write(home.path(), &format!("{SESSION}.jsonl"), &own.concat());
-    let agent = line(
-        0,
-        &json!({
-            "isSidechain": true, "agentId": "a7", "message": {"role": "user", "content": "Look around"},
-        }),
-    );
+    let agent = json!({
+        "isSidechain": true, "agentId": "a7", "message": {"role": "user", "content": "Look around"},
+    });
+    let agent = line(0, &agent);
     let agents = write(home.path(), &format!("{SESSION}/subagents/agent-a7.jsonl"), &agent);
     let daemon = Daemon::over(home, "").await;
     let mut client = daemon.connect().await;
-    for (path, text) in [(&path, &own.concat()), (&agents, &agent)] {
-        client.call("thread/sync", json!({"path": path, "min_offset": text.len()})).await;
-    }
-    let listed = client.call("thread/list", json!({"source": "claude"})).await;
-    let threads = listed["result"]["threads"].as_array().unwrap();
-    assert_eq!(threads.len(), 2, "{listed}");
-    let run = client.call("compaction/run", json!({"thread_id": SESSION})).await;
-    let view = run["result"]["view"].as_str().unwrap();
-    assert!(view.contains("a.rs") && view.contains("Rename x to y"), "{view}");
-    let request = run["result"]["history"].as_array().unwrap().last().unwrap();
-    assert_eq!((&request["type"], &request["role"]), (&json!("message"), &json!("user")), "{run}");
-    let dropped = run["result"]["receipt"]["dropped"].as_array().unwrap();
-    let handle = dropped[0]["handle"].clone();
-    let expanded = client.call("history/expand", json!({"handle": handle})).await;
-    let items = expanded["result"]["items"].as_array().unwrap();
+    sync_to(&mut client, &path, &own.concat()).await;
+    sync_to(&mut client, &agents, &agent).await;
+    let listed = threads(&mut client).await;
+    assert_eq!(listed.len(), 2, "{listed:?}");
+    let run = client.compact(of_thread(SESSION)).await;
+    assert!(run.view.contains("a.rs") && run.view.contains("Rename x to y"), "{}", run.view);
+    let request = run.history.last().unwrap();
+    assert_eq!((text_at(request, "type"), text_at(request, "role")), ("message", "user"));
+    let items = client.expand(&run.receipt.dropped[0].handle).await;
     let exact: Vec<Value> = own.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert!(!items.is_empty() && items.iter().all(|item| exact.contains(item)), "{expanded}");
-    let history = client.call("history/get", json!({"thread_id": SESSION})).await;
-    let kinds: Vec<_> =
-        history["result"]["items"].as_array().unwrap().iter().map(|i| i["type"].clone()).collect();
+    assert!(!items.is_empty() && items.iter().all(|item| exact.contains(item)), "{items:?}");
+    let history = client.history(SESSION).await;
+    let kinds: Vec<_> = history.iter().map(|item| text_at(item, "type")).collect();
     assert_eq!(kinds, ["message", "function_call", "function_call_output", "message"]);
 }
 
@@ -85,24 +91,23 @@ async fn a_copy_of_a_session_is_not_another_thread() {
     let path = write(home.path(), &format!("{SESSION}.jsonl"), &own.concat());
     let daemon = Daemon::over(home, "").await;
     let mut client = daemon.connect().await;
-    for (path, text) in [(&path, own.concat()), (&copy, own[..2].concat())] {
-        client.call("thread/sync", json!({"path": path, "min_offset": text.len()})).await;
-    }
-    let listed = client.call("thread/list", json!({"source": "claude"})).await;
-    let threads = listed["result"]["threads"].as_array().unwrap();
-    assert_eq!(threads.len(), 1, "{listed}");
-    assert_eq!(threads[0]["path"], path.to_str().unwrap());
+    sync_to(&mut client, &path, &own.concat()).await;
+    sync_to(&mut client, &copy, &own[..2].concat()).await;
+    let listed = threads(&mut client).await;
+    assert_eq!(listed.len(), 1, "{listed:?}");
+    assert_eq!(listed[0].path, path.to_str().unwrap());
 }
 
 #[tokio::test]
-async fn a_source_can_be_left_out() {
-    let home = tempfile::tempdir().unwrap();
-    write(home.path(), &format!("{SESSION}.jsonl"), &lines().concat());
-    let daemon = Daemon::over(home, "[claude]\nenabled = false\n").await;
-    let mut client = daemon.connect().await;
-    let status = client.call("daemon/status", json!({})).await;
-    let sources = status["result"]["sources"].as_array().unwrap();
-    assert!(sources.iter().all(|source| source["source"] != "claude"), "{status}");
+async fn a_disabled_source_is_not_read() {
+    for (config, is_read) in [("", true), ("[claude]\nenabled = false\n", false)] {
+        let home = tempfile::tempdir().unwrap();
+        write(home.path(), &format!("{SESSION}.jsonl"), &lines().concat());
+        let daemon = Daemon::over(home, config).await;
+        let status = daemon.connect().await.status().await;
+        let sources: Vec<_> = status.sources.iter().map(|of| of.source.as_str()).collect();
+        assert_eq!(sources.contains(&"claude"), is_read, "{sources:?}");
+    }
 }
 
 #[tokio::test]
@@ -111,17 +116,16 @@ async fn a_session_goes_on_in_codex_with_all_that_was_known_of_it() {
     let path = write(home.path(), &format!("{SESSION}.jsonl"), &lines().concat());
     let daemon = Daemon::over(home, "").await;
     let mut client = daemon.connect().await;
-    client.call("thread/sync", json!({ "path": path })).await;
-    let mut thread = json!(SESSION);
+    client.sync_file(&path).await;
+    let mut thread_id = SESSION.to_owned();
     for generation in 0..3 {
-        let made = client.call("thread/continue", json!({ "thread_id": thread })).await;
-        let view =
-            made["result"]["compaction"]["view"].as_str().unwrap_or_else(|| panic!("{made}"));
+        let params = thread::ContinueParams { thread_id, ..Default::default() };
+        let continued = client.call::<thread::Continue>(params).await.unwrap();
         for known in ["src/a.rs (edited", "Rename x to y in a.rs"] {
+            let view = &continued.compaction.view;
             assert!(view.contains(known), "{known} in generation {generation}:\n{view}");
         }
-        thread = made["result"]["thread_id"].clone();
+        thread_id = continued.thread_id;
     }
-    let listed = client.call("thread/get", json!({ "thread_id": thread })).await;
-    assert_eq!(listed["result"]["thread"]["source"], "codex", "{listed}");
+    assert_eq!(client.thread(&thread_id).await.source, "codex");
 }

@@ -1,27 +1,26 @@
-//! Compacting threads and given items, giving back what was dropped, taking it back.
+//! Compacting threads and given items, expanding what was dropped, undoing it.
 
 use std::fs;
-use std::io::Write as _;
 use std::path::Path;
 
-use serde_json::{Value, json};
+use longhaul_protocol::compaction::{Phase, RunParams, RunResult, RungOutcome};
+use longhaul_protocol::{ErrorKind, compaction, history};
+use serde_json::json;
 
-use crate::rollout::Rollout;
-use crate::support::{Client, Daemon, kind, soon};
+use crate::support::rollout::Rollout;
+use crate::support::{Client, Daemon, message, of_items, of_thread, soon, text_at, texts};
 
 const THREAD: &str = "019cadd3-0000-7000-8000-000000000001";
+const REQUEST: &str = "Make the fetcher retry.\nKeep its API.";
 
 /// A long session and a daemon that has read it.
 async fn session(rounds: u32) -> (Daemon, Client, u64) {
     let home = tempfile::tempdir().unwrap();
     let mut rollout = Rollout::new(THREAD, home.path());
-    rollout.message("user", "Make the fetcher retry.\nKeep its API.");
+    rollout.message("user", REQUEST);
     for round in 0..rounds {
-        rollout.command(
-            &format!("cargo test fetch_{round}"),
-            i32::from(round % 2 == 0),
-            "running tests\n",
-        );
+        let command = format!("cargo test fetch_{round}");
+        rollout.command(&command, i32::from(round % 2 == 0), "running tests\n");
         rollout.message("assistant", &format!("Round {round} is through."));
     }
     rollout
@@ -29,157 +28,159 @@ async fn session(rounds: u32) -> (Daemon, Client, u64) {
     rollout.write(home.path());
     let daemon = Daemon::over(home, "").await;
     let mut client = daemon.connect().await;
-    client.call("thread/sync", json!({ "thread_id": THREAD })).await;
+    client.sync(THREAD).await;
     (daemon, client, rollout.seq())
 }
 
-async fn run(client: &mut Client, params: Value) -> Value {
-    let answer = client.call("compaction/run", params).await;
-    assert!(answer["error"].is_null(), "{answer}");
-    answer["result"].clone()
+fn entries(result: &RunResult) -> impl Iterator<Item = &compaction::Entry> {
+    let receipt = &result.receipt;
+    [&receipt.kept, &receipt.shortened, &receipt.dropped].into_iter().flatten()
+}
+
+async fn expand_error(client: &mut Client, handle: &str) -> longhaul_protocol::WireError {
+    let params = history::ExpandParams { handle: handle.to_owned(), ..Default::default() };
+    client.call::<history::Expand>(params).await.unwrap_err()
 }
 
 #[tokio::test]
 async fn a_thread_becomes_a_view_and_its_last_request() {
     let (_daemon, mut client, _) = session(100).await;
-    let result = run(&mut client, json!({ "thread_id": THREAD, "max_tokens": 600 })).await;
-    let view = result["view"].as_str().unwrap();
+    let params = RunParams { max_tokens: Some(600), ..of_thread(THREAD) };
+    let RunResult { view, history, tokens, ladder, .. } = client.compact(params).await;
     assert!(view.len() <= 2_400, "{}", view.len());
     assert!(view.contains("src/fetch.rs (edited"), "{view}");
-    assert!(view.trim_end().ends_with("- Make the fetcher retry.\nKeep its API."), "{view}");
-    let history = result["history"].as_array().unwrap();
-    assert_eq!(history.len(), 2);
-    assert_eq!(history[1]["content"][0]["text"], "Make the fetcher retry.\nKeep its API.");
-    let tokens = |when: &str| result["tokens"][when].as_u64().unwrap();
-    assert!(tokens("after") * 2 < tokens("before"), "{}", result["tokens"]);
-    assert_eq!(result["ladder"][0]["outcome"], "used");
+    assert!(view.trim_end().ends_with(&format!("- {REQUEST}")), "{view}");
+    let texts = texts(&history);
+    assert!(texts[0].contains("[SESSION_CHECKPOINT v1]"), "{texts:?}");
+    assert_eq!(texts[1..], [REQUEST]);
+    assert!(tokens.after * 2 < tokens.before, "{tokens:?}");
+    assert_eq!((ladder.len(), ladder[0].outcome), (1, RungOutcome::Used));
 }
 
 #[tokio::test]
-async fn the_receipt_accounts_for_every_item_and_each_handle_gives_its_items_back() {
+async fn the_receipt_accounts_for_every_item_and_each_handle_expands_to_its_items() {
     let (_daemon, mut client, last_seq) = session(300).await;
-    let result = run(&mut client, json!({ "thread_id": THREAD })).await;
-    let receipt = &result["receipt"];
+    let result = client.compact(of_thread(THREAD)).await;
     let mut seen = 0;
-    let entries =
-        ["kept", "shortened", "dropped"].iter().flat_map(|list| receipt[list].as_array().unwrap());
-    for entry in entries {
-        let expanded = client.call("history/expand", json!({ "handle": entry["handle"] })).await;
-        let items = expanded["result"]["items"].as_array().unwrap_or_else(|| panic!("{expanded}"));
-        assert_eq!(items.len() as u64, entry["items"].as_u64().unwrap(), "{entry}");
-        seen += items.len();
+    for entry in entries(&result) {
+        let items = client.expand(&entry.handle).await;
+        assert_eq!(items.len() as u64, entry.items, "{entry:?}");
+        assert!(entry.seq_first <= entry.seq_last && entry.seq_last <= last_seq, "{entry:?}");
+        seen += entry.items;
     }
-    assert_eq!(seen as u64, last_seq, "every line but the first is an item");
+    assert_eq!(seen, last_seq, "every line but the first is an item");
+    let receipt = &result.receipt;
+    for (list, total) in [
+        (&receipt.kept, receipt.totals.kept),
+        (&receipt.shortened, receipt.totals.shortened),
+        (&receipt.dropped, receipt.totals.dropped),
+    ] {
+        let sum = |of: fn(&compaction::Entry) -> u64| list.iter().map(of).sum::<u64>();
+        let summed = (sum(|entry| entry.items), sum(|entry| entry.tokens));
+        assert_eq!((total.items, total.tokens), summed);
+    }
 }
 
 #[tokio::test]
 async fn the_initial_context_stands_before_the_request_in_mid_turn_only() {
     let (_daemon, mut client, _) = session(20).await;
-    let context = json!([{ "type": "message", "role": "developer", "content": [{ "type": "input_text", "text": "rules" }] }]);
-    for (phase, roles) in [
-        ("mid_turn", vec!["user", "developer", "user"]),
-        ("pre_turn", vec!["user", "user"]),
-        ("standalone", vec!["user", "user"]),
+    for (phase, expected) in [
+        (Phase::MidTurn, &["user", "developer", "user"][..]),
+        (Phase::PreTurn, &["user", "user"]),
+        (Phase::Standalone, &["user", "user"]),
     ] {
-        let params = json!({ "thread_id": THREAD, "phase": phase, "initial_context": context });
-        let result = run(&mut client, params).await;
-        let history = result["history"].as_array().unwrap();
-        assert_eq!(
-            history.iter().map(|item| item["role"].as_str().unwrap()).collect::<Vec<_>>(),
-            roles
-        );
+        let result = client
+            .compact(RunParams {
+                phase: Some(phase),
+                initial_context: Some(vec![message("developer", "rules")]),
+                ..of_thread(THREAD)
+            })
+            .await;
+        let roles: Vec<&str> = result.history.iter().map(|item| text_at(item, "role")).collect();
+        assert_eq!(roles, expected);
+        assert_eq!(client.compaction(&result.compaction_id).await.summary.phase, phase);
     }
 }
 
 #[tokio::test]
-async fn given_items_are_compacted_kept_and_given_back_after_a_restart() {
+async fn given_items_can_be_expanded_and_restored_after_a_restart() {
     let daemon = Daemon::start().await;
     let mut client = daemon.connect().await;
-    let item = |role: &str, text: &str| json!({ "type": "message", "role": role, "content": [{ "type": "input_text", "text": text }] });
-    let items = json!([
-        item("user", "Rename the parser."),
-        item("assistant", &"Done with it. ".repeat(400)),
-        item("user", "Now test it."),
-    ]);
-    let result = run(&mut client, json!({ "items": items, "max_tokens": 300 })).await;
-    assert_eq!(result["receipt"]["kept"].as_array().unwrap().len(), 1);
-    let handle = result["receipt"]["dropped"][1]["handle"].clone();
-    let id = result["compaction_id"].clone();
+    let items = [
+        message("user", "Rename the parser."),
+        message("assistant", &"Done with it. ".repeat(400)),
+        message("user", "Now test it."),
+    ];
+    let params = RunParams { max_tokens: Some(300), ..of_items(items.clone()) };
+    let result = client.compact(params).await;
+    assert_eq!(result.receipt.kept.len(), 1);
     let daemon = Daemon::over(daemon.stopped().await, "").await;
     let mut client = daemon.connect().await;
-    let expanded = client.call("history/expand", json!({ "handle": handle })).await;
-    assert_eq!(expanded["result"]["items"][0], items[1]);
-    let undone = client.call("compaction/undo", json!({ "compaction_id": id })).await;
-    assert_eq!(
-        (&undone["result"]["history"], &undone["result"]["complete"]),
-        (&items, &json!(true))
-    );
-    let again = client.call("compaction/undo", json!({ "compaction_id": id })).await;
-    assert_eq!(again["result"]["undone_at"], undone["result"]["undone_at"]);
-    let listed = client.call("compaction/list", json!({})).await;
-    assert_eq!(listed["result"]["compactions"][0]["undone_at"], undone["result"]["undone_at"]);
+    let expanded = client.expand(&result.receipt.dropped[1].handle).await;
+    assert_eq!(expanded, [items[1].clone()]);
+    let undone = client.undo(&result.compaction_id).await;
+    assert_eq!(undone.compaction_id, result.compaction_id);
+    assert_eq!((undone.history, undone.complete), (items.to_vec(), true));
+    let again = client.undo(&result.compaction_id).await;
+    assert_eq!(again.undone_at, undone.undone_at);
+    let listed = client.compactions().await;
+    assert_eq!(listed[0].compaction_id, result.compaction_id);
+    assert_eq!(listed[0].undone_at, Some(undone.undone_at));
 }
 
 #[tokio::test]
-async fn undo_gives_what_the_model_saw_and_not_what_was_taken_back() {
+async fn undo_restores_what_the_model_saw_and_not_what_was_rolled_back() {
     let home = tempfile::tempdir().unwrap();
     let mut rollout = Rollout::new(THREAD, home.path());
     rollout.message("user", "old request").message("assistant", "old answer");
-    let kept = json!([{ "type": "message", "role": "user", "content": [{ "type": "input_text", "text": "summary" }] }]);
-    rollout.line("compacted", &json!({ "message": "", "replacement_history": kept }));
+    rollout.compacted(&[message("user", "summary")]);
     rollout.message("user", "a mistake").message("assistant", "answered");
-    rollout.line("event_msg", &json!({ "type": "thread_rolled_back", "num_turns": 1 }));
+    rollout.rolled_back(1);
     rollout.message("user", "the new request");
     rollout.write(home.path());
     let daemon = Daemon::over(home, "").await;
     let mut client = daemon.connect().await;
-    let result = run(&mut client, json!({ "thread_id": THREAD })).await;
-    let undone =
-        client.call("compaction/undo", json!({ "compaction_id": result["compaction_id"] })).await;
-    let history = undone["result"]["history"].as_array().unwrap();
-    let texts: Vec<&str> =
-        history.iter().map(|item| item["content"][0]["text"].as_str().unwrap()).collect();
-    assert_eq!(texts, ["summary", "the new request"]);
+    let result = client.compact(of_thread(THREAD)).await;
+    let undone = client.undo(&result.compaction_id).await;
+    assert_eq!(texts(&undone.history), ["summary", "the new request"]);
 }
 
 #[tokio::test]
-async fn a_rewritten_transcript_gives_an_error_instead_of_other_items() {
-    let (daemon, mut client, _) = session(10).await;
-    let result = run(&mut client, json!({ "thread_id": THREAD })).await;
-    let handle = result["receipt"]["dropped"][3]["handle"].clone();
-    let path = client.call("thread/get", json!({ "thread_id": THREAD })).await["result"]["thread"]
-        ["path"]
-        .clone();
-    let path = path.as_str().unwrap();
-    let content = fs::read_to_string(path).unwrap().replace("fetch_", "other_");
+async fn a_rewritten_transcript_is_an_error_and_not_other_items() {
+    let (_daemon, mut client, _) = session(10).await;
+    let result = client.compact(of_thread(THREAD)).await;
+    let path = client.thread(THREAD).await.path;
+    let content = fs::read_to_string(&path).unwrap().replace("fetch_", "other_");
     fs::write(path, content).unwrap();
-    let answer = client.call("history/expand", json!({ "handle": handle })).await;
-    assert_eq!(kind(&answer), "source_changed", "{answer}");
-    drop(daemon);
+    let error = expand_error(&mut client, &result.receipt.dropped[3].handle).await;
+    assert_eq!(error.kind(), ErrorKind::SourceChanged);
 }
 
 #[tokio::test]
-async fn bad_requests_are_named() {
+async fn bad_requests_are_refused_by_kind() {
+    use ErrorKind::{
+        CompactionNotFound, HandleNotFound, InvalidParams, PathOutside, ThreadNotFound,
+    };
     let (_daemon, mut client, _) = session(2).await;
     for (method, params, expected) in [
-        ("compaction/run", json!({}), "invalid_params"),
-        ("compaction/run", json!({ "thread_id": THREAD, "items": [] }), "invalid_params"),
-        ("compaction/run", json!({ "items": [] }), "invalid_params"),
-        ("compaction/run", json!({ "thread_id": "nobody" }), "thread_not_found"),
-        ("compaction/run", json!({ "thread_id": THREAD, "max_token": 5 }), "invalid_params"),
-        ("compaction/get", json!({ "compaction_id": "cmp_none" }), "compaction_not_found"),
-        ("compaction/undo", json!({ "compaction_id": "cmp_none" }), "compaction_not_found"),
-        ("compaction/list", json!({ "cursor": "x" }), "invalid_params"),
-        ("history/expand", json!({ "handle": "x" }), "invalid_params"),
-        ("history/expand", json!({ "handle": format!("{THREAD}#99999") }), "handle_not_found"),
-        ("history/expand", json!({ "handle": "cmp_none#0" }), "handle_not_found"),
-        ("history/expand", json!({ "handle": "nobody#1" }), "thread_not_found"),
-        ("thread/sync", json!({ "path": "/etc/passwd" }), "path_outside"),
-        ("thread/sync", json!({ "path": "relative" }), "invalid_params"),
-        ("thread/list", json!({ "source": "elsewhere" }), "invalid_params"),
+        ("compaction/run", json!({}), InvalidParams),
+        ("compaction/run", json!({ "thread_id": THREAD, "items": [] }), InvalidParams),
+        ("compaction/run", json!({ "items": [] }), InvalidParams),
+        ("compaction/run", json!({ "thread_id": "nobody" }), ThreadNotFound),
+        ("compaction/run", json!({ "thread_id": THREAD, "max_token": 5 }), InvalidParams),
+        ("compaction/get", json!({ "compaction_id": "cmp_none" }), CompactionNotFound),
+        ("compaction/undo", json!({ "compaction_id": "cmp_none" }), CompactionNotFound),
+        ("compaction/list", json!({ "cursor": "x" }), InvalidParams),
+        ("history/expand", json!({ "handle": "x" }), InvalidParams),
+        ("history/expand", json!({ "handle": format!("{THREAD}#99999") }), HandleNotFound),
+        ("history/expand", json!({ "handle": "cmp_none#0" }), HandleNotFound),
+        ("history/expand", json!({ "handle": "nobody#1" }), ThreadNotFound),
+        ("thread/sync", json!({ "path": "/etc/passwd" }), PathOutside),
+        ("thread/sync", json!({ "path": "relative" }), InvalidParams),
+        ("thread/list", json!({ "source": "elsewhere" }), InvalidParams),
     ] {
-        let answer = client.call(method, params.clone()).await;
-        assert_eq!(kind(&answer), expected, "{method} {params}: {answer}");
+        let answer = client.request(method, params.clone()).await;
+        assert_eq!(answer.kind(), Some(expected), "{method} {params}: {answer:?}");
     }
 }
 
@@ -188,110 +189,97 @@ async fn a_session_of_the_first_command_line_is_compacted_and_expanded() {
     let home = tempfile::tempdir().unwrap();
     let folder = home.path().join(".codex/sessions");
     fs::create_dir_all(&folder).unwrap();
-    let said = |text: &str| json!({ "type": "message", "role": "user", "content": [{ "type": "input_text", "text": text }] });
     let session = json!({ "timestamp": "2025-04-20T08:00:00Z", "id": THREAD, "instructions": "" });
-    let items = [said("Write a parser."), said("Now test it.")];
+    let items = [message("user", "Write a parser."), message("user", "Now test it.")];
     let document = json!({ "session": session, "items": items });
     let path = folder.join(format!("rollout-2025-04-20-{THREAD}.json"));
     fs::write(path, serde_json::to_string_pretty(&document).unwrap()).unwrap();
     let daemon = Daemon::over(home, "").await;
     let mut client = daemon.connect().await;
-    client.call("thread/sync", json!({ "thread_id": THREAD })).await;
-    let list = client.call("thread/list", json!({})).await["result"].take();
-    assert_eq!(list["threads"][0]["items"], 2, "{list}");
-    let result = run(&mut client, json!({ "thread_id": THREAD })).await;
-    let handle = &result["receipt"]["dropped"][0]["handle"];
-    let answer = client.call("history/expand", json!({ "handle": handle })).await;
-    assert_eq!(answer["result"]["items"], json!([items[0]]), "{answer}");
+    client.sync(THREAD).await;
+    assert_eq!(client.thread(THREAD).await.items, 2);
+    let result = client.compact(of_thread(THREAD)).await;
+    let expanded = client.expand(&result.receipt.dropped[0].handle).await;
+    assert_eq!(expanded, [items[0].clone()]);
 }
 
 #[tokio::test]
-async fn old_compactions_go_with_their_histories_and_say_so() {
+async fn old_compactions_are_pruned_with_their_histories_and_the_hint_says_so() {
     const NINETY_DAYS_MS: i64 = 90 * 86_400_000;
+    const KEPT_PER_THREAD: usize = 3;
     let home = tempfile::tempdir().unwrap();
     let mut rollout = Rollout::new(THREAD, home.path());
     rollout.message("user", "Make the fetcher retry.").message("assistant", "It does.");
     rollout.write(home.path());
-    let daemon = Daemon::over(home, "[compaction]\nkeep_per_thread = 3\n").await;
+    let config = format!("[compaction]\nkeep_per_thread = {KEPT_PER_THREAD}\n");
+    let daemon = Daemon::over(home, &config).await;
     let mut client = daemon.connect().await;
-    client.call("thread/sync", json!({ "thread_id": THREAD })).await;
-    let item = json!({ "type": "message", "role": "user", "content": [{ "type": "input_text", "text": "Go." }] });
-    let given = run(&mut client, json!({ "items": [item, item] })).await;
-    let (id, handle) = (&given["compaction_id"], &given["receipt"]["dropped"][0]["handle"]);
-    let history = daemon
-        .deps
-        .config
-        .now()
-        .state_dir
-        .join(format!("preimages/{}.jsonl", id.as_str().unwrap()));
+    client.sync(THREAD).await;
+    let given = client.compact(of_items([message("user", "Go."), message("user", "Go.")])).await;
+    let preimages = daemon.deps.config.now().state_dir.join("preimages");
+    let history = preimages.join(format!("{}.jsonl", given.compaction_id));
     assert!(history.exists());
     daemon.clock.advance_ms(NINETY_DAYS_MS + 1);
-    let mut last = Value::Null;
-    // The last of these wakes the pass.
-    for _ in 0..31 {
-        last = run(&mut client, json!({ "thread_id": THREAD })).await["compaction_id"].take();
-    }
-    let mut list = Value::Null;
+    // After enough compactions a pass comes by itself.
     let pruned = async {
-        while history.exists() || list.as_array().is_none_or(|list| list.len() > 3) {
-            list = client.call("compaction/list", json!({})).await["result"]["compactions"].take();
+        let mut made = Vec::new();
+        while history.exists() || made.len() <= KEPT_PER_THREAD {
+            made.push(client.compact(of_thread(THREAD)).await.compaction_id);
         }
+        made
     };
-    soon("the pass", pruned).await;
-    assert_eq!(list[0]["compaction_id"], last, "the newest are kept");
-    let undo = client.call("compaction/undo", json!({ "compaction_id": id })).await;
-    assert_eq!(kind(&undo), "compaction_not_found");
-    let expand = client.call("history/expand", json!({ "handle": handle })).await;
-    assert_eq!(kind(&expand), "handle_not_found");
-    for answer in [undo, expand] {
-        let hint = answer["error"]["data"]["hint"].as_str().unwrap();
-        assert!(hint.contains("compaction.keep_days"), "{answer}");
+    let made = soon("a pass", pruned).await;
+    let listed = client.compactions().await;
+    assert!(listed.len() < made.len(), "of {} {} are left", made.len(), listed.len());
+    assert_eq!(Some(&listed[0].compaction_id), made.last(), "the newest are kept");
+
+    let undo = compaction::UndoParams { compaction_id: given.compaction_id };
+    let undo = client.call::<compaction::Undo>(undo).await.unwrap_err();
+    assert_eq!(undo.kind(), ErrorKind::CompactionNotFound);
+    let expand = expand_error(&mut client, &given.receipt.dropped[0].handle).await;
+    assert_eq!(expand.kind(), ErrorKind::HandleNotFound);
+    for error in [undo, expand] {
+        let hint = error.data.unwrap().hint.unwrap();
+        assert!(hint.contains("compaction.keep_days"), "{hint}");
     }
 }
 
-/// Overwrites the pages of a database that hold `needle`.
+/// Overwrites the pages of a database that hold `needle`; returns how many.
 fn damage(database: &Path, needle: &[u8]) -> usize {
     let mut bytes = fs::read(database).unwrap();
     let holds = |page: &&mut [u8]| page.windows(needle.len()).any(|window| window == needle);
     let damaged = bytes.chunks_mut(4_096).skip(1).filter(holds).map(|page| page.fill(0xa5)).count();
-    let mut file = fs::OpenOptions::new().write(true).open(database).unwrap();
-    file.write_all(&bytes).unwrap();
+    fs::write(database, &bytes).unwrap();
     damaged
 }
 
 #[tokio::test]
 async fn damage_that_a_request_meets_is_repaired_and_the_thread_served_again() {
     let (daemon, mut client, _) = session(300).await;
-    let made = run(&mut client, json!({ "thread_id": THREAD })).await;
-    let handle = made["receipt"]["dropped"][0]["handle"].clone();
+    let made = client.compact(of_thread(THREAD)).await;
     // Closed and opened again, so that the rows stand in the file and in nobody's memory.
     let daemon = Daemon::over(daemon.stopped().await, "").await;
     let database = daemon.deps.config.now().state_dir.join("longhaul.db");
-    // As an index row holds the id of a call: its length before it.
-    assert!(damage(&database, b"\x07call_") > 0);
+    // Only the index of items holds the id of a call from the middle of the session: a round has three lines, and
+    // two stand before the first.
+    let (round, handle) = (99, format!("{THREAD}#{}", 2 + 3 * 99));
+    assert!(damage(&database, format!("call_{}", round + 1).as_bytes()) > 0);
     let mut client = daemon.connect().await;
-    let expand = json!({ "handle": handle });
-    let answer = client.call("history/expand", expand.clone()).await;
-    assert_eq!(kind(&answer), "store_corrupt", "{answer}");
+    let error = expand_error(&mut client, &handle).await;
+    assert_eq!(error.kind(), ErrorKind::StoreCorrupt);
     let served = async {
         loop {
-            let answer = client.call("history/expand", expand.clone()).await;
-            if answer["error"].is_null() {
-                return answer;
+            let params = history::ExpandParams { handle: handle.clone(), ..Default::default() };
+            if let Ok(page) = client.call::<history::Expand>(params).await {
+                return page.items;
             }
         }
     };
-    let answer = soon("the thread", served).await;
-    assert!(!answer["result"]["items"].as_array().unwrap().is_empty());
-    let store = client.call("daemon/status", json!({})).await["result"]["store"].take();
-    assert!(store["rebuilt_from"].as_str().unwrap().contains("longhaul.db.corrupt-"), "{store}");
-    assert_eq!(
-        store["salvaged"],
-        json!({
-            "updates": 0, "compactions": 1, "model_usage": 0, "jobs": 1, "complete": true
-        })
-    );
-    let got =
-        client.call("compaction/get", json!({ "compaction_id": made["compaction_id"] })).await;
-    assert_eq!(got["result"]["view"], made["view"]);
+    assert!(!soon("the thread", served).await.is_empty());
+    let store = client.status().await.store;
+    assert!(store.rebuilt_from.unwrap().contains("longhaul.db.corrupt-"));
+    let salvaged = store.salvaged.unwrap();
+    assert_eq!((salvaged.compactions, salvaged.jobs, salvaged.complete), (1, 1, true));
+    assert_eq!((salvaged.updates, salvaged.model_usage), (0, 0));
+    assert_eq!(client.compaction(&made.compaction_id).await.run.view, made.view);
 }

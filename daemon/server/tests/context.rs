@@ -1,127 +1,152 @@
 //! How full a window is, of threads as their transcripts tell it and of given items.
 
+use longhaul_protocol::context::{
+    CollaborationMode, Diff, DiffParams, DiffResult, Environment, Model, OptIn, Permissions, Place,
+    Settings, Usage, UsageParams, UsageResult,
+};
+use longhaul_protocol::{ErrorKind, compaction};
 use serde_json::{Value, json};
 
-use crate::rollout::Rollout;
-use crate::support::{Client, Daemon, kind};
+use crate::support::rollout::Rollout;
+use crate::support::{Client, Daemon, field, message};
 
 const THREAD: &str = "019cadd3-0000-7000-8000-0000000000c0";
 
 /// A daemon that has read this session.
-async fn session(config: &str, tell: impl FnOnce(&mut Rollout)) -> (Daemon, Client) {
+async fn session(config: &str, write: impl FnOnce(&mut Rollout)) -> (Daemon, Client) {
     let home = tempfile::tempdir().unwrap();
     let mut rollout = Rollout::new(THREAD, home.path());
-    tell(&mut rollout);
+    write(&mut rollout);
     rollout.write(home.path());
     let daemon = Daemon::over(home, config).await;
     let mut client = daemon.connect().await;
-    client.call("thread/sync", json!({ "thread_id": THREAD })).await;
+    client.sync(THREAD).await;
     (daemon, client)
 }
 
-/// What the provider counted.
-fn count(rollout: &mut Rollout, total: u64, window: u64) {
-    let usage = json!({ "input_tokens": total - 10, "output_tokens": 10, "total_tokens": total });
-    let info = json!({ "last_token_usage": usage, "model_context_window": window });
-    rollout.line("event_msg", &json!({ "type": "token_count", "info": info }));
+/// A thread of one request whose provider counted 9,000 tokens.
+fn one_request(rollout: &mut Rollout) {
+    rollout.message("user", "Fix the parser.").token_count(9_000, 258_400);
 }
 
-async fn usage(client: &mut Client, params: Value) -> Value {
-    let answer = client.call("context/usage", params).await;
-    assert!(answer["error"].is_null(), "{answer}");
-    answer["result"].clone()
+fn of_thread() -> UsageParams {
+    UsageParams { thread_id: Some(THREAD.into()), ..Default::default() }
 }
 
-fn number(value: &Value) -> u64 {
-    value.as_u64().unwrap_or_else(|| panic!("{value} is no number"))
+async fn usage(client: &mut Client, params: UsageParams) -> UsageResult {
+    client.call::<Usage>(params).await.unwrap()
+}
+
+async fn diff(client: &mut Client, current: Settings, also: Option<Vec<OptIn>>) -> DiffResult {
+    let params = DiffParams { thread_id: Some(THREAD.into()), current, also, reference: None };
+    client.call::<Diff>(params).await.unwrap()
+}
+
+fn environment(cwd: &str, shell: Option<&str>) -> Option<Environment> {
+    let place = Place { cwd: cwd.into(), shell: shell.map(str::to_owned), ..Default::default() };
+    Some(Environment { places: vec![place], ..Default::default() })
 }
 
 #[tokio::test]
-async fn the_providers_count_is_carried_on_and_its_window_shown() {
+async fn the_providers_count_is_the_base_and_its_window_is_shown() {
     let (_daemon, mut client) = session("", |rollout| {
         rollout.message("user", "Fix the parser.");
         rollout.message("assistant", "On it.");
-        count(rollout, 9_000, 258_400);
+        rollout.token_count(9_000, 258_400);
         rollout.message("user", &"x".repeat(4_000));
     })
     .await;
-    let result = usage(&mut client, json!({ "thread_id": THREAD })).await;
-    assert_eq!(result["tokens"]["reported"], 9_000);
-    assert!((10_000..10_050).contains(&number(&result["tokens"]["used"])), "{result}");
-    assert!(number(&result["tokens"]["overhead"]) > 8_900);
-    let window = &result["window"];
-    assert_eq!((&window["tokens"], &window["source"]), (&json!(272_000), &json!("transcript")));
-    assert_eq!((&window["effective"], &window["trigger"]), (&json!(258_400), &json!(244_800)));
-    assert_eq!(
-        result["by_kind"].as_object().unwrap().keys().collect::<Vec<_>>(),
-        ["assistant", "user"]
-    );
-    assert_eq!(result["course"]["turns"], 2);
-    let then = usage(&mut client, json!({ "thread_id": THREAD, "as_of": 3 })).await;
-    assert_eq!(then["tokens"]["used"], 9_000, "before the last message");
+    let result = client.usage(THREAD).await;
+    assert_eq!((result.tokens.reported, result.tokens.reported_seq), (Some(9_000), Some(3)));
+    assert!((10_000..10_050).contains(&result.tokens.used), "{result:?}");
+    assert!(result.tokens.overhead > 8_900);
+    assert_eq!(result.tokens.estimated, result.by_kind.values().sum::<u64>());
+    assert_eq!(result.tokens.incoming, None);
+    let window = &result.window;
+    assert_eq!((window.tokens, window.source.as_str()), (272_000, "transcript"));
+    assert_eq!((window.effective, window.trigger), (258_400, Some(244_800)));
+    assert_eq!((window.percent_used, window.percent_left), (4, 100));
+    assert_eq!(result.by_kind.keys().collect::<Vec<_>>(), ["assistant", "user"]);
+    let course = result.course.unwrap();
+    assert_eq!(course.turns, 2);
+    let last = course.points.last().unwrap();
+    assert_eq!((last.seq, last.turn, last.tokens), (4, 2, result.tokens.used));
+    let then = usage(&mut client, UsageParams { as_of: Some(3), ..of_thread() }).await;
+    assert_eq!((then.seq, then.tokens.used), (Some(3), 9_000), "before the last message");
 }
 
 #[tokio::test]
-async fn right_after_a_compaction_nothing_is_left_out_of_the_count() {
+async fn right_after_a_compaction_nothing_is_missing_from_the_count() {
     let (_daemon, mut client) = session("", |rollout| {
         rollout.message("user", "Fix the parser.");
         rollout.message("assistant", &"y".repeat(40_000));
-        count(rollout, 18_000, 258_400);
-        let kept = json!([{ "type": "message", "role": "user", "content": "Fix the parser." }]);
-        let compacted = json!({ "message": "summary", "replacement_history": kept });
-        rollout.line("compacted", &compacted);
+        rollout.token_count(18_000, 258_400);
+        rollout.compacted(&[message("user", "Fix the parser.")]);
         // The agent's own estimate, and a repetition of the old count.
         let info = json!({ "last_token_usage": { "input_tokens": 0, "total_tokens": 20 } });
         rollout.line("event_msg", &json!({ "type": "token_count", "info": info }));
-        count(rollout, 18_000, 258_400);
+        rollout.token_count(18_000, 258_400);
         rollout.message("user", &"z".repeat(8_000));
     })
     .await;
-    let result = usage(&mut client, json!({ "thread_id": THREAD })).await;
-    let tokens = &result["tokens"];
-    assert_eq!(tokens.get("reported"), None, "{tokens}");
-    assert_eq!(number(&tokens["used"]), number(&tokens["estimated"]) + number(&tokens["overhead"]));
-    assert!(number(&tokens["estimated"]) > 2_000 && number(&tokens["overhead"]) > 7_000);
-    let step = &result["course"]["compactions"][0];
-    assert_eq!(step["before"], 18_000);
-    assert!(number(&step["after"]) < 9_000, "{step}");
+    let UsageResult { tokens, course, .. } = client.usage(THREAD).await;
+    assert_eq!(tokens.reported, None);
+    assert_eq!(tokens.used, tokens.estimated + tokens.overhead);
+    assert!(tokens.estimated > 2_000 && tokens.overhead > 7_000, "{tokens:?}");
+    let step = course.unwrap().compactions[0];
+    assert_eq!(step.before, 18_000);
+    assert!(step.after < 9_000, "{step:?}");
 }
 
 #[tokio::test]
-async fn settings_are_compared_with_what_the_transcript_says_was_told() {
+async fn settings_are_compared_with_what_the_transcript_says() {
     let home = tempfile::tempdir().unwrap();
     let mut rollout = Rollout::new(THREAD, std::path::Path::new("/w"));
-    let told = json!({ "cwd": "/w", "approval_policy": "never", "model": "gpt-5",
+    let settings = json!({ "cwd": "/w", "approval_policy": "never", "model": "gpt-5",
         "sandbox_policy": { "type": "read-only" }, "collaboration_mode": { "mode": "plan" } });
-    rollout.line("turn_context", &told);
+    rollout.line("turn_context", &settings);
     rollout.message("user", "Look around.").message("assistant", "Done.");
     rollout.write(home.path());
     let daemon = Daemon::over(home, "").await;
     let mut client = daemon.connect().await;
-    client.call("thread/sync", json!({ "thread_id": THREAD })).await;
-    let current = |profile: &str, cwd: &str| {
-        json!({
-            "environment": { "places": [{ "cwd": cwd, "shell": "bash" }] },
-            "permissions": { "profile": profile, "approval_policy": "never", "instructions": "i" },
-            "collaboration_mode": { "mode": "plan", "instructions": "think first" },
-            "model": { "name": "gpt-5", "instructions": "m" },
-        })
-    };
+    client.sync(THREAD).await;
     for (profile, cwd, changed) in [
-        ("read-only", "/w", json!([])),
-        ("workspace-write", "/w", json!(["permissions"])),
-        ("read-only", "/elsewhere", json!(["environment"])),
+        ("read-only", "/w", &[][..]),
+        ("workspace-write", "/w", &["permissions"]),
+        ("read-only", "/elsewhere", &["environment"]),
     ] {
-        let params = json!({ "thread_id": THREAD, "current": current(profile, cwd) });
-        let result = client.call("context/diff", params).await["result"].take();
-        assert_eq!((&result["changed"], &result["full"]), (&changed, &json!(false)), "{result}");
+        let current = Settings {
+            environment: environment(cwd, Some("bash")),
+            permissions: Some(Permissions {
+                profile: profile.into(),
+                approval_policy: "never".into(),
+                instructions: "i".into(),
+            }),
+            collaboration_mode: Some(CollaborationMode {
+                mode: "plan".into(),
+                instructions: "think first".into(),
+                ..Default::default()
+            }),
+            model: Some(Model { name: "gpt-5".into(), instructions: "m".into() }),
+            ..Default::default()
+        };
+        let result = diff(&mut client, current, None).await;
+        assert_eq!(result.changed, changed, "{result:?}");
+        assert!(!result.full, "{result:?}");
+        assert_eq!(result.items.is_empty(), changed.is_empty(), "{result:?}");
+        assert_eq!(result.tokens == 0, changed.is_empty(), "{result:?}");
     }
-    let both = json!({ "thread_id": THREAD, "reference": {}, "current": {} });
-    assert_eq!(kind(&client.call("context/diff", both).await), "invalid_params");
+    let both = DiffParams {
+        thread_id: Some(THREAD.into()),
+        reference: Some(Settings::default()),
+        ..Default::default()
+    };
+    let error = client.call::<Diff>(both).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidParams);
 }
 
 #[tokio::test]
-async fn project_instructions_are_read_and_told_again_only_when_they_changed() {
+async fn project_instructions_are_repeated_only_when_they_changed() {
     let home = tempfile::tempdir().unwrap();
     let project = home.path().join("project");
     std::fs::create_dir_all(project.join(".git")).unwrap();
@@ -130,114 +155,103 @@ async fn project_instructions_are_read_and_told_again_only_when_they_changed() {
     let context = json!({ "cwd": project, "approval_policy": "never", "model": "gpt-5" });
     let mut rollout = Rollout::new(THREAD, &project);
     let opening = format!("# AGENTS.md instructions for {}", project.display());
-    let told = format!("{opening}\n\n<INSTRUCTIONS>\nRun the tests.\n</INSTRUCTIONS>");
-    rollout.message("user", &told);
+    let instructions = format!("{opening}\n\n<INSTRUCTIONS>\nRun the tests.\n</INSTRUCTIONS>");
+    rollout.message("user", &instructions);
     rollout.line("turn_context", &context);
     rollout.message("user", "Look around.").message("assistant", "Done.");
     rollout.write(home.path());
     let daemon = Daemon::over(home, "").await;
     let mut client = daemon.connect().await;
-    client.call("thread/sync", json!({ "thread_id": THREAD })).await;
-    let place = json!({ "places": [{ "cwd": project }] });
-    let asked = json!({ "thread_id": THREAD, "current": { "environment": place },
-        "also": ["agents_md", "memory"] });
+    client.sync(THREAD).await;
+    let cwd = project.to_str().unwrap();
+    let current = Settings { environment: environment(cwd, None), ..Default::default() };
+    let also = Some(vec![OptIn::AgentsMd, OptIn::Memory]);
+    let text = |result: &DiffResult| Value::from(result.items.clone()).to_string();
 
-    let same = client.call("context/diff", asked.clone()).await;
-    assert_eq!(same["result"]["changed"], json!([]), "{same}");
+    let same = diff(&mut client, current.clone(), also.clone()).await;
+    assert!(same.changed.is_empty(), "{same:?}");
     write("Run the linter.\n");
-    let changed = client.call("context/diff", asked.clone()).await;
-    assert_eq!(changed["result"]["changed"], json!(["agents_md"]), "{changed}");
-    assert!(changed["result"]["items"].to_string().contains("Run the linter."), "{changed}");
+    let changed = diff(&mut client, current.clone(), also.clone()).await;
+    assert_eq!(changed.changed, ["agents_md"]);
+    assert!(text(&changed).contains("Run the linter."), "{changed:?}");
     std::fs::remove_file(project.join("AGENTS.md")).unwrap();
-    let gone = client.call("context/diff", asked.clone()).await;
-    assert!(gone["result"]["items"].to_string().contains("Disregard"), "{gone}");
-    let unasked = json!({ "thread_id": THREAD, "current": { "environment": place } });
-    let unasked = client.call("context/diff", unasked).await;
-    assert_eq!(unasked["result"]["changed"], json!([]), "opt-in: {unasked}");
+    let gone = diff(&mut client, current.clone(), also).await;
+    assert!(text(&gone).contains("Disregard"), "{gone:?}");
+    let without = diff(&mut client, current, None).await;
+    assert!(without.changed.is_empty(), "opt-in: {without:?}");
 }
 
 #[tokio::test]
-async fn a_resumed_or_rolled_back_thread_does_not_trust_an_old_count() {
+async fn a_rolled_back_thread_does_not_trust_an_old_count() {
     let (_daemon, mut client) = session("", |rollout| {
         rollout.message("user", "Fix the parser.");
         rollout.message("assistant", "Done.");
-        count(rollout, 5_000, 258_400);
+        rollout.token_count(5_000, 258_400);
         rollout.message("user", "Now the lexer.");
         rollout.message("assistant", &"y".repeat(400_000));
-        count(rollout, 240_000, 258_400);
-        rollout.line("event_msg", &json!({ "type": "thread_rolled_back", "num_turns": 1 }));
+        rollout.token_count(240_000, 258_400);
+        rollout.rolled_back(1);
     })
     .await;
-    let result = usage(&mut client, json!({ "thread_id": THREAD })).await;
-    let used = number(&result["tokens"]["used"]);
-    assert!((4_900..5_100).contains(&used), "{used}");
-    assert_eq!(result["course"]["turns"], 1);
+    let result = client.usage(THREAD).await;
+    assert!((4_900..5_100).contains(&result.tokens.used), "{:?}", result.tokens);
+    assert_eq!(result.course.unwrap().turns, 1);
 }
 
 #[tokio::test]
-async fn the_users_limit_is_honoured_and_its_origin_shown() {
+async fn the_users_limit_holds_and_its_origin_is_shown() {
     let config = "[context]\nwindow_tokens = 100000\nauto_compact_percent = 94\n";
-    let (_daemon, mut client) = session(config, |rollout| {
-        rollout.message("user", "Fix the parser.");
-        count(rollout, 9_000, 258_400);
-    })
-    .await;
-    let ours = usage(&mut client, json!({ "thread_id": THREAD })).await["window"].clone();
-    assert_eq!((&ours["tokens"], &ours["source"]), (&json!(100_000), &json!("config")));
-    assert_eq!((&ours["trigger"], &ours["trigger_source"]), (&json!(94_000), &json!("config")));
-    let asked = json!({ "thread_id": THREAD, "auto_compact_limit": 50_000 });
-    let asked = usage(&mut client, asked).await["window"].clone();
-    assert_eq!((&asked["trigger"], &asked["trigger_source"]), (&json!(50_000), &json!("request")));
-    let off = json!({ "thread_id": THREAD, "auto_compact_limit": 0 });
-    assert_eq!(usage(&mut client, off).await["window"].get("trigger"), None);
+    let (_daemon, mut client) = session(config, one_request).await;
+    for (limit, trigger, source) in
+        [(None, Some(94_000), "config"), (Some(50_000), Some(50_000), "request")]
+    {
+        let params = UsageParams { auto_compact_limit: limit, ..of_thread() };
+        let window = usage(&mut client, params).await.window;
+        assert_eq!((window.tokens, window.source.as_str()), (100_000, "config"));
+        assert_eq!((window.trigger, window.trigger_source.as_str()), (trigger, source));
+    }
+    let off = UsageParams { auto_compact_limit: Some(0), ..of_thread() };
+    assert_eq!(usage(&mut client, off).await.window.trigger, None);
 }
 
 #[tokio::test]
-async fn a_limit_the_user_gave_codex_need_not_be_said_twice() {
-    let (daemon, mut client) = session("", |rollout| {
-        rollout.message("user", "Fix the parser.");
-        count(rollout, 9_000, 258_400);
-    })
-    .await;
+async fn a_limit_in_codex_own_configuration_holds_too() {
+    let (daemon, mut client) = session("", one_request).await;
     let settings = "model_context_window = 1000\nmodel_auto_compact_token_limit = 150_000\n";
     std::fs::write(daemon.home.path().join(".codex/config.toml"), settings).unwrap();
-    let window = usage(&mut client, json!({ "thread_id": THREAD })).await["window"].clone();
-    assert_eq!((&window["tokens"], &window["source"]), (&json!(272_000), &json!("transcript")));
-    let trigger = (&window["trigger"], &window["trigger_source"]);
-    assert_eq!(trigger, (&json!(150_000), &json!("agent")));
-    let should = client.call("compaction/should", json!({ "thread_id": THREAD })).await;
-    assert_eq!(should["result"]["limit"], json!(150_000), "{should}");
+    let window = client.usage(THREAD).await.window;
+    assert_eq!((window.tokens, window.source.as_str()), (272_000, "transcript"));
+    assert_eq!((window.trigger, window.trigger_source.as_str()), (Some(150_000), "agent"));
+    let params = compaction::ShouldParams { thread_id: Some(THREAD.into()), ..Default::default() };
+    let should = client.call::<compaction::Should>(params).await.unwrap();
+    assert_eq!((should.limit, should.limit_source.as_str()), (Some(150_000), "agent"));
+    assert!(!should.compact, "{should:?}");
 }
 
 #[tokio::test]
-async fn a_paste_on_a_nearly_full_thread_is_told_of_before_the_request() {
+async fn a_paste_into_a_nearly_full_thread_is_warned_of_before_the_request() {
     let (_daemon, mut client) = session("", |rollout| {
         rollout.message("user", "Fix the parser.");
         rollout.message("assistant", "Done.");
-        count(rollout, 230_000, 258_400);
+        rollout.token_count(230_000, 258_400);
     })
     .await;
-    let kinds = |result: &Value| -> Vec<String> {
-        let warnings = result["warnings"].as_array().unwrap();
-        warnings.iter().map(|warning| warning["kind"].as_str().unwrap().to_owned()).collect()
+    let kinds = |result: &UsageResult| -> Vec<String> {
+        result.warnings.iter().map(|warning| warning.kind.clone()).collect()
     };
-    let calm = usage(&mut client, json!({ "thread_id": THREAD })).await;
-    assert_eq!(kinds(&calm), [""; 0]);
-    let paste = json!([{ "type": "message", "role": "user", "content": "x".repeat(800_000) }]);
-    let result = usage(&mut client, json!({ "thread_id": THREAD, "items": paste })).await;
-    assert_eq!(result["tokens"]["used"], 230_000);
-    assert!(number(&result["tokens"]["incoming"]) > 200_000);
+    assert_eq!(kinds(&client.usage(THREAD).await), [""; 0]);
+    let paste = vec![message("user", &"x".repeat(800_000))];
+    let result = usage(&mut client, UsageParams { items: Some(paste), ..of_thread() }).await;
+    assert_eq!(result.tokens.used, 230_000);
+    assert!(result.tokens.incoming.unwrap() > 200_000);
     assert_eq!(kinds(&result)[0], "over_window");
-    assert!(kinds(&result).contains(&"item_over_headroom".to_owned()), "{result}");
+    assert!(kinds(&result).contains(&"item_over_headroom".to_owned()), "{result:?}");
 }
 
 #[tokio::test]
-async fn wrong_questions_are_refused_by_name() {
-    let (_daemon, mut client) = session("", |rollout| {
-        rollout.message("user", "Fix the parser.");
-    })
-    .await;
-    for (method, params, field) in [
+async fn bad_params_are_refused_with_the_name_of_the_field() {
+    let (_daemon, mut client) = session("", one_request).await;
+    for (method, params, name) in [
         ("context/usage", json!({}), "thread_id"),
         ("context/usage", json!({ "items": [], "as_of": 3 }), "as_of"),
         ("context/estimate", json!({ "text": "x", "tokenizer": "gpt2" }), "tokenizer"),
@@ -245,10 +259,13 @@ async fn wrong_questions_are_refused_by_name() {
         ("context/truncate", json!({ "text": "x", "policy": { "name": "none" } }), "policy.name"),
         ("context/truncate", json!({ "policy": { "mode": "lines", "limit": 1 } }), "text"),
     ] {
-        let answer = client.call(method, params).await;
-        assert_eq!(kind(&answer), "invalid_params", "{answer}");
-        assert_eq!(answer["error"]["data"]["detail"]["field"], field, "{answer}");
+        let answer = client.request(method, params).await;
+        let error = answer.error();
+        assert_eq!(error.kind(), ErrorKind::InvalidParams, "{error:?}");
+        let detail = error.data.as_ref().unwrap().detail.as_ref().unwrap();
+        assert_eq!(field(detail, "field"), name, "{error:?}");
     }
-    let unknown = client.call("context/usage", json!({ "thread_id": "none" })).await;
-    assert_eq!(kind(&unknown), "thread_not_found");
+    let unknown = UsageParams { thread_id: Some("none".into()), ..Default::default() };
+    let error = client.call::<Usage>(unknown).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::ThreadNotFound);
 }

@@ -4,22 +4,26 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use longhaul_protocol::compaction::Strategy;
+use longhaul_protocol::thread::{Continue, ContinueParams};
+use longhaul_protocol::{ErrorKind, Retry};
 use rustix::fs::{FlockOperation, flock};
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::rollout::Rollout;
-use crate::support::{Client, Daemon, kind};
+use crate::support::rollout::Rollout;
+use crate::support::{Client, Daemon, field, text_at, text_of};
 
 const THREAD: &str = "019cadd3-0000-7000-8000-000000000011";
+const LAST_REQUEST: &str = "Now also time out after 3 s.";
 
-struct Going {
+struct Session {
     daemon: Daemon,
     client: Client,
     original: PathBuf,
     before: Vec<u8>,
 }
 
-async fn going() -> Going {
+async fn session() -> Session {
     let home = tempfile::tempdir().unwrap();
     let mut rollout = Rollout::new(THREAD, Path::new("/w"));
     rollout.message("user", "Make the fetcher retry.");
@@ -27,89 +31,74 @@ async fn going() -> Going {
         rollout.command(&format!("cargo test fetch_{round}"), 0, "running tests\n");
     }
     rollout.patch("*** Begin Patch\n*** Update File: src/fetch.rs\n@@\n-a\n+b\n*** End Patch");
-    rollout.message("user", "Now also time out after 3 s.");
+    rollout.message("user", LAST_REQUEST);
     let original = rollout.write(home.path());
     let before = fs::read(&original).unwrap();
     let daemon = Daemon::over(home, "").await;
     let mut client = daemon.connect().await;
-    client.call("thread/sync", json!({ "thread_id": THREAD })).await;
-    Going { daemon, client, original, before }
+    client.sync(THREAD).await;
+    Session { daemon, client, original, before }
 }
 
-fn continue_it(thread_id: &Value) -> Value {
-    json!({ "thread_id": thread_id, "max_tokens": 800 })
+fn params(thread_id: &str) -> ContinueParams {
+    ContinueParams { thread_id: thread_id.into(), max_tokens: Some(800), ..Default::default() }
 }
 
 #[tokio::test]
-async fn the_new_transcript_holds_the_view_and_the_request_and_the_old_one_is_as_it_was() {
-    let mut going = going().await;
-    let made =
-        going.client.call("thread/continue", continue_it(&json!(THREAD))).await["result"].take();
-    let path = PathBuf::from(made["path"].as_str().unwrap());
+async fn the_new_transcript_holds_the_view_and_the_request_and_the_old_one_is_unchanged() {
+    let Session { daemon, mut client, original, before } = session().await;
+    let continued = client.call::<Continue>(params(THREAD)).await.unwrap();
+    let (path, id) = (PathBuf::from(&continued.path), continued.thread_id.as_str());
     let name = path.file_name().unwrap().to_str().unwrap();
-    let id = made["thread_id"].as_str().unwrap();
     assert!(name.starts_with("rollout-") && name.ends_with(&format!("-{id}.jsonl")), "{name}");
-    assert!(path.starts_with(going.daemon.home.path().join(".codex/sessions")));
+    assert!(path.starts_with(daemon.home.path().join(".codex/sessions")));
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-    assert_eq!(made["command"], json!(["codex", "resume", id]));
-    let listed = going.client.call("thread/get", json!({ "thread_id": id })).await;
-    let thread = &listed["result"]["thread"];
-    assert_eq!((&thread["continues"], &thread["lines"]), (&json!(THREAD), &json!(2)), "{thread}");
+    assert_eq!(continued.command, ["codex", "resume", id]);
+    let thread = client.thread(id).await;
+    assert_eq!((thread.continues.as_deref(), thread.lines), (Some(THREAD), 2), "{thread:?}");
     let text = fs::read_to_string(&path).unwrap();
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert_eq!(
-        (lines.len(), &lines[0]["type"], &lines[1]["type"]),
-        (2, &json!("session_meta"), &json!("compacted"))
-    );
-    let history = lines[1]["payload"]["replacement_history"].as_array().unwrap();
-    assert!(history[0]["content"][0]["text"].as_str().unwrap().contains("[SESSION_CHECKPOINT v1]"));
-    assert_eq!(history.last().unwrap()["content"][0]["text"], "Now also time out after 3 s.");
-    assert_eq!(fs::read(&going.original).unwrap(), going.before, "it is only read");
+    let kinds: Vec<&str> = lines.iter().map(|line| text_at(line, "type")).collect();
+    assert_eq!(kinds, ["session_meta", "compacted"]);
+    let history = field(&lines[1], "payload.replacement_history").as_array().unwrap();
+    assert!(text_of(&history[0]).contains("[SESSION_CHECKPOINT v1]"));
+    assert_eq!(text_of(history.last().unwrap()), LAST_REQUEST);
+    assert_eq!(fs::read(&original).unwrap(), before, "it is only read");
 }
 
 #[tokio::test]
-async fn what_was_known_of_the_old_thread_is_known_of_the_new_one_and_of_the_one_after_it() {
-    let mut going = going().await;
-    let mut thread = json!(THREAD);
+async fn what_was_known_of_the_old_thread_is_known_eight_continuations_later() {
+    let Session { daemon: _daemon, mut client, .. } = session().await;
+    let mut thread_id = THREAD.to_owned();
     for generation in 0..8 {
-        let made =
-            going.client.call("thread/continue", continue_it(&thread)).await["result"].take();
-        thread = made["thread_id"].clone();
-        let view = made["compaction"]["view"].as_str().unwrap();
-        for known in
-            ["src/fetch.rs (edited", "Now also time out after 3 s.", "Make the fetcher retry."]
-        {
+        let continued = client.call::<Continue>(params(&thread_id)).await.unwrap();
+        let view = &continued.compaction.view;
+        for known in ["src/fetch.rs (edited", LAST_REQUEST, "Make the fetcher retry."] {
             assert!(view.contains(known), "{known} in generation {generation}:\n{view}");
         }
+        thread_id = continued.thread_id;
     }
-    let history = going.client.call("history/get", json!({ "thread_id": thread })).await;
-    let items = history["result"]["items"].as_array().unwrap();
-    assert_eq!(items.len(), 2, "its history is the view and the request: {history}");
+    assert_eq!(client.history(&thread_id).await.len(), 2, "the view and the request");
 }
 
 #[tokio::test]
 async fn a_thread_whose_agent_is_at_work_is_left_alone() {
-    let mut going = going().await;
-    let locks = going.daemon.home.path().join(".codex/thread-writer-locks");
+    let Session { daemon, mut client, .. } = session().await;
+    let locks = daemon.home.path().join(".codex/thread-writer-locks");
     fs::create_dir_all(&locks).unwrap();
     let lock = fs::File::create(locks.join(format!("{THREAD}.lock"))).unwrap();
     flock(&lock, FlockOperation::LockExclusive).unwrap();
-    let answer = going.client.call("thread/continue", continue_it(&json!(THREAD))).await;
-    assert_eq!(
-        (kind(&answer), &answer["error"]["data"]["retry"]),
-        ("thread_busy", &json!("backoff"))
-    );
+    let error = client.call::<Continue>(params(THREAD)).await.unwrap_err();
+    assert_eq!((error.kind(), error.retry()), (ErrorKind::ThreadBusy, Retry::Backoff));
     drop(lock);
-    let answer = going.client.call("thread/continue", continue_it(&json!(THREAD))).await;
-    assert_eq!(kind(&answer), "no error");
+    client.call::<Continue>(params(THREAD)).await.unwrap();
 }
 
 #[tokio::test]
-async fn what_only_a_provider_can_read_begins_no_thread() {
-    let mut going = going().await;
-    let answer = going
-        .client
-        .call("thread/continue", json!({ "thread_id": THREAD, "strategy": "remote" }))
-        .await;
-    assert_eq!(kind(&answer), "invalid_params");
+async fn a_compaction_that_only_a_provider_can_read_begins_no_thread() {
+    let Session { daemon: _daemon, mut client, .. } = session().await;
+    let remote = ContinueParams { strategy: Some(Strategy::Remote), ..params(THREAD) };
+    let error = client.call::<Continue>(remote).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidParams);
+    assert_eq!(client.threads().await.len(), 1);
 }

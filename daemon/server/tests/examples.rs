@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use longhaul_protocol::example::{Bindings, examples};
-use serde_json::json;
+use longhaul_protocol::thread::IndexState;
 
-use crate::support::Daemon;
-use crate::workers::{OUTSIDE, owe};
+use crate::support::{Daemon, soon};
+use crate::workers::{OUTSIDE, request_job};
 
 #[tokio::test]
 async fn every_example_is_answered_as_it_says() {
@@ -14,23 +14,21 @@ async fn every_example_is_answered_as_it_says() {
     let sample = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../samples/codex-home/sessions");
     copy(&sample, &home.path().join(".codex/sessions"));
     let daemon = Daemon::over(home, OUTSIDE).await;
-    let threads = loop {
-        let answer = daemon.connect().await.call("thread/list", json!({})).await;
-        let threads = answer["result"]["threads"].as_array().unwrap().clone();
-        if !threads.is_empty() {
-            break threads;
+    let mut client = daemon.connect().await;
+    let listed = async {
+        loop {
+            if let Some(thread) = client.threads().await.pop() {
+                return thread;
+            }
         }
     };
-    let sync = json!({ "thread_id": threads[0]["thread_id"] });
-    daemon.connect().await.call("thread/sync", sync).await;
+    let thread = soon("the sample is listed", listed).await;
+    client.sync(&thread.thread_id).await;
+    let indexed = async { while client.status().await.search.state != IndexState::Idle {} };
+    soon("the sample is indexed", indexed).await;
 
-    let mut client = daemon.connect().await;
-    while client.call("daemon/status", json!({})).await["result"]["search"]["state"] != "idle" {
-        tokio::task::yield_now().await;
-    }
-
-    owe(&daemon, "a").await;
-    owe(&daemon, "b").await;
+    request_job(&daemon, "a").await;
+    request_job(&daemon, "b").await;
 
     let mut bindings = Bindings::default();
     for example in examples().unwrap() {
@@ -39,8 +37,8 @@ async fn every_example_is_answered_as_it_says() {
             let name = format!("{}: {}", example.method.as_deref().unwrap_or("any"), exchange.name);
             let request =
                 bindings.fill(&exchange.request).unwrap_or_else(|e| panic!("{name}: {e}"));
-            client.say(&request).await;
-            let answer = client.hear().await.unwrap_or_else(|| panic!("{name}: no answer"));
+            client.send_message(&request).await;
+            let answer = client.receive().await.unwrap_or_else(|| panic!("{name}: no answer"));
             let matched = bindings.matches(&exchange.response, &answer);
             matched.unwrap_or_else(|mismatch| panic!("{name}: {mismatch}\n{request}\n{answer}"));
         }

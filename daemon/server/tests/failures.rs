@@ -1,34 +1,32 @@
 //! Every failure of a model ends in a valid compacted history within the deadline, and nothing is lost.
 //!
 //! # Table
-//! The failures come from `facts/codex-compaction.md` §10, where each is a complaint of people whose
-//! thread was stuck. Each is played by a scripted provider against a whole daemon, on the rung `summary`,
+//! Each was a complaint of people whose thread was stuck, and is played by a scripted provider against a whole daemon, on the rung `summary`,
 //! on `remote` in its streamed and its unary form, or on all of them.
 //!
 //! | failure | test | reason of the rung |
 //! |---|---|---|
 //! | overflow | `a_failure_of_any_kind_on_…`, `ladder::an_overflow_…` (sends less, a few times at most) | `context_overflow` |
-//! | zero, two compaction items, an empty one | [`an_answer_without_exactly_one_compaction_item`] | `unreadable: expected one …` |
-//! | stream cut at each event | [`a_stream_cut_after_each_event_and_inside_one`] | `stream_cut` |
+//! | zero, two compaction items, an empty one | [`an_answer_without_exactly_one_compaction_item_is_unreadable`] | `unreadable: expected one …` |
+//! | stream cut at each event | [`a_stream_cut_after_any_event_or_inside_one_is_a_failure`] | `stream_cut` |
 //! | 429, with and without `Retry-After`; quota | `a_failure_of_any_kind_on_…` | `rate_limited`, `quota_exceeded` |
 //! | 500, 404, no HTTP at all | `a_failure_of_any_kind_on_…` | `unavailable`, `not_found`, `stream_cut` |
 //! | hang before, and in the middle of an answer | `a_failure_of_any_kind_on_…`, [`a_provider_that_hangs_is_left_in_time`] | `timeout` |
-//! | blank, foreign, larger than the input, wrong role | [`words_that_are_no_summary`] | `blank_summary`, `foreign_summary`, `inflated_summary` |
+//! | blank, foreign, larger than the input, wrong role | [`an_answer_that_is_no_summary_is_refused_and_not_kept`] | `blank_summary`, `foreign_summary`, `inflated_summary` |
 //! | truncated JSON, an event that is none | `a_failure_of_any_kind_on_…` | `unreadable` |
 //! | key missing | [`a_missing_key_asks_nobody`] | `unauthorized` |
 //! | nobody listens | [`a_missing_key_asks_nobody`] | `unreachable` |
 //!
-//! *Valid, in time, nothing lost* is [`holds`], held against every one of them. Here the provider speaks the
+//! *Valid, in time, nothing lost* is [`assert_holds`], held against every one of them. Here the provider speaks the
 //! Responses form; the same failures in the words of Chat Completions and Anthropic Messages, and of a program on
 //! its standard output, are in `wires`.
 
-use serde_json::{Value, json};
+use longhaul_protocol::compaction::{RunParams, RunResult, Strategy};
+use serde_json::json;
 
-use crate::ladder::{SUMMARY, THREAD, daemon, ladder, run, words};
-use crate::provider::{Answer, Provider};
-use crate::support::{Client, Daemon};
-
-const REQUEST: &str = "Make the fetcher retry.\nKeep its interface.";
+use crate::ladder::{REQUEST, SUMMARY, THREAD, auto, daemon, ladder, on};
+use crate::support::provider::{Answer, Provider};
+use crate::support::{Client, Daemon, eventually, message};
 
 /// Milliseconds a compaction here may take.
 pub const DEADLINE_MS: u64 = 1_500;
@@ -39,49 +37,47 @@ const LATE_MS: u64 = 2 * DEADLINE_MS;
 
 /// The compaction holds the request, is smaller, was in time, and each item of the history is kept or
 /// within reach.
-pub async fn holds(client: &mut Client, result: &Value, what: &str) {
-    let history = result["history"].as_array().unwrap();
-    assert!(words(result).iter().any(|words| words == REQUEST), "{what}: {history:?}");
-    assert!(words(result).iter().any(|words| words.contains("[SESSION_CHECKPOINT v1]")), "{what}");
-    let calls = history.iter().filter(|item| item["call_id"].is_string()).count();
+pub async fn assert_holds(client: &mut Client, result: &RunResult, what: &str) {
+    let history = &result.history;
+    let has_text = |text: &str| history.iter().any(|item| item.to_string().contains(text));
+    assert!(history.contains(&message("user", REQUEST)), "{what}: {history:?}");
+    assert!(has_text("[SESSION_CHECKPOINT v1]"), "{what}");
+    let calls = history.iter().filter(|item| item.get("call_id").is_some()).count();
     assert_eq!(calls, 0, "{what}: no half of a pair");
-    let (before, after) = (&result["tokens"]["before"], &result["tokens"]["after"]);
-    assert!(after.as_u64() < before.as_u64(), "{what}: {before} to {after}");
-    let took: u64 = result["ladder"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|rung| rung["duration_ms"].as_u64().unwrap())
-        .sum();
-    assert!(took <= LATE_MS, "{what}: {took} ms");
-    let undone = client
-        .call("compaction/undo", json!({ "compaction_id": result["compaction_id"] }))
-        .await["result"]
-        .take();
-    let whole = client.call("history/get", json!({ "thread_id": THREAD })).await["result"].take();
-    assert_eq!(undone["complete"], true, "{what}");
-    assert_eq!(undone["history"], whole["items"], "{what}: the old history is back, item by item");
-    let totals = &result["receipt"]["totals"];
-    let items: u64 = ["kept", "shortened", "dropped"]
-        .map(|list| totals[list]["items"].as_u64().unwrap())
-        .iter()
-        .sum();
-    assert_eq!(items, whole["items"].as_array().unwrap().len() as u64, "{what}: all accounted for");
+    assert!(result.tokens.after < result.tokens.before, "{what}: {:?}", result.tokens);
+    let duration_ms: u64 = result.ladder.iter().map(|rung| rung.duration_ms).sum();
+    assert!(duration_ms <= LATE_MS, "{what}: {duration_ms} ms");
+    let undone = client.undo(&result.compaction_id).await;
+    let whole = client.history(THREAD).await;
+    assert!(undone.complete, "{what}");
+    assert_eq!(undone.history, whole, "{what}: the old history is back, item by item");
+    let totals = &result.receipt.totals;
+    let items = totals.kept.items + totals.shortened.items + totals.dropped.items;
+    assert_eq!(items, whole.len() as u64, "{what}: all accounted for");
+}
+
+/// A compaction that must be there before the deadline.
+pub fn in_time(params: RunParams) -> RunParams {
+    RunParams { deadline_ms: Some(DEADLINE_MS), ..params }
 }
 
 /// Compacts on `strategy` while the provider answers `answer`; the first rung must be left for `reason`.
-async fn fails(provider: &Provider, client: &mut Client, case: (&str, Answer, &str)) {
+async fn fails(
+    provider: &Provider,
+    client: &mut Client,
+    case: (Strategy, Answer, &str),
+) -> RunResult {
     let (strategy, answer, reason) = case;
     provider.answers(vec![answer]);
     let asked = provider.requests().len();
-    let params = json!({ "strategy": strategy, "deadline_ms": DEADLINE_MS });
-    let result = run(client, params).await;
+    let result = client.compact(in_time(on(strategy))).await;
     let ladder = ladder(&result);
-    let expected = format!("{strategy} failed {reason}");
+    let expected = format!("{} failed {reason}", strategy.name());
     assert!(ladder[0].starts_with(&expected), "{expected}: {ladder:?}");
     assert_eq!(ladder.last().unwrap(), "checkpoint used", "{expected}");
     assert!(provider.requests().len() > asked, "{expected}: it was asked");
-    holds(client, &result, &expected).await;
+    assert_holds(client, &result, &expected).await;
+    result
 }
 
 fn status(line: &'static str, code: &str) -> Answer {
@@ -93,11 +89,11 @@ fn raw(body: &str) -> Answer {
 }
 
 /// A daemon whose provider compacts by itself in `form`, and the rung that is tried first.
-async fn rig(form: &str) -> (Provider, Daemon, Client, &'static str) {
+async fn rig(form: &str) -> (Provider, Daemon, Client, Strategy) {
     let provider = Provider::start(vec![Answer::Hang]).await;
     let more = format!("remote_compaction = \"{form}\"");
     let (daemon, client) = daemon(&provider, &more).await;
-    (provider, daemon, client, if form == "no" { "summary" } else { "remote" })
+    (provider, daemon, client, if form == "no" { Strategy::Summary } else { Strategy::Remote })
 }
 
 async fn a_failure_of_any_kind(form: &str) {
@@ -137,22 +133,22 @@ async fn a_failure_of_any_kind_on_the_unary_remote_compaction() {
 async fn a_provider_that_hangs_is_left_in_time() {
     for form in ["no", "streamed", "unary"] {
         let (provider, _daemon, mut client, strategy) = rig(form).await;
-        fails(&provider, &mut client, (strategy, Answer::Hang, "timeout")).await;
+        let result = fails(&provider, &mut client, (strategy, Answer::Hang, "timeout")).await;
+        assert!(result.ladder[0].duration_ms >= 100, "{:?}", result.ladder);
         let middle = Answer::Stall(vec![
             json!({ "type": "response.created", "response": { "id": "r" } }),
             json!({ "type": "response.output_text.delta", "delta": "The fetcher" }),
         ]);
         fails(&provider, &mut client, (strategy, middle, "timeout")).await;
-        crate::support::eventually("the connections are closed", || provider.hanging() == 0).await;
+        eventually("the connections are closed", || provider.hanging() == 0).await;
     }
 }
 
 #[tokio::test]
-async fn a_stream_cut_after_each_event_and_inside_one() {
-    let words = json!({ "type": "message", "role": "assistant",
-        "content": [{ "type": "output_text", "text": SUMMARY }] });
+async fn a_stream_cut_after_any_event_or_inside_one_is_a_failure() {
+    let words = message("assistant", SUMMARY);
     let opaque = json!({ "type": "compaction", "encrypted_content": "opaque-words" });
-    for (form, strategy, item) in [("no", "summary", words), ("streamed", "remote", opaque)] {
+    for (form, item) in [("no", words), ("streamed", opaque)] {
         let events = vec![
             json!({ "type": "response.created", "response": { "id": "r" } }),
             json!({ "type": "response.in_progress", "response": { "id": "r" } }),
@@ -161,7 +157,7 @@ async fn a_stream_cut_after_each_event_and_inside_one() {
             json!({ "type": "response.output_item.done", "item": item }),
             json!({ "type": "response.completed", "response": {} }),
         ];
-        let (provider, _daemon, mut client, _) = rig(form).await;
+        let (provider, _daemon, mut client, strategy) = rig(form).await;
         for whole in 0..events.len() {
             let cut = Answer::Events(events[..whole].to_vec());
             fails(&provider, &mut client, (strategy, cut, "stream_cut")).await;
@@ -170,21 +166,26 @@ async fn a_stream_cut_after_each_event_and_inside_one() {
         let inside = raw(&text[..text.len() - 20]);
         fails(&provider, &mut client, (strategy, inside, "stream_cut")).await;
         provider.answers(vec![Answer::Events(events)]);
-        let result = run(&mut client, json!({ "strategy": strategy })).await;
-        assert_eq!(ladder(&result), [format!("{strategy} used")], "the whole one is taken");
+        let result = client.compact(on(strategy)).await;
+        assert_eq!(
+            ladder(&result),
+            [format!("{} used", strategy.name())],
+            "the whole one is taken"
+        );
     }
 }
 
 #[tokio::test]
-async fn an_answer_without_exactly_one_compaction_item() {
+async fn an_answer_without_exactly_one_compaction_item_is_unreadable() {
     let opaque = |words: &str| json!({ "type": "compaction", "encrypted_content": words });
-    let message = json!({ "type": "message", "role": "assistant",
-        "content": [{ "type": "output_text", "text": SUMMARY }] });
     for form in ["streamed", "unary"] {
         let (provider, _daemon, mut client, _) = rig(form).await;
         for (items, reason) in [
             (vec![], "unreadable: expected one compaction item, got 0 among 0"),
-            (vec![message.clone()], "unreadable: expected one compaction item, got 0 among 1"),
+            (
+                vec![message("assistant", SUMMARY)],
+                "unreadable: expected one compaction item, got 0 among 1",
+            ),
             (vec![opaque("a"), opaque("b")], "unreadable: expected one compaction item, got 2"),
             (vec![opaque("")], "unreadable: the compaction item holds nothing"),
         ] {
@@ -193,25 +194,35 @@ async fn an_answer_without_exactly_one_compaction_item() {
                 _ => Answer::Status("200 OK", json!({ "output": items })),
             };
             provider.answers(vec![answer, status("401 Unauthorized", "invalid_api_key")]);
-            let result = run(&mut client, json!({ "deadline_ms": DEADLINE_MS })).await;
+            let result = client.compact(in_time(auto())).await;
             let ladder = ladder(&result);
             assert!(ladder[0].starts_with(&format!("remote failed {reason}")), "{form} {ladder:?}");
             assert_eq!(ladder[1..], ["hybrid failed unauthorized", "checkpoint used"]);
-            holds(&mut client, &result, reason).await;
+            assert_holds(&mut client, &result, reason).await;
         }
+        let nothing = match form {
+            "streamed" => Answer::items(&[]),
+            _ => Answer::Status("200 OK", json!({ "output": [] })),
+        };
+        provider.answers(vec![nothing, Answer::says(SUMMARY)]);
+        let result = client.compact(auto()).await;
+        assert_eq!(
+            ladder(&result).last().unwrap(),
+            "hybrid used",
+            "{form}: the next rung is taken"
+        );
     }
 }
 
 #[tokio::test]
-async fn words_that_are_no_summary() {
+async fn an_answer_that_is_no_summary_is_refused_and_not_kept() {
     let long = "src/fetch.rs retry ".repeat(2_000);
-    let role = Answer::items(&[json!({ "type": "message", "role": "user",
-        "content": [{ "type": "output_text", "text": SUMMARY }] })]);
+    let role = Answer::items(&[message("user", SUMMARY)]);
     let call = Answer::items(&[json!({ "type": "function_call", "name": "exec", "call_id": "c",
         "arguments": "{}" })]);
     let provider = Provider::start(vec![Answer::Hang]).await;
     let (_daemon, mut client) = daemon(&provider, "").await;
-    for strategy in ["summary", "hybrid"] {
+    for strategy in [Strategy::Summary, Strategy::Hybrid] {
         for (answer, reason) in [
             (Answer::says(""), "blank_summary"),
             (Answer::says("  \n \n"), "blank_summary"),
@@ -223,12 +234,11 @@ async fn words_that_are_no_summary() {
         ] {
             let asked = provider.requests().len();
             provider.answers(vec![answer]);
-            let params = json!({ "strategy": strategy, "deadline_ms": DEADLINE_MS });
-            let result = run(&mut client, params).await;
-            let expected = format!("{strategy} failed {reason}");
+            let result = client.compact(in_time(on(strategy))).await;
+            let expected = format!("{} failed {reason}", strategy.name());
             assert_eq!(ladder(&result), [expected.as_str(), "checkpoint used"]);
             assert_eq!(provider.requests().len(), asked + 1, "what was of no use is not kept");
-            holds(&mut client, &result, &expected).await;
+            assert_holds(&mut client, &result, &expected).await;
         }
     }
 }
@@ -237,27 +247,27 @@ async fn words_that_are_no_summary() {
 async fn a_missing_key_asks_nobody() {
     let provider = Provider::start(vec![Answer::says(SUMMARY)]).await;
     let (_daemon, mut client) = daemon(&provider, "key_env = \"LONGHAUL_NO_SUCH_KEY\"").await;
-    let result = run(&mut client, json!({ "deadline_ms": DEADLINE_MS })).await;
+    let result = client.compact(in_time(auto())).await;
     assert_eq!(ladder(&result), ["hybrid failed unauthorized", "checkpoint used"]);
     assert!(provider.requests().is_empty());
-    holds(&mut client, &result, "no key").await;
+    assert_holds(&mut client, &result, "no key").await;
     for form in ["streamed", "unary"] {
         let more = format!("key_env = \"LONGHAUL_NO_SUCH_KEY\"\nremote_compaction = \"{form}\"");
         let (_daemon, mut client) = daemon(&provider, &more).await;
-        let result = run(&mut client, json!({ "deadline_ms": DEADLINE_MS })).await;
+        let result = client.compact(in_time(auto())).await;
         let (first, second) = ("remote failed unauthorized", "hybrid failed unauthorized");
         assert_eq!(ladder(&result), [first, second, "checkpoint used"]);
         assert!(provider.requests().is_empty(), "{form}");
-        holds(&mut client, &result, form).await;
+        assert_holds(&mut client, &result, form).await;
     }
 
     let nobody = Provider::start(vec![Answer::Gone]).await;
     let (_daemon, mut client) = daemon(&nobody, "").await;
-    let result = run(&mut client, json!({ "deadline_ms": DEADLINE_MS })).await;
+    let result = client.compact(in_time(auto())).await;
     let left = ladder(&result);
     assert!(
         left[0] == "hybrid failed unreachable" || left[0] == "hybrid failed stream_cut",
         "{left:?}"
     );
-    holds(&mut client, &result, "nobody listens").await;
+    assert_holds(&mut client, &result, "nobody listens").await;
 }

@@ -9,13 +9,14 @@ use std::path::{Path, PathBuf};
 use longhaul_core::job::{Job, JobKey, Kind, Rules, State};
 use longhaul_daemon::clock::Clock;
 use longhaul_daemon::jobs::{Claimed, JobError, Jobs, Owner};
+use longhaul_protocol::compaction::Strategy;
+use longhaul_protocol::{ErrorKind, compaction, memory};
 use longhaul_store::{Store, StoreError};
 use rustix::process::Signal;
-use serde_json::{Value, json};
 
-use crate::provider::{Answer, Provider};
-use crate::rollout::Rollout;
-use crate::support::{Client, Process, config_under, eventually, soon};
+use crate::support::provider::{Answer, Provider};
+use crate::support::rollout::Rollout;
+use crate::support::{Client, Process, config_under, eventually, of_thread, soon};
 
 const THREAD: &str = "019cadd3-0000-7000-8000-0000000000b1";
 const SECOND: &str = "019cadd3-0000-7000-8000-0000000000b2";
@@ -23,17 +24,8 @@ const SUMMARY: &str =
     "The fetcher in src/fetch.rs was made to retry; cargo test passes. Next: document it.";
 
 fn rollout(thread: &str) -> Rollout {
-    let mut rollout = Rollout::new(thread, Path::new("/w/app"));
-    rollout.message("user", "Make the fetcher retry. Always run cargo test before you are done.");
-    for round in 0..60 {
-        rollout.command(&format!("cargo test fetch_{round}"), 0, "running tests\n");
-        rollout.message("assistant", &format!("Round {round} is through."));
-    }
-    rollout
-}
-
-fn session(home: &Path, thread: &str) {
-    rollout(thread).write(home);
+    let request = "Make the fetcher retry. Always run cargo test before you are done.";
+    Rollout::with_rounds(thread, Path::new("/w/app"), request, 60)
 }
 
 /// A home with a thread, a provider that holds its answer back, and the daemon's database.
@@ -45,7 +37,7 @@ struct Rig {
 impl Rig {
     async fn new() -> Self {
         let home = tempfile::tempdir().unwrap();
-        session(home.path(), THREAD);
+        rollout(THREAD).write(home.path());
         let provider = Provider::start(vec![Answer::Held(Box::new(Answer::says(SUMMARY)))]).await;
         Self { home, provider }
     }
@@ -55,7 +47,7 @@ impl Rig {
         config_under(self.home.path(), &self.provider.config(more));
         let process = Process::start(self.home.path()).await;
         let mut client = Client::connect(&process.socket).await;
-        client.call("thread/sync", json!({ "thread_id": THREAD })).await;
+        client.sync(THREAD).await;
         (process, client)
     }
 
@@ -67,18 +59,27 @@ impl Rig {
         Store::open(&self.database(), 0).await.unwrap().0
     }
 
+    /// Waits until the compaction is recorded while the model's answer is released, then kills the daemon. The
+    /// store is open beside it.
+    async fn kill_once_recorded(&self, process: Process, store: &Store, key: &JobKey) {
+        self.provider.release();
+        let recorded =
+            async { while store.compaction_get(&key.subject).await.unwrap().is_none() {} };
+        soon("the record", recorded).await;
+        kill(process).await;
+    }
+
     /// The compaction that was asked for is there once, and the job knows it.
     async fn assert_once(&self, key: &JobKey) -> Job {
         self.provider.release();
         let (process, mut client) = self.daemon("").await;
-        let job = state_becomes(&mut client, key, "done").await;
-        assert_eq!(job["job"]["is_owed"], false, "{job}");
-        let list = client.call("compaction/list", json!({ "thread_id": THREAD })).await;
-        let made = list["result"]["compactions"].as_array().unwrap();
-        assert_eq!(made.len(), 1, "once: {list}");
-        assert_eq!(made[0]["compaction_id"], key.subject.as_str());
-        let got = client.call("compaction/get", json!({ "compaction_id": key.subject })).await;
-        assert_eq!(got["result"]["strategy_used"], "hybrid", "{got}");
+        let job = client.job_in(&key.to_string(), "done").await;
+        assert!(!job.is_owed, "{job:?}");
+        let listed = client.compactions().await;
+        let ids: Vec<&str> = listed.iter().map(|row| row.compaction_id.as_str()).collect();
+        assert_eq!(ids, [&key.subject], "once");
+        let run = client.compaction(&key.subject).await.run;
+        assert_eq!(run.strategy_used, Strategy::Hybrid);
         process.signal(Signal::TERM);
         assert_eq!(process.exit_code().await, Some(0));
         let store = self.store().await;
@@ -89,51 +90,44 @@ impl Rig {
 }
 
 async fn start(client: &mut Client) -> JobKey {
-    let answer = client.call("compaction/start", json!({ "thread_id": THREAD })).await;
-    let id = answer["result"]["compaction_id"].as_str().unwrap_or_else(|| panic!("{answer}"));
-    JobKey { kind: Kind::Compact, subject: id.to_owned() }
+    let subject = client.start_compaction(of_thread(THREAD)).await;
+    JobKey { kind: Kind::Compact, subject }
 }
 
-async fn state_becomes(client: &mut Client, key: &JobKey, state: &str) -> Value {
-    let wait = async {
-        loop {
-            let answer = client.call("job/get", json!({ "job": key.to_string() })).await;
-            if answer["result"]["job"]["state"] == state {
-                return answer["result"].clone();
-            }
-        }
-    };
-    soon(state, wait).await
-}
-
-async fn killed(process: Process) {
+async fn kill(process: Process) {
     process.signal(Signal::KILL);
     assert_eq!(process.exit_code().await, None, "by the signal");
 }
 
+/// Puts a job back to a row it had before. Between two commits lie microseconds, in which no test can kill:
+/// what the later one wrote is undone instead.
+async fn put_back(store: &Store, key: &JobKey, job: Job) {
+    store.job_decide(key, |_| (Some(job), ())).await.unwrap();
+}
+
 #[tokio::test]
-async fn killed_when_it_was_asked_for_and_not_begun() {
+async fn a_job_killed_before_it_was_claimed_is_done_once() {
     let rig = Rig::new().await;
     let (process, mut client) = rig.daemon("[jobs.compact]\noutside = true\n").await;
     let key = start(&mut client).await;
-    killed(process).await;
+    kill(process).await;
     let job = rig.assert_once(&key).await;
     assert_eq!((job.epoch, rig.provider.requests().len()), (1, 1));
 }
 
 #[tokio::test]
-async fn killed_while_the_model_is_asked() {
+async fn a_job_killed_while_the_model_is_asked_asks_again() {
     let rig = Rig::new().await;
     let (process, mut client) = rig.daemon("").await;
     let key = start(&mut client).await;
     eventually("the model is asked", || rig.provider.hanging() == 1).await;
-    killed(process).await;
+    kill(process).await;
     let job = rig.assert_once(&key).await;
     assert_eq!((job.epoch, rig.provider.requests().len()), (2, 2));
 }
 
 #[tokio::test]
-async fn killed_when_the_answer_is_there_and_nothing_of_it_is_stored() {
+async fn a_job_killed_before_its_answer_is_stored_leaves_no_compaction() {
     let rig = Rig::new().await;
     let (process, mut client) = rig.daemon("").await;
     let key = start(&mut client).await;
@@ -157,7 +151,7 @@ async fn killed_when_the_answer_is_there_and_nothing_of_it_is_stored() {
     is_locked.recv().unwrap();
     rig.provider.release();
     eventually("the answer is given", || rig.provider.hanging() == 0).await;
-    killed(process).await;
+    kill(process).await;
     unlock.send(()).unwrap();
     lock.join().unwrap();
     let store = rig.store().await;
@@ -167,26 +161,23 @@ async fn killed_when_the_answer_is_there_and_nothing_of_it_is_stored() {
 }
 
 #[tokio::test]
-async fn killed_when_the_answer_is_kept_and_the_thread_has_grown_nothing_is_paid_twice() {
+async fn a_job_killed_after_its_answer_is_stored_pays_for_it_once_though_the_thread_grew() {
     let rig = Rig::new().await;
     let (process, mut client) = rig.daemon("").await;
     let key = start(&mut client).await;
     eventually("the model is asked", || rig.provider.hanging() == 1).await;
-    let thread = client.call("thread/get", json!({ "thread_id": THREAD })).await["result"].take();
+    let path = client.thread(THREAD).await.path;
     // Its agent goes on while the model writes.
     let mut grown = rollout(THREAD);
     let seq = grown.seq();
     grown.message("user", "Now document it.").message("assistant", "It is documented.");
-    grown.append(Path::new(thread["thread"]["path"].as_str().unwrap()), seq);
+    grown.append(Path::new(&path), seq);
     let store = rig.store().await;
     let running = store.job_get(&key).await.unwrap().unwrap();
-    rig.provider.release();
-    let recorded = async { while store.compaction_get(&key.subject).await.unwrap().is_none() {} };
-    soon("the record", recorded).await;
-    killed(process).await;
-    // Between keeping the answer and the record lie microseconds: the record and what follows it are taken back.
+    rig.kill_once_recorded(process, &store, &key).await;
+    // As if it had been killed before the record: the answer alone is kept.
     store.compaction_delete(std::slice::from_ref(&key.subject)).await.unwrap();
-    store.job_decide(&key, |_| (Some(running), ())).await.unwrap();
+    put_back(&store, &key, running).await;
     store.close().await;
     let job = rig.assert_once(&key).await;
     assert_eq!(job.epoch, 2, "it was made again");
@@ -194,21 +185,17 @@ async fn killed_when_the_answer_is_kept_and_the_thread_has_grown_nothing_is_paid
 }
 
 #[tokio::test]
-async fn killed_when_it_is_recorded_and_the_job_does_not_know() {
+async fn a_job_killed_between_the_record_and_its_end_is_done_once() {
     let rig = Rig::new().await;
     let (process, mut client) = rig.daemon("").await;
     let key = start(&mut client).await;
     eventually("the model is asked", || rig.provider.hanging() == 1).await;
     let store = rig.store().await;
     let running = store.job_get(&key).await.unwrap().unwrap();
-    rig.provider.release();
-    let recorded = async { while store.compaction_get(&key.subject).await.unwrap().is_none() {} };
-    soon("the record", recorded).await;
-    killed(process).await;
-    // Between the two commits lie microseconds: where the second was through, it is taken back.
+    rig.kill_once_recorded(process, &store, &key).await;
     let now = store.job_get(&key).await.unwrap().unwrap();
     if now.state != State::Running {
-        store.job_decide(&key, |_| (Some(running), ())).await.unwrap();
+        put_back(&store, &key, running).await;
     }
     store.close().await;
     let job = rig.assert_once(&key).await;
@@ -216,13 +203,13 @@ async fn killed_when_it_is_recorded_and_the_job_does_not_know() {
 }
 
 #[tokio::test]
-async fn killed_when_all_is_done() {
+async fn a_job_killed_when_it_is_done_stays_done() {
     let rig = Rig::new().await;
     rig.provider.release();
     let (process, mut client) = rig.daemon("").await;
     let key = start(&mut client).await;
-    state_becomes(&mut client, &key, "done").await;
-    killed(process).await;
+    client.job_in(&key.to_string(), "done").await;
+    kill(process).await;
     let job = rig.assert_once(&key).await;
     assert_eq!((job.epoch, rig.provider.requests().len()), (1, 1));
 }
@@ -263,22 +250,23 @@ async fn stopped_past_its_lease() -> Stopped {
         if let Some(claimed) = soon("its lease runs out", taken).await {
             return Stopped { rig, process, client, key, store, other, claimed };
         }
-        killed(process).await;
+        kill(process).await;
         store.close().await;
     }
 }
 
 #[tokio::test]
-async fn a_daemon_that_was_stopped_past_its_lease_stores_nothing_when_it_goes_on() {
+async fn a_daemon_stopped_past_its_lease_stores_nothing_when_it_continues() {
     let Stopped { rig, process, mut client, key, store, other, claimed } =
         stopped_past_its_lease().await;
     assert_eq!(claimed.job.epoch, 2);
     rig.provider.release();
     process.signal(Signal::CONT);
-    // It hears the answer or stops before: either way it goes on answering, and nothing of the run counts.
+    // It reads the answer or stops before: either way it goes on answering, and nothing of the run counts.
     eventually("the late run is over", || rig.provider.hanging() == 0).await;
-    let late = client.call("compaction/get", json!({ "compaction_id": key.subject })).await;
-    assert_eq!(late["error"]["data"]["kind"], "compaction_not_found", "{late}");
+    let params = compaction::GetParams { compaction_id: key.subject.clone() };
+    let late = client.call::<compaction::Get>(params).await.unwrap_err();
+    assert_eq!(late.kind(), ErrorKind::CompactionNotFound);
     let job = store.job_get(&key).await.unwrap().unwrap();
     let holder = job.lease.map(|lease| lease.holder);
     assert_eq!((job.epoch, holder), (2, Some(other.holder())), "the new owner is untouched");
@@ -303,17 +291,21 @@ async fn progress(store: &Store) -> (usize, u64) {
     (events, newest)
 }
 
+fn all() -> memory::RunParams {
+    memory::RunParams { all: Some(true), ..Default::default() }
+}
+
 #[tokio::test]
 async fn memory_is_published_once_however_often_its_daemon_is_killed() {
     let rig = Rig::new().await;
-    session(rig.home.path(), SECOND);
+    rollout(SECOND).write(rig.home.path());
     let config = "[memory]\nenabled = false\n[jobs.extract]\nattempts = 100\n";
     let (mut last, mut kills, mut published) = (0, 0, 0);
     while published == 0 {
         let (process, mut client) = rig.daemon(config).await;
-        client.call("thread/sync", json!({ "thread_id": SECOND })).await;
+        client.sync(SECOND).await;
         let store = rig.store().await;
-        client.ask("memory/run", json!({ "all": true })).await;
+        client.begin::<memory::Run>(all()).await;
         let more = async {
             loop {
                 let (events, generation) = progress(&store).await;
@@ -323,20 +315,19 @@ async fn memory_is_published_once_however_often_its_daemon_is_killed() {
             }
         };
         (last, published) = soon("something happens", more).await;
-        killed(process).await;
+        kill(process).await;
         store.close().await;
         kills += 1;
     }
     assert!(kills >= 3, "it was never killed in between");
     let (process, mut client) = rig.daemon(config).await;
-    let ran = client.call("memory/run", json!({ "all": true })).await;
-    assert_eq!(ran["result"]["generation"], 1, "published once: {ran}");
-    assert_eq!(ran["result"]["failed"], 0, "{ran}");
-    let status = client.call("memory/status", json!({})).await["result"].take();
-    assert_eq!(status["threads"], 2, "{status}");
+    let run = client.call::<memory::Run>(all()).await.unwrap();
+    assert_eq!((run.generation, run.failed), (1, 0), "published once: {run:?}");
+    let status = client.call::<memory::Status>(memory::StatusParams::default()).await.unwrap();
+    assert_eq!(status.threads, 2, "{status:?}");
     process.signal(Signal::TERM);
     assert_eq!(process.exit_code().await, Some(0));
-    let root = PathBuf::from(status["path"].as_str().unwrap());
+    let root = PathBuf::from(status.path);
     let target = std::fs::canonicalize(&root).unwrap();
     let names = std::fs::read_dir(target.parent().unwrap()).unwrap();
     let left: Vec<_> = names

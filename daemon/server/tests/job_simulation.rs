@@ -10,7 +10,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use longhaul_core::job::{
-    Failure, FailureKind, Job, JobKey, Kind, Moment, Request, Rules, State, Why,
+    Failure, FailureKind, Job, JobKey, JobRequest, Kind, Moment, Rules, State, Why,
 };
 use longhaul_daemon::clock::Clock;
 use longhaul_daemon::jobs::{Claimed, JobError, Jobs, Owner};
@@ -106,7 +106,7 @@ impl World {
     }
 
     async fn ask(&mut self, chance: &mut Chance) {
-        let asked = Request {
+        let asked = JobRequest {
             key: key(chance),
             input: chance.below(5).to_string(),
             payload: String::new(),

@@ -3,78 +3,72 @@
 //! tests pin in `pinned`.
 
 use longhaul_daemon::clock::Clock;
-use serde_json::{Value, json};
+use longhaul_protocol::compaction::{Run, RunParams, RunResult, Strategy};
+use serde_json::json;
 
-use crate::provider::{Answer, Provider};
-use crate::rollout::Rollout;
-use crate::support::{Client, Daemon, eventually, soon};
+use crate::support::provider::{Answer, Provider};
+use crate::support::rollout::Rollout;
+use crate::support::{
+    Client, Daemon, eventually, field, message, of_items, of_thread, text_of, texts,
+};
 
 pub const THREAD: &str = "019cadd3-0000-7000-8000-000000000004";
+pub const REQUEST: &str = "Make the fetcher retry.\nKeep its interface.";
 pub const SUMMARY: &str =
     "The fetcher in src/fetch.rs was made to retry; cargo test passes. Next: document it.";
 
+/// A daemon that asks `provider` and has read a long thread.
 pub async fn daemon(provider: &Provider, more: &str) -> (Daemon, Client) {
     daemon_with(&provider.config(more)).await
 }
 
 pub async fn daemon_with(config: &str) -> (Daemon, Client) {
     let home = tempfile::tempdir().unwrap();
-    let mut rollout = Rollout::new(THREAD, home.path());
-    rollout.message("user", "Make the fetcher retry.\nKeep its interface.");
-    for round in 0..60 {
-        rollout.command(&format!("cargo test fetch_{round}"), 0, "running tests\n");
-        rollout.message("assistant", &format!("Round {round} is through."));
-    }
+    let mut rollout = Rollout::with_rounds(THREAD, home.path(), REQUEST, 60);
     rollout
         .patch("*** Begin Patch\n*** Update File: src/fetch.rs\n@@\n+fn retry() {}\n*** End Patch");
     rollout.write(home.path());
     let daemon = Daemon::on_clock(home, config, Clock::system()).await;
     let mut client = daemon.connect().await;
-    client.call("thread/sync", json!({ "thread_id": THREAD })).await;
+    client.sync(THREAD).await;
     (daemon, client)
 }
 
-pub async fn run(client: &mut Client, more: Value) -> Value {
-    let mut params = json!({ "thread_id": THREAD, "deadline_ms": 5_000 });
-    params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-    let answer = soon("a compaction", client.call("compaction/run", params)).await;
-    assert!(answer["error"].is_null(), "{answer}");
-    answer["result"].clone()
+/// A compaction of the thread on a strategy of its own choice.
+pub fn auto() -> RunParams {
+    RunParams { deadline_ms: Some(5_000), ..of_thread(THREAD) }
 }
 
-pub fn ladder(result: &Value) -> Vec<String> {
-    let rung = |rung: &Value| {
-        let reason = rung["reason"].as_str().map(|reason| format!(" {reason}")).unwrap_or_default();
-        format!(
-            "{} {}{reason}",
-            rung["strategy"].as_str().unwrap(),
-            rung["outcome"].as_str().unwrap()
-        )
+pub fn on(strategy: Strategy) -> RunParams {
+    RunParams { strategy: Some(strategy), ..auto() }
+}
+
+/// Each rung that was reached, its outcome and the reason why it was left.
+pub fn ladder(result: &RunResult) -> Vec<String> {
+    let rung = |rung: &longhaul_protocol::compaction::Rung| {
+        let outcome = format!("{:?}", rung.outcome).to_lowercase();
+        let reason = rung.reason.as_deref().map(|reason| format!(" {reason}")).unwrap_or_default();
+        format!("{} {outcome}{reason}", rung.strategy.name())
     };
-    result["ladder"].as_array().unwrap().iter().map(rung).collect()
-}
-
-pub fn words(result: &Value) -> Vec<String> {
-    let text = |item: &Value| item["content"][0]["text"].as_str().unwrap_or("").to_owned();
-    result["history"].as_array().unwrap().iter().map(text).collect()
+    result.ladder.iter().map(rung).collect()
 }
 
 #[tokio::test]
 async fn with_a_model_auto_is_summary_and_view_within_the_budget() {
     let provider = Provider::start(vec![Answer::says(SUMMARY)]).await;
     let (_daemon, mut client) = daemon(&provider, "").await;
-    let result = run(&mut client, json!({ "max_tokens": 1_000 })).await;
+    let result = client.compact(RunParams { max_tokens: Some(1_000), ..auto() }).await;
     assert_eq!(ladder(&result), ["hybrid used"]);
-    let view = result["view"].as_str().unwrap();
+    let view = result.view.as_str();
     assert!(view.len() <= 4_000, "{}", view.len());
     assert!(view.contains(SUMMARY) && view.contains("[SESSION_CHECKPOINT v1]"), "{view}");
-    assert_eq!(words(&result), ["Make the fetcher retry.\nKeep its interface.", view]);
+    assert_eq!(texts(&result.history), [REQUEST, view]);
     let (path, body) = provider.requests()[0].clone();
     assert_eq!(path, "/v1/responses");
-    assert_eq!(body["tools"], Value::Null, "no tools are offered");
-    let last = body["input"].as_array().unwrap().last().unwrap();
-    assert!(last["content"][0]["text"].as_str().unwrap().starts_with("Stop working"), "{last}");
-    assert_eq!(result["receipt"]["kept"][0]["kind"], "user_message");
+    assert_eq!(body.get("tools"), None, "no tools are offered");
+    let last = field(&body, "input").as_array().unwrap().last().unwrap();
+    assert!(text_of(last).starts_with("Stop working"), "{last}");
+    assert_eq!(result.receipt.kept[0].kind, "user_message");
 }
 
 #[tokio::test]
@@ -82,17 +76,17 @@ async fn an_overflow_is_answered_by_sending_less_and_never_more_than_a_few_times
     let script = vec![Answer::overflow(), Answer::overflow(), Answer::says(SUMMARY)];
     let provider = Provider::start(script).await;
     let (_daemon, mut client) = daemon(&provider, "").await;
-    let result = run(&mut client, json!({ "strategy": "summary" })).await;
+    let result = client.compact(on(Strategy::Summary)).await;
     assert_eq!(ladder(&result), ["summary used"]);
     let sizes: Vec<usize> = provider
         .requests()
         .iter()
-        .map(|(_, body)| body["input"].as_array().unwrap().len())
+        .map(|(_, body)| field(body, "input").as_array().unwrap().len())
         .collect();
     assert!(sizes[0] > sizes[1] && sizes[1] > sizes[2], "{sizes:?}");
     let endless = Provider::start(vec![Answer::overflow()]).await;
     let (_daemon, mut client) = daemon(&endless, "").await;
-    run(&mut client, json!({ "strategy": "summary" })).await;
+    client.compact(on(Strategy::Summary)).await;
     assert!(endless.requests().len() <= 6, "{}", endless.requests().len());
 }
 
@@ -100,8 +94,7 @@ async fn an_overflow_is_answered_by_sending_less_and_never_more_than_a_few_times
 async fn a_providers_own_compaction_is_taken_with_our_view_beside_it() {
     let opaque = json!({ "type": "compaction", "encrypted_content": "opaque-words" });
     for (form, path) in [("streamed", "/v1/responses"), ("unary", "/v1/responses/compact")] {
-        let kept = json!({ "type": "message", "role": "user",
-            "content": [{ "type": "input_text", "text": "Make the fetcher retry.\nKeep its interface." }] });
+        let kept = message("user", REQUEST);
         let answer = match form {
             "streamed" => Answer::items(std::slice::from_ref(&opaque)),
             _ => Answer::Status("200 OK", json!({ "output": [kept, opaque] })),
@@ -109,31 +102,14 @@ async fn a_providers_own_compaction_is_taken_with_our_view_beside_it() {
         let provider = Provider::start(vec![answer]).await;
         let config = format!("remote_compaction = \"{form}\"");
         let (_daemon, mut client) = daemon(&provider, &config).await;
-        let result = run(&mut client, json!({})).await;
+        let result = client.compact(auto()).await;
         assert_eq!(ladder(&result), ["remote used"], "{form}");
-        let history = result["history"].as_array().unwrap();
-        assert_eq!(*history.last().unwrap(), opaque);
-        assert!(words(&result)[1].contains("[SESSION_CHECKPOINT v1]"));
+        assert_eq!(*result.history.last().unwrap(), opaque);
+        assert!(text_of(&result.history[1]).contains("[SESSION_CHECKPOINT v1]"));
         let (asked, body) = provider.requests()[0].clone();
         assert_eq!(asked, path);
-        let has_trigger = body["input"].to_string().contains("compaction_trigger");
+        let has_trigger = field(&body, "input").to_string().contains("compaction_trigger");
         assert_eq!(has_trigger, form == "streamed");
-    }
-}
-
-#[tokio::test]
-async fn zero_or_two_compaction_items_are_a_reason_to_take_the_next_rung() {
-    let opaque = json!({ "type": "compaction", "encrypted_content": "x" });
-    for items in [vec![], vec![opaque.clone(), opaque.clone()]] {
-        let provider = Provider::start(vec![Answer::items(&items), Answer::says(SUMMARY)]).await;
-        let (_daemon, mut client) = daemon(&provider, "remote_compaction = \"streamed\"").await;
-        let result = run(&mut client, json!({})).await;
-        let expected = format!(
-            "remote failed unreadable: expected one compaction item, got {} among {} items",
-            items.len(),
-            items.len()
-        );
-        assert_eq!(ladder(&result), [expected.as_str(), "hybrid used"]);
     }
 }
 
@@ -141,28 +117,27 @@ async fn zero_or_two_compaction_items_are_a_reason_to_take_the_next_rung() {
 async fn a_spent_budget_and_a_short_deadline_are_reasons_too() {
     let provider = Provider::start(vec![Answer::says(SUMMARY)]).await;
     let (_daemon, mut client) = daemon(&provider, "[budget]\ntokens_per_job = 10").await;
-    let result = run(&mut client, json!({})).await;
+    let result = client.compact(auto()).await;
     assert_eq!(ladder(&result), ["hybrid failed budget_spent", "checkpoint used"]);
-    let result = run(&mut client, json!({ "deadline_ms": 50 })).await;
+    let result = client.compact(RunParams { deadline_ms: Some(50), ..auto() }).await;
     assert_eq!(ladder(&result), ["hybrid skipped no_time", "checkpoint used"]);
     assert!(provider.requests().is_empty());
-    let status = client.call("daemon/status", json!({})).await["result"].take();
-    assert_eq!(status["model"]["tokens_per_job"], 10, "{status}");
-    let warning = &status["warnings"][0];
-    assert_eq!(warning["kind"], "budget_spent", "{status}");
-    assert!(warning["message"].as_str().unwrap().contains("budget.tokens_per_job = 10"));
+    let status = client.status().await;
+    assert_eq!(status.model.unwrap().tokens_per_job, Some(10));
+    let warning = &status.warnings[0];
+    assert_eq!(warning.kind, "budget_spent");
+    assert!(warning.message.contains("budget.tokens_per_job = 10"), "{}", warning.message);
 }
 
 #[tokio::test]
-async fn a_client_that_goes_takes_its_question_to_the_model_back() {
+async fn a_client_that_disconnects_cancels_its_request_to_the_model() {
     let provider = Provider::start(vec![Answer::Hang]).await;
     let (daemon, mut client) = daemon(&provider, "").await;
-    client.ask("compaction/run", json!({ "thread_id": THREAD })).await;
+    client.begin::<Run>(of_thread(THREAD)).await;
     eventually("the model is asked", || provider.hanging() == 1).await;
     drop(client);
     eventually("the connection is closed", || provider.hanging() == 0).await;
-    let made = daemon.connect().await.call("compaction/list", json!({})).await["result"].take();
-    assert_eq!(made["compactions"], json!([]), "nobody waits for it");
+    assert_eq!(daemon.connect().await.compactions().await, [], "nobody waits for it");
 }
 
 #[tokio::test]
@@ -171,8 +146,8 @@ async fn a_window_the_user_gave_codex_is_the_ceiling() {
     let (daemon, mut client) = daemon(&provider, "").await;
     let settings = daemon.home.path().join(".codex/config.toml");
     std::fs::write(settings, "model_context_window = 1200\n").unwrap();
-    let result = run(&mut client, json!({ "max_tokens": 5_000 })).await;
-    assert!(result["tokens"]["after"].as_u64().unwrap() <= 600, "{}", result["tokens"]);
+    let result = client.compact(RunParams { max_tokens: Some(5_000), ..auto() }).await;
+    assert!(result.tokens.after <= 600, "{:?}", result.tokens);
 }
 
 #[tokio::test]
@@ -184,7 +159,7 @@ async fn without_a_model_nothing_is_asked_and_what_was_wanted_is_named() {
     rollout.write(home.path());
     let daemon = Daemon::over(home, "").await;
     let mut client = daemon.connect().await;
-    let result = run(&mut client, json!({ "strategy": "remote" })).await;
+    let result = client.compact(on(Strategy::Remote)).await;
     assert_eq!(ladder(&result), ["remote skipped not_configured", "checkpoint used"]);
     assert!(provider.requests().is_empty());
 }
@@ -194,19 +169,14 @@ async fn secrets_do_not_reach_a_model_and_given_items_are_summarised_too() {
     let provider = Provider::start(vec![Answer::says(SUMMARY)]).await;
     let (_daemon, mut client) = daemon(&provider, "").await;
     let secret = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD";
-    let message = |role: &str, kind: &str, text: String| json!({ "type": "message", "role": role, "content": [{ "type": kind, "text": text }] });
-    let mut items =
-        vec![message("user", "input_text", format!("Use {secret} to fetch src/fetch.rs."))];
+    let mut items = vec![message("user", &format!("Use {secret} to fetch src/fetch.rs."))];
     for round in 0..80 {
-        items.push(message(
-            "assistant",
-            "output_text",
-            format!("Round {round} is through, retry it."),
-        ));
+        items.push(message("assistant", &format!("Round {round} is through, retry it.")));
     }
-    let params = json!({ "items": items, "strategy": "summary" });
-    let answer = client.call("compaction/run", params).await;
-    assert_eq!(ladder(&answer["result"]), ["summary used"]);
+    let params = RunParams { strategy: Some(Strategy::Summary), ..of_items(items) };
+    let result = client.compact(params).await;
+    assert_eq!(ladder(&result), ["summary used"]);
     assert!(!provider.requests()[0].1.to_string().contains("abcdefghijkl"));
-    assert!(!answer.to_string().contains("abcdefghijkl"));
+    assert!(!serde_json::to_string(&result).unwrap().contains("abcdefghijkl"));
+    assert!(result.receipt.redacted > 0);
 }

@@ -4,55 +4,63 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Output;
 
-use longhaul_protocol::{METHODS, event::EventKind};
+use longhaul_protocol::daemon::{
+    ClientInfo, Initialize, InitializeParams, Shutdown, ShutdownParams,
+};
+use longhaul_protocol::event::{EventKind, Subscribe, SubscribeParams};
+use longhaul_protocol::{ErrorKind, METHODS, PROTOCOL_REVISION, RevisionRange, thread};
 use rustix::process::Signal;
-use serde_json::{Value, json};
+use serde_json::json;
 use tempfile::TempDir;
 
-use crate::rollout::Rollout;
-use crate::support::{Client, Daemon, Process, command, kind};
+use crate::support::rollout::Rollout;
+use crate::support::{Client, Daemon, Process, command, field};
 
-fn hello(protocol: &Value, capabilities: &Value) -> Value {
-    json!({ "client": { "name": "test", "version": "1" }, "protocol": protocol, "capabilities": capabilities })
+fn hello(protocol: Option<RevisionRange>, capabilities: Option<Vec<String>>) -> InitializeParams {
+    let client = ClientInfo { name: "test".into(), version: "1".into() };
+    InitializeParams { client, protocol, capabilities }
+}
+
+fn revisions(min: u32, max: u32) -> InitializeParams {
+    hello(Some(RevisionRange { min, max }), None)
 }
 
 #[tokio::test]
 async fn the_handshake_agrees_on_a_revision_or_says_who_is_too_old() {
     let daemon = Daemon::start().await;
     let mut client = daemon.connect().await;
-    let answer =
-        client.call("initialize", hello(&json!({ "min": 1, "max": 9 }), &json!(null))).await;
-    let result = &answer["result"];
-    assert_eq!(result["protocol"], 1);
-    assert_eq!(result["server"]["pid"], std::process::id());
-    assert_eq!(result["methods"].as_array().unwrap().len(), METHODS.len());
-    assert_eq!(result["limits"]["connections_max"], 512);
+    let result = client.call::<Initialize>(revisions(1, 9)).await.unwrap();
+    assert_eq!(result.protocol, PROTOCOL_REVISION);
+    assert_eq!(result.server.pid, std::process::id());
+    assert_eq!(result.server.version, env!("CARGO_PKG_VERSION"));
+    let methods: Vec<&str> = METHODS.iter().map(|method| method.name).collect();
+    assert_eq!(result.methods, methods);
+    assert_eq!(result.limits.connections_max, 512);
 
-    let answer =
-        client.call("initialize", hello(&json!({ "min": 7, "max": 9 }), &json!(null))).await;
-    assert_eq!(kind(&answer), "version_unsupported");
-    assert_eq!(answer["error"]["data"]["detail"]["disagreement"], "daemon_too_old");
-    let answer =
-        client.call("initialize", hello(&json!({ "min": 9, "max": 7 }), &json!(null))).await;
-    assert_eq!(kind(&answer), "invalid_params");
-    let long = json!({ "client": { "name": "x".repeat(200), "version": "1" } });
-    assert_eq!(kind(&client.call("initialize", long).await), "limit_exceeded");
+    let error = client.call::<Initialize>(revisions(7, 9)).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::VersionUnsupported);
+    let detail = error.data.unwrap().detail.unwrap();
+    assert_eq!(field(&detail, "disagreement"), "daemon_too_old");
+    let error = client.call::<Initialize>(revisions(9, 7)).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidParams);
+    let mut long = hello(None, None);
+    long.client.name = "x".repeat(200);
+    let error = client.call::<Initialize>(long).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::LimitExceeded);
 }
 
 #[tokio::test]
-async fn a_connection_may_call_what_it_asked_for_and_ask_again() {
+async fn a_connection_may_call_what_it_asked_for_and_may_ask_again() {
     let daemon = Daemon::start().await;
     let mut client = daemon.connect().await;
-    let answer =
-        client.call("initialize", hello(&json!(null), &json!(["event", "telepathy"]))).await;
-    assert_eq!(answer["result"]["capabilities"], json!(["event"]));
-    assert_eq!(
-        answer["result"]["methods"],
-        json!(["event/subscribe", "event/unsubscribe", "initialize"])
-    );
-    assert_eq!(kind(&client.call("daemon/status", json!({})).await), "capability_missing");
-    client.call("initialize", hello(&json!(null), &json!(null))).await;
-    assert_eq!(kind(&client.call("daemon/status", json!({})).await), "no error");
+    let wanted = vec!["event".to_owned(), "telepathy".to_owned()];
+    let result = client.call::<Initialize>(hello(None, Some(wanted))).await.unwrap();
+    assert_eq!(result.capabilities, ["event"]);
+    assert_eq!(result.methods, ["event/subscribe", "event/unsubscribe", "initialize"]);
+    let refused = client.request("daemon/status", json!({})).await;
+    assert_eq!(refused.kind(), Some(ErrorKind::CapabilityMissing));
+    client.call::<Initialize>(hello(None, None)).await.unwrap();
+    client.status().await;
 }
 
 #[tokio::test]
@@ -60,12 +68,12 @@ async fn every_method_of_the_protocol_is_known_and_refuses_unknown_params() {
     let daemon = Daemon::start().await;
     let mut client = daemon.connect().await;
     for info in METHODS {
-        let answer = client.call(info.name, json!({ "no_such_field": 1 })).await;
-        let expected = ["invalid_params", "disabled"];
-        assert!(expected.contains(&kind(&answer)), "{}: {answer}", info.name);
+        let answer = client.request(info.name, json!({ "no_such_field": 1 })).await;
+        assert_eq!(answer.kind(), Some(ErrorKind::InvalidParams), "{}: {answer:?}", info.name);
     }
-    let answer = client.call("daemon/status", json!({ "no_such_field": 1 })).await;
-    assert_eq!(answer["error"]["data"]["detail"]["place"], "params.no_such_field");
+    let answer = client.request("daemon/status", json!({ "no_such_field": 1 })).await;
+    let detail = answer.error().data.as_ref().unwrap().detail.as_ref().unwrap();
+    assert_eq!(field(detail, "place"), "params.no_such_field");
 }
 
 #[tokio::test]
@@ -73,13 +81,14 @@ async fn status_says_what_runs_and_since_when() {
     let daemon = Daemon::start().await;
     let mut client = daemon.connect().await;
     daemon.clock.advance_ms(2_500);
-    let status = client.call("daemon/status", json!({})).await["result"].take();
-    assert_eq!(
-        (&status["started_at"], &status["uptime_ms"]),
-        (&json!(1_763_700_000_000_i64), &json!(2_500))
-    );
-    assert_eq!(status["socket"], daemon.socket.display().to_string());
-    assert_eq!((&status["connections"], &status["requests"]), (&json!(1), &json!(1)));
+    let status = client.status().await;
+    assert_eq!((status.started_at, status.uptime_ms), (1_763_700_000_000, 2_500));
+    assert_eq!(status.socket, daemon.socket.display().to_string());
+    assert_eq!(status.state_dir, daemon.deps.config.now().state_dir.display().to_string());
+    assert_eq!((status.pid, status.protocol), (std::process::id(), PROTOCOL_REVISION));
+    assert_eq!(status.version, env!("CARGO_PKG_VERSION"));
+    assert_eq!((status.connections, status.requests, status.panics), (1, 1, 0));
+    assert_eq!(status.warnings, []);
 }
 
 #[tokio::test]
@@ -92,13 +101,41 @@ async fn the_first_list_after_a_start_holds_what_was_there() {
         rollout.write(home.path());
     }
     let daemon = Daemon::over(home, "").await;
-    let listed = daemon.connect().await.call("thread/list", json!({ "limit": 100 })).await;
-    assert_eq!(listed["result"]["threads"].as_array().unwrap().len(), 50);
+    assert_eq!(daemon.connect().await.threads().await.len(), 50);
 }
 
 #[tokio::test]
-async fn a_thread_goes_by_the_name_it_was_given_last_and_a_name_without_one_by_none() {
-    let home = tempfile::tempdir().unwrap();
+async fn a_thread_counts_what_its_transcript_holds() {
+    const ID: &str = "019cadd3-0000-7000-8000-0000000000d3";
+    let home = home();
+    let mut rollout = Rollout::with_rounds(ID, Path::new("/w"), "Make the fetcher retry.", 2);
+    let path = rollout.line("kind_of_tomorrow", &json!({})).write(home.path());
+    let text = std::fs::read_to_string(&path).unwrap() + "{ not json\nnor this\n";
+    std::fs::write(&path, &text).unwrap();
+    let daemon = Daemon::over(home, "").await;
+    let mut client = daemon.connect().await;
+    let synced = client.sync(ID).await;
+    let params = thread::GetParams { thread_id: ID.into() };
+    let thread::GetResult { thread, files, checkpoint_seq } =
+        client.call::<thread::Get>(params).await.unwrap();
+    assert_eq!((thread.items, thread.lines, thread.bytes), (7, 11, text.len() as u64));
+    assert_eq!((thread.malformed, thread.unknown, thread.oversized), (2, 1, 0));
+    assert_eq!((thread.compactions, thread.archived), (0, false));
+    assert!(thread.tokens > 50 && thread.created_at < thread.updated_at, "{thread:?}");
+    assert_eq!((thread.source.as_str(), thread.kind), ("codex", thread::ThreadKind::Interactive));
+    assert_eq!(thread.cwd.as_deref(), Some("/w"));
+    assert_eq!(thread.originator.as_deref(), Some("codex_cli_rs"));
+    assert_eq!(thread.cli_version.as_deref(), Some("0.130.0"));
+    assert_eq!(thread.git_branch.as_deref(), Some("main"));
+    assert_eq!((checkpoint_seq, synced.offset), (synced.seq, thread.bytes));
+    let [file] = &files[..] else { panic!("one file: {files:?}") };
+    assert_eq!((&file.path, file.current), (&thread.path, true));
+    assert_eq!((file.bytes, file.offset), (thread.bytes, thread.bytes));
+}
+
+#[tokio::test]
+async fn a_thread_has_the_newest_name_it_was_given_or_its_first_request() {
+    let home = home();
     let (named, other) =
         ("019cadd3-0000-7000-8000-0000000000d1", "019cadd3-0000-7000-8000-0000000000d2");
     for id in [named, other] {
@@ -110,30 +147,30 @@ async fn a_thread_goes_by_the_name_it_was_given_last_and_a_name_without_one_by_n
     std::fs::write(home.path().join(".codex/session_index.jsonl"), text).unwrap();
     let daemon = Daemon::over(home, "").await;
     let mut client = daemon.connect().await;
-    client.call("thread/sync", json!({ "thread_id": named })).await;
-    client.call("thread/sync", json!({ "thread_id": other })).await;
-    let list = client.call("thread/list", json!({})).await["result"]["threads"].take();
-    let mut titles: Vec<_> = list.as_array().unwrap().iter().map(|t| t["title"].clone()).collect();
-    titles.sort_by_key(Value::to_string);
-    assert_eq!(titles, ["Fix the parser.", "second"]);
-    let got = client.call("thread/get", json!({ "thread_id": named })).await;
-    assert_eq!(got["result"]["thread"]["title"], "second", "{got}");
+    client.sync(named).await;
+    client.sync(other).await;
+    let mut titles: Vec<_> =
+        client.threads().await.into_iter().map(|thread| (thread.thread_id, thread.title)).collect();
+    titles.sort();
+    let title = |id: &str, title: &str| (id.to_owned(), Some(title.to_owned()));
+    assert_eq!(titles, [title(named, "second"), title(other, "Fix the parser.")]);
+    assert_eq!(client.thread(named).await.title.as_deref(), Some("second"));
 }
 
 #[tokio::test]
 async fn a_shutdown_answers_closes_subscriptions_and_leaves_no_socket() {
     let daemon = Daemon::start().await;
     let mut subscriber = daemon.connect().await;
-    subscriber.call("event/subscribe", json!({})).await;
+    subscriber.call::<Subscribe>(SubscribeParams::default()).await.unwrap();
     daemon.deps.events.publish(EventKind::ThreadUpdated, json!({}));
     let mut client = daemon.connect().await;
-    let answer = client.call("daemon/shutdown", json!({})).await;
-    assert_eq!(answer["result"]["pid"], std::process::id());
-    assert_eq!(client.hear().await, None);
-    for expected in ["thread_updated", "closing"] {
-        assert_eq!(subscriber.hear().await.unwrap()["params"]["result"]["kind"], expected);
+    let answer = client.call::<Shutdown>(ShutdownParams {}).await.unwrap();
+    assert_eq!(answer.pid, std::process::id());
+    assert_eq!(client.receive().await, None);
+    for expected in [EventKind::ThreadUpdated, EventKind::Closing] {
+        assert_eq!(subscriber.event().await.kind, expected);
     }
-    assert_eq!(subscriber.hear().await, None);
+    assert_eq!(subscriber.receive().await, None);
     let socket = daemon.socket.clone();
     daemon.ended().await.unwrap();
     assert!(!socket.exists());
@@ -143,13 +180,15 @@ async fn a_shutdown_answers_closes_subscriptions_and_leaves_no_socket() {
 async fn events_are_resumed_by_seq_on_a_new_connection() {
     let daemon = Daemon::start().await;
     let mut client = daemon.connect().await;
-    let since = client.call("event/subscribe", json!({})).await["result"]["seq"].clone();
+    let since = client.call::<Subscribe>(SubscribeParams::default()).await.unwrap().seq;
     drop(client);
     let missed = daemon.deps.events.publish(EventKind::StoreRebuilt, json!({ "moved_to": "x" }));
     let mut client = daemon.connect().await;
-    client.call("event/subscribe", json!({ "since_seq": since })).await;
-    let event = client.hear().await.unwrap()["params"]["result"].take();
-    assert_eq!((&event["seq"], &event["kind"]), (&json!(missed), &json!("store_rebuilt")));
+    let params = SubscribeParams { since_seq: Some(since), ..Default::default() };
+    client.call::<Subscribe>(params).await.unwrap();
+    let event = client.event().await;
+    assert_eq!((event.seq, event.kind), (missed, EventKind::StoreRebuilt));
+    assert_eq!(field(&event.data, "moved_to"), "x");
 }
 
 fn home() -> TempDir {
@@ -174,7 +213,7 @@ async fn a_second_daemon_is_refused_with_the_pid_of_the_first() {
     let mut same_socket = command(home.path());
     same_socket.arg("--state-dir").arg(elsewhere).arg("--socket").arg(&first.socket);
     refused(&same_socket.output().unwrap(), 75, &pid);
-    Client::connect(&first.socket).await.call("daemon/status", json!({})).await;
+    Client::connect(&first.socket).await.status().await;
     first.signal(Signal::TERM);
     assert_eq!(first.exit_code().await, Some(0));
 }
@@ -188,7 +227,7 @@ async fn a_daemon_that_was_killed_is_replaced_by_the_next() {
     assert_eq!(first.exit_code().await, None);
     assert!(socket.exists(), "nobody was there to remove it");
     let second = Process::start(home.path()).await;
-    Client::connect(&socket).await.call("daemon/status", json!({})).await;
+    Client::connect(&socket).await.status().await;
     second.signal(Signal::INT);
     assert_eq!(second.exit_code().await, Some(0));
     assert!(!socket.exists());

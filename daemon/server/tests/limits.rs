@@ -6,14 +6,17 @@ use std::time::Duration;
 use jsonrpsee::RpcModule;
 use longhaul_daemon::descriptors;
 use longhaul_daemon::socket::Bounds;
-use longhaul_protocol::event::EventKind;
+use longhaul_protocol::event::{
+    EventKind, Subscribe, SubscribeParams, Unsubscribe, UnsubscribeParams,
+};
 use longhaul_protocol::limit::{EVENT_QUEUE_MAX, EVENT_RING_MAX};
+use longhaul_protocol::{ErrorKind, Retry, daemon, thread};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use tokio::net::UnixStream;
 use tokio::sync::Semaphore;
 
-use crate::support::{Client, Daemon, Process, Rig, eventually, kind, soon};
+use crate::support::{Client, Daemon, Process, Response, Rig, eventually, field, soon};
 
 fn table() -> RpcModule<()> {
     let mut module = RpcModule::new(());
@@ -25,21 +28,21 @@ fn table() -> RpcModule<()> {
 /// A client that has been answered once.
 async fn spoken(rig: &Rig) -> Client {
     let mut client = rig.connect().await;
-    client.call("echo", json!([])).await;
+    client.request("echo", json!([])).await;
     client
 }
 
 #[tokio::test]
-async fn beyond_the_bound_a_newcomer_is_told_busy_and_those_inside_are_served() {
+async fn beyond_the_bound_a_newcomer_is_refused_and_those_inside_are_served() {
     let rig = Rig::start(table(), Bounds { connections_max: 3, ..Bounds::default() });
     let mut inside = [spoken(&rig).await, spoken(&rig).await, spoken(&rig).await];
     let mut newcomer = rig.connect().await;
-    let refusal = newcomer.hear().await.unwrap();
-    assert_eq!((&refusal["id"], kind(&refusal)), (&Value::Null, "server_busy"));
-    assert_eq!(refusal["error"]["data"]["retry"], "backoff");
-    assert_eq!(newcomer.hear().await, None);
+    let refusal = newcomer.response().await;
+    assert_eq!((&refusal.id, refusal.kind()), (&Value::Null, Some(ErrorKind::ServerBusy)));
+    assert_eq!(refusal.error().retry(), Retry::Backoff);
+    assert_eq!(newcomer.receive().await, None);
     for client in &mut inside {
-        client.call("echo", json!([])).await;
+        client.request("echo", json!([])).await;
     }
     let [leaving, ..] = inside;
     drop(leaving);
@@ -54,17 +57,18 @@ async fn a_connection_that_never_spoke_gives_its_place_to_a_newcomer() {
     let mut kept = spoken(&rig).await;
     eventually("both are in", || rig.connections() == 2).await;
     let mut early = rig.connect().await;
+    let refusal = early.response().await;
     assert_eq!(
-        kind(&early.hear().await.unwrap()),
-        "server_busy",
+        refusal.kind(),
+        Some(ErrorKind::ServerBusy),
         "the silent one gets a moment to speak"
     );
 
     rig.clock.advance_ms(1_000);
     spoken(&rig).await;
-    assert_eq!(kind(&silent.hear().await.unwrap()), "server_busy");
-    assert_eq!(silent.hear().await, None);
-    kept.call("echo", json!([])).await;
+    assert_eq!(silent.response().await.kind(), Some(ErrorKind::ServerBusy));
+    assert_eq!(silent.receive().await, None);
+    kept.request("echo", json!([])).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -83,11 +87,11 @@ async fn ten_thousand_open_connections_lock_nobody_out() {
     for at in 0..count {
         crowd.push(soon("a connection", UnixStream::connect(&rig.socket)).await.unwrap());
         if at % 1_000 == 0 {
-            before.call("echo", json!([])).await;
+            before.request("echo", json!([])).await;
         }
     }
     rig.clock.advance_ms(1_000);
-    before.call("echo", json!([])).await;
+    before.request("echo", json!([])).await;
     spoken(&rig).await;
     assert!(rig.connections() <= 65, "{} connections", rig.connections());
 }
@@ -101,16 +105,16 @@ async fn a_daemon_out_of_descriptors_serves_who_is_in_and_recovers() {
     command.env_clear().env("HOME", home.path()).stderr(std::process::Stdio::null());
     let daemon = Process::spawn(command, home.path()).await;
     let mut before = Client::connect(&daemon.socket).await;
-    before.call("daemon/status", json!({})).await;
+    before.status().await;
     let mut crowd = Vec::new();
     for _ in 0..80 {
         crowd.push(Client::connect(&daemon.socket).await);
     }
     for _ in 0..50 {
-        before.call("daemon/status", json!({})).await;
+        before.status().await;
     }
     drop(crowd);
-    Client::connect(&daemon.socket).await.call("daemon/status", json!({})).await;
+    Client::connect(&daemon.socket).await.status().await;
     daemon.signal(Signal::TERM);
     assert_eq!(daemon.exit_code().await, Some(0));
 }
@@ -123,13 +127,13 @@ async fn a_client_that_never_reads_is_closed_and_the_others_are_served() {
         let rig = Rig::start(table(), Bounds { write_timeout, ..Bounds::default() });
         let mut other = spoken(&rig).await;
         let mut greedy = rig.connect().await;
-        greedy.ask("big", json!([4_000_000])).await;
+        greedy.send_request("big", json!([4_000_000])).await;
         eventually("the greedy one is in", || rig.connections() == 2).await;
         for _ in 0..10 {
-            other.call("echo", json!([])).await;
+            other.request("echo", json!([])).await;
         }
         eventually("the greedy one is out", || rig.connections() == 1).await;
-        other.call("echo", json!([])).await;
+        other.request("echo", json!([])).await;
     }
 }
 
@@ -152,15 +156,15 @@ async fn calls_of_a_client_that_never_reads_keep_nothing_from_the_others() {
     let rig = Rig::start(table, Bounds::default());
     let mut greedy = rig.connect().await;
     for _ in 0..100 {
-        greedy.ask("read", json!([])).await;
+        greedy.send_request("read", json!([])).await;
     }
     eventually("the greedy one is in", || rig.connections() == 1).await;
     let mut other = rig.connect().await;
     for _ in 0..10 {
-        soon("an answer", other.call("read", json!([]))).await;
+        soon("an answer", other.request("read", json!([]))).await;
     }
-    let first = greedy.hear().await.unwrap();
-    assert_eq!(first["result"].as_str().unwrap().len(), 300_000, "nothing of it is lost");
+    let first = greedy.response().await;
+    assert_eq!(first.result().as_str().unwrap().len(), 300_000, "nothing of it is lost");
 }
 
 #[tokio::test]
@@ -175,24 +179,26 @@ async fn what_all_clients_hold_is_bounded_and_the_greediest_go() {
         // One that is closed meanwhile cannot be sent all of it.
         half.try_send(&vec![b'x'; 1 << 20]).await;
         halves.push(half);
-        other.call("echo", json!([])).await;
+        other.request("echo", json!([])).await;
     }
     let mut unread = Vec::new();
     for _ in 0..8 {
         let mut client = rig.connect().await;
-        client.ask("big", json!([2 << 20])).await;
+        client.send_request("big", json!([2 << 20])).await;
         unread.push(client);
-        other.call("echo", json!([])).await;
+        other.request("echo", json!([])).await;
     }
     eventually("the greediest are out", || rig.connections() <= 9).await;
-    let mut told = 0;
+    let mut refused = 0;
     for half in &mut halves {
-        let heard = tokio::time::timeout(Duration::from_millis(20), half.hear()).await;
-        told +=
-            usize::from(heard.is_ok_and(|said| said.is_some_and(|s| kind(&s) == "server_busy")));
+        let received = tokio::time::timeout(Duration::from_millis(20), half.receive()).await;
+        let refusal = received.ok().flatten().map(|message| Response::from_wire(&message));
+        refused += usize::from(
+            refusal.is_some_and(|refusal| refusal.kind() == Some(ErrorKind::ServerBusy)),
+        );
     }
-    assert!(told > 0, "those that read are told why");
-    other.call("echo", json!([])).await;
+    assert!(refused > 0, "those that read learn why");
+    other.request("echo", json!([])).await;
     spoken(&rig).await;
 }
 
@@ -201,13 +207,13 @@ async fn a_client_that_reads_late_loses_nothing() {
     let rig = Rig::start(table(), Bounds::default());
     let mut client = rig.connect().await;
     for _ in 0..40 {
-        client.ask("big", json!([100_000])).await;
+        client.send_request("big", json!([100_000])).await;
     }
     for id in 1..=40 {
-        let answer = client.hear().await.unwrap();
+        let answer = client.response().await;
         assert_eq!(
-            (&answer["id"], answer["result"].as_str().unwrap().len()),
-            (&json!(id), 100_000)
+            (answer.id.as_u64(), answer.result().as_str().unwrap().len()),
+            (Some(id), 100_000)
         );
     }
 }
@@ -217,26 +223,26 @@ async fn a_process_of_another_user_is_closed_without_a_word() {
     let somebody_else = rustix::process::geteuid().as_raw() + 1;
     let rig = Rig::start_for(table(), Bounds::default(), Some(somebody_else));
     let mut client = rig.connect().await;
-    assert_eq!(client.hear().await, None);
+    assert_eq!(client.receive().await, None);
     assert_eq!(rig.connections(), 0);
 }
 
 #[tokio::test]
-async fn subscriptions_are_bounded_and_end_when_told() {
+async fn subscriptions_are_bounded_and_end_when_unsubscribed() {
     let daemon = Daemon::start().await;
     let mut client = daemon.connect().await;
+    let all = SubscribeParams::default;
     let mut ids = Vec::new();
     for _ in 0..8 {
-        ids.push(client.call("event/subscribe", json!({})).await["result"]["subscription"].clone());
+        ids.push(client.call::<Subscribe>(all()).await.unwrap().subscription);
     }
-    assert_eq!(kind(&client.call("event/subscribe", json!({})).await), "too_many_subscriptions");
-    let ended = client.call("event/unsubscribe", json!({ "subscription": ids[0] })).await;
-    assert_eq!(ended["result"]["ended"], true);
-    let again = client.call("event/unsubscribe", json!({ "subscription": ids[0] })).await;
-    assert_eq!(again["result"]["ended"], false);
+    let error = client.call::<Subscribe>(all()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::TooManySubscriptions);
+    let unsubscribe = UnsubscribeParams { subscription: ids[0].clone() };
+    assert!(client.call::<Unsubscribe>(unsubscribe.clone()).await.unwrap().ended);
+    assert!(!client.call::<Unsubscribe>(unsubscribe).await.unwrap().ended);
     // The place is given back by the subscription's own task.
-    let resubscribed =
-        async { while kind(&client.call("event/subscribe", json!({})).await) != "no error" {} };
+    let resubscribed = async { while client.call::<Subscribe>(all()).await.is_err() {} };
     soon("a place for a subscription", resubscribed).await;
 }
 
@@ -245,7 +251,7 @@ async fn a_slow_subscriber_gets_a_gap_instead_of_silence() {
     let daemon = Daemon::start().await;
     let mut slow = daemon.connect().await;
     let mut quick = daemon.connect().await;
-    slow.call("event/subscribe", json!({ "kinds": ["thread_updated"] })).await;
+    slow.subscribe(&[EventKind::ThreadUpdated]).await;
     let long = "x".repeat(2_000);
     let published = EVENT_RING_MAX + EVENT_QUEUE_MAX;
     for at in 0..published {
@@ -254,25 +260,21 @@ async fn a_slow_subscriber_gets_a_gap_instead_of_silence() {
             .events
             .publish(EventKind::ThreadUpdated, json!({ "thread_id": at, "cwd": long }));
         if at % 500 == 0 {
-            quick.call("daemon/status", json!({})).await;
+            quick.status().await;
         }
     }
     let last = daemon.deps.events.latest_seq();
     let (mut seen, mut missed, mut next) = (0, 0, None);
     while next != Some(last + 1) {
-        let event = slow.hear().await.unwrap()["params"]["result"].take();
-        let seq = event["seq"].as_u64().unwrap();
-        match event["kind"].as_str().unwrap() {
-            "gap" => missed += event["data"]["missed"].as_u64().unwrap(),
-            _ => {
-                assert!(
-                    next.is_none_or(|next| seq == next),
-                    "events come in order, without silent holes"
-                );
-                seen += 1;
-            }
+        let event = slow.event().await;
+        if event.kind == EventKind::Gap {
+            missed += field(&event.data, "missed").as_u64().unwrap();
+        } else {
+            let is_next = next.is_none_or(|next| event.seq == next);
+            assert!(is_next, "events come in order, without silent holes");
+            seen += 1;
         }
-        next = Some(seq + 1);
+        next = Some(event.seq + 1);
     }
     assert!(missed > 0, "this much is not buffered for anyone");
     assert_eq!(seen + missed, published as u64);
@@ -283,19 +285,24 @@ async fn calls_are_counted_with_their_errors_and_times() {
     let daemon = Daemon::start().await;
     let mut client = daemon.connect().await;
     for _ in 0..3 {
-        client.call("thread/list", json!({})).await;
+        client.threads().await;
     }
-    client.call("thread/get", json!({ "thread_id": "nobody" })).await;
-    client.call("no/such", json!({})).await;
-    let metrics = client.call("daemon/metrics", json!({})).await["result"].take();
-    let methods = metrics["methods"].as_array().unwrap();
+    let nobody = thread::GetParams { thread_id: "nobody".into() };
+    client.call::<thread::Get>(nobody).await.unwrap_err();
+    client.request("no/such", json!({})).await;
+    let metrics = client.call::<daemon::Metrics>(daemon::MetricsParams {}).await.unwrap();
     let counted = |method: &str| {
-        let found = methods.iter().find(|found| found["method"] == method)?;
-        Some((found["calls"].as_u64()?, found["errors"].as_u64()?))
+        let found = metrics.methods.iter().find(|found| found.method == method)?;
+        assert!(found.p50_us <= found.p99_us && found.p99_us <= found.max_us, "{found:?}");
+        assert!(found.max_us > 0, "{found:?}");
+        Some((found.calls, found.errors))
     };
-    assert_eq!(counted("thread/list"), Some((3, 0)), "{metrics}");
-    assert_eq!(counted("thread/get"), Some((1, 1)), "{metrics}");
-    assert_eq!(counted("no/such"), None, "{metrics}");
-    assert!(metrics["process"]["resident_bytes"].as_u64().unwrap() > 0, "{metrics}");
-    assert!(metrics["stored_bytes"].as_u64().unwrap() > 0, "{metrics}");
+    assert_eq!(counted("thread/list"), Some((3, 0)), "{metrics:?}");
+    assert_eq!(counted("thread/get"), Some((1, 1)), "{metrics:?}");
+    assert_eq!(counted("no/such"), None, "{metrics:?}");
+    assert_eq!((metrics.in_flight, metrics.connections, metrics.panics), (0, 1, 0));
+    assert!(metrics.stored_bytes > 0, "{metrics:?}");
+    let process = metrics.process.unwrap();
+    assert!(process.resident_bytes > 0 && process.threads > 0, "{process:?}");
+    assert!(process.resident_peak_bytes >= process.resident_bytes / 2, "{process:?}");
 }

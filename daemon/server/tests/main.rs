@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
 
 mod background;
+mod checkout;
 mod checkpoint;
 mod claude;
 mod compaction;
@@ -11,8 +12,10 @@ mod continuation;
 mod examples;
 mod failures;
 mod fork;
+mod gemini;
 mod histories;
 mod history;
+mod hostile_repository;
 mod job_crash;
 mod job_simulation;
 mod ladder;
@@ -22,13 +25,15 @@ mod maintenance;
 mod memory;
 mod memory_agent;
 mod memory_model;
+mod memory_use;
+mod message_history;
 mod pinned;
+mod pinned_remote;
 mod policy;
 mod policy_evidence;
 mod policy_sequence;
-mod provider;
 mod reload;
-mod rollout;
+mod repository;
 mod sandbox;
 mod search;
 mod secrets;
@@ -37,19 +42,24 @@ mod succession;
 mod support;
 mod systemd;
 mod templates;
+mod thread_durability;
 mod threads;
 mod wires;
 mod workers;
 
-/// A file in this folder that is no module of the binary would be a test that never runs.
+/// A file in these folders that is no module of the binary would be a test that never runs.
 #[test]
 fn no_test_file_is_forgotten() {
-    let listed = include_str!("main.rs");
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let name = entry.unwrap().file_name().into_string().unwrap();
-        if let Some(module) = name.strip_suffix(".rs").filter(|module| *module != "main") {
-            assert!(listed.contains(&format!("mod {module};")), "{name} is not in main.rs");
+    let tests = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    for (folder, root) in
+        [(".", "main.rs"), ("support", "support.rs"), ("ingest", "ingest/main.rs")]
+    {
+        let listed = std::fs::read_to_string(tests.join(root)).unwrap();
+        for entry in std::fs::read_dir(tests.join(folder)).unwrap() {
+            let name = entry.unwrap().file_name().into_string().unwrap();
+            if let Some(module) = name.strip_suffix(".rs").filter(|module| *module != "main") {
+                assert!(listed.contains(&format!("mod {module};")), "{name} is not in {root}");
+            }
         }
     }
 }

@@ -2,12 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
+use longhaul_protocol::Method;
+use longhaul_protocol::memory::{
+    AgentRun, Forget, ForgetParams, List, ListParams, Read, ReadParams, Run, RunParams, RunResult,
+    RunState, Search, SearchParams, Status, StatusParams,
+};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::provider::{Answer, Provider};
-use crate::rollout::Rollout;
-use crate::support::{Client, Process, command, eventually, soon};
+use crate::support::provider::{Answer, Provider};
+use crate::support::rollout::Rollout;
+use crate::support::{Client, Process, command, eventually, field, soon, text_at};
 
 const FIRST: &str = "019cadd3-0000-7000-8000-0000000000c1";
 const SECOND: &str = "019cadd3-0000-7000-8000-0000000000c2";
@@ -52,8 +57,8 @@ fn read() -> Answer {
 
 /// The line of the fix as the model was shown it, without its number.
 fn fix_line(body: &Value) -> String {
-    let input = body["input"].as_array().unwrap();
-    let texts = input.iter().filter_map(|item| item["content"][0]["text"].as_str());
+    let input = field(body, "input").as_array().unwrap();
+    let texts = input.iter().filter_map(|item| item.pointer("/content/0/text")?.as_str());
     let lines: Vec<&str> = texts.flat_map(str::lines).collect();
     let line =
         lines.iter().rev().find(|line| line.contains("- `cargo nextest run -p parser` failed"));
@@ -91,23 +96,26 @@ impl Rig {
         Self { daemon, client, home, provider }
     }
 
-    async fn ask(&mut self, method: &str, params: Value) -> Value {
-        let answer = soon(method, self.client.call(method, params)).await;
-        assert!(answer["error"].is_null(), "{method}: {answer}");
-        answer["result"].clone()
+    async fn ask<M: Method>(&mut self, params: M::Params) -> M::Result {
+        soon(M::NAME, self.client.call::<M>(params)).await.unwrap()
     }
 
-    async fn run(&mut self) -> Value {
-        self.ask("memory/run", json!({ "all": true })).await
+    async fn run(&mut self) -> RunResult {
+        self.ask::<Run>(run_all()).await
     }
 
-    async fn agent(&mut self) -> Value {
-        self.ask("memory/status", json!({})).await["agent"].clone()
+    /// The agent's last run, once there was one.
+    async fn last_agent(&mut self) -> Option<AgentRun> {
+        self.ask::<Status>(StatusParams::default()).await.agent
+    }
+
+    async fn agent(&mut self) -> AgentRun {
+        self.last_agent().await.expect("the agent ran")
     }
 
     async fn memory(&mut self) -> String {
-        let page = self.ask("memory/read", json!({ "path": "MEMORY.md" })).await;
-        page["text"].as_str().unwrap().to_owned()
+        let params = ReadParams { path: "MEMORY.md".into(), ..Default::default() };
+        self.ask::<Read>(params).await.text
     }
 
     fn asked(&self) -> usize {
@@ -119,6 +127,10 @@ impl Rig {
     }
 }
 
+fn run_all() -> RunParams {
+    RunParams { all: Some(true), ..Default::default() }
+}
+
 fn configure(home: &Path, provider: &Provider, memory: &str) {
     let text = format!("[memory]\nenabled = false\nengine = \"model\"\n{memory}");
     let file = home.join(".config/longhaul/config.toml");
@@ -128,30 +140,28 @@ fn configure(home: &Path, provider: &Provider, memory: &str) {
 
 async fn synced(daemon: &Process, thread: &str) -> Client {
     let mut client = Client::connect(&daemon.socket).await;
-    client.call("thread/sync", json!({ "thread_id": thread, "timeout_ms": 10_000 })).await;
+    client.sync(thread).await;
     client
 }
 
 #[tokio::test]
-async fn the_agent_looks_after_the_files_first_all_then_what_changed() {
+async fn the_agent_reads_all_files_first_and_then_only_what_changed() {
     let second = [Answer::To(account), done()];
     let script =
         [Answer::To(account), read(), Answer::To(reword), done()].into_iter().chain(second);
     let mut rig = Rig::start(script.collect(), "").await;
-    let ran = rig.run().await;
-    assert_eq!(ran["fell_back"], 0, "{ran}");
+    assert_eq!(rig.run().await.fell_back, 0);
     let agent = rig.agent().await;
-    assert_eq!(
-        (&agent["outcome"], &agent["mode"]),
-        (&json!("published"), &json!("init")),
-        "{agent}"
-    );
-    assert_eq!(agent["turns"], 3, "{agent}");
+    assert_eq!((agent.outcome.as_str(), agent.mode.as_str()), ("published", "init"), "{agent:?}");
+    assert_eq!(agent.turns, 3, "{agent:?}");
+    assert!(agent.tokens > 0, "{agent:?}");
     let memory = rig.memory().await;
     assert!(memory.contains(&format!("- {SHORT} [")) && memory.contains(RULE), "{memory}");
     assert!(!rig.staging().exists(), "nothing is left behind");
-    let hits = rig.ask("memory/search", json!({ "query": "mended", "cwd": "/w/app" })).await;
-    assert!(hits["hits"][0]["text"].as_str().unwrap().contains("mended"), "{hits}");
+    let search =
+        SearchParams { query: "mended".into(), cwd: Some("/w/app".into()), ..Default::default() };
+    let hits = rig.ask::<Search>(search).await.hits;
+    assert!(hits[0].text.contains("mended"), "{hits:?}");
     let asked = rig.asked();
     rig.run().await;
     assert_eq!(rig.asked(), asked, "nothing changed: nobody is asked");
@@ -160,17 +170,16 @@ async fn the_agent_looks_after_the_files_first_all_then_what_changed() {
     rig.client = synced(&rig.daemon, SECOND).await;
     rig.run().await;
     let agent = rig.agent().await;
-    let ended = (&agent["outcome"], &agent["mode"]);
-    assert!(matches!(ended.0.as_str(), Some("unchanged" | "published")), "{agent}");
-    assert_eq!(ended.1, "incremental", "{agent}");
+    assert!(["unchanged", "published"].contains(&agent.outcome.as_str()), "{agent:?}");
+    assert_eq!(agent.mode, "incremental", "{agent:?}");
     let (_, last) = rig.provider.requests().pop().unwrap();
-    let told = last["input"][0]["content"][0]["text"].as_str().unwrap();
+    let told = text_at(&last, "input.0.content.0.text");
     assert!(told.contains("+++ b/raw_memories.md") && told.contains(SECOND), "{told}");
     assert!(rig.memory().await.contains(SHORT), "its wording stays");
 }
 
 #[tokio::test]
-async fn what_the_agent_cannot_prove_leaves_what_the_rules_made() {
+async fn edits_that_the_agent_cannot_prove_are_refused() {
     fn invent(body: &Value) -> Answer {
         swap(body, "The queue is Kafka on port 9092")
     }
@@ -200,22 +209,22 @@ async fn what_the_agent_cannot_prove_leaves_what_the_rules_made() {
     ] {
         let script = vec![Answer::To(account), read(), bad, done()];
         let mut rig = Rig::start(script, "").await;
-        let ran = rig.run().await;
-        assert_eq!(ran["state"], "done", "{ran}");
+        assert_eq!(rig.run().await.state, RunState::Done);
         let agent = rig.agent().await;
-        assert_eq!(agent["outcome"], "result_refused", "{why}: {agent}");
-        assert!(agent["detail"].as_str().unwrap().contains(why), "{why}: {agent}");
+        assert_eq!(agent.outcome, "result_refused", "{why}: {agent:?}");
+        assert!(agent.detail.contains(why), "{why}: {agent:?}");
         let memory = rig.memory().await;
         assert!(memory.contains("- `cargo nextest run -p parser` failed") && memory.contains(RULE));
-        let files = rig.ask("memory/list", json!({})).await.to_string();
-        assert!(!files.contains("skills/x") && !files.contains("run.sh"), "{files}");
+        let files = rig.ask::<List>(ListParams::default()).await.files;
+        let is_foreign = |path: &str| path.contains("skills/x") || path.contains("run.sh");
+        assert!(!files.is_empty() && !files.iter().any(|file| is_foreign(&file.path)), "{files:?}");
         let (_, last) = rig.provider.requests().pop().unwrap();
         assert!(last.to_string().contains("are refused"), "it was told and given another chance");
     }
 }
 
 #[tokio::test]
-async fn a_refused_agent_can_mend_its_files() {
+async fn a_refused_agent_can_correct_its_files() {
     fn bad(body: &Value) -> Answer {
         let line = fix_line(body);
         let all = json!({ "done": true,
@@ -226,12 +235,12 @@ async fn a_refused_agent_can_mend_its_files() {
     let script = vec![Answer::To(account), read(), Answer::To(bad), step(&[mend]), done()];
     let mut rig = Rig::start(script, "").await;
     rig.run().await;
-    assert_eq!(rig.agent().await["outcome"], "published");
+    assert_eq!(rig.agent().await.outcome, "published");
     assert!(rig.memory().await.contains(SHORT));
 }
 
 #[tokio::test]
-async fn every_bound_and_every_failure_has_its_name() {
+async fn every_bound_and_failure_of_the_agent_has_a_name() {
     let status = |line, code: &str| {
         Answer::Status(line, json!({ "error": { "code": code, "message": "no" } }))
     };
@@ -251,14 +260,10 @@ async fn every_bound_and_every_failure_has_its_name() {
         (Answer::says("I am done!"), "", "step_unreadable"),
     ] {
         let mut rig = Rig::start(vec![Answer::To(account), answer], config).await;
-        let ran = rig.run().await;
-        assert_eq!(
-            (&ran["state"], &ran["fell_back"]),
-            (&json!("done"), &json!(0)),
-            "{outcome} {ran}"
-        );
+        let run = rig.run().await;
+        assert_eq!((run.state, run.fell_back), (RunState::Done, 0), "{outcome} {run:?}");
         let agent = rig.agent().await;
-        assert_eq!(agent["outcome"], outcome, "{agent}");
+        assert_eq!(agent.outcome, outcome, "{agent:?}");
         assert!(rig.asked() <= 18, "{outcome}: {}", rig.asked());
         assert!(rig.memory().await.contains(RULE), "{outcome}: the rules made it");
         assert!(!rig.staging().exists(), "{outcome}");
@@ -266,7 +271,7 @@ async fn every_bound_and_every_failure_has_its_name() {
 }
 
 #[tokio::test]
-async fn its_tools_reach_nothing_but_its_folder() {
+async fn the_agents_tools_reach_only_its_folder() {
     let outside =
         ["/etc/passwd", "../longhaul.db", "../memory/MEMORY.md", ".git/config", "a/../../x"];
     let calls: Vec<Value> = outside
@@ -277,10 +282,10 @@ async fn its_tools_reach_nothing_but_its_folder() {
     let mut rig = Rig::start(script, "").await;
     rig.run().await;
     let (_, last) = rig.provider.requests().pop().unwrap();
-    let answer = last["input"][2]["content"][0]["text"].as_str().unwrap();
+    let answer = text_at(&last, "input.2.content.0.text");
     assert_eq!(answer.matches(": refused]").count(), calls.len(), "{answer}");
     assert!(!answer.contains("root:"), "{answer}");
-    assert_eq!(rig.agent().await["outcome"], "unchanged");
+    assert_eq!(rig.agent().await.outcome, "unchanged");
 }
 
 #[tokio::test]
@@ -302,37 +307,40 @@ async fn a_kernel_without_landlock_runs_no_agent_and_says_so() {
     let mut rig = Rig { daemon, client, home, provider };
     rig.run().await;
     let agent = rig.agent().await;
-    assert_eq!(agent["outcome"], "sandbox_unavailable", "{agent}");
-    assert!(agent["detail"].as_str().unwrap().contains("Landlock"), "{agent}");
+    assert_eq!(agent.outcome, "sandbox_unavailable", "{agent:?}");
+    assert!(agent.detail.contains("Landlock"), "{agent:?}");
     assert_eq!(rig.asked(), 1, "the agent asks nobody before it is locked in");
     assert!(rig.memory().await.contains(RULE));
 }
 
 #[tokio::test]
-async fn forgetting_does_not_wait_for_the_agent_and_ends_its_work() {
+async fn forgetting_does_not_wait_for_the_agent_and_stops_it() {
     let mut rig = Rig::start(vec![Answer::To(account), read(), Answer::Hang], "").await;
-    rig.client.ask("memory/run", json!({ "all": true })).await;
+    rig.client.begin::<Run>(run_all()).await;
     rig.client = Client::connect(&rig.daemon.socket).await;
     let provider = &rig.provider;
     eventually("the agent waits for the model", || provider.hanging() > 0).await;
-    let gone = rig.ask("memory/forget", json!({ "thread_id": FIRST })).await;
-    assert_eq!(gone["gone"], 1, "{gone}");
+    let forget = ForgetParams { thread_id: Some(FIRST.into()), ..Default::default() };
+    assert_eq!(rig.ask::<Forget>(forget).await.gone, 1);
     let (provider, staging) = (&rig.provider, rig.staging());
     eventually("the agent is stopped", || provider.hanging() == 0 && !staging.exists()).await;
     assert!(!rig.memory().await.contains("nextest"));
-    let mut outcome = Value::Null;
-    while outcome.is_null() {
-        outcome = rig.agent().await["outcome"].clone();
-    }
-    assert_eq!(outcome, "overtaken");
+    let ended = async {
+        loop {
+            if let Some(agent) = rig.last_agent().await {
+                return agent.outcome;
+            }
+        }
+    };
+    assert_eq!(soon("the agent's end", ended).await, "overtaken");
 }
 
 #[tokio::test]
-async fn a_kill_costs_no_answer_twice_and_leaves_nothing_behind() {
+async fn a_killed_agent_pays_for_no_answer_twice_and_leaves_nothing_behind() {
     let script = vec![Answer::To(account), read(), Answer::Hang, Answer::To(reword), done()];
     let rig = Rig::start(script, "").await;
     let mut client = rig.client;
-    client.ask("memory/run", json!({ "all": true })).await;
+    client.begin::<Run>(run_all()).await;
     eventually("the second step is asked for", || rig.provider.hanging() > 0).await;
     rig.daemon.signal(Signal::KILL);
     rig.daemon.exit_code().await;
@@ -344,14 +352,14 @@ async fn a_kill_costs_no_answer_twice_and_leaves_nothing_behind() {
     let client = synced(&daemon, FIRST).await;
     let mut rig = Rig { daemon, client, home: rig.home, provider: rig.provider };
     rig.run().await;
-    assert_eq!(rig.agent().await["outcome"], "published");
+    assert_eq!(rig.agent().await.outcome, "published");
     assert_eq!(rig.asked(), asked + 2, "the first step's answer was kept");
     assert!(rig.memory().await.contains(SHORT));
     assert!(!rig.staging().exists());
 }
 
 #[tokio::test]
-async fn a_persons_edit_of_a_line_of_the_agents_holds() {
+async fn a_persons_edit_of_a_line_of_the_agent_stays() {
     let script = vec![Answer::To(account), read(), Answer::To(reword), done()];
     let mut rig = Rig::start(script, "").await;
     rig.run().await;

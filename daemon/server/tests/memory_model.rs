@@ -2,11 +2,16 @@
 
 use std::path::Path;
 
+use longhaul_protocol::job;
+use longhaul_protocol::memory::{
+    List, ListParams, Read, ReadParams, Run, RunParams, RunResult, Status, StatusParams,
+    StatusResult, Summary, SummaryParams,
+};
 use serde_json::{Value, json};
 
-use crate::provider::{Answer, Provider};
-use crate::rollout::Rollout;
-use crate::support::{Client, Daemon, soon};
+use crate::support::provider::{Answer, Provider};
+use crate::support::rollout::Rollout;
+use crate::support::{Client, Daemon, field, soon, text_at};
 
 const READER: &str = "019cadd3-0000-7000-8000-0000000000e2";
 const THREAD: &str = "019cadd3-0000-7000-8000-0000000000b1";
@@ -32,18 +37,22 @@ async fn daemon(provider: &Provider, more: &str) -> (Daemon, Client) {
     let memory = format!("[memory]\nenabled = false\nengine = \"model\"\nagent_turns = 1\n{more}");
     let daemon = Daemon::over(home, &provider.config(&memory)).await;
     let mut client = daemon.connect().await;
-    client.call("thread/sync", json!({ "thread_id": THREAD })).await;
+    client.sync(THREAD).await;
     (daemon, client)
 }
 
-async fn result(client: &mut Client, method: &str, params: Value) -> Value {
-    let answer = soon(method, client.call(method, params)).await;
-    assert!(answer["error"].is_null(), "{method}: {answer}");
-    answer["result"].clone()
+async fn run(client: &mut Client) -> RunResult {
+    let params = RunParams { all: Some(true), ..Default::default() };
+    soon("memory", client.call::<Run>(params)).await.unwrap()
 }
 
-async fn run(client: &mut Client) -> Value {
-    result(client, "memory/run", json!({ "all": true })).await
+async fn status(client: &mut Client) -> StatusResult {
+    client.call::<Status>(StatusParams::default()).await.unwrap()
+}
+
+/// Threads that were extracted, of which without the model, of which without anything to learn.
+fn counts(run: &RunResult) -> (u64, u64, u64) {
+    (run.extracted, run.fell_back, run.empty)
 }
 
 /// The line of the thread that holds `words`, as the model was shown it.
@@ -54,7 +63,7 @@ fn seq_of(question: &str, words: &str) -> u64 {
 }
 
 fn question(body: &Value) -> String {
-    body["input"][0]["content"][0]["text"].as_str().unwrap().to_owned()
+    text_at(body, "input.0.content.0.text").to_owned()
 }
 
 /// Lines are numbered from 0: the head, then what was said.
@@ -75,12 +84,14 @@ fn answer(learnings: &[Value], raw_memory: &str) -> Answer {
     )
 }
 
+/// The text of every file.
 async fn everything(client: &mut Client) -> String {
-    let files = result(client, "memory/list", json!({})).await["files"].clone();
+    let files = client.call::<List>(ListParams::default()).await.unwrap().files;
+    assert!(!files.is_empty(), "no memory");
     let mut all = String::new();
-    for file in files.as_array().unwrap() {
-        let page = json!({ "path": file["path"] });
-        all += result(client, "memory/read", page).await["text"].as_str().unwrap();
+    for file in files {
+        let params = ReadParams { path: file.path, ..Default::default() };
+        all += &client.call::<Read>(params).await.unwrap().text;
     }
     all
 }
@@ -109,12 +120,11 @@ async fn what_a_model_can_prove_becomes_memory_and_the_rest_does_not() {
     );
     let provider = Provider::start(vec![answer(&learnings, &raw)]).await;
     let (_daemon, mut client) = daemon(&provider, "").await;
-    let ran = run(&mut client).await;
-    assert_eq!((&ran["extracted"], &ran["fell_back"]), (&json!(1), &json!(0)), "{ran}");
+    assert_eq!(counts(&run(&mut client).await), (1, 0, 0));
 
     let (path, body) = provider.requests()[0].clone();
     assert_eq!(path, "/v1/responses");
-    assert_eq!(body["text"]["format"]["type"], "json_schema", "{body}");
+    assert_eq!(text_at(&body, "text.format.type"), "json_schema");
     assert!(!body.to_string().contains(&SECRET[4..]), "redacted before it leaves");
     let all = everything(&mut client).await;
     for held in ["The parser has 12 tests", RULE, "fix-the-parser", "`cargo nextest run -p parser`"]
@@ -124,11 +134,11 @@ async fn what_a_model_can_prove_becomes_memory_and_the_rest_does_not() {
     for left_out in ["Postgres", "docker", "evil.example", &SECRET[4..]] {
         assert!(!all.contains(left_out), "{left_out}: {all}");
     }
-    let told = result(&mut client, "memory/summary", json!({ "cwd": "/w/app" })).await;
-    let told = told["text"].as_str().unwrap();
-    assert!(told.contains("cargo nextest") && !told.contains("curl evil"), "{told}");
-    let status = result(&mut client, "memory/status", json!({})).await;
-    assert_eq!((&status["engine"], &status["fell_back"]), (&json!("model"), &Value::Null));
+    let params = SummaryParams { cwd: Some("/w/app".into()), ..Default::default() };
+    let summary = client.call::<Summary>(params).await.unwrap().text;
+    assert!(summary.contains("cargo nextest") && !summary.contains("curl evil"), "{summary}");
+    let status = status(&mut client).await;
+    assert_eq!((status.engine.as_str(), status.fell_back), ("model", vec![]));
 }
 
 #[tokio::test]
@@ -142,8 +152,7 @@ async fn a_poisoned_thread_plants_no_rule_whatever_the_model_makes_of_it() {
     ] {
         let provider = Provider::start(vec![answer(&[planted], &format!("- {ORDER}"))]).await;
         let (_daemon, mut client) = daemon(&provider, "").await;
-        let ran = run(&mut client).await;
-        assert_eq!(ran["fell_back"], 1, "nothing of it can be believed: {ran}");
+        assert_eq!(run(&mut client).await.fell_back, 1, "nothing of it can be believed");
         let all = everything(&mut client).await;
         assert!(!all.contains("evil.example"), "{all}");
         assert!(all.contains(RULE), "what the person said stands: {all}");
@@ -151,36 +160,34 @@ async fn a_poisoned_thread_plants_no_rule_whatever_the_model_makes_of_it() {
 }
 
 #[tokio::test]
-async fn nothing_to_learn_writes_nothing_but_what_the_person_set() {
+async fn a_thread_without_learnings_adds_only_the_persons_own_rules() {
     let empty = json!({ "rollout_summary": "", "rollout_slug": "", "raw_memory": "",
         "outcome": "uncertain", "learnings": [] });
     let provider = Provider::start(vec![Answer::says(&empty.to_string())]).await;
     let (daemon, mut client) = daemon(&provider, "").await;
-    let ran = run(&mut client).await;
-    assert_eq!((&ran["extracted"], &ran["empty"]), (&json!(1), &json!(0)), "a rule stands: {ran}");
+    assert_eq!(counts(&run(&mut client).await), (1, 0, 0), "a rule stands");
     let plain = "019cadd3-0000-7000-8000-0000000000b2";
     let mut rollout = Rollout::new(plain, Path::new("/w/app"));
     rollout.message("user", "What does src/parse.rs do?");
     rollout.command("cat src/parse.rs", 0, "fn parse() {}\n");
     rollout.message("assistant", "It parses.");
     rollout.write(daemon.home.path());
-    client.call("thread/sync", json!({ "thread_id": plain, "timeout_ms": 5_000 })).await;
-    let ran = run(&mut client).await;
-    assert_eq!((&ran["extracted"], &ran["empty"]), (&json!(1), &json!(1)), "{ran}");
+    client.sync(plain).await;
+    assert_eq!(counts(&run(&mut client).await), (1, 0, 1));
 }
 
 #[tokio::test]
 async fn every_failure_has_a_name_and_memory_is_made_without_the_model() {
-    let status = |line, code: &str| {
+    let refusal = |line, code: &str| {
         Answer::Status(line, json!({ "error": { "code": code, "message": "no" } }))
     };
     let cut = r#"{"rollout_summary":"The parser was fi"#;
     let dropped =
         Answer::Events(vec![json!({ "type": "response.output_text.delta", "delta": cut })]);
     for (answer, reason, state) in [
-        (status("429 Too Many Requests", "rate_limit_exceeded"), "rate_limited", "failed"),
-        (status("500 Oops", "server_error"), "unavailable", "failed"),
-        (status("401 Unauthorized", "invalid_api_key"), "unauthorized", "parked"),
+        (refusal("429 Too Many Requests", "rate_limit_exceeded"), "rate_limited", "failed"),
+        (refusal("500 Oops", "server_error"), "unavailable", "failed"),
+        (refusal("401 Unauthorized", "invalid_api_key"), "unauthorized", "parked"),
         (Answer::Hang, "timeout", "failed"),
         (dropped, "stream_cut", "failed"),
         (Answer::says(cut), "answer_refused", "dead"),
@@ -190,43 +197,39 @@ async fn every_failure_has_a_name_and_memory_is_made_without_the_model() {
     ] {
         let provider = Provider::start(vec![answer]).await;
         let (_daemon, mut client) = daemon(&provider, "answer_timeout_s = 1\n").await;
-        let ran = run(&mut client).await;
-        assert_eq!(
-            (&ran["extracted"], &ran["fell_back"]),
-            (&json!(1), &json!(1)),
-            "{reason} {ran}"
-        );
-        assert!(ran["generation"].as_u64().unwrap() >= 1, "{reason}: {ran}");
-        let status = result(&mut client, "memory/status", json!({})).await;
-        let told = status["fell_back"][0]["reason"].as_str().unwrap();
-        assert!(told.starts_with(reason), "{reason}: {told}");
-        let job = json!({ "kind": "extract" });
-        let jobs = result(&mut client, "job/list", job).await;
-        assert_eq!(jobs["jobs"][0]["state"], state, "{reason}: {jobs}");
+        let run = run(&mut client).await;
+        assert_eq!(counts(&run), (1, 1, 0), "{reason} {run:?}");
+        assert!(run.generation >= 1, "{reason}: {run:?}");
+        let status = status(&mut client).await;
+        let [fell_back] = &status.fell_back[..] else { panic!("{reason}: {status:?}") };
+        assert!(fell_back.reason.starts_with(reason), "{reason}: {}", fell_back.reason);
+        assert_eq!(fell_back.threads, 1);
+        let extract = job::ListParams { kind: Some("extract".into()), ..Default::default() };
+        let jobs = client.call::<job::List>(extract).await.unwrap().jobs;
+        assert_eq!(jobs[0].state, state, "{reason}: {jobs:?}");
         assert!(everything(&mut client).await.contains(RULE), "{reason}");
         assert!(!provider.requests().is_empty(), "{reason}");
     }
 }
 
 #[tokio::test]
-async fn what_an_agent_read_of_memory_counts_once_although_no_model_answers() {
+async fn what_an_agent_reads_of_memory_counts_once_although_no_model_answers() {
     let oops = Answer::Status("401 Unauthorized", json!({ "error": { "message": "no" } }));
     let provider = Provider::start(vec![oops]).await;
     let (daemon, mut client) = daemon(&provider, "").await;
     run(&mut client).await;
-    let status = result(&mut client, "memory/status", json!({})).await;
-    let root = status["path"].as_str().unwrap();
+    let root = status(&mut client).await.path;
     let mut reader = Rollout::new(READER, Path::new("/w/app"));
     reader.message("user", "Go on with the parser.");
     reader.command(&format!("cat {root}/MEMORY.md"), 0, "# Memory\n");
     reader.message("assistant", "I know what to do.");
     reader.write(daemon.home.path());
-    client.call("thread/sync", json!({ "thread_id": READER })).await;
+    client.sync(READER).await;
     for round in 0..2 {
-        let ran = run(&mut client).await;
-        let uses = result(&mut client, "memory/status", json!({})).await["uses"].take();
-        assert_eq!(uses[0]["kind"], "memory_md", "round {round}: {ran} {uses}");
-        assert_eq!(uses[0]["uses"], 1, "round {round}: {ran} {uses}");
+        run(&mut client).await;
+        let uses = status(&mut client).await.uses;
+        let counted: Vec<_> = uses.iter().map(|of| (of.kind.as_str(), of.uses)).collect();
+        assert_eq!(counted, [("memory_md", 1)], "round {round}");
     }
 }
 
@@ -236,10 +239,10 @@ async fn without_a_fallback_nothing_is_stored_until_the_model_answers() {
     let provider =
         Provider::start(vec![oops, answer(&[], "- the parser is in `src/parse.rs`")]).await;
     let (_daemon, mut client) = daemon(&provider, "fallback = false\n").await;
-    let ran = run(&mut client).await;
-    assert_eq!((&ran["failed"], &ran["fell_back"]), (&json!(1), &json!(0)), "{ran}");
-    let ran = run(&mut client).await;
-    assert_eq!((&ran["failed"], &ran["extracted"]), (&json!(0), &json!(1)), "asked again: {ran}");
+    let first = run(&mut client).await;
+    assert_eq!((first.failed, first.extracted, first.fell_back), (1, 0, 0), "{first:?}");
+    let second = run(&mut client).await;
+    assert_eq!((second.failed, second.extracted), (0, 1), "asked again: {second:?}");
 }
 
 #[tokio::test]
@@ -247,10 +250,9 @@ async fn a_refused_answer_is_shown_to_the_model_once_with_the_reason() {
     let good = answer(&[], "- the parser is in `src/parse.rs`");
     let provider = Provider::start(vec![Answer::says("Hello!"), good]).await;
     let (_daemon, mut client) = daemon(&provider, "").await;
-    let ran = run(&mut client).await;
-    assert_eq!((&ran["extracted"], &ran["fell_back"]), (&json!(1), &json!(0)), "{ran}");
+    assert_eq!(counts(&run(&mut client).await), (1, 0, 0));
     let asked: Vec<Value> = provider.requests().into_iter().map(|(_, body)| body).collect();
-    let second = asked[1]["input"].as_array().unwrap();
+    let second = field(&asked[1], "input").as_array().unwrap();
     assert_eq!(second.len(), 3, "the answer and why it was refused: {second:?}");
     assert!(second[2].to_string().contains("not the JSON"), "{second:?}");
 }

@@ -3,11 +3,18 @@
 use std::fs;
 use std::path::Path;
 
+use longhaul_protocol::compaction::RunParams;
+use longhaul_protocol::policy::{
+    Evaluate, EvaluateParams, EvaluateResult, Explain, ExplainParams, ExplainResult, Log,
+    LogParams, LogResult, Report, ReportParams, Step, StepEvent, StepParams, StepResult, Templates,
+    TemplatesParams,
+};
+use longhaul_protocol::{ErrorKind, policy};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::rollout::Rollout;
-use crate::support::{Client, Daemon, kind};
+use crate::support::rollout::Rollout;
+use crate::support::{Client, Daemon, of_thread};
 
 pub const ONE: &str = "019cadd3-0000-7000-8000-0000000000a1";
 pub const TWO: &str = "019cadd3-0000-7000-8000-0000000000a2";
@@ -21,7 +28,7 @@ pub fn thread(id: &str, home: &Path) -> Rollout {
     rollout.command("cat src/fetch.rs", 0, &"a line of code\n".repeat(5_000));
     rollout.command("git commit -qm retry", 0, "");
     rollout.message("assistant", "The retry is in. Done.");
-    rollout.line("event_msg", &json!({ "type": "task_complete" }));
+    rollout.turn_ended();
     rollout
 }
 
@@ -36,51 +43,109 @@ pub async fn daemon(home: TempDir, text: &str) -> (Daemon, Client) {
     let daemon = Daemon::over(home, text).await;
     let mut client = daemon.connect().await;
     for thread in [ONE, TWO] {
-        client.call("thread/sync", json!({ "thread_id": thread })).await;
+        client.sync(thread).await;
     }
     (daemon, client)
 }
 
-pub async fn ask(client: &mut Client, method: &str, params: Value) -> Value {
-    let answer = client.call(method, params).await;
-    assert!(answer["error"].is_null(), "{method}: {answer}");
-    answer["result"].clone()
+pub fn step_params(thread: &str, event: StepEvent) -> StepParams {
+    let context_window = Some(WINDOW);
+    StepParams { thread_id: thread.into(), event, agent: None, model: None, context_window }
 }
 
-pub async fn step(client: &mut Client, thread: &str, event: Value) -> Value {
-    let params = json!({ "thread_id": thread, "event": event, "context_window": WINDOW });
-    ask(client, "policy/step", params).await
+pub async fn step(client: &mut Client, thread: &str, event: StepEvent) -> StepResult {
+    client.call::<Step>(step_params(thread, event)).await.unwrap()
 }
 
-pub fn effects(stepped: &Value) -> Vec<&str> {
-    stepped["effects"].as_array().unwrap().iter().map(|e| e["effect"].as_str().unwrap()).collect()
+pub fn turn_ended() -> StepEvent {
+    StepEvent::TurnEnded { message: None, boundaries: None, only_tell: None }
+}
+
+/// A turn that ended with this last message of the agent.
+pub fn turn_ended_with(message: &str) -> StepEvent {
+    StepEvent::TurnEnded { message: Some(message.into()), boundaries: None, only_tell: None }
+}
+
+pub fn user_message() -> StepEvent {
+    StepEvent::UserMessage { is_shell: None, takes_prefix: None }
+}
+
+pub fn compaction_failed() -> StepEvent {
+    StepEvent::CompactionFailed { reason: "no room".into() }
+}
+
+pub fn compacted(tokens_after: u64) -> StepEvent {
+    StepEvent::Compacted { tokens_after: Some(tokens_after), turn_end_follows: None }
+}
+
+/// The judge's yes to this request.
+pub fn judged(request_id: &str) -> StepEvent {
+    StepEvent::Judged {
+        request_id: request_id.into(),
+        should_compact: Some(true),
+        reason: Some("the phase is over".into()),
+    }
+}
+
+pub fn effects(stepped: &StepResult) -> Vec<&str> {
+    stepped.effects.iter().map(|effect| effect.effect.as_str()).collect()
+}
+
+/// The names of the effects of this event.
+pub async fn effects_of(client: &mut Client, thread: &str, event: StepEvent) -> Vec<String> {
+    step(client, thread, event).await.effects.into_iter().map(|effect| effect.effect).collect()
+}
+
+pub fn decision_of(stepped: &StepResult) -> &policy::Decision {
+    stepped.decision.as_ref().expect("a decision")
+}
+
+pub fn in_window(thread: &str) -> EvaluateParams {
+    let context_window = Some(WINDOW);
+    EvaluateParams { thread_id: thread.into(), context_window, ..Default::default() }
+}
+
+pub async fn evaluate(client: &mut Client, params: EvaluateParams) -> EvaluateResult {
+    client.call::<Evaluate>(params).await.unwrap()
+}
+
+pub async fn log(client: &mut Client, thread: &str) -> LogResult {
+    let params = LogParams { thread_id: Some(thread.into()), ..Default::default() };
+    client.call::<Log>(params).await.unwrap()
+}
+
+pub async fn explain(client: &mut Client, decision: &policy::Decision) -> ExplainResult {
+    let params = ExplainParams { decision_id: decision.decision_id.clone().unwrap() };
+    client.call::<Explain>(params).await.unwrap()
 }
 
 #[tokio::test]
-async fn a_decision_is_made_of_what_was_ingested_and_made_again_to_the_byte() {
+async fn a_decision_rests_on_what_was_ingested_and_can_be_repeated_to_the_byte() {
     let text = "[shadow_policy.lazy.asap]\npercent_remaining_lt = 20\n";
     let (_daemon, mut client) = daemon(home(), text).await;
-    let params = json!({ "thread_id": ONE, "context_window": WINDOW, "record": true });
-    let found = ask(&mut client, "policy/evaluate", params).await;
-    assert_eq!(found["decision"]["action"], "compact", "{found}");
-    assert_eq!(found["decision"]["tier"], "asap");
-    let boundaries = json!(["commit", "agent_done", "turn_complete"]);
-    assert_eq!(found["decision"]["boundaries"], boundaries);
-    assert_eq!(found["shadows"][0]["policy"], "lazy");
+    let params = EvaluateParams { record: Some(true), ..in_window(ONE) };
+    let found = evaluate(&mut client, params).await;
+    assert_eq!((found.thread_id.as_str(), found.turn, found.window), (ONE, 1, WINDOW));
+    let decision = &found.decision;
+    assert_eq!((decision.action.as_str(), decision.tier.as_deref()), ("compact", Some("asap")));
+    assert_eq!(decision.boundaries, ["commit", "agent_done", "turn_complete"]);
+    let shadows: Vec<&str> = found.shadows.iter().map(|shadow| shadow.policy.as_str()).collect();
+    assert_eq!(shadows, ["lazy"]);
 
-    let log = ask(&mut client, "policy/log", json!({ "thread_id": ONE })).await;
-    assert_eq!(log["decisions"].as_array().unwrap().len(), 2, "the shadow's, too: {log}");
-    let kinds: Vec<_> = log["events"].as_array().unwrap().iter().map(|e| &e["kind"]).collect();
+    let log = log(&mut client, ONE).await;
+    assert_eq!(log.decisions.len(), 2, "the shadow's, too: {log:?}");
+    let kinds: Vec<&str> = log.events.iter().map(|event| event.kind.as_str()).collect();
     assert_eq!(kinds, ["turn_started", "commit", "turn_complete"]);
-    for decision in log["decisions"].as_array().unwrap() {
-        let params = json!({ "decision_id": decision["decision"]["decision_id"] });
-        let explained = ask(&mut client, "policy/explain", params).await;
-        assert_eq!(explained["is_same"], true);
-        assert_eq!(explained["decision"], decision["decision"]);
+    for logged in &log.decisions {
+        assert_eq!((logged.thread_id.as_str(), logged.turn), (ONE, 1));
+        let explained = explain(&mut client, &logged.decision).await;
+        assert!(explained.is_same);
+        assert_eq!((&explained.decision, &explained.logged), (&logged.decision, logged));
     }
-    let past = json!({ "thread_id": ONE, "context_window": WINDOW, "as_of": 1 });
-    let past = ask(&mut client, "policy/evaluate", past).await;
-    assert_eq!(past["decision"]["action"], "wait");
+    let past = EvaluateParams { as_of: Some(1), ..in_window(ONE) };
+    let past = evaluate(&mut client, past).await;
+    assert_eq!((past.seq, past.decision.action.as_str()), (1, "wait"));
+    assert!(past.decision.percent_remaining > found.decision.percent_remaining);
 }
 
 /// Defect 7.10: what a compaction was made for was kept in the process, and lost with it.
@@ -88,52 +153,42 @@ async fn a_decision_is_made_of_what_was_ingested_and_made_again_to_the_byte() {
 async fn defect_7_10_the_sequence_survives_restarts_and_the_compaction_says_why_it_was_made() {
     let text = "[policy]\nmode = \"auto\"\npacket_author = \"agent\"\n";
     let (daemon_1, mut client) = daemon(home(), text).await;
-    let asked = step(&mut client, ONE, json!({ "kind": "turn_ended" })).await;
-    assert_eq!(effects(&asked), ["request_packet"]);
+    assert_eq!(effects_of(&mut client, ONE, turn_ended()).await, ["request_packet"]);
     let (daemon_2, mut client) = daemon(daemon_1.stopped().await, text).await;
     let packet = "Next step: document the retry.";
-    let event = json!({ "kind": "turn_ended", "message": packet });
-    let written = step(&mut client, ONE, event).await;
+    let written = step(&mut client, ONE, turn_ended_with(packet)).await;
     assert_eq!(effects(&written), ["compact"]);
-    assert_eq!(written["effects"][0]["packet"], packet);
+    assert_eq!(written.effects[0].packet.as_deref(), Some(packet));
 
     let (_daemon_3, mut client) = daemon(daemon_2.stopped().await, text).await;
-    let run = json!({ "thread_id": ONE, "max_tokens": 600 });
-    let made = ask(&mut client, "compaction/run", run).await;
-    let view = made["view"].as_str().unwrap();
+    let run = client.compact(RunParams { max_tokens: Some(600), ..of_thread(ONE) }).await;
+    let view = &run.view;
     assert!(view.starts_with("[PACKET]") && view.contains(packet), "{view}");
     assert!(view.len() <= 2_400, "{}", view.len());
-    assert!(made["history"].to_string().contains(packet));
-    let get = json!({ "compaction_id": made["compaction_id"] });
-    let got = ask(&mut client, "compaction/get", get).await;
-    assert_eq!(got["policy"]["tier"], "asap", "{}", got["policy"]);
-    assert_eq!(got["policy"]["packet_author"], "agent");
+    assert!(run.history.iter().any(|item| item.to_string().contains(packet)));
+    let trigger = client.compaction(&run.compaction_id).await.policy.unwrap();
+    assert_eq!((trigger.tier.as_str(), trigger.packet_author.as_str()), ("asap", "agent"));
     // Those read from words, too.
-    assert_eq!(got["policy"]["boundaries"], json!(["commit", "agent_done", "turn_complete"]));
+    assert_eq!(trigger.boundaries, ["commit", "agent_done", "turn_complete"]);
+    assert_eq!((trigger.turn, trigger.point.as_str()), (1, "turn_end"));
 
-    let event = json!({ "kind": "compacted", "tokens_after": 2_000 });
-    let done = step(&mut client, ONE, event).await;
+    let done = step(&mut client, ONE, compacted(2_000)).await;
     assert_eq!(effects(&done), ["inject_handoff"]);
-    assert!(done["effects"][0]["text"].as_str().unwrap().contains(packet));
-    assert_eq!(done["watcher"]["phase"], "idle");
-    let other = ask(&mut client, "compaction/run", json!({ "thread_id": TWO })).await;
-    assert!(!other["view"].as_str().unwrap().contains("[PACKET]"));
+    assert!(done.effects[0].text.as_ref().unwrap().contains(packet));
+    assert_eq!(done.watcher.phase, "idle");
+    let other = client.compact(of_thread(TWO)).await;
+    assert!(!other.view.contains("[PACKET]"));
 }
 
 #[tokio::test]
-async fn two_threads_never_meet() {
+async fn two_threads_do_not_affect_each_other() {
     let (_daemon, mut client) = daemon(home(), "[policy]\nmode = \"auto\"\n").await;
-    assert_eq!(
-        effects(&step(&mut client, ONE, json!({ "kind": "turn_ended" })).await),
-        ["compact"]
-    );
-    let message = json!({ "kind": "user_message" });
-    assert_eq!(effects(&step(&mut client, TWO, message.clone()).await), ["release_message"]);
-    assert_eq!(effects(&step(&mut client, ONE, message).await), ["hold_message"]);
-    let failed = json!({ "kind": "compaction_failed", "reason": "no room" });
-    let failed = step(&mut client, ONE, failed).await;
+    assert_eq!(effects_of(&mut client, ONE, turn_ended()).await, ["compact"]);
+    assert_eq!(effects_of(&mut client, TWO, user_message()).await, ["release_message"]);
+    assert_eq!(effects_of(&mut client, ONE, user_message()).await, ["hold_message"]);
+    let failed = step(&mut client, ONE, compaction_failed()).await;
     assert_eq!(effects(&failed), ["warn", "release_message"]);
-    assert_eq!(failed["watcher"]["packet_kept"], true);
+    assert!(failed.watcher.packet_kept);
 }
 
 /// A judge that is a program: it answers `{verdict}`, and what it was asked lies in `asked`.
@@ -158,8 +213,8 @@ async fn the_configured_model_judges_outside_of_the_transcript() {
         let home = home();
         let text = judge(home.path(), verdict);
         let (daemon, mut client) = daemon(home, &text).await;
-        let stepped = step(&mut client, ONE, json!({ "kind": "turn_ended" })).await;
-        assert_eq!(effects(&stepped), expected, "{verdict}: {stepped}");
+        let stepped = step(&mut client, ONE, turn_ended()).await;
+        assert_eq!(effects(&stepped), expected, "{verdict}: {stepped:?}");
         let home = daemon.stopped().await;
         let asked = fs::read_to_string(home.path().join("asked")).unwrap();
         assert!(asked.contains("The retry is in. Done.") && asked.contains("commit"), "{asked}");
@@ -171,35 +226,37 @@ async fn the_configured_model_judges_outside_of_the_transcript() {
 async fn defect_7_9_a_judge_costs_nothing_of_the_window_and_a_client_may_be_one() {
     let text = "[policy]\nmode = \"auto\"\njudge = \"client\"\n[policy.asap]\njudgment = true\n";
     let (_daemon, mut client) = daemon(home(), text).await;
-    let before = ask(&mut client, "context/usage", json!({ "thread_id": ONE })).await;
-    let asked = step(&mut client, ONE, json!({ "kind": "turn_ended" })).await;
-    let effect = &asked["effects"][0];
-    assert_eq!(effect["effect"], "ask_judgment", "{asked}");
-    assert!(effect["prompt"].as_str().unwrap().contains("Done.") && effect["schema"].is_object());
-    let answer = json!({ "kind": "judged", "request_id": effect["request_id"], "should_compact": true, "reason": "y" });
-    assert_eq!(effects(&step(&mut client, ONE, answer).await), ["compact"]);
-    let after = ask(&mut client, "context/usage", json!({ "thread_id": ONE })).await;
-    assert_eq!(before["tokens"], after["tokens"]);
+    let before = client.usage(ONE).await.tokens;
+    assert!(before.used > 0);
+    let asked = step(&mut client, ONE, turn_ended()).await;
+    assert_eq!(effects(&asked), ["ask_judgment"]);
+    let effect = &asked.effects[0];
+    assert!(effect.prompt.as_ref().unwrap().contains("Done."), "{effect:?}");
+    assert!(effect.schema.as_ref().is_some_and(Value::is_object), "{effect:?}");
+    let answer = judged(effect.request_id.as_ref().unwrap());
+    assert_eq!(effects_of(&mut client, ONE, answer).await, ["compact"]);
+    assert_eq!(client.usage(ONE).await.tokens, before);
 }
 
 #[tokio::test]
 async fn texts_are_written_out_overridden_and_checked() {
     let text = "[policy]\nmode = \"auto\"\npacket_author = \"agent\"\n";
     let (_daemon, mut client) = daemon(home(), text).await;
-    let seeded = ask(&mut client, "policy/templates", json!({ "seed": true })).await;
-    let path = |name: &str| {
-        let template = seeded["templates"].as_array().unwrap().iter().find(|t| t["name"] == name);
-        template.unwrap()["path"].as_str().unwrap().to_owned()
-    };
+    let seed = TemplatesParams { seed: Some(true) };
+    let seeded = client.call::<Templates>(seed).await.unwrap().templates;
+    let path = |name: &str| &seeded.iter().find(|template| template.name == name).unwrap().path;
     fs::write(path("packet"), "Write it down for {thread_id}.").unwrap();
     fs::write(path("handoff"), "{nothing}").unwrap();
-    let found = ask(&mut client, "policy/templates", json!({})).await;
-    assert!(found.to_string().contains("no place {nothing} here"), "{found}");
-    let asked = step(&mut client, ONE, json!({ "kind": "turn_ended" })).await;
+    let found = client.call::<Templates>(TemplatesParams { seed: None }).await.unwrap().templates;
+    let problems: Vec<_> =
+        found.iter().filter_map(|of| Some((of.name.as_str(), of.problem.as_deref()?))).collect();
+    let [("handoff", problem)] = problems[..] else { panic!("{problems:?}") };
+    assert!(problem.contains("no place {nothing} here"), "{problem}");
+    let asked = step(&mut client, ONE, turn_ended()).await;
     let expected = format!(
         "<longhaul_context about=\"packet\">\nWrite it down for {ONE}.\n</longhaul_context>"
     );
-    assert_eq!(asked["effects"][0]["prompt"], expected);
+    assert_eq!(asked.effects[0].prompt, Some(expected));
 }
 
 #[tokio::test]
@@ -209,12 +266,18 @@ async fn a_report_replays_the_transcript_under_every_policy() {
                 [shadow_policy.never.ready]\npercent_remaining_lt = 0\n\
                 [shadow_policy.never.early]\npercent_remaining_lt = 0\n";
     let (_daemon, mut client) = daemon(home(), text).await;
-    let params = json!({ "thread_id": ONE, "context_window": WINDOW });
-    let report = ask(&mut client, "policy/report", params).await;
+    let params = |thread: &str| {
+        let context_window = Some(WINDOW);
+        ReportParams { thread_id: thread.into(), context_window }
+    };
+    let report = client.call::<Report>(params(ONE)).await.unwrap();
+    assert_eq!((report.thread_id.as_str(), report.turns, report.is_cut), (ONE, 1, false));
     let compactions: Vec<_> =
-        report["policies"].as_array().unwrap().iter().map(|p| &p["compactions"]).collect();
-    assert_eq!(compactions, [1, 0], "{report}");
-    assert_eq!(report["policies"][0]["points"][0]["boundaries"], json!(["commit", "agent_done"]));
-    let none = client.call("policy/report", json!({ "thread_id": "nobody" })).await;
-    assert_eq!(kind(&none), "thread_not_found");
+        report.policies.iter().map(|of| (of.policy.as_str(), of.compactions)).collect();
+    let [(_, 1), ("never", 0)] = compactions[..] else { panic!("{report:?}") };
+    let point = &report.policies[0].points[0];
+    assert_eq!(point.boundaries, ["commit", "agent_done"]);
+    assert_eq!((point.tier.as_str(), point.turn), ("asap", 1));
+    let error = client.call::<Report>(params("nobody")).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::ThreadNotFound);
 }

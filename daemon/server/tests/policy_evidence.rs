@@ -5,11 +5,18 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use longhaul_protocol::ErrorKind;
+use longhaul_protocol::policy::{
+    Decision, EvaluateParams, Log, LogParams, LoggedDecision, StepEvent,
+};
 use serde_json::{Value, json};
 
-use crate::policy::{ONE, TWO, WINDOW, ask, daemon, effects, home, step};
-use crate::rollout::Rollout;
-use crate::support::{Client, Daemon, soon};
+use crate::policy::{
+    ONE, TWO, WINDOW, daemon, decision_of, effects, effects_of, evaluate, explain, home, in_window,
+    log, step, turn_ended,
+};
+use crate::support::rollout::Rollout;
+use crate::support::{Client, Daemon, of_thread, soon, text_at};
 
 /// A repository with a commit in the seconds of the transcripts' turns.
 fn repository(folder: &Path) {
@@ -33,18 +40,18 @@ fn scripted(id: &str, home: &Path, cwd: &Path) {
     rollout.command("cat notes", 0, &"a line of notes\n".repeat(5_000));
     rollout.command("./release.sh", 0, "released");
     rollout.message("assistant", "The next version can be built now.");
-    rollout.line("event_msg", &json!({ "type": "task_complete" }));
+    rollout.turn_ended();
     rollout.write(home);
 }
 
-/// Tells of the turn's end until the decision knows the repository.
-async fn decided_with_repository(client: &mut Client, thread: &str) -> Value {
+/// Steps to the turn's end until the decision knows the repository.
+async fn decision_with_repository(client: &mut Client, thread: &str) -> Decision {
     let looked = async {
         loop {
-            let stepped = step(client, thread, json!({ "kind": "turn_ended" })).await;
-            let reasons = stepped["decision"]["reasons"].to_string();
-            if reasons.contains("\"repository\"") {
-                return stepped["decision"].clone();
+            let stepped = step(client, thread, turn_ended()).await;
+            let decision = decision_of(&stepped);
+            if decision.reasons.iter().any(|reason| reason.rule == "repository") {
+                return decision.clone();
             }
         }
     };
@@ -52,53 +59,58 @@ async fn decided_with_repository(client: &mut Client, thread: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_commit_that_only_the_repository_tells_of_is_a_sign_and_is_kept_with_the_decision() {
+async fn a_commit_that_only_the_repository_shows_is_a_boundary_and_is_kept_with_the_decision() {
     let home = tempfile::tempdir().unwrap();
     let cwd = home.path().join("project");
     repository(&cwd);
     scripted(ONE, home.path(), &cwd);
     scripted(TWO, home.path(), home.path());
     let (_daemon, mut client) = daemon(home, "").await;
-    let decision = decided_with_repository(&mut client, ONE).await;
-    assert_eq!(decision["boundaries"], json!(["commit", "turn_complete"]), "{decision}");
-    assert_eq!(decision["action"], "compact");
-    let log = ask(&mut client, "policy/log", json!({ "thread_id": ONE })).await;
-    let newest = &log["decisions"][0];
-    let seen = &newest["repository"];
-    assert_eq!((&seen["branch"], &seen["commits_in_turn"]), (&json!("topic"), &json!(1)), "{log}");
-    assert_eq!(seen["commits"][0]["subject"], "release 1");
-    assert!(seen["words"].as_str().unwrap().starts_with("topic at "), "{seen}");
-    let again = json!({ "decision_id": newest["decision"]["decision_id"] });
-    let again = ask(&mut client, "policy/explain", again).await;
-    assert_eq!((&again["is_same"], &again["logged"]["repository"]), (&json!(true), seen));
+    let decision = decision_with_repository(&mut client, ONE).await;
+    assert_eq!(decision.boundaries, ["commit", "turn_complete"], "{decision:?}");
+    assert_eq!(decision.action, "compact");
+    let log = log(&mut client, ONE).await;
+    let newest = &log.decisions[0];
+    let seen = newest.repository.as_ref().unwrap();
+    assert_eq!((seen.branch.as_deref(), seen.commits_in_turn), (Some("topic"), 1), "{seen:?}");
+    assert_eq!(seen.commits[0].subject, "release 1");
+    assert_eq!(seen.head.as_ref(), Some(&seen.commits[0].id));
+    assert!(seen.words.starts_with("topic at "), "{seen:?}");
+    let again = explain(&mut client, &newest.decision).await;
+    assert!(again.is_same);
+    assert_eq!(again.logged.repository.as_ref(), Some(seen));
     // A thread in no repository is decided on as ever.
-    let other = step(&mut client, TWO, json!({ "kind": "turn_ended" })).await;
-    assert_eq!(other["decision"]["boundaries"], json!(["turn_complete"]));
+    let other = step(&mut client, TWO, turn_ended()).await;
+    assert_eq!(decision_of(&other).boundaries, ["turn_complete"]);
 }
 
 #[tokio::test]
-async fn whose_a_commit_is_cannot_be_told_where_two_sessions_work_in_a_folder() {
+async fn a_commit_where_two_sessions_share_a_folder_is_no_boundary() {
     let home = tempfile::tempdir().unwrap();
     let cwd = home.path().join("project");
     repository(&cwd);
     scripted(ONE, home.path(), &cwd);
     scripted(TWO, home.path(), &cwd);
     let (_daemon, mut client) = daemon(home, "").await;
-    let decision = decided_with_repository(&mut client, ONE).await;
-    assert_eq!(decision["boundaries"], json!(["turn_complete"]), "{decision}");
-    assert!(decision["reasons"].to_string().contains("may be another session's"), "{decision}");
+    let decision = decision_with_repository(&mut client, ONE).await;
+    assert_eq!(decision.boundaries, ["turn_complete"], "{decision:?}");
+    let mut texts = decision.reasons.iter().map(|reason| reason.text.as_str());
+    assert!(texts.any(|text| text.contains("may be another session's")), "{decision:?}");
 }
 
 #[tokio::test]
-async fn repositories_are_not_looked_at_where_that_is_switched_off() {
+async fn repositories_are_not_looked_at_when_that_is_switched_off() {
     let home = tempfile::tempdir().unwrap();
     let cwd = home.path().join("project");
     repository(&cwd);
     scripted(ONE, home.path(), &cwd);
     scripted(TWO, home.path(), &cwd);
     let (_daemon, mut client) = daemon(home, "[repository]\nobserve = false\n").await;
-    let stepped = step(&mut client, ONE, json!({ "kind": "turn_ended" })).await;
-    assert!(!stepped["decision"].to_string().contains("repository"), "{stepped}");
+    let stepped = step(&mut client, ONE, turn_ended()).await;
+    let decision = decision_of(&stepped);
+    assert_eq!(decision.boundaries, ["turn_complete"], "{decision:?}");
+    assert!(!decision.reasons.iter().any(|reason| reason.rule == "repository"), "{decision:?}");
+    assert_eq!(evaluate(&mut client, in_window(ONE)).await.repository, None);
 }
 
 /// A model that is a program; a mark for each time it is asked lies in `asked`.
@@ -114,7 +126,7 @@ fn reader(home: &Path, answer: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_model_reads_the_words_where_a_policy_says_so_and_the_phrases_count_where_it_cannot() {
+async fn a_model_reads_the_words_if_configured_and_phrase_lists_count_if_it_fails() {
     let signs = r#"{"agent_done":false,"topic_shift":true,"concluding_thought":false}"#;
     for (answer, expected, words) in [
         (format!("printf '%s' '{signs}'"), ["commit", "topic_shift"], "a model read topic_shift"),
@@ -125,56 +137,55 @@ async fn a_model_reads_the_words_where_a_policy_says_so_and_the_phrases_count_wh
         let text = reader(home.path(), &answer);
         let (daemon, mut client) = daemon(home, &text).await;
         // Who only looks spends nothing.
-        let params = json!({ "thread_id": ONE, "context_window": WINDOW });
-        ask(&mut client, "policy/evaluate", params).await;
+        evaluate(&mut client, in_window(ONE)).await;
         assert!(!daemon.home.path().join("asked").exists());
-        let stepped = step(&mut client, ONE, json!({ "kind": "turn_ended" })).await;
-        let boundaries = stepped["decision"]["boundaries"].as_array().unwrap();
-        assert_eq!(boundaries[..2], expected, "{stepped}");
-        assert!(stepped["decision"]["reasons"].to_string().contains(words), "{stepped}");
-        step(&mut client, ONE, json!({ "kind": "turn_ended" })).await;
+        let stepped = step(&mut client, ONE, turn_ended()).await;
+        let decision = decision_of(&stepped);
+        assert_eq!(decision.boundaries[..2], expected, "{decision:?}");
+        let mut texts = decision.reasons.iter().map(|reason| reason.text.as_str());
+        assert!(texts.any(|text| text.contains(words)), "{decision:?}");
+        step(&mut client, ONE, turn_ended()).await;
         let asked = fs::read_to_string(daemon.home.path().join("asked")).unwrap();
         assert_eq!(asked.lines().count(), 1, "once for the same words");
     }
 }
 
 #[tokio::test]
-async fn who_asks_twice_adds_nothing_to_the_log() {
+async fn asking_twice_adds_nothing_to_the_log() {
     let text = "[shadow_policy.lazy.asap]\npercent_remaining_lt = 60\n";
     let (_daemon, mut client) = daemon(home(), text).await;
-    let params = json!({ "thread_id": ONE, "context_window": WINDOW, "record": true });
+    let params = EvaluateParams { record: Some(true), ..in_window(ONE) };
     let mut ids = Vec::new();
     for _ in 0..3 {
-        let found = ask(&mut client, "policy/evaluate", params.clone()).await;
-        ids.push(found["decision"]["decision_id"].clone());
-        let log = ask(&mut client, "policy/log", json!({ "thread_id": ONE })).await;
-        assert_eq!(log["decisions"].as_array().unwrap().len(), 2, "one a policy: {log}");
+        let found = evaluate(&mut client, params.clone()).await;
+        ids.push(found.decision.decision_id.unwrap());
+        let log = log(&mut client, ONE).await;
+        assert_eq!(log.decisions.len(), 2, "one a policy: {log:?}");
     }
-    assert!(ids[0].is_string() && ids.iter().all(|id| *id == ids[0]), "{ids:?}");
+    assert!(ids.iter().all(|id| *id == ids[0]), "{ids:?}");
     // The middle of the turn is another place, once.
     for _ in 0..3 {
-        step(&mut client, ONE, json!({ "kind": "mid_turn" })).await;
+        step(&mut client, ONE, StepEvent::MidTurn { boundaries: None }).await;
     }
-    let log = ask(&mut client, "policy/log", json!({ "thread_id": ONE })).await;
-    assert_eq!(log["decisions"].as_array().unwrap().len(), 3, "{log}");
+    assert_eq!(log(&mut client, ONE).await.decisions.len(), 3);
 }
 
 #[tokio::test]
-async fn off_decides_and_does_nothing() {
+async fn the_mode_off_decides_and_does_nothing() {
     let (_daemon, mut client) = daemon(home(), "[policy]\nmode = \"off\"\n").await;
-    let stepped = step(&mut client, ONE, json!({ "kind": "turn_ended" })).await;
-    assert_eq!(stepped["decision"]["action"], "compact", "{stepped}");
+    let stepped = step(&mut client, ONE, turn_ended()).await;
+    assert_eq!(decision_of(&stepped).action, "compact");
     assert_eq!(effects(&stepped), [""; 0]);
-    assert_eq!(stepped["watcher"]["phase"], "idle");
+    assert_eq!((stepped.watcher.phase.as_str(), stepped.watcher.mode.as_str()), ("idle", "off"));
 }
 
 /// Defect 7.13.6: a watcher's compaction was written by a model of its own that nobody had chosen.
 #[tokio::test]
-async fn defect_7_13_6_a_watcher_s_compaction_asks_the_same_model_unless_another_is_chosen() {
+async fn defect_7_13_6_a_watchers_compaction_asks_the_same_model_unless_another_is_chosen() {
     let other = "compaction_model = \"other\"\n";
     let harder = "compaction_effort = \"high\"\n";
     for (key, expected, effort) in
-        [("", "mine", Value::Null), (other, "other", Value::Null), (harder, "mine", json!("high"))]
+        [("", "mine", None), (other, "other", None), (harder, "mine", Some("high"))]
     {
         let home = home();
         let asked = home.path().join("asked");
@@ -185,14 +196,11 @@ async fn defect_7_13_6_a_watcher_s_compaction_asks_the_same_model_unless_another
             json!(script)
         );
         let (_daemon, mut client) = daemon(home, &text).await;
-        assert_eq!(
-            effects(&step(&mut client, ONE, json!({ "kind": "turn_ended" })).await),
-            ["compact"]
-        );
-        ask(&mut client, "compaction/run", json!({ "thread_id": ONE })).await;
+        assert_eq!(effects_of(&mut client, ONE, turn_ended()).await, ["compact"]);
+        client.compact(of_thread(ONE)).await;
         let body: Value = serde_json::from_slice(&fs::read(&asked).unwrap()).unwrap();
-        let found = (&body["model"], &body["reasoning"]["effort"]);
-        assert_eq!(found, (&json!(expected), &effort), "{body}");
+        assert_eq!(text_at(&body, "model"), expected);
+        assert_eq!(body.pointer("/reasoning/effort").and_then(Value::as_str), effort, "{body}");
     }
 }
 
@@ -205,13 +213,20 @@ async fn at_their_time(text: &str) -> (Daemon, Client) {
     (daemon, client)
 }
 
-async fn decisions(client: &mut Client, thread: &str) -> Vec<Value> {
-    let log = client.call("policy/log", json!({ "thread_id": thread })).await;
-    log["result"]["decisions"].as_array().cloned().unwrap_or_default()
+/// The logged decisions of a thread, which may be unknown yet.
+async fn decisions(client: &mut Client, thread: &str) -> Vec<LoggedDecision> {
+    let params = LogParams { thread_id: Some(thread.into()), ..Default::default() };
+    match client.call::<Log>(params).await {
+        Ok(log) => log.decisions,
+        Err(error) => {
+            assert_eq!(error.kind(), ErrorKind::ThreadNotFound);
+            Vec::new()
+        }
+    }
 }
 
 #[tokio::test]
-async fn live_threads_are_decided_on_as_their_turns_end_and_old_ones_are_not() {
+async fn live_threads_get_decisions_as_their_turns_end_and_old_ones_do_not() {
     let text = format!(
         "[context]\nwindow_tokens = {WINDOW}\n[shadow_policy.keen.early]\npercent_remaining_lt = 95\n"
     );
@@ -223,20 +238,21 @@ async fn live_threads_are_decided_on_as_their_turns_end_and_old_ones_are_not() {
     soon("a decision of each policy", logged).await;
     let first = decisions(&mut client, ONE).await;
     assert_eq!(first.len(), 2, "once a turn: {first:?}");
-    assert_eq!((&first[0]["is_shadow"], &first[1]["is_shadow"]), (&json!(true), &json!(false)));
+    assert_eq!((first[0].is_shadow, first[1].is_shadow), (true, false));
+    assert_eq!((first[0].decision.policy.as_str(), first[0].turn), ("keen", 1));
 
     let seq = rollout.seq();
     rollout.message("user", "And the tests?");
     rollout.message("assistant", "They are done.");
-    rollout.line("event_msg", &json!({ "type": "task_complete" }));
+    rollout.turn_ended();
     rollout.append(&path, seq);
     let logged = async { while decisions(&mut client, ONE).await.len() < 4 {} };
     soon("decisions on the next turn", logged).await;
-    assert_eq!(decisions(&mut client, ONE).await[0]["turn"], 2);
+    assert_eq!(decisions(&mut client, ONE).await[0].turn, 2);
 
     // An hour later the same lines are a transcript of the past.
     daemon.clock.advance_ms(3_600_000);
     crate::policy::thread(TWO, home).write(home);
-    client.call("thread/sync", json!({ "thread_id": TWO })).await;
-    assert_eq!(decisions(&mut client, TWO).await.len(), 0);
+    client.sync(TWO).await;
+    assert_eq!(decisions(&mut client, TWO).await, []);
 }

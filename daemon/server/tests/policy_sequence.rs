@@ -1,35 +1,45 @@
 //! The watcher's sequence in whole daemons: killed in every state, a compaction that never comes, sessions
 //! side by side.
 
+use longhaul_protocol::compaction::RunParams;
+use longhaul_protocol::policy::{Effect, EvaluateParams, Step, StepEvent, StepResult};
+use longhaul_protocol::thread::{Sync, SyncParams};
+use longhaul_protocol::{ErrorKind, policy};
 use rustix::process::Signal;
-use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::policy::{ONE, TWO, WINDOW, ask, daemon, effects, home, step, thread};
-use crate::support::{Client, Process, config_under};
+use crate::policy::{
+    ONE, TWO, compacted, compaction_failed, daemon, decision_of, effects, effects_of, evaluate,
+    explain, home, judged, step, step_params, thread, turn_ended, turn_ended_with, user_message,
+};
+use crate::support::rollout::Rollout;
+use crate::support::{Client, Process, config_under, field, of_thread};
 
-/// Tells of an event, kills the daemon as soon as it has answered, and starts the next one over the same
-/// folders; the place of the watcher must be what it was.
-async fn told_and_killed(home: &TempDir, event: Value, phase: &str) -> Value {
+async fn watcher_of(client: &mut Client, thread: &str) -> policy::Watcher {
+    let params = EvaluateParams { thread_id: thread.into(), ..Default::default() };
+    evaluate(client, params).await.watcher
+}
+
+/// Steps, kills the daemon as soon as it has answered, and starts the next one over the same folders; the state
+/// of the watcher must be what it was.
+async fn step_and_kill(home: &TempDir, event: StepEvent, phase: &str) -> StepResult {
     let process = Process::start(home.path()).await;
     let mut client = Client::connect(&process.socket).await;
-    client.call("thread/sync", json!({ "thread_id": ONE })).await;
+    client.sync(ONE).await;
     let stepped = step(&mut client, ONE, event).await;
-    assert_eq!(stepped["watcher"]["phase"], phase, "{stepped}");
+    assert_eq!(stepped.watcher.phase, phase, "{stepped:?}");
     process.signal(Signal::KILL);
     process.exit_code().await;
 
     let process = Process::start(home.path()).await;
     let mut client = Client::connect(&process.socket).await;
-    client.call("thread/sync", json!({ "thread_id": ONE })).await;
-    let found = ask(&mut client, "policy/evaluate", json!({ "thread_id": ONE })).await;
-    assert_eq!(found["watcher"], stepped["watcher"], "after the kill");
+    client.sync(ONE).await;
+    assert_eq!(watcher_of(&mut client, ONE).await, stepped.watcher, "after the kill");
     // Whoever lost that answer with the daemon gets it again, and it changes nothing.
     if phase != "idle" && effects(&stepped) != ["hold_message"] {
-        let again = step(&mut client, ONE, json!({ "kind": "resume" })).await;
-        let last = |step: &Value| step["effects"].as_array().unwrap().last().cloned();
-        assert_eq!(last(&again), last(&stepped), "{again}");
-        assert_eq!(again["watcher"], stepped["watcher"]);
+        let again = step(&mut client, ONE, StepEvent::Resume {}).await;
+        assert_eq!(again.effects.last(), stepped.effects.last(), "{again:?}");
+        assert_eq!(again.watcher, stepped.watcher);
     }
     process.signal(Signal::KILL);
     process.exit_code().await;
@@ -45,38 +55,33 @@ fn configured(text: &str) -> TempDir {
 /// Every state there is, each killed with SIGKILL and gone on from: judgment → scratch → compacting (and a
 /// message held back in it) → idle; packet; and the compaction that waits for the user's next message.
 #[tokio::test]
-async fn a_daemon_killed_in_any_state_goes_on_where_it_was() {
+async fn a_daemon_killed_in_any_state_continues_where_it_was() {
     let all = "[policy]\nmode = \"auto\"\njudge = \"client\"\nscratch = true\nwait_ms = 86400000\n\
                judgment_timeout_ms = 600000\n[policy.asap]\njudgment = true\n";
     let home = configured(all);
-    let turn = json!({ "kind": "turn_ended" });
-    let asked = told_and_killed(&home, turn.clone(), "awaiting_judgment").await;
-    let request_id = &asked["effects"][0]["request_id"];
-    let yes = json!({ "kind": "judged", "request_id": request_id, "should_compact": true });
-    told_and_killed(&home, yes, "awaiting_scratch").await;
-    let written = told_and_killed(&home, turn.clone(), "compacting").await;
+    let asked = step_and_kill(&home, turn_ended(), "awaiting_judgment").await;
+    let yes = judged(asked.effects[0].request_id.as_ref().unwrap());
+    step_and_kill(&home, yes, "awaiting_scratch").await;
+    let written = step_and_kill(&home, turn_ended(), "compacting").await;
     assert_eq!(effects(&written), ["compact"]);
-    let held = told_and_killed(&home, json!({ "kind": "user_message" }), "compacting").await;
-    assert_eq!((effects(&held), &held["watcher"]["held"]), (vec!["hold_message"], &json!(true)));
-    let made = json!({ "kind": "compacted", "tokens_after": 900 });
-    let done = told_and_killed(&home, made, "idle").await;
+    let held = step_and_kill(&home, user_message(), "compacting").await;
+    assert_eq!((effects(&held), held.watcher.held), (vec!["hold_message"], true));
+    let done = step_and_kill(&home, compacted(900), "idle").await;
     assert_eq!(effects(&done), ["inject_handoff", "release_message"]);
 
     let agent = "[policy]\nmode = \"auto\"\npacket_author = \"agent\"\nwait_ms = 86400000\n";
     let home = configured(agent);
-    told_and_killed(&home, turn.clone(), "awaiting_packet").await;
-    let failed = json!({ "kind": "turn_ended", "message": "my packet" });
-    told_and_killed(&home, failed, "compacting").await;
-    let failed = json!({ "kind": "compaction_failed", "reason": "no room" });
-    let failed = told_and_killed(&home, failed, "idle").await;
-    assert_eq!(failed["watcher"]["packet_kept"], true);
+    step_and_kill(&home, turn_ended(), "awaiting_packet").await;
+    step_and_kill(&home, turn_ended_with("my packet"), "compacting").await;
+    let failed = step_and_kill(&home, compaction_failed(), "idle").await;
+    assert!(failed.watcher.packet_kept);
 
     let later =
         "[policy]\nmode = \"auto\"\n[policy.asap]\nrequires_any_boundary = [\"turn_complete\"]\n";
     let home = configured(later);
-    let deferred = told_and_killed(&home, turn, "idle").await;
-    assert_eq!(deferred["watcher"]["deferred"], true);
-    let message = told_and_killed(&home, json!({ "kind": "user_message" }), "compacting").await;
+    let deferred = step_and_kill(&home, turn_ended(), "idle").await;
+    assert!(deferred.watcher.deferred);
+    let message = step_and_kill(&home, user_message(), "compacting").await;
     assert_eq!(effects(&message), ["hold_message", "compact"]);
 }
 
@@ -89,40 +94,39 @@ async fn defect_7_5_the_packet_of_a_vanished_compaction_goes_with_the_next_one()
     let mut rollout = thread(ONE, home.path());
     let path = rollout.write(home.path());
     let (daemon, mut client) = daemon(home, text).await;
-    let turn = json!({ "kind": "turn_ended" });
-    assert_eq!(effects(&step(&mut client, ONE, turn.clone()).await), ["request_packet"]);
-    let packet = json!({ "kind": "turn_ended", "message": "Next: the docs." });
-    assert_eq!(effects(&step(&mut client, ONE, packet).await), ["compact"]);
+    assert_eq!(effects_of(&mut client, ONE, turn_ended()).await, ["request_packet"]);
+    let packet = "Next: the docs.";
+    assert_eq!(effects_of(&mut client, ONE, turn_ended_with(packet)).await, ["compact"]);
     daemon.clock.advance_ms(60_001);
-    // Nobody has told the watcher of anything since; its packet is of another time all the same.
-    let run = json!({ "thread_id": ONE, "max_tokens": 600 });
-    let another = ask(&mut client, "compaction/run", run).await;
-    assert!(!another["view"].as_str().unwrap().contains("[PACKET]"), "{another}");
-    let late = step(&mut client, ONE, json!({ "kind": "tick" })).await;
-    assert_eq!((effects(&late), &late["watcher"]["phase"]), (vec!["warn"], &json!("idle")));
-    assert_eq!(late["watcher"]["packet_kept"], true);
-    assert_eq!(effects(&step(&mut client, ONE, turn.clone()).await), [""; 0], "no growth yet");
+    // The watcher has heard nothing since; its packet is out of date all the same.
+    let another = client.compact(RunParams { max_tokens: Some(600), ..of_thread(ONE) }).await;
+    assert!(!another.view.contains("[PACKET]"), "{}", another.view);
+    let late = step(&mut client, ONE, StepEvent::Tick {}).await;
+    assert_eq!((effects(&late), late.watcher.phase.as_str()), (vec!["warn"], "idle"));
+    assert!(late.watcher.packet_kept);
+    assert_eq!(effects_of(&mut client, ONE, turn_ended()).await, [""; 0], "no growth yet");
 
     let seq = rollout.seq();
     rollout.message("user", "Go on.");
     rollout.command("cat more", 0, &"another line\n".repeat(2_000));
     rollout.command("git commit -qm more", 0, "");
     rollout.message("assistant", "Done.");
-    rollout.line("event_msg", &json!({ "type": "task_complete" }));
+    rollout.turn_ended();
     rollout.append(&path, seq);
     let bytes = std::fs::metadata(&path).unwrap().len();
-    ask(&mut client, "thread/sync", json!({ "thread_id": ONE, "min_offset": bytes })).await;
-    assert_eq!(effects(&step(&mut client, ONE, turn).await), ["request_packet"]);
+    let sync =
+        SyncParams { thread_id: Some(ONE.into()), min_offset: Some(bytes), ..Default::default() };
+    client.call::<Sync>(sync).await.unwrap();
+    assert_eq!(effects_of(&mut client, ONE, turn_ended()).await, ["request_packet"]);
     // The agent says nothing this time: what it wrote before is taken.
-    let silent = json!({ "kind": "turn_ended", "message": "" });
-    let again = step(&mut client, ONE, silent).await;
-    assert_eq!(again["effects"][0]["packet"], "Next: the docs.", "{again}");
-    assert_eq!(again["watcher"]["packet_kept"], false);
+    let again = step(&mut client, ONE, turn_ended_with("")).await;
+    assert_eq!(again.effects[0].packet.as_deref(), Some(packet), "{again:?}");
+    assert!(!again.watcher.packet_kept);
 }
 
-/// Many clients tell of two threads at once: each thread goes its own way, and no step is lost or doubled.
+/// Many clients step two threads at once: each thread goes its own way, and no step is lost or doubled.
 #[tokio::test]
-async fn sessions_side_by_side_never_mix() {
+async fn concurrent_sessions_do_not_mix() {
     let text = "[policy]\nmode = \"auto\"\njudge = \"client\"\n[policy.asap]\njudgment = true\n";
     let (daemon, mut client) = daemon(home(), text).await;
     let mut tasks = tokio::task::JoinSet::new();
@@ -130,7 +134,7 @@ async fn sessions_side_by_side_never_mix() {
         let mut client = daemon.connect().await;
         let thread = if n % 2 == 0 { ONE } else { TWO };
         tasks.spawn(async move {
-            let stepped = step(&mut client, thread, json!({ "kind": "turn_ended" })).await;
+            let stepped = step(&mut client, thread, turn_ended()).await;
             (thread, effects(&stepped).join(" "))
         });
     }
@@ -140,61 +144,63 @@ async fn sessions_side_by_side_never_mix() {
     let one_each = [(ONE, "ask_judgment".to_owned()), (TWO, "ask_judgment".to_owned())];
     assert_eq!(asked, one_each, "of eight that told the same, one is asked to act");
     // The answer to one thread's question moves that thread alone.
-    let yes = json!({ "kind": "judged", "request_id": "judgment-1", "should_compact": true });
-    assert_eq!(effects(&step(&mut client, ONE, yes).await), ["compact"]);
-    let other = ask(&mut client, "policy/evaluate", json!({ "thread_id": TWO })).await;
-    assert_eq!(other["watcher"]["phase"], "awaiting_judgment");
-    assert_eq!(other["watcher"]["state"]["phase"]["trigger"]["turn"], 1);
+    assert_eq!(effects_of(&mut client, ONE, judged("judgment-1")).await, ["compact"]);
+    let other = watcher_of(&mut client, TWO).await;
+    assert_eq!(other.phase, "awaiting_judgment");
+    assert_eq!(*field(&other.state, "phase.trigger.turn"), 1);
 }
 
 /// A hook can tell the person and nothing else: what would be begun is told, and begun by no one.
 #[tokio::test]
-async fn who_can_only_tell_is_given_words_and_nothing_to_do() {
+async fn a_hook_is_given_words_and_nothing_to_do() {
     let (_daemon, mut client) = daemon(home(), "[policy]\nmode = \"auto\"\n").await;
-    let seen = json!({ "kind": "turn_ended", "message": "Done.", "only_tell": true });
-    let told = step(&mut client, ONE, seen.clone()).await;
-    assert_eq!((effects(&told), &told["watcher"]["phase"]), (vec!["notify"], &json!("idle")));
-    let text = told["effects"][0]["text"].as_str().unwrap();
+    let seen = || StepEvent::TurnEnded {
+        message: Some("Done.".into()),
+        boundaries: None,
+        only_tell: Some(true),
+    };
+    let told = step(&mut client, ONE, seen()).await;
+    assert_eq!((effects(&told), told.watcher.phase.as_str()), (vec!["notify"], "idle"));
+    let text = told.effects[0].text.as_ref().unwrap();
     assert!(text.ends_with("(asap: commit, agent done): a good moment to compact"), "{text}");
-    assert_eq!(told["decision"]["action"], "compact");
-    assert_eq!(effects(&step(&mut client, ONE, seen.clone()).await), [""; 0], "said once");
-    // Who can do it is asked to, whatever a hook was told.
-    let turn = json!({ "kind": "turn_ended" });
-    assert_eq!(effects(&step(&mut client, ONE, turn).await), ["compact"]);
-    let beside = step(&mut client, ONE, seen).await;
-    assert_eq!((effects(&beside), &beside["watcher"]["phase"]), (vec![], &json!("compacting")));
+    assert_eq!(decision_of(&told).action, "compact");
+    assert_eq!(effects_of(&mut client, ONE, seen()).await, [""; 0], "said once");
+    // A client that can compact is asked to, whatever a hook was told.
+    assert_eq!(effects_of(&mut client, ONE, turn_ended()).await, ["compact"]);
+    let beside = step(&mut client, ONE, seen()).await;
+    assert_eq!(
+        (beside.effects, beside.watcher.phase.as_str()),
+        (Vec::<Effect>::new(), "compacting")
+    );
 }
 
 /// What a client saw and no transcript tells, such as a commit in an editor, is a sign like any other and is
 /// kept with the decision.
 #[tokio::test]
-async fn signs_that_a_client_saw_count_and_stay_with_the_decision() {
+async fn boundaries_that_a_client_saw_count_and_stay_with_the_decision() {
     let home = tempfile::tempdir().unwrap();
-    let mut quiet = crate::rollout::Rollout::new(ONE, home.path());
+    let mut quiet = Rollout::new(ONE, home.path());
     quiet.message("user", "Look around.");
     quiet.command("cat src/fetch.rs", 0, &"a line of code\n".repeat(5_000));
     quiet.message("assistant", "The fetcher has no retry.");
     quiet.write(home.path());
     thread(TWO, home.path()).write(home.path());
     let (_daemon, mut client) = daemon(home, "").await;
-    let turn = json!({ "kind": "turn_ended" });
-    assert_eq!(effects(&step(&mut client, ONE, turn).await), [""; 0]);
-    let saw = json!({ "kind": "turn_ended", "boundaries": ["commit"] });
-    let told = step(&mut client, ONE, saw).await;
-    assert_eq!(effects(&told), ["notify"], "{told}");
-    let explain = json!({ "decision_id": told["decision"]["decision_id"] });
-    let again = ask(&mut client, "policy/explain", explain).await;
-    assert_eq!(
-        (&again["is_same"], &again["decision"]["satisfied"]),
-        (&json!(true), &json!(["commit"]))
-    );
-    let params = |name: &str| {
-        let event = json!({ "kind": "mid_turn", "boundaries": [name] });
-        json!({ "thread_id": ONE, "event": event, "context_window": WINDOW })
+    assert_eq!(effects_of(&mut client, ONE, turn_ended()).await, [""; 0]);
+    let saw = StepEvent::TurnEnded {
+        message: None,
+        boundaries: Some(vec!["commit".into()]),
+        only_tell: None,
     };
+    let told = step(&mut client, ONE, saw).await;
+    assert_eq!(effects(&told), ["notify"], "{told:?}");
+    let again = explain(&mut client, decision_of(&told)).await;
+    assert!(again.is_same);
+    assert_eq!(again.decision.satisfied, ["commit"]);
     for name in ["comit", "turn_complete"] {
-        let refused = client.call("policy/step", params(name)).await;
-        assert_eq!(crate::support::kind(&refused), "invalid_params", "{refused}");
-        assert!(refused["error"]["data"]["hint"].as_str().unwrap().contains("pr_checkpoint"));
+        let event = StepEvent::MidTurn { boundaries: Some(vec![name.into()]) };
+        let error = client.call::<Step>(step_params(ONE, event)).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidParams, "{error:?}");
+        assert!(error.data.unwrap().hint.unwrap().contains("pr_checkpoint"));
     }
 }

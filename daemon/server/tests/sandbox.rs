@@ -4,13 +4,15 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::ErrorKind;
 use std::net::{TcpStream, UdpSocket};
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _, symlink};
 use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::Command;
 
-use longhaul_daemon::sandbox::confine::confine;
+use longhaul_daemon::sandbox::confine::{Reach, confine, confine_reader};
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, apply_filter};
 
 /// What a thread found out after it was confined to a folder, by name.
@@ -104,6 +106,52 @@ fn no_socket_and_no_program() {
     });
     assert_eq!(names, Vec::<&str>::new());
     assert!(TcpStream::connect(address).is_ok(), "the others are as free as before");
+}
+
+#[test]
+fn who_may_only_read_changes_nothing_and_starts_nothing_but_a_thread() {
+    let Places { inside, outside, _home } = places();
+    let tcp = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = tcp.local_addr().unwrap();
+    let _unix = UnixListener::bind(outside.join("socket")).unwrap();
+    let file = inside.join("file");
+    let truncating = || {
+        let mut options = fs::File::options();
+        options.read(true).custom_flags(libc::O_TRUNC).open(&file).is_ok()
+    };
+    let touching = || {
+        let then = std::time::SystemTime::UNIX_EPOCH;
+        fs::File::open(&file).is_ok_and(|file| file.set_modified(then).is_ok())
+    };
+    let reach = Reach { read: vec![inside.clone()], run: Vec::new() };
+    let work = || {
+        confine_reader(&reach).unwrap();
+        let tries: Vec<(&str, bool)> = vec![
+            ("read outside", fs::read(outside.join("secret")).is_ok()),
+            ("list outside", fs::read_dir(&outside).is_ok()),
+            ("write", fs::write(&file, "x").is_ok()),
+            ("make", fs::write(inside.join("new"), "x").is_ok()),
+            ("empty", truncating()),
+            ("touch", touching()),
+            ("mode", fs::set_permissions(&file, fs::Permissions::from_mode(0o777)).is_ok()),
+            ("folder", fs::create_dir(inside.join("new")).is_ok()),
+            ("move", fs::rename(&file, inside.join("moved")).is_ok()),
+            ("remove", fs::remove_file(&file).is_ok()),
+            ("symlink", symlink(&outside, inside.join("link")).is_ok()),
+            ("tcp", TcpStream::connect(address).is_ok()),
+            ("udp", UdpSocket::bind("127.0.0.1:0").is_ok()),
+            ("unix", UnixStream::connect(outside.join("socket")).is_ok()),
+            ("process", Command::new("/bin/true").status().is_ok()),
+            // Where it is run it ends this test, and not well.
+            ("program", Command::new("/bin/false").exec().kind() == ErrorKind::NotFound),
+        ];
+        let done = tries.into_iter().filter(|(_, done)| *done).map(|(name, _)| name);
+        let has_thread = std::thread::Builder::new().spawn(|| {}).is_ok();
+        (done.collect::<Vec<_>>(), has_thread, fs::read_to_string(&file).ok())
+    };
+    let (done, has_thread, read) = std::thread::scope(|scope| scope.spawn(work).join().unwrap());
+    assert_eq!(done, Vec::<&str>::new());
+    assert_eq!((has_thread, read.as_deref()), (true, Some("mine")));
 }
 
 /// Makes the calling thread believe in a kernel without Landlock; programs it starts believe it too.

@@ -3,11 +3,15 @@
 use std::fs;
 use std::path::Path;
 
+use longhaul_protocol::ErrorKind;
+use longhaul_protocol::history::{Expand, ExpandParams};
+use longhaul_protocol::thread::{
+    IndexState, Items, ItemsParams, ItemsResult, Search, SearchParams, SearchResult,
+};
 use rustix::process::Signal;
-use serde_json::{Value, json};
 
-use crate::rollout::Rollout;
-use crate::support::{Client, Daemon, Process, kind, soon};
+use crate::support::rollout::Rollout;
+use crate::support::{Client, Daemon, Process, soon};
 
 fn id(number: u32) -> String {
     format!("019cadd3-0000-7000-8000-{number:012}")
@@ -17,27 +21,26 @@ fn id(number: u32) -> String {
 async fn indexed(client: &mut Client, items: u64) {
     let poll = async {
         loop {
-            let status = client.call("daemon/status", json!({})).await;
-            let search = &status["result"]["search"];
-            if search["state"] == "idle" && search["items"].as_u64() >= Some(items) {
+            let search = client.status().await.search;
+            if search.state == IndexState::Idle && search.items >= items {
+                assert_eq!(search.files_behind, 0, "{search:?}");
                 return;
             }
-            tokio::time::sleep(std::time::Duration::from_millis(2)).await;
         }
     };
     soon("the index has everything", poll).await;
 }
 
-async fn search(client: &mut Client, params: Value) -> Value {
-    let answer = client.call("thread/search", params).await;
-    assert!(answer["error"].is_null(), "{answer}");
-    answer["result"].clone()
+fn of(query: &str) -> SearchParams {
+    SearchParams { query: query.into(), ..Default::default() }
 }
 
-async fn texts(client: &mut Client, params: Value) -> Vec<String> {
-    let result = search(client, params).await;
-    let hits = result["hits"].as_array().unwrap();
-    hits.iter().map(|hit| hit["text"].as_str().unwrap().to_owned()).collect()
+async fn search(client: &mut Client, params: SearchParams) -> SearchResult {
+    client.call::<Search>(params).await.unwrap()
+}
+
+async fn texts(client: &mut Client, params: SearchParams) -> Vec<String> {
+    search(client, params).await.hits.into_iter().map(|hit| hit.text).collect()
 }
 
 /// A session about a lock.
@@ -50,26 +53,27 @@ fn alpha() -> Rollout {
 }
 
 #[tokio::test]
-async fn words_are_found_where_they_stand_with_the_way_back() {
+async fn a_hit_names_its_place_and_its_handle_expands_to_it() {
     let home = tempfile::tempdir().unwrap();
     alpha().write(home.path());
     let daemon = Daemon::over(home, "").await;
     let mut client = daemon.connect().await;
     indexed(&mut client, 4).await;
 
-    let result = search(&mut client, json!({ "query": "deadlock", "k": 5 })).await;
-    let hits = result["hits"].as_array().unwrap();
-    assert_eq!(hits.len(), 2, "{result}");
-    let first = &hits[0];
-    assert_eq!((&first["kind"], &first["seq"]), (&json!("user_message"), &json!(1)), "{first}");
-    assert_eq!((&first["line_start"], &first["line_end"]), (&json!(2), &json!(2)));
-    assert_eq!(first["title"], "Fix the deadlock in src/lock_table.rs, please.");
-    let [from, to] = [0, 1]
-        .map(|end| first["matches"][0][end].as_u64().unwrap())
-        .map(|at| usize::try_from(at).unwrap());
-    assert_eq!(&first["text"].as_str().unwrap()[from..to], "deadlock");
-    let expanded = client.call("history/expand", json!({ "handle": first["handle"] })).await;
-    assert_eq!(expanded["result"]["byte_range"], first["byte_range"], "{expanded}");
+    let result = search(&mut client, SearchParams { k: Some(5), ..of("deadlock") }).await;
+    assert_eq!(result.hits.len(), 2, "{result:?}");
+    let first = &result.hits[0];
+    assert_eq!((first.kind.as_str(), first.seq), ("user_message", 1), "{first:?}");
+    assert_eq!((first.line_start, first.line_end), (Some(2), Some(2)));
+    assert_eq!((first.thread_id.as_str(), first.source.as_str()), (id(1).as_str(), "codex"));
+    assert_eq!(first.title.as_deref(), Some("Fix the deadlock in src/lock_table.rs, please."));
+    assert_eq!(first.cwd.as_deref(), Some("/home/dev/alpha"));
+    assert!(first.score >= result.hits[1].score, "the best comes first: {result:?}");
+    let [from, to] = first.matches[0].map(|at| usize::try_from(at).unwrap());
+    assert_eq!(&first.text[from..to], "deadlock");
+    let expand = ExpandParams { handle: first.handle.clone(), ..Default::default() };
+    let expanded = client.call::<Expand>(expand).await.unwrap();
+    assert_eq!((expanded.byte_range, &expanded.path), (first.byte_range, &first.path));
 
     for (query, found) in [
         ("lock_table.rs", 2),
@@ -80,21 +84,22 @@ async fn words_are_found_where_they_stand_with_the_way_back() {
         ("检索", 1),
         ("absent OR 全文", 1),
         ("deadl*", 2),
-        ("(((\"", 0),
         ("exec_command", 1),
     ] {
-        let answer = client.call("thread/search", json!({ "query": query })).await;
-        let hits = answer["result"]["hits"].as_array().map_or(0, Vec::len);
-        assert_eq!(hits, found, "{query}: {answer}");
+        let hits = search(&mut client, of(query)).await.hits;
+        assert_eq!(hits.len(), found, "{query}: {hits:?}");
     }
-    let refused = client.call("thread/search", json!({ "query": "NOT deadlock" })).await;
-    assert_eq!(kind(&refused), "query_invalid");
-    let refused = client.call("thread/search", json!({ "query": "x", "kinds": ["sound"] })).await;
-    assert_eq!(kind(&refused), "invalid_params");
+    for query in ["NOT deadlock", "(((\""] {
+        let refused = client.call::<Search>(of(query)).await.unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::QueryInvalid);
+    }
+    let sound = SearchParams { kinds: Some(vec!["sound".into()]), ..of("x") };
+    let refused = client.call::<Search>(sound).await.unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::InvalidParams);
 }
 
 #[tokio::test]
-async fn filters_bound_what_is_found() {
+async fn filters_narrow_a_search() {
     let home = tempfile::tempdir().unwrap();
     alpha().write(home.path());
     let mut beta = Rollout::new(&id(2), Path::new("/home/dev/beta"));
@@ -106,18 +111,25 @@ async fn filters_bound_what_is_found() {
     let day = 24 * 3_600 * 1_000_i64;
     let written = 1_772_442_900_000_i64;
     for (params, found) in [
-        (json!({ "query": "deadlock" }), 3),
-        (json!({ "query": "deadlock", "cwd": "/home/dev/beta" }), 1),
-        (json!({ "query": "deadlock", "cwd": "/home/dev" }), 0),
-        (json!({ "query": "deadlock", "thread_id": id(1) }), 2),
-        (json!({ "query": "deadlock", "source": "claude" }), 0),
-        (json!({ "query": "deadlock", "kinds": ["user_message"] }), 2),
-        (json!({ "query": "deadlock", "since": written - day, "until": written + day }), 3),
-        (json!({ "query": "deadlock", "since": written + day }), 0),
-        (json!({ "query": "deadlock", "k": 1 }), 1),
-        (json!({ "query": "deadlock", "max_tokens": 1 }), 0),
+        (of("deadlock"), 3),
+        (SearchParams { cwd: Some("/home/dev/beta".into()), ..of("deadlock") }, 1),
+        (SearchParams { cwd: Some("/home/dev".into()), ..of("deadlock") }, 0),
+        (SearchParams { thread_id: Some(id(1)), ..of("deadlock") }, 2),
+        (SearchParams { source: Some("claude".into()), ..of("deadlock") }, 0),
+        (SearchParams { kinds: Some(vec!["user_message".into()]), ..of("deadlock") }, 2),
+        (
+            SearchParams {
+                since: Some(written - day),
+                until: Some(written + day),
+                ..of("deadlock")
+            },
+            3,
+        ),
+        (SearchParams { since: Some(written + day), ..of("deadlock") }, 0),
+        (SearchParams { k: Some(1), ..of("deadlock") }, 1),
+        (SearchParams { max_tokens: Some(1), ..of("deadlock") }, 0),
     ] {
-        assert_eq!(texts(&mut client, params.clone()).await.len(), found, "{params}");
+        assert_eq!(texts(&mut client, params.clone()).await.len(), found, "{params:?}");
     }
 }
 
@@ -142,17 +154,16 @@ async fn a_copy_is_not_found_twice_and_a_secret_not_at_all() {
     let mut client = daemon.connect().await;
     indexed(&mut client, 7).await;
 
-    let result = search(&mut client, json!({ "query": "\"fix the deadlock\"" })).await;
-    let hits = result["hits"].as_array().unwrap();
-    assert_eq!(hits.len(), 1, "{result}");
-    assert!(hits[0]["copies"].as_u64() >= Some(1), "{result}");
-    assert!(texts(&mut client, json!({ "query": secret })).await.is_empty());
-    let shown = texts(&mut client, json!({ "query": "zebra" })).await;
+    let result = search(&mut client, of("\"fix the deadlock\"")).await;
+    assert_eq!(result.hits.len(), 1, "{result:?}");
+    assert!(result.hits[0].copies >= 1, "{result:?}");
+    assert!(texts(&mut client, of(secret)).await.is_empty());
+    let shown = texts(&mut client, of("zebra")).await;
     assert!(shown[0].contains("REDACTED") && !shown[0].contains("ghp_"), "{shown:?}");
 }
 
 #[tokio::test]
-async fn a_question_finds_what_has_some_of_its_words_and_no_copy_of_what_has_all() {
+async fn a_question_finds_items_with_some_of_its_words_after_those_with_all() {
     let home = tempfile::tempdir().unwrap();
     alpha().write(home.path());
     let mut fork = Rollout::new(&id(3), Path::new("/home/dev/alpha"));
@@ -165,17 +176,17 @@ async fn a_question_finds_what_has_some_of_its_words_and_no_copy_of_what_has_all
     indexed(&mut client, 7).await;
 
     let asked = "please fix deadlock lock_table";
-    let found = texts(&mut client, json!({ "query": asked })).await;
+    let found = texts(&mut client, of(asked)).await;
     let all_words = found.iter().filter(|text| text.contains("please"));
     assert_eq!(all_words.count(), 1, "the fork's copy is the same hit: {found:?}");
     assert!(found[0].contains("please"), "what has all words comes first: {found:?}");
     assert!(found.iter().any(|text| text.contains("benchmark")), "some of its words: {found:?}");
-    let meant = texts(&mut client, json!({ "query": "please AND fix AND benchmark" })).await;
+    let meant = texts(&mut client, of("please AND fix AND benchmark")).await;
     assert!(meant.is_empty(), "an operator is meant as it stands: {meant:?}");
 }
 
 #[tokio::test]
-async fn what_was_rewritten_or_deleted_is_no_longer_found_and_what_is_added_is() {
+async fn rewritten_items_are_no_longer_found_and_added_ones_are() {
     let home = tempfile::tempdir().unwrap();
     let mut rollout = alpha();
     let path = rollout.write(home.path());
@@ -186,17 +197,17 @@ async fn what_was_rewritten_or_deleted_is_no_longer_found_and_what_is_added_is()
     rollout.message("user", "and now the giraffe");
     let root = path.ancestors().nth(6).unwrap().to_owned();
     rollout.write(&root);
-    client.call("thread/sync", json!({ "thread_id": id(1) })).await;
+    client.sync(&id(1)).await;
     indexed(&mut client, 5).await;
-    assert_eq!(texts(&mut client, json!({ "query": "giraffe" })).await.len(), 1);
+    assert_eq!(texts(&mut client, of("giraffe")).await.len(), 1);
 
     let mut other = Rollout::new(&id(1), Path::new("/home/dev/alpha"));
     other.message("user", "A different beginning with an okapi.");
     other.write(&root);
-    client.call("thread/sync", json!({ "thread_id": id(1) })).await;
+    client.sync(&id(1)).await;
     indexed(&mut client, 1).await;
-    assert_eq!(texts(&mut client, json!({ "query": "okapi" })).await.len(), 1);
-    assert!(texts(&mut client, json!({ "query": "giraffe OR deadlock" })).await.is_empty());
+    assert_eq!(texts(&mut client, of("okapi")).await.len(), 1);
+    assert!(texts(&mut client, of("giraffe OR deadlock")).await.is_empty());
 }
 
 #[tokio::test]
@@ -211,13 +222,12 @@ async fn a_compressed_session_takes_the_place_of_the_plain_one() {
     fs::remove_file(&path).unwrap();
     fs::write(path.with_extension("jsonl.zst"), packed).unwrap();
     let packed = path.with_extension("jsonl.zst");
-    client.call("thread/sync", json!({ "path": packed })).await;
+    client.sync_file(&packed).await;
     indexed(&mut client, 4).await;
-    let result = search(&mut client, json!({ "query": "deadlock please" })).await;
-    assert_eq!(result["hits"].as_array().unwrap().len(), 1, "{result}");
-    assert_eq!(result["hits"][0]["path"], json!(packed), "{result}");
-    assert_eq!(result["hits"][0]["copies"], 0);
-    assert_eq!(result["indexed"]["items"], 4);
+    let result = search(&mut client, of("deadlock please")).await;
+    let [hit] = &result.hits[..] else { panic!("one hit: {result:?}") };
+    assert_eq!((hit.path.as_str(), hit.copies), (packed.to_str().unwrap(), 0));
+    assert_eq!(result.indexed.items, 4);
 }
 
 #[tokio::test]
@@ -230,34 +240,30 @@ async fn items_are_listed_from_a_place_on_and_from_the_end() {
     rollout.write(home.path());
     let daemon = Daemon::over(home, "").await;
     let mut client = daemon.connect().await;
-    client.call("thread/sync", json!({ "thread_id": id(1) })).await;
-    let mut items = async |params: Value| {
-        let mut all = json!({ "thread_id": id(1) });
-        all.as_object_mut().unwrap().extend(params.as_object().unwrap().clone());
-        let answer = client.call("thread/items", all).await;
-        assert!(answer["error"].is_null(), "{answer}");
-        answer["result"].clone()
-    };
+    client.sync(&id(1)).await;
+    let all = || ItemsParams { thread_id: id(1), ..Default::default() };
+    let mut items =
+        async |params: ItemsParams| -> ItemsResult { client.call::<Items>(params).await.unwrap() };
     let (mut seen, mut from) = (Vec::new(), 0);
     loop {
-        let page = items(json!({ "from_seq": from, "limit": 70 })).await;
-        let rows = page["items"].as_array().unwrap().clone();
-        assert!(rows.len() <= 70);
-        seen.extend(rows.into_iter().map(|row| row["excerpt"].as_str().unwrap().to_owned()));
-        from = page["next_seq"].as_u64().unwrap();
-        if page["more"] == false {
+        let page = items(ItemsParams { from_seq: Some(from), limit: Some(70), ..all() }).await;
+        assert!(page.items.len() <= 70);
+        seen.extend(page.items.into_iter().map(|row| row.excerpt));
+        from = page.next_seq;
+        if !page.more {
             break;
         }
     }
     let expected: Vec<String> = (0..200).map(|number| format!("request {number}")).collect();
     assert_eq!((seen, from), (expected, 201));
-    let last = items(json!({ "last": 3 })).await;
-    assert_eq!(last["items"][0]["excerpt"], "request 197");
-    assert_eq!((&last["next_seq"], &last["more"]), (&json!(201), &json!(false)));
-    assert!(last["items"][0]["at"].as_i64() > Some(1_700_000_000_000));
-    assert_eq!(items(json!({ "from_seq": 201 })).await["items"], json!([]));
-    let both = json!({ "thread_id": id(1), "from_seq": 1, "last": 1 });
-    assert_eq!(kind(&client.call("thread/items", both).await), "invalid_params");
+    let last = items(ItemsParams { last: Some(3), ..all() }).await;
+    assert_eq!((last.items[0].excerpt.as_str(), last.items[0].seq), ("request 197", 198));
+    assert_eq!((last.next_seq, last.more, last.items.len()), (201, false, 3));
+    assert!(last.items[0].at > Some(1_700_000_000_000));
+    assert_eq!(items(ItemsParams { from_seq: Some(201), ..all() }).await.items, []);
+    let both = ItemsParams { from_seq: Some(1), last: Some(1), ..all() };
+    let error = client.call::<Items>(both).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidParams);
 }
 
 #[tokio::test]
@@ -279,11 +285,10 @@ async fn a_killed_daemon_goes_on_indexing_where_it_stopped() {
         let mut client = Client::connect(&process.socket).await;
         let poll = async {
             loop {
-                let status = client.call("daemon/status", json!({})).await;
-                let search = status["result"]["search"].clone();
-                let items = search["items"].as_u64().unwrap();
-                if items > seen || search["state"] == "idle" {
-                    return (items, search["state"] == "idle");
+                let search = client.status().await.search;
+                let is_idle = search.state == IndexState::Idle;
+                if search.items > seen || is_idle {
+                    return (search.items, is_idle);
                 }
             }
         };
@@ -293,9 +298,9 @@ async fn a_killed_daemon_goes_on_indexing_where_it_stopped() {
             for session in [0, 31, SESSIONS - 1] {
                 for number in [0, 39] {
                     let query = format!("needle{session}x{number}");
-                    let result = search(&mut client, json!({ "query": query })).await;
-                    assert_eq!(result["hits"].as_array().unwrap().len(), 1, "{query}");
-                    assert_eq!(result["hits"][0]["copies"], 0, "{query} is indexed twice");
+                    let hits = search(&mut client, of(&query)).await.hits;
+                    let copies: Vec<u64> = hits.iter().map(|hit| hit.copies).collect();
+                    assert_eq!(copies, [0], "{query} is indexed once");
                 }
             }
             assert_eq!(items, u64::from(SESSIONS) * 40);

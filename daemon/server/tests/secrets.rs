@@ -1,12 +1,10 @@
 //! What looks like a credential is nowhere: no view, no answer, no file of ours.
 
-use std::fs;
-use std::path::Path;
-
+use longhaul_protocol::checkpoint::{Get, GetParams, View, ViewParams};
 use serde_json::json;
 
-use crate::rollout::Rollout;
-use crate::support::Daemon;
+use crate::support::rollout::Rollout;
+use crate::support::{Daemon, files_under, message, of_items, of_thread};
 
 const THREAD: &str = "019cadd3-0000-7000-8000-000000000003";
 
@@ -38,49 +36,41 @@ async fn planted_secrets_are_nowhere() {
     rollout.write(home.path());
     let daemon = Daemon::over(home, "").await;
     let mut client = daemon.connect().await;
-    let mut answers = Vec::new();
-    for (method, params) in [
-        ("thread/list", json!({})),
-        ("checkpoint/get", json!({ "thread_id": THREAD })),
-        ("checkpoint/view", json!({ "thread_id": THREAD })),
-        ("compaction/run", json!({ "thread_id": THREAD })),
-        (
-            "compaction/run",
-            json!({ "items": [
-            { "type": "message", "role": "user", "content": [{ "type": "input_text", "text": format!("token {}", secrets[0]) }] },
-            { "type": "function_call_output", "call_id": "c", "output": format!("export SLACK={}", secrets[3]) },
-        ] }),
-        ),
-        ("compaction/list", json!({})),
-        ("daemon/status", json!({})),
-    ] {
-        let answer = client.call(method, params).await;
-        assert!(answer["error"].is_null(), "{answer}");
-        answers.push(answer.to_string());
-    }
+    client.sync(THREAD).await;
+    let given = [
+        message("user", &format!("token {}", secrets[0])),
+        json!({ "type": "function_call_output", "call_id": "c", "output": format!("export SLACK={}", secrets[3]) }),
+    ];
+    let view = ViewParams { thread_id: THREAD.into(), ..Default::default() };
+    let document = GetParams { thread_id: THREAD.into(), ..Default::default() };
+    let of_thread = client.compact(of_thread(THREAD)).await;
+    let of_items = client.compact(of_items(given)).await;
+    assert!(of_thread.view.contains("fix the login"), "what is no secret is there");
+    assert!(of_thread.receipt.redacted > 0 && of_items.receipt.redacted > 0);
+    let answers = [
+        text(&client.threads().await),
+        text(&client.call::<Get>(document).await.unwrap()),
+        text(&client.call::<View>(view).await.unwrap()),
+        text(&of_thread),
+        text(&of_items),
+        text(&client.compactions().await),
+        text(&client.status().await),
+    ];
     for secret in &secrets {
         for answer in &answers {
             assert!(!answer.contains(secret.as_str()), "{secret} in {answer}");
         }
     }
-    let folder = daemon.stopped().await;
-    let mut files = 0;
-    search(&folder.path().join(".local"), &secrets, &mut files);
-    assert!(files >= 2, "the database and the stored items were searched");
-}
-
-fn search(folder: &Path, secrets: &[String], files: &mut u32) {
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            search(&path, secrets, files);
-        } else if path.is_file() {
-            let content = fs::read(&path).unwrap();
-            let text = String::from_utf8_lossy(&content);
-            for secret in secrets {
-                assert!(!text.contains(secret.as_str()), "{secret} in {}", path.display());
-            }
-            *files += 1;
+    let home = daemon.stopped().await;
+    let files = files_under(&home.path().join(".local"));
+    assert!(files.len() >= 2, "the database and the stored items are searched");
+    for (path, content) in files {
+        for secret in &secrets {
+            assert!(!content.contains(secret.as_str()), "{secret} in {}", path.display());
         }
     }
+}
+
+fn text(answer: &impl serde::Serialize) -> String {
+    serde_json::to_string(answer).unwrap()
 }

@@ -6,11 +6,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use jsonrpsee::RpcModule;
 use jsonrpsee::core::RpcResult;
 use longhaul_daemon::socket::Bounds;
+use longhaul_protocol::ErrorKind;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
-use crate::support::{Client, Rig, eventually, kind};
+use crate::support::{Client, Response, Rig, eventually, field};
 
 /// What the methods of the test table work with.
 struct Bench {
@@ -87,11 +88,16 @@ fn rig_with(bounds: Bounds) -> (Rig, Arc<Bench>) {
     (Rig::start(table(&bench), bounds), bench)
 }
 
-/// Each line gets the answer that `expected` is a part of.
-async fn check(client: &mut Client, line: &str, id: Value, expected: &str) {
+/// The line is answered with this id and this kind of error.
+async fn check(client: &mut Client, line: &str, id: Value, expected: Option<ErrorKind>) {
     client.send(format!("{line}\n")).await;
-    let answer = client.hear().await.unwrap();
-    assert_eq!((&answer["id"], kind(&answer)), (&id, expected), "{line}: {answer}");
+    let answer = client.response().await;
+    assert_eq!((&answer.id, answer.kind()), (&id, expected), "{line}: {answer:?}");
+}
+
+async fn batch_answers(client: &mut Client) -> Vec<Response> {
+    let message = client.receive().await.unwrap();
+    message.as_array().unwrap().iter().map(Response::from_wire).collect()
 }
 
 #[tokio::test]
@@ -99,21 +105,34 @@ async fn every_message_with_an_id_is_answered_with_it_whatever_the_id() {
     let (rig, _) = rig();
     let mut client = rig.connect().await;
     let call = |id: &str| format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"echo"}}"#);
-    check(&mut client, &call("7"), json!(7), "no error").await;
-    check(&mut client, &call(r#""é\"""#), json!("é\""), "no error").await;
-    check(&mut client, &call("18446744073709551615"), json!(u64::MAX), "no error").await;
-    check(&mut client, &call("-7"), json!(-7), "invalid_request").await;
-    check(&mut client, &call("1.5"), json!(1.5), "invalid_request").await;
-    check(&mut client, &call(r#"{"a":1}"#), Value::Null, "invalid_request").await;
-    check(&mut client, &call("[1]"), Value::Null, "invalid_request").await;
-    check(&mut client, &call("true"), Value::Null, "invalid_request").await;
-    check(&mut client, &call("null"), Value::Null, "invalid_request").await;
-    check(&mut client, r#"{"id":8,"method":"echo"}"#, json!(8), "invalid_request").await;
-    check(&mut client, r#"{"jsonrpc":"2.0","id":9,"method":"echo""#, json!(9), "parse_error").await;
-    check(&mut client, "\u{1}", Value::Null, "parse_error").await;
-    check(&mut client, &call("10").replace("echo", "nothing"), json!(10), "method_not_found").await;
+    check(&mut client, &call("7"), json!(7), None).await;
+    check(&mut client, &call(r#""é\"""#), json!("é\""), None).await;
+    check(&mut client, &call("18446744073709551615"), json!(u64::MAX), None).await;
+    check(&mut client, &call("-7"), json!(-7), Some(ErrorKind::InvalidRequest)).await;
+    check(&mut client, &call("1.5"), json!(1.5), Some(ErrorKind::InvalidRequest)).await;
+    check(&mut client, &call(r#"{"a":1}"#), Value::Null, Some(ErrorKind::InvalidRequest)).await;
+    check(&mut client, &call("[1]"), Value::Null, Some(ErrorKind::InvalidRequest)).await;
+    check(&mut client, &call("true"), Value::Null, Some(ErrorKind::InvalidRequest)).await;
+    check(&mut client, &call("null"), Value::Null, Some(ErrorKind::InvalidRequest)).await;
+    check(&mut client, r#"{"id":8,"method":"echo"}"#, json!(8), Some(ErrorKind::InvalidRequest))
+        .await;
+    check(
+        &mut client,
+        r#"{"jsonrpc":"2.0","id":9,"method":"echo""#,
+        json!(9),
+        Some(ErrorKind::ParseError),
+    )
+    .await;
+    check(&mut client, "\u{1}", Value::Null, Some(ErrorKind::ParseError)).await;
+    check(
+        &mut client,
+        &call("10").replace("echo", "nothing"),
+        json!(10),
+        Some(ErrorKind::MethodNotFound),
+    )
+    .await;
     client.send(b"{\"jsonrpc\":\"2.0\",\"id\":11,\"method\":\"\xff\"}\n").await;
-    assert_eq!(client.hear().await.unwrap()["id"], 11);
+    assert_eq!(client.response().await.id, 11);
 }
 
 #[tokio::test]
@@ -122,7 +141,7 @@ async fn notifications_and_empty_lines_are_passed_over() {
     let mut client = rig.connect().await;
     client.send("\n\r\n{\"jsonrpc\":\"2.0\",\"method\":\"panic_sync\"}\n").await;
     client.send("{\"jsonrpc\":\"2.0\",\"method\":\"nothing\"}\r\n").await;
-    assert_eq!(client.call("echo", json!([1])).await["result"], "[1]");
+    assert_eq!(client.request("echo", json!([1])).await.result(), "[1]");
     assert_eq!(rig.panics(), 0);
 }
 
@@ -130,23 +149,23 @@ async fn notifications_and_empty_lines_are_passed_over() {
 async fn a_pretty_printed_result_is_one_line() {
     let (rig, _) = rig();
     let mut client = rig.connect().await;
-    let answer = client.call("pretty", json!([])).await;
-    assert_eq!(answer["result"], json!({ "a": ["b\nc", { "d": 1 }] }));
+    let answer = client.request("pretty", json!([])).await;
+    assert_eq!(*answer.result(), json!({ "a": ["b\nc", { "d": 1 }] }));
 }
 
 #[tokio::test]
 async fn a_panic_stays_inside_its_request() {
     let (rig, bench) = rig();
     let mut client = rig.connect().await;
-    let waiting = client.ask("wait", json!([])).await;
+    let waiting = client.send_request("wait", json!([])).await;
     for method in ["panic_sync", "panic_async"] {
-        let answer = client.call(method, json!([])).await;
-        assert_eq!(kind(&answer), "internal");
-        assert!(answer["error"]["data"]["request_id"].is_string(), "{answer}");
+        let answer = client.request(method, json!([])).await;
+        assert_eq!(answer.kind(), Some(ErrorKind::Internal));
+        assert!(answer.error().data.as_ref().unwrap().request_id.is_some(), "{answer:?}");
     }
     assert_eq!(rig.panics(), 2);
     bench.gate.add_permits(1);
-    assert_eq!(client.hear().await.unwrap()["id"], waiting, "the neighbour goes on");
+    assert_eq!(client.response().await.id, waiting, "the neighbour goes on");
 }
 
 #[tokio::test]
@@ -155,28 +174,29 @@ async fn an_over_long_line_is_answered_with_its_id_and_skipped() {
     let mut client = rig.connect().await;
     let long = "x".repeat(300_000);
     let line = format!(r#"{{"jsonrpc":"2.0","id":"long","method":"echo","params":["{long}"]}}"#);
-    check(&mut client, &line, json!("long"), "oversized_request").await;
-    assert_eq!(client.call("echo", json!([1])).await["result"], "[1]");
+    check(&mut client, &line, json!("long"), Some(ErrorKind::OversizedRequest)).await;
+    assert_eq!(client.request("echo", json!([1])).await.result(), "[1]");
 }
 
 #[tokio::test]
 async fn an_answer_over_the_bound_is_refused_and_the_connection_lives() {
     let (rig, _) = rig_with(Bounds { frame_bytes_max: 10_000, ..Bounds::default() });
     let mut client = rig.connect().await;
-    let answer = client.call("big", json!([20_000])).await;
-    assert_eq!(kind(&answer), "oversized_response");
-    assert_eq!(client.call("big", json!([9_000])).await["result"].as_str().unwrap().len(), 9_000);
+    let answer = client.request("big", json!([20_000])).await;
+    assert_eq!(answer.kind(), Some(ErrorKind::OversizedResponse));
+    let answer = client.request("big", json!([9_000])).await;
+    assert_eq!(answer.result().as_str().unwrap().len(), 9_000);
 }
 
 #[tokio::test]
 async fn requests_are_pipelined_and_answered_as_they_are_done() {
     let (rig, bench) = rig();
     let mut client = rig.connect().await;
-    let slow = client.ask("wait", json!([])).await;
-    let quick = client.ask("echo", json!([])).await;
-    assert_eq!(client.hear().await.unwrap()["id"], quick);
+    let slow = client.send_request("wait", json!([])).await;
+    let quick = client.send_request("echo", json!([])).await;
+    assert_eq!(client.response().await.id, quick);
     bench.gate.add_permits(1);
-    assert_eq!(client.hear().await.unwrap()["id"], slow);
+    assert_eq!(client.response().await.id, slow);
 }
 
 #[tokio::test]
@@ -184,15 +204,15 @@ async fn no_more_than_the_bound_is_worked_on_and_the_rest_waits() {
     let (rig, bench) = rig_with(Bounds { in_flight_max: 4, ..Bounds::default() });
     let mut client = rig.connect().await;
     for _ in 0..10 {
-        client.ask("wait", json!([])).await;
+        client.send_request("wait", json!([])).await;
     }
     eventually("four calls run", || bench.running.load(Ordering::SeqCst) == 4).await;
     let mut other = rig.connect().await;
-    assert_eq!(other.call("echo", json!([])).await["result"], "[]", "others are served");
+    assert_eq!(other.request("echo", json!([])).await.result(), "[]", "others are served");
     bench.gate.add_permits(10);
     let mut answered: Vec<u64> = Vec::new();
     for _ in 0..10 {
-        answered.push(client.hear().await.unwrap()["id"].as_u64().unwrap());
+        answered.push(client.response().await.id.as_u64().unwrap());
     }
     answered.sort_unstable();
     assert_eq!(answered, (1..=10).collect::<Vec<_>>());
@@ -200,10 +220,10 @@ async fn no_more_than_the_bound_is_worked_on_and_the_rest_waits() {
 }
 
 #[tokio::test]
-async fn a_client_that_leaves_takes_its_calls_with_it() {
+async fn the_calls_of_a_client_that_disconnects_are_dropped() {
     let (rig, bench) = rig();
     let mut client = rig.connect().await;
-    client.ask("wait", json!([])).await;
+    client.send_request("wait", json!([])).await;
     eventually("the call runs", || bench.running.load(Ordering::SeqCst) == 1).await;
     drop(client);
     eventually("the call is dropped", || bench.running.load(Ordering::SeqCst) == 0).await;
@@ -211,11 +231,11 @@ async fn a_client_that_leaves_takes_its_calls_with_it() {
 }
 
 #[tokio::test]
-async fn a_client_that_leaves_while_it_is_not_read_from_is_noticed() {
+async fn a_client_that_disconnects_while_it_is_not_read_from_is_noticed() {
     let (rig, bench) = rig_with(Bounds { in_flight_max: 1, ..Bounds::default() });
     let mut client = rig.connect().await;
     for _ in 0..3 {
-        client.ask("wait", json!([])).await;
+        client.send_request("wait", json!([])).await;
     }
     eventually("the first call runs", || bench.running.load(Ordering::SeqCst) == 1).await;
     drop(client);
@@ -227,29 +247,26 @@ async fn a_client_that_leaves_while_it_is_not_read_from_is_noticed() {
 async fn a_client_that_only_stops_sending_is_answered_to_the_end() {
     let (rig, bench) = rig();
     let mut client = rig.connect().await;
-    client.ask("wait", json!([])).await;
+    client.send_request("wait", json!([])).await;
     client.send(r#"{"jsonrpc":"2.0","id":"last","method":"echo"}"#).await;
     client.stop_sending().await;
-    assert_eq!(client.hear().await.unwrap()["id"], "last", "a last line needs no newline");
+    assert_eq!(client.response().await.id, "last", "a last line needs no newline");
     bench.gate.add_permits(1);
-    assert_eq!(client.hear().await.unwrap()["result"], "waited");
-    assert_eq!(client.hear().await, None);
+    assert_eq!(client.response().await.result(), "waited");
+    assert_eq!(client.receive().await, None);
 }
 
 #[tokio::test]
 async fn a_subscription_that_ends_says_so() {
     let (rig, _) = rig();
     let mut client = rig.connect().await;
-    let id = client.ask("sub", json!([])).await;
-    let answer = client.hear().await.unwrap();
-    assert_eq!(answer["id"], id);
-    let subscription = &answer["result"];
-    let event = client.hear().await.unwrap();
-    assert_eq!(
-        (&event["method"], &event["params"]["subscription"]),
-        (&json!("tick"), subscription)
-    );
-    assert_eq!(client.hear().await.unwrap()["params"]["error"], "over");
+    let id = client.send_request("sub", json!([])).await;
+    let answer = client.response().await;
+    assert_eq!(answer.id, id);
+    let event = client.receive().await.unwrap();
+    assert_eq!(field(&event, "method"), "tick");
+    assert_eq!(field(&event, "params.subscription"), answer.result());
+    assert_eq!(field(&client.receive().await.unwrap(), "params.error"), "over");
 }
 
 #[tokio::test]
@@ -268,28 +285,23 @@ async fn a_batch_is_answered_on_one_line_in_its_order() {
         7,
         [1],
     ]);
-    client.say(&batch).await;
-    let answers = client.hear().await.unwrap();
-    let seen: Vec<_> = answers
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|one| (one["id"].clone(), kind(one).to_owned()))
-        .collect();
+    client.send_message(&batch).await;
+    let answers = batch_answers(&mut client).await;
+    let seen: Vec<_> = answers.into_iter().map(|answer| (answer.kind(), answer.id)).collect();
     let expected = [
-        (json!(1), "no error"),
-        (json!(2), "no error"),
-        (json!(3), "method_not_found"),
-        (json!(4), "internal"),
-        (json!(5), "invalid_request"),
-        (Value::Null, "invalid_request"),
-        (Value::Null, "invalid_request"),
+        (None, json!(1)),
+        (None, json!(2)),
+        (Some(ErrorKind::MethodNotFound), json!(3)),
+        (Some(ErrorKind::Internal), json!(4)),
+        (Some(ErrorKind::InvalidRequest), json!(5)),
+        (Some(ErrorKind::InvalidRequest), Value::Null),
+        (Some(ErrorKind::InvalidRequest), Value::Null),
     ];
-    assert_eq!(seen, expected.map(|(id, kind)| (id, kind.to_owned())));
+    assert_eq!(seen, expected);
 }
 
 #[tokio::test]
-async fn a_batch_is_no_way_round_the_bounds() {
+async fn a_batch_does_not_evade_the_bounds() {
     let bounds =
         Bounds { in_flight_max: 3, batch_max: 8, frame_bytes_max: 10_000, ..Bounds::default() };
     let (rig, bench) = rig_with(bounds);
@@ -299,25 +311,26 @@ async fn a_batch_is_no_way_round_the_bounds() {
             .map(|id| json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }))
             .collect()
     };
-    for (batch, expected) in
-        [(json!([]), "invalid_request"), (calls(9, "echo", json!([])), "limit_exceeded")]
-    {
-        client.say(&batch).await;
-        assert_eq!(kind(&client.hear().await.unwrap()), expected);
+    for (batch, expected) in [
+        (json!([]), Some(ErrorKind::InvalidRequest)),
+        (calls(9, "echo", json!([])), Some(ErrorKind::LimitExceeded)),
+    ] {
+        client.send_message(&batch).await;
+        assert_eq!(client.response().await.kind(), expected);
     }
     client.send("[1,2\n").await;
-    assert_eq!(kind(&client.hear().await.unwrap()), "parse_error");
+    assert_eq!(client.response().await.kind(), Some(ErrorKind::ParseError));
 
-    client.say(&calls(8, "wait", json!([]))).await;
+    client.send_message(&calls(8, "wait", json!([]))).await;
     bench.gate.add_permits(8);
-    assert_eq!(client.hear().await.unwrap().as_array().unwrap().len(), 8);
+    assert_eq!(batch_answers(&mut client).await.len(), 8);
     assert!(bench.running_max.load(Ordering::SeqCst) <= 3);
 
-    client.say(&calls(4, "big", json!([3_000]))).await;
-    let answers = client.hear().await.unwrap();
-    let kinds: Vec<_> = answers.as_array().unwrap().iter().map(kind).collect();
-    assert_eq!(kinds, ["no error", "no error", "no error", "oversized_response"]);
-    assert_eq!(answers[3]["id"], 3);
+    client.send_message(&calls(4, "big", json!([3_000]))).await;
+    let answers = batch_answers(&mut client).await;
+    let kinds: Vec<_> = answers.iter().map(Response::kind).collect();
+    assert_eq!(kinds, [None, None, None, Some(ErrorKind::OversizedResponse)]);
+    assert_eq!(answers[3].id, 3);
 }
 
 #[tokio::test]
@@ -325,17 +338,17 @@ async fn a_drain_finishes_what_runs_and_refuses_what_waits() {
     let (rig, bench) = rig_with(Bounds { in_flight_max: 1, ..Bounds::default() });
     let mut client = rig.connect().await;
     let mut idle = rig.connect().await;
-    let first = client.ask("wait", json!([])).await;
-    let second = client.ask("wait", json!([])).await;
+    let first = client.send_request("wait", json!([])).await;
+    let second = client.send_request("wait", json!([])).await;
     eventually("the first call runs", || bench.running.load(Ordering::SeqCst) == 1).await;
     rig.draining.cancel();
-    assert_eq!(idle.hear().await, None, "an idle connection is closed at once");
+    assert_eq!(idle.receive().await, None, "an idle connection is closed at once");
     bench.gate.add_permits(1);
-    let answer = client.hear().await.unwrap();
-    assert_eq!((&answer["id"], &answer["result"]), (&json!(first), &json!("waited")));
-    let refused = client.hear().await.unwrap();
-    assert_eq!((&refused["id"], kind(&refused)), (&json!(second), "draining"));
-    assert_eq!(client.hear().await, None);
+    let answer = client.response().await;
+    assert_eq!((&answer.id, answer.result()), (&json!(first), &json!("waited")));
+    let refused = client.response().await;
+    assert_eq!((&refused.id, refused.kind()), (&json!(second), Some(ErrorKind::Draining)));
+    assert_eq!(client.receive().await, None);
     rig.ended().await;
 }
 
@@ -344,10 +357,10 @@ async fn a_drain_does_not_wait_for_ever() {
     let (rig, bench) =
         rig_with(Bounds { drain: std::time::Duration::from_millis(50), ..Bounds::default() });
     let mut client = rig.connect().await;
-    client.ask("wait", json!([])).await;
+    client.send_request("wait", json!([])).await;
     eventually("the call runs", || bench.running.load(Ordering::SeqCst) == 1).await;
     rig.draining.cancel();
     rig.ended().await;
-    assert_eq!(client.hear().await, None);
+    assert_eq!(client.receive().await, None);
     assert_eq!(bench.running.load(Ordering::SeqCst), 0);
 }

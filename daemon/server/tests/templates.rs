@@ -1,115 +1,116 @@
 //! Texts of compactions: a person's files, those of one call, and what is said of one that cannot be used.
 
 use std::fs;
+use std::path::PathBuf;
 
-use serde_json::{Value, json};
+use longhaul_protocol::ErrorKind;
+use longhaul_protocol::compaction::{
+    OwnTexts, RunParams, RunResult, Strategy, Templates, TextSource,
+};
+use longhaul_protocol::policy::{TemplateInfo, TemplatesParams};
+use serde_json::json;
 
-use crate::ladder::{SUMMARY, THREAD, daemon, ladder, run};
-use crate::provider::{Answer, Provider};
-use crate::support::{Client, kind};
+use crate::ladder::{SUMMARY, THREAD, auto, daemon, ladder, on};
+use crate::support::provider::{Answer, Provider};
+use crate::support::{Client, field, of_items, text_of};
 
-async fn templates(client: &mut Client, params: Value) -> Value {
-    client.call("compaction/templates", params).await["result"].take()
+async fn templates(client: &mut Client, seed: Option<bool>) -> Vec<TemplateInfo> {
+    client.call::<Templates>(TemplatesParams { seed }).await.unwrap().templates
 }
 
 /// What the provider was asked last.
-fn asked(provider: &Provider) -> String {
+fn last_prompt(provider: &Provider) -> String {
     let (_, body) = provider.requests().pop().unwrap();
-    let prompt = body["input"].as_array().unwrap().last().unwrap().clone();
-    prompt["content"][0]["text"].as_str().unwrap().to_owned()
+    text_of(field(&body, "input").as_array().unwrap().last().unwrap()).to_owned()
 }
 
-fn used(result: &Value, name: &str) -> (String, String) {
-    let texts = result["templates"].as_array().unwrap();
-    let text = texts.iter().find(|text| text["name"] == name).unwrap();
-    let field = |key: &str| text[key].as_str().unwrap().to_owned();
-    (field("source"), field("digest"))
+/// Where a text of the compaction came from, and its digest.
+fn used(result: &RunResult, name: &str) -> (TextSource, String) {
+    let text = result.templates.iter().find(|text| text.name == name).unwrap();
+    (text.source, text.digest.clone())
 }
 
 #[tokio::test]
 async fn a_file_is_in_force_once_it_is_written_and_a_bad_one_leaves_what_was_before() {
     let provider = Provider::start(vec![Answer::says(SUMMARY)]).await;
     let (daemon, mut client) = daemon(&provider, "").await;
-    let first = run(&mut client, json!({ "strategy": "summary" })).await;
+    let summary = || on(Strategy::Summary);
+    let first = client.compact(summary()).await;
     let (source, built_in) = used(&first, "summary_prompt");
-    assert_eq!(source, "built_in");
+    assert_eq!(source, TextSource::BuiltIn);
 
-    let seeded = templates(&mut client, json!({ "seed": true })).await;
-    let list = seeded["templates"].as_array().unwrap();
-    assert!(list.iter().all(|text| text["is_seeded"] == true), "{seeded}");
-    let path = list.iter().find(|text| text["name"] == "summary_prompt").unwrap()["path"].clone();
-    let path = std::path::PathBuf::from(path.as_str().unwrap());
+    let seeded = templates(&mut client, Some(true)).await;
+    assert!(seeded.iter().all(|text| text.is_seeded), "{seeded:?}");
+    let prompt = seeded.iter().find(|text| text.name == "summary_prompt").unwrap();
+    let path = PathBuf::from(&prompt.path);
     assert!(path.starts_with(daemon.home.path()), "{}", path.display());
-    let second = run(&mut client, json!({ "strategy": "summary" })).await;
-    assert_eq!(used(&second, "summary_prompt"), ("file".to_owned(), built_in.clone()));
+    let second = client.compact(summary()).await;
+    assert_eq!(used(&second, "summary_prompt"), (TextSource::File, built_in.clone()));
 
     fs::write(&path, "Tell in {max_tokens} tokens what was done in {cwd}. My own words.").unwrap();
-    let third = run(&mut client, json!({ "strategy": "summary", "max_tokens": 900 })).await;
+    let third = client.compact(RunParams { max_tokens: Some(900), ..summary() }).await;
     let own = used(&third, "summary_prompt");
-    assert!(own.0 == "file" && own.1 != built_in);
-    let prompt = asked(&provider);
-    assert!(prompt.starts_with("Tell in 900 tokens what was done in /"), "{prompt}");
-    assert_eq!(third["warnings"], json!([]));
+    assert!(own.0 == TextSource::File && own.1 != built_in);
+    let asked = last_prompt(&provider);
+    assert!(asked.starts_with("Tell in 900 tokens what was done in /"), "{asked}");
+    assert_eq!(third.warnings, []);
 
     fs::write(&path, "Tell it to {somebody}.").unwrap();
-    let fourth = run(&mut client, json!({ "strategy": "summary", "max_tokens": 901 })).await;
+    let fourth = client.compact(RunParams { max_tokens: Some(901), ..summary() }).await;
     assert_eq!(used(&fourth, "summary_prompt"), own, "the text before it is in force");
-    let warning = &fourth["warnings"][0];
-    assert_eq!(warning["kind"], "template");
-    let message = warning["message"].as_str().unwrap();
+    let warning = &fourth.warnings[0];
+    assert_eq!(warning.kind, "template");
+    let message = &warning.message;
     assert!(message.contains("no place {somebody} here; there are thread_id"), "{message}");
-    let told = templates(&mut client, json!({})).await;
-    assert!(told.to_string().contains("no place {somebody}"), "{told}");
+    let listed = templates(&mut client, None).await;
+    let problem = listed.iter().find_map(|text| text.problem.as_deref()).unwrap();
+    assert!(problem.contains("no place {somebody}"), "{problem}");
 }
 
 #[tokio::test]
-async fn a_call_brings_its_own_texts_and_the_receipt_names_their_editions() {
+async fn a_call_brings_its_own_texts_and_the_result_names_their_editions() {
     let provider = Provider::start(vec![Answer::says(SUMMARY)]).await;
     let (_daemon, mut client) = daemon(&provider, "").await;
-    let own = json!({ "summary_prompt": "Summarise, tersely.", "summary_prefix": "What was done:",
-        "checkpoint_guide": "What is known:" });
-    let result = run(&mut client, json!({ "templates": own })).await;
+    let own = OwnTexts {
+        summary_prompt: Some("Summarise, tersely.".into()),
+        summary_prefix: Some("What was done:".into()),
+        checkpoint_guide: Some("What is known:".into()),
+    };
+    let result = client.compact(RunParams { templates: Some(own), ..auto() }).await;
     assert_eq!(ladder(&result), ["hybrid used"]);
-    assert_eq!(asked(&provider), "Summarise, tersely.");
-    let view = result["view"].as_str().unwrap();
+    assert_eq!(last_prompt(&provider), "Summarise, tersely.");
+    let view = &result.view;
     let opening = format!("[HANDOFF_SUMMARY v1]\nWhat was done:\n\n{SUMMARY}");
     assert!(view.starts_with(&opening) && view.contains("\nWhat is known:\n"), "{view}");
     for name in ["summary_prompt", "summary_prefix", "checkpoint_guide"] {
-        assert_eq!(used(&result, name).0, "call");
+        assert_eq!(used(&result, name).0, TextSource::Call);
     }
-    let log = client
-        .call("compaction/get", json!({ "compaction_id": result["compaction_id"] }))
-        .await["result"]
-        .take();
-    assert_eq!(log["templates"], result["templates"], "the log has them too");
+    let log = client.compaction(&result.compaction_id).await;
+    assert_eq!(log.run.templates, result.templates, "the log has them too");
 
-    // What was made with one's own texts is known again as a summary, not taken for a request.
-    let history = result["history"].clone();
-    let again =
-        client.call("compaction/run", json!({ "items": history, "strategy": "checkpoint" }));
-    let again = again.await["result"].take();
-    let text = again["view"].as_str().unwrap();
-    assert!(!text.contains("[done] [HANDOFF_SUMMARY"), "{text}");
+    // A summary with one's own texts is recognised as one, not taken for a request.
+    let params =
+        RunParams { strategy: Some(Strategy::Checkpoint), ..of_items(result.history.clone()) };
+    let again = client.compact(params).await;
+    assert!(!again.view.contains("[done] [HANDOFF_SUMMARY"), "{}", again.view);
 }
 
 #[tokio::test]
-async fn a_text_of_a_call_that_cannot_be_used_is_refused_by_its_name() {
+async fn an_unusable_text_of_a_call_is_refused_by_its_name() {
     let provider = Provider::start(vec![Answer::says(SUMMARY)]).await;
     let (_daemon, mut client) = daemon(&provider, "").await;
+    let long = "x".repeat(5_000);
     for (own, expected) in [
         (json!({ "summary_prompt": "for {nobody}" }), "templates.summary_prompt: line 1: no place"),
         (json!({ "summary_prefix": " " }), "templates.summary_prefix: it is empty"),
-        (
-            json!({ "checkpoint_guide": "x".repeat(5_000) }),
-            "templates.checkpoint_guide: it has more",
-        ),
+        (json!({ "checkpoint_guide": long }), "templates.checkpoint_guide: it has more"),
     ] {
         for method in ["compaction/run", "compaction/start", "thread/continue"] {
             let params = json!({ "thread_id": THREAD, "templates": own });
-            let answer = client.call(method, params).await;
-            assert_eq!(kind(&answer), "invalid_params", "{method} {answer}");
-            let message = answer["error"]["message"].as_str().unwrap();
-            assert!(message.contains(expected), "{method}: {message}");
+            let answer = client.request(method, params).await;
+            let error = answer.error();
+            assert_eq!(error.kind(), ErrorKind::InvalidParams, "{method} {error:?}");
+            assert!(error.message.contains(expected), "{method}: {}", error.message);
         }
     }
     assert!(provider.requests().is_empty());

@@ -2,14 +2,15 @@
 //! and a program on its standard output.
 //!
 //! What a failure is called must not depend on who fails: a person reads the reason, a client branches on it. And
-//! whatever happens the compaction is there in time, whole, with nothing lost ([`holds`]).
+//! whatever happens the compaction is there in time, whole, with nothing lost ([`assert_holds`]).
 
+use longhaul_protocol::compaction::{Cost, Strategy};
 use serde_json::{Value, json};
 
-use crate::failures::{DEADLINE_MS, holds};
-use crate::ladder::{SUMMARY, daemon_with, ladder, run};
-use crate::provider::{Answer, Provider};
-use crate::support::{Client, Daemon};
+use crate::failures::{assert_holds, in_time};
+use crate::ladder::{REQUEST, SUMMARY, daemon_with, ladder, on};
+use crate::support::provider::{Answer, Provider};
+use crate::support::{Client, Daemon, eventually, field, text_at};
 
 /// A form over HTTP: its name in the configuration, and how it says things.
 struct Form {
@@ -78,11 +79,10 @@ fn messages(words: &str) -> Vec<Value> {
 
 /// Compacts by a summary; the model's rung must be left for `reason`.
 async fn fails(client: &mut Client, reason: &str, what: &str) {
-    let params = json!({ "strategy": "summary", "deadline_ms": DEADLINE_MS });
-    let result = run(client, params).await;
+    let result = client.compact(in_time(on(Strategy::Summary))).await;
     let expected = format!("summary failed {reason}");
     assert_eq!(ladder(&result), [expected.as_str(), "checkpoint used"], "{what}");
-    holds(client, &result, what).await;
+    assert_holds(client, &result, what).await;
 }
 
 async fn rig(form: &Form) -> (Provider, Daemon, Client) {
@@ -106,17 +106,17 @@ async fn a_whole_answer_of_each_form_is_taken_and_its_cost_noted() {
     for form in &FORMS {
         let (provider, _daemon, mut client) = rig(form).await;
         provider.answers(vec![Answer::Events((form.says)(SUMMARY))]);
-        let result = run(&mut client, json!({ "strategy": "hybrid" })).await;
+        let result = client.compact(on(Strategy::Hybrid)).await;
         assert_eq!(ladder(&result), ["hybrid used"], "{}", form.kind);
-        assert!(result["view"].as_str().unwrap().contains(SUMMARY), "{}", form.kind);
-        assert_eq!(result["cost"], json!({ "requests": 1, "tokens": 110 }), "{}", form.kind);
+        assert!(result.view.contains(SUMMARY), "{}", form.kind);
+        assert_eq!(result.cost, Cost { requests: 1, tokens: 110 }, "{}", form.kind);
         let (path, body) = provider.requests()[0].clone();
         assert_eq!(path, form.path);
-        let first = body["messages"][0]["content"].as_str().unwrap();
-        assert!(first.starts_with("Make the fetcher retry."), "{first}");
-        let last = body["messages"].as_array().unwrap().last().unwrap();
-        assert_eq!(last["role"], "user");
-        assert!(last["content"].as_str().unwrap().contains("Stop working on the task"), "{last}");
+        let messages = field(&body, "messages").as_array().unwrap();
+        assert!(text_at(&messages[0], "content").starts_with(REQUEST), "{messages:?}");
+        let last = messages.last().unwrap();
+        assert_eq!(text_at(last, "role"), "user");
+        assert!(text_at(last, "content").contains("Stop working on the task"), "{last}");
     }
 }
 
@@ -177,7 +177,7 @@ async fn an_answer_that_reached_its_bound_is_not_taken() {
 }
 
 #[tokio::test]
-async fn a_stream_of_each_form_that_is_cut_or_hangs_after_any_event() {
+async fn a_stream_of_each_form_may_be_cut_or_hang_after_any_event() {
     for form in &FORMS {
         let events = (form.says)(SUMMARY);
         let (provider, _daemon, mut client) = rig(form).await;
@@ -191,15 +191,15 @@ async fn a_stream_of_each_form_that_is_cut_or_hangs_after_any_event() {
             provider.answers(vec![stalled]);
             fails(&mut client, "timeout", form.kind).await;
         }
-        crate::support::eventually("the connections are closed", || provider.hanging() == 0).await;
+        eventually("the connections are closed", || provider.hanging() == 0).await;
         provider.answers(vec![Answer::Events(events[..form.needed].to_vec())]);
-        let result = run(&mut client, json!({ "strategy": "summary" })).await;
+        let result = client.compact(on(Strategy::Summary)).await;
         assert_eq!(ladder(&result), ["summary used"], "{}: the whole one is taken", form.kind);
     }
 }
 
 #[tokio::test]
-async fn words_of_each_form_that_are_no_summary() {
+async fn an_answer_of_each_form_that_is_no_summary_is_refused() {
     let long = "src/fetch.rs retry ".repeat(2_000);
     for form in &FORMS {
         let (provider, _daemon, mut client) = rig(form).await;
@@ -216,7 +216,7 @@ async fn words_of_each_form_that_are_no_summary() {
 }
 
 #[tokio::test]
-async fn a_missing_key_and_a_silent_address_in_each_form() {
+async fn a_missing_key_and_a_silent_address_fail_alike_in_each_form() {
     for form in &FORMS {
         let provider = Provider::start(vec![Answer::Gone]).await;
         let more = "key_env = \"LONGHAUL_NO_SUCH_KEY\"";
@@ -271,7 +271,7 @@ async fn a_programs_words_are_a_summary_and_it_is_given_the_history() {
     let script = "grep -q 'Stop working on the task' || exit 3; \
                   echo 'The fetcher in src/fetch.rs was made to retry; cargo test passes.'";
     let (_daemon, mut client) = daemon_with(&program(script)).await;
-    let result = run(&mut client, json!({ "strategy": "hybrid" })).await;
+    let result = client.compact(on(Strategy::Hybrid)).await;
     assert_eq!(ladder(&result), ["hybrid used"]);
-    assert!(result["view"].as_str().unwrap().contains("was made to retry; cargo test passes."));
+    assert!(result.view.contains("was made to retry; cargo test passes."));
 }

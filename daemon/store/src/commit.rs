@@ -1,4 +1,4 @@
-//! What was read from transcripts, stored together with how far it was read.
+//! Stores what was read from transcripts together with the cursor.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -6,7 +6,7 @@ use longhaul_core::fold::{Fold, Source, ThreadHead};
 use sqlx::{QueryBuilder, Sqlite, SqliteConnection};
 
 use crate::error::StoreError;
-use crate::file::{BaseState, Cursor, FileId, FileStat, base_word, source_word};
+use crate::file::{BaseState, Cursor, FileId, FileStat, base_word};
 use crate::observation::{self, Observation};
 use crate::page::{self, ItemPage};
 use crate::pool::is_kept;
@@ -14,10 +14,10 @@ use crate::row::digest_bytes;
 use crate::store::Store;
 use crate::thread;
 
-/// Files written in one statement: 21 values each, under SQLite's 32,766.
+/// Files per statement: 21 values each, under SQLite's limit of 32,766.
 const FILES_PER_STATEMENT: usize = 500;
 
-/// What was read from some files; stored whole or not at all.
+/// What was read from some files; stored atomically.
 #[derive(Debug, Default)]
 pub struct Batch {
     /// Each file at most once.
@@ -27,57 +27,53 @@ pub struct Batch {
 /// What was read from one file.
 #[derive(Debug, Clone)]
 pub struct FileCommit {
-    /// Who wrote it.
     pub source: Source,
-    /// Where it is; its key.
     pub path: String,
-    /// The path under which the store knew it until now, when it was moved.
+    /// Its previous path in the store, if it was moved.
     pub moved_from: Option<String>,
-    /// It lies in the agent's archive.
+    /// It is in the agent's archive.
     pub archived: bool,
-    /// What the file system said before it was read.
+    /// File metadata before it was read.
     pub stat: FileStat,
-    /// How far it is folded after this batch.
+    /// Cursor after this batch.
     pub cursor: Cursor,
-    /// Whether it was folded on top of another file.
+    /// Whether it was folded on top of another file's fold.
     pub base: BaseState,
-    /// Thread it belongs to.
     pub thread_id: Option<String>,
     /// Identity and totals after this batch.
     pub head: ThreadHead,
     /// The saved fold after this batch.
     pub fold: Vec<u8>,
-    /// New pages, and the last one as it has grown.
+    /// New pages, and the grown last page.
     pub pages: Vec<ItemPage>,
-    /// What the host saw of files this batch touched.
+    /// Observations of files that this batch touched.
     pub observations: Vec<Observation>,
 }
 
 impl FileCommit {
-    /// Bytes of the fold and the pages in it.
+    /// Size of the fold and the pages.
     pub fn saved_bytes(&self) -> usize {
         self.fold.len() + self.pages.iter().map(|page| page.rows.len()).sum::<usize>()
     }
 }
 
-/// What became of one file of a batch, in the order of the batch.
+/// Result for one file of a batch, in the batch's order.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Committed {
-    /// Its number.
+pub struct FileOutcome {
     pub file_id: FileId,
-    /// It is the file that speaks for its thread.
+    /// Whether it is the current file of its thread.
     pub is_current: bool,
 }
 
 impl Store {
     /// Stores a batch in one transaction: files, pages, observations, threads.
     ///
-    /// Pages of other generations of its files go. Storing a batch again changes nothing.
+    /// Pages of other generations are deleted. Idempotent.
     ///
     /// # Errors
     /// `Busy`, `DiskFull`, `Corrupt`, `Io`: nothing was stored, and the same batch may be given
     /// again.
-    pub async fn commit_batch(&self, batch: &Batch) -> Result<Vec<Committed>, StoreError> {
+    pub async fn commit_batch(&self, batch: &Batch) -> Result<Vec<FileOutcome>, StoreError> {
         let pools = self.pools();
         let mut transaction = pools.begin().await?;
         let committed =
@@ -90,7 +86,7 @@ impl Store {
 async fn write(
     connection: &mut SqliteConnection,
     batch: &Batch,
-) -> Result<Vec<Committed>, sqlx::Error> {
+) -> Result<Vec<FileOutcome>, sqlx::Error> {
     for file in &batch.files {
         if let Some(old) = &file.moved_from {
             rename(connection, old, &file.path).await?;
@@ -122,12 +118,12 @@ async fn write(
     let current: BTreeSet<i64> = thread::choose(connection, threads).await?;
     let committed = batch.files.iter().map(|file| {
         let file_id = id_of(&file.path);
-        Committed { file_id, is_current: current.contains(&file_id.0) }
+        FileOutcome { file_id, is_current: current.contains(&file_id.0) }
     });
     Ok(committed.collect())
 }
 
-/// Gives a moved file its new path. A row that stood there (a file long gone) makes room.
+/// Gives a moved file its new path, replacing the row of a file deleted long ago.
 async fn rename(
     connection: &mut SqliteConnection,
     old: &str,
@@ -153,7 +149,7 @@ async fn rename(
     Ok(())
 }
 
-/// Thread and generation of the files that are known already, by path.
+/// Thread and generation of known files, by path.
 async fn known(
     connection: &mut SqliteConnection,
     files: &[FileCommit],
@@ -213,7 +209,7 @@ async fn upsert(
 fn bind_file(mut row: sqlx::query_builder::Separated<'_, Sqlite, &'static str>, file: &FileCommit) {
     // A head holds only numbers and strings: serialising it to memory cannot fail.
     let head = serde_json::to_string(&file.head).unwrap_or_default();
-    row.push_bind(source_word(file.source))
+    row.push_bind(file.source.name())
         .push_bind(file.path.clone())
         .push_bind(file.archived)
         .push_bind(file.stat.dev.cast_signed())

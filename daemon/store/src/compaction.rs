@@ -1,4 +1,4 @@
-//! Compactions: what was asked, what came of it, and what undo puts back.
+//! Compactions: request, result, and data for undo.
 
 use longhaul_core::job::Fence;
 use sqlx::query::Query;
@@ -10,60 +10,54 @@ use crate::job::fenced;
 use crate::row::{get, unsigned};
 use crate::store::Store;
 
-/// The summary of one compaction, as lists show it.
+/// One compaction, as listed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CompactionRow {
-    /// Its id.
     pub compaction_id: String,
-    /// Thread it was made of; `None` for given items.
+    /// Its thread; `None` for given items.
     pub thread_id: Option<String>,
-    /// When, Unix milliseconds.
+    /// Unix milliseconds.
     pub created_at_ms: i64,
-    /// Rung of the ladder that answered.
+    /// The strategy that succeeded.
     pub strategy_used: String,
-    /// Where in a turn.
     pub phase: String,
-    /// What asked for it.
     pub trigger: String,
-    /// Why; empty in rows older than this column.
+    /// Empty in rows older than this column.
     pub reason: String,
-    /// Requests to models.
     pub requests: u64,
-    /// Tokens of them, input and answers.
+    /// Tokens of these requests, input and output.
     pub tokens_spent: u64,
     /// Estimated tokens of the history before.
     pub tokens_before: u64,
     /// Estimated tokens of the replacement.
     pub tokens_after: u64,
-    /// Line of the thread it was made at.
+    /// Last line of the thread it covers.
     pub seq: u64,
-    /// How long it took.
+    /// Duration.
     pub duration_ms: u64,
-    /// When it was undone, Unix milliseconds.
+    /// Time of undo, Unix milliseconds.
     pub undone_at_ms: Option<i64>,
 }
 
-/// What a list does not show; opaque to the store.
+/// Details that lists omit; opaque to the store.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CompactionBody {
-    /// The answer as it was given.
+    /// The result as returned.
     pub result: Vec<u8>,
-    /// What the history was, or how to get it back.
+    /// The original history, or how to restore it.
     pub preimage: Vec<u8>,
 }
 
 /// The last compaction of a page: the next one starts after it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CompactionCursor {
-    /// When it was made, Unix milliseconds.
+    /// Unix milliseconds.
     pub created_at_ms: i64,
-    /// Its id.
     pub compaction_id: String,
 }
 
 impl Store {
-    /// Stores a compaction; one with the same id is left as it is. With a `fence`, only while the run that
-    /// made it owns its job.
+    /// Stores a compaction unless its id exists. With a `fence`, only while its run owns the job.
     ///
     /// # Errors
     /// Those of writing; `Fenced`.
@@ -76,7 +70,7 @@ impl Store {
         let pools = self.pools();
         let sorted = |error| pools.sorted(error);
         let Some(fence) = fence else {
-            // One statement is a transaction of its own: one way to the writer instead of three.
+            // A single statement is its own transaction: one call instead of three.
             insert(row, body).execute(pools.writer()).await.map_err(sorted)?;
             return Ok(());
         };
@@ -86,7 +80,7 @@ impl Store {
         transaction.commit().await.map_err(sorted)
     }
 
-    /// The compaction of that id.
+    /// Looks up a compaction.
     ///
     /// # Errors
     /// Those of reading.
@@ -149,8 +143,7 @@ impl Store {
         Ok((rows, next))
     }
 
-    /// Lines at which a thread's newest compactions were made, those that were undone left out; newest first, at
-    /// most `limit`.
+    /// Lines of a thread's newest compactions, without undone ones; newest first, at most `limit`.
     ///
     /// # Errors
     /// Those of reading.
@@ -172,8 +165,8 @@ impl Store {
         Ok(seqs.into_iter().map(|(seq,)| seq.cast_unsigned()).collect())
     }
 
-    /// Marks a compaction as undone at `at_ms`. Returns the time that now stands: an earlier undo
-    /// keeps its own; `None` when there is no such compaction.
+    /// Marks a compaction as undone at `at_ms`. Returns the stored time, which is that of the first undo;
+    /// `None` if there is no such compaction.
     ///
     /// # Errors
     /// Those of writing.

@@ -1,4 +1,4 @@
-//! Which of a thread's files speaks for it: a pure choice.
+//! Selects a thread's current file; pure.
 
 use longhaul_core::fold::ThreadHead;
 
@@ -6,6 +6,8 @@ use longhaul_core::fold::ThreadHead;
 #[derive(Debug)]
 pub(crate) struct Candidate {
     pub(crate) file_id: i64,
+    /// Name of its source, passed on unread.
+    pub(crate) source: String,
     pub(crate) path: String,
     pub(crate) gone: bool,
     pub(crate) head: Option<ThreadHead>,
@@ -13,10 +15,10 @@ pub(crate) struct Candidate {
 
 /// Picks the current file of a thread.
 ///
-/// A file that is there beats one that is gone; a plain file beats its `.zst` twin (the agent
-/// compresses cold files in place and may leave both for a moment); a file that continues the same
-/// thread (a revert) beats the one it continues; then the newest, then the one with more items, and
-/// at last the greater path, so that the choice never depends on the order of rows.
+/// An existing file wins over a deleted one; a plain file over its `.zst` twin (the agent compresses cold
+/// files in place and may briefly leave both); a file that continues the same thread (a revert) over the one
+/// it continues; then the newest, then the one with more items, and finally the greater path, so that the
+/// result never depends on the order of rows.
 pub(crate) fn pick(candidates: &[Candidate]) -> Option<&Candidate> {
     candidates.iter().max_by_key(|candidate| {
         let (revert, updated, items) = match &candidate.head {
@@ -53,7 +55,8 @@ mod tests {
         head.thread_id = Some("t".into());
         head.updated_at_ms = updated_at_ms;
         head.items = items;
-        Candidate { file_id: 0, path: path.into(), gone: false, head: Some(head) }
+        let source = "codex".into();
+        Candidate { file_id: 0, source, path: path.into(), gone: false, head: Some(head) }
     }
 
     fn gone(candidate: Candidate) -> Candidate {

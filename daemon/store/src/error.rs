@@ -1,15 +1,15 @@
-//! What can go wrong with the database, and who must act.
+//! Database errors and how to react to them.
 
 use std::path::{Path, PathBuf};
 
-/// What a caller does about an error, in order of rising effort.
+/// How a caller should react, in order of rising effort.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RetryClass {
-    /// The same request fails again; a person or the caller must change something.
+    /// Retrying fails again; a person or the caller must change something.
     Never,
-    /// State differs from what the caller thought: read again, then decide anew.
+    /// The caller's view is outdated: read again, then decide.
     Refresh,
-    /// The same request may succeed a little later.
+    /// A later retry may succeed.
     Backoff,
 }
 
@@ -18,30 +18,22 @@ pub enum RetryClass {
 pub enum StoreError {
     /// Another process kept the write lock longer than [`crate::BUSY_TIMEOUT_MS`].
     #[error("the database {path} is locked by another process")]
-    Busy {
-        /// The database.
-        path: PathBuf,
-    },
+    Busy { path: PathBuf },
     /// No room on the device; nothing of the call was stored.
     #[error("no space left for the database {path}")]
-    DiskFull {
-        /// The database.
-        path: PathBuf,
-    },
+    DiskFull { path: PathBuf },
     /// The file is not a sound database; [`crate::Store::recover`] moves it aside.
     #[error("the database {path} is corrupt: {detail}")]
     Corrupt {
-        /// The database.
         path: PathBuf,
-        /// What SQLite or the check said.
+        /// Message of SQLite or the check.
         detail: String,
     },
-    /// Written by a newer longhauld; this one would damage it.
+    /// Written by a newer longhauld, which this one would damage.
     #[error(
         "the database {path} has schema {found}, this longhauld knows up to {known}: update longhauld"
     )]
     SchemaTooNew {
-        /// The database.
         path: PathBuf,
         /// Version in the file.
         found: u32,
@@ -51,48 +43,36 @@ pub enum StoreError {
     /// The file or its folder cannot be read or written by this user.
     #[error("the database {path} cannot be opened or written: {detail}")]
     Access {
-        /// The database.
         path: PathBuf,
-        /// What the system said.
+        /// Message of the system.
         detail: String,
     },
     /// Reading or writing failed in the device or the file system.
     #[error("input/output error in the database {path}: {detail}")]
     Io {
-        /// The database.
         path: PathBuf,
-        /// What the system said.
+        /// Message of the system.
         detail: String,
     },
-    /// A stored page, head or update is not what this version writes; re-ingesting repairs it.
+    /// A stored value has an unknown format; re-ingesting repairs it.
     #[error("a stored {what} cannot be read: {detail}")]
     Undecodable {
-        /// Kind of value.
         what: &'static str,
-        /// What the parser said.
+        /// Message of the parser.
         detail: String,
     },
-    /// The run that made it does not own its job any more; nothing was stored.
+    /// The run no longer owns its job; nothing was stored.
     #[error("nothing was stored: {0}")]
-    Fenced(longhaul_core::job::Lost),
-    /// The store was closed.
+    Fenced(longhaul_core::job::LeaseLost),
     #[error("the database {path} is closed")]
-    Closed {
-        /// The database.
-        path: PathBuf,
-    },
-    /// Anything else: a fault in this program.
+    Closed { path: PathBuf },
+    /// Anything else: a bug in this program.
     #[error("unexpected database error in {path}: {source}")]
-    Internal {
-        /// The database.
-        path: PathBuf,
-        /// The cause.
-        source: sqlx::Error,
-    },
+    Internal { path: PathBuf, source: sqlx::Error },
 }
 
 impl StoreError {
-    /// What the caller does about it.
+    /// How the caller should react.
     pub fn retry_class(&self) -> RetryClass {
         match self {
             Self::Busy { .. } | Self::Io { .. } => RetryClass::Backoff,
@@ -106,7 +86,7 @@ impl StoreError {
         }
     }
 
-    /// Sorts an error of sqlx by SQLite's primary result code.
+    /// Classifies an error of sqlx by SQLite's primary result code.
     pub(crate) fn sorted(path: &Path, error: sqlx::Error) -> Self {
         let path = path.to_owned();
         match &error {

@@ -6,7 +6,7 @@ use sqlx::sqlite::SqliteRow;
 use sqlx::{QueryBuilder, Sqlite};
 
 use crate::error::StoreError;
-use crate::row::{digest, get, unsigned};
+use crate::row::{digest, get, source, unsigned};
 use crate::store::Store;
 use crate::thread;
 
@@ -177,7 +177,7 @@ impl Store {
 pub(crate) fn file_row(row: &SqliteRow) -> Result<FileRow, sqlx::Error> {
     Ok(FileRow {
         file_id: FileId(get(row, "file_id")?),
-        source: source_of(get(row, "source")?),
+        source: source(row)?,
         path: get(row, "path")?,
         archived: get(row, "archived")?,
         gone_at_ms: get(row, "gone_at_ms")?,
@@ -207,24 +207,6 @@ fn cursor(row: &SqliteRow) -> Result<Cursor, sqlx::Error> {
         tail_digest: digest(row, "tail_digest")?,
         chain: digest(row, "chain")?,
     })
-}
-
-/// The word a source is stored as.
-pub(crate) fn source_word(source: Source) -> &'static str {
-    match source {
-        Source::Codex => "codex",
-        Source::Claude => "claude",
-        Source::Longhaul => "longhaul",
-    }
-}
-
-/// The source of a stored word.
-pub(crate) fn source_of(word: &str) -> Source {
-    match word {
-        "claude" => Source::Claude,
-        "longhaul" => Source::Longhaul,
-        _ => Source::Codex,
-    }
 }
 
 /// The word a base state is stored as.

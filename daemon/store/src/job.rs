@@ -1,7 +1,7 @@
-//! Background jobs and what happened to them.
+//! Background jobs and their events.
 //!
-//! The rules are the core's. A caller gives a function from what is stored to what is to be stored; it
-//! is run inside the write transaction, so that nothing can change between its decision and the write.
+//! The core decides: a caller passes a function from the stored to the new row, which runs inside the write
+//! transaction, so that nothing changes between decision and write.
 
 use longhaul_core::job::{Fence, Job, JobKey, Kind, State};
 use sqlx::{Row as _, SqliteConnection};
@@ -14,43 +14,37 @@ use crate::store::Store;
 /// Events kept for one job; the oldest go first.
 pub const EVENTS_PER_JOB_MAX: u32 = 32;
 
-/// Jobs looked at to find the next one of a kind.
-///
-/// # Source
-/// The scan limit of requirement document 000.
+/// Maximum jobs scanned to find the next one of a kind.
 pub const SCAN_MAX: u32 = 5_000;
 
-/// What the column `priority` is raised by for an urgent job: above every priority.
+/// Added to the column `priority` of an urgent job: above every priority.
 const URGENT: i64 = 1 << 32;
 
-/// Jobs deleted in one transaction: the writer is let go in between.
+/// Jobs deleted in one transaction, so that the writer is released in between.
 const PRUNED_PER_TURN: u32 = 64;
 
-/// Something that happened to a job.
+/// A change of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobEvent {
     /// When, Unix milliseconds.
     pub at_ms: i64,
-    /// Epoch of the job then.
+    /// Epoch of the job.
     pub epoch: u64,
-    /// State it came into.
+    /// New state.
     pub state: String,
-    /// In words; may be empty.
+    /// Description; may be empty.
     pub detail: String,
 }
 
-/// Jobs to list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct JobFilter {
-    /// Of this kind.
     pub kind: Option<Kind>,
-    /// In this state.
     pub state: Option<State>,
 }
 
 impl Store {
-    /// Decides on one job: `decide` sees it, or `None` where there is none, and returns how it is to be
-    /// stored, or `None` to leave it, with an answer for the caller.
+    /// Decides on one job: `decide` receives the row, if any, and returns the row to store, or `None` to leave
+    /// it, with a result for the caller.
     ///
     /// # Errors
     /// Those of writing. Nothing is stored then.
@@ -71,9 +65,8 @@ impl Store {
         Ok(answer)
     }
 
-    /// Decides on the jobs of a kind together, the running ones, those that are queued, those that
-    /// failed, at most `limit` of each: urgent ones first, then by priority, then those that have waited
-    /// longest. `decide` returns those that are to be stored, and an answer.
+    /// Decides on jobs of a kind together: running, queued and failed, at most `limit` of each; urgent ones
+    /// first, then by priority, then the longest waiting. `decide` returns the rows to store and a result.
     ///
     /// # Errors
     /// Those of writing. Nothing is stored then.
@@ -87,7 +80,7 @@ impl Store {
         let sorted = |error| pools.sorted(error);
         let mut transaction = pools.begin().await?;
         let mut jobs: Vec<Job> = Vec::new();
-        // One state after the other: the index has each in its order, and nothing is sorted.
+        // One state at a time: the index is in this order, so nothing is sorted.
         for state in [State::Running, State::Queued, State::Failed] {
             let rows = sqlx::query(
                 "SELECT body FROM job WHERE kind = ?1 AND state = ?2 \
@@ -113,8 +106,8 @@ impl Store {
         Ok(answer)
     }
 
-    /// Deletes jobs that ended before `since_ms` (Unix milliseconds) and what happened to them, some at a
-    /// time; returns how many, 0 when none is left. Jobs of which something is owed stay.
+    /// Deletes some of the jobs that ended before `since_ms` (Unix milliseconds) with their events; returns how
+    /// many, 0 when done. Jobs that are owed stay.
     ///
     /// # Errors
     /// Those of writing.
@@ -153,7 +146,7 @@ impl Store {
         read(&mut connection, key).await.map_err(|error| pools.sorted(error))
     }
 
-    /// Jobs that were changed last first, at most `limit`.
+    /// Jobs by last change, newest first, at most `limit`.
     ///
     /// # Errors
     /// Those of reading.
@@ -172,7 +165,7 @@ impl Store {
         Ok(rows.iter().filter_map(decoded).collect())
     }
 
-    /// What happened to a job, oldest first, at most [`EVENTS_PER_JOB_MAX`].
+    /// Events of a job, oldest first, at most [`EVENTS_PER_JOB_MAX`].
     ///
     /// # Errors
     /// Those of reading.
@@ -198,7 +191,7 @@ impl Store {
     }
 }
 
-/// Checks inside a transaction that the run which stores something still owns its job.
+/// Checks inside a transaction that the storing run still owns its job.
 pub(crate) async fn fenced(
     connection: &mut SqliteConnection,
     fence: Option<&Fence>,
@@ -218,7 +211,7 @@ async fn read(connection: &mut SqliteConnection, key: &JobKey) -> Result<Option<
     Ok(row.as_ref().and_then(decoded))
 }
 
-/// A job that cannot be read counts as none: it is asked for again, under a new epoch of its own.
+/// An unreadable job counts as absent and is requested again, under a new epoch.
 fn decoded(row: &sqlx::sqlite::SqliteRow) -> Option<Job> {
     let body: String = row.try_get("body").ok()?;
     serde_json::from_str(&body)
@@ -226,7 +219,7 @@ fn decoded(row: &sqlx::sqlite::SqliteRow) -> Option<Job> {
         .ok()
 }
 
-/// Stores a job, and an event where its state or epoch is another one than before.
+/// Stores a job, and an event if its state or epoch changed.
 async fn write(
     connection: &mut SqliteConnection,
     job: &Job,

@@ -1,7 +1,6 @@
-//! Long-term memory: what was extracted, what a person asked to remember or to forget, and what was
-//! published.
+//! Long-term memory: extractions, notes, exclusions and published generations.
 //!
-//! Extractions can be made again from the transcripts; notes, exclusions, edits and use cannot.
+//! Extractions can be rebuilt from transcripts; notes, exclusions, edits and usage cannot.
 
 mod agent;
 mod generation;
@@ -22,55 +21,49 @@ pub use generation::{GENERATIONS_KEPT, Generation, NewGeneration};
 pub use note::{Exclusion, NOTES_MAX, NoteRow, UseRow};
 pub use passage::{Passage, PassageMatch};
 
-/// A thread that extraction looked at.
+/// The extraction of one thread.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExtractionRow {
-    /// Thread.
     pub thread_id: String,
-    /// Line after the last one that was read.
+    /// Line after the last one read.
     pub next_seq: u64,
-    /// Version of the extraction that read it.
+    /// Extraction version.
     pub version: u32,
     /// When, Unix milliseconds.
     pub extracted_at_ms: i64,
-    /// Times it was cited or read.
+    /// Number of citations and reads.
     pub uses: u64,
-    /// The last time, Unix milliseconds.
+    /// Last time, Unix milliseconds.
     pub last_used_ms: Option<i64>,
-    /// What was learned; `None` when there was nothing.
+    /// The learnings; `None` if there are none.
     pub memory: Option<RolloutMemory>,
-    /// Who read it.
     pub engine: Engine,
-    /// Why it was not the engine that was asked for.
+    /// Why another engine than requested was used.
     pub reason: Option<String>,
 }
 
-/// How far a thread is extracted.
+/// Extraction progress of a thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Watermark {
-    /// Thread.
     pub thread_id: String,
-    /// Line after the last one that was read.
+    /// Line after the last one read.
     pub next_seq: u64,
-    /// Version of the extraction that read it.
+    /// Extraction version.
     pub version: u32,
-    /// Things that were learned.
+    /// Number of learnings.
     pub learnings: u64,
     /// When, Unix milliseconds.
     pub extracted_at_ms: i64,
-    /// Project it belongs to.
     pub project: Option<String>,
-    /// Who read it.
     pub engine: Engine,
-    /// Why it was not the engine that was asked for.
+    /// Why another engine than requested was used.
     pub reason: Option<String>,
 }
 
 impl Store {
-    /// Stores what was extracted from a thread. An extraction that read less than the stored one, by the
-    /// same version, changes nothing: a run that was taken over cannot undo what came after it; nor does one that had
-    /// to do without a model take the place of what a model read as far. Nothing is stored of a thread that is
-    /// excluded, and, with a `fence`, of a run that does not own its job any more.
+    /// Stores an extraction. One that read less than the stored one of the same version changes nothing, so a run
+    /// that was taken over cannot undo later work; nor does one without a model replace a model's extraction of the
+    /// same lines. Nothing is stored for an excluded thread or, with a `fence`, for a run that lost its job.
     ///
     /// # Errors
     /// Those of writing; `Fenced`.
@@ -121,7 +114,7 @@ impl Store {
         Ok(stored.rows_affected() > 0)
     }
 
-    /// How far every thread is extracted.
+    /// Extraction progress of every thread.
     ///
     /// # Errors
     /// Those of reading.
@@ -149,7 +142,7 @@ impl Store {
         .map_err(|error| pools.sorted(error))
     }
 
-    /// Extractions with something in them, by use and then by recency, at most `limit`.
+    /// Non-empty extractions by use, then by recency, at most `limit`.
     ///
     /// # Errors
     /// Those of reading.
@@ -169,7 +162,7 @@ impl Store {
         rows.map_err(|error| pools.sorted(error))
     }
 
-    /// Threads whose extraction says that they used the network, or tools that reach outside.
+    /// Threads that used the network or external tools, by their extraction.
     ///
     /// # Errors
     /// Those of reading.
@@ -184,7 +177,7 @@ impl Store {
         .map_err(|error| pools.sorted(error))
     }
 
-    /// What was extracted from one thread.
+    /// The extraction of one thread.
     ///
     /// # Errors
     /// Those of reading.
@@ -206,7 +199,7 @@ impl Store {
     }
 }
 
-/// An extraction that another version wrote counts as none: its thread is read again.
+/// An extraction of another version counts as absent: the thread is read again.
 fn extraction(row: &sqlx::sqlite::SqliteRow) -> Result<ExtractionRow, sqlx::Error> {
     let body: Option<String> = row.try_get("body")?;
     Ok(ExtractionRow {
@@ -222,7 +215,7 @@ fn extraction(row: &sqlx::sqlite::SqliteRow) -> Result<ExtractionRow, sqlx::Erro
     })
 }
 
-/// An engine of a newer version counts as the one that costs nothing to run again.
+/// An engine of a newer version counts as the free one.
 fn engine(row: &sqlx::sqlite::SqliteRow) -> Result<Engine, sqlx::Error> {
     let name: String = get(row, "engine")?;
     Ok(Engine::named(&name).unwrap_or_default())

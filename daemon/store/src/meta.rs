@@ -11,11 +11,9 @@ pub struct Totals {
     pub files: u64,
     /// Files that are no longer there.
     pub files_gone: u64,
-    /// Threads.
     pub threads: u64,
     /// Bytes of the files on disk.
     pub bytes: u64,
-    /// Compactions made.
     pub compactions: u64,
 }
 

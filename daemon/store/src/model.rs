@@ -1,28 +1,26 @@
-//! What models cost, and their answers by what was asked.
+//! Model usage, and cached answers by digest of the request.
 
 use crate::error::StoreError;
 use crate::row::get;
 use crate::store::Store;
 
-/// Answers kept; the oldest go first. They only have to outlive the job that asked.
+/// Answers kept; the oldest are deleted first. They only have to outlive the job that asked.
 pub const ANSWERS_MAX: u32 = 64;
 
 /// Days of usage kept.
 pub const USAGE_DAYS_MAX: i64 = 400;
 
-/// What was spent on one purpose with one model in one UTC day. As an argument it is what is added,
-/// less than nothing to correct what was added before.
+/// Usage for one purpose with one model in one UTC day. As an argument, the amount to add; may be negative
+/// to correct an earlier one.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct UsageRow {
-    /// Days since 1970.
     pub day: i64,
     /// Name of the provider in the configuration.
     pub provider: String,
-    /// Model.
     pub model: String,
-    /// What for: `compaction`, `extract` …
+    /// Purpose: `compaction`, `extract` …
     pub purpose: String,
-    /// Requests sent, failed ones included.
+    /// Requests sent, including failed ones.
     pub requests: i64,
     /// Of these, those that failed.
     pub failures: i64,
@@ -35,7 +33,7 @@ pub struct UsageRow {
 }
 
 impl Store {
-    /// Adds to what was spent, and forgets days older than [`USAGE_DAYS_MAX`].
+    /// Adds usage and deletes days older than [`USAGE_DAYS_MAX`].
     ///
     /// # Errors
     /// Those of writing.
@@ -69,7 +67,7 @@ impl Store {
         transaction.commit().await.map_err(sorted)
     }
 
-    /// What was spent from `first_day` on, by day, provider, model and purpose.
+    /// Usage from `first_day` on, by day, provider, model and purpose.
     ///
     /// # Errors
     /// Those of reading.
@@ -97,7 +95,7 @@ impl Store {
         .map_err(|error| pools.sorted(error))
     }
 
-    /// The answer that was given to the request of this digest.
+    /// The cached answer to the request with this digest.
     ///
     /// # Errors
     /// Those of reading.
@@ -112,7 +110,7 @@ impl Store {
         Ok(row.map(|(body,)| body))
     }
 
-    /// Forgets the answer that was given to the request of this digest.
+    /// Deletes the cached answer to the request with this digest.
     ///
     /// # Errors
     /// Those of writing.
@@ -128,7 +126,7 @@ impl Store {
         transaction.commit().await.map_err(sorted)
     }
 
-    /// Keeps an answer, the oldest beyond [`ANSWERS_MAX`] forgotten.
+    /// Caches an answer and deletes the oldest beyond [`ANSWERS_MAX`].
     ///
     /// # Errors
     /// Those of writing.

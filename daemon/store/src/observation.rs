@@ -1,4 +1,4 @@
-//! What the host saw of files a thread read or changed.
+//! Observations of files that a thread read or changed.
 
 use longhaul_core::digest::ContentHash;
 use sqlx::{QueryBuilder, Sqlite, SqliteConnection};
@@ -8,7 +8,7 @@ use crate::pool::is_kept;
 use crate::row::gathered;
 use crate::store::Store;
 
-/// Observations kept for a thread; those of the oldest touches go first.
+/// Observations kept per thread; those of the oldest touches are deleted first.
 pub const OBSERVATIONS_PER_THREAD_MAX: u32 = 2_048;
 
 /// The state of one file after a thread touched it.
@@ -20,15 +20,15 @@ pub struct Observation {
     pub seq: u64,
     /// Time of that line, Unix milliseconds; 0 unknown.
     pub at_ms: i64,
-    /// When the host looked, Unix milliseconds.
+    /// Time of the observation, Unix milliseconds.
     pub observed_at_ms: i64,
-    /// SHA-256 of its content; `None` when there was no file.
+    /// SHA-256 of its content; `None` if it did not exist.
     pub hash: Option<ContentHash>,
     /// Its bytes.
     pub size: u64,
     /// Its modification time, Unix milliseconds.
     pub mtime_ms: i64,
-    /// It was changed again between the line and the look: the hash is not what the agent saw.
+    /// It changed between the line and the observation, so the hash is not what the agent saw.
     pub late: bool,
 }
 
@@ -47,15 +47,15 @@ impl Store {
         .fetch_one(pools.reader())
         .await
         .map_err(|error| pools.sorted(error))?;
-        let seen: Vec<Seen> = gathered("observations", &seen)?;
+        let seen: Vec<ObservationColumns> = gathered("observations", &seen)?;
         Ok(seen.into_iter().map(observation).collect())
     }
 }
 
-/// The columns of an observation, as they are gathered.
-type Seen = (String, i64, i64, i64, Option<String>, i64, i64, i64);
+/// The columns of an observation, in query order.
+type ObservationColumns = (String, i64, i64, i64, Option<String>, i64, i64, i64);
 
-fn observation(seen: Seen) -> Observation {
+fn observation(seen: ObservationColumns) -> Observation {
     let (path, seq, at_ms, observed_at_ms, hash, size, mtime_ms, late) = seen;
     Observation {
         path,
@@ -69,9 +69,9 @@ fn observation(seen: Seen) -> Observation {
     }
 }
 
-/// Writes observations of a thread. A later touch replaces an earlier one; of two looks at the same
-/// touch the first stands unless it was late and the second is not, so that reading a transcript
-/// again cannot replace what was seen in time.
+/// Writes observations of a thread. A later touch replaces an earlier one; of two observations of the same
+/// touch the first wins unless it was late and the second is not, so that rereading a transcript cannot
+/// replace a timely one.
 pub(crate) async fn write(
     connection: &mut SqliteConnection,
     thread_id: &str,

@@ -5,41 +5,40 @@ use std::path::{Path, PathBuf};
 
 use crate::error::StoreError;
 use crate::pool::Pools;
-use crate::salvage::{Salvaged, salvage};
+use crate::salvage::{SalvageReport, salvage};
 use crate::schema::{self, SCHEMA_VERSION};
 
-/// Largest file that is checked page by page at every start. SQLite checks about 1 GB a second, so
-/// this costs at most a few tens of milliseconds; damage in a larger file shows itself when the
-/// damaged page is read, and [`crate::Store::recover`] answers it then.
+/// Largest file that is checked completely at every start. SQLite checks about 1 GB a second, so this costs
+/// at most some tens of milliseconds; damage in a larger file is found when its page is read, and handled by
+/// [`crate::Store::recover`].
 const CHECK_BYTES_MAX: u64 = 64 << 20;
 
-/// What opening found and did.
+/// Result of opening.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Opened {
+pub struct OpenReport {
     /// The database is new and empty.
     pub created: bool,
-    /// Where a damaged database was moved to.
+    /// New path of a damaged database.
     pub moved_aside: Option<PathBuf>,
-    /// What was taken over from a damaged database, in this start.
-    pub salvaged: Option<Salvaged>,
-    /// Version of the schema now.
+    /// Rows salvaged from a damaged database in this start.
+    pub salvaged: Option<SalvageReport>,
     pub schema_version: u32,
 }
 
 /// Opens `path`; a damaged file is moved aside (never deleted) and an empty one made.
-pub(crate) async fn open(path: &Path, now_ms: i64) -> Result<(Pools, Opened), StoreError> {
+pub(crate) async fn open(path: &Path, now_ms: i64) -> Result<(Pools, OpenReport), StoreError> {
     match try_open(path).await {
         Err(StoreError::Corrupt { detail, .. }) => {
             tracing::warn!(path = %path.display(), detail, "database is corrupt, moving it aside");
             let moved = move_aside(path, now_ms)?;
             let (pools, opened) = try_open(path).await?;
-            Ok((pools, Opened { moved_aside: Some(moved), ..opened }))
+            Ok((pools, OpenReport { moved_aside: Some(moved), ..opened }))
         }
         other => other,
     }
 }
 
-async fn try_open(path: &Path) -> Result<(Pools, Opened), StoreError> {
+async fn try_open(path: &Path) -> Result<(Pools, OpenReport), StoreError> {
     let bytes = std::fs::metadata(path).map(|meta| meta.len()).unwrap_or(0);
     let pools = Pools::open(path).await?;
     let found = prepare(&pools, bytes).await;
@@ -47,7 +46,7 @@ async fn try_open(path: &Path) -> Result<(Pools, Opened), StoreError> {
         Ok((found, salvaged)) => {
             let created = found == 0;
             let opened =
-                Opened { created, moved_aside: None, salvaged, schema_version: SCHEMA_VERSION };
+                OpenReport { created, moved_aside: None, salvaged, schema_version: SCHEMA_VERSION };
             Ok((pools, opened))
         }
         Err(error) => {
@@ -57,7 +56,7 @@ async fn try_open(path: &Path) -> Result<(Pools, Opened), StoreError> {
     }
 }
 
-async fn prepare(pools: &Pools, bytes: u64) -> Result<(u32, Option<Salvaged>), StoreError> {
+async fn prepare(pools: &Pools, bytes: u64) -> Result<(u32, Option<SalvageReport>), StoreError> {
     let found = schema::migrate(pools).await?;
     if found > 0 && bytes <= CHECK_BYTES_MAX {
         check(pools).await?;
@@ -80,8 +79,8 @@ pub(crate) async fn check(pools: &Pools) -> Result<(), StoreError> {
 
 /// Renames the database with its `-wal` and `-shm` to `<name>.corrupt-<now_ms>`.
 ///
-/// The main file goes last: a kill in between leaves a damaged main file without its log, which the
-/// next start moves aside in turn. A log left behind would be replayed into the new database.
+/// The main file is renamed last: a kill in between leaves a damaged main file without its log, which the
+/// next start moves aside. A remaining log would be replayed into the new database.
 pub(crate) fn move_aside(path: &Path, now_ms: i64) -> Result<PathBuf, StoreError> {
     let target = with_suffix(path, &format!(".corrupt-{now_ms}"));
     for part in ["-wal", "-shm", ""] {
@@ -103,7 +102,7 @@ pub(crate) fn bytes(path: &Path) -> u64 {
     ["", "-wal"].into_iter().map(|suffix| bytes(suffix).unwrap_or(0)).sum()
 }
 
-/// The file beside the database that is named by a suffix.
+/// The database's companion file with a suffix.
 pub(crate) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(suffix);

@@ -10,10 +10,10 @@ use crate::pool::is_kept;
 use crate::row::{digest_bytes, gathered};
 use crate::store::Store;
 
-/// Pages written in one statement: 10 values each, under SQLite's 32,766.
+/// Pages per statement: 10 values each, under SQLite's limit of 32,766.
 const PAGES_PER_STATEMENT: usize = 500;
 
-/// What a page covers, without its rows.
+/// Header of a page, without its rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PageHead {
     /// Line of its first item.
@@ -32,17 +32,16 @@ pub struct PageHead {
     pub first_digest: Digest128,
 }
 
-/// A page to be written.
+/// A page to write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ItemPage {
-    /// What it covers.
     pub head: PageHead,
     /// Its rows as [`encode_page`] renders them.
     pub rows: Vec<u8>,
 }
 
 impl ItemPage {
-    /// Makes a page of consecutive rows; `None` for no rows.
+    /// Builds a page of consecutive rows; `None` for no rows.
     pub fn of(rows: &[ItemRow]) -> Option<Self> {
         let (first, last) = (rows.first()?, rows.last()?);
         let head = PageHead {
@@ -97,7 +96,7 @@ impl Store {
         Ok(rows.filter(|rows| rows.first().is_some_and(|row| row.seq == first_seq)))
     }
 
-    /// The rows of the last page: the one that grows.
+    /// The rows of the last page, which still grows.
     ///
     /// # Errors
     /// As [`Store::page`].
@@ -212,7 +211,7 @@ fn rows_of(pages: Vec<(Vec<u8>,)>) -> Result<Vec<ItemRow>, StoreError> {
     Ok(rows)
 }
 
-/// The columns of a head, as they are gathered.
+/// The columns of a head, in query order.
 type Head = (i64, i64, i64, i64, i64, i64, Digest128);
 
 fn page_head((first, last, items, tokens, start, end, first_digest): Head) -> PageHead {
@@ -227,7 +226,7 @@ fn page_head((first, last, items, tokens, start, end, first_digest): Head) -> Pa
     }
 }
 
-/// Writes pages; one that is there already (the growing last page) is replaced.
+/// Writes pages; an existing one (the growing last page) is replaced.
 pub(crate) async fn write(
     connection: &mut SqliteConnection,
     pages: &[(FileId, u64, &ItemPage)],

@@ -1,4 +1,4 @@
-//! Watchers and decisions of policies. What they hold is the core's; here they are kept and bounded.
+//! Stores watchers and decisions of policies, within bounds. Their content is the core's.
 
 use sqlx::Row as _;
 use sqlx::sqlite::SqliteRow;
@@ -7,37 +7,33 @@ use crate::error::StoreError;
 use crate::row::{get, unsigned};
 use crate::store::Store;
 
-/// Decisions kept of one thread; the oldest go first.
+/// Decisions kept per thread; the oldest are deleted first.
 pub const DECISIONS_PER_THREAD_MAX: u32 = 500;
 
 /// Decisions kept in all.
 pub const DECISIONS_MAX: u32 = 20_000;
 
-/// Watchers kept; those that changed longest ago go first.
+/// Watchers kept; the least recently changed are deleted first.
 pub const WATCHERS_MAX: u32 = 5_000;
 
-/// A decision as it is logged.
+/// A logged decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DecisionRow {
-    /// Its number; 0 before it is stored.
+    /// Number; 0 before it is stored.
     pub decision_id: i64,
-    /// The thread.
     pub thread_id: String,
-    /// Name of the policy.
     pub policy: String,
-    /// Digest of the policy as it was.
+    /// Digest of the policy.
     pub settings: String,
-    /// The policy was not in force.
+    /// Whether the policy was not in force.
     pub shadow: bool,
     /// When, Unix milliseconds.
     pub at_ms: i64,
-    /// Last line that was known.
+    /// Last known line.
     pub seq: u64,
-    /// The turn.
     pub turn: u64,
-    /// What was decided.
     pub action: String,
-    /// How urgent it was.
+    /// Urgency.
     pub tier: Option<String>,
     /// Situation and decision, as JSON.
     pub body: String,
@@ -59,9 +55,9 @@ impl Store {
         Ok(row.map(|(body,)| body))
     }
 
-    /// Changes a thread's watcher: `change` sees it, or `None`, and gives what is to be stored with the
-    /// decisions made, each with its policy's JSON, and an answer. Two changes of one thread never mix. A
-    /// decision that repeats the policy's last one on the thread gets that one's number.
+    /// Changes a thread's watcher: `change` receives the stored one and returns the new one with the decisions
+    /// made, each with its policy's JSON, and a result. Changes of one thread are serialized. A decision that
+    /// repeats the policy's last one on the thread gets its number.
     ///
     /// # Errors
     /// Those of writing. Nothing is stored then.
@@ -146,8 +142,8 @@ impl Store {
         .map_err(|error| pools.sorted(error))
     }
 
-    /// Forgets what is over its bound or older than `since_ms`, and policies that no decision names.
-    /// Answers how many decisions went.
+    /// Deletes what exceeds its bound or is older than `since_ms`, and policies without decisions. Returns the
+    /// number of deleted decisions.
     ///
     /// # Errors
     /// Those of writing.
@@ -217,8 +213,8 @@ async fn insert(
     Ok(inserted.last_insert_rowid())
 }
 
-/// The policy's newest decision on the thread, if this one only says it again: of the same line, by the same
-/// settings, with the same words. Whoever asks twice adds nothing to the log.
+/// The policy's newest decision on the thread, if this one repeats it: same line, same settings, same text.
+/// Asking twice adds nothing to the log.
 async fn same_as_last(
     connection: &mut sqlx::SqliteConnection,
     row: &DecisionRow,

@@ -1,7 +1,7 @@
 //! One writer, few readers: the connections and their settings.
 //!
 //! Eight writers on one SQLite file are slower than one and wait in `busy_timeout` naps with a tail
-//! fifty times longer (measured, see ARCHITECTURE.md), so the write pool holds exactly one
+//! fifty times longer (measured), so the write pool holds exactly one
 //! connection and hands it out in order. Readers see the last committed state and never wait.
 
 use std::path::{Path, PathBuf};
@@ -21,22 +21,22 @@ pub const BUSY_TIMEOUT_MS: u64 = 5_000;
 /// Read-only connections: one for a long list, one for the requests beside it.
 const READERS: u32 = 2;
 
-/// Page cache of a connection in KiB. The working set is a few index pages and one page of items;
-/// what the cache would add beyond that is the kernel's anyway.
+/// Page cache of a connection in KiB. The working set is a few index pages and one page of items; the kernel
+/// caches the rest.
 const CACHE_KIB: u32 = 1_024;
 
-/// Pages of the log (4 KiB each) at which a commit itself writes it into the database and waits for the disk:
-/// a bound for bursts, since a task does so long before (`wal`).
+/// Log pages (4 KiB each) at which a commit itself checkpoints and waits for the disk: a bound for bursts,
+/// since a task does so much earlier (`wal`).
 ///
 /// # Source
 /// Chosen: 32 MiB, what ingestion writes in a second or two.
 const WAL_PAGES_MAX: u32 = 8_192;
 
-/// Rows of a statement for many rows up to which it is kept for the next time. One for hundreds is a program of
-/// half a MiB, and the next batch has another number of rows.
+/// Maximum rows of a cached multi-row statement. One for hundreds of rows is a program of half a MiB, and the
+/// next batch has another number of rows.
 const ROWS_OF_KEPT: usize = 4;
 
-/// Whether a statement for so many rows is to be kept.
+/// Whether to cache a statement for so many rows.
 pub(crate) const fn is_kept(rows: usize) -> bool {
     rows <= ROWS_OF_KEPT
 }
@@ -74,7 +74,6 @@ impl Pools {
         self.writer.begin_with("BEGIN IMMEDIATE").await.map_err(|error| self.sorted(error))
     }
 
-    /// The readers.
     pub(crate) fn reader(&self) -> &SqlitePool {
         &self.reader
     }
@@ -85,10 +84,10 @@ impl Pools {
         &self.writer
     }
 
-    /// Gives back what the connections keep of the file in memory; those in use now keep theirs.
+    /// Releases the connections' page caches; busy connections keep theirs.
     pub(crate) async fn release_memory(&self) -> Result<(), StoreError> {
         for pool in [&self.writer, &self.reader] {
-            // All at once, else the same one might be given twice.
+            // All at once, or the pool might hand out the same one twice.
             let idle = (0..pool.num_idle()).map_while(|_| pool.try_acquire());
             for mut connection in idle.collect::<Vec<_>>() {
                 let shrink = sqlx::query("PRAGMA shrink_memory").execute(&mut *connection);
@@ -98,12 +97,12 @@ impl Pools {
         Ok(())
     }
 
-    /// Sorts an error and names this database in it.
+    /// Classifies an error and adds the path of this database.
     pub(crate) fn sorted(&self, error: sqlx::Error) -> StoreError {
         StoreError::sorted(&self.path, error)
     }
 
-    /// Closes all connections; the last one folds the write-ahead log into the file.
+    /// Closes all connections; the last one checkpoints the write-ahead log.
     pub(crate) async fn close(&self) {
         let _at_rest = self.log.hold().await;
         self.reader.close().await;
@@ -123,12 +122,11 @@ fn pool(connections: u32) -> SqlitePoolOptions {
         .acquire_timeout(Duration::from_secs(30))
 }
 
-/// Whether a connection from the pool is outside of any transaction; one that is not gives way to a new
-/// one.
+/// Whether a pooled connection is outside of any transaction; otherwise it is replaced.
 ///
-/// SQLite takes a transaction back by itself where a write fails badly (a full disk, a broken device). The
-/// driver does not hear of it: its own ROLLBACK fails, since there is nothing left to roll back, and from
-/// then on it would refuse to begin another one, with room on the disk or without.
+/// SQLite rolls a transaction back by itself if a write fails badly (a full disk, a broken device). The driver
+/// does not notice: its own ROLLBACK fails because there is nothing left to roll back, and it would refuse to
+/// begin another transaction from then on.
 fn is_fresh(connection: &sqlx::SqliteConnection) -> bool {
     !connection.is_in_transaction()
 }

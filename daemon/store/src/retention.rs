@@ -1,4 +1,4 @@
-//! Compactions go when they are old or too many.
+//! Deletes compactions that are too old or too many.
 
 use std::collections::HashSet;
 
@@ -7,31 +7,29 @@ use sqlx::{QueryBuilder, Sqlite};
 use crate::error::StoreError;
 use crate::store::Store;
 
-/// Rows deleted in one transaction: the writer is let go in between.
+/// Rows deleted in one transaction, so that the writer is released in between.
 const ROWS_PER_TURN: u32 = 64;
 
-/// Ids in one statement.
 const IDS_PER_STATEMENT: usize = 500;
 
-/// What stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Keep {
-    /// Those made at or after, Unix milliseconds.
+    /// Keep those made at or after this time, Unix milliseconds.
     pub since_ms: i64,
-    /// The newest of each thread.
+    /// Keep this many newest of each thread.
     pub per_thread: u64,
-    /// The newest of those that were made of given items.
+    /// Keep this many newest of given items.
     pub of_items: u64,
 }
 
 impl Store {
-    /// Deletes some of the compactions that are not kept, and returns their ids; none when all are gone.
+    /// Deletes some compactions that are not kept and returns their ids; empty when done.
     ///
     /// # Errors
     /// Those of writing.
     pub async fn compaction_prune(&self, keep: Keep) -> Result<Vec<String>, StoreError> {
         let pools = self.pools();
-        // Ranked by the index alone: no answer is read.
+        // Ranked by the index alone, without reading results.
         let rows: Vec<(String,)> = sqlx::query_as(
             "DELETE FROM compaction WHERE compaction_id IN (SELECT compaction_id FROM \
              (SELECT compaction_id, thread_id, created_at_ms, row_number() OVER \
@@ -69,7 +67,7 @@ impl Store {
         Ok(())
     }
 
-    /// Which of these compactions there are.
+    /// Which of these compactions exist.
     ///
     /// # Errors
     /// Those of reading.

@@ -1,6 +1,7 @@
 //! Reading typed values out of rows.
 
 use longhaul_core::digest::Digest128;
+use longhaul_core::thread::Source;
 use serde::de::DeserializeOwned;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row as _, Sqlite};
@@ -23,12 +24,21 @@ pub(crate) fn digest(row: &SqliteRow, column: &str) -> Result<Digest128, sqlx::E
     Ok(Digest128(u128::from_be_bytes(bytes)))
 }
 
+/// The column `source`. A name that this version does not know is an error: another agent's reader would
+/// make nonsense of the transcript.
+pub(crate) fn source(row: &SqliteRow) -> Result<Source, sqlx::Error> {
+    let name: &str = get(row, "source")?;
+    name.parse().map_err(|_| sqlx::Error::ColumnDecode {
+        index: "source".to_owned(),
+        source: format!("{name:?} is no source of transcripts").into(),
+    })
+}
+
 /// The bytes a digest is stored as.
 pub(crate) fn digest_bytes(digest: Digest128) -> Vec<u8> {
     digest.0.to_be_bytes().to_vec()
 }
 
-/// Any other column.
 pub(crate) fn get<'r, T>(row: &'r SqliteRow, column: &str) -> Result<T, sqlx::Error>
 where
     T: sqlx::Decode<'r, Sqlite> + sqlx::Type<Sqlite>,
@@ -36,10 +46,10 @@ where
     row.try_get(column)
 }
 
-/// Rows that SQLite gathered into one, as a JSON list of lists.
+/// Rows aggregated into one by SQLite, as a JSON list of lists.
 ///
-/// Each row of an answer is a message from the connection's thread and wakes whoever waits for it: for short rows
-/// that come by the hundred this costs more than reading them.
+/// Each result row is a message from the connection's thread that wakes the receiver: for hundreds of short
+/// rows this costs more than reading them.
 pub(crate) fn gathered<T: DeserializeOwned>(
     what: &'static str,
     rows: &str,

@@ -1,17 +1,16 @@
-//! What only the store knew, out of a damaged database into the one that took its place.
+//! Carries data that exists only in the store from a damaged database into its replacement.
 //!
 //! # Theory of operation
 //!
-//! Threads and items come again from the transcripts; accepted updates and compactions do not. A new
-//! database is born *pending*, in the transaction that makes its tables. While it is pending, opening it
-//! looks for the newest file that was moved aside, copies what can be read there, and then takes the mark
-//! away. A kill anywhere repeats this at the next start: rows that are there already stay as they are.
+//! Threads and items are rebuilt from the transcripts; accepted updates and compactions cannot be. A new
+//! database is created *pending*, in the transaction that creates its tables. While it is pending, opening it
+//! looks for the newest file that was moved aside, copies what is readable, and then clears the mark. A kill
+//! at any point repeats this at the next start: existing rows stay unchanged.
 //!
-//! The damaged file is only read. SQLite refuses a statement that meets a damaged page, so rows are copied
-//! by ranges of row ids, and a range that is refused is halved until what is refused is single rows; each range by itself, since a
-//! refusal takes the whole transaction with it. Tables without row ids are read from both ends, each time
-//! up to what is refused (`keyed`). What
-//! a damaged page gives for a row is not trusted: the columns' types and the JSON in them must hold.
+//! The damaged file is only read. SQLite rejects a statement that meets a damaged page, so rows are copied by
+//! ranges of row ids, and a rejected range is halved down to single rows; each range in its own transaction,
+//! since an error aborts the whole transaction. Tables without row ids are read from both ends, up to the
+//! first error (`keyed`). Rows from damaged pages are not trusted: column types and JSON are checked.
 
 mod keyed;
 
@@ -25,57 +24,55 @@ use sqlx::{AssertSqlSafe, Sqlite, SqliteConnection};
 use crate::error::StoreError;
 use crate::pool::Pools;
 
-/// Marks a database that has not yet taken over what an older one knew.
+/// Marks a database that has not yet salvaged its predecessor.
 pub(crate) const MARK_PENDING: &str =
     "INSERT INTO meta (key, value) VALUES ('salvage', 'pending');";
 
-/// Refused statements after which the rest of a table is given up. Each costs some 20 µs.
+/// Failed statements after which the rest of a table is skipped. Each costs some 20 µs.
 const REFUSALS_MAX: u32 = 20_000;
 
-/// Largest row id that is looked for where the table cannot say it.
+/// Largest row id to try if the table cannot say it.
 const ROW_ID_GUESS: i64 = 1 << 24;
 
-/// What was carried over from a damaged database.
+/// What was salvaged from a damaged database.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Salvaged {
-    /// The damaged database.
+pub struct SalvageReport {
     pub from: PathBuf,
-    /// Semantic updates that could be read there.
+    /// Readable semantic updates.
     pub updates: u64,
-    /// Compactions that could be read there.
+    /// Readable compactions.
     pub compactions: u64,
-    /// Rows of what models cost: a budget that was spent stays spent.
+    /// Rows of model usage: a spent budget stays spent.
     pub usage: u64,
-    /// Jobs that could be read there.
+    /// Readable jobs.
     pub jobs: u64,
-    /// Notes that were to be remembered, and what was to be forgotten.
+    /// Readable notes and exclusions.
     pub memory: u64,
-    /// Decisions of policies.
     pub decisions: u64,
-    /// Every page of these tables could be read.
+    /// Whether every page of these tables was readable.
     pub complete: bool,
 }
 
-/// A table that cannot be made again, and when a row of it is sound.
+/// A table that cannot be rebuilt, with the condition for a sound row.
 struct Table {
     name: &'static str,
     is_sound: &'static str,
 }
 
 const UPDATES: Table = Table { name: "semantic_update", is_sound: "json_valid(body)" };
-/// Published memory holds what a person changed in its files.
+/// Published memory contains a person's edits.
 const GENERATIONS: Table = Table {
     name: "memory_generation",
     is_sound: "json_valid(edits) AND json_valid(files) AND json_valid(coalesce(found, '{}'))",
 };
-/// Decisions are what a person looks back at; their thread comes again from its transcript.
+/// Decisions are kept for review; their threads are rebuilt from transcripts.
 const DECISIONS: Table = Table { name: "policy_decision", is_sound: "json_valid(body)" };
 const COMPACTIONS: Table =
     Table { name: "compaction", is_sound: "json_valid(CAST(result AS TEXT))" };
 
-/// Fills a pending database from the newest one that was moved aside; `None` when there is none, or
-/// nothing is pending.
-pub(crate) async fn salvage(pools: &Pools) -> Result<Option<Salvaged>, StoreError> {
+/// Fills a pending database from the newest one that was moved aside; `None` if there is none or nothing is
+/// pending.
+pub(crate) async fn salvage(pools: &Pools) -> Result<Option<SalvageReport>, StoreError> {
     let sorted = |error| pools.sorted(error);
     let pending: Option<(i64,)> =
         sqlx::query_as("SELECT 1 FROM meta WHERE key = 'salvage' AND value = 'pending'")
@@ -93,12 +90,12 @@ pub(crate) async fn salvage(pools: &Pools) -> Result<Option<Salvaged>, StoreErro
     };
     let copied = copy_all(&mut connection, is_attached).await;
     if is_attached {
-        // Gone for good: nothing may hold the damaged file longer.
+        // Closed completely, so that nothing holds the damaged file open.
         connection.close().await.map_err(sorted)?;
     }
     let Tables { updates, compactions, usage, jobs, notes, exclusions, generations, policy } =
         copied.map_err(sorted)?;
-    Ok(old.map(|from| Salvaged {
+    Ok(old.map(|from| SalvageReport {
         from,
         updates: updates.rows,
         compactions: compactions.rows,
@@ -151,32 +148,32 @@ fn escaped(path: &OsStr) -> String {
     shown.collect()
 }
 
-/// What came of one table.
+/// Result for one table.
 #[derive(Default)]
-struct Copied {
+struct TableCopy {
     rows: u64,
     complete: bool,
 }
 
-/// What came of all tables.
+/// Results for all tables.
 #[derive(Default)]
 struct Tables {
-    updates: Copied,
-    compactions: Copied,
-    usage: Copied,
-    jobs: Copied,
-    notes: Copied,
-    exclusions: Copied,
-    generations: Copied,
+    updates: TableCopy,
+    compactions: TableCopy,
+    usage: TableCopy,
+    jobs: TableCopy,
+    notes: TableCopy,
+    exclusions: TableCopy,
+    generations: TableCopy,
     policy: PolicyTables,
 }
 
-/// What came of the tables of policies. A watcher goes on where it was: its packet is in it.
+/// Results for the tables of policies. A watcher continues with its packet.
 #[derive(Default)]
 struct PolicyTables {
-    decisions: Copied,
-    watchers: Copied,
-    settings: Copied,
+    decisions: TableCopy,
+    watchers: TableCopy,
+    settings: TableCopy,
 }
 
 async fn copy_all(
@@ -222,21 +219,21 @@ async fn columns(
     Ok((!columns.is_empty()).then(|| columns.join(", ")))
 }
 
-/// A table that an older database lacks: nothing is lost with it.
+/// A table that an older database may lack.
 async fn copy_if_there(
     connection: &mut SqliteConnection,
     table: &Table,
-) -> Result<Copied, sqlx::Error> {
+) -> Result<TableCopy, sqlx::Error> {
     match keyed::is_there(connection, table.name).await? {
         true => copy(connection, table).await,
-        false => Ok(Copied { rows: 0, complete: true }),
+        false => Ok(TableCopy { rows: 0, complete: true }),
     }
 }
 
-async fn copy(connection: &mut SqliteConnection, table: &Table) -> Result<Copied, sqlx::Error> {
+async fn copy(connection: &mut SqliteConnection, table: &Table) -> Result<TableCopy, sqlx::Error> {
     let Table { name, is_sound } = table;
-    let mut copied = Copied { rows: 0, complete: true };
-    let Some(columns) = columns(connection, name).await? else { return Ok(Copied::default()) };
+    let mut copied = TableCopy { rows: 0, complete: true };
+    let Some(columns) = columns(connection, name).await? else { return Ok(TableCopy::default()) };
     let insert = format!(
         "INSERT OR IGNORE INTO main.{name} ({columns}) SELECT {columns} FROM old.{name} \
          WHERE rowid BETWEEN ?1 AND ?2 AND {is_sound}"

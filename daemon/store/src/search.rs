@@ -30,7 +30,6 @@ use longhaul_core::fold::Source;
 use longhaul_core::item::ItemKind;
 
 use crate::error::StoreError;
-use crate::file::source_word;
 use crate::open;
 use crate::pool::Pools;
 
@@ -100,7 +99,6 @@ impl SearchIndex {
         self.pools().release_memory().await
     }
 
-    /// Closes all connections.
     pub async fn close(&self) {
         self.pools().close().await;
     }
@@ -191,10 +189,10 @@ fn kind_of(number: i64) -> ItemKind {
 
 /// The words that filters look for. A folder or an id may hold any character: its digest stands for it.
 mod scope {
-    use super::{Digest128, ItemKind, Source, kind_number, source_word};
+    use super::{Digest128, ItemKind, Source, kind_number};
 
     pub(super) fn source(source: Source) -> String {
-        format!("s{}", source_word(source))
+        format!("s{}", source.name())
     }
 
     pub(super) fn kind(kind: ItemKind) -> String {

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use crate::error::StoreError;
-use crate::open::{self, Opened};
+use crate::open::{self, OpenReport};
 use crate::pool::Pools;
-use crate::salvage::Salvaged;
+use crate::salvage::SalvageReport;
 
 /// The database. Cheap to clone; all clones share the connections.
 #[derive(Debug, Clone)]
@@ -16,16 +16,15 @@ pub struct Store {
     // across an await.
     pools: Arc<RwLock<Pools>>,
     recovering: Arc<tokio::sync::Mutex<()>>,
-    rebuilt: Arc<RwLock<Option<Rebuilt>>>,
+    rebuilt: Arc<RwLock<Option<RebuildReport>>>,
 }
 
 /// A damaged database was replaced.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rebuilt {
-    /// Where it went.
+pub struct RebuildReport {
     pub moved_to: PathBuf,
-    /// What was taken over from it.
-    pub salvaged: Option<Salvaged>,
+    /// What was salvaged from it.
+    pub salvaged: Option<SalvageReport>,
 }
 
 impl Store {
@@ -36,7 +35,7 @@ impl Store {
     /// # Errors
     /// `SchemaTooNew` (a newer longhauld wrote it; it is left as it is), `Access` (permissions),
     /// `Busy`, `DiskFull`. A damaged file is not an error.
-    pub async fn open(path: &Path, now_ms: i64) -> Result<(Self, Opened), StoreError> {
+    pub async fn open(path: &Path, now_ms: i64) -> Result<(Self, OpenReport), StoreError> {
         let (pools, opened) = open::open(path, now_ms).await?;
         let store = Self {
             path: path.into(),
@@ -79,7 +78,7 @@ impl Store {
 
     /// The newest replacement of a damaged database since the start, also one that an earlier start did
     /// not finish.
-    pub fn rebuilt(&self) -> Option<Rebuilt> {
+    pub fn rebuilt(&self) -> Option<RebuildReport> {
         self.rebuilt.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -116,10 +115,10 @@ impl Store {
     }
 }
 
-fn rebuilt(moved: Option<&PathBuf>, opened: &Opened) -> Option<Rebuilt> {
+fn rebuilt(moved: Option<&PathBuf>, opened: &OpenReport) -> Option<RebuildReport> {
     let salvaged = opened.salvaged.clone();
     let moved_to = moved.cloned().or_else(|| Some(salvaged.as_ref()?.from.clone()))?;
-    Some(Rebuilt { moved_to, salvaged })
+    Some(RebuildReport { moved_to, salvaged })
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use sqlx::{QueryBuilder, Row as _, Sqlite, SqliteConnection};
 
 use crate::current::{self, Candidate};
 use crate::error::StoreError;
-use crate::file::{FileRow, file_row, source_word};
+use crate::file::{FileRow, file_row};
 use crate::pool::is_kept;
 use crate::store::Store;
 
@@ -82,7 +82,7 @@ impl Store {
              FROM thread t JOIN source_file f USING (file_id) WHERE true",
         );
         if let Some(source) = filter.source {
-            query.push(" AND t.source = ").push_bind(source_word(source));
+            query.push(" AND t.source = ").push_bind(source.name());
         }
         if let Some(cwd) = &filter.cwd {
             query.push(" AND t.cwd = ").push_bind(cwd);
@@ -162,19 +162,19 @@ async fn candidates(
     threads: &[String],
 ) -> Result<BTreeMap<String, Vec<Candidate>>, sqlx::Error> {
     let mut query = QueryBuilder::<Sqlite>::new(
-        "SELECT thread_id, file_id, path, gone_at_ms, head FROM source_file WHERE thread_id IN (",
+        "SELECT thread_id, file_id, source, path, gone_at_ms, head FROM source_file WHERE thread_id IN (",
     );
     let mut list = query.separated(", ");
     for thread in threads {
         list.push_bind(thread);
     }
     query.push(")");
-    let rows: Vec<(String, i64, String, Option<i64>, String)> =
+    let rows: Vec<(String, i64, String, String, Option<i64>, String)> =
         query.build_query_as().persistent(is_kept(threads.len())).fetch_all(connection).await?;
     let mut by_thread: BTreeMap<String, Vec<Candidate>> = BTreeMap::new();
-    for (thread, file_id, path, gone_at_ms, head) in rows {
+    for (thread, file_id, source, path, gone_at_ms, head) in rows {
         let head: Option<ThreadHead> = serde_json::from_str(&head).ok();
-        let candidate = Candidate { file_id, path, gone: gone_at_ms.is_some(), head };
+        let candidate = Candidate { file_id, source, path, gone: gone_at_ms.is_some(), head };
         by_thread.entry(thread).or_default().push(candidate);
     }
     Ok(by_thread)
@@ -194,7 +194,7 @@ async fn upsert(
         let head = file.head.as_ref();
         row.push_bind(*thread)
             .push_bind(file.file_id)
-            .push_bind(source_word(head.map_or(Source::Codex, |head| head.source)))
+            .push_bind(&file.source)
             .push_bind(head.and_then(|head| head.cwd.as_deref()))
             .push_bind(head.map_or(0, |head| head.updated_at_ms));
     });

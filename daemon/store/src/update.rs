@@ -1,4 +1,4 @@
-//! Accepted semantic updates: what a person or a model told us of a thread.
+//! Accepted semantic updates: facts and decisions reported by a person or a model.
 
 use crate::error::StoreError;
 use crate::row::{get, unsigned};
@@ -7,7 +7,6 @@ use crate::store::Store;
 /// Updates kept for a thread. The checkpoint's own caps are far below; the oldest go first.
 pub const UPDATES_PER_THREAD_MAX: u32 = 4_096;
 
-/// One accepted update.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UpdateRow {
     /// Its number; rises in order of acceptance.

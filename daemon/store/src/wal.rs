@@ -25,16 +25,16 @@ const PERIOD: Duration = Duration::from_secs(1);
 /// Rounds at a time: each takes what was committed during the one before, which is ever less.
 const ROUNDS_MAX: usize = 4;
 
-/// Tells the task of writes; clones tell the same one.
+/// Signals writes to the task; clones share the signal.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Log(Arc<Written>);
+pub(crate) struct Log(Arc<WriteSignal>);
 
 #[derive(Debug, Default)]
-struct Written {
+struct WriteSignal {
     /// Writes since the start.
     count: AtomicU64,
     more: Notify,
-    /// Held while the log is written, and to be held while the database is closed: no connection is left behind.
+    /// Held while the log is written and while the database is closed, so that no connection is left behind.
     turn: Mutex<()>,
 }
 
@@ -76,8 +76,8 @@ impl Log {
     }
 }
 
-/// Writes the log into the database, as much as is committed; waits for nobody.
-async fn write(options: &SqliteConnectOptions, written: &Written) -> Result<(), sqlx::Error> {
+/// Checkpoints what is committed, without waiting for anybody.
+async fn write(options: &SqliteConnectOptions, written: &WriteSignal) -> Result<(), sqlx::Error> {
     let count = || written.count.load(Ordering::Relaxed);
     let before = count();
     let mut connection = options.connect().await?;

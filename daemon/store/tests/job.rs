@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use longhaul_core::job::{self, JobKey, Kind, Load, Moment, Request, Rules, State};
+use longhaul_core::job::{self, JobKey, JobRequest, Kind, Load, Moment, Rules, State};
 use longhaul_store::{EVENTS_PER_JOB_MAX, JobFilter, SCAN_MAX, Store};
 
 use crate::sample::Temp;
@@ -16,7 +16,7 @@ fn key(subject: &str) -> JobKey {
 }
 
 async fn ask(store: &Store, subject: &str, input: &str) {
-    let request = Request {
+    let request = JobRequest {
         key: key(subject),
         input: input.to_owned(),
         payload: String::new(),

@@ -1,6 +1,6 @@
 //! What is remembered, forgotten and published.
 
-use longhaul_core::job::{self, Fence, Job, JobKey, Kind, Load, Moment, Request, Rules};
+use longhaul_core::job::{self, Fence, Job, JobKey, JobRequest, Kind, Load, Moment, Rules};
 use longhaul_core::memory::edits::Edits;
 use longhaul_core::memory::{Engine, RolloutMemory};
 use longhaul_core::search::query::Query;
@@ -76,7 +76,7 @@ fn at(ms: u64) -> Moment {
 /// The claim of a run of the consolidation, as of 2 ms after the boot.
 async fn claimed(store: &Store) -> Fence {
     let key = JobKey::only(Kind::Consolidate);
-    let asked = Request {
+    let asked = JobRequest {
         key: key.clone(),
         input: "i".to_owned(),
         payload: String::new(),

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use longhaul_core::job::{self, JobKey, Kind, Moment, Request};
+use longhaul_core::job::{self, JobKey, JobRequest, Kind, Moment};
 use longhaul_core::memory::Files;
 use longhaul_core::memory::edits::Edits;
 use longhaul_store::{
@@ -132,7 +132,7 @@ async fn what_models_cost_and_what_is_to_be_done_are_taken_over() {
     }
     let key = |n: u32| JobKey { kind: Kind::Extract, subject: format!("t{n:04}") };
     for n in 0..600 {
-        let request = Request {
+        let request = JobRequest {
             key: key(n),
             input: "i".repeat(60),
             payload: String::new(),

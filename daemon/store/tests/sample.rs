@@ -3,7 +3,7 @@
 use longhaul_core::digest::Digest128;
 use longhaul_core::fold::{Fold, Source};
 use longhaul_core::item::{ItemKind, ItemRow};
-use longhaul_store::{BaseState, Batch, Cursor, FileCommit, FileStat, ItemPage, Opened, Store};
+use longhaul_store::{BaseState, Batch, Cursor, FileCommit, FileStat, ItemPage, OpenReport, Store};
 
 pub struct Temp {
     pub folder: tempfile::TempDir,
@@ -18,7 +18,7 @@ impl Temp {
         self.folder.path().join("longhaul.db")
     }
 
-    pub async fn open(&self) -> (Store, Opened) {
+    pub async fn open(&self) -> (Store, OpenReport) {
         Store::open(&self.path(), 1_000).await.unwrap()
     }
 }

@@ -5,8 +5,6 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Method;
-
 /// `checkpoint/apply`: one update, taken over or refused as a whole.
 ///
 /// A proposal that breaks a rule is answered, not an error: `accepted` is false and `rule` names it. Only the
@@ -17,12 +15,6 @@ use crate::Method;
 /// `{expected, present}`.
 #[derive(Debug, Clone, Copy)]
 pub struct Apply;
-
-impl Method for Apply {
-    const NAME: &'static str = "checkpoint/apply";
-    type Params = ApplyParams;
-    type Result = ApplyResult;
-}
 
 /// Which thread, and what.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -70,7 +62,7 @@ pub struct PlanUpdate {
 pub struct PlanStep {
     /// Unique in the plan.
     pub id: String,
-    /// What is to be done.
+    /// What to do.
     pub text: String,
 }
 

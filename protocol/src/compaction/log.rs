@@ -5,17 +5,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Cost, Entry, Phase, Reason, RunResult, Strategy, TokensChange, Trigger};
-use crate::Method;
 
 /// `compaction/list`: compactions that were made, the newest first.
 #[derive(Debug, Clone, Copy)]
 pub struct List;
-
-impl Method for List {
-    const NAME: &'static str = "compaction/list";
-    type Params = ListParams;
-    type Result = ListResult;
-}
 
 /// Which compactions.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -84,12 +77,6 @@ pub struct CompactionSummary {
 #[derive(Debug, Clone, Copy)]
 pub struct Get;
 
-impl Method for Get {
-    const NAME: &'static str = "compaction/get";
-    type Params = GetParams;
-    type Result = GetResult;
-}
-
 /// Which compaction.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -119,12 +106,6 @@ pub struct GetResult {
 /// `compaction_not_found`; `source_changed` when the transcript no longer holds the old items.
 #[derive(Debug, Clone, Copy)]
 pub struct Undo;
-
-impl Method for Undo {
-    const NAME: &'static str = "compaction/undo";
-    type Params = UndoParams;
-    type Result = UndoResult;
-}
 
 /// Which compaction.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -1,4 +1,4 @@
-//! The receipt of a compaction: what became of every item.
+//! The receipt of a compaction: what happened to every item.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 /// history stand as one entry. Together the entries cover every item of the old history exactly once.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Receipt {
-    /// Items that stand in the new history as they were.
+    /// Items unchanged in the new history.
     pub kept: Vec<Entry>,
-    /// Items that stand there in part.
+    /// Items of which the new history has a part.
     pub shortened: Vec<Entry>,
-    /// Items that are gone from it; their handles bring them back.
+    /// Items that are not in it; their handles bring them back.
     pub dropped: Vec<Entry>,
     /// Sums, exact whatever the lists join.
     pub totals: Totals,

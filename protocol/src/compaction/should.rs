@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Phase;
-use crate::Method;
 
 /// `compaction/should`: whether to compact, why, and with which model. Nothing is changed.
 ///
@@ -13,12 +12,6 @@ use crate::Method;
 /// `thread_not_found`; `checkpoint_not_found`.
 #[derive(Debug, Clone, Copy)]
 pub struct Should;
-
-impl Method for Should {
-    const NAME: &'static str = "compaction/should";
-    type Params = ShouldParams;
-    type Result = ShouldResult;
-}
 
 /// What is about to happen. At least one of `thread_id` and `items` is given.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -1,28 +1,19 @@
-//! `compaction/start` and `compaction/cancel`: a compaction that nobody waits for.
+//! `compaction/start` and `compaction/cancel`: compaction in the background.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::RunParams;
-use crate::Method;
-
 /// `compaction/start`: as `compaction/run`, as a job that outlives the connection and the daemon.
 ///
-/// Events tell how far it is; `compaction/get` has the result when it is done. After a crash it goes on,
-/// and an answer of a model that was there is not paid twice.
+/// Events report its progress; `compaction/get` has the result when it is done. It survives a crash, and a
+/// model answer that was received is not paid for twice.
 ///
 /// # Errors
 /// `thread_not_found`; `limit_exceeded`.
 #[derive(Debug, Clone, Copy)]
 pub struct Start;
 
-impl Method for Start {
-    const NAME: &'static str = "compaction/start";
-    type Params = RunParams;
-    type Result = StartResult;
-}
-
-/// A compaction that was begun.
+/// A compaction that was started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "CompactionStartResult")]
 pub struct StartResult {
@@ -32,18 +23,12 @@ pub struct StartResult {
     pub job: String,
 }
 
-/// `compaction/cancel`: takes back a compaction that was begun and is not done.
+/// `compaction/cancel`: cancels a compaction that is not done yet.
 ///
 /// # Errors
 /// `compaction_not_found`.
 #[derive(Debug, Clone, Copy)]
 pub struct Cancel;
-
-impl Method for Cancel {
-    const NAME: &'static str = "compaction/cancel";
-    type Params = CancelParams;
-    type Result = CancelResult;
-}
 
 /// Which compaction.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -54,7 +39,7 @@ pub struct CancelParams {
     pub compaction_id: String,
 }
 
-/// Whether there was something to take back.
+/// Whether there was something to cancel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "CompactionCancelResult")]
 pub struct CancelResult {

@@ -3,8 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Method;
-use crate::policy::{TemplatesParams, TemplatesResult};
+pub use crate::policy::{TemplatesParams, TemplatesResult};
 
 /// `compaction/templates`: the texts in force, and their files.
 ///
@@ -16,17 +15,11 @@ use crate::policy::{TemplatesParams, TemplatesResult};
 #[derive(Debug, Clone, Copy)]
 pub struct Templates;
 
-impl Method for Templates {
-    const NAME: &'static str = "compaction/templates";
-    type Params = TemplatesParams;
-    type Result = TemplatesResult;
-}
-
-/// Texts of one call. Places are written `{name}`; `compaction/templates` tells those of each text.
+/// Texts of one call. Placeholders are written `{name}`; `compaction/templates` lists those of each text.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "CompactionOwnTexts")]
-pub struct OwnTexts {
+#[schemars(rename = "CompactionTemplateOverrides")]
+pub struct TemplateOverrides {
     /// What a model is asked for a summary, at most 32 KiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary_prompt: Option<String>,
@@ -40,21 +33,21 @@ pub struct OwnTexts {
 
 /// A text that a compaction was made with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "CompactionTextUsed")]
-pub struct TextUsed {
+#[schemars(rename = "CompactionTemplateUsed")]
+pub struct TemplateUsed {
     /// Its name, as of `compaction/templates`.
     pub name: String,
-    /// Digest of the text before its places were filled: the same digest is the same edition.
+    /// Digest of the text before its placeholders were filled.
     pub digest: String,
     /// Whose it is.
-    pub source: TextSource,
+    pub source: TemplateSource,
 }
 
 /// Whose text it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[schemars(rename = "CompactionTextSource")]
-pub enum TextSource {
+#[schemars(rename = "CompactionTemplateSource")]
+pub enum TemplateSource {
     /// Built in.
     BuiltIn,
     /// A file of the person's.

@@ -4,44 +4,36 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::Method;
-
-/// `context/diff`: what a model must be told before its next turn, since its settings changed.
+/// `context/diff`: what to tell a model before its next turn about changed settings.
 #[derive(Debug, Clone, Copy)]
 pub struct Diff;
 
-impl Method for Diff {
-    const NAME: &'static str = "context/diff";
-    type Params = DiffParams;
-    type Result = DiffResult;
-}
-
-/// The settings the history tells of, and those of the next turn.
+/// The settings the model was last told, and those of the next turn.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ContextDiffParams")]
 pub struct DiffParams {
-    /// What the model was last told; absent without a `thread_id` (as after a compaction): everything is
+    /// What the model was last told. Without it and without `thread_id`, as after a compaction, everything is
     /// told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<Settings>,
-    /// A thread whose transcript says what the model was last told, instead of `reference`. It keeps names,
-    /// not words: what it does not tell counts as unchanged. Of what `also` names the words stand in the
-    /// history itself and are compared; what `current` leaves open of them is read as it is now: AGENTS.md from
-    /// the root of the project to the working folder, memory as `memory/summary` gives it.
+    /// A thread whose transcript says what the model was last told, instead of `reference`. Settings the
+    /// transcript does not contain count as unchanged. The texts named in `include` are compared with those in
+    /// the history; if `current` omits them, they are read now: AGENTS.md from the root of the project to the
+    /// working folder, memory as `memory/summary` returns it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread_id: Option<String>,
     /// What holds for the next turn.
     pub current: Settings,
-    /// Settings to compare besides the five; all of them are told when there is no reference.
+    /// Settings to compare besides the five.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub also: Option<Vec<OptIn>>,
+    pub include: Option<Vec<OptionalSetting>>,
 }
 
 /// Settings that are compared only when asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum OptIn {
+pub enum OptionalSetting {
     /// The project's instructions.
     AgentsMd,
     /// What is remembered of earlier work.
@@ -54,16 +46,16 @@ pub enum OptIn {
 pub struct DiffResult {
     /// At most a developer message and, after it, a user message.
     pub items: Vec<Value>,
-    /// What they tell, in order: `model`, `permissions`, `memory`, `collaboration_mode`,
+    /// The settings they contain, in order: `model`, `permissions`, `memory`, `collaboration_mode`,
     /// `personality`, `agents_md`, `environment`.
     pub changed: Vec<String>,
-    /// Whether everything is told, for want of a reference.
+    /// Whether they contain everything, because there was no reference.
     pub full: bool,
     /// Estimated tokens of the items.
     pub tokens: u64,
 }
 
-/// All that a model is told about where and how it works. A part that is absent is not told.
+/// What a model is told about where and how it works. Absent parts are not told.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ContextSettings")]
@@ -97,7 +89,7 @@ pub struct Settings {
 pub struct Environment {
     /// Working folders; usually one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub places: Vec<Place>,
+    pub folders: Vec<WorkingFolder>,
     /// Today, as `2026-11-21`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub current_date: Option<String>,
@@ -112,7 +104,7 @@ pub struct Environment {
 /// One working folder.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Place {
+pub struct WorkingFolder {
     /// Name, where there are several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,

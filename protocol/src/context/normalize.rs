@@ -4,18 +4,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::Method;
-
 /// `context/normalize`: a history as a provider accepts it. Every call gets its output, every output
-/// has its call, no id stands twice.
+/// has its call, no id appears twice.
 #[derive(Debug, Clone, Copy)]
 pub struct Normalize;
-
-impl Method for Normalize {
-    const NAME: &'static str = "context/normalize";
-    type Params = NormalizeParams;
-    type Result = NormalizeResult;
-}
 
 /// What to normalise, and for whom.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
@@ -36,13 +28,13 @@ pub struct NormalizeParams {
     pub repair_image: bool,
 }
 
-/// The legal history.
+/// The valid history.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "ContextNormalizeResult")]
 pub struct NormalizeResult {
     /// The items; one that needed no change has the bytes that were sent.
     pub items: Vec<Box<RawValue>>,
-    /// What was changed, by index; none for a history that was legal.
+    /// What was changed, by index; empty if the history was valid.
     pub changes: Vec<Change>,
 }
 

@@ -4,17 +4,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::Method;
-
 /// `context/truncate`: cuts the middle out of a text, or out of the tool outputs among items.
 #[derive(Debug, Clone, Copy)]
 pub struct Truncate;
-
-impl Method for Truncate {
-    const NAME: &'static str = "context/truncate";
-    type Params = TruncateParams;
-    type Result = TruncateResult;
-}
 
 /// What to cut, and how far. Exactly one of `text` and `items` is given.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -6,18 +6,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::Method;
 use crate::warning::Warning;
 
 /// `context/usage`: what fills a context window, and how full it is.
 #[derive(Debug, Clone, Copy)]
 pub struct Usage;
-
-impl Method for Usage {
-    const NAME: &'static str = "context/usage";
-    type Params = UsageParams;
-    type Result = UsageResult;
-}
 
 /// Of which window. `thread_id`, `items`, or both: then the items are what is about to be added.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -66,9 +59,9 @@ pub struct UsageResult {
     pub by_kind: BTreeMap<String, u64>,
     /// The window.
     pub window: Window,
-    /// How it came to be so full; only for a thread.
+    /// How the window filled over time; only for a thread.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub course: Option<Course>,
+    pub timeline: Option<Timeline>,
     /// What to know about it: `over_window`, `over_trigger`, `item_over_headroom`, `limit_unreachable`.
     pub warnings: Vec<Warning>,
 }
@@ -84,7 +77,7 @@ pub struct UsageTokens {
     /// The provider's last count, while it holds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reported: Option<u64>,
-    /// Line that count stands on.
+    /// The line with that count.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reported_seq: Option<u64>,
     /// What the provider counted beyond the items at first: instructions and tools.
@@ -109,30 +102,29 @@ pub struct Window {
     pub trigger: Option<u64>,
     /// Who says so: `request`, `config`, `agent`, or `default`, which is 90 % of the window.
     pub trigger_source: String,
-    /// Parts of a hundred of the window that are used.
+    /// Percent of the window used.
     pub percent_used: u64,
-    /// Parts of a hundred that are left, as Codex shows it: of the effective part without its first
-    /// 12,000 tokens.
-    pub percent_left: u64,
+    /// Percent left, as Codex shows it: of the effective part without its first 12,000 tokens.
+    pub percent_remaining: u64,
 }
 
 /// How full the window was, line after line.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Course {
-    /// Turns begun.
+pub struct Timeline {
+    /// Turns started.
     pub turns: u64,
     /// At most 192 places of the transcript, oldest first.
-    pub points: Vec<CoursePoint>,
+    pub points: Vec<TimelinePoint>,
     /// The newest compactions, oldest first, at most 48.
-    pub compactions: Vec<CourseStep>,
+    pub compactions: Vec<TimelineCompaction>,
 }
 
 /// How full the window was at a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct CoursePoint {
+pub struct TimelinePoint {
     /// The line.
     pub seq: u64,
-    /// Turns begun until then.
+    /// Turns started until then.
     pub turn: u64,
     /// Tokens in the window.
     pub tokens: u64,
@@ -140,7 +132,7 @@ pub struct CoursePoint {
 
 /// A compaction the thread's own program made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct CourseStep {
+pub struct TimelineCompaction {
     /// The line.
     pub seq: u64,
     /// Tokens before.

@@ -3,22 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Method;
-
 /// `daemon/metrics`: counts and times since the start of the daemon.
 #[derive(Debug, Clone, Copy)]
 pub struct Metrics;
-
-impl Method for Metrics {
-    const NAME: &'static str = "daemon/metrics";
-    type Params = MetricsParams;
-    type Result = MetricsResult;
-}
-
-/// Takes nothing; `params` may be left out.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct MetricsParams {}
 
 /// Counts and times since the start of the daemon.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -33,19 +20,19 @@ pub struct MetricsResult {
     pub connections: u64,
     /// Connections that were refused, or gave their place to another.
     pub connections_refused: u64,
-    /// Requests or tasks that met a defect of the daemon.
+    /// Requests or tasks that crashed.
     pub panics: u64,
     /// Bytes of transcript read.
     pub ingested_bytes: u64,
     /// Bytes of the database with its log, and of the search index.
     pub stored_bytes: u64,
-    /// What the process takes; absent where the system does not tell.
+    /// Resource use of the process; absent where the system does not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process: Option<ProcessMetrics>,
 }
 
 /// A method: how often, how long. Times are from the request's being read to its answer's being ready, in
-/// microseconds, right to one part in a hundred.
+/// microseconds, accurate to 1 %.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MethodMetrics {
     /// Its name.
@@ -69,8 +56,8 @@ pub struct ProcessMetrics {
     pub resident_bytes: u64,
     /// The most that was held.
     pub resident_peak_bytes: u64,
-    /// Processor time, of all threads.
-    pub processor_ms: u64,
+    /// Processor time of all threads, in milliseconds.
+    pub cpu_ms: u64,
     /// Threads now.
     pub threads: u64,
 }

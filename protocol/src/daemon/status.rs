@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::thread::IndexStatus;
 use crate::warning::Warning;
 
-/// What the daemon does and how it is. Counters count since the start of the daemon.
+/// The state of the daemon. Counters count since its start.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StatusResult {
     /// The version of the program.
@@ -37,7 +37,7 @@ pub struct StatusResult {
     pub connections: u64,
     /// Requests answered.
     pub requests: u64,
-    /// Requests or tasks that met a defect of the daemon; each has an entry in the log.
+    /// Requests or tasks that crashed; each has an entry in the log.
     pub panics: u64,
     /// The model that may be asked, and what was spent; absent where none is configured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -81,12 +81,12 @@ pub struct StoreStatus {
     /// Where the damaged database went, if this one had to be built again from the transcripts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rebuilt_from: Option<String>,
-    /// What the damaged database knew that no transcript tells, as far as it could be read.
+    /// What could be recovered from the damaged database and is in no transcript.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub salvaged: Option<SalvageStatus>,
 }
 
-/// What was taken over from a damaged database.
+/// What was recovered from a damaged database.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SalvageStatus {
     /// Accepted updates.
@@ -99,7 +99,7 @@ pub struct SalvageStatus {
     /// Jobs.
     #[serde(default)]
     pub jobs: u64,
-    /// Nothing of them was lost.
+    /// Whether nothing was lost.
     pub complete: bool,
 }
 
@@ -131,12 +131,12 @@ pub struct IngestStatus {
     pub bytes_done: u64,
     /// Bytes that were to read when catching up began.
     pub bytes_total: u64,
-    /// When all folders were last looked through, Unix milliseconds; absent before the first time.
+    /// When all folders were last scanned, Unix milliseconds; absent before the first time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_scan_at: Option<i64>,
     /// Lines read.
     pub lines: u64,
-    /// Lines that are not JSON; passed over.
+    /// Lines that are not JSON; skipped.
     pub malformed: u64,
     /// Lines over the bound; their place and digest are kept.
     pub oversized: u64,

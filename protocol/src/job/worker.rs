@@ -7,17 +7,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Job;
-use crate::Method;
 
 /// `job/claim`: takes the next job of a kind that is due.
 #[derive(Debug, Clone, Copy)]
 pub struct Claim;
-
-impl Method for Claim {
-    const NAME: &'static str = "job/claim";
-    type Params = ClaimParams;
-    type Result = ClaimResult;
-}
 
 /// Who claims what.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -61,12 +54,6 @@ pub struct ClaimedJob {
 #[derive(Debug, Clone, Copy)]
 pub struct Heartbeat;
 
-impl Method for Heartbeat {
-    const NAME: &'static str = "job/heartbeat";
-    type Params = TokenParams;
-    type Result = HeartbeatResult;
-}
-
 /// Which claim.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -93,24 +80,12 @@ pub struct HeartbeatResult {
 #[derive(Debug, Clone, Copy)]
 pub struct Complete;
 
-impl Method for Complete {
-    const NAME: &'static str = "job/complete";
-    type Params = TokenParams;
-    type Result = super::JobResult;
-}
-
 /// `job/fail`: the work failed.
 ///
 /// # Errors
 /// `job_not_found`; `lease_lost`.
 #[derive(Debug, Clone, Copy)]
 pub struct Fail;
-
-impl Method for Fail {
-    const NAME: &'static str = "job/fail";
-    type Params = FailParams;
-    type Result = super::JobResult;
-}
 
 /// Why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

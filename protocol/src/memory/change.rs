@@ -1,19 +1,11 @@
-//! What a person or an agent tells memory.
+//! Changes to memory by a person or an agent.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Method;
-
 /// `memory/add_note`: remembers a sentence, at a person's wish. Secrets in it are replaced.
 #[derive(Debug, Clone, Copy)]
 pub struct AddNote;
-
-impl Method for AddNote {
-    const NAME: &'static str = "memory/add_note";
-    type Params = AddNoteParams;
-    type Result = AddNoteResult;
-}
 
 /// What to remember.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -42,15 +34,9 @@ pub struct AddNoteResult {
     pub generation: u64,
 }
 
-/// `memory/cite`: counts what an answer used: use decides what is kept and told first.
+/// `memory/cite`: counts what an answer used; what is used more is kept longer and ranked first.
 #[derive(Debug, Clone, Copy)]
 pub struct Cite;
-
-impl Method for Cite {
-    const NAME: &'static str = "memory/cite";
-    type Params = CiteParams;
-    type Result = CiteResult;
-}
 
 /// What was used; at least one field.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -74,25 +60,19 @@ pub struct CiteParams {
 pub struct CiteResult {
     /// Kinds of file.
     pub kinds: Vec<String>,
-    /// Threads; unknown ones are passed over.
+    /// Threads; unknown ones are ignored.
     pub thread_ids: Vec<String>,
     /// The answer without its citation blocks, where one was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<String>,
 }
 
-/// `memory/forget`: forgets at once and for good: when it answers, neither the files nor the search hold it.
+/// `memory/forget`: removes something for good: when it answers, neither files nor search contain it.
 ///
 /// # Errors
 /// `invalid_params` when nothing or several things are named; `thread_not_found`.
 #[derive(Debug, Clone, Copy)]
 pub struct Forget;
-
-impl Method for Forget {
-    const NAME: &'static str = "memory/forget";
-    type Params = ForgetParams;
-    type Result = ForgetResult;
-}
 
 /// What to forget; exactly one field.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -117,8 +97,8 @@ pub struct ForgetParams {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "MemoryForgetResult")]
 pub struct ForgetResult {
-    /// Extractions and notes that went.
-    pub gone: u64,
+    /// Extractions and notes that were removed.
+    pub removed: u64,
     /// Number of the published memory without it.
     pub generation: u64,
 }

@@ -1,24 +1,16 @@
-//! Making memory, and how it is.
+//! Building memory, and its state.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Method;
-
-/// `memory/run`: extracts what is due and publishes memory anew.
+/// `memory/run`: extracts what is due and publishes memory again.
 ///
-/// Waits until it is done, unless told not to; `memory_progress` events say how far it is.
+/// Waits until it is done, unless `wait` is false; `memory_progress` events report its progress.
 ///
 /// # Errors
-/// `thread_not_found`, `deadline_exceeded` (it goes on by itself).
+/// `thread_not_found`, `deadline_exceeded` (the run continues).
 #[derive(Debug, Clone, Copy)]
 pub struct Run;
-
-impl Method for Run {
-    const NAME: &'static str = "memory/run";
-    type Params = RunParams;
-    type Result = RunResult;
-}
 
 /// How.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -39,7 +31,7 @@ pub struct RunParams {
     pub current_thread_id: Option<String>,
 }
 
-/// Where a run stands.
+/// State of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RunState {
@@ -53,7 +45,7 @@ pub enum RunState {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "MemoryRunResult")]
 pub struct RunResult {
-    /// Where it stands.
+    /// Its state.
     pub state: RunState,
     /// Threads that are known.
     pub threads: u64,
@@ -63,11 +55,11 @@ pub struct RunResult {
     pub empty: u64,
     /// Those that failed; `longhaul job list --kind extract` says why.
     pub failed: u64,
-    /// Those that were read without the model that was to read them; `memory/status` says why. They are read
-    /// by it later.
+    /// Threads that were read without the configured model; `memory/status` says why. The model reads them
+    /// later.
     #[serde(default)]
-    pub fell_back: u64,
-    /// Threads that were left out, by reason.
+    pub fallbacks: u64,
+    /// Threads that were skipped, by reason.
     pub skipped: Vec<SkipCount>,
     /// Number of the published memory.
     pub generation: u64,
@@ -89,15 +81,9 @@ pub struct SkipCount {
     pub threads: u64,
 }
 
-/// `memory/status`: how memory is.
+/// `memory/status`: the state of memory.
 #[derive(Debug, Clone, Copy)]
 pub struct Status;
-
-impl Method for Status {
-    const NAME: &'static str = "memory/status";
-    type Params = StatusParams;
-    type Result = StatusResult;
-}
 
 /// Of what.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -117,9 +103,9 @@ pub struct StatusResult {
     pub enabled: bool,
     /// What makes memory: `deterministic` or `model`.
     pub engine: String,
-    /// Threads that were read without the model that was to read them, by reason.
+    /// Threads that were read without the configured model, by reason.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub fell_back: Vec<FellBack>,
+    pub fallbacks: Vec<Fallback>,
     /// The last run of the agent that looks after the files; absent before the first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentRun>,
@@ -132,7 +118,7 @@ pub struct StatusResult {
     pub published_at: Option<i64>,
     /// Threads it was made of.
     pub threads: u64,
-    /// Threads that were looked at.
+    /// Threads that were extracted.
     pub extracted: u64,
     /// Things learned in them.
     pub learnings: u64,
@@ -142,16 +128,16 @@ pub struct StatusResult {
     pub due: u64,
     /// Jobs of memory that run or wait.
     pub pending: u64,
-    /// Threads that are left out, by reason.
+    /// Threads that are skipped, by reason.
     pub skipped: Vec<SkipCount>,
     /// How often each kind of file was used.
     pub uses: Vec<MemoryUse>,
     /// Why it last failed, until it succeeds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
-    /// Why the thread that was asked for is left out; absent when it is due or none was asked for.
+    /// Why the given thread is skipped; absent when it is due or none was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub why: Option<SkipCount>,
+    pub skip_reason: Option<SkipCount>,
 }
 
 /// How often a kind of file was used.
@@ -165,9 +151,9 @@ pub struct MemoryUse {
     pub last_at: i64,
 }
 
-/// Threads that a model was to read and did not, for one reason.
+/// Threads that were read without the configured model, for one reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct FellBack {
+pub struct Fallback {
     /// A stable name and words: `rate_limited: HTTP 429: slow down`.
     pub reason: String,
     /// How many.

@@ -3,20 +3,12 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Method;
-
-/// `policy/check`: the effective matrix of every policy, and what in it cannot be meant.
+/// `policy/check`: every policy with its effective rules, and mistakes in them.
 ///
 /// # Errors
 /// `config_invalid` when the given text cannot be read.
 #[derive(Debug, Clone, Copy)]
 pub struct Check;
-
-impl Method for Check {
-    const NAME: &'static str = "policy/check";
-    type Params = CheckParams;
-    type Result = CheckResult;
-}
 
 /// What to check.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -28,7 +20,7 @@ pub struct CheckParams {
     pub toml: Option<String>,
 }
 
-/// Policies as they are understood.
+/// Policies as parsed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "PolicyCheckResult")]
 pub struct CheckResult {
@@ -61,7 +53,7 @@ pub struct PolicyInfo {
     /// The model of the watcher's compactions; absent: the same as for any other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compaction_model: Option<String>,
-    /// How hard it is to think then; absent: as for any other.
+    /// Reasoning effort for them; absent: the same as for any other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compaction_effort: Option<String>,
     /// The least urgent first.
@@ -73,7 +65,7 @@ pub struct PolicyInfo {
 pub struct TierInfo {
     /// Its name.
     pub tier: String,
-    /// It holds when less than this is left, in parts of a hundred.
+    /// The tier applies below this percentage of the window.
     pub percent_remaining_lt: u64,
     /// The boundaries that count: those required of those allowed.
     pub boundaries: Vec<String>,
@@ -104,12 +96,6 @@ pub struct Problem {
 #[derive(Debug, Clone, Copy)]
 pub struct Templates;
 
-impl Method for Templates {
-    const NAME: &'static str = "policy/templates";
-    type Params = TemplatesParams;
-    type Result = TemplatesResult;
-}
-
 /// What to do with them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -138,13 +124,13 @@ pub struct TemplateInfo {
     pub name: String,
     /// Its file, whether there is one or not.
     pub path: String,
-    /// `built_in`, `file`, or the name of the text that stands for it without a file.
+    /// `built_in`, `file`, or the name of the text that is used without a file.
     pub source: String,
-    /// It was written just now.
+    /// Whether this call created the file.
     pub is_seeded: bool,
-    /// Why the file is not in force; the text from before is.
+    /// Why the file is not used; the previous text is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
-    /// The places it may have.
-    pub places: Vec<String>,
+    /// The placeholders it may use.
+    pub placeholders: Vec<String>,
 }

@@ -1,24 +1,17 @@
-//! Decisions that were made, made again, and that would have been made.
+//! Logged decisions, repeated ones, and those a replay would have made.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Decision, Point, RepositorySeen};
-use crate::Method;
+use super::{Decision, Point, RepositoryState};
 
-/// `policy/explain`: a logged decision with all it was made of, made once more.
+/// `policy/explain`: repeats a logged decision from the input recorded with it.
 ///
 /// # Errors
 /// `handle_not_found` when no such decision is kept.
 #[derive(Debug, Clone, Copy)]
 pub struct Explain;
-
-impl Method for Explain {
-    const NAME: &'static str = "policy/explain";
-    type Params = ExplainParams;
-    type Result = ExplainResult;
-}
 
 /// Which decision.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -35,28 +28,22 @@ pub struct ExplainParams {
 pub struct ExplainResult {
     /// As it was logged.
     pub logged: LoggedDecision,
-    /// Made again, the bytes are the same. They differ only when this version decides otherwise.
-    pub is_same: bool,
+    /// Whether this version makes the same decision from the same input, byte for byte.
+    pub is_reproduced: bool,
     /// What this version decides.
     pub decision: Decision,
-    /// What it is made of.
+    /// The recorded input.
     pub situation: Value,
-    /// The policy as it was.
+    /// The policy as it was then.
     pub settings: Value,
 }
 
-/// `policy/log`: decisions that were made and signs that were seen.
+/// `policy/log`: logged decisions, and the events of a thread.
 ///
 /// # Errors
 /// `thread_not_found`.
 #[derive(Debug, Clone, Copy)]
 pub struct Log;
-
-impl Method for Log {
-    const NAME: &'static str = "policy/log";
-    type Params = LogParams;
-    type Result = LogResult;
-}
 
 /// Which decisions.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -84,7 +71,7 @@ pub struct LogResult {
     /// Newest first.
     pub decisions: Vec<LoggedDecision>,
     /// What happened in the thread, oldest first; empty without a `thread_id`.
-    pub events: Vec<Happened>,
+    pub events: Vec<LogEvent>,
 }
 
 /// A decision that was logged.
@@ -103,15 +90,15 @@ pub struct LoggedDecision {
     pub is_shadow: bool,
     /// What was decided.
     pub decision: Decision,
-    /// The repository as it was then, where it was looked at.
+    /// The repository as it was then, if it was inspected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub repository: Option<RepositorySeen>,
+    pub repository: Option<RepositoryState>,
 }
 
 /// Something that happened in a thread.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "PolicyHappened")]
-pub struct Happened {
+pub struct LogEvent {
     /// The line.
     pub seq: u64,
     /// The turn.
@@ -124,18 +111,12 @@ pub struct Happened {
 }
 
 /// `policy/report`: a thread replayed under every configured policy: when each would have compacted, and
-/// at what regret.
+/// which files it would have had to read again.
 ///
 /// # Errors
 /// `thread_not_found`.
 #[derive(Debug, Clone, Copy)]
 pub struct Report;
-
-impl Method for Report {
-    const NAME: &'static str = "policy/report";
-    type Params = ReportParams;
-    type Result = ReportResult;
-}
 
 /// Which thread.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -159,8 +140,8 @@ pub struct ReportResult {
     pub turns: u64,
     /// Compactions its agent made.
     pub compactions: u64,
-    /// The transcript is longer than is replayed.
-    pub is_cut: bool,
+    /// Whether only the beginning of the transcript was replayed.
+    pub is_truncated: bool,
     /// By policy, the one in force first.
     pub policies: Vec<ReportPolicy>,
 }
@@ -174,15 +155,15 @@ pub struct ReportPolicy {
     pub decisions: u64,
     /// How often it would have compacted.
     pub compactions: u64,
-    /// Known files that were used again within 40 calls after, all together.
-    pub used_again: u64,
+    /// Known files that were used again within 40 calls, over all points.
+    pub files_reused: u64,
     /// Where, oldest first, at most 200.
-    pub points: Vec<WouldCompact>,
+    pub points: Vec<ReportPoint>,
 }
 
 /// Where a policy would have compacted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct WouldCompact {
+pub struct ReportPoint {
     /// The line.
     pub seq: u64,
     /// The turn.
@@ -191,13 +172,13 @@ pub struct WouldCompact {
     pub point: Point,
     /// How urgent it was.
     pub tier: String,
-    /// Parts of a hundred that were left.
+    /// Percent of the window that was left.
     pub percent_remaining: u64,
-    /// The signs that made it.
+    /// The boundaries that led to it.
     pub boundaries: Vec<String>,
     /// A judge would have been asked.
     pub is_judged: bool,
     /// Files that were known and used again soon after: each would have been read again, unless it
     /// stood in the view.
-    pub used_again: Vec<String>,
+    pub files_reused: Vec<String>,
 }

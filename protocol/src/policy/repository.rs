@@ -1,49 +1,49 @@
-//! The repository a thread works in, as it was seen for a decision.
+//! The repository a thread works in, as a decision saw it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A repository as it was seen.
+/// State of a repository.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct RepositorySeen {
+pub struct RepositoryState {
     /// When, Unix milliseconds.
-    pub seen_at: i64,
+    pub observed_at: i64,
     /// The commit that is checked out; absent before the first one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head: Option<String>,
     /// Its branch; absent: none is checked out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
-    /// The branch it follows.
+    /// The branch it tracks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub upstream: Option<String>,
-    /// Commits that the upstream lacks; absent: there is none.
+    /// Commits the upstream lacks; absent without an upstream.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ahead: Option<u64>,
-    /// Commits of the upstream that are not here.
+    /// Commits of the upstream the branch lacks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub behind: Option<u64>,
-    /// Files whose change is in the index.
+    /// Files with staged changes.
     pub staged: u64,
-    /// Files that changed beside the index.
+    /// Files changed but not staged.
     pub unstaged: u64,
-    /// Files and folders that git does not know.
+    /// Untracked files and folders.
     pub untracked: u64,
     /// Files in conflict.
     pub conflicts: u64,
-    /// There were more files than are counted.
-    pub is_cut: bool,
+    /// Whether there are more files than were counted.
+    pub is_truncated: bool,
     /// Commits made in this work tree, newest first, at most 20, by its reflog.
     pub commits: Vec<RepositoryCommit>,
     /// How many of them since the turn began, or since the last compaction in it.
     pub commits_in_turn: u64,
-    /// Another session works in the same folder, so that these commits are no sign.
+    /// Another session works in the same folder, so these commits do not count as boundaries.
     pub is_shared: bool,
-    /// The branch's place in a stack of Graphite's.
+    /// The branch's place in a Graphite stack.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stack: Option<RepositoryStack>,
-    /// All of it in one line.
-    pub words: String,
+    /// The same in one line.
+    pub summary: String,
 }
 
 /// A commit.
@@ -60,10 +60,10 @@ pub struct RepositoryCommit {
 /// A branch's place in a stack.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RepositoryStack {
-    /// The branch it stands on.
+    /// The branch below it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
-    /// The branch all stand on.
+    /// The branch at the bottom of the stack.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trunk: Option<String>,
     /// Number of its pull request.

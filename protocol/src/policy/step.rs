@@ -1,24 +1,17 @@
-//! `policy/step`: what happened, and what is to be done about it.
+//! `policy/step`: events in, effects out.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Decision, Watcher};
-use crate::Method;
 
-/// `policy/step`: tells the thread's watcher what happened; the caller carries out the effects.
+/// `policy/step`: reports an event to the thread's watcher; the caller carries out the effects.
 ///
 /// # Errors
 /// `thread_not_found`, `checkpoint_not_found`; `invalid_params` for a sign of an unknown name.
 #[derive(Debug, Clone, Copy)]
 pub struct Step;
-
-impl Method for Step {
-    const NAME: &'static str = "policy/step";
-    type Params = StepParams;
-    type Result = StepResult;
-}
 
 /// What happened to which thread.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -50,14 +43,14 @@ pub enum StepEvent {
         /// The agent's last words; absent: as the transcript says.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
-        /// Signs that the client saw and the transcript does not tell of, by name: `commit`,
+        /// Boundaries that the client saw and the transcript does not contain: `commit`,
         /// `plan_checkpoint`, `plan_update`, `pr_checkpoint`, `agent_done`, `topic_shift`,
         /// `concluding_thought`; absent: none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         boundaries: Option<Vec<String>>,
-        /// The client can tell the person and do nothing else: nothing is begun; absent: no.
+        /// The client can only notify the person: nothing is started; absent: false.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        only_tell: Option<bool>,
+        notify_only: Option<bool>,
     },
     /// A model call ended and the turn goes on.
     MidTurn {
@@ -95,19 +88,19 @@ pub enum StepEvent {
         /// It is for the user's shell, not for the agent; absent: no.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         is_shell: Option<bool>,
-        /// The handoff may be put before its words; absent: no.
+        /// The handoff may be put before its text; absent: false.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        takes_prefix: Option<bool>,
+        accepts_prefix: Option<bool>,
     },
-    /// The client begins anew, or lost an answer: what is still to be done is asked for once more.
+    /// The client starts again or lost an answer: it gets the pending effects again.
     Resume {},
-    /// Time went on.
+    /// Time has passed.
     Tick {},
-    /// Somebody takes the sequence back.
+    /// Somebody cancels the sequence.
     Cancel {},
 }
 
-/// What is to be done.
+/// What to do next.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "PolicyStepResult")]
 pub struct StepResult {
@@ -115,20 +108,20 @@ pub struct StepResult {
     pub thread_id: String,
     /// Where the watcher is now.
     pub watcher: Watcher,
-    /// What is to be done, in order.
+    /// What to do, in order.
     pub effects: Vec<Effect>,
     /// The decision, where one was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision: Option<Decision>,
 }
 
-/// Something to be done; which fields it has, its name says.
+/// Something to do; its name says which fields it has.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "PolicyEffect")]
 pub struct Effect {
-    /// `notify` and `warn` (`text`: tell the person); `ask_judgment` (`request_id`, `instructions`,
+    /// `notify` and `warn` (`text`: show it to the person); `ask_judgment` (`request_id`, `instructions`,
     /// `prompt`, `schema`, `trigger`: ask, and answer with `judged`); `request_scratch` and
-    /// `request_packet` (`prompt`: give the agent this message, and tell when its turn has ended);
+    /// `request_packet` (`prompt`: give the agent this message, and report when its turn has ended);
     /// `compact` (`packet`, `trigger`: compact, with the packet in the view); `inject_handoff`
     /// (`text`: give the agent this message); `hold_message`; `release_message` (`prefix?`).
     pub effect: String,
@@ -138,7 +131,7 @@ pub struct Effect {
     /// A message for the agent, or the question for a judge.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
-    /// What the judge is told to be.
+    /// System instructions for the judge.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instructions: Option<String>,
     /// The JSON Schema of the judge's answer.
@@ -147,7 +140,7 @@ pub struct Effect {
     /// Names the question.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
-    /// What carries the work over.
+    /// The agent's notes for after the compaction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packet: Option<String>,
     /// Goes before the words of the user's message.
@@ -164,9 +157,9 @@ pub struct Effect {
 pub struct Trigger {
     /// How urgent it was.
     pub tier: String,
-    /// Parts of a hundred that were left.
+    /// Percent of the window that was left.
     pub percent_remaining: u64,
-    /// All signs, those read from words included.
+    /// All boundaries, including those read from the agent's words.
     pub boundaries: Vec<String>,
     /// Tokens in the window.
     pub used: u64,

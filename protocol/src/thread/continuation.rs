@@ -1,27 +1,20 @@
-//! `thread/continue`: a new Codex transcript that goes on from a compacted thread.
+//! `thread/continue`: a new Codex transcript that continues a compacted thread.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Method;
-use crate::compaction::{OwnTexts, RunResult, Strategy};
+use crate::compaction::{RunResult, Strategy, TemplateOverrides};
 
-/// `thread/continue`: compacts a thread, and begins a new one with what came of it.
+/// `thread/continue`: compacts a thread and starts a new one with the result.
 ///
-/// The new thread is a transcript in Codex's own folder, for `codex resume`; the one gone on from is only
-/// read. Its checkpoint goes on in the new thread, and handles of it stay valid.
+/// The new thread is a transcript in Codex's own folder, for `codex resume`; the old one is only
+/// read. Its checkpoint continues in the new thread, and its handles stay valid.
 ///
 /// # Errors
 /// `thread_not_found`; `thread_busy` while the thread's own agent is at work; `disk_full`,
 /// `permission_denied`.
 #[derive(Debug, Clone, Copy)]
 pub struct Continue;
-
-impl Method for Continue {
-    const NAME: &'static str = "thread/continue";
-    type Params = ContinueParams;
-    type Result = ContinueResult;
-}
 
 /// Which thread, and how it is compacted.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -33,8 +26,8 @@ pub struct ContinueParams {
     /// As it was after the item of this seq; absent: as it is now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub as_of: Option<u64>,
-    /// How; absent: `auto`. A history that only its provider can read is none to go on with: `remote` is
-    /// refused.
+    /// How; absent: `auto`. `remote` is refused: a history that only its provider can read cannot be
+    /// continued.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strategy: Option<Strategy>,
     /// Bound of the view, as in `compaction/run`.
@@ -45,7 +38,7 @@ pub struct ContinueParams {
     pub deadline_ms: Option<u64>,
     /// Texts of this call alone, as in `compaction/run`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub templates: Option<OwnTexts>,
+    pub templates: Option<TemplateOverrides>,
 }
 
 /// The new thread.

@@ -3,9 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Method;
-
-/// `thread/items`: where the items of a thread stand and how each begins, in order.
+/// `thread/items`: the items of a thread in order, with their positions and beginnings.
 ///
 /// These are the items of the transcript itself, also those that a compaction or a rollback took out of the
 /// model's sight. Their text is `history/expand`.
@@ -14,12 +12,6 @@ use crate::Method;
 /// `thread_not_found`.
 #[derive(Debug, Clone, Copy)]
 pub struct Items;
-
-impl Method for Items {
-    const NAME: &'static str = "thread/items";
-    type Params = ItemsParams;
-    type Result = ItemsResult;
-}
 
 /// Which items. At most one of `from_seq` and `last` is given; absent: the last `limit`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

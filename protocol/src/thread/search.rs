@@ -3,25 +3,18 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Method;
-
 /// `thread/search`: items by their words, best first.
 ///
-/// Words are all to be found; items that have some words of a question, in their common forms, follow those that have all. `"…"` is a phrase, `word*` a beginning of three letters at least, `OR` separates alternatives, `NOT word`
-/// excludes. Anything else separates words: no text is a syntax error. Paths and names are found by the whole
-/// and by their parts. Items with the same words (a fork's copy, a replay) are one hit.
+/// Items with all the words come first, then, for a question, items with some of its words in their common
+/// forms. `"…"` is a phrase, `word*` a prefix of at least three letters, `OR` separates alternatives, `NOT
+/// word` excludes. Everything else separates words: no text is a syntax error. Paths and names match whole or
+/// by their parts. Items with the same text (a fork's copy, a replay) are one hit.
 ///
 /// # Errors
 /// `query_invalid` when there is no word to look for, or too many; `store_busy` before the index is open;
-/// `deadline_exceeded` for the beginning of very many words.
+/// `deadline_exceeded` for a prefix of very many words.
 #[derive(Debug, Clone, Copy)]
 pub struct Search;
-
-impl Method for Search {
-    const NAME: &'static str = "thread/search";
-    type Params = SearchParams;
-    type Result = SearchResult;
-}
 
 /// What to look for, and where.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -48,10 +41,10 @@ pub struct SearchParams {
     /// Only in this thread.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread_id: Option<String>,
-    /// Hits, 1 ≤ `k` ≤ `limit::SEARCH_HITS_MAX`; absent: `limit::SEARCH_HITS_DEFAULT`.
+    /// Hits, 1 ≤ `limit` ≤ `limit::SEARCH_HITS_MAX`; absent: `limit::SEARCH_HITS_DEFAULT`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub k: Option<u32>,
-    /// Tokens of all texts together, an estimate; hits beyond are left out. Absent: no bound but `k`.
+    pub limit: Option<u32>,
+    /// Tokens of all texts together, an estimate; hits beyond are left out. Absent: no bound but `limit`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u64>,
 }
@@ -103,7 +96,7 @@ pub struct SearchHit {
     pub score: f64,
     /// The words around the match, on one line, secrets replaced.
     pub text: String,
-    /// Where matches stand in `text`: first byte and first byte after.
+    /// Where matches are in `text`: first byte and first byte after.
     pub matches: Vec<[u64; 2]>,
     /// Further items with the same words, which are left out.
     pub copies: u64,

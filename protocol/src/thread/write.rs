@@ -5,23 +5,16 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::ThreadKind;
-use crate::Method;
 
-/// `thread/open`: begins a thread, or finds the one that was begun under the same key.
+/// `thread/open`: starts a thread, or returns the one opened under the same key.
 ///
 /// The daemon writes its transcript; from then on it is a thread like any other, of the source `longhaul`.
 /// What opens a thread a second time changes nothing of it.
 ///
 /// # Errors
-/// `thread_not_found` for a `thread_id` that no `thread/open` has begun; `disk_full`, `permission_denied`.
+/// `thread_not_found` for a `thread_id` that `thread/open` has not created; `disk_full`, `permission_denied`.
 #[derive(Debug, Clone, Copy)]
 pub struct Open;
-
-impl Method for Open {
-    const NAME: &'static str = "thread/open";
-    type Params = OpenParams;
-    type Result = OpenResult;
-}
 
 /// Which thread, and how it begins. At most one of `thread_id` and `client_thread_id` is given; with
 /// neither, every call begins a new thread.
@@ -29,7 +22,7 @@ impl Method for Open {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ThreadOpenParams")]
 pub struct OpenParams {
-    /// One that was begun before.
+    /// A thread opened before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread_id: Option<String>,
     /// The client's own key of the thread: one `originator` has one thread under one key. At most
@@ -74,7 +67,7 @@ pub struct OpenResult {
 /// `thread/append`: adds items to a thread, all or none.
 ///
 /// The answer comes when they are on the disk. An item is known by its `client_item_id`: one that the
-/// thread holds already is passed over, so the same request may be sent again, also after a crash of
+/// thread holds already is skipped, so the same request may be sent again, also after a crash of
 /// either end. What looks like a credential is replaced before anything is written. Appends of several
 /// clients to one thread are done one after another; `expected_seq` is for those that must not be
 /// separated from what they answer.
@@ -88,12 +81,6 @@ pub struct OpenResult {
 #[derive(Debug, Clone, Copy)]
 pub struct Append;
 
-impl Method for Append {
-    const NAME: &'static str = "thread/append";
-    type Params = AppendParams;
-    type Result = AppendResult;
-}
-
 /// What to add.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -103,7 +90,7 @@ pub struct AppendParams {
     pub thread_id: String,
     /// In their order, at most `limit::APPEND_ITEMS_MAX`.
     pub items: Vec<AppendItem>,
-    /// The seq the thread had when the caller last looked; absent: whatever it is.
+    /// The seq the caller expects the thread to have; absent: any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected_seq: Option<u64>,
 }
@@ -152,7 +139,7 @@ pub enum Marker {
         /// The summary; may be empty.
         #[serde(default)]
         message: String,
-        /// The items that stand for it.
+        /// The items that replace it.
         replacement_history: Vec<Value>,
     },
 }
@@ -182,12 +169,6 @@ pub struct AppendResult {
 /// `thread_not_found`.
 #[derive(Debug, Clone, Copy)]
 pub struct Close;
-
-impl Method for Close {
-    const NAME: &'static str = "thread/close";
-    type Params = CloseParams;
-    type Result = CloseResult;
-}
 
 /// Which thread.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

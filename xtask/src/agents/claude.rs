@@ -52,7 +52,7 @@ impl Claude {
             .env("ANTHROPIC_API_KEY", "sk-ant-none")
             .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
             .env("DISABLE_AUTOUPDATER", "1")
-            // It refuses root otherwise, whom CI often is.
+            // Without it, Claude Code refuses to run as root, as CI often does.
             .env("IS_SANDBOX", "1");
         let (is_done, said) = finish(&mut command, &self.folder.path().join("log"), self.deadline)?;
         ensure!(is_done, "claude {} failed: {said}", arguments.join(" "));
@@ -117,7 +117,7 @@ fn ruled_thread(wire: &mut Wire) -> anyhow::Result<String> {
     Ok(id.context("no session of Claude Code was read")?.to_owned())
 }
 
-/// A session, new or continued, is told what a hook of ours is to say about it.
+/// Checks that a session, new or continued, receives a hook's text.
 fn told(
     claude: &Claude,
     mock: &Mock,
@@ -139,7 +139,7 @@ fn told(
     Ok(Row::told(step, is_told, "in the first request".to_owned()))
 }
 
-/// Has the model call a tool of ours, and looks at what Claude Code sends back to it.
+/// Makes the model call one of our tools and checks what Claude Code sends back.
 fn asked(
     claude: &Claude,
     mock: &Mock,

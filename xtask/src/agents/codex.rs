@@ -10,8 +10,8 @@ use anyhow::{Context as _, bail, ensure};
 use crate::npm;
 use crate::process::{Deadline, finish};
 
-/// What an installation came to.
-pub(super) enum Installed {
+/// Result of an installation.
+pub(super) enum Installation {
     At(PathBuf),
     NoRegistry,
 }
@@ -22,16 +22,16 @@ pub(super) fn install(
     version: &str,
     folder: &Path,
     deadline: Deadline,
-) -> anyhow::Result<Installed> {
+) -> anyhow::Result<Installation> {
     let binary = folder.join("node_modules/.bin").join(program);
     if binary.exists() {
-        return Ok(Installed::At(binary));
+        return Ok(Installation::At(binary));
     }
     let wanted = format!("{package}@{version}");
     match npm::install(folder, &[&wanted], deadline)? {
-        npm::Outcome::NoRegistry => Ok(Installed::NoRegistry),
-        npm::Outcome::Installed if binary.exists() => Ok(Installed::At(binary)),
-        npm::Outcome::Installed => bail!("{wanted} brings no {program}"),
+        npm::NpmOutcome::NoRegistry => Ok(Installation::NoRegistry),
+        npm::NpmOutcome::Installed if binary.exists() => Ok(Installation::At(binary)),
+        npm::NpmOutcome::Installed => bail!("{wanted} brings no {program}"),
     }
 }
 
@@ -39,7 +39,7 @@ pub(super) fn install(
 pub(super) struct Codex {
     binary: PathBuf,
     folder: tempfile::TempDir,
-    /// Not above the home: Codex refuses that.
+    /// Not a parent of the home, which Codex refuses.
     temporary: tempfile::TempDir,
     deadline: Deadline,
 }

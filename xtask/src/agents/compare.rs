@@ -1,14 +1,13 @@
-//! A history of ours against the input of a request.
+//! Compares our history with the input of a request.
 
 use std::fmt;
 
 use serde_json::Value;
 
-/// What a transcript keeps of an item and a request leaves out, or the other way round.
+/// Fields that only a transcript or only a request has.
 const UNSENT: [&str; 4] =
     ["id", "status", "metadata", "internal_chat_message_metadata_passthrough"];
 
-/// One comparison.
 pub(super) struct Row {
     pub(super) step: &'static str,
     pub(super) agrees: bool,
@@ -63,7 +62,7 @@ pub(super) fn compare(step: &'static str, history: &[Value], input: &[Value]) ->
     Row { step, agrees, told }
 }
 
-/// Ours with that message in the place of those it holds, one after the other, where there is one.
+/// Our history with that message in place of the consecutive ones it contains, if any.
 fn bridged(mut ours: Vec<Value>, theirs: &[Value]) -> Vec<Value> {
     let from = ours.iter().take_while(|item| !begins_turn(item)).count();
     let Some(bridge) = theirs.iter().find(|item| begins_turn(item)) else { return ours };
@@ -86,7 +85,7 @@ fn bridged(mut ours: Vec<Value>, theirs: &[Value]) -> Vec<Value> {
     ours
 }
 
-/// The tools of some versions stand among the items.
+/// Some versions send tools among the items.
 fn is_tools(item: &&Value) -> bool {
     item["type"] == "additional_tools"
 }

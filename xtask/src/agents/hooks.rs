@@ -1,8 +1,8 @@
 //! Our hooks and our MCP server in the real Codex: installed by `longhaul install codex`, run by Codex.
 //!
-//! What is proven: the request after a genuine compaction holds our checkpoint; the state before it was kept
-//! with a receipt; a tool of ours is called and answers about the thread that called; and what we put before
-//! the model is not read back as words of the person.
+//! Checks that the request after a real compaction contains our checkpoint; that the earlier state was kept
+//! with a receipt; that our tools answer about the calling thread; and that our text is not read back as the
+//! person's.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -19,8 +19,7 @@ use super::trust;
 use crate::daemon::Daemon;
 use crate::process;
 
-/// A hook has 150 ms, which a machine that builds something else may not give it: then it leaves its words
-/// out, as it should.
+/// Attempts: a hook has 150 ms, which a busy machine may exceed; it then leaves its text out, as designed.
 const ATTEMPTS: usize = 3;
 /// Hooks of a made-up home, which nobody is there to trust.
 pub(super) const TRUSTED: &str = "--dangerously-bypass-hook-trust";
@@ -71,7 +70,7 @@ fn install(longhaul: &Path, codex: &Codex, daemon: &Daemon) -> anyhow::Result<()
     process::check(&mut command)
 }
 
-/// Compacts the thread by its own rule, and looks at what Codex sends next.
+/// Lets the thread compact by its own rule and checks what Codex sends next.
 fn compacted(codex: &Codex, mock: &Mock, thread: &str) -> anyhow::Result<Row> {
     let step = "checkpoint and memory after";
     let mut told = "no compaction was asked for".to_owned();
@@ -104,7 +103,7 @@ pub(super) fn injected<'a>(request: &'a Value, about: &str) -> Option<&'a str> {
     ours.next_back()
 }
 
-/// Has the model call a tool of ours, and looks at what Codex sends back to it.
+/// Makes the model call one of our tools and checks what Codex sends back.
 fn asked(codex: &Codex, mock: &Mock, thread: &str) -> anyhow::Result<Row> {
     let answer = answer_of(codex, mock, &["resume", thread], &ask("checkpoint_view", &json!({})))?;
     let holds = answer.contains("[SESSION_CHECKPOINT v1]") && answer.contains(thread);

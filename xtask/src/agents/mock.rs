@@ -1,8 +1,8 @@
-//! A model made up: as much of the Responses API as an agent needs to work, on the loopback.
+//! A mock model: as much of the Responses API as an agent needs, on the loopback interface.
 //!
-//! It has no script. A request for a summary is answered with a summary; the first other one of a run with
-//! a command, in the form of whichever shell tool it offers; all after it with words, so that a run ends
-//! also when a compaction took the command out of sight.
+//! It is not scripted. A summary request is answered with a summary; the first other request of a run with a
+//! command for whichever shell tool is offered; all later ones with text, so that a run ends even if a
+//! compaction removed the command.
 
 mod messages;
 
@@ -28,7 +28,7 @@ const COMPACTED_TOKENS: u64 = 500;
 
 type Requests = Arc<Mutex<Vec<Value>>>;
 
-/// The model. It lives as long as the program: there is nobody else on its port.
+/// The mock model. It runs until the process ends.
 pub(super) struct Mock {
     address: String,
     requests: Requests,

@@ -27,7 +27,7 @@ pub(super) fn measure(longhauld: &Path, rounds: usize, report: &mut Report) -> a
     // In the folder of the daemon's own, so that both write to one disk.
     let mut sqlite = Sqlite::start(&daemon.folder().join("bare.db"))?;
     let (mut appends, mut inserts, mut answer) = (Vec::new(), Vec::new(), Vec::new());
-    // Turn and turn about, so that whatever else the disk does meets both alike.
+    // Alternating, so that other disk activity affects both alike.
     for round in 0..WARM_UP + rounds {
         let content = [json!({ "type": "input_text", "text": "x".repeat(TEXT_BYTES) })];
         let item = json!({ "type": "message", "role": "user", "content": content });

@@ -47,7 +47,7 @@ pub(super) fn measure(
     };
     let (mut idle, mut version, mut hooked) =
         (Vec::new(), Vec::new(), vec![Vec::new(); hooks.len()]);
-    // Turn and turn about, so that whatever else the machine does meets all alike.
+    // Alternating, so that other activity affects all alike.
     for round in 0..WARM_UP + rounds {
         let times = (timed(&mut Command::new("/bin/true"), "")?, run(&["--version"], "")?);
         if round >= WARM_UP {

@@ -1,4 +1,4 @@
-//! What a daemon costs that has nothing to do.
+//! Measures an idle daemon.
 
 use std::path::Path;
 use std::time::Duration;
@@ -10,9 +10,9 @@ use super::corpus::Corpus;
 use super::report::Report;
 use crate::daemon::{Daemon, Memory, pause};
 
-/// Time for work to end, and for its memory to go back, before anything is called idle.
+/// Time for work to end and memory to be released before the daemon counts as idle.
 const SETTLE: Duration = Duration::from_secs(4);
-/// How long the idle daemon is watched; longer than its polling would take to show.
+/// How long the idle daemon is watched; long enough to show polling.
 const WATCH: Duration = Duration::from_secs(10);
 /// Threads that a daemon at work is asked for, and how often each.
 const THREADS: usize = 20;

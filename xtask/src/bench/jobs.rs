@@ -37,9 +37,9 @@ pub(super) fn measure(longhauld: &Path, rounds: usize, report: &mut Report) -> a
     }
     let folder = tempfile::tempdir_in(daemon.folder())?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let mut bare = runtime.block_on(Bare::open(&folder.path().join("bare.db")))?;
+    let mut bare = runtime.block_on(BareLease::open(&folder.path().join("bare.db")))?;
 
-    // Turn and turn about, so that whatever else the machine does meets both alike.
+    // Alternating, so that other disk activity affects both alike.
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for _ in 0..rounds {
         ours.push(cycle(&mut wire)?);
@@ -68,10 +68,10 @@ fn cycle(wire: &mut Wire) -> anyhow::Result<Duration> {
     Ok(took)
 }
 
-/// The least that a lease needs.
-struct Bare(SqliteConnection);
+/// The minimal lease.
+struct BareLease(SqliteConnection);
 
-impl Bare {
+impl BareLease {
     async fn open(path: &Path) -> anyhow::Result<Self> {
         // As the daemon's own database.
         let options = SqliteConnectOptions::new()

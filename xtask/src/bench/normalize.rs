@@ -27,7 +27,7 @@ pub(super) fn measure(items: &[String], rounds: usize, report: &mut Report) -> a
     let texts: Vec<&str> = items.iter().map(String::as_str).collect();
     let history = format!("[{}]", texts.join(","));
     let (mut parses, mut passes, mut tokens) = (Vec::new(), Vec::new(), 0);
-    // Turn and turn about, so that whatever else the machine does meets both alike.
+    // Alternating, so that other activity affects both alike.
     for round in 0..WARM_UP + rounds.min(ROUNDS_MAX) {
         let watch = Stopwatch::start();
         let parsed: Value = serde_json::from_str(&history)?;

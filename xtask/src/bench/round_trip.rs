@@ -37,7 +37,7 @@ pub(super) fn measure(
     let server = std::thread::spawn(move || echo(&listener, &reply));
     let mut raw = Wire::connect(&socket)?;
 
-    // Turn and turn about, so that whatever else the machine does meets both alike.
+    // Alternating, so that other activity affects both alike.
     let (mut echoes, mut statuses) = (Vec::new(), Vec::new());
     for round in 0..WARM_UP + rounds * 10 {
         let echo = timed(&mut raw, &request, &mut answer)?;

@@ -1,4 +1,4 @@
-//! Transcripts written to order: a long session of any size, the same bytes each time.
+//! Generates transcripts: a long session of any size, deterministic.
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write as _};

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use super::{Options, Outcome};
+use super::{EditorOutcome, EditorsArgs};
 use crate::process::{self, Deadline};
 use crate::{npm, place};
 
@@ -22,17 +22,17 @@ const NODE_MAJOR_MIN: u32 = 20;
 const BROWSERS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 const INSTALL_TIMEOUT: Duration = Duration::from_secs(120);
 
-pub(super) fn drive(options: &Options) -> anyhow::Result<Outcome> {
+pub(super) fn drive(options: &EditorsArgs) -> anyhow::Result<EditorOutcome> {
     if !npm::is_here() || node_major() < NODE_MAJOR_MIN {
-        return Ok(Outcome::Skipped("npm and Node 20 are not here"));
+        return Ok(EditorOutcome::Skipped("npm and Node 20 are not here"));
     }
     let Some(chromium) = browser() else {
-        return Ok(Outcome::Skipped("chromium is not here"));
+        return Ok(EditorOutcome::Skipped("chromium is not here"));
     };
     let temporary = tempfile::tempdir()?;
     let folder = options.code_server.as_deref().unwrap_or(temporary.path());
     if !install(folder)? || !super::install_packages()? {
-        return Ok(Outcome::Skipped("the npm registry is not reached"));
+        return Ok(EditorOutcome::Skipped("the npm registry is not reached"));
     }
     let binaries = super::build_debug()?;
     process::check(super::npm_in("clients")?.args(["run", "build", "--silent"]))?;
@@ -49,7 +49,7 @@ pub(super) fn drive(options: &Options) -> anyhow::Result<Outcome> {
         node.env("SHOTS", std::path::absolute(pictures)?);
     }
     process::check(&mut node)?;
-    Ok(Outcome::Passed)
+    Ok(EditorOutcome::Passed)
 }
 
 /// Installs the editor, unless it is there; whether it is then.
@@ -59,7 +59,7 @@ fn install(folder: &Path) -> anyhow::Result<bool> {
         return Ok(true);
     }
     let deadline = Deadline::after(INSTALL_TIMEOUT);
-    let is_had = |outcome| matches!(outcome, npm::Outcome::Installed);
+    let is_had = |outcome| matches!(outcome, npm::NpmOutcome::Installed);
     Ok(is_had(npm::install(folder, &PACKAGES, deadline)?)
         && is_had(npm::install(&server, &SERVER_OPTIONS, deadline)?))
 }

@@ -25,14 +25,13 @@ use crate::daemon::Daemon;
 use crate::place;
 use crate::stopwatch::Stopwatch;
 use crate::wire::Wire;
-use score::{Outcome, Scores};
+use score::{QuestionScore, Scores};
 
 /// Hits asked for: enough to name ten sessions.
 const HITS: u64 = 50;
 
 /// A conversation as search sees it.
 struct Conversation {
-    /// Its folder.
     cwd: String,
     /// Thread of each session.
     threads: BTreeMap<u64, String>,
@@ -153,8 +152,8 @@ fn questions(sample: &Value) -> Vec<Question> {
     asked.filter_map(question).collect()
 }
 
-fn ask(wire: &mut Wire, of: &Conversation, question: &Question) -> anyhow::Result<Outcome> {
-    let params = json!({ "query": question.text, "cwd": of.cwd, "k": HITS });
+fn ask(wire: &mut Wire, of: &Conversation, question: &Question) -> anyhow::Result<QuestionScore> {
+    let params = json!({ "query": question.text, "cwd": of.cwd, "limit": HITS });
     let watch = Stopwatch::start();
     let answer = wire.call("thread/search", &params)?;
     let took = watch.elapsed();

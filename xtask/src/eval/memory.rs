@@ -4,7 +4,7 @@ use std::fs;
 
 use longhaul_core::fold::Place;
 use longhaul_core::memory::consolidate::{
-    Bounds, Consolidated, Exclusions, Inputs, Stored, consolidate,
+    Bounds, Consolidation, Exclusions, ExtractedThread, Inputs, consolidate,
 };
 use longhaul_core::memory::edits::Edits;
 use longhaul_core::memory::extract::{Extractor, ThreadRef};
@@ -15,18 +15,18 @@ use longhaul_core::thread::Source;
 use longhaul_eval::{Corpus as _, MemoryMaker, Session, evaluate_memory};
 use serde_json::json;
 
-use super::{Files as Transcripts, Options};
+use super::{EvalArgs, Files as Transcripts};
 
 /// Extracts and consolidates as the daemon does, in memory.
 #[derive(Default)]
 struct Engine {
     memories: Vec<RolloutMemory>,
-    built: Option<Consolidated>,
+    built: Option<Consolidation>,
     extracted: usize,
     views: Option<std::path::PathBuf>,
 }
 
-pub(super) fn run(files: &Transcripts, options: &Options) -> anyhow::Result<()> {
+pub(super) fn run(files: &Transcripts, options: &EvalArgs) -> anyhow::Result<()> {
     let budgets = [500, 1_000, 2_000, 5_000];
     let report = evaluate_memory(files, &budgets, &mut || {
         Box::new(Engine { views: options.views.clone(), ..Engine::default() })
@@ -51,7 +51,7 @@ fn growth(files: &Transcripts) -> anyhow::Result<(usize, usize)> {
             engine.learn(&session).map_err(anyhow::Error::msg)?;
         }
     }
-    let stored = |built: &Consolidated| -> usize {
+    let stored = |built: &Consolidation| -> usize {
         let projects = built.handbook.projects.values();
         projects.map(|project| project.entries.len() + project.map.len()).sum()
     };
@@ -105,12 +105,12 @@ fn told_again([framed, plain]: &[String; 2], book: &str) -> Vec<String> {
 }
 
 impl Engine {
-    fn build(&mut self) -> &Consolidated {
+    fn build(&mut self) -> &Consolidation {
         let memories = &self.memories;
         self.built.get_or_insert_with(|| {
-            let threads: Vec<Stored<'_>> = memories
+            let threads: Vec<ExtractedThread<'_>> = memories
                 .iter()
-                .map(|memory| Stored { memory, uses: 0, last_used_ms: None })
+                .map(|memory| ExtractedThread { memory, uses: 0, last_used_ms: None })
                 .collect();
             let inputs = Inputs {
                 threads: &threads,

@@ -1,4 +1,4 @@
-//! Floors inside the core and inside the shell: a module uses only what lies below it.
+//! Floors inside the core, the shell and its services: a module uses only what lies below it.
 
 use proc_macro2::Ident;
 use syn::visit::{self, Visit};
@@ -69,10 +69,66 @@ const SERVER: &[Floor] = &[
         "thread_names",
     ]),
     floor_of_peers(&["events", "jobs", "message_history", "recorder"]),
+    floor(&["transcript"]),
+    floor(&["discovery"]),
     floor(&["ingest"]),
     floor(&["service"]),
     floor(&["rpc", "socket"]),
     floor(&["app"]),
+];
+
+/// The use-cases of the shell, lowest first.
+const SERVICE: &[Floor] = &[
+    floor(&["error"]),
+    floor(&["disk", "preimage", "texts", "transcript"]),
+    floor(&["item_index", "search", "snapshot", "threads"]),
+    floor(&[
+        "checkpoint",
+        "context",
+        "history",
+        "memory",
+        "message_history",
+        "recording",
+        "retention",
+    ]),
+    floor(&["job", "notices", "policy", "settings_diff"]),
+    floor(&["compaction"]),
+    floor(&["continuation"]),
+    floor(&["idle_trim", "reload", "status", "storage"]),
+];
+
+/// A compaction, lowest first.
+const COMPACTION: &[Floor] = &[
+    floor(&["request"]),
+    floor(&["record"]),
+    floor(&["input", "log", "progress", "texts"]),
+    floor(&["loop_guard", "replacement", "spans", "undo"]),
+    floor(&["attempt", "given", "packet"]),
+    floor(&["gather", "ladder"]),
+    floor(&["compactor"]),
+    floor(&["background"]),
+];
+
+/// Memory, lowest first.
+const MEMORY: &[Floor] = &[
+    floor(&["ask", "baseline", "folder", "passages", "project"]),
+    floor(&["publications"]),
+    floor(&["citations", "reader"]),
+    floor(&["reads"]),
+    floor(&["extract"]),
+    floor(&["publish", "scan"]),
+    floor(&["agent", "notes", "status", "waves"]),
+    floor(&["runs"]),
+    floor(&["upkeep"]),
+];
+
+/// Policies, lowest first.
+const POLICY: &[Floor] = &[
+    floor(&["adviser", "record", "thread_state"]),
+    floor(&["judge", "log", "report", "surroundings"]),
+    floor(&["step"]),
+    floor(&["watchers"]),
+    floor(&["live"]),
 ];
 
 #[test]
@@ -85,13 +141,37 @@ fn the_shell_is_built_from_below() {
     check("daemon/server/src/", SERVER);
 }
 
+#[test]
+fn the_use_cases_are_built_from_below() {
+    check("daemon/server/src/service/", SERVICE);
+    check("daemon/server/src/service/compaction/", COMPACTION);
+    check("daemon/server/src/service/memory/", MEMORY);
+    check("daemon/server/src/service/policy/", POLICY);
+}
+
+#[test]
+fn paths_are_followed_to_the_module_they_name() {
+    let file = syn::parse_file(
+        "use super::super::b::{self, c::D};\nuse crate::e::F;\nfn f() { super::g::h() }\n\
+         #[cfg(test)] mod tests { use crate::i; }",
+    );
+    let mut uses = Uses::default();
+    uses.visit_file(&file.expect("it is Rust"));
+    let here = ["a", "x", "y"];
+    let found: Vec<_> = uses.found.iter().map(|path| absolute(path, &here).join("/")).collect();
+    assert_eq!(found, ["a/b/self", "a/b/c/D", "e/F", "a/x/g/h"]);
+}
+
+/// Holds the modules of a folder against their floors.
 fn check(folder: &str, floors: &[Floor]) {
+    let (_, inner) = folder.split_once("/src/").expect("a folder of a crate");
+    let outer: Vec<String> = inner.split_terminator('/').map(str::to_owned).collect();
     let mut findings = Vec::new();
     for source in SOURCES.iter() {
         let Some(inside) = source.path.strip_prefix(folder) else { continue };
         let module = inside.split(['/', '.']).next().expect("split gives one piece at least");
         let is_root = inside == "lib.rs" || inside == "main.rs";
-        let is_test = inside.ends_with("tests.rs") || inside.contains("/tests/");
+        let is_test = inside.ends_with("tests.rs") || source.path.contains("/tests/");
         if is_root || is_test {
             continue;
         }
@@ -99,14 +179,18 @@ fn check(folder: &str, floors: &[Floor]) {
             findings.push(format!("{}: {module} has no floor; add it to the table", source.path));
             continue;
         };
+        let below = inside.trim_end_matches(".rs").split('/');
+        let here: Vec<&str> = outer.iter().map(String::as_str).chain(below).collect();
         let mut uses = Uses::default();
         uses.visit_file(&source.syntax.tree());
         for used in uses.found {
-            let name = used.to_string();
-            let is_below = height(floors, &name).is_none_or(|floor| floor < own);
-            let is_peer = height(floors, &name) == Some(own) && floors[own].peers_meet;
-            if name != module && !is_below && !is_peer {
-                findings.push(format!("{}:{} uses {name}", source.path, used.span().start().line));
+            let path = absolute(&used, &here);
+            let Some([name, ..]) = path.strip_prefix(outer.as_slice()) else { continue };
+            let is_below = height(floors, name).is_none_or(|floor| floor < own);
+            let is_peer = height(floors, name) == Some(own) && floors[own].peers_meet;
+            if name.as_str() != module && !is_below && !is_peer {
+                let line = used.first().map_or(0, |ident| ident.span().start().line);
+                findings.push(format!("{}:{line} uses {name}", source.path));
             }
         }
     }
@@ -117,10 +201,19 @@ fn height(floors: &[Floor], module: &str) -> Option<usize> {
     floors.iter().position(|floor| floor.modules.contains(&module))
 }
 
-/// The modules a file reaches by `crate::…`, tests left out.
+/// A path from the crate's root, out of one that stands in the module `here`.
+fn absolute(path: &[Ident], here: &[&str]) -> Vec<String> {
+    let names: Vec<String> = path.iter().map(Ident::to_string).collect();
+    let ups = names.iter().take_while(|name| *name == "super").count();
+    let from = if ups > 0 { &here[..here.len().saturating_sub(ups)] } else { &[] };
+    let rest = names.into_iter().skip(ups.max(1));
+    from.iter().map(|name| (*name).to_owned()).chain(rest).collect()
+}
+
+/// The paths of a file that begin with `crate` or `super`, tests left out.
 #[derive(Default)]
 struct Uses {
-    found: Vec<Ident>,
+    found: Vec<Vec<Ident>>,
 }
 
 impl<'ast> Visit<'ast> for Uses {
@@ -135,30 +228,40 @@ impl<'ast> Visit<'ast> for Uses {
     }
 
     fn visit_item_use(&mut self, item: &'ast syn::ItemUse) {
-        if let syn::UseTree::Path(path) = &item.tree
-            && path.ident == "crate"
-        {
-            self.take(&path.tree);
-        }
+        self.take(&item.tree, Vec::new());
     }
 
     fn visit_path(&mut self, path: &'ast syn::Path) {
-        let mut segments = path.segments.iter();
-        if segments.next().is_some_and(|first| first.ident == "crate") {
-            self.found.extend(segments.next().map(|second| second.ident.clone()));
-        }
+        self.add(path.segments.iter().map(|segment| segment.ident.clone()).collect());
         visit::visit_path(self, path);
     }
 }
 
 impl Uses {
-    fn take(&mut self, tree: &syn::UseTree) {
+    fn take(&mut self, tree: &syn::UseTree, mut before: Vec<Ident>) {
         match tree {
-            syn::UseTree::Path(path) => self.found.push(path.ident.clone()),
-            syn::UseTree::Name(name) => self.found.push(name.ident.clone()),
-            syn::UseTree::Rename(rename) => self.found.push(rename.ident.clone()),
-            syn::UseTree::Group(group) => group.items.iter().for_each(|item| self.take(item)),
-            syn::UseTree::Glob(_) => {}
+            syn::UseTree::Path(path) => {
+                before.push(path.ident.clone());
+                self.take(&path.tree, before);
+            }
+            syn::UseTree::Name(name) => {
+                before.push(name.ident.clone());
+                self.add(before);
+            }
+            syn::UseTree::Rename(rename) => {
+                before.push(rename.ident.clone());
+                self.add(before);
+            }
+            syn::UseTree::Group(group) => {
+                group.items.iter().for_each(|item| self.take(item, before.clone()));
+            }
+            syn::UseTree::Glob(_) => self.add(before),
+        }
+    }
+
+    fn add(&mut self, path: Vec<Ident>) {
+        if path.first().is_some_and(|first| first == "crate" || first == "super") {
+            self.found.push(path);
         }
     }
 }

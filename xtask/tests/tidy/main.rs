@@ -6,11 +6,13 @@
 mod documents;
 mod edges;
 mod floors;
+mod json;
 mod modules;
 mod names;
 mod sample;
 mod sizes;
 mod source;
+mod vocabulary;
 
 /// Fails with all findings at once, so that one run shows all there is to mend.
 fn assert_none(rule: &str, findings: &[String]) {

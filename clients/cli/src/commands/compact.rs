@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use futures_util::{Stream, stream};
 use longhaul_client::Client;
 use longhaul_protocol::compaction::{
-    List, ListParams, OwnTexts, Run, RunParams, RunResult, Start, StartResult, Strategy, Total,
+    List, ListParams, Run, RunParams, RunResult, Start, StartResult, Strategy, TemplateOverrides,
     Undo, UndoParams,
 };
 use longhaul_protocol::event::{EventKind, SubscribeParams};
@@ -14,59 +14,59 @@ use longhaul_protocol::limit::PAGE_ROWS_MAX;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::commands::compaction::account;
+use crate::commands::receipt::{account, summary};
 use crate::failure::{Failure, SAID_NO, USAGE};
 use crate::progress::{while_told, while_waiting};
 use crate::select;
 use crate::session::{Page, Session};
-use crate::style::{Style, count, counted, duration, tokens};
+use crate::style::{Style, tokens};
 
-/// Compact a thread: a short view to go on from, and a receipt of what was left out
+/// Compact a thread: a short view to continue from, and a receipt of what was left out
 ///
-/// The thread's own transcript is not changed. What was left out stays within reach: every entry of the
-/// receipt has a handle for longhaul expand, and longhaul undo gives the old history back.
+/// The thread's transcript is not changed, and nothing is lost: every entry of the receipt has a handle for
+/// longhaul expand, and longhaul undo returns the old history.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   longhaul compact                                 the newest thread of this folder
   longhaul compact 0199a213 --max-tokens 2000
   longhaul compact --view-only > handoff.md        only the text
-  longhaul compact --diff                          what became of each item
+  longhaul compact --diff                          what happened to each item
   longhaul compact --background                    with a slow model
-  longhaul compact --prompt ask.md                 ask the model in your own words, this once
-  longhaul compact --undo                          take the last one back; again: the one before
+  longhaul compact --prompt ask.md                 use your own prompt once
+  longhaul compact --undo                          undo the last one; again: the one before
   longhaul compact --json | jq '.receipt.dropped[0].handle'")]
 pub(crate) struct CompactArgs {
-    /// The thread, or the beginning of its id
+    /// Id of the thread, or a unique prefix
     thread: Option<String>,
-    /// Tokens the view may have; never exceeded
+    /// Maximum tokens of the view
     #[arg(long, value_name = "N")]
     max_tokens: Option<u64>,
     /// How to compact
     #[arg(long, value_name = "NAME", default_value = "auto")]
     strategy: StrategyName,
-    /// As the thread was after the item of this seq
+    /// Compact the thread as it was after this seq
     #[arg(long, value_name = "SEQ")]
     as_of: Option<u64>,
-    /// Seconds a model may take; the checkpoint is there by then in any case
+    /// Seconds a model may take; after that the checkpoint is used
     #[arg(long, value_name = "SECONDS")]
     deadline: Option<u64>,
-    /// A file with what the model is asked for a summary, instead of the text in force
+    /// File with the summary prompt to use instead of the configured one
     #[arg(long, value_name = "FILE")]
     prompt: Option<PathBuf>,
-    /// Print the view and nothing else
+    /// Print only the view
     #[arg(long)]
     view_only: bool,
     /// Also list what was kept, shortened and dropped, each with its handle
     #[arg(long, conflicts_with = "view_only")]
     diff: bool,
-    /// Begin it as a job and do not wait: longhaul job why tells how it is
+    /// Start it as a background job; longhaul job why shows its state
     #[arg(long, conflicts_with_all = ["view_only", "diff"])]
     background: bool,
-    /// List the compactions of the thread instead
+    /// List the thread's compactions instead
     #[arg(long, conflicts_with_all = ["undo", "background", "diff", "view_only"])]
     list: bool,
-    /// Take the last compaction of the thread back instead
+    /// Undo the thread's last compaction instead
     #[arg(long, conflicts_with_all = ["background", "diff", "view_only"])]
     undo: bool,
 }
@@ -74,9 +74,9 @@ pub(crate) struct CompactArgs {
 /// How to compact.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum StrategyName {
-    /// The best that is configured
+    /// The best one that is configured
     Auto,
-    /// From the folded checkpoint: no model, cannot fail
+    /// The recorded checkpoint; needs no model and cannot fail
     Checkpoint,
     /// A summary written by a model
     Summary,
@@ -126,14 +126,14 @@ pub(crate) async fn run(args: CompactArgs, session: &Session) -> Result<(), Fail
 }
 
 /// The text of `--prompt`.
-pub(crate) fn own_prompt(file: Option<&Path>) -> Result<Option<OwnTexts>, Failure> {
+pub(crate) fn own_prompt(file: Option<&Path>) -> Result<Option<TemplateOverrides>, Failure> {
     let Some(file) = file else { return Ok(None) };
     let text = std::fs::read_to_string(file).map_err(|error| {
         Failure::new(USAGE, format!("cannot read {}: {error}", file.display())).with_hint(
             "longhaul compaction templates --seed writes the built-in one, to begin from",
         )
     })?;
-    Ok(Some(OwnTexts { summary_prompt: Some(text), ..Default::default() }))
+    Ok(Some(TemplateOverrides { summary_prompt: Some(text), ..Default::default() }))
 }
 
 /// Words for each step of a thread's compaction that asks a model; without them the wait is a silent one.
@@ -192,9 +192,9 @@ async fn earlier(
 
 impl Page for StartResult {
     fn text(&self, style: &Style) -> String {
-        let begun = style.bold(&format!("{} is begun\n", self.compaction_id));
+        let begun = style.bold(&format!("{} started\n", self.compaction_id));
         let next = format!(
-            "how it is: longhaul job why {}\nwhen done: longhaul compaction show {}\n",
+            "progress:  longhaul job why {}\nwhen done: longhaul compaction show {}\n",
             self.job, self.compaction_id
         );
         begun + &style.dim(&next)
@@ -223,83 +223,4 @@ impl Page for CompactPage {
         };
         format!("{view}\n{}{diff}", summary(&self.result, style))
     }
-}
-
-/// Sizes, the receipt in three lines, and what to do next.
-pub(crate) fn summary(result: &RunResult, style: &Style) -> String {
-    let (before, after) = (result.tokens.before, result.tokens.after);
-    let saved = match before {
-        0 => String::new(),
-        _ => format!(" ({} %)", (u128::from(after) * 100).div_ceil(u128::from(before))),
-    };
-    let took: u64 = result.ladder.iter().map(|rung| rung.duration_ms).sum();
-    let heading = format!(
-        "{} tokens became {}{saved}, {} strategy, {}\n",
-        tokens(before),
-        tokens(after),
-        result.strategy_used.name(),
-        duration(took)
-    );
-    let (receipt, totals) = (&result.receipt, &result.receipt.totals);
-    let rows = [
-        ("kept", totals.kept, receipt.kept.first()),
-        ("shortened", totals.shortened, receipt.shortened.first()),
-        ("dropped", totals.dropped, receipt.dropped.first()),
-    ];
-    let row =
-        |(name, total, first): (&str, Total, Option<&longhaul_protocol::compaction::Entry>)| {
-            let handle = first.map_or_else(|| "-".to_owned(), |entry| entry.handle.clone());
-            vec![name.to_owned(), count(total.items), tokens(total.tokens), handle]
-        };
-    let table = style.table(&["", ">items", ">tokens", "first handle"], rows.map(row).to_vec());
-    [style.bold(&heading), table, remarks(result, style), next_steps(result, style)].concat()
-}
-
-fn remarks(result: &RunResult, style: &Style) -> String {
-    let left = result.ladder.iter().filter_map(|rung| {
-        let reason = rung.reason.as_deref()?;
-        Some(format!("{} left out: {}\n", rung.strategy.name(), in_words(reason)))
-    });
-    let cost = (result.cost.requests > 0).then(|| {
-        let requests = counted(result.cost.requests, "request");
-        format!("{requests} to a model, {} tokens\n", tokens(result.cost.tokens))
-    });
-    let redacted = match result.receipt.redacted {
-        0 => None,
-        secrets => Some(format!("{} replaced\n", counted(secrets, "secret"))),
-    };
-    let warnings = result.warnings.iter().map(|warning| format!("warning: {}\n", warning.message));
-    left.chain(cost).chain(redacted).chain(warnings).map(|line| style.warn(&line)).collect()
-}
-
-/// Why a rung was left, for people; most names say it themselves.
-fn in_words(reason: &str) -> String {
-    let words = match reason {
-        "blank_summary" => "the model wrote nothing",
-        "foreign_summary" => "what the model wrote is not about this thread",
-        "inflated_summary" => "what the model wrote is hardly shorter than the thread",
-        "over_ceiling" => "it would have left the window more than half full",
-        "not_worthwhile" => "it would have saved too little",
-        "unauthorized" => "the model's key is missing or refused",
-        "unreachable" => "nobody answers at the model's address",
-        "not_found" => "its provider knows no such model or address",
-        "stream_cut" => "the model's answer broke off",
-        "timeout" => "the model took too long",
-        "incomplete" => "the model's answer reached its bound of tokens",
-        "rate_limited" => "the model's provider asks to wait",
-        "unavailable" => "the model's provider is overloaded or broken",
-        "context_overflow" => "it does not fit into the model's window",
-        "budget_spent" => "a budget is spent, longhaul status says which",
-        _ => return reason.replace('_', " "),
-    };
-    words.to_owned()
-}
-
-fn next_steps(result: &RunResult, style: &Style) -> String {
-    let expand = result.receipt.dropped.first().map_or_else(String::new, |entry| {
-        format!("bring back: longhaul expand {}\n", entry.handle)
-    });
-    let is_kept = !result.warnings.iter().any(|warning| warning.kind == "not_kept");
-    let undo = format!("undo:       longhaul undo {}\n", result.compaction_id);
-    style.dim(&(expand + if is_kept { &undo } else { "" }))
 }

@@ -9,8 +9,6 @@ mod list;
 mod show;
 mod templates;
 
-pub(crate) use show::account;
-
 /// What to do with compactions.
 #[derive(Debug, Subcommand)]
 pub(crate) enum CompactionCommand {

@@ -1,6 +1,6 @@
 //! `longhaul completions`: for shells.
 
-use clap::{Args, CommandFactory};
+use clap::{Args, Command};
 use clap_complete::Shell;
 
 use crate::failure::Failure;
@@ -18,9 +18,12 @@ pub(crate) struct CompletionsArgs {
     shell: Shell,
 }
 
-pub(crate) fn run(args: &CompletionsArgs, session: &Session) -> Result<(), Failure> {
+pub(crate) fn run(
+    args: &CompletionsArgs,
+    mut command: Command,
+    session: &Session,
+) -> Result<(), Failure> {
     let mut script = Vec::new();
-    let mut command = crate::args::Args::command();
     clap_complete::generate(args.shell, &mut command, "longhaul", &mut script);
     session.print_text(&String::from_utf8_lossy(&script))
 }

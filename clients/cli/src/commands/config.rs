@@ -1,9 +1,7 @@
 //! `longhaul config`: what the daemon runs with.
 
 use clap::Subcommand;
-use longhaul_protocol::daemon::{
-    Reload, ReloadParams, ReloadResult, ShowConfig, ShowConfigParams, ShowConfigResult,
-};
+use longhaul_protocol::daemon::{NoParams, Reload, ReloadResult, ShowConfig, ShowConfigResult};
 use serde::Serialize;
 
 use crate::failure::Failure;
@@ -13,7 +11,7 @@ use crate::style::Style;
 /// What to do with the configuration.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
-    /// Show the values in force and where each comes from
+    /// Show the configuration and where each value comes from
     #[command(after_help = "\
 Examples:
   longhaul config show
@@ -25,9 +23,9 @@ Examples:
   longhaul config path
   $EDITOR \"$(longhaul config path)\" && longhaul config reload")]
     Path,
-    /// Read the configuration file anew, without a restart
+    /// Reload the configuration file without a restart
     ///
-    /// A file that is refused changes nothing. What only a start can set is named.
+    /// An invalid file changes nothing. Keys that need a restart are listed.
     #[command(
         after_help = "Example:\n  longhaul config reload    what you changed holds from now on"
     )]
@@ -37,15 +35,12 @@ Examples:
 pub(crate) async fn run(command: ConfigCommand, session: &Session) -> Result<(), Failure> {
     let client = session.connect().await?;
     match command {
-        ConfigCommand::Show => {
-            session.print(&client.call::<ShowConfig>(ShowConfigParams {}).await?)
-        }
+        ConfigCommand::Show => session.print(&client.call::<ShowConfig>(NoParams {}).await?),
         ConfigCommand::Path => {
-            let ShowConfigResult { path, .. } =
-                client.call::<ShowConfig>(ShowConfigParams {}).await?;
+            let ShowConfigResult { path, .. } = client.call::<ShowConfig>(NoParams {}).await?;
             session.print(&PathPage { path })
         }
-        ConfigCommand::Reload => session.print(&client.call::<Reload>(ReloadParams {}).await?),
+        ConfigCommand::Reload => session.print(&client.call::<Reload>(NoParams {}).await?),
     }
 }
 
@@ -70,8 +65,7 @@ impl Page for ShowConfigResult {
         let row = |value: &longhaul_protocol::daemon::ConfigValue| {
             vec![value.key.clone(), value.value.clone(), value.origin.clone()]
         };
-        let table =
-            style.table(&["KEY", "VALUE", "SAID BY"], self.values.iter().map(row).collect());
+        let table = style.table(&["key", "value", "source"], self.values.iter().map(row).collect());
         [style.dim(&heading), table].concat()
     }
 }
@@ -80,8 +74,8 @@ impl Page for ReloadResult {
     fn text(&self, style: &Style) -> String {
         if self.changes.is_empty() {
             return match &self.file {
-                Some(file) => format!("nothing has changed in {}\n", style.path(file)),
-                None => "there is no configuration file, and nothing has changed\n".to_owned(),
+                Some(file) => format!("{} has no changes\n", style.path(file)),
+                None => "there is no configuration file, so nothing changed\n".to_owned(),
             };
         }
         let row = |change: &longhaul_protocol::daemon::ConfigChange| {
@@ -89,10 +83,10 @@ impl Page for ReloadResult {
             vec![change.key.clone(), change.before.clone(), change.after.clone(), holds.to_owned()]
         };
         let rows: Vec<Vec<String>> = self.changes.iter().map(row).collect();
-        let table = style.table(&["KEY", "BEFORE", "AFTER", "HOLDS"], rows);
+        let table = style.table(&["key", "before", "after", "applies"], rows);
         let restart = match self.changes.iter().all(|change| change.applied) {
             true => "",
-            false => "restart it for the rest: longhaul down && longhaul up\n",
+            false => "restart the daemon for the rest: longhaul down && longhaul up\n",
         };
         [table, restart.to_owned()].concat()
     }

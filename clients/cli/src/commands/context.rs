@@ -1,18 +1,13 @@
 //! `longhaul context`: the context manager on a file or on what comes in.
 
-use std::io::Read;
-use std::path::{Path, PathBuf};
-
 use clap::Subcommand;
 
-use crate::failure::{Failure, USAGE};
+use crate::failure::Failure;
 use crate::session::Session;
 
 mod estimate;
+mod input;
 mod truncate;
-
-/// Bytes of a text at most: with every byte escaped it still fits into one message.
-const TEXT_BYTES_MAX: u64 = longhaul_protocol::limit::FRAME_BYTES_MAX as u64 / 2;
 
 /// What to do with a text.
 #[derive(Debug, Subcommand)]
@@ -26,24 +21,4 @@ pub(crate) async fn run(command: ContextCommand, session: &Session) -> Result<()
         ContextCommand::Estimate(args) => estimate::run(args, session).await,
         ContextCommand::Truncate(args) => truncate::run(args, session).await,
     }
-}
-
-/// The text of a file, or of standard input where none is named or `-`.
-fn read(file: Option<&PathBuf>) -> Result<String, Failure> {
-    let (mut bytes, name) = (Vec::new(), file.map_or(Path::new("-"), PathBuf::as_path));
-    let source: Box<dyn Read> = match name == Path::new("-") {
-        true => Box::new(std::io::stdin()),
-        false => Box::new(std::fs::File::open(name).map_err(|error| unread(name, &error))?),
-    };
-    let read = source.take(TEXT_BYTES_MAX + 1).read_to_end(&mut bytes);
-    read.map_err(|error| unread(name, &error))?;
-    if bytes.len() as u64 > TEXT_BYTES_MAX {
-        let message = format!("{} is longer than {TEXT_BYTES_MAX} bytes", name.display());
-        return Err(Failure::new(USAGE, message).with_hint("give it in parts"));
-    }
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-fn unread(name: &Path, error: &std::io::Error) -> Failure {
-    Failure::new(USAGE, format!("cannot read {}: {error}", name.display()))
 }

@@ -5,21 +5,22 @@ use std::path::PathBuf;
 use clap::Args;
 use longhaul_protocol::thread::{Continue, ContinueParams, ContinueResult};
 
-use crate::commands::compact::{StrategyName, follow, own_prompt, summary};
+use crate::commands::compact::{StrategyName, follow, own_prompt};
+use crate::commands::receipt::summary;
 use crate::failure::Failure;
 use crate::progress::while_told;
 use crate::select;
 use crate::session::{Page, Session};
 use crate::style::Style;
 
-/// Go on with a thread in a new Codex thread, from a compacted history
+/// Continue a thread in a new Codex thread, from a compacted history
 ///
-/// Writes a new transcript into Codex's own folder and prints the command that resumes it. The thread gone
-/// on from is not changed, and longhaul expand brings back anything of it. One of Claude Code can be gone
-/// on with in Codex, too.
+/// Writes a new transcript into Codex's folder and prints the command that resumes it. The old thread is
+/// not changed, and longhaul expand brings back any part of it. Threads of Claude Code can be continued in
+/// Codex, too.
 ///
-/// Without a thread it is the newest one in which something has happened: a continuation that nobody has
-/// resumed yet is passed over, so that the same command twice goes on from the same thread.
+/// Without THREAD, continues the newest thread with activity: a continuation that was not resumed yet does
+/// not count, so running the command twice continues the same thread.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -27,24 +28,24 @@ Examples:
   longhaul continue 0199a213 --max-tokens 4000
   $(longhaul continue --command-only)        and resume it at once")]
 pub(crate) struct ContinueArgs {
-    /// The thread, or the beginning of its id
+    /// Id of the thread, or a unique prefix
     thread: Option<String>,
-    /// Tokens the view may have; never exceeded
+    /// Maximum tokens of the view
     #[arg(long, value_name = "N")]
     max_tokens: Option<u64>,
     /// How to compact
     #[arg(long, value_name = "NAME", default_value = "auto")]
     strategy: StrategyName,
-    /// As the thread was after the item of this seq
+    /// Compact the thread as it was after this seq
     #[arg(long, value_name = "SEQ")]
     as_of: Option<u64>,
-    /// Seconds a model may take; the checkpoint is there by then in any case
+    /// Seconds a model may take; after that the checkpoint is used
     #[arg(long, value_name = "SECONDS")]
     deadline: Option<u64>,
-    /// A file with what the model is asked for a summary, instead of the text in force
+    /// File with the summary prompt to use instead of the configured one
     #[arg(long, value_name = "FILE")]
     prompt: Option<PathBuf>,
-    /// Print the command that resumes it and nothing else
+    /// Print only the command that resumes it
     #[arg(long)]
     command_only: bool,
 }

@@ -5,7 +5,7 @@
 
 use clap::Args;
 use longhaul_client::{Client, socket};
-use longhaul_protocol::daemon::{Status, StatusParams, StatusResult};
+use longhaul_protocol::daemon::{NoParams, Status, StatusResult};
 use longhaul_protocol::policy::{TemplateInfo, TemplatesParams};
 use longhaul_protocol::{compaction, policy};
 use serde::Serialize;
@@ -15,19 +15,22 @@ use crate::session::{Page, Session};
 use crate::style::Style;
 
 mod agents;
+mod check;
 mod daemon;
 mod host;
 mod place;
 mod program;
 
-/// Check everything that could be wrong, and say what to do about it
+use check::{Check, State};
+
+/// Check the installation and say how to fix what is wrong
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   longhaul doctor
   longhaul doctor --json | jq '.checks[] | select(.state != \"ok\")'
 
-Exit code 0 when nothing failed (warnings do not count), else 78.")]
+Exits with 0 when no check failed (warnings do not count), else with 78.")]
 pub(crate) struct DoctorArgs {}
 
 pub(crate) async fn run(_: DoctorArgs, session: &Session) -> Result<(), Failure> {
@@ -62,7 +65,7 @@ async fn ask(session: &Session) -> Result<(StatusResult, u64, Vec<TemplateInfo>)
     let answer = async {
         let client = Client::connect(session.options()).await?;
         let begun = tokio::time::Instant::now();
-        let status = client.call::<Status>(StatusParams {}).await?;
+        let status = client.call::<Status>(NoParams {}).await?;
         let round_trip_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
         // An older daemon has no such methods, and then nothing to say.
         let params = TemplatesParams { seed: None };
@@ -74,41 +77,6 @@ async fn ask(session: &Session) -> Result<(StatusResult, u64, Vec<TemplateInfo>)
     answer.await.map_err(|error: longhaul_client::ClientError| {
         Box::new(Check::fail("daemon", error.to_string(), error.hint().unwrap_or_default()))
     })
-}
-
-/// How a check came out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-enum State {
-    Ok,
-    Warn,
-    Fail,
-}
-
-/// One thing that was looked at.
-#[derive(Debug, Serialize)]
-struct Check {
-    name: &'static str,
-    state: State,
-    /// What was found.
-    detail: String,
-    /// What to do about it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    hint: Option<String>,
-}
-
-impl Check {
-    fn ok(name: &'static str, detail: impl Into<String>) -> Self {
-        Self { name, state: State::Ok, detail: detail.into(), hint: None }
-    }
-
-    fn warn(name: &'static str, detail: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { name, state: State::Warn, detail: detail.into(), hint: Some(hint.into()) }
-    }
-
-    fn fail(name: &'static str, detail: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { name, state: State::Fail, detail: detail.into(), hint: Some(hint.into()) }
-    }
 }
 
 #[derive(Debug, Serialize)]

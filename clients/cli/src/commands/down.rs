@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 use longhaul_client::{Client, ClientError};
-use longhaul_protocol::daemon::{Shutdown, ShutdownParams};
+use longhaul_protocol::daemon::{NoParams, Shutdown};
 use serde::Serialize;
 
 use crate::failure::{Failure, TRY_LATER};
@@ -18,7 +18,7 @@ const DRAIN_SECONDS: u64 = 30;
 /// Milliseconds between two looks at a process that is ending.
 const TICK_MS: u64 = 10;
 
-/// Stop the daemon, after it has finished what is in flight
+/// Stop the daemon after it has finished running requests
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -35,7 +35,7 @@ pub(crate) async fn run(_: DownArgs, session: &Session) -> Result<(), Failure> {
         Err(ClientError::NotRunning { .. }) => return session.print(&DownPage { pid: None }),
         Err(error) => return Err(error.into()),
     };
-    let ending = client.call::<Shutdown>(ShutdownParams {}).await?;
+    let ending = client.call::<Shutdown>(NoParams {}).await?;
     let drained =
         tokio::time::timeout(Duration::from_secs(DRAIN_SECONDS), gone(&client, ending.pid));
     if while_waiting("waiting for the daemon to finish", drained).await.is_err() {

@@ -26,17 +26,17 @@ use page::EvalPage;
 use stage::Stage;
 use transcripts::Transcripts;
 
-/// Measure what compaction keeps of your own sessions
+/// Measure how much of your own sessions compaction keeps
 ///
 /// Each session is cut at 35, 50, 65 and 80 % of its tokens. The daemon makes a view of what came before the
 /// cut, and the view is scored by what the agent did after it. No model judges, nothing leaves this machine,
 /// and your sessions are only read.
 ///
 /// FRR, future-reference recall: of the paths, commands, identifiers, ids and URLs that the agent's next 80
-/// tool calls used from memory (known before the cut, not shown again, not in its standing instructions), how
-/// many per cent are in the view.
+/// tool calls used from memory (known before the cut, not shown again, not in its standing instructions), the
+/// percentage in the view.
 ///
-/// BFR, bound-fact recall: of the facts that hold at the cut, how many per cent the view states with their
+/// BFR, bound-fact recall: of the facts that hold at the cut, the percentage the view states with their
 /// meaning: files with created, edited or deleted; commands with their exit status; tests with pass or fail;
 /// plan steps with their state; the last request word for word; the last error.
 ///

@@ -11,7 +11,7 @@ use crate::style::Style;
 
 /// Print the exact items behind a handle of a receipt or a view
 ///
-/// The items come from the transcript as its program wrote them, secrets included.
+/// The items are printed as the agent wrote them, secrets included.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -19,12 +19,12 @@ Examples:
   longhaul expand HANDLE --json | jq '.items[]'
   longhaul expand HANDLE --json --max-bytes 4096     one page; next_cursor names the next one")]
 pub(crate) struct ExpandArgs {
-    /// A handle, as a receipt or a view shows it
+    /// A handle from a receipt, a view or a search
     handle: String,
-    /// Bytes of one page
+    /// Maximum bytes of one page
     #[arg(long, value_name = "N")]
     max_bytes: Option<u64>,
-    /// Begin at a later page, by its next_cursor
+    /// Continue at the next_cursor of an earlier page
     #[arg(long, value_name = "CURSOR")]
     cursor: Option<String>,
 }

@@ -1,7 +1,7 @@
 //! `longhaul history`: what the model sees of a thread.
 
 use clap::Args;
-use longhaul_protocol::history::{BaseKind, Get, GetParams, GetResult, Opaque, Place};
+use longhaul_protocol::history::{BaseKind, Get, GetParams, GetResult, Opaque, Origin};
 use serde_json::Value;
 
 use crate::commands::expand::item_text;
@@ -14,10 +14,10 @@ use crate::style::{Style, count, counted, tokens};
 /// Bytes of text that are looked at for a line of the list.
 const EXCERPT_BYTES: usize = 400;
 
-/// Show what the model sees of a thread now, or saw after an earlier item
+/// Show the history a model sees, now or after an earlier item
 ///
-/// The history begins with the thread or with the last compaction that was not taken back; what was
-/// rolled back is not in it.
+/// It begins with the thread or with its last compaction that was not undone, and leaves out turns that
+/// were rolled back.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -26,15 +26,15 @@ Examples:
   longhaul history --full | less -R
   longhaul history --json | jq -c '.items[]'")]
 pub(crate) struct HistoryArgs {
-    /// The thread, or the beginning of its id
+    /// Id of the thread, or a unique prefix
     thread: Option<String>,
-    /// The history as it was after the item with this seq
+    /// Show the history as it was after this seq
     #[arg(long, value_name = "SEQ")]
     as_of: Option<u64>,
-    /// Print the items, not one line of each
+    /// Print whole items instead of one line each
     #[arg(long)]
     full: bool,
-    /// Leave an encrypted compaction as it is instead of putting the checkpoint in its place
+    /// Show an encrypted compaction as it is instead of the checkpoint in its place
     #[arg(long)]
     opaque: bool,
 }
@@ -55,7 +55,7 @@ pub(crate) async fn run(args: HistoryArgs, session: &Session) -> Result<(), Fail
         match &mut whole {
             Some(whole) => {
                 whole.items.extend(page.items);
-                whole.places.extend(page.places);
+                whole.origins.extend(page.origins);
                 whole.next_cursor = page.next_cursor;
             }
             None => whole = Some(page),
@@ -73,8 +73,8 @@ pub(crate) async fn run(args: HistoryArgs, session: &Session) -> Result<(), Fail
 
 impl Page for GetResult {
     fn text(&self, style: &Style) -> String {
-        let mut handles = self.places.iter().map(|place| place.handle.as_deref());
-        let rows = self.items.iter().zip(&self.places).map(|(item, place)| {
+        let mut handles = self.origins.iter().map(|origin| origin.handle.as_deref());
+        let rows = self.items.iter().zip(&self.origins).map(|(item, place)| {
             let item = serde_json::from_str(item.get()).unwrap_or_default();
             row(&item, place, handles.next().flatten())
         });
@@ -85,7 +85,7 @@ impl Page for GetResult {
     }
 }
 
-fn row(item: &Value, place: &Place, handle: Option<&str>) -> Vec<String> {
+fn row(item: &Value, place: &Origin, handle: Option<&str>) -> Vec<String> {
     // The thread is the same on every line: what follows it is enough to tell items apart.
     let short = handle.map(|handle| handle.rsplit_once('#').map_or(handle, |(_, place)| place));
     let kind = if place.stand_in { "stand_in" } else { &place.kind };
@@ -146,7 +146,7 @@ fn total(history: &GetResult, style: &Style) -> String {
 }
 
 fn full(history: &GetResult, style: &Style) -> String {
-    let items = history.items.iter().zip(&history.places).map(|(item, place)| {
+    let items = history.items.iter().zip(&history.origins).map(|(item, place)| {
         let parsed = serde_json::from_str(item.get()).unwrap_or_default();
         let handle = place.handle.as_deref().unwrap_or_default();
         let head = format!("{} {} tokens {handle}\n", place.seq, count(place.tokens));
@@ -170,7 +170,7 @@ mod tests {
             json!({"type": "function_call", "name": "shell", "arguments": "{\"cmd\":\"ls\"}"}),
             json!({"type": "reasoning", "summary": [], "encrypted_content": "gAAA"}),
         ];
-        let place = |kind: &str| Place {
+        let place = |kind: &str| Origin {
             seq: 7,
             kind: kind.to_owned(),
             tokens: 1_200,
@@ -182,7 +182,7 @@ mod tests {
             seq: 9,
             base: longhaul_protocol::history::Base { kind: BaseKind::Start, seq: 0 },
             items: items.iter().map(|item| to_raw_value(item).unwrap()).collect(),
-            places: ["user_message", "tool_call", "reasoning"].map(place).into(),
+            origins: ["user_message", "tool_call", "reasoning"].map(place).into(),
             tokens: 3_600,
             next_cursor: None,
         };

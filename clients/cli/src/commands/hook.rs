@@ -13,7 +13,7 @@ use std::io::{self, Read, Write};
 use std::process::Stdio;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use longhaul_client::{Client, ClientError};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout_at};
@@ -26,7 +26,7 @@ mod event;
 mod payload;
 
 use answer::Answer;
-use payload::{Event, Payload};
+use payload::{Agent, Event, Payload};
 
 /// Milliseconds for everything; the goal for the whole process is 200.
 const LIMIT_MS: u64 = 150;
@@ -37,12 +37,11 @@ const PAYLOAD_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// Set to `0`, nothing here starts the daemon.
 const AUTOSTART_VARIABLE: &str = "LONGHAUL_AUTOSTART";
 
-/// Answer an agent's hook: JSON from stdin, JSON to stdout
+/// Answer an agent's hook: JSON on stdin, JSON on stdout
 ///
-/// At the start of a session, at its resume and after a compaction the agent is given the checkpoint of the
-/// thread and what is remembered of the project; before a compaction the state is kept with a receipt; near
-/// a full window the agent is told. It never blocks: after 150 ms it answers with what it has, and always
-/// ends with exit code 0.
+/// Gives the agent the checkpoint of the thread and the memory of the project when a session starts, is
+/// resumed or was compacted; records the state before a compaction; warns the agent when the window is
+/// nearly full. It never blocks: it answers within 150 ms with what it has and always exits with 0.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -50,33 +49,14 @@ Examples:
   echo '{\"hook_event_name\":\"SessionStart\",\"source\":\"resume\",\"session_id\":\"THREAD\"}' | \
 longhaul hook SessionStart
 
-Events: SessionStart, UserPromptSubmit, PreCompact, PostCompact, Stop; others are answered with nothing.
-LONGHAUL_AUTOSTART=0 keeps it from starting a daemon that is not there.")]
+Events: SessionStart, UserPromptSubmit, PreCompact, PostCompact, Stop; others get an empty answer.
+LONGHAUL_AUTOSTART=0 keeps it from starting the daemon.")]
 pub(crate) struct HookArgs {
-    /// The event [default: as the payload names it]
+    /// Event name [default: from the payload]
     event: Option<String>,
-    /// Whose hook it is [default: as the payload shows it]
+    /// Agent that runs the hook [default: from the payload]
     #[arg(long)]
     agent: Option<Agent>,
-}
-
-/// An agent with hooks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Agent {
-    /// Codex
-    Codex,
-    /// Claude Code
-    Claude,
-}
-
-impl Agent {
-    /// Tokens of added context the agent takes whole. Codex puts what is over 2,500 into a file and shows
-    /// its ends (`facts/codex-compaction.md` §8.1); Claude Code does so over 10,000 characters.
-    const fn context_tokens_max(self) -> u64 {
-        match self {
-            Self::Codex | Self::Claude => 2_400,
-        }
-    }
 }
 
 pub(crate) async fn run(args: HookArgs, session: &Session) -> Result<(), Failure> {
@@ -116,15 +96,9 @@ async fn answer(args: &HookArgs, session: &Session, until: Instant) -> Result<An
             let then = if is_started { "; it is being started for the next event" } else { "" };
             return Err(format!("{error}{then}"));
         }
-        Err(error) => return Err(told(&error)),
+        Err(error) => return Err(event::one_line(&error)),
     };
     event::answer(event, &event::Hook { agent, payload: &payload, client: &client, until }).await
-}
-
-/// An error and what to do about it, in a line.
-fn told(error: &ClientError) -> String {
-    let hint = error.hint().map_or_else(String::new, |hint| format!(" ({hint})"));
-    format!("{error}{hint}")
 }
 
 /// The payload, read as soon as its object ends: an agent may leave the pipe open. The thread that reads is

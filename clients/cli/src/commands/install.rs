@@ -6,12 +6,12 @@
 //! of ours, so that either command can be run any number of times, and after the user has edited the files.
 
 use std::io::{self, BufRead, IsTerminal, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
-use crate::failure::{A_PERSON, Failure, SAID_NO};
+use crate::failure::{Failure, SAID_NO};
 use crate::session::{Page, Session};
 use crate::style::Style;
 
@@ -19,36 +19,37 @@ mod agent_hooks;
 mod change;
 mod claude;
 mod codex;
-pub(super) mod found;
+mod error;
 mod json_file;
 mod nvim;
 mod nvim_files;
 mod place;
 mod plan;
+pub(super) mod setup;
 mod systemd;
 mod trust;
 mod vscode;
 
 use plan::{Direction, Plan};
 
-/// Put longhaul into an agent, an editor or systemd
+/// Connect longhaul to an agent, an editor or systemd
 ///
-/// Shows what it will change, keeps every other setting and comment, and leaves the file as it was beside it
-/// (FILE.longhaul-backup). Running it again changes nothing.
+/// Shows what it will change, keeps every other setting and comment, and saves the old file as
+/// FILE.longhaul-backup. Running it again changes nothing.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   longhaul install codex             hooks and the MCP server for Codex
   longhaul install claude --dry-run  what it would change for Claude Code
-  longhaul install systemd           start the daemon with the first client, by user units
+  longhaul install systemd           start the daemon on the first connection
   longhaul install vscode
   longhaul install nvim")]
 pub(crate) struct InstallArgs {
     #[command(flatten)]
-    what: What,
+    options: Options,
 }
 
-/// Take longhaul out of an agent, an editor or systemd
+/// Disconnect longhaul from an agent, an editor or systemd
 ///
 /// Removes what install wrote, and nothing else. The daemon's state stays; longhaul doctor shows where it is.
 #[derive(Debug, Args)]
@@ -58,20 +59,20 @@ Examples:
   longhaul uninstall claude")]
 pub(crate) struct UninstallArgs {
     #[command(flatten)]
-    what: What,
+    options: Options,
 }
 
 #[derive(Debug, Args)]
-struct What {
-    /// Into or out of what
+struct Options {
+    /// What to connect
     target: Target,
-    /// Show the changes and make none
+    /// Show the changes without making them
     #[arg(long, short = 'n')]
     dry_run: bool,
     /// Folder that holds the extension [default: beside this program, or its repository] or the plugin [default: built in]
     #[arg(long, value_name = "FOLDER")]
     from: Option<PathBuf>,
-    /// Do not ask on a terminal
+    /// Do not ask for confirmation
     #[arg(long, short)]
     yes: bool,
 }
@@ -84,7 +85,7 @@ enum Target {
     Codex,
     /// Hooks and the MCP server of Claude Code
     Claude,
-    /// User units that start the daemon with its first client
+    /// User units that start the daemon on the first connection
     Systemd,
     /// The extension of Visual Studio Code
     Vscode,
@@ -93,27 +94,27 @@ enum Target {
 }
 
 pub(crate) fn install(args: &InstallArgs, session: &Session) -> Result<(), Failure> {
-    run(&args.what, Direction::Install, session)
+    run(&args.options, Direction::Install, session)
 }
 
 pub(crate) fn uninstall(args: &UninstallArgs, session: &Session) -> Result<(), Failure> {
-    run(&args.what, Direction::Uninstall, session)
+    run(&args.options, Direction::Uninstall, session)
 }
 
-fn run(what: &What, direction: Direction, session: &Session) -> Result<(), Failure> {
+fn run(options: &Options, direction: Direction, session: &Session) -> Result<(), Failure> {
     let socket = session.socket.as_deref();
-    let plan = match what.target {
+    let plan = match options.target {
         Target::Codex => codex::plan(direction, socket),
         Target::Claude => claude::plan(direction, socket),
         Target::Systemd => systemd::plan(direction),
-        Target::Vscode => vscode::plan(direction, what.from.as_deref()),
-        Target::Nvim => nvim::plan(direction, what.from.as_deref()),
+        Target::Vscode => vscode::plan(direction, options.from.as_deref()),
+        Target::Nvim => nvim::plan(direction, options.from.as_deref()),
     }?;
-    let mut page = InstallPage::of(what, &plan);
-    if what.dry_run || plan.is_empty() {
+    let mut page = InstallPage::of(options, &plan);
+    if options.dry_run || plan.is_empty() {
         return session.print(&page);
     }
-    if !what.yes && io::stdin().is_terminal() && !session.is_json {
+    if !options.yes && io::stdin().is_terminal() && !session.is_json {
         session.print_text(&page.shown(&session.style))?;
         if !agreed(session)? {
             return Err(Failure::new(SAID_NO, "nothing was changed"));
@@ -141,27 +142,27 @@ struct InstallPage {
     direction: Direction,
     #[serde(rename = "done")]
     is_done: bool,
-    changes: Vec<Changed>,
+    changes: Vec<FileChange>,
     /// Programs that are run with their arguments.
     commands: Vec<Vec<String>>,
     notes: Vec<String>,
 }
 
 #[derive(Serialize)]
-struct Changed {
+struct FileChange {
     path: PathBuf,
     diff: String,
 }
 
 impl InstallPage {
-    fn of(what: &What, plan: &Plan) -> Self {
+    fn of(options: &Options, plan: &Plan) -> Self {
         let changes = plan.changes.iter();
         Self {
-            target: what.target,
+            target: options.target,
             direction: plan.direction,
             is_done: false,
             changes: changes
-                .map(|change| Changed { path: change.path().to_owned(), diff: change.diff() })
+                .map(|change| FileChange { path: change.path().to_owned(), diff: change.diff() })
                 .collect(),
             commands: plan.first.iter().chain(&plan.last).cloned().collect(),
             notes: plan.notes.clone(),
@@ -198,15 +199,4 @@ fn coloured(diff: &str, style: &Style) -> String {
         _ => format!("{line}\n"),
     };
     diff.lines().map(line).collect()
-}
-
-/// A program that is not there, by its name.
-fn missing(program: &str, hint: &str) -> Failure {
-    Failure::new(A_PERSON, format!("{program} is not there")).with_hint(hint)
-}
-
-/// A file that cannot be edited.
-fn unreadable(path: &Path, why: impl std::fmt::Display) -> Failure {
-    Failure::new(A_PERSON, format!("{} cannot be edited: {why}", path.display()))
-        .with_hint("mend the file by hand first; nothing was changed")
 }

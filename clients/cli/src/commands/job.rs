@@ -21,39 +21,39 @@ pub(crate) enum JobCommand {
         after_help = "Example:\n  longhaul job show compact/cmp_0199b000-0000-7000-8000-0000000000c1"
     )]
     Show(JobArgs),
-    /// Tell why a job runs or does not
+    /// Explain why a job runs or does not
     #[command(
         after_help = "Examples:\n  longhaul job why consolidate\n  longhaul job why extract/0199a213"
     )]
     Why(JobArgs),
-    /// Wake a job that waits, is given up or parked; run one that is done once more
+    /// Run a job again, or wake one that waits, failed for good or is parked
     #[command(
         after_help = "Examples:\n  longhaul job retry compact/cmp_0199b000-0000-7000-8000-0000000000c1
-  longhaul job retry reindex/search      # make the search index anew
-  longhaul job retry prune/              # remove now what is over its time"
+  longhaul job retry reindex/search      # rebuild the search index
+  longhaul job retry prune/              # remove expired records now"
     )]
     Retry(JobArgs),
-    /// Take a job back; what it has under way is stopped
+    /// Cancel a job and stop it if it is running
     #[command(
         after_help = "Example:\n  longhaul job cancel compact/cmp_0199b000-0000-7000-8000-0000000000c1"
     )]
     Cancel(JobArgs),
 }
 
-/// List jobs, the last changed first
+/// List jobs, last changed first
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   longhaul job list
   longhaul job list --state dead")]
 pub(crate) struct ListArgs {
-    /// Only of this kind: extract, consolidate, compact, prune, reindex
+    /// Only jobs of this kind: extract, consolidate, compact, prune, reindex
     #[arg(long, value_name = "KIND")]
     kind: Option<String>,
-    /// Only in this state: queued, running, done, failed, dead, parked
+    /// Only jobs in this state: queued, running, done, failed, dead, parked
     #[arg(long, value_name = "STATE")]
     state: Option<String>,
-    /// How many
+    /// Maximum number of rows
     #[arg(short = 'n', long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=i64::from(PAGE_ROWS_MAX)))]
     limit: u32,
 }
@@ -61,7 +61,7 @@ pub(crate) struct ListArgs {
 /// Which job.
 #[derive(Debug, Args)]
 pub(crate) struct JobArgs {
-    /// The job as longhaul job list names it, or as much of the name as tells it from others
+    /// Name of the job as shown by longhaul job list, or a unique prefix
     job: String,
 }
 

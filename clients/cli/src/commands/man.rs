@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, CommandFactory};
+use clap::{Args, Command};
 
 use crate::failure::Failure;
 use crate::session::Session;
@@ -18,8 +18,7 @@ pub(crate) struct ManArgs {
     dir: Option<PathBuf>,
 }
 
-pub(crate) fn run(args: &ManArgs, session: &Session) -> Result<(), Failure> {
-    let command = crate::args::Args::command();
+pub(crate) fn run(args: &ManArgs, command: Command, session: &Session) -> Result<(), Failure> {
     let Some(dir) = &args.dir else {
         let mut page = Vec::new();
         clap_mangen::Man::new(command).render(&mut page)?;

@@ -6,6 +6,7 @@ use crate::failure::Failure;
 use crate::session::Session;
 
 mod edit;
+mod folder;
 mod note;
 mod run;
 mod search;
@@ -34,11 +35,4 @@ pub(crate) async fn run(command: MemoryCommand, session: &Session) -> Result<(),
         MemoryCommand::Forget(args) => note::forget(args, session).await,
         MemoryCommand::Edit(args) => edit::run(args, session).await,
     }
-}
-
-/// A folder as the daemon names it: absolute, without `.` and links where it is there.
-fn folder(named: &str) -> Result<String, Failure> {
-    let path = std::path::absolute(named)?;
-    let path = path.canonicalize().unwrap_or(path);
-    Ok(path.to_string_lossy().into_owned())
 }

@@ -1,15 +1,13 @@
 //! `longhaul metrics`: what the daemon costs and how long it takes to answer.
 
 use clap::Args;
-use longhaul_protocol::daemon::{
-    MethodMetrics, Metrics, MetricsParams, MetricsResult, ProcessMetrics,
-};
+use longhaul_protocol::daemon::{MethodMetrics, Metrics, MetricsResult, NoParams, ProcessMetrics};
 
 use crate::failure::Failure;
 use crate::session::{Page, Session};
 use crate::style::{Style, bytes, count, counted, duration};
 
-/// Tell what the daemon costs and how long it takes to answer, since its start
+/// Show the daemon's resource use and response times since its start
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -19,7 +17,7 @@ pub(crate) struct MetricsArgs {}
 
 pub(crate) async fn run(_: MetricsArgs, session: &Session) -> Result<(), Failure> {
     let client = session.connect().await?;
-    session.print(&client.call::<Metrics>(MetricsParams {}).await?)
+    session.print(&client.call::<Metrics>(NoParams {}).await?)
 }
 
 impl Page for MetricsResult {
@@ -30,20 +28,20 @@ impl Page for MetricsResult {
                 format!("{}, {} refused", counted(self.connections, "connection"), count(refused))
             }
         };
-        let process = self.process.as_ref().map_or("not told by this system".to_owned(), process);
+        let process = self.process.as_ref().map_or("unknown on this system".to_owned(), process);
         let fields = style.fields(&[
             ("up", duration(self.uptime_ms)),
-            ("takes", process),
+            ("uses", process),
             ("read", bytes(self.ingested_bytes)),
             ("stored", bytes(self.stored_bytes)),
-            ("serves", format!("{connections}, {} under way", counted(self.in_flight, "request"))),
+            ("serves", format!("{connections}, {} running", counted(self.in_flight, "request"))),
         ]);
-        let headings = ["METHOD", "CALLS", "ERRORS", "HALF WITHIN", "99 % WITHIN", "LONGEST"];
+        let headings = ["method", ">calls", ">errors", ">p50", ">p99", ">max"];
         let table = style.table(&headings, self.methods.iter().map(row).collect());
         let panics = match self.panics {
             0 => String::new(),
             panics => {
-                style.bad(&format!("{} of the daemon: see its log\n", counted(panics, "defect")))
+                style.bad(&format!("{} in the daemon: see its log\n", counted(panics, "crash")))
             }
         };
         [fields, panics, table].concat()
@@ -52,10 +50,10 @@ impl Page for MetricsResult {
 
 fn process(taken: &ProcessMetrics) -> String {
     format!(
-        "{} of memory (at most {}), {} of processor, {}",
+        "{} memory (peak {}), {} CPU, {}",
         bytes(taken.resident_bytes),
         bytes(taken.resident_peak_bytes),
-        duration(taken.processor_ms),
+        duration(taken.cpu_ms),
         counted(taken.threads, "thread")
     )
 }

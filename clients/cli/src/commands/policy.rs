@@ -24,9 +24,9 @@ pub(crate) enum PolicyCommand {
     Templates(TemplatesArgs),
 }
 
-/// Tell whether a thread is to be compacted now, and what every rule says
+/// Explain whether to compact a thread now, rule by rule
 ///
-/// With --decision, a logged decision is made once more from what it was made of then.
+/// With --decision, repeats a logged decision from the input recorded with it.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -34,74 +34,74 @@ Examples:
   longhaul policy explain --as-of 4321      as it was then
   longhaul policy explain --decision 17     a decision of longhaul policy log")]
 pub(crate) struct ExplainArgs {
-    /// A thread: its id or the beginning of it [default: the newest of this folder, else of all]
+    /// Id of the thread, or a unique prefix [default: the newest of this folder, else of all]
     thread: Option<String>,
-    /// As it was after the item of this seq
+    /// Show it as it was after this seq
     #[arg(long, value_name = "SEQ")]
     as_of: Option<u64>,
-    /// In the middle of a turn instead of at its end
+    /// Decide for the middle of a turn instead of its end
     #[arg(long)]
     mid_turn: bool,
     /// Tokens of the model's whole window
     #[arg(long, value_name = "TOKENS")]
     window: Option<u64>,
-    /// A logged decision, by its number
+    /// Id of a logged decision
     #[arg(long, value_name = "ID", conflicts_with_all = ["thread", "as_of", "mid_turn", "window"])]
     decision: Option<String>,
 }
 
-/// List decisions that were made, newest first
+/// List logged decisions, newest first
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   longhaul policy log
   longhaul policy log THREAD --policy keen")]
 pub(crate) struct LogArgs {
-    /// Only of this thread, and the signs seen in it [default: of all]
+    /// Only decisions of this thread, with its events [default: all threads]
     thread: Option<String>,
-    /// Only of this policy
+    /// Only decisions of this policy
     #[arg(long, value_name = "NAME")]
     policy: Option<String>,
-    /// How many
+    /// Maximum number of rows
     #[arg(short = 'n', long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=i64::from(PAGE_ROWS_MAX)))]
     limit: u32,
 }
 
-/// Replay a thread under every policy: when each would have compacted, and at what regret
+/// Replay a thread under every policy: when each would have compacted, and what that would have cost
 ///
-/// Regret is told by what the agent did next: files it knew and used again within 40 calls.
+/// The cost is the number of files the agent knew and used again within 40 calls.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   longhaul policy report
   longhaul policy report THREAD --window 200000")]
 pub(crate) struct ReportArgs {
-    /// A thread: its id or the beginning of it [default: the newest of this folder, else of all]
+    /// Id of the thread, or a unique prefix [default: the newest of this folder, else of all]
     thread: Option<String>,
     /// Tokens of the model's whole window
     #[arg(long, value_name = "TOKENS")]
     window: Option<u64>,
 }
 
-/// Show the effective matrix of every policy, and what in it cannot be meant
+/// Show every policy with its effective rules, and mistakes in them
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  longhaul policy check                     what is in force
-  longhaul policy check new-config.toml     a file before it is")]
+  longhaul policy check                     the running configuration
+  longhaul policy check new-config.toml     a file before you use it")]
 pub(crate) struct CheckArgs {
-    /// A configuration file to check instead of what is in force
+    /// Configuration file to check [default: the running configuration]
     file: Option<std::path::PathBuf>,
 }
 
-/// Show the texts that judges and agents are given; write them out to be changed
+/// Show the prompts for judges and agents, or write them to files to edit
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   longhaul policy templates
-  longhaul policy templates --seed          write those that have no file")]
+  longhaul policy templates --seed          write files for the built-in ones")]
 pub(crate) struct TemplatesArgs {
-    /// Write the built-in text of every one that has no file
+    /// Write the built-in text for every one without a file
     #[arg(long)]
     seed: bool,
 }

@@ -10,35 +10,35 @@ use crate::failure::Failure;
 use crate::session::{Page, Session};
 use crate::style::{Style, counted};
 
-/// Show prompts you have sent before, the newest first
+/// Show the prompts you sent before, newest first
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   longhaul prompts
   longhaul prompts rename parser              those that hold both words
   longhaul prompts --source codex -n 5 --json | jq -r '.messages[].text'
-  longhaul prompts --add 'Fix the parser.'    keep one, as an editor does
+  longhaul prompts --add 'Fix the parser.'    store one, as an editor does
 
-They are those that clients keep here and those in Codex's own history.jsonl, which is only read.")]
+Lists the prompts that clients stored here and those in Codex's history.jsonl, which is only read.")]
 pub(crate) struct PromptsArgs {
-    /// Only those that hold all of these words, in any case
+    /// Only prompts with all of these words, in any case
     query: Vec<String>,
-    /// How many
+    /// Maximum number of rows
     #[arg(short = 'n', long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=i64::from(PAGE_ROWS_MAX)))]
     limit: u32,
-    /// Only those sent in this folder; Codex does not say where
+    /// Only prompts sent in this folder; Codex does not record it
     #[arg(long)]
     here: bool,
-    /// Only those of this program: codex, longhaul
+    /// Only prompts of this program: codex, longhaul
     #[arg(long, value_name = "NAME")]
     source: Option<String>,
-    /// Only those of this thread, by its whole id
+    /// Only prompts of this thread, by its full id
     #[arg(long, value_name = "ID")]
     thread: Option<String>,
-    /// Continue after an earlier list, by its next_cursor
+    /// Continue at the next_cursor of an earlier page
     #[arg(long, value_name = "CURSOR")]
     cursor: Option<String>,
-    /// Keep this prompt instead of looking for any
+    /// Store this prompt instead of listing
     #[arg(long, value_name = "TEXT", conflicts_with_all = ["query", "cursor", "source"])]
     add: Option<String>,
 }

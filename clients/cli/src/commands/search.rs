@@ -14,10 +14,10 @@ use crate::style::{Style, counted};
 mod moment;
 mod paragraph;
 
-/// Find what was said and done, in all threads of all programs
+/// Search everything said and done in all threads of all agents
 ///
-/// All words have to be there, in any order. "several words" in quotes are a phrase, conn* a beginning; OR
-/// separates alternatives, NOT excludes. Paths and names are found by the whole and by their parts.
+/// Finds items with all the words, in any order; for a question, also items with some of them. "several words" in quotes is a phrase, conn* a prefix; OR
+/// separates alternatives, NOT excludes. Paths and names match whole or by their parts.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -29,31 +29,31 @@ pub(crate) struct SearchArgs {
     /// The words
     #[arg(required = true)]
     query: Vec<String>,
-    /// Only threads of this folder
+    /// Only threads in this folder
     #[arg(long, conflicts_with = "cwd")]
     here: bool,
-    /// Only threads that work in this folder
+    /// Only threads in DIR
     #[arg(long, value_name = "DIR")]
     cwd: Option<String>,
     /// Only threads of this program: codex, claude, longhaul
     #[arg(long, value_name = "NAME")]
     source: Option<String>,
-    /// Only this thread; the beginning of its id is enough
+    /// Only this thread, by id or prefix
     #[arg(long, value_name = "THREAD")]
     thread: Option<String>,
-    /// Not before: 90m, 12h, 7d, 3w, or a day like 2026-03-01
+    /// Only items since then: 90m, 12h, 7d, 3w, or a day like 2026-03-01
     #[arg(long, value_name = "WHEN")]
     since: Option<String>,
-    /// Before: the same
+    /// Only items before then, in the same form
     #[arg(long, value_name = "WHEN")]
     until: Option<String>,
     /// Only items of this kind: user_message, assistant_message, tool_call, tool_output, context, compaction
     #[arg(long, value_name = "KIND")]
     kind: Vec<String>,
-    /// How many
+    /// Maximum number of rows
     #[arg(short = 'n', long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=i64::from(SEARCH_HITS_MAX)))]
     limit: u32,
-    /// Tokens of all texts together
+    /// Maximum tokens of all texts together
     #[arg(long, value_name = "N")]
     max_tokens: Option<u64>,
 }
@@ -82,7 +82,7 @@ pub(crate) async fn run(args: SearchArgs, session: &Session) -> Result<(), Failu
         until,
         kinds: (!args.kind.is_empty()).then_some(args.kind),
         thread_id,
-        k: Some(args.limit),
+        limit: Some(args.limit),
         max_tokens: args.max_tokens,
     };
     session.print(&client.call::<Search>(params).await?)

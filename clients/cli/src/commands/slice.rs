@@ -8,10 +8,10 @@ use crate::style::Style;
 /// What every list takes.
 #[derive(Debug, Args)]
 pub(crate) struct Slice {
-    /// How many
+    /// Maximum number of rows
     #[arg(short = 'n', long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=i64::from(PAGE_ROWS_MAX)))]
     pub(crate) limit: u32,
-    /// Continue after an earlier list, by its next_cursor
+    /// Continue at the next_cursor of an earlier page
     #[arg(long, value_name = "CURSOR")]
     pub(crate) cursor: Option<String>,
 }

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use longhaul_protocol::daemon::{
-    IngestState, IngestStatus, SourceStatus, Status, StatusParams, StatusResult,
+    IngestState, IngestStatus, NoParams, SourceStatus, Status, StatusResult,
 };
 use longhaul_protocol::thread::{IndexState, IndexStatus};
 
@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::session::{Page, Session};
 use crate::style::{Style, bytes, count, counted, duration, tokens};
 
-/// Say how the daemon is and what it is doing
+/// Show the daemon's state and what it is doing
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -20,7 +20,7 @@ pub(crate) struct StatusArgs {}
 
 pub(crate) async fn run(_: StatusArgs, session: &Session) -> Result<(), Failure> {
     let client = session.connect().await?;
-    session.print(&client.call::<Status>(StatusParams {}).await?)
+    session.print(&client.call::<Status>(NoParams {}).await?)
 }
 
 impl Page for StatusResult {
@@ -48,7 +48,7 @@ impl Page for StatusResult {
 }
 
 fn reading(ingest: &IngestStatus, style: &Style) -> String {
-    let scanned = ingest.last_scan_at.map(|at| format!(", looked through all {}", style.ago(at)));
+    let scanned = ingest.last_scan_at.map(|at| format!(", last scan {}", style.ago(at)));
     let state = match ingest.state {
         IngestState::Idle => "up to date".to_owned(),
         IngestState::CatchingUp if ingest.bytes_total == 0 => "looking for transcripts".to_owned(),
@@ -66,7 +66,7 @@ fn lines(ingest: &IngestStatus) -> String {
     let odd = [
         (ingest.malformed, "not JSON"),
         (ingest.oversized, "too long"),
-        (ingest.unknown, "of unknown kinds"),
+        (ingest.unknown, "of an unknown kind"),
     ];
     let odd = odd.iter().filter(|(lines, _)| *lines > 0);
     let odd: String = odd.map(|(lines, what)| format!(", {} {what}", count(*lines))).collect();
@@ -99,7 +99,7 @@ fn model(status: &StatusResult) -> String {
 fn search(index: &IndexStatus) -> String {
     let state = match index.state {
         IndexState::Idle | IndexState::Other => String::new(),
-        IndexState::Indexing => format!(", {} to go", counted(index.files_behind, "file")),
+        IndexState::Indexing => format!(", {} left", counted(index.files_behind, "file")),
         IndexState::Stalled => ", cannot be written".to_owned(),
     };
     format!("{} indexed{state}, {}", counted(index.items, "item"), bytes(index.bytes))
@@ -108,7 +108,7 @@ fn search(index: &IndexStatus) -> String {
 fn served(status: &StatusResult) -> String {
     let panics = match status.panics {
         0 => String::new(),
-        panics => format!(", {} of them met a defect", count(panics)),
+        panics => format!(", {} crashed", count(panics)),
     };
     let requests = counted(status.requests, "request");
     format!("{requests}, {} open{panics}", counted(status.connections, "connection"))

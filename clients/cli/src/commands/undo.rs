@@ -9,7 +9,7 @@ use crate::select;
 use crate::session::{Page, Session};
 use crate::style::{Style, counted, tokens};
 
-/// Take a compaction back: mark it as undone and give the old history
+/// Undo a compaction: return the old history
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -17,7 +17,7 @@ Examples:
   longhaul undo 0199a213
   longhaul undo 0199a213 --json | jq .history      the old history itself")]
 pub(crate) struct UndoArgs {
-    /// The compaction, or the beginning of its id
+    /// Id of the compaction, or a unique prefix
     compaction: String,
 }
 

@@ -10,7 +10,7 @@ use std::process::Command;
 
 use clap::Args;
 use longhaul_client::{Client, ClientError};
-use longhaul_protocol::daemon::{Status, StatusParams, StatusResult};
+use longhaul_protocol::daemon::{NoParams, Status, StatusResult};
 use serde::Serialize;
 
 use crate::failure::{A_PERSON, Failure};
@@ -24,18 +24,18 @@ mod start;
 /// The daemon's program.
 const PROGRAM: &str = "longhauld";
 
-/// Start the daemon, unless it runs already
+/// Start the daemon unless it is already running
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   longhaul up
-  longhaul up --foreground                        see what it says; ends with Ctrl-C
+  longhaul up --foreground                        log to the terminal; stop with Ctrl-C
   longhaul up -- --codex-home /srv/agents/codex   flags after -- go to the daemon
 
 Its log is longhauld.log in the state folder (~/.local/state/longhaul). With systemd user units
 installed this is not needed: the first connection starts it.")]
 pub(crate) struct UpArgs {
-    /// Stay in the foreground, with the log on the terminal
+    /// Stay in the foreground and log to the terminal
     #[arg(long)]
     foreground: bool,
     /// Flags for the daemon, see longhauld --help
@@ -65,7 +65,7 @@ pub(crate) async fn run(args: UpArgs, session: &Session) -> Result<(), Failure> 
 }
 
 async fn report(client: &Client, log: Option<&Path>, session: &Session) -> Result<(), Failure> {
-    let status = client.call::<Status>(StatusParams {}).await?;
+    let status = client.call::<Status>(NoParams {}).await?;
     session.print(&UpPage { is_started: log.is_some(), log: log.map(Path::to_owned), status })
 }
 

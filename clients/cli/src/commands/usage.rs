@@ -8,28 +8,30 @@ use crate::failure::Failure;
 use crate::progress::while_waiting;
 use crate::select;
 use crate::session::{Page, Session};
-use crate::style::{Style, count, counted, tokens};
+use crate::style::{Style, count, tokens};
 
 mod bar;
 mod plot;
+
+use bar::Share;
 
 /// Columns a chart has at most: wider ones are not read better.
 const CHART_COLUMNS_MAX: u16 = 120;
 
 /// Show what fills a thread's context window, and how it grew
 ///
-/// What the provider counted is carried on by an estimate of what came since. The window and the limit
-/// at which to compact come from your flags, the daemon's configuration, the transcript or the model's
-/// name; the page says which.
+/// Tokens are the provider's last count plus an estimate of what came since. The window and the limit at
+/// which to compact come from your flags, the daemon's configuration, the transcript or the model's name;
+/// the output says which.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   longhaul usage                           the newest thread of this folder
   longhaul usage 0199a213
-  longhaul usage --limit 200000            as if it were compacted at 200,000 tokens
+  longhaul usage --limit 200000            as if the limit were 200,000 tokens
   longhaul usage --json | jq .tokens.used")]
 pub(crate) struct UsageArgs {
-    /// The thread, or the beginning of its id
+    /// Id of the thread, or a unique prefix
     thread: Option<String>,
     /// Tokens of the model's whole window
     #[arg(long, value_name = "N")]
@@ -40,7 +42,7 @@ pub(crate) struct UsageArgs {
     /// Name of the model
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
-    /// As the thread was after the line of this seq
+    /// Show the thread as it was after this seq
     #[arg(long, value_name = "SEQ")]
     as_of: Option<u64>,
 }
@@ -71,12 +73,6 @@ struct UsagePage {
     title: Option<String>,
 }
 
-/// One kind of what fills the window.
-struct Share {
-    name: String,
-    tokens: u64,
-}
-
 impl Page for UsagePage {
     fn text(&self, style: &Style) -> String {
         let result = &self.result;
@@ -88,9 +84,11 @@ impl Page for UsagePage {
         page += &bar::render(&shares, &result.window, columns, style);
         page += "\n";
         page += &table(&shares, result, style);
-        if let Some(course) = result.course.as_ref().filter(|course| course.points.len() > 1) {
+        if let Some(timeline) =
+            result.timeline.as_ref().filter(|timeline| timeline.points.len() > 1)
+        {
             page += "\n";
-            page += &plot::render(course, &result.window, columns, style);
+            page += &plot::render(timeline, &result.window, columns, style);
         }
         for warning in &result.warnings {
             let hint = warning.hint.as_deref().map(|hint| format!("; {hint}")).unwrap_or_default();
@@ -178,10 +176,4 @@ fn crop(text: &str, columns: usize) -> String {
         return text.to_owned();
     }
     text.chars().take(columns.saturating_sub(1)).chain(['…']).collect()
-}
-
-/// `turns` and `compactions` in words.
-fn counts(turns: u64, compactions: usize) -> String {
-    let compactions = counted(compactions as u64, "compaction");
-    format!("{}, {compactions}", counted(turns, "turn"))
 }

@@ -12,10 +12,10 @@ use crate::select;
 use crate::session::Session;
 use crate::style::{Style, counted, tokens};
 
-/// Watch a thread: what is left of its window, the signs of this turn, and what is decided
+/// Watch a thread: its window, the boundaries of this turn, and the policy's decision
 ///
-/// Prints a line whenever turn, tier, signs or decision changed; in between, a terminal's last line is kept up
-/// to date. Ends with Ctrl-C.
+/// Prints a line whenever the turn, tier, boundaries or decision change, and keeps the last line of a
+/// terminal up to date in between. Stop with Ctrl-C.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -23,9 +23,9 @@ Examples:
   longhaul watch THREAD --once              as it is now, with every reason
   longhaul watch --json | jq .decision.action")]
 pub(crate) struct WatchArgs {
-    /// A thread: its id or the beginning of it [default: the newest of this folder, else of all]
+    /// Id of the thread, or a unique prefix [default: the newest of this folder, else of all]
     thread: Option<String>,
-    /// Show it once, with every reason
+    /// Show the state once, with every reason
     #[arg(long)]
     once: bool,
     /// Tokens of the model's whole window
@@ -48,7 +48,7 @@ pub(crate) async fn run(args: WatchArgs, session: &Session) -> Result<(), Failur
     let mut events = client.subscribe(SubscribeParams { kinds, since_seq: None }).await?;
     let head = format!("{}  {}", thread.thread_id, thread.title.as_deref().unwrap_or_default());
     session.note(&head.chars().take(usize::from(session.style.width)).collect::<String>());
-    let mut shown = Shown::default();
+    let mut shown = LastLine::default();
     let follow = async {
         loop {
             show(&client, &params, session, &mut shown).await?;
@@ -70,24 +70,24 @@ pub(crate) async fn run(args: WatchArgs, session: &Session) -> Result<(), Failur
 
 /// What was printed last.
 #[derive(Debug, Default)]
-struct Shown {
+struct LastLine {
     text: String,
     /// What a person would call a change, without numbers that only grow.
-    news: String,
+    summary: String,
 }
 
-impl Shown {
+impl LastLine {
     /// What is to be written for the text: nothing, a further line, or one in the place of the last.
-    fn next(&mut self, text: String, news: String, is_terminal: bool) -> Option<String> {
-        let is_news = news != self.news;
-        if text == self.text || !(is_news || is_terminal) {
+    fn next(&mut self, text: String, summary: String, is_terminal: bool) -> Option<String> {
+        let is_change = summary != self.summary;
+        if text == self.text || !(is_change || is_terminal) {
             return None;
         }
         // Up to the first of the lines that were printed last, and clear from there.
         let lines = self.text.lines().count();
-        let back = if is_news { String::new() } else { format!("\x1b[{lines}F\x1b[J") };
+        let back = if is_change { String::new() } else { format!("\x1b[{lines}F\x1b[J") };
         let written = back + &text;
-        (self.text, self.news) = (text, news);
+        (self.text, self.summary) = (text, summary);
         Some(written)
     }
 }
@@ -97,10 +97,10 @@ async fn show(
     client: &Client,
     params: &EvaluateParams,
     session: &Session,
-    shown: &mut Shown,
+    shown: &mut LastLine,
 ) -> Result<(), Failure> {
     let now = client.call::<Evaluate>(params.clone()).await?;
-    let (text, news) = match session.is_json {
+    let (text, summary) = match session.is_json {
         true => {
             let text = serde_json::to_string(&now)? + "\n";
             (text.clone(), text)
@@ -118,18 +118,18 @@ async fn show(
             seen.insert("turn complete".to_owned());
             let read = now.decision.boundaries.iter().map(|sign| sign.replace('_', " "));
             signs.extend(read.filter(|sign| seen.insert(sign.clone())));
-            (line(&now, &signs, &session.style), news(&now, &signs))
+            (line(&now, &signs, &session.style), summary(&now, &signs))
         }
     };
     let is_terminal = !session.is_json && io::stdout().is_terminal();
-    match shown.next(text, news, is_terminal) {
+    match shown.next(text, summary, is_terminal) {
         Some(written) => session.print_text(&written),
         None => Ok(()),
     }
 }
 
 /// Turn, tier, signs, the decision and who refuses, the watcher's phase.
-fn news(now: &EvaluateResult, signs: &[String]) -> String {
+fn summary(now: &EvaluateResult, signs: &[String]) -> String {
     let decision = &now.decision;
     let refused = decision.reasons.iter().find(|reason| !reason.passed);
     let rule = refused.map(|reason| &reason.rule);
@@ -246,8 +246,9 @@ mod tests {
     fn what_only_grows_is_kept_up_to_date_in_its_place() {
         let text = |text: &str| text.to_owned();
         for is_terminal in [true, false] {
-            let mut shown = Shown::default();
-            let mut next = |line: &str, news: &str| shown.next(text(line), text(news), is_terminal);
+            let mut shown = LastLine::default();
+            let mut next =
+                |line: &str, summary: &str| shown.next(text(line), text(summary), is_terminal);
             assert_eq!(next("turn 1  1k\n  wait\n", "one"), Some(text("turn 1  1k\n  wait\n")));
             assert_eq!(next("turn 1  1k\n  wait\n", "one"), None);
             let again = is_terminal.then(|| text("\x1b[2F\x1b[Jturn 1  2k\n  wait\n"));

@@ -9,7 +9,6 @@ use crate::report::ReportBuilder;
 use crate::transcript::Transcript;
 
 /// A name that more than this share of all sessions hold is boilerplate (percent).
-/// Source: facts on peers (e4), 2026.
 const STOP_PERCENT: usize = 20;
 
 /// Boilerplate is looked for from this many sessions on.

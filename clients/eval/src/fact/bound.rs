@@ -9,7 +9,6 @@ use crate::transcript::{PatchAction, PlanState};
 use crate::view::{View, find_names};
 
 /// How far a predicate may stand from its subject (bytes).
-/// Source: facts on peers (e1), 2026.
 const BESIDE_BYTES: usize = 100;
 
 /// A subject that is longer than this may be clipped in a view (bytes of its start).

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use crate::tally::Tally;
 
-/// Share of words, in percent, by which two rows say the same. Source: facts on peers (e3), 2026.
+/// Share of words, in percent, by which two rows say the same.
 const SAME_PERCENT: usize = 80;
 
 /// Share of a row's word runs, in percent, by which it restates the instructions. Same source.

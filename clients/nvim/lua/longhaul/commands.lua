@@ -175,7 +175,7 @@ function commands.search(arguments)
   if query == '' then
     return say(':Longhaul search WORDS', vim.log.levels.ERROR)
   end
-  ask('thread/search', { query = query, k = 30 }, function(result)
+  ask('thread/search', { query = query, limit = 30 }, function(result)
     hits_view('transcripts: ' .. query, result.hits, function(hit)
       return (' %-9s %-17s %s'):format(format.ago(hit.at):gsub(' ago', ''), hit.kind:gsub('_', ' '), format.line(hit.text, 86))
     end, function(hit)

@@ -33,7 +33,7 @@ function M.forecast(usage, policy)
   return room > 0 and format.tokens(room) .. ' until compaction' or 'compaction is due'
 end
 
---- The highlight group for so many parts of a hundred.
+--- The highlight group for a percentage.
 function M.group(usage)
   local trigger = usage.window.trigger or usage.window.effective
   local share = usage.tokens.used / math.max(1, trigger)
@@ -54,9 +54,9 @@ local function kinds(usage)
   return rows
 end
 
---- The tokens at `columns` even places of the course, and the columns where it was compacted.
-local function samples(course, columns)
-  local points = course.points
+--- The tokens at `columns` even places of the timeline, and the columns where it was compacted.
+local function samples(timeline, columns)
+  local points = timeline.points
   local values, compacted = {}, {}
   local first, last = points[1].seq, points[#points].seq
   local column_of = function(seq)
@@ -69,7 +69,7 @@ local function samples(course, columns)
     end
     values[column] = points[at].tokens
   end
-  for _, step in ipairs(course.compactions) do
+  for _, step in ipairs(timeline.compactions) do
     if step.seq >= first and step.seq <= last then
       compacted[column_of(step.seq)] = true
     end
@@ -77,13 +77,13 @@ local function samples(course, columns)
   return values, compacted
 end
 
---- The course as rows of blocks, the window's height being the chart's.
+--- The timeline as rows of blocks, the window's height being the chart's.
 local function chart(usage)
-  local course = usage.course
-  if not course or #course.points < 2 then
+  local timeline = usage.timeline
+  if not timeline or #timeline.points < 2 then
     return {}
   end
-  local values, compacted = samples(course, CHART_COLUMNS)
+  local values, compacted = samples(timeline, CHART_COLUMNS)
   local highest = math.max(usage.window.trigger or 1, unpack(values))
   local blocks = { '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█' }
   local rows = {}
@@ -101,9 +101,9 @@ local function chart(usage)
     marks[column] = compacted[column] and '▲' or '─'
   end
   table.insert(rows, ('%8s └%s'):format('0', table.concat(marks)))
-  local count = #course.compactions
+  local count = #timeline.compactions
   local legend = count > 0 and ('▲ compacted (%d)'):format(count) or 'never compacted'
-  table.insert(rows, ('%10s%d %s · %s'):format('', course.turns, course.turns == 1 and 'turn' or 'turns', legend))
+  table.insert(rows, ('%10s%d %s · %s'):format('', timeline.turns, timeline.turns == 1 and 'turn' or 'turns', legend))
   return rows
 end
 

@@ -7,28 +7,25 @@ use crate::redact::redact;
 use crate::rollout::contextual;
 use crate::{text, tokens};
 
-/// Tokens of the request that are kept word for word (requirement documents 000 and 001).
+/// Tokens of the request that are kept verbatim.
 pub const REQUEST_TOKENS_MAX: u64 = 20_000;
 
 /// The request as it enters the replacement.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KeptRequest {
-    /// The item.
     pub item: Value,
-    /// It was cut.
     pub cut: bool,
-    /// Secrets taken out of it.
+    /// Number of redacted secrets.
     pub redacted: u32,
 }
 
-/// All a replacement is made of.
+/// Inputs of a replacement.
 #[derive(Debug, Clone, Copy)]
 pub struct Parts<'a> {
-    /// Says what a view is.
+    /// Explains the view to the model.
     pub guide: &'a str,
-    /// The view.
     pub view: &'a str,
-    /// Instructions of a model that was switched to: the harness does not send them a second time.
+    /// Instructions of a newly selected model: the harness sends them only once.
     pub model_switch: Option<&'a Value>,
     /// The request being worked on.
     pub request: Option<&'a KeptRequest>,
@@ -36,8 +33,8 @@ pub struct Parts<'a> {
     pub initial_context: &'a [Value],
 }
 
-/// Puts the replacement together: the view, then what a switched model was told and in the middle of a turn
-/// the initial context, then the request.
+/// Assembles the replacement: the view, then instructions of a newly selected model and, in the middle
+/// of a turn, the initial context, then the request.
 pub fn replacement(parts: Parts<'_>, phase: Phase) -> Vec<Value> {
     let mut items = vec![message("user", &format!("{}\n\n{}", parts.guide.trim_end(), parts.view))];
     items.extend(parts.model_switch.cloned());
@@ -48,8 +45,8 @@ pub fn replacement(parts: Parts<'_>, phase: Phase) -> Vec<Value> {
     items
 }
 
-/// Readies a user message for the replacement: secrets out, and its text cut in the middle where it
-/// is over [`REQUEST_TOKENS_MAX`]. Other parts, such as images, stay as they are.
+/// Prepares a user message for the replacement: redacts secrets and cuts the middle of text over
+/// [`REQUEST_TOKENS_MAX`]. Other parts, such as images, stay unchanged.
 pub fn keep_request(item: Value) -> KeptRequest {
     keep_request_within(item, REQUEST_TOKENS_MAX)
 }
@@ -75,8 +72,8 @@ pub fn keep_request_within(mut item: Value, max_tokens: u64) -> KeptRequest {
     KeptRequest { item, cut, redacted }
 }
 
-/// A text of a person's own to stand above a summary or a view: with `opening` on top where it has no
-/// such mark, so that the next compaction knows it is no request.
+/// A custom text above a summary or view. Adds `opening` unless the text already has the mark by which
+/// the next compaction knows that it is not a request.
 pub fn marked(opening: &str, words: &str) -> String {
     match contextual::is_summary(words) {
         true => words.to_owned(),
@@ -90,7 +87,6 @@ pub fn message(role: &str, words: &str) -> Value {
     json!({ "type": "message", "role": role, "content": [{ "type": kind, "text": words }] })
 }
 
-/// Estimates a history.
 pub fn estimate<'a>(items: impl IntoIterator<Item = &'a Value>) -> u64 {
     items.into_iter().map(|item| crate::rollout::codex::estimate(&item.to_string())).sum()
 }

@@ -1,31 +1,29 @@
-//! Handles: short names of items that were dropped, good on any later day.
+//! Handles: short, durable names of dropped items.
 //!
-//! `<thread>#<seq>.<digest>` names one item, `<thread>#<first>-<last>.<digest>` a span of lines. The
-//! digits are the beginning of the first item's digest: after a transcript was rewritten, a handle
-//! finds nothing rather than something else.
+//! `<thread>#<seq>.<digest>` names one item, `<thread>#<first>-<last>.<digest>` a span of lines. The digits
+//! are a prefix of the first item's digest: after a transcript was rewritten, a handle
+//! finds nothing rather than another item.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::digest::Digest128;
 
-/// Names lines of a thread, or of the items of a compaction.
+/// A reference to lines of a thread or to items of a compaction.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Handle {
     /// A thread's or a compaction's id.
     pub of: String,
-    /// First line.
     pub first: u64,
     /// Last line; the same for one item.
     pub last: u64,
-    /// Beginning of the digest of the first item; empty in a handle that a person wrote.
+    /// Prefix of the first item's digest; empty in a handle written by a person.
     pub digest: String,
 }
 
 /// Hex digits of a digest that a handle carries: wrong in one of sixteen million.
 const DIGEST_DIGITS: usize = 6;
 
-/// The text is not a handle.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{text:?} is not a handle; one looks like <thread>#<seq>.<digest> or <thread>#<first>-<last>.<digest>"
@@ -41,7 +39,7 @@ impl Handle {
         Self { of: of.to_owned(), first, last, digest }
     }
 
-    /// Whether an item with this digest can be the first one meant.
+    /// Whether an item with this digest matches.
     pub fn fits(&self, digest: Digest128) -> bool {
         digest.to_string().starts_with(&self.digest)
     }
@@ -77,7 +75,7 @@ impl FromStr for Handle {
     }
 }
 
-/// Digits only: `parse` alone takes a sign.
+/// Digits only: `parse` would accept a sign.
 fn number(text: &str) -> Option<u64> {
     if text.bytes().all(|b| b.is_ascii_digit()) { text.parse().ok() } else { None }
 }

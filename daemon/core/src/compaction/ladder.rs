@@ -1,4 +1,4 @@
-//! The ladder: which rungs are tried, in which order, and how long each may take.
+//! The ladder of strategies: which are tried, in which order, and for how long.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,20 +6,16 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Strategy {
-    /// The highest rung that is configured.
+    /// The highest configured strategy.
     Auto,
     /// The provider's own compaction.
     Remote,
-    /// Summary and view.
     Hybrid,
-    /// The model's summary.
     Summary,
-    /// The view.
     Checkpoint,
 }
 
 impl Strategy {
-    /// Stable name.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -31,36 +27,35 @@ impl Strategy {
         }
     }
 
-    /// Whether a model is asked.
+    /// Whether it needs a model.
     #[must_use]
     pub fn asks(self) -> bool {
         !matches!(self, Self::Checkpoint | Self::Auto)
     }
 }
 
-/// What is configured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Offer {
-    /// A model can be asked.
+    /// A model is available.
     pub model: bool,
-    /// Its provider compacts by itself.
+    /// Its provider can compact.
     pub remote: bool,
 }
 
-/// Why a rung is passed by without being tried.
+/// Why a strategy is skipped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Skip {
-    /// No model, or not one that can do this.
+    /// No model, or the model cannot do this.
     NotConfigured,
-    /// The caller's deadline leaves no time for it.
+    /// The caller's deadline leaves no time.
     NoTime,
-    /// Nothing was said that a summary could tell.
+    /// Nothing to summarize.
     NothingToSummarise,
 }
 
 impl Skip {
-    /// Stable name, as a rung's reason.
+    /// Stable name, used as the reason.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -71,7 +66,7 @@ impl Skip {
     }
 }
 
-/// The rungs for what is wanted, highest first; the last one is always the checkpoint.
+/// The strategies to try, highest first; the last is always the checkpoint.
 #[must_use]
 pub fn rungs(wanted: Strategy, offer: Offer) -> Vec<(Strategy, Option<Skip>)> {
     let if_ = |configured: bool| (!configured).then_some(Skip::NotConfigured);
@@ -92,17 +87,17 @@ pub fn rungs(wanted: Strategy, offer: Offer) -> Vec<(Strategy, Option<Skip>)> {
     rungs
 }
 
-/// Milliseconds a compaction with a model may take when the caller names no deadline.
+/// Milliseconds a compaction with a model may take if the caller sets no deadline.
 pub const DEADLINE_MS: u64 = 120_000;
 
-/// Milliseconds kept for the checkpoint rung, which must always fit.
+/// Milliseconds reserved for the checkpoint strategy, which must always fit.
 const RESERVE_MS: u64 = 250;
 
-/// Milliseconds under which a model is not asked.
+/// Minimum milliseconds to ask a model.
 const USEFUL_MS: u64 = 500;
 
-/// Milliseconds the next rung may take, when `left_ms` are left for it and `below` further rungs that
-/// ask a model; `None` when that is too little to ask at all.
+/// Milliseconds the next strategy may take, with `left_ms` left for it and `below` further strategies that
+/// ask a model; `None` if that is too little.
 #[must_use]
 pub fn rung_ms(left_ms: u64, below: u64) -> Option<u64> {
     let share = left_ms.saturating_sub(RESERVE_MS) / (below + 1);

@@ -1,7 +1,6 @@
-//! Whether a thread may be compacted again, and whether it goes round in circles.
+//! Whether a thread may be compacted again, and whether it is compacting in a loop.
 //!
-//! # Source
-//! `facts/codex-compaction.md` §10: threads that were compacted 74 times in a day, each time followed by
+//! Guards against a failure seen in the field: threads compacted 74 times in a day, each time followed by
 //! reading the same files again.
 
 use crate::checkpoint::Checkpoint;
@@ -9,37 +8,36 @@ use crate::checkpoint::files::FileState;
 
 /// An earlier compaction of the same thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Earlier {
-    /// Last line it knew.
+pub struct EarlierCompaction {
+    /// Last line it covered.
     pub seq: u64,
 }
 
-/// Tokens a thread must have grown by before it is compacted by rule again: a twentieth of what it
-/// holds, and more than any single message usually has.
+/// Tokens a thread must grow by before the next automatic compaction: a twentieth of its size, and more
+/// than a usual single message.
 #[must_use]
 pub fn growth_needed(visible_tokens: u64) -> u64 {
     (visible_tokens / 20).max(1_000)
 }
 
-/// Compactions without a change or a command that does something between them, from which a thread
-/// counts as going round in circles.
+/// Number of compactions with no change or effective command in between that counts as a loop.
 pub const LOOP_COMPACTIONS: usize = 3;
 
-/// Files named in a warning.
+/// Maximum files named in a warning.
 const REREAD_MAX: usize = 8;
 
-/// A thread that goes round in circles.
+/// A thread that is compacted without making progress.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Circle {
-    /// Compactions since the last thing that was done, this one included.
+pub struct CompactionLoop {
+    /// Compactions since the last progress, including this one.
     pub compactions: usize,
-    /// Files that were read again meanwhile, the most often read first.
+    /// Files reread in between, most often read first.
     pub reread: Vec<String>,
 }
 
-/// Tells whether the compaction that is made now is one too many; `earlier` is newest first.
+/// Detects whether this compaction is one too many; `earlier` is newest first.
 #[must_use]
-pub fn circle(state: &Checkpoint, earlier: &[Earlier]) -> Option<Circle> {
+pub fn circle(state: &Checkpoint, earlier: &[EarlierCompaction]) -> Option<CompactionLoop> {
     let changes = state.files.iter().filter(|(_, file)| file.state.is_change());
     let commands = state.commands.newest().filter(|command| !command.is_look);
     let done = changes.map(|(_, file)| file.seq).chain(commands.map(|command| command.seq)).max();
@@ -58,7 +56,7 @@ pub fn circle(state: &Checkpoint, earlier: &[Earlier]) -> Option<Circle> {
         .collect();
     reread.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(b.1)));
     let reread = reread.into_iter().take(REREAD_MAX).map(|(_, path)| path.to_owned()).collect();
-    Some(Circle { compactions: since + 1, reread })
+    Some(CompactionLoop { compactions: since + 1, reread })
 }
 
 #[cfg(test)]
@@ -97,9 +95,9 @@ mod tests {
         for n in 0..6 {
             lines.extend(run(&format!("r{n}"), "cat src/app.rs"));
         }
-        let earlier = [Earlier { seq: 10 }, Earlier { seq: 6 }];
+        let earlier = [EarlierCompaction { seq: 10 }, EarlierCompaction { seq: 6 }];
         let found = circle(fold(&lines).checkpoint(), &earlier);
-        let expected = Circle { compactions: 3, reread: vec!["src/app.rs".to_owned()] };
+        let expected = CompactionLoop { compactions: 3, reread: vec!["src/app.rs".to_owned()] };
         assert_eq!(found, Some(expected));
         assert_eq!(circle(fold(&lines).checkpoint(), &earlier[..1]), None, "twice is no circle");
         lines.extend(run("b", "cargo test"));

@@ -1,6 +1,6 @@
 //! The account of a compaction: which items were kept, shortened and dropped.
 //!
-//! Its size is bounded whatever the length of the history: recent items stand alone, older ones in
+//! Its size is bounded regardless of the history's length: recent items are listed singly, older ones as
 //! spans. Together the entries cover every item once.
 
 use serde::{Deserialize, Serialize};
@@ -9,23 +9,19 @@ use super::handle::Handle;
 use crate::digest::Digest128;
 use crate::item::{ItemKind, ItemRow};
 
-/// Entries of one list. Older spans are joined until the list is this short.
+/// Maximum entries of one list; older spans are merged to stay within it.
 pub const ENTRIES_MAX: usize = 256;
 
 /// Consecutive items of a history.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Span {
-    /// First line.
     pub first: u64,
-    /// Last line.
     pub last: u64,
-    /// Items.
     pub items: u64,
     /// Estimated tokens.
     pub tokens: u64,
     /// Digest of the first item.
     pub digest: Digest128,
-    /// What the item is, where it is one.
     pub kind: Option<ItemKind>,
 }
 
@@ -42,28 +38,27 @@ impl From<&ItemRow> for Span {
     }
 }
 
-/// What became of an item that did not simply go.
+/// What happened to an item that was not dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
-    /// Stands in the replacement as it was.
+    /// Kept unchanged.
     Kept,
-    /// Stands in the replacement, cut or redacted.
+    /// Kept, but cut or redacted.
     Shortened,
 }
 
-/// The account.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Receipt {
-    /// Items that stand in the replacement as they were.
+    /// Items kept unchanged.
     pub kept: Vec<Span>,
-    /// Items that stand there cut or redacted.
+    /// Items kept cut or redacted.
     pub shortened: Vec<Span>,
-    /// Items that went.
+    /// Dropped items.
     pub dropped: Vec<Span>,
 }
 
 impl Receipt {
-    /// Sorts `spans` (in order, each item once) by what became of them.
+    /// Sorts `spans` (in order, each item once) into the lists.
     pub fn of(spans: impl IntoIterator<Item = Span>, fate: impl Fn(&Span) -> Option<Fate>) -> Self {
         let mut receipt = Self::default();
         for span in spans {
@@ -88,8 +83,8 @@ pub fn handle(of: &str, span: &Span) -> Handle {
     Handle::new(of, (span.first, span.last), span.digest)
 }
 
-/// Joins neighbours, the oldest first, until at most [`ENTRIES_MAX`] are left. The newest half stays
-/// fine-grained: that is what somebody asks for.
+/// Merges neighbours, oldest first, until at most [`ENTRIES_MAX`] are left. The newest half stays
+/// fine-grained because that is what people ask for.
 fn join(spans: &mut Vec<Span>) {
     while spans.len() > ENTRIES_MAX {
         let coarse = spans.len() - ENTRIES_MAX / 2;

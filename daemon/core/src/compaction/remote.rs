@@ -1,34 +1,32 @@
-//! The remote rung: a provider's own compaction, and what of its answer is taken.
+//! The remote strategy: a provider's own compaction, and what to take from its answer.
 //!
-//! # Source
-//! `facts/codex-compaction.md` §3. What differs: an answer without exactly one compaction item is a typed
-//! reason to take the next rung, not the end of the turn; and our own checkpoint is kept beside the
-//! opaque item, since only its provider can read that.
+//! Follows Codex's remote compaction, with two differences: an answer without exactly one compaction item
+//! is a typed reason to try the next strategy, not the end of the turn; and our checkpoint is kept beside
+//! the opaque item, since only its provider can read that.
 
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::Phase;
+use super::classify::{Class, ClassifiedItem, class_of_item, tell};
 use super::summary::clean;
-use super::told::{Class, Told, class_of_item, tell};
 use crate::model::{Fault, FaultKind};
 
-/// Tokens of messages kept beside the compaction item, the newest first (§3.2).
+/// Tokens of messages kept beside the compaction item, newest first.
 pub const MESSAGES_TOKENS_MAX: u64 = 64_000;
 
-/// The item that asks for a compaction at the end of an ordinary request.
+/// The item that requests a compaction at the end of an ordinary request.
 #[must_use]
 pub fn trigger() -> Box<RawValue> {
     RawValue::from_string(r#"{"type":"compaction_trigger"}"#.to_owned()).unwrap_or_default()
 }
 
-/// The items to send, secrets replaced, and how many there were. From the newest end is taken what the
-/// provider cannot need, until the input is within `most` tokens:
-/// outputs of tools are replaced by a note, their call ids kept, so that pairs stay whole.
+/// The items to send, redacted, and the number of redactions. If the input exceeds `most` tokens, tool
+/// outputs are replaced by a note from the newest end on; their call ids stay, so pairs remain whole.
 ///
-/// Unlike upstream it goes past items that cannot be made smaller instead of stopping there.
+/// Unlike Codex it skips items that cannot shrink instead of stopping there.
 #[must_use]
-pub fn trimmed(told: &[Told<'_>], most: u64) -> (Vec<Box<RawValue>>, u64) {
+pub fn trimmed(told: &[ClassifiedItem<'_>], most: u64) -> (Vec<Box<RawValue>>, u64) {
     let mut over = told.iter().map(|told| told.tokens).sum::<u64>().saturating_sub(most);
     let cleaned = told.iter().map(|told| clean(told.raw));
     let (mut items, hits): (Vec<_>, Vec<u64>) = cleaned.unzip();
@@ -49,18 +47,18 @@ pub fn trimmed(told: &[Told<'_>], most: u64) -> (Vec<Box<RawValue>>, u64) {
     (items, hits.iter().sum())
 }
 
-/// Stands for an output that was left out of a request.
+/// Replaces an output that was omitted from a request.
 const NOTE: &str = "(left out: the history is larger than the model's window)";
 
-/// Tokens of an output that is only [`NOTE`], about.
+/// Approximate tokens of an output that is only [`NOTE`].
 const NOTE_TOKENS: u64 = 40;
 
-/// The history a provider's answer becomes.
+/// Builds the history from a provider's answer.
 ///
-/// Of a unary answer (`sent` empty) the messages are the provider's; of a streamed one they are those
-/// that were sent. Kept are the person's requests, earlier summaries and the model's words; the harness's
-/// context is dropped, it is rebuilt fresh. The newest messages stay, within `room` tokens,
-/// [`MESSAGES_TOKENS_MAX`] or less.
+/// For a unary answer (`sent` empty) the messages are the provider's; for a streamed one, those that were
+/// sent. Requests of the person, earlier summaries and the model's messages are kept; the harness's
+/// context is dropped and rebuilt. The newest messages stay, within `room` tokens and
+/// [`MESSAGES_TOKENS_MAX`].
 ///
 /// # Errors
 /// [`FaultKind::Unreadable`] unless there is exactly one compaction item and it holds something.
@@ -70,7 +68,8 @@ pub fn accepted(
     mut room: u64,
 ) -> Result<Vec<Value>, Fault> {
     let told = tell(answer);
-    let opaque: Vec<&Told<'_>> = told.iter().filter(|told| told.class == Class::Opaque).collect();
+    let opaque: Vec<&ClassifiedItem<'_>> =
+        told.iter().filter(|told| told.class == Class::Opaque).collect();
     let [compaction] = opaque.as_slice() else {
         let (found, all) = (opaque.len(), answer.len());
         let detail = format!("expected one compaction item, got {found} among {all} items");
@@ -99,9 +98,9 @@ pub fn accepted(
     Ok(items)
 }
 
-/// Puts `view`, which stands beside the opaque item, and `context` into an accepted history. The opaque
-/// item stays last. In the middle of a turn context stands before the last real request, where there is
-/// none before the newest summary, else before the view.
+/// Inserts `view` and `context` into an accepted history. The opaque item stays last. In the middle of a
+/// turn, the context goes before the last real request, else before the newest summary, else before the
+/// view.
 #[must_use]
 pub fn installed(
     mut history: Vec<Value>,

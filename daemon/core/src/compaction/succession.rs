@@ -1,18 +1,17 @@
-//! One compaction after another of a history that only its client keeps.
+//! Repeated compaction of a history that only its client keeps.
 //!
-//! The next history begins with the view of the last one. Folded by its words alone it would lose a little
-//! each time; so the view names its compaction, and what was folded then is gone on from.
-
+//! The next history begins with the view of the last one. Folding only its text would lose a little each
+//! time, so the view names its compaction and folding continues from the state saved with it.
 use serde_json::Value;
 
-use super::told::{Class, class_of_item};
+use super::classify::{Class, class_of_item};
 use crate::checkpoint::view::HEADER;
 use crate::rollout::contextual;
 
-/// Opens the name of a compaction in the header of a view.
+/// Precedes the compaction id in the header of a view.
 const NAMES: &str = "thread=";
 
-/// The id that stands in the header of the newest view among `items`, where it begins with `prefix`.
+/// The id in the header of the newest view among `items`, if it begins with `prefix`.
 #[must_use]
 pub fn earlier<'a>(items: &'a [Value], prefix: &str) -> Option<&'a str> {
     items.iter().rev().find_map(|item| {
@@ -23,8 +22,8 @@ pub fn earlier<'a>(items: &'a [Value], prefix: &str) -> Option<&'a str> {
     })
 }
 
-/// Which of `items` were made by the compaction whose history was `made`: each of those at most once, and
-/// whatever looks like a summary, since a client may have cut it.
+/// Which of `items` come from the compaction whose output was `made`: each of those at most once, and
+/// anything that looks like a summary, since a client may have cut it.
 #[must_use]
 pub fn carried(items: &[Value], made: &[Value]) -> Vec<bool> {
     let mut left: Vec<&Value> = made.iter().collect();
@@ -38,7 +37,7 @@ pub fn carried(items: &[Value], made: &[Value]) -> Vec<bool> {
     items.iter().map(is_carried).collect()
 }
 
-/// The newest of the items at `among` that is words of the person.
+/// The newest request of the person among the items at `among`.
 #[must_use]
 pub fn newest_request(items: &[Value], among: &[usize]) -> Option<usize> {
     let is_request =
@@ -46,7 +45,7 @@ pub fn newest_request(items: &[Value], among: &[usize]) -> Option<usize> {
     among.iter().copied().filter(is_request).max()
 }
 
-/// Clients give items ids and leave out what is empty: what is said counts.
+/// Clients add ids and omit empty fields, so items are compared by content.
 fn says_the_same(one: &Value, other: &Value) -> bool {
     let same = |name: &str| one.get(name) == other.get(name);
     same("type") && same("role") && same("encrypted_content") && texts(one).eq(texts(other))

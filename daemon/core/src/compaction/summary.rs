@@ -1,40 +1,39 @@
-//! The summary rung: what a model is given to summarise, and the history its words become.
+//! The summary strategy: the input for a model, and the history built from its summary.
 //!
-//! What the harness writes (environment, instructions, permissions) is never summarised: it is rebuilt
-//! fresh. Requests nobody has answered yet are not summarised either, they stand behind the summary as
-//! they are. Everything here works on values; asking is the shell's.
+//! Harness context (environment, instructions, permissions) is never summarized: it is rebuilt. Requests
+//! that nobody has answered are not summarized either; they follow the summary unchanged. All functions
+//! work on values; the shell sends the request.
 
 mod check;
 mod layout;
-mod shed;
+mod trim;
 
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::told::{Class, Told};
+use super::classify::{Class, ClassifiedItem};
 use crate::redact::redact_value;
 
 pub use check::{Refusal, refuse};
-pub use layout::{Layout, Replaced, USER_TOKENS_MAX, replacement};
-pub use shed::{SHED_STEPS_MAX, Shed};
+pub use layout::{Layout, SummaryReplacement, USER_TOKENS_MAX, replacement};
+pub use trim::{InputTrim, TRIM_STEPS_MAX};
 
-/// Splits a history for the summary rung.
+/// A history split for the summary strategy.
 #[derive(Debug, Clone)]
 pub struct Split<'a> {
-    /// What is to be summarised, in order.
-    pub body: Vec<Told<'a>>,
-    /// Requests at the end that nobody has answered, in order.
-    pub unanswered: Vec<Told<'a>>,
-    /// The newest message with instructions of a model that was switched to.
+    /// Items to summarize, in order.
+    pub body: Vec<ClassifiedItem<'a>>,
+    /// Unanswered requests at the end, in order.
+    pub unanswered: Vec<ClassifiedItem<'a>>,
+    /// The newest message with instructions of a newly selected model.
     pub model_switch: Option<&'a RawValue>,
     /// Snapshots of files, in order.
     pub ghosts: Vec<&'a RawValue>,
 }
 
 impl<'a> Split<'a> {
-    /// Splits a history.
     #[must_use]
-    pub fn of(told: Vec<Told<'a>>) -> Self {
+    pub fn of(told: Vec<ClassifiedItem<'a>>) -> Self {
         let answered = told
             .iter()
             .rposition(|told| told.class.is_of_model() || told.class == Class::Output)
@@ -57,23 +56,27 @@ impl<'a> Split<'a> {
         split
     }
 
-    /// Whether there is anything a summary could say.
+    /// Whether there is anything to summarize.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         !self.body.iter().any(|told| told.class != Class::Request)
     }
 }
 
-/// Whether another model can read an item; one that it cannot is no weight to shed either.
+/// Whether another model can read an item; unreadable items do not count toward the input size.
 #[must_use]
-pub fn is_sent(told: &Told<'_>) -> bool {
+pub fn is_sent(told: &ClassifiedItem<'_>) -> bool {
     !matches!(told.class, Class::Reasoning | Class::Opaque | Class::Unknown)
 }
 
-/// The items to send: those of `body` that another model can read, secrets replaced and no longer than `shed`
-/// lets them be, then `prompt` as the person's last message. Any other item passes byte for byte.
+/// The items to send: those of `body` another model can read, redacted and trimmed by `trim`, then
+/// `prompt` as the last user message. Any other item passes byte for byte.
 #[must_use]
-pub fn input(body: &[Told<'_>], prompt: &str, shed: &Shed) -> (Vec<Box<RawValue>>, u64) {
+pub fn input(
+    body: &[ClassifiedItem<'_>],
+    prompt: &str,
+    shed: &InputTrim,
+) -> (Vec<Box<RawValue>>, u64) {
     let mut redacted = 0;
     let mut items: Vec<Box<RawValue>> = Vec::with_capacity(body.len() + 1);
     for told in body {
@@ -89,7 +92,7 @@ pub fn input(body: &[Told<'_>], prompt: &str, shed: &Shed) -> (Vec<Box<RawValue>
     (items, redacted)
 }
 
-/// An item with its secrets replaced, and how many there were; without any it is the same bytes.
+/// The redacted item and the number of redactions; without any, the same bytes.
 #[must_use]
 pub fn clean(item: &RawValue) -> (Box<RawValue>, u64) {
     let mut value = serde_json::from_str::<Value>(item.get()).unwrap_or_default();

@@ -1,43 +1,38 @@
-//! When a thread should be compacted by rule.
+//! When a thread should be compacted automatically.
 //!
-//! # Source
-//! `facts/codex-compaction.md` §4.3–4.4. What differs: text that is about to be sent counts, a user's limit
-//! above 90 % of the window is honoured, and a limit of 0 is off, not always.
+//! Follows Codex, with three differences: text about to be sent counts, a user's limit above 90 % of the
+//! window is honoured, and a limit of 0 means off, not always.
 
 use crate::context::window::Window;
 
-/// Where in the life of a thread the question is asked.
+/// When the question is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Moment {
-    /// Before a request is sent, with tokens that come with it.
+pub enum TriggerMoment {
+    /// Before a request is sent.
     PreTurn {
         /// Tokens about to be added.
         incoming: u64,
     },
-    /// Between two answers of one turn.
+    /// Between two model responses of one turn.
     MidTurn {
-        /// Whether the turn goes on: calls wait for their outputs, or the person has said more.
+        /// Whether the turn continues: calls await outputs, or the person sent more.
         follow_up: bool,
     },
 }
 
-/// The answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// The user has switched compaction off.
+    /// The user switched compaction off.
     SwitchedOff,
-    /// There is room.
     UnderLimit,
-    /// The turn is over: the next one asks again.
+    /// The turn is over; the next one checks again.
     NoFollowUp,
-    /// The limit is reached.
     ContextLimit,
-    /// The model that comes has a smaller window than the history: the previous one compacts.
+    /// The next model has a smaller window than the history: the previous model compacts.
     ModelDownshift,
 }
 
 impl Verdict {
-    /// Stable name.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -49,20 +44,24 @@ impl Verdict {
         }
     }
 
-    /// Whether to compact.
     #[must_use]
     pub fn compacts(self) -> bool {
         matches!(self, Self::ContextLimit | Self::ModelDownshift)
     }
 }
 
-/// Decides for a history of `used` tokens in `window`; `previous` is the window of the model that
-/// answered last, when it is another one.
+/// Decides for a history of `used` tokens in `window`; `previous` is the window of the model that answered
+/// last, if it differs.
 #[must_use]
-pub fn should(used: u64, moment: Moment, window: &Window, previous: Option<&Window>) -> Verdict {
+pub fn should(
+    used: u64,
+    moment: TriggerMoment,
+    window: &Window,
+    previous: Option<&Window>,
+) -> Verdict {
     let Some(trigger) = window.trigger else { return Verdict::SwitchedOff };
     match moment {
-        Moment::PreTurn { incoming } => {
+        TriggerMoment::PreTurn { incoming } => {
             let shrinks = previous.is_some_and(|previous| previous.effective > window.effective);
             if shrinks && used > trigger {
                 return Verdict::ModelDownshift;
@@ -70,25 +69,29 @@ pub fn should(used: u64, moment: Moment, window: &Window, previous: Option<&Wind
             let reached = used.saturating_add(incoming) >= trigger;
             if reached { Verdict::ContextLimit } else { Verdict::UnderLimit }
         }
-        Moment::MidTurn { .. } if used < trigger => Verdict::UnderLimit,
-        Moment::MidTurn { follow_up: true } => Verdict::ContextLimit,
-        Moment::MidTurn { follow_up: false } => Verdict::NoFollowUp,
+        TriggerMoment::MidTurn { .. } if used < trigger => Verdict::UnderLimit,
+        TriggerMoment::MidTurn { follow_up: true } => Verdict::ContextLimit,
+        TriggerMoment::MidTurn { follow_up: false } => Verdict::NoFollowUp,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::context::window::{Known, decide};
+    use crate::context::window::{WindowSources, decide};
 
     fn window(tokens: u64, limit: Option<u64>) -> Window {
-        decide(&Known { asked: Some(tokens), limit_asked: limit, ..Known::default() })
+        decide(&WindowSources {
+            asked: Some(tokens),
+            limit_asked: limit,
+            ..WindowSources::default()
+        })
     }
 
     #[test]
     fn limits_are_reached_exactly_and_incoming_text_counts() {
         let full = window(100_000, None);
-        let pre = |used, incoming| should(used, Moment::PreTurn { incoming }, &full, None);
+        let pre = |used, incoming| should(used, TriggerMoment::PreTurn { incoming }, &full, None);
         assert_eq!(pre(89_999, 0), Verdict::UnderLimit);
         assert_eq!(pre(90_000, 0), Verdict::ContextLimit);
         assert_eq!(pre(50_000, 40_000), Verdict::ContextLimit, "a paste on a half full thread");
@@ -97,7 +100,7 @@ mod tests {
     #[test]
     fn a_users_limit_is_honoured_above_ninety_percent_and_zero_is_off() {
         let high = window(100_000, Some(94_000));
-        let pre = Moment::PreTurn { incoming: 0 };
+        let pre = TriggerMoment::PreTurn { incoming: 0 };
         assert_eq!(should(93_999, pre, &high, None), Verdict::UnderLimit);
         assert_eq!(should(94_000, pre, &high, None), Verdict::ContextLimit);
         assert_eq!(should(u64::MAX, pre, &window(100_000, Some(0)), None), Verdict::SwitchedOff);
@@ -106,7 +109,7 @@ mod tests {
     #[test]
     fn a_turn_that_is_over_is_not_compacted_mid_turn() {
         let full = window(100_000, None);
-        let mid = |used, follow_up| should(used, Moment::MidTurn { follow_up }, &full, None);
+        let mid = |used, follow_up| should(used, TriggerMoment::MidTurn { follow_up }, &full, None);
         assert_eq!(mid(95_000, true), Verdict::ContextLimit);
         assert_eq!(mid(95_000, false), Verdict::NoFollowUp);
         assert_eq!(mid(10, true), Verdict::UnderLimit);
@@ -115,7 +118,7 @@ mod tests {
     #[test]
     fn a_smaller_model_is_preceded_by_the_larger_one_and_no_other() {
         let (small, large) = (window(100_000, None), window(272_000, None));
-        let pre = Moment::PreTurn { incoming: 0 };
+        let pre = TriggerMoment::PreTurn { incoming: 0 };
         assert_eq!(should(90_001, pre, &small, Some(&large)), Verdict::ModelDownshift);
         assert_eq!(should(90_000, pre, &small, Some(&large)), Verdict::ContextLimit);
         assert_eq!(should(200_000, pre, &large, Some(&small)), Verdict::UnderLimit);

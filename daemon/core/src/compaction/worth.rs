@@ -2,42 +2,39 @@
 
 use serde_json::Value;
 
-/// A replacement must be at least this much smaller, in percent of the history before.
+/// Minimum reduction by a replacement, in percent of the history before.
 pub const GAIN_PERCENT_MIN: u64 = 10;
 
-/// A replacement may fill this much of the window, in percent: one that leaves it fuller would have to be
-/// compacted again at once (`facts/codex-compaction.md` §10, no progress).
+/// Maximum percent of the window a replacement may fill: a fuller one would have to be compacted again at
+/// once.
 pub const CEILING_PERCENT: u64 = 50;
 
 /// Sizes of a history and its replacement, in tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sizes {
-    /// Of the history.
     pub before: u64,
-    /// Of the replacement.
     pub after: u64,
-    /// The whole window of the model that will read it.
+    /// The whole window of the next model.
     pub window: u64,
 }
 
-/// Tokens that a replacement may have in a window of `window`.
+/// Maximum tokens of a replacement in a window of `window`.
 #[must_use]
 pub fn ceiling(window: u64) -> u64 {
     window / 100 * CEILING_PERCENT
 }
 
-/// Why a replacement is not installed, or not worth it.
+/// Why a replacement is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flaw {
-    /// It holds nothing.
     Empty,
-    /// It does not hold the request being worked on.
+    /// It lacks the active request.
     RequestMissing,
-    /// A call without its output, or the other way round.
+    /// A call without its output, or vice versa.
     PairBroken,
-    /// It is not smaller by [`GAIN_PERCENT_MIN`].
+    /// The reduction is below [`GAIN_PERCENT_MIN`].
     TooLarge,
-    /// It would leave the window fuller than [`CEILING_PERCENT`].
+    /// It would fill the window beyond [`CEILING_PERCENT`].
     OverCeiling,
 }
 
@@ -54,11 +51,10 @@ impl Flaw {
     }
 }
 
-/// Checks a replacement against the history it stands for; `request` is the item of the request being
-/// worked on, as it is to be kept.
+/// Checks a replacement against the original history; `request` is the active request as it is to be kept.
 ///
 /// # Errors
-/// The first flaw. [`Flaw::TooLarge`] harms nobody: the history was small already.
+/// The first flaw. [`Flaw::TooLarge`] is harmless: the history was already small.
 pub fn check(items: &[Value], request: Option<&Value>, sizes: Sizes) -> Result<(), Flaw> {
     let Sizes { before, after, window } = sizes;
     if items.is_empty() {
@@ -79,7 +75,7 @@ pub fn check(items: &[Value], request: Option<&Value>, sizes: Sizes) -> Result<(
     Ok(())
 }
 
-/// What a message says, in the parts that a model reads.
+/// The text of a message that a model reads.
 fn says(item: &Value) -> Option<&Value> {
     item.get("content").filter(|_| item["role"] == "user")
 }

@@ -1,29 +1,23 @@
-//! How much of a tool's output enters the history.
+//! Limits on how much tool output enters the history.
 
 use serde_json::Value;
 
 use super::truncate::{Policy, merge_parts, truncate, truncate_formatted, truncate_parts};
 
-/// Tokens of a tool's output where neither model nor user says otherwise.
-///
-/// # Source
-/// `facts/codex-compaction.md` §4.1.
+/// Token limit for a tool's output unless the model or the user sets one. Matches Codex.
 pub const TOOL_OUTPUT_TOKENS: u64 = 10_000;
 
-/// Bytes of a tool's output as it is put before a model.
-///
-/// # Source
-/// Requirement document 004: 10 KiB, and 10 % of head-room at the time of recording.
+/// Byte limit for a tool's output shown to a model: 10 KiB plus 10 % headroom at recording.
 pub const MODEL_FORMAT_BYTES: u64 = 10 * 1_024 * 11 / 10;
 
-/// Lines of the same: 256, and 10 %.
+/// Line limit for the same: 256 plus 10 % headroom.
 pub const MODEL_FORMAT_LINES: u64 = 256 * 11 / 10;
 
-/// The policy of a name; `None` when there is none of that name.
+/// Returns the named policy, or `None` if there is no such name.
 ///
-/// - `tool_output`: the budget of a tool's output, [`TOOL_OUTPUT_TOKENS`];
-/// - `model_format`: document 004's limits, [`MODEL_FORMAT_BYTES`] and [`MODEL_FORMAT_LINES`].
-pub fn named(name: &str) -> Option<Policy> {
+/// - `tool_output`: [`TOOL_OUTPUT_TOKENS`];
+/// - `model_format`: [`MODEL_FORMAT_BYTES`] and [`MODEL_FORMAT_LINES`].
+pub fn policy_by_name(name: &str) -> Option<Policy> {
     match name {
         "tool_output" => Some(Policy::Tokens(TOOL_OUTPUT_TOKENS)),
         "model_format" => {
@@ -33,34 +27,34 @@ pub fn named(name: &str) -> Option<Policy> {
     }
 }
 
-/// Names of [`named`].
+/// Names accepted by [`policy_by_name`].
 pub const NAMES: [&str; 2] = ["tool_output", "model_format"];
 
-/// The budget at which an output is recorded: a fifth more, rounded up, for the headers around what
-/// the tool itself had cut to the plain budget; so nothing is cut twice.
+/// The budget when recording an output: a fifth more, rounded up, so that the headers around output the
+/// tool already cut to the plain budget do not cause a second cut.
 pub fn at_record(policy: Policy) -> Policy {
     let more = |limit: u64| limit.saturating_add(limit.div_ceil(5));
     match policy {
         Policy::Tokens(limit) => Policy::Tokens(more(limit)),
         Policy::Bytes(limit) => Policy::Bytes(more(limit)),
         Policy::Lines(limit) => Policy::Lines(more(limit)),
-        // It has its head-room already.
+        // Already includes headroom.
         Policy::LinesAndBytes { .. } => policy,
     }
 }
 
-/// How an output that is over its budget looks after the cut.
+/// How an oversized output is presented after the cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// Cut where it stands, part by part.
+    /// Each part is cut in place.
     Plain,
-    /// As commands and tool servers are shown: one text that begins with its number of lines, images
-    /// behind it ([`merge_parts`]).
+    /// One text that starts with its line count, followed by images, as for commands and tool servers
+    /// ([`merge_parts`]).
     Formatted,
 }
 
-/// Cuts an item as it is recorded: outputs of functions and custom tools; messages, arguments of calls
-/// and what a search of tools found stay whole. Gives back what was removed, 0 for an item left alone.
+/// Cuts an item at recording. Only outputs of functions and custom tools are cut; messages, call
+/// arguments and tool search results stay whole. Returns how much was removed, 0 if nothing.
 pub fn record(item: &mut Value, policy: Policy, form: Form) -> u64 {
     let is_output = matches!(
         item.get("type").and_then(Value::as_str),
@@ -103,21 +97,21 @@ mod tests {
     #[test]
     fn the_limits_of_document_004_are_11264_bytes_and_281_lines() {
         assert_eq!((MODEL_FORMAT_BYTES, MODEL_FORMAT_LINES), (11_264, 281));
-        let policy = named("model_format").unwrap();
+        let policy = policy_by_name("model_format").unwrap();
         let cut = truncate(&"line\n".repeat(300), policy);
         assert_eq!(cut.removed, 19);
         assert!(cut.text.contains("…19 lines truncated…\n"));
         let cut = truncate(&"x".repeat(20_000), policy);
         assert!(cut.text.contains("…8736 chars truncated…"));
-        assert!(NAMES.into_iter().all(|name| named(name).is_some()));
-        assert_eq!(named("other"), None);
+        assert!(NAMES.into_iter().all(|name| policy_by_name(name).is_some()));
+        assert_eq!(policy_by_name("other"), None);
     }
 
     #[test]
     fn an_output_is_recorded_with_a_fifth_of_head_room_and_cut_only_once() {
         assert_eq!(at_record(Policy::Tokens(10_000)), Policy::Tokens(12_000));
         assert_eq!(at_record(Policy::Bytes(7)), Policy::Bytes(9));
-        let policy = named("tool_output").unwrap();
+        let policy = policy_by_name("tool_output").unwrap();
         let by_the_tool = truncate_formatted(&"x".repeat(60_000), policy);
         let text = format!("Exit code: 0\nWall time: 1 seconds\nOutput:\n{}", by_the_tool.text);
         let mut item = json!({ "type": "function_call_output", "call_id": "c", "output": text });

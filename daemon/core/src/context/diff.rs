@@ -1,23 +1,22 @@
-//! What a model must be told before its next turn: the settings that changed since the reference, or
-//! all of them when there is none.
+//! Settings to send to a model before its next turn: those changed since the reference, or all of
+//! them if there is no reference.
 //!
-//! Five dimensions are always compared; the project's instructions and memory, which agents refresh
-//! only when everything is told anew, are compared when asked for. Traps of agents that do the same
-//! (`facts/codex-compaction.md` §5.6) and how they are met here:
+//! Five dimensions are always compared. Project instructions and memory, which agents refresh only
+//! with a full context, are compared on request. Known defects of agents that this avoids:
 //!
-//! - a collaboration mode whose new words are empty left the old words in force: its end is told;
-//! - several working folders never equalled a reference of one, so that they were told every turn:
-//!   all of them are compared, in whatever order they are listed;
-//! - a personality that is switched off stayed: its end is told.
+//! - a collaboration mode with empty instructions left the old ones in force: we announce its end;
+//! - several working folders never equalled a reference of one, so they were repeated every turn: we
+//!   compare all of them, in any order;
+//! - a personality that was switched off stayed in force: we announce its end.
 
 mod render;
-mod told;
+mod shown;
 
 use serde_json::{Value, json};
 
 use super::reference::{Environment, Settings};
 
-pub use told::Told;
+pub use shown::ShownDocuments;
 
 /// A dimension of the settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,13 +25,12 @@ pub enum Dimension {
     Model,
     /// What the agent may do.
     Permissions,
-    /// What is remembered of earlier work.
+    /// Memory of earlier work.
     Memory,
     /// How the agent works with the person.
     CollaborationMode,
     /// How the agent speaks.
     Personality,
-    /// The project's instructions.
     AgentsMd,
     /// Where the agent works.
     Environment,
@@ -53,35 +51,33 @@ impl Dimension {
     }
 }
 
-/// Dimensions compared only when asked for.
+/// Dimensions compared only on request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct OptIn {
-    /// The project's instructions.
     pub agents_md: bool,
-    /// Memory.
     pub memory: bool,
 }
 
-/// What to put before the next turn.
+/// Items to insert before the next turn.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Injection {
-    /// Items in their order: a developer message, then a user message; either may be missing.
+    /// A developer message, then a user message; either may be missing.
     pub items: Vec<Value>,
-    /// What they tell, in order.
+    /// Dimensions the items cover, in order.
     pub told: Vec<Dimension>,
-    /// Whether everything is told, for want of a reference.
+    /// Whether all dimensions are included because there is no reference.
     pub is_full: bool,
 }
 
-/// Sections of the two messages in the making.
+/// Sections of the two messages, under construction.
 #[derive(Default)]
-struct Draft {
+struct InjectionDraft {
     developer: Vec<String>,
     user: Vec<String>,
     told: Vec<Dimension>,
 }
 
-impl Draft {
+impl InjectionDraft {
     fn add(&mut self, dimension: Dimension, section: Option<String>) {
         let Some(section) = section.filter(|section| !section.is_empty()) else { return };
         self.told.push(dimension);
@@ -104,10 +100,10 @@ impl Draft {
     }
 }
 
-/// What changed from `reference` to `current`; everything when there is no reference.
+/// Returns what changed from `reference` to `current`, or everything if there is no reference.
 pub fn diff(reference: Option<&Settings>, current: &Settings, opt_in: OptIn) -> Injection {
     let Some(old) = reference else { return full(current) };
-    let mut draft = Draft::default();
+    let mut draft = InjectionDraft::default();
     let is_same_model = model_name(old) == model_name(current);
     if !is_same_model {
         draft.add(Dimension::Model, current.model.as_ref().and_then(render::model));
@@ -123,7 +119,7 @@ pub fn diff(reference: Option<&Settings>, current: &Settings, opt_in: OptIn) -> 
         let mode = current.collaboration_mode.as_ref();
         draft.add(Dimension::CollaborationMode, Some(render::collaboration(mode)));
     }
-    // Another model comes with its personality in its own instructions.
+    // A new model's instructions already include its personality.
     if is_same_model && old.personality != current.personality {
         let personality = current.personality.as_ref();
         draft.add(Dimension::Personality, Some(render::personality(personality)));
@@ -140,9 +136,9 @@ pub fn diff(reference: Option<&Settings>, current: &Settings, opt_in: OptIn) -> 
     draft.finish(false)
 }
 
-/// Everything, as after a compaction. The model's own instructions are part of its base.
+/// Returns all sections, as after a compaction. Model instructions belong to the model's base prompt.
 pub fn full(current: &Settings) -> Injection {
-    let mut draft = Draft::default();
+    let mut draft = InjectionDraft::default();
     draft.add(Dimension::Permissions, current.permissions.as_ref().map(render::permissions));
     let memory = current.memory.as_deref().filter(|text| !text.is_empty());
     draft.add(Dimension::Memory, memory.map(render::memory));
@@ -167,7 +163,7 @@ fn first_folder(settings: &Settings) -> &str {
     place.map_or(".", |place| &place.cwd)
 }
 
-/// A change of the words alone (which follows the folder) is no change of the permissions.
+/// A change of the text alone (it follows the folder) does not count as a change of permissions.
 fn has_other_permissions(old: &Settings, new: &Settings) -> bool {
     let key = |settings: &Settings| {
         let permissions = settings.permissions.clone().unwrap_or_default();
@@ -176,7 +172,7 @@ fn has_other_permissions(old: &Settings, new: &Settings) -> bool {
     key(old) != key(new)
 }
 
-/// Folders, date, time zone and network count; a change of the shell alone does not.
+/// Compares folders, date, time zone and network; a change of the shell alone is ignored.
 fn environment_change(old: Option<&Environment>, new: &Environment) -> Option<String> {
     let Some(old) = old else { return Some(render::environment(new, true)) };
     let has_moved = old.folders() != new.folders();

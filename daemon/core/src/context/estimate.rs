@@ -19,8 +19,8 @@ pub fn of_items<'a>(items: impl IntoIterator<Item = &'a str>) -> Breakdown {
     sum(items.into_iter().map(codex::breakdown))
 }
 
-/// Counts items with a real tokenizer: the decoded text of each, since escapes are not what a model
-/// is shown. Images and encrypted payloads cannot be counted so, and are estimated by their size.
+/// Counts items with a real tokenizer: the decoded text of each, since a model does not see escapes.
+/// Images and encrypted payloads are estimated by their size.
 pub fn count_items<'a>(
     items: impl IntoIterator<Item = &'a str>,
     tokenizer: Tokenizer,
@@ -33,8 +33,8 @@ pub fn of_text(text: &str, tokenizer: Option<Tokenizer>) -> u64 {
     tokenizer.map_or_else(|| tokens::of_text(text), |tokenizer| tokenizer.count(text))
 }
 
-/// An item as it is sent, without what stands between its tokens to please the eye: sizes are of this
-/// form. Keys keep their order and numbers their digits.
+/// The item without insignificant white space, as it is sent; sizes refer to this form. Key order and
+/// number formatting are kept.
 pub fn compact(item: &str) -> Cow<'_, str> {
     let bytes = item.as_bytes();
     let (mut kept, mut from, mut at) = (String::new(), 0, 0);
@@ -55,7 +55,7 @@ pub fn compact(item: &str) -> Cow<'_, str> {
     }
 }
 
-/// The place behind the string that begins at `start`.
+/// The offset after the string that begins at `start`.
 fn end_of_string(bytes: &[u8], start: usize) -> usize {
     let mut at = start + 1;
     while let Some(found) = memchr::memchr2(b'"', b'\\', bytes.get(at..).unwrap_or_default()) {

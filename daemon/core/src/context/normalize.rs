@@ -1,10 +1,9 @@
-//! A history as a provider accepts it: every call has its output after it, every output its call, no id
-//! stands twice, and no image goes to a model that cannot see.
+//! Makes a history acceptable to a provider: every call is followed by its output, every output has a
+//! call, ids are unique, and no image goes to a model without vision.
 //!
-//! Items are the JSON texts of Responses API items. One that needs no change passes through with the
-//! same bytes; nothing is parsed deeper than its decision needs. Rules of Codex
-//! (`facts/codex-compaction.md` §5.4) and beyond: order is checked, an id may be used again once its
-//! pair is closed, kinds that Codex does not write are paired too.
+//! Items are the JSON texts of Responses API items. Unchanged items keep their bytes; nothing is parsed
+//! deeper than its decision needs. The rules are Codex's, and stricter: order is checked, an id may be
+//! reused once its pair is closed, and kinds that Codex does not write are paired too.
 
 mod images;
 mod kind;
@@ -16,48 +15,48 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use memchr::memmem;
 
-use kind::{Head, Part};
+use kind::{Head, PairRole};
 use pairs::Pairs;
 
 /// What to do besides pairing.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// The model takes no images: they become a sentence.
+    /// The model has no vision: images are replaced by a sentence.
     pub without_images: bool,
-    /// The provider refused an image: those of the newest output become a sentence.
+    /// The provider refused an image: images of the newest output are replaced by a sentence.
     pub repair_image: bool,
-    /// Items to take out, each with its counterpart.
+    /// Items to remove, each with its counterpart.
     pub remove: Vec<usize>,
 }
 
 /// What was done to an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChangeKind {
-    /// Taken out, as asked.
+    /// Removed on request.
     Removed,
-    /// The counterpart of an item that was taken out.
+    /// Counterpart of a removed item.
     CounterpartRemoved,
-    /// A call without an output got one that says it was aborted.
+    /// Added an "aborted" output for a call without one.
     OutputAdded,
-    /// An output stood before its call and was put behind it.
+    /// Moved an output behind its call.
     OutputMoved,
-    /// An output without a call went.
+    /// Removed an output without a call.
     OrphanOutputRemoved,
-    /// A second output of one call went.
+    /// Removed a second output of one call.
     DuplicateOutputRemoved,
-    /// A call with the id of one that has no output yet went.
+    /// Removed a call that reused the id of a pending call.
     DuplicateCallRemoved,
-    /// A call went that has no output and for which none can be made up.
+    /// Removed a call without an output for which none can be invented.
     OrphanCallRemoved,
-    /// The same item with the same id went the second time.
+    /// Removed a repeated item with the same id.
     DuplicateItemRemoved,
-    /// Another item has this `id`: it was taken off this one.
+    /// Removed this item's `id` because another item has it.
     IdRemoved,
-    /// An item that no provider knows went.
+    /// Removed an item that no provider accepts.
     InvisibleRemoved,
-    /// Images became a sentence, since the model takes none.
+    /// Replaced images because the model has no vision.
     ImagesOmitted,
-    /// Images became a sentence, since the provider refused one.
+    /// Replaced images because the provider refused one.
     ImagesRepaired,
 }
 
@@ -82,28 +81,25 @@ impl ChangeKind {
     }
 }
 
-/// One change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
-    /// What was done.
     pub kind: ChangeKind,
     /// Index of the item among those given.
     pub index: usize,
-    /// The call it belongs to.
     pub call_id: Option<String>,
 }
 
-/// A legal history and how it came about.
+/// A valid history and the changes that made it so.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Normalized<'a> {
-    /// The items; borrowed ones are as they were given.
+pub struct NormalizedHistory<'a> {
+    /// The items; borrowed ones are unchanged.
     pub items: Vec<Cow<'a, str>>,
-    /// What was changed, by index; none for a legal history.
+    /// Changes by index; empty for a valid history.
     pub changes: Vec<Change>,
 }
 
-/// Makes a history legal. Doing it twice is doing it once.
-pub fn normalize<'a>(items: &[&'a str], options: &Options) -> Normalized<'a> {
+/// Makes a history valid. Idempotent.
+pub fn normalize<'a>(items: &[&'a str], options: &Options) -> NormalizedHistory<'a> {
     let heads: Vec<Head<'_>> = items.iter().map(|item| Head::of(item)).collect();
     let mut work = Work::new(items.len());
     work.drop_requested(&heads, &options.remove);
@@ -120,21 +116,21 @@ pub fn normalize<'a>(items: &[&'a str], options: &Options) -> Normalized<'a> {
     work.finish(items)
 }
 
-/// A history being made legal.
+/// State of one normalization.
 struct Work {
-    /// Items that are not at their place any more.
+    /// Items removed from their position.
     gone: BTreeSet<usize>,
-    /// Those of them that are at another.
+    /// Removed items that were inserted elsewhere.
     moved: BTreeSet<usize>,
     edited: BTreeMap<usize, String>,
-    /// What stands behind an item: made up, or moved there.
-    behind: BTreeMap<usize, Behind>,
+    /// Items inserted after an item: synthesized or moved.
+    behind: BTreeMap<usize, InsertedItem>,
     changes: Vec<Change>,
-    /// Items in all.
+    /// Total number of items.
     length: usize,
 }
 
-enum Behind {
+enum InsertedItem {
     Made(String),
     Moved(usize),
 }
@@ -161,8 +157,7 @@ impl Work {
         }
     }
 
-    /// Pairs are looked for among all items, so that the right counterpart goes when an id is used
-    /// twice.
+    /// Searches all items for counterparts, so that the right one is removed when an id is used twice.
     fn drop_requested(&mut self, heads: &[Head<'_>], remove: &[usize]) {
         if remove.is_empty() {
             return;
@@ -184,11 +179,11 @@ impl Work {
         }
     }
 
-    /// The same bytes with the same `id`: written twice by a torn write or a retry.
+    /// Identical bytes with the same `id`: duplicated by a torn write or a retry.
     fn drop_repeated_items(&mut self, items: &[&str], heads: &[Head<'_>]) {
         let mut seen = BTreeMap::new();
         for (index, head) in heads.iter().enumerate() {
-            if !matches!(head.part, Part::None) || self.gone.contains(&index) {
+            if !matches!(head.part, PairRole::None) || self.gone.contains(&index) {
                 continue;
             }
             let Some(id) = head.id.as_deref() else { continue };
@@ -214,13 +209,13 @@ impl Work {
             self.note(ChangeKind::OutputMoved, output, &heads[output]);
             self.gone.insert(output);
             self.moved.insert(output);
-            self.behind.insert(call, Behind::Moved(output));
+            self.behind.insert(call, InsertedItem::Moved(output));
         }
         for &index in &pairs.open_calls {
             match heads[index].aborted_output() {
                 Some(output) => {
                     self.note(ChangeKind::OutputAdded, index, &heads[index]);
-                    self.behind.insert(index, Behind::Made(output));
+                    self.behind.insert(index, InsertedItem::Made(output));
                 }
                 None => self.drop(ChangeKind::OrphanCallRemoved, index, &heads[index]),
             }
@@ -240,7 +235,7 @@ impl Work {
         }
     }
 
-    /// Of the newest output, unless a request came after it: images of the person are not touched.
+    /// Repairs the newest output only, and not if a request came after it: a person's images stay.
     fn repair_image(&mut self, items: &[&str], heads: &[Head<'_>]) {
         let newest = (0..self.length).rev().find(|index| {
             self.stays(*index) && (heads[*index].is_output() || heads[*index].is_user())
@@ -268,20 +263,20 @@ impl Work {
         }
     }
 
-    fn finish<'a>(mut self, items: &[&'a str]) -> Normalized<'a> {
+    fn finish<'a>(mut self, items: &[&'a str]) -> NormalizedHistory<'a> {
         let mut made = Vec::with_capacity(items.len());
         for index in 0..items.len() {
             if !self.gone.contains(&index) {
                 made.push(self.text(index, items));
             }
             match self.behind.remove(&index) {
-                Some(Behind::Made(output)) => made.push(Cow::Owned(output)),
-                Some(Behind::Moved(output)) => made.push(self.text(output, items)),
+                Some(InsertedItem::Made(output)) => made.push(Cow::Owned(output)),
+                Some(InsertedItem::Moved(output)) => made.push(self.text(output, items)),
                 None => {}
             }
         }
         self.changes.sort_by_key(|change| change.index);
-        Normalized { items: made, changes: self.changes }
+        NormalizedHistory { items: made, changes: self.changes }
     }
 
     fn text<'a>(&mut self, index: usize, items: &[&'a str]) -> Cow<'a, str> {
@@ -289,7 +284,7 @@ impl Work {
     }
 }
 
-/// Whether an item may hold an image: most do not and need no look inside.
+/// Cheap check whether an item may hold an image, to avoid parsing most of them.
 fn mentions(item: &str, word: &str) -> bool {
     memmem::find(item.as_bytes(), word.as_bytes()).is_some()
 }

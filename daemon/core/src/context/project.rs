@@ -1,30 +1,29 @@
-//! The project's instructions (AGENTS.md): which files they are made of, and how these are joined.
+//! The project's instructions (AGENTS.md): which files they come from and how they are joined.
 //!
-//! # Source
-//! The rules of Codex (`facts/codex-compaction.md` §8.8), so that what is told anew is what an agent would
-//! read at its next start. What cannot be told from its words is Codex's, too: the separator and the limits.
+//! Follows Codex, including separator and limits, so that the result is what an agent reads at its next
+//! start.
 
-/// Bytes of a project's files together, unless the user said otherwise.
+/// Default limit, in bytes, for a project's files together.
 pub const BYTES_DEFAULT: u64 = 32 * 1_024;
 
-/// Stands between what holds everywhere and what holds in the project.
+/// Separates the global instructions from the project's.
 const SEPARATOR: &str = "\n\n--- project-doc ---\n\n";
 
-/// Names of the file, the first that is there counts.
+/// File names in order of preference.
 const NAMES: [&str; 2] = ["AGENTS.override.md", "AGENTS.md"];
 
-/// What the user told their agent about the project's instructions.
+/// The agent's settings for project instructions.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rules {
-    /// Bytes of a project's files together; 0 reads none.
+pub struct InstructionRules {
+    /// Default limit, in bytes, for a project's files together.
     pub bytes_max: u64,
-    /// Further names, after the usual ones.
+    /// Additional file names, after the default ones.
     pub fallback_names: Vec<String>,
-    /// What marks the root of a project; none reads the working folder alone.
+    /// Files that mark a project root; if empty, only the working folder is read.
     pub root_markers: Vec<String>,
 }
 
-impl Default for Rules {
+impl Default for InstructionRules {
     fn default() -> Self {
         Self {
             bytes_max: BYTES_DEFAULT,
@@ -34,37 +33,36 @@ impl Default for Rules {
     }
 }
 
-impl Rules {
-    /// Names of the file that holds everywhere, the first that is not blank counts.
+impl InstructionRules {
+    /// Names of the global file; the first non-blank one is used.
     pub fn global_names() -> impl Iterator<Item = &'static str> {
         NAMES.into_iter()
     }
 
-    /// Names of the file of a folder, the first that is there counts.
+    /// Names of a folder's file; the first existing one is used.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         NAMES.into_iter().chain(self.fallback_names.iter().map(String::as_str))
     }
 }
 
-/// The files of a project from its root down, as one text; what is over the bound is cut off.
+/// Joins a project's files from the root down, up to the byte limit.
 #[derive(Debug)]
-pub struct Joined {
+pub struct InstructionText {
     left: u64,
     texts: Vec<String>,
 }
 
-impl Joined {
-    /// Nothing yet.
-    pub fn new(rules: &Rules) -> Self {
+impl InstructionText {
+    pub fn new(rules: &InstructionRules) -> Self {
         Self { left: rules.bytes_max, texts: Vec::new() }
     }
 
-    /// Bytes that the next file may have; 0 when no more is to be read.
+    /// Bytes left for the next file; 0 if no more may be read.
     pub fn left(&self) -> u64 {
         self.left
     }
 
-    /// Adds a file's beginning. A character cut in two becomes a replacement character.
+    /// Adds the beginning of a file. A split character becomes U+FFFD.
     pub fn push(&mut self, bytes: &[u8]) {
         let kept = usize::try_from(self.left).map_or(bytes, |left| &bytes[..left.min(bytes.len())]);
         let text = String::from_utf8_lossy(kept);
@@ -75,7 +73,7 @@ impl Joined {
         self.texts.push(text.into_owned());
     }
 
-    /// The whole, after what holds everywhere; `None` when there is neither.
+    /// The joined text after the global instructions; `None` if both are empty.
     pub fn finish(self, global: &str) -> Option<String> {
         let project = self.texts.join("\n\n");
         let parts = [global.trim(), project.trim_end()].into_iter().filter(|part| !part.is_empty());
@@ -89,7 +87,8 @@ mod tests {
     use super::*;
 
     fn joined(bytes_max: u64, global: &str, files: &[&str]) -> Option<String> {
-        let mut joined = Joined::new(&Rules { bytes_max, ..Rules::default() });
+        let mut joined =
+            InstructionText::new(&InstructionRules { bytes_max, ..InstructionRules::default() });
         files.iter().for_each(|file| joined.push(file.as_bytes()));
         joined.finish(global)
     }
@@ -112,7 +111,10 @@ mod tests {
 
     #[test]
     fn an_override_is_preferred_and_fallbacks_come_last() {
-        let rules = Rules { fallback_names: vec!["NOTES.md".to_owned()], ..Rules::default() };
+        let rules = InstructionRules {
+            fallback_names: vec!["NOTES.md".to_owned()],
+            ..InstructionRules::default()
+        };
         let names: Vec<_> = rules.names().collect();
         assert_eq!(names, ["AGENTS.override.md", "AGENTS.md", "NOTES.md"]);
     }

@@ -1,36 +1,34 @@
-//! The settings a model was last told, to compare the next turn's with.
+//! The settings last sent to a model, as the baseline for the next turn's diff.
 //!
-//! A reference is what the history says about the settings: after a compaction or a rollback that took
-//! it away there is none, and everything is told anew. It advances with every user turn, also with one
-//! that told nothing; turns that run without the person (review, compaction) leave it.
+//! The reference comes from the history: after a compaction or a rollback that removed it there is none,
+//! and all settings are sent again. It advances with every user turn, also one that sent nothing; turns
+//! without the person (review, compaction) leave it unchanged.
 
 use serde::{Deserialize, Serialize};
 
 use crate::rollout::TurnSettings;
 
-/// All that a model is told about where and how it works. A part that is absent is not told.
+/// Settings a model is given. An absent part is not sent.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    /// Where it works.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub environment: Option<Environment>,
-    /// What it may do.
+    /// Permissions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub permissions: Option<Permissions>,
-    /// How it works with the person.
+    /// Collaboration mode.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub collaboration_mode: Option<CollaborationMode>,
-    /// How it speaks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub personality: Option<Personality>,
-    /// Which model it is, and that model's own instructions.
+    /// The model and its own instructions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<Model>,
-    /// The project's instructions (AGENTS.md); compared only when asked for.
+    /// Project instructions (AGENTS.md); compared only on request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agents_md: Option<String>,
-    /// What is remembered of earlier work; compared only when asked for.
+    /// Memory of earlier work; compared only on request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<String>,
 }
@@ -41,26 +39,23 @@ pub struct Settings {
 pub struct Environment {
     /// Working folders; usually one.
     #[serde(default)]
-    pub places: Vec<Place>,
-    /// Today, as `2026-11-21`.
+    pub places: Vec<WorkingFolder>,
+    /// Current date, such as `2026-11-21`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub current_date: Option<String>,
-    /// As `Europe/Paris`.
+    /// Such as `Europe/Paris`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timezone: Option<String>,
-    /// Rules of the network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<Network>,
 }
 
-/// One working folder.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Place {
-    /// Name, where there are several.
+pub struct WorkingFolder {
+    /// Name, if there are several folders.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// The folder.
     pub cwd: String,
     /// The shell commands run in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -71,25 +66,23 @@ pub struct Place {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Network {
-    /// Hosts allowed.
     #[serde(default)]
     pub allowed: Vec<String>,
-    /// Hosts denied.
     #[serde(default)]
     pub denied: Vec<String>,
 }
 
-/// What the agent may do.
+/// Permissions of the agent.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Permissions {
-    /// The profile, as `workspace-write`.
+    /// The profile, such as `workspace-write`.
     #[serde(default)]
     pub profile: String,
-    /// When the person is asked, as `on-request`.
+    /// When the person is asked, such as `on-request`.
     #[serde(default)]
     pub approval_policy: String,
-    /// The words of the harness about both; a change of these alone is not told.
+    /// The harness's text about both; a change of the text alone is not sent.
     #[serde(default)]
     pub instructions: String,
 }
@@ -98,16 +91,15 @@ pub struct Permissions {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CollaborationMode {
-    /// Its name, as `plan`.
+    /// Such as `plan`.
     #[serde(default)]
     pub mode: String,
-    /// The model it asks for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// The reasoning effort it asks for.
+    /// Requested reasoning effort.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effort: Option<String>,
-    /// Its words; may be empty.
+    /// Instructions; may be empty.
     #[serde(default)]
     pub instructions: String,
 }
@@ -116,29 +108,24 @@ pub struct CollaborationMode {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Personality {
-    /// Its name.
     #[serde(default)]
     pub name: String,
-    /// Its words.
     #[serde(default)]
     pub instructions: String,
 }
 
-/// Which model answers.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Model {
-    /// Its name.
     #[serde(default)]
     pub name: String,
-    /// Its own instructions.
     #[serde(default)]
     pub instructions: String,
 }
 
 impl Settings {
-    /// What a transcript says was told, to be compared with `current`. It keeps names and no words: what
-    /// it does not tell counts as unchanged.
+    /// The settings a transcript recorded, to be compared with `current`. A transcript keeps names and no
+    /// text; what it does not record counts as unchanged.
     pub fn of_turn(told: &TurnSettings, current: &Self) -> Self {
         let environment = current.environment.clone().map(|now| now.told(told));
         let permissions = current.permissions.clone().map(|now| Permissions {
@@ -176,19 +163,18 @@ impl Settings {
 }
 
 impl Environment {
-    /// This one as a turn told it.
     fn told(mut self, told: &TurnSettings) -> Self {
         if let Some(cwd) = &told.cwd
             && !self.places.iter().any(|place| place.cwd == *cwd)
         {
-            self.places = vec![Place { id: None, cwd: cwd.clone(), shell: None }];
+            self.places = vec![WorkingFolder { id: None, cwd: cwd.clone(), shell: None }];
         }
         self.current_date = told.current_date.clone().or(self.current_date);
         self.timezone = told.timezone.clone().or(self.timezone);
         self
     }
 
-    /// The folders in an order that does not depend on how they were listed.
+    /// The folders in a canonical order.
     pub(super) fn folders(&self) -> Vec<(&Option<String>, &str)> {
         let mut folders: Vec<_> =
             self.places.iter().map(|place| (&place.id, place.cwd.as_str())).collect();

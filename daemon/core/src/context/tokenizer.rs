@@ -1,35 +1,30 @@
-//! Real tokenizers, for those who ask for exact counts.
+//! Real tokenizers, for exact counts on request.
 //!
-//! A vocabulary is unpacked at its first use and stays for the life of the process (at most 26 MB in
-//! all); who never asks never pays. Counting is a matter of seconds for megabytes: call it from a thread that
-//! may be busy.
+//! A vocabulary is unpacked at first use and stays for the life of the process (at most 26 MB in all).
+//! Counting megabytes takes seconds: call it from a blocking thread.
 
 use tiktoken::CoreBpe;
 
-/// Bytes counted at once. The crate's cost grows faster than its input where a text has no spaces
-/// (a megabyte of one letter takes seconds), so long texts are counted in pieces.
-///
-/// # Source
-/// `facts/dependencies.md` §4: below 100 KB the cost stays linear.
+/// Bytes counted at once. The crate's cost grows faster than its input in text without spaces (a megabyte
+/// of one letter takes seconds); it stays linear below 100 KB, so long texts are counted in pieces.
 const PIECE_BYTES: usize = 64 * 1_024;
 
-/// Bytes before the end of a piece in which a place is looked for where no token can stand astride.
+/// Bytes before the end of a piece that are searched for a position no token can span.
 const SEAM_BYTES: usize = 4 * 1_024;
 
-/// A vocabulary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tokenizer {
-    /// Models since GPT-4o.
+    /// GPT-4o and later.
     O200k,
     /// GPT-4 and GPT-3.5.
     Cl100k,
 }
 
 impl Tokenizer {
-    /// The names, as clients write them.
+    /// Names on the wire.
     pub const NAMES: [&'static str; 2] = ["o200k", "cl100k"];
 
-    /// The tokenizer of a name, with or without the `_base` that vocabularies carry.
+    /// Finds a tokenizer by name, with or without the `_base` suffix of vocabularies.
     pub fn of_name(name: &str) -> Option<Self> {
         match name.strip_suffix("_base").unwrap_or(name) {
             "o200k" => Some(Self::O200k),
@@ -38,14 +33,14 @@ impl Tokenizer {
         }
     }
 
-    /// Counts the tokens of a text; exact, but for runs of more than 64 KiB without a space, where
-    /// each piece may add one.
+    /// Counts tokens. Exact, except that runs of more than 64 KiB without a space are cut into pieces and
+    /// each piece may add one token.
     pub fn count(self, text: &str) -> u64 {
         let Some(vocabulary) = self.vocabulary() else { return crate::tokens::of_text(text) };
         pieces(text).map(|piece| vocabulary.count(piece) as u64).sum()
     }
 
-    /// Both are built in; were one not, sizes would stand in for it.
+    /// Both are built in; otherwise callers fall back to estimates by size.
     fn vocabulary(self) -> Option<&'static CoreBpe> {
         tiktoken::get_encoding(match self {
             Self::O200k => "o200k_base",
@@ -54,7 +49,7 @@ impl Tokenizer {
     }
 }
 
-/// Cuts a text where its tokens are the same as without the cut.
+/// Splits a text without changing its tokens.
 fn pieces(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {

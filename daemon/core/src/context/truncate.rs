@@ -1,43 +1,37 @@
-//! Cutting the middle out of a text: its beginning says what it is, its end how it went.
+//! Cuts the middle out of a text: the beginning says what it is, the end how it went.
 //!
-//! What is kept is within the budget; the marker in the place of the cut comes on top, as agents that
-//! cut so expect (`facts/codex-compaction.md` §5.3). No character is ever split.
+//! The kept text is within the budget; the marker comes on top, as in Codex. Characters are never split.
 
 use serde_json::Value;
 
 use crate::{text, tokens};
 
-/// How much of a text is kept.
+/// How much of a text to keep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Policy {
     /// Tokens of four bytes.
     Tokens(u64),
-    /// Bytes.
     Bytes(u64),
-    /// Lines.
     Lines(u64),
-    /// Lines first, then bytes of what is left.
+    /// Lines first, then bytes of the remainder.
     LinesAndBytes {
-        /// Lines.
         lines: u64,
-        /// Bytes.
         bytes: u64,
     },
 }
 
-/// What is counted in a marker.
+/// The unit a marker counts in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     /// Tokens of four bytes.
     Tokens,
     /// Characters.
     Chars,
-    /// Lines.
     Lines,
 }
 
 impl Unit {
-    /// The word in the marker and on the wire.
+    /// The name in the marker and on the wire.
     pub fn name(self) -> &'static str {
         match self {
             Self::Tokens => "tokens",
@@ -49,17 +43,17 @@ impl Unit {
 
 /// A text after its cut.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Truncated {
-    /// What is left, with the marker where something was removed.
+pub struct Truncation {
+    /// The remaining text, with a marker if something was removed.
     pub text: String,
-    /// How much was removed, as the marker says; 0 when nothing was.
+    /// Removed amount, as in the marker; 0 if nothing.
     pub removed: u64,
-    /// What `removed` counts.
+    /// Unit of `removed`.
     pub unit: Unit,
 }
 
 impl Policy {
-    /// What its markers count.
+    /// The unit of its markers.
     pub fn unit(self) -> Unit {
         match self {
             Self::Tokens(_) => Unit::Tokens,
@@ -80,7 +74,7 @@ impl Policy {
         }
     }
 
-    /// The same with `cost` taken off; for parts that share one budget. Lines are not shared.
+    /// The policy minus the cost of `text`, for parts that share a budget. Lines are not shared.
     fn less(self, text: &str) -> Self {
         let bytes = text.len() as u64;
         match self {
@@ -102,10 +96,10 @@ impl Policy {
     }
 }
 
-/// Cuts the middle of `text` so that what is kept is within `policy`.
-pub fn truncate(text: &str, policy: Policy) -> Truncated {
+/// Cuts the middle of `text` to fit `policy`.
+pub fn truncate(text: &str, policy: Policy) -> Truncation {
     if policy.holds(text) {
-        return Truncated { text: text.to_owned(), removed: 0, unit: policy.unit() };
+        return Truncation { text: text.to_owned(), removed: 0, unit: policy.unit() };
     }
     match policy {
         Policy::Tokens(limit) => cut_bytes(text, tokens::bytes_of(limit), Unit::Tokens),
@@ -123,21 +117,21 @@ pub fn truncate(text: &str, policy: Policy) -> Truncated {
     }
 }
 
-/// As [`truncate`]; a text that was cut is told how many lines it had.
-pub fn truncate_formatted(text: &str, policy: Policy) -> Truncated {
+/// Like [`truncate`], and puts the number of lines before a text that was cut.
+pub fn truncate_formatted(text: &str, policy: Policy) -> Truncation {
     let cut = truncate(text, policy);
     if cut.removed == 0 {
         return cut;
     }
     let lines = line_count(text);
-    Truncated { text: format!("Total output lines: {lines}\n\n{}", cut.text), ..cut }
+    Truncation { text: format!("Total output lines: {lines}\n\n{}", cut.text), ..cut }
 }
 
 fn marker(removed: u64, unit: Unit) -> String {
     format!("…{removed} {} truncated…", unit.name())
 }
 
-fn cut_bytes(text: &str, budget: usize, unit: Unit) -> Truncated {
+fn cut_bytes(text: &str, budget: usize, unit: Unit) -> Truncation {
     let left = budget / 2;
     let head = text::prefix(text, left);
     let tail = text::suffix(text, budget - left);
@@ -145,10 +139,10 @@ fn cut_bytes(text: &str, budget: usize, unit: Unit) -> Truncated {
         Unit::Tokens => tokens::of_bytes((text.len() - budget) as u64),
         _ => text[head.len()..text.len() - tail.len()].chars().count() as u64,
     };
-    Truncated { text: format!("{head}{}{tail}", marker(removed, unit)), removed, unit }
+    Truncation { text: format!("{head}{}{tail}", marker(removed, unit)), removed, unit }
 }
 
-fn cut_lines(text: &str, budget: usize) -> Truncated {
+fn cut_lines(text: &str, budget: usize) -> Truncation {
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let head: String = lines[..budget / 2].concat();
     let tail: String = lines[lines.len() - (budget - budget / 2)..].concat();
@@ -156,15 +150,15 @@ fn cut_lines(text: &str, budget: usize) -> Truncated {
     let marker = marker(removed, Unit::Lines);
     let text =
         if tail.is_empty() { format!("{head}{marker}") } else { format!("{head}{marker}\n{tail}") };
-    Truncated { text, removed, unit: Unit::Lines }
+    Truncation { text, removed, unit: Unit::Lines }
 }
 
 fn line_count(text: &str) -> u64 {
     text.lines().count() as u64
 }
 
-/// Cuts an array of content parts under one budget: texts in their order until it is used up, images
-/// kept and free. Texts that were left out are named by a last part. Gives back what was removed.
+/// Cuts an array of content parts to one budget: texts in order until it is used up; images are free and
+/// stay. A last part says how many texts were omitted. Returns the removed amount.
 pub fn truncate_parts(parts: &mut Vec<Value>, policy: Policy) -> u64 {
     let (mut rest, mut removed, mut omitted) = (policy, 0, 0);
     parts.retain_mut(|part| {
@@ -187,8 +181,8 @@ pub fn truncate_parts(parts: &mut Vec<Value>, policy: Policy) -> u64 {
     removed
 }
 
-/// Cuts an array of content parts as one text: when all texts together are over the budget, one cut and
-/// formatted text takes their place, the images behind it. Gives back what was removed.
+/// Cuts an array of content parts as one text: if all texts together exceed the budget, one formatted
+/// text replaces them, followed by the images. Returns the removed amount.
 pub fn merge_parts(parts: &mut Vec<Value>, policy: Policy) -> u64 {
     let mut joined = String::new();
     for words in parts.iter().filter_map(|part| part.get("text")?.as_str()) {

@@ -1,32 +1,29 @@
-//! What a person should know about how full a window is.
+//! Remarks on how full a window is.
 
 use super::window::{Window, percent_of};
 
-/// The sizes a judgement is made from, in tokens.
+/// Sizes to assess, in tokens.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Sizes {
-    /// In the window now.
+    /// Currently in the window.
     pub used: u64,
     /// About to be added.
     pub incoming: u64,
-    /// The largest single item, of the history or about to be added.
+    /// The largest single item, in the history or about to be added.
     pub largest: u64,
-    /// What stays whatever is compacted: instructions, tools, initial context.
+    /// What no compaction removes: instructions, tools, initial context.
     pub fixed: u64,
 }
 
 /// A remark on a window.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Remark {
-    /// Stable name.
     pub kind: &'static str,
-    /// One sentence.
     pub message: String,
-    /// What to do.
     pub hint: &'static str,
 }
 
-/// Judges sizes against a window; the gravest first.
+/// Compares sizes with a window; the most serious remark first.
 pub fn remarks(sizes: &Sizes, window: &Window) -> Vec<Remark> {
     let mut remarks = Vec::new();
     let mut remark = |kind, message, hint| remarks.push(Remark { kind, message, hint });
@@ -67,11 +64,12 @@ pub fn remarks(sizes: &Sizes, window: &Window) -> Vec<Remark> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::window::{Known, decide};
+    use super::super::window::{WindowSources, decide};
     use super::*;
 
     fn kinds(sizes: Sizes, limit: Option<u64>) -> Vec<&'static str> {
-        let known = Known { asked: Some(100), limit_asked: limit, ..Known::default() };
+        let known =
+            WindowSources { asked: Some(100), limit_asked: limit, ..WindowSources::default() };
         remarks(&sizes, &decide(&known)).into_iter().map(|remark| remark.kind).collect()
     }
 

@@ -1,28 +1,26 @@
 //! How large a model's context window is, how much of it can be used, and when to compact.
 
-/// Parts of a hundred of a window that can be filled; the rest is for the answer and the provider's own
-/// overhead (`facts/codex-compaction.md` §4.1).
+/// Percent of a window that can be filled; the rest is for the answer and the provider's overhead. As in
+/// Codex, like the other defaults here.
 pub const EFFECTIVE_PERCENT: u64 = 95;
 
-/// Parts of a hundred at which agents compact by themselves (§4.1).
+/// Percent of a window at which agents compact by themselves.
 pub const TRIGGER_PERCENT: u64 = 90;
 
-/// Tokens that agents leave out when they show how much is left: instructions that are always there
-/// (§4.1).
+/// Tokens that agents subtract when they show how much is left: instructions that are always present.
 pub const BASELINE_TOKENS: u64 = 12_000;
 
-/// The window of a model nobody knows (§4.1).
+/// Window of an unknown model.
 pub const FALLBACK_TOKENS: u64 = 272_000;
 
-/// Windows by the beginning of a model's name; the longest beginning counts. Models that nobody has
-/// vouched for are not here: what the transcript, the configuration or the request says counts for them,
-/// else [`FALLBACK_TOKENS`], and the answer names which.
+/// Windows by prefix of a model's name; the longest prefix wins. Only models with a known window are
+/// listed; for the others the transcript, the configuration or the request decides, else
+/// [`FALLBACK_TOKENS`], and the answer names which.
 ///
 /// # Source
-/// `facts/codex-compaction.md` §4.1 (the table of Codex of May 2026: gpt-5.2 to gpt-5.5,
-/// codex-auto-review), what published transcripts state (gpt-5 and its kin; gpt-5.3-codex-spark, as its
-/// effective 121 600), and requirement document 004 (gpt-4.1). Where an account may have a larger
-/// maximum, as with gpt-5.4, this is the window without asking for it.
+/// Codex's table of May 2026 (gpt-5.2 to gpt-5.5, codex-auto-review), published transcripts (the gpt-5
+/// family; gpt-5.3-codex-spark by its effective 121 600), and for gpt-4.1 the window this
+/// project was specified with. If an account may have a larger maximum, as with gpt-5.4, this is the default window.
 const MODELS: [(&str, u64); 4] = [
     ("gpt-5", 272_000),
     ("gpt-5.3-codex-spark", 128_000),
@@ -30,7 +28,7 @@ const MODELS: [(&str, u64); 4] = [
     ("gpt-4.1", 1_047_576),
 ];
 
-/// Windows that are offered beyond the usual ones, smallest first.
+/// Larger windows that providers offer, smallest first.
 ///
 /// # Source
 /// Chosen: the sizes that providers name for their long-context models.
@@ -39,21 +37,19 @@ const LARGER: [u64; 4] = [400_000, 500_000, 1_000_000, 2_000_000];
 /// Where a value came from, weakest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Origin {
-    /// Nobody knows the model: [`FALLBACK_TOKENS`].
+    /// Unknown model: [`FALLBACK_TOKENS`].
     Fallback,
     /// Computed from the window.
     Default,
-    /// Our table of models.
     ModelTable,
-    /// The thread held more than the table or the fallback says: the next larger one that is offered.
+    /// The thread held more than the table or fallback says: the next larger offered window.
     Observed,
-    /// The user told the agent, in its own configuration.
+    /// The agent's own configuration.
     Agent,
-    /// The agent wrote it into its transcript.
+    /// The agent's transcript.
     Transcript,
-    /// A key of the daemon's configuration.
+    /// The daemon's configuration.
     Config,
-    /// The request.
     Request,
 }
 
@@ -73,52 +69,47 @@ impl Origin {
     }
 }
 
-/// What is known about a window before it is decided.
+/// Inputs to [`decide`].
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Known<'a> {
-    /// Name of the model.
+pub struct WindowSources<'a> {
     pub model: Option<&'a str>,
-    /// As the request says.
+    /// From the request.
     pub asked: Option<u64>,
-    /// As the configuration says.
+    /// From the configuration.
     pub configured: Option<u64>,
-    /// As the transcript states it: whole, or its effective part.
+    /// From the transcript: the whole window or its effective part.
     pub stated: Option<u64>,
-    /// Tokens that the window has held, by the provider's count.
+    /// Tokens the window has held, by the provider's count.
     pub filled: Option<u64>,
-    /// As the user told the agent.
+    /// From the agent's configuration.
     pub agent_window: Option<u64>,
     /// The user's compaction limit in the request; 0 switches compaction off.
     pub limit_asked: Option<u64>,
-    /// The same in the configuration, in parts of a hundred of the window.
+    /// The same from the configuration, in percent of the window.
     pub percent_configured: Option<u64>,
-    /// The limit as the user told the agent, tokens; 0 is before every turn, as the agent understands it.
+    /// The limit from the agent's configuration, in tokens; 0 means before every turn, as the agent reads it.
     pub agent_limit: Option<u64>,
 }
 
-/// A window and its limits, in tokens, each with where it came from.
+/// A window and its limits, in tokens, each with its origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
-    /// The whole window.
     pub tokens: u64,
-    /// Who says so.
     pub origin: Origin,
     /// The part that can be filled.
     pub effective: u64,
-    /// When to compact; `None` when the user switched it off.
+    /// When to compact; `None` if the user switched it off.
     pub trigger: Option<u64>,
-    /// Who says so.
     pub trigger_origin: Origin,
-    /// The user's limit that could never be reached, for which the default stands in.
+    /// A user's limit that can never be reached and was replaced by the default.
     pub limit_refused: Option<u64>,
 }
 
 /// Decides a window and its limits.
 ///
-/// A user's limit is honoured up to the effective window, also above the 90 % at which agents stop
-/// listening; one that lies above the effective window could never be reached, so that the default
-/// stands in, and is told.
-pub fn decide(known: &Known<'_>) -> Window {
+/// A user's limit is honoured up to the effective window, also above the 90 % where agents stop. A limit
+/// above the effective window could never be reached: the default replaces it and the answer says so.
+pub fn decide(known: &WindowSources<'_>) -> Window {
     let (tokens, origin) = whole(known);
     let effective = percent(tokens, EFFECTIVE_PERCENT);
     let default = percent(tokens, TRIGGER_PERCENT);
@@ -137,7 +128,7 @@ pub fn decide(known: &Known<'_>) -> Window {
 }
 
 impl Window {
-    /// Parts of a hundred that are left, as agents show them: without the baseline.
+    /// Percent left, as agents show it: without the baseline.
     pub fn percent_left(&self, used: u64) -> u64 {
         let room = self.effective.saturating_sub(BASELINE_TOKENS);
         if room == 0 {
@@ -148,7 +139,7 @@ impl Window {
     }
 }
 
-/// `part` in parts of a hundred of `whole`, rounded to the nearest.
+/// `part` as percent of `whole`, rounded to the nearest.
 pub fn percent_of(part: u64, whole: u64) -> u64 {
     let (part, whole) = (u128::from(part), u128::from(whole.max(1)));
     u64::try_from((part * 100 + whole / 2) / whole).unwrap_or(u64::MAX)
@@ -158,7 +149,7 @@ fn percent(tokens: u64, percent: u64) -> u64 {
     u64::try_from(u128::from(tokens) * u128::from(percent) / 100).unwrap_or(u64::MAX)
 }
 
-fn whole(known: &Known<'_>) -> (u64, Origin) {
+fn whole(known: &WindowSources<'_>) -> (u64, Origin) {
     let positive = |tokens: Option<u64>| tokens.filter(|tokens| *tokens > 0);
     if let Some(tokens) = positive(known.asked) {
         return (tokens, Origin::Request);
@@ -176,7 +167,7 @@ fn whole(known: &Known<'_>) -> (u64, Origin) {
         Some(tokens) => (tokens, Origin::ModelTable),
         None => (FALLBACK_TOKENS, Origin::Fallback),
     };
-    // What has been in a window fits into it.
+    // A window is at least as large as what it has held.
     match known.filled.filter(|filled| *filled > assumed.0) {
         Some(filled) => (larger(filled), Origin::Observed),
         None => assumed,
@@ -187,8 +178,8 @@ fn larger(tokens: u64) -> u64 {
     LARGER.into_iter().find(|window| tokens <= *window).unwrap_or(tokens)
 }
 
-/// Newer versions of an agent state the effective part. Windows are whole thousands, so a number that
-/// becomes one when the 95 % are undone was one.
+/// Newer agent versions report the effective part. Windows are whole thousands, so a number that becomes
+/// one after undoing the 95 % was effective.
 fn undo_effective(tokens: u64) -> u64 {
     let whole = tokens.checked_mul(100).filter(|all| all.is_multiple_of(EFFECTIVE_PERCENT));
     whole
@@ -197,7 +188,7 @@ fn undo_effective(tokens: u64) -> u64 {
         .unwrap_or(tokens)
 }
 
-/// The window of a model by its name, a provider in front left out.
+/// Looks up a model's window by name, ignoring a provider prefix.
 fn of_model(name: &str) -> Option<u64> {
     let name = name.rsplit('/').next().unwrap_or(name);
     let known = MODELS.iter().filter(|(beginning, _)| name.starts_with(beginning));
@@ -208,7 +199,7 @@ fn of_model(name: &str) -> Option<u64> {
 mod tests {
     use super::*;
 
-    fn of(known: Known<'_>) -> Window {
+    fn of(known: WindowSources<'_>) -> Window {
         decide(&known)
     }
 
@@ -219,7 +210,7 @@ mod tests {
             ("gpt-4.1", 1_047_576, 995_197, 942_818),
             ("openai/gpt-5.3-codex", 272_000, 258_400, 244_800),
         ] {
-            let window = of(Known { model: Some(model), ..Known::default() });
+            let window = of(WindowSources { model: Some(model), ..WindowSources::default() });
             let found = (window.tokens, window.effective, window.trigger, window.origin);
             assert_eq!(found, (tokens, effective, Some(trigger), Origin::ModelTable), "{model}");
         }
@@ -228,7 +219,7 @@ mod tests {
     #[test]
     fn a_model_that_nobody_vouches_for_has_the_fallback_and_says_so() {
         for model in ["mystery", "gpt-4o", "gpt-oss-120b", "claude-sonnet-4-5", "gemini-2.5-pro"] {
-            let unknown = of(Known { model: Some(model), ..Known::default() });
+            let unknown = of(WindowSources { model: Some(model), ..WindowSources::default() });
             assert_eq!((unknown.tokens, unknown.origin), (272_000, Origin::Fallback), "{model}");
         }
     }
@@ -236,14 +227,22 @@ mod tests {
     #[test]
     fn what_a_window_has_held_fits_into_it() {
         let held = |filled: u64, model: &'static str| {
-            let known = Known { model: Some(model), filled: Some(filled), ..Known::default() };
+            let known = WindowSources {
+                model: Some(model),
+                filled: Some(filled),
+                ..WindowSources::default()
+            };
             (of(known).tokens, of(known).origin)
         };
         assert_eq!(held(271_000, "mystery"), (272_000, Origin::Fallback));
         assert_eq!(held(554_508, "mystery"), (1_000_000, Origin::Observed));
         assert_eq!(held(300_000, "gpt-5.4"), (400_000, Origin::Observed));
         assert_eq!(held(3_000_000, "mystery"), (3_000_000, Origin::Observed));
-        let stated = Known { stated: Some(200_000), filled: Some(300_000), ..Known::default() };
+        let stated = WindowSources {
+            stated: Some(200_000),
+            filled: Some(300_000),
+            ..WindowSources::default()
+        };
         assert_eq!(of(stated).origin, Origin::Transcript, "the agent's own word counts");
     }
 
@@ -256,55 +255,79 @@ mod tests {
             (272_000, 272_000),
             (200_000, 200_000),
         ] {
-            let window =
-                of(Known { stated: Some(stated), model: Some("gpt-4.1"), ..Known::default() });
+            let window = of(WindowSources {
+                stated: Some(stated),
+                model: Some("gpt-4.1"),
+                ..WindowSources::default()
+            });
             assert_eq!((window.tokens, window.origin), (tokens, Origin::Transcript), "{stated}");
         }
-        let asked = of(Known { stated: Some(1_000), asked: Some(50_000), ..Known::default() });
+        let asked = of(WindowSources {
+            stated: Some(1_000),
+            asked: Some(50_000),
+            ..WindowSources::default()
+        });
         assert_eq!((asked.tokens, asked.origin), (50_000, Origin::Request));
     }
 
     #[test]
     fn the_users_limit_is_honoured_and_says_where_it_came_from() {
-        let window =
-            of(Known { asked: Some(100), percent_configured: Some(94), ..Known::default() });
+        let window = of(WindowSources {
+            asked: Some(100),
+            percent_configured: Some(94),
+            ..WindowSources::default()
+        });
         assert_eq!((window.trigger, window.trigger_origin), (Some(94), Origin::Config));
-        let both =
-            Known { limit_asked: Some(50), percent_configured: Some(94), ..Known::default() };
+        let both = WindowSources {
+            limit_asked: Some(50),
+            percent_configured: Some(94),
+            ..WindowSources::default()
+        };
         assert_eq!((of(both).trigger, of(both).trigger_origin), (Some(50), Origin::Request));
-        let off = of(Known { percent_configured: Some(0), ..Known::default() });
+        let off = of(WindowSources { percent_configured: Some(0), ..WindowSources::default() });
         assert_eq!((off.trigger, off.trigger_origin), (None, Origin::Config));
     }
 
     #[test]
     fn what_the_user_told_the_agent_counts_below_what_they_told_us() {
-        let told = Known { agent_window: Some(1_000), agent_limit: Some(930), ..Known::default() };
+        let told = WindowSources {
+            agent_window: Some(1_000),
+            agent_limit: Some(930),
+            ..WindowSources::default()
+        };
         let window = of(told);
         assert_eq!((window.tokens, window.origin), (1_000, Origin::Agent));
         assert_eq!((window.trigger, window.trigger_origin), (Some(930), Origin::Agent));
-        let stated = of(Known { stated: Some(2_000), ..told });
+        let stated = of(WindowSources { stated: Some(2_000), ..told });
         assert_eq!((stated.tokens, stated.trigger), (2_000, Some(930)));
-        let ours = of(Known { percent_configured: Some(50), ..told });
+        let ours = of(WindowSources { percent_configured: Some(50), ..told });
         assert_eq!((ours.trigger, ours.trigger_origin), (Some(500), Origin::Config));
         // Never is what 0 means to us, and every turn what it means to the agent.
-        assert_eq!(of(Known { agent_limit: Some(0), ..told }).trigger, Some(0));
-        assert_eq!(of(Known { agent_limit: Some(951), ..told }).limit_refused, Some(951));
+        assert_eq!(of(WindowSources { agent_limit: Some(0), ..told }).trigger, Some(0));
+        assert_eq!(of(WindowSources { agent_limit: Some(951), ..told }).limit_refused, Some(951));
     }
 
     #[test]
     fn a_limit_above_the_window_is_the_default_and_told() {
-        let window = of(Known { asked: Some(100), limit_asked: Some(200), ..Known::default() });
+        let window = of(WindowSources {
+            asked: Some(100),
+            limit_asked: Some(200),
+            ..WindowSources::default()
+        });
         assert_eq!((window.trigger, window.limit_refused), (Some(90), Some(200)));
         assert_eq!(window.trigger_origin, Origin::Default);
     }
 
     #[test]
     fn what_is_left_is_told_as_agents_tell_it() {
-        let window = of(Known { asked: Some(272_000), ..Known::default() });
+        let window = of(WindowSources { asked: Some(272_000), ..WindowSources::default() });
         assert_eq!(window.percent_left(0), 100);
         assert_eq!(window.percent_left(12_000), 100);
         assert_eq!(window.percent_left(135_200), 50);
         assert_eq!(window.percent_left(500_000), 0);
-        assert_eq!(of(Known { asked: Some(10_000), ..Known::default() }).percent_left(1), 0);
+        assert_eq!(
+            of(WindowSources { asked: Some(10_000), ..WindowSources::default() }).percent_left(1),
+            0
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! Tokens of a history by what they are spent on.
+//! Tokens of a history by kind of content.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,28 +8,25 @@ use serde::{Deserialize, Serialize};
 pub enum ContextKind {
     /// Instructions of the harness that are not part of the initial context.
     System,
-    /// Words of the person.
+    /// Messages of the person.
     User,
-    /// Words of the model.
+    /// Messages of the model.
     Assistant,
-    /// Calls of tools.
     ToolCalls,
-    /// What tools answered.
     ToolOutputs,
-    /// The model's reasoning.
     Reasoning,
     /// Inline images, of whoever sent them.
     Images,
-    /// What the harness puts before the work: permissions, environment, AGENTS.md.
+    /// Initial context of the harness: permissions, environment, AGENTS.md.
     InitialContext,
-    /// Summaries and opaque compactions of what was before.
+    /// Summaries and opaque compactions.
     Summary,
     /// Items of another kind.
     Other,
 }
 
 impl ContextKind {
-    /// Every kind, in the order they are shown.
+    /// All kinds in display order.
     pub const ALL: [Self; 10] = [
         Self::System,
         Self::User,
@@ -77,7 +74,7 @@ impl Breakdown {
         self.0[kind as usize]
     }
 
-    /// Adds, kind by kind.
+    /// Adds another breakdown.
     pub fn add(&mut self, other: &Self) {
         for (mine, theirs) in self.0.iter_mut().zip(other.0) {
             *mine = mine.saturating_add(theirs);
@@ -89,7 +86,7 @@ impl Breakdown {
         self.0.iter().fold(0, |sum, tokens| sum.saturating_add(*tokens))
     }
 
-    /// The kinds that have any.
+    /// The kinds with tokens.
     pub fn entries(&self) -> impl Iterator<Item = (ContextKind, u64)> {
         ContextKind::ALL.into_iter().zip(self.0).filter(|(_, tokens)| *tokens > 0)
     }

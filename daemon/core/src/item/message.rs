@@ -1,44 +1,46 @@
-//! The words of a message, whatever form its content has.
+//! Reads the text of a message, whatever form its content has.
 
 use serde::Deserialize;
 
-/// A message as an item of a history holds it.
+/// A message item of a history.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Message {
-    /// Who speaks, as it stands there.
+pub struct MessageItem {
+    /// The role as written in the item.
     pub role: String,
-    /// Its parts of text, in order; other parts are passed over.
+    /// Text parts in order; other parts are ignored.
     pub texts: Vec<String>,
 }
 
-impl Message {
-    /// Reads an item; `None` where it is no message.
+impl MessageItem {
+    /// Reads an item; `None` if it is not a message.
     #[must_use]
     pub fn read(item: &str) -> Option<Self> {
-        let Read { role, content } = serde_json::from_str(item).ok()?;
+        let RawMessage { role, content } = serde_json::from_str(item).ok()?;
         let texts = match content {
-            Content::Text(text) => vec![text],
-            Content::Parts(parts) => parts.into_iter().filter_map(|part| part.text).collect(),
+            MessageContent::Text(text) => vec![text],
+            MessageContent::Parts(parts) => {
+                parts.into_iter().filter_map(|part| part.text).collect()
+            }
         };
         Some(Self { role, texts })
     }
 }
 
 #[derive(Deserialize)]
-struct Read {
+struct RawMessage {
     role: String,
-    content: Content,
+    content: MessageContent,
 }
 
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Content {
-    Parts(Vec<Part>),
+enum MessageContent {
+    Parts(Vec<TextPart>),
     Text(String),
 }
 
 #[derive(Deserialize)]
-struct Part {
+struct TextPart {
     text: Option<String>,
 }
 
@@ -48,7 +50,7 @@ mod tests {
 
     #[test]
     fn words_are_read_in_both_forms_and_from_nothing_else() {
-        let read = |item: &str| Message::read(item).map(|message| message.texts);
+        let read = |item: &str| MessageItem::read(item).map(|message| message.texts);
         assert_eq!(read(r#"{"role":"user","content":"Go."}"#), Some(vec!["Go.".to_owned()]));
         let parts = r#"{"role":"user","content":[{"text":"a"},{"image_url":"x"},{"text":"b"}]}"#;
         assert_eq!(read(parts), Some(vec!["a".to_owned(), "b".to_owned()]));

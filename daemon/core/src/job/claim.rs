@@ -1,37 +1,33 @@
-//! Taking a job, keeping it, and taking over what somebody left.
+//! Claiming a job, renewing the claim, and taking over an abandoned one.
 
 use serde::{Deserialize, Serialize};
 
 use super::why::{Why, why};
 use super::{Failure, FailureKind, Job, Lease, Moment, Rules, State};
 
-/// Shows that a run owns its job.
+/// Proof that a run owns its job.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Token {
-    /// Epoch of the claim.
     pub epoch: u64,
-    /// Its nonce.
     pub nonce: String,
 }
 
-/// A claim, for whoever runs the job.
+/// A claim, as given to the runner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claim {
-    /// Shows it.
     pub token: Token,
-    /// Milliseconds of the boot clock at which the run must have stopped, unless the claim is renewed.
+    /// Boot clock milliseconds at which the run must have stopped unless it renews.
     pub stop_at_boot_ms: u64,
 }
 
-/// What else runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Load {
     /// Jobs of the same kind.
     pub of_kind: u32,
 }
 
-/// Claims a job for `holder`. `now` is read before the row is written, so that the holder's view of the
-/// lease ends before anybody else's.
+/// Claims a job for `holder`. `now` is read before the row is written, so that the holder's lease ends
+/// before anybody else considers it expired.
 ///
 /// # Errors
 /// Why it does not run.
@@ -63,16 +59,16 @@ pub fn claim(
     Ok((job, Claim { token, stop_at_boot_ms: stop_at(rules, now) }))
 }
 
-/// Renews a claim. One whose time is up is lost, even when nobody has taken it over.
+/// Renews a claim. An expired claim is lost, even if nobody has taken it over.
 ///
 /// # Errors
-/// [`super::Lost`]: stop, and publish nothing.
+/// [`super::LeaseLost`]: stop, and publish nothing.
 pub fn renew(
     mut job: Job,
     token: &Token,
     rules: &Rules,
     now: &Moment,
-) -> Result<(Job, Claim), super::Lost> {
+) -> Result<(Job, Claim), super::LeaseLost> {
     let lease = super::settle::owned(&job, token, now)?;
     let lease = Lease { renewed: now.clone(), lease_ms: rules.lease_ms, ..lease.clone() };
     job.lease = Some(lease);
@@ -84,8 +80,8 @@ fn stop_at(rules: &Rules, now: &Moment) -> u64 {
     now.boot_ms.saturating_add(rules.lease_ms.saturating_sub(rules.margin_ms))
 }
 
-/// Takes a job from a holder that is gone: its lease ran out, it ran in another boot, or it is known to
-/// be dead (`is_dead`). The attempt it took stays counted. `None` when there is nothing to take.
+/// Takes a job from a holder that is gone: its lease expired, it ran in another boot, or it is known to be
+/// dead (`is_dead`). The attempt stays counted. `None` if there is nothing to take over.
 #[must_use]
 pub fn rescue(mut job: Job, rules: &Rules, is_dead: bool, now: &Moment) -> Option<Job> {
     if job.state != State::Running {
@@ -103,9 +99,9 @@ pub fn rescue(mut job: Job, rules: &Rules, is_dead: bool, now: &Moment) -> Optio
     Some(job)
 }
 
-/// The job to claim next among `jobs`: one that is due, urgent ones first, then by priority, then the
-/// one that has waited longest. What waits since another boot stands before all of this one; within a
-/// boot its clock tells, so that no clock that was set wrong holds a job back behind all newer ones.
+/// The next job to claim: due, urgent ones first, then by priority, then the longest waiting. Jobs waiting
+/// since another boot precede those of this one; within a boot the boot clock decides, so a clock that was
+/// set wrong cannot hold a job back behind newer ones.
 #[must_use]
 pub fn next<'a>(
     jobs: impl IntoIterator<Item = &'a Job>,

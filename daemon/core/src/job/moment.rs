@@ -1,20 +1,19 @@
-//! A moment on two clocks.
+//! A point in time on two clocks.
 
 use serde::{Deserialize, Serialize};
 
-/// A moment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Moment {
     /// Unix milliseconds; may jump.
     pub wall_ms: i64,
-    /// Names the boot of the machine.
+    /// Id of the machine's boot.
     pub boot: String,
     /// Milliseconds since that boot, sleep included; never jumps.
     pub boot_ms: u64,
 }
 
 impl Moment {
-    /// This moment, `ms` later.
+    /// The moment `ms` later.
     #[must_use]
     pub fn plus_ms(&self, ms: u64) -> Self {
         Self {
@@ -25,9 +24,9 @@ impl Moment {
     }
 }
 
-/// Milliseconds from `now` until `due`, 0 when it is over. Within one boot the boot clock tells; across
-/// boots the wall clock does, and more than `span_ms_max`, the longest wait that a rule can have made,
-/// is a clock that was or is wrong: over.
+/// Milliseconds from `now` until `due`, 0 if past. Uses the boot clock within one boot, else the wall
+/// clock; a result above `span_ms_max`, the longest wait any rule allows, means a wrong clock and counts as
+/// past.
 #[must_use]
 pub fn span_ms(now: &Moment, due: &Moment, span_ms_max: u64) -> u64 {
     let span = if now.boot == due.boot {

@@ -1,26 +1,24 @@
-//! Asking for a job, waking it, taking it back.
+//! Requesting, waking and cancelling a job.
 
 use super::{Job, JobKey, Moment, State};
 
-/// What is asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Request {
-    /// Which job.
+pub struct JobRequest {
     pub key: JobKey,
-    /// Digest of what it is to work on: input, and version of what works on it.
+    /// Digest of its input and of the version that processes it.
     pub input: String,
-    /// What it needs to know besides its name.
+    /// Further input.
     pub payload: String,
     /// Runs before others, higher first.
     pub priority: i32,
-    /// Does not wait after a success.
+    /// Skips the cooldown after a success.
     pub urgent: bool,
 }
 
-/// Asks for a job: makes its row, or raises *wanted*. The same input that is already owed or done
-/// changes nothing but the priority, so asking again costs nothing, not even its place in the queue.
+/// Requests a job: creates its row or raises *wanted*. Input that is already owed or done changes only the
+/// priority, so repeating a request is free and keeps its place in the queue.
 #[must_use]
-pub fn request(job: Option<Job>, request: Request, now: &Moment) -> Job {
+pub fn request(job: Option<Job>, request: JobRequest, now: &Moment) -> Job {
     let Some(mut job) = job else {
         return Job {
             key: request.key,
@@ -75,8 +73,8 @@ pub fn request(job: Option<Job>, request: Request, now: &Moment) -> Job {
     job
 }
 
-/// Wakes a job that is dead, parked or waiting, as a person asks or the configuration changed. One that
-/// is done runs once more.
+/// Wakes a dead, parked or waiting job, because a person asked or the configuration changed. A job that is
+/// done runs once more.
 #[must_use]
 pub fn retry(mut job: Job, now: &Moment) -> Job {
     if job.state == State::Running {
@@ -90,8 +88,7 @@ pub fn retry(mut job: Job, now: &Moment) -> Job {
     job
 }
 
-/// Takes a job back: nothing is owed any more. A run that is under way loses its claim, and whatever it
-/// still does counts for nothing.
+/// Cancels a job: nothing is owed any more. A running run loses its claim, and its result is discarded.
 #[must_use]
 pub fn cancel(mut job: Job, now: &Moment) -> Job {
     if job.state == State::Running {

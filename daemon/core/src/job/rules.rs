@@ -1,39 +1,35 @@
-//! What a kind of job may take.
+//! Limits for each kind of job.
 
 use serde::{Deserialize, Serialize};
 
 use super::Kind;
 
 /// Rules of one kind of job.
-///
-/// # Source
-/// Requirement document 000: lease 3,600 s, heartbeat 90 s, retry after 3,600 s, 8 extractions in
-/// parallel and one consolidation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rules {
-    /// Milliseconds a claim holds without being renewed.
+    /// Milliseconds a claim lasts without renewal.
     pub lease_ms: u64,
-    /// Milliseconds between two renewals; at most a third of the lease.
+    /// Milliseconds between renewals; at most a third of the lease.
     pub heartbeat_ms: u64,
-    /// Milliseconds before the end of its lease at which a run stops by itself, so that it has stopped
-    /// when another begins.
+    /// Milliseconds before its lease ends at which a run stops itself, so that it has stopped when another
+    /// begins.
     pub margin_ms: u64,
-    /// Milliseconds of the first wait after a failure; doubled for each further one.
+    /// Milliseconds of the first backoff; doubled for each further failure.
     pub retry_ms: u64,
-    /// Longest wait after a failure.
+    /// Maximum backoff in milliseconds.
     pub retry_ms_max: u64,
-    /// Milliseconds after a success before it runs again, unless it is urgent.
+    /// Cooldown after a success in milliseconds; skipped by urgent requests.
     pub cooldown_ms: u64,
-    /// Attempts before it is dead.
+    /// Maximum attempts before the job is dead.
     pub attempts_max: u32,
-    /// Jobs of this kind that run at the same time.
+    /// Maximum concurrent jobs of this kind.
     pub running_max: u32,
 }
 
-/// Why rules are refused.
+/// Why rules are invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum RulesError {
-    /// A renewal that is late once would lose the lease.
+    /// A single late renewal would lose the lease.
     #[error("the heartbeat must be at most a third of the lease")]
     HeartbeatTooSlow,
     /// A run would stop before its first renewal.
@@ -60,12 +56,9 @@ impl Default for Rules {
 }
 
 impl Rules {
-    /// The defaults of a kind.
-    ///
-    /// # Source
-    /// Requirement document 000 for extraction and consolidation, whose retry is short because without a
-    /// model nothing outside can have failed. Chosen for the others: somebody waits for a compaction,
-    /// pruning takes seconds, and making the index of a million items anew some minutes.
+    /// The defaults of a kind. Extraction and consolidation retry soon, because without a model no outside
+    /// service can fail. Somebody waits for a compaction, pruning takes seconds, and rebuilding the index of a
+    /// million items takes minutes.
     #[must_use]
     pub fn of(kind: Kind) -> Self {
         let base = Self::default();
@@ -93,10 +86,10 @@ impl Rules {
         }
     }
 
-    /// Checks that the rules can work.
+    /// Validates the rules.
     ///
     /// # Errors
-    /// The first rule that cannot.
+    /// The first violation.
     pub fn checked(self) -> Result<Self, RulesError> {
         if self.heartbeat_ms == 0 || self.heartbeat_ms > self.lease_ms / 3 {
             return Err(RulesError::HeartbeatTooSlow);
@@ -110,8 +103,8 @@ impl Rules {
         Ok(self)
     }
 
-    /// Milliseconds to wait after the failure of attempt `attempts`: doubled each time, spread over the
-    /// upper half by `chance` in 0..1, never over the bound, never less than a provider asks.
+    /// Backoff after failed attempt `attempts`: doubled each time, spread over the upper half by `chance` in
+    /// 0..1, at most the bound and at least what a provider asks for.
     #[must_use]
     pub fn backoff_ms(&self, attempts: u32, retry_after_ms: Option<u64>, chance: f64) -> u64 {
         let doubled = self.retry_ms.saturating_mul(1 << attempts.saturating_sub(1).min(20));
@@ -126,7 +119,7 @@ impl Rules {
         (most / 2 + spread).max(retry_after_ms.unwrap_or(0)).min(self.wait_ms_max())
     }
 
-    /// The longest wait any rule makes: a longer one is a clock that was wrong.
+    /// The longest wait any rule allows; a longer one means a wrong clock.
     #[must_use]
     pub fn wait_ms_max(&self) -> u64 {
         self.retry_ms_max.max(self.cooldown_ms).max(24 * 3_600_000)

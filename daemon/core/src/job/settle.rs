@@ -1,4 +1,4 @@
-//! The end of a run.
+//! Ending a run: success or failure.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,9 +7,8 @@ use super::{Job, JobKey, Lease, Moment, Rules, State, Token};
 /// Why a job did not succeed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
-    /// Decides what happens next.
+    /// Determines the next state.
     pub kind: FailureKind,
-    /// In words.
     pub detail: String,
     /// Milliseconds a provider asks to be left alone.
     pub retry_after_ms: Option<u64>,
@@ -19,44 +18,41 @@ pub struct Failure {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureKind {
-    /// May pass: waits, longer each time.
+    /// Temporary: retried with growing backoff.
     Transient,
-    /// Too much was asked: waits as long as it is told, and the attempt is given back.
+    /// Rate limited: waits as long as requested; the attempt is returned.
     RateLimited,
-    /// The input was too large: tried again at once, smaller.
+    /// Input too large: retried at once with less input.
     Overflow,
-    /// A key or permission is missing: parked until the configuration changes.
+    /// Missing key or permission: parked until the configuration changes.
     Unauthorized,
-    /// A budget is spent: waits until it is filled, and the attempt is given back.
+    /// Budget exhausted: waits until it renews; the attempt is returned.
     BudgetSpent,
-    /// Can never succeed.
+    /// Permanent.
     Permanent,
-    /// Stopped cleanly, such as by a shutdown: the attempt is given back.
+    /// Stopped cleanly, for example by a shutdown: the attempt is returned.
     Interrupted,
     /// Its holder is gone.
     Abandoned,
 }
 
-/// The run does not own its job any more: it must stop, and nothing of it counts.
+/// The run no longer owns its job: it must stop, and its result is discarded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Lost {
-    /// Another run has it, or it was taken back.
+pub enum LeaseLost {
+    /// Another run owns it, or it was cancelled.
     #[error("another run has taken the job over, or it was cancelled")]
     TakenOver,
-    /// Its lease ran out before it was renewed.
+    /// Its lease expired before renewal.
     #[error("the lease ran out before it was renewed")]
     LeaseExpired,
 }
 
-/// What a run shows where its effect is stored: in the same transaction the job is looked at, and a run that
-/// was stopped past its lease, or taken over, stores nothing.
+/// Proof of ownership, checked in the transaction that stores a run's effect: a run that was suspended past
+/// its lease or taken over stores nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fence {
-    /// The job.
     pub key: JobKey,
-    /// The claim.
     pub token: Token,
-    /// Now.
     pub now: Moment,
 }
 
@@ -64,27 +60,26 @@ impl Fence {
     /// Checks that the run still owns `job`, the row of its key.
     ///
     /// # Errors
-    /// [`Lost`]: store nothing.
-    pub fn check(&self, job: Option<&Job>) -> Result<(), Lost> {
-        owned(job.ok_or(Lost::TakenOver)?, &self.token, &self.now).map(drop)
+    /// [`LeaseLost`]: store nothing.
+    pub fn check(&self, job: Option<&Job>) -> Result<(), LeaseLost> {
+        owned(job.ok_or(LeaseLost::TakenOver)?, &self.token, &self.now).map(drop)
     }
 }
 
-/// The lease that `token` shows, while it holds.
-pub(super) fn owned<'a>(job: &'a Job, token: &Token, now: &Moment) -> Result<&'a Lease, Lost> {
+/// The lease matching `token`, if still valid.
+pub(super) fn owned<'a>(job: &'a Job, token: &Token, now: &Moment) -> Result<&'a Lease, LeaseLost> {
     let lease = job.lease.as_ref().filter(|lease| {
         job.state == State::Running && job.epoch == token.epoch && lease.nonce == token.nonce
     });
-    let lease = lease.ok_or(Lost::TakenOver)?;
-    if lease.is_live(now) { Ok(lease) } else { Err(Lost::LeaseExpired) }
+    let lease = lease.ok_or(LeaseLost::TakenOver)?;
+    if lease.is_live(now) { Ok(lease) } else { Err(LeaseLost::LeaseExpired) }
 }
 
-/// A run succeeded. What was asked for meanwhile is still owed, after the cooldown unless it is urgent; so is
-/// what is asked for later.
+/// Records a success. Anything requested during the run is still owed, after the cooldown unless urgent.
 ///
 /// # Errors
-/// [`Lost`]: somebody else owns it, and nothing changes.
-pub fn finish(mut job: Job, token: &Token, rules: &Rules, now: &Moment) -> Result<Job, Lost> {
+/// [`LeaseLost`]: somebody else owns it, and nothing changes.
+pub fn finish(mut job: Job, token: &Token, rules: &Rules, now: &Moment) -> Result<Job, LeaseLost> {
     let seen = owned(&job, token, now)?.wanted;
     job.done = job.done.max(seen);
     job.lease = None;
@@ -99,17 +94,17 @@ pub fn finish(mut job: Job, token: &Token, rules: &Rules, now: &Moment) -> Resul
     Ok(job)
 }
 
-/// A run failed. `chance` in 0..1 spreads waits.
+/// Records a failure. `chance` in 0..1 spreads the backoff.
 ///
 /// # Errors
-/// [`Lost`]: somebody else owns it, and nothing changes.
+/// [`LeaseLost`]: somebody else owns it, and nothing changes.
 pub fn fail(
     mut job: Job,
     token: &Token,
     failure: Failure,
     (rules, chance): (&Rules, f64),
     now: &Moment,
-) -> Result<Job, Lost> {
+) -> Result<Job, LeaseLost> {
     use FailureKind as F;
     owned(&job, token, now)?;
     job.lease = None;

@@ -23,8 +23,8 @@ fn key(subject: &str) -> JobKey {
     JobKey { kind: Kind::Extract, subject: subject.to_owned() }
 }
 
-fn ask(input: &str) -> Request {
-    Request {
+fn ask(input: &str) -> JobRequest {
+    JobRequest {
         key: key("t"),
         input: input.to_owned(),
         payload: String::new(),
@@ -50,7 +50,7 @@ fn failure(kind: FailureKind) -> Failure {
 fn a_lease_ends_exactly_at_its_time_and_a_retry_begins_exactly_at_its_own() {
     let (job, token) = claimed(queued("a"), 1_000);
     assert!(renew(job.clone(), &token, &RULES, &at(1_299)).is_ok());
-    assert_eq!(renew(job.clone(), &token, &RULES, &at(1_300)), Err(Lost::LeaseExpired));
+    assert_eq!(renew(job.clone(), &token, &RULES, &at(1_300)), Err(LeaseLost::LeaseExpired));
     assert_eq!(rescue(job.clone(), &RULES, false, &at(1_299)), None);
     assert_eq!(rescue(job.clone(), &RULES, false, &at(1_300)).unwrap().state, State::Queued);
     let failed =
@@ -66,11 +66,15 @@ fn a_run_that_was_taken_over_changes_nothing() {
     let job = rescue(job, &RULES, false, &at(400)).unwrap();
     let (job, new) = claimed(job, 400);
     assert!(new.epoch > old.epoch);
-    assert_eq!(finish(job.clone(), &old, &RULES, &at(410)), Err(Lost::TakenOver));
-    assert_eq!(renew(job.clone(), &old, &RULES, &at(410)).unwrap_err(), Lost::TakenOver);
+    assert_eq!(finish(job.clone(), &old, &RULES, &at(410)), Err(LeaseLost::TakenOver));
+    assert_eq!(renew(job.clone(), &old, &RULES, &at(410)).unwrap_err(), LeaseLost::TakenOver);
     let job = finish(job, &new, &RULES, &at(420)).unwrap();
     assert_eq!(job.state, State::Done);
-    assert_eq!(finish(job, &new, &RULES, &at(430)), Err(Lost::TakenOver), "twice is not once more");
+    assert_eq!(
+        finish(job, &new, &RULES, &at(430)),
+        Err(LeaseLost::TakenOver),
+        "twice is not once more"
+    );
 }
 
 #[test]
@@ -85,7 +89,7 @@ fn another_boot_or_a_dead_holder_frees_a_job_at_once() {
     let (job, token) = claimed(queued("a"), 0);
     let rebooted = Moment { boot: "boot-2".to_owned(), ..at(1) };
     assert!(rescue(job.clone(), &RULES, false, &rebooted).is_some());
-    assert_eq!(finish(job.clone(), &token, &RULES, &rebooted), Err(Lost::LeaseExpired));
+    assert_eq!(finish(job.clone(), &token, &RULES, &rebooted), Err(LeaseLost::LeaseExpired));
     assert!(rescue(job, &RULES, true, &at(1)).is_some());
 }
 
@@ -137,7 +141,7 @@ fn a_cooldown_holds_back_what_is_not_urgent() {
     let rules = Rules { cooldown_ms: 500, ..RULES };
     for urgent in [false, true] {
         let (job, token) = claimed(queued("a"), 0);
-        let job = request(Some(job), Request { urgent, ..ask("b") }, &at(1));
+        let job = request(Some(job), JobRequest { urgent, ..ask("b") }, &at(1));
         let job = finish(job, &token, &rules, &at(10)).unwrap();
         let expected = if urgent { Why::Due } else { Why::Waiting { wait_ms: 490, after: None } };
         assert_eq!(why(&job, Load::default(), &rules, &at(20)), expected);
@@ -149,7 +153,7 @@ fn a_cancelled_run_counts_for_nothing() {
     let (job, token) = claimed(queued("a"), 0);
     let job = cancel(job, &at(1));
     assert_eq!(job.state, State::Done);
-    assert_eq!(finish(job, &token, &RULES, &at(2)), Err(Lost::TakenOver));
+    assert_eq!(finish(job, &token, &RULES, &at(2)), Err(LeaseLost::TakenOver));
 }
 
 #[test]
@@ -157,7 +161,7 @@ fn room_and_order_decide_who_is_next() {
     let job = |subject: &str, priority, urgent, asked| {
         let key = key(subject);
         let asked_for =
-            Request { key, input: "i".into(), payload: String::new(), priority, urgent };
+            JobRequest { key, input: "i".into(), payload: String::new(), priority, urgent };
         request(None, asked_for, &at(asked))
     };
     let jobs = [job("old", 0, false, 1), job("high", 5, false, 9), job("urgent", 0, true, 9)];
@@ -196,7 +200,7 @@ fn a_new_input_does_not_shorten_the_pause_after_a_failure() {
     ] {
         let (job, token) = claimed(queued("a"), 0);
         let job = fail(job, &token, failure(kind), (&RULES, 0.5), &at(1)).unwrap();
-        let job = request(Some(job), Request { urgent, ..ask("b") }, &at(2));
+        let job = request(Some(job), JobRequest { urgent, ..ask("b") }, &at(2));
         let found = (job.state, job.not_before.is_some(), job.wanted);
         assert_eq!(found, (state, waits, 2), "{kind:?} urgent {urgent}");
     }
@@ -230,7 +234,7 @@ fn waits_double_are_spread_and_are_bounded() {
 #[test]
 fn asking_again_keeps_the_place_in_the_queue() {
     let first = queued("a");
-    let other = Request { key: key("other"), ..ask("a") };
+    let other = JobRequest { key: key("other"), ..ask("a") };
     let other = request(None, other, &at(5));
     let first = request(Some(first), ask("b"), &at(10));
     let jobs = [other, first];
@@ -240,8 +244,9 @@ fn asking_again_keeps_the_place_in_the_queue() {
 
 #[test]
 fn a_clock_that_was_wrong_holds_nobody_back_in_the_queue() {
-    let of =
-        |subject: &str, now: Moment| request(None, Request { key: key(subject), ..ask("a") }, &now);
+    let of = |subject: &str, now: Moment| {
+        request(None, JobRequest { key: key(subject), ..ask("a") }, &now)
+    };
     let year_ms = 365 * 86_400_000;
     let ahead = Moment { wall_ms: year_ms, ..at(1) };
     let jobs = [of("later", at(2)), of("sooner", ahead)];
@@ -265,11 +270,15 @@ fn a_fence_lets_only_the_owner_store_something() {
     let (job, old) = claimed(queued("a"), 0);
     let fence = |token: &Token, ms| Fence { key: key("t"), token: token.clone(), now: at(ms) };
     assert_eq!(fence(&old, 299).check(Some(&job)), Ok(()));
-    assert_eq!(fence(&old, 300).check(Some(&job)), Err(Lost::LeaseExpired), "though nobody has it");
-    assert_eq!(fence(&old, 1).check(None), Err(Lost::TakenOver));
+    assert_eq!(
+        fence(&old, 300).check(Some(&job)),
+        Err(LeaseLost::LeaseExpired),
+        "though nobody has it"
+    );
+    assert_eq!(fence(&old, 1).check(None), Err(LeaseLost::TakenOver));
     let job = rescue(job, &RULES, false, &at(300)).unwrap();
     let (job, new) = claimed(job, 301);
-    assert_eq!(fence(&old, 302).check(Some(&job)), Err(Lost::TakenOver));
+    assert_eq!(fence(&old, 302).check(Some(&job)), Err(LeaseLost::TakenOver));
     assert_eq!(fence(&new, 302).check(Some(&job)), Ok(()));
 }
 
@@ -279,7 +288,7 @@ fn a_success_is_rested_after_by_what_is_asked_later_too() {
     let (job, token) = claimed(queued("a"), 0);
     let done = finish(job, &token, &rules, &at(10)).unwrap();
     assert_eq!(why(&done, Load::default(), &rules, &at(11)), Why::NothingOwed);
-    let asked = |urgent| request(Some(done.clone()), Request { urgent, ..ask("b") }, &at(110));
+    let asked = |urgent| request(Some(done.clone()), JobRequest { urgent, ..ask("b") }, &at(110));
     let waiting = Why::Waiting { wait_ms: 400, after: None };
     assert_eq!(why(&asked(false), Load::default(), &rules, &at(110)), waiting);
     assert_eq!(why(&asked(true), Load::default(), &rules, &at(110)), Why::Due, "a deletion");

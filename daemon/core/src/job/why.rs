@@ -10,42 +10,36 @@ use super::{Job, Load, Moment, Rules, State, span_ms};
 pub enum Why {
     /// It may run now.
     Due,
-    /// Nothing is owed.
     NothingOwed,
-    /// Somebody runs it.
     Running {
-        /// Who.
         holder: String,
         /// Milliseconds its lease still holds.
         lease_ms: u64,
     },
-    /// Its holder is gone; it is taken over at the next look.
+    /// Its holder is gone; the next scan takes it over.
     Abandoned,
-    /// It waits, after a failure or a success.
+    /// Waiting after a failure or a success.
     Waiting {
         /// Milliseconds.
         wait_ms: u64,
-        /// The failure it waits after; `None` after a success.
+        /// The failure that caused the wait; `None` after a success.
         after: Option<String>,
     },
-    /// As many of its kind run as may.
+    /// The maximum number of its kind is running.
     NoRoom {
-        /// How many.
         running_max: u32,
     },
-    /// Its attempts are spent, or it cannot succeed.
+    /// Out of attempts, or cannot succeed.
     Dead {
-        /// The last failure.
         detail: String,
     },
-    /// It waits for the configuration to change.
+    /// Waiting for a configuration change.
     Parked {
-        /// The last failure.
         detail: String,
     },
 }
 
-/// Tells why `job` does not run, or that it may.
+/// Explains why `job` does not run, or that it may.
 #[must_use]
 pub fn why(job: &Job, load: Load, rules: &Rules, now: &Moment) -> Why {
     let detail = || job.failure.as_ref().map_or_else(String::new, |failure| failure.detail.clone());
@@ -76,8 +70,8 @@ pub fn why(job: &Job, load: Load, rules: &Rules, now: &Moment) -> Why {
     Why::Due
 }
 
-/// The longest that the wait until `due` can take: what was meant when it began, as far as the boot clock of
-/// then tells, so that a wall clock that is set back between two boots stretches nothing.
+/// Upper bound of the wait until `due`, by the boot clock at its start, so that setting the wall clock back
+/// between two boots does not extend it.
 fn longest(job: &Job, due: &Moment, rules: &Rules) -> u64 {
     let begun = &job.updated_at;
     let is_told = begun.boot == due.boot;

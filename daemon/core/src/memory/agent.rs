@@ -1,16 +1,15 @@
-//! Consolidation by a model: what it is given, what it may ask for, and what of its work is taken.
+//! Consolidation by a model: its input, its tools, and the validation of its output.
 //!
 //! # Theory of operation
-//! The agent works on a *draft* that could be published as it is: the files that the rules make, in the wording
-//! that the agent gave them before ([`carried`]). It may reword, drop, order and group what is known, write
-//! the first page and skills. It is believed nothing: [`check`] holds every line against the handbook. A line
-//! of memory keeps the mark of the entry it rests on, and an entry of that id must be known in that project;
-//! rules of the person stay, word for word; names and numbers must stand in what the project's threads
-//! taught; nothing may speak like an order that no person gave. So whatever a transcript talks the model
-//! into, it cannot plant a rule, a fact or a command.
+//! The agent works on a *draft* that could be published unchanged: the files made by the rules, in the
+//! agent's earlier wording ([`carried`]). It may reword, drop, order and group known entries, and write the
+//! first page and skills. Nothing it writes is trusted: [`check`] compares every line with the handbook. A
+//! memory line keeps the mark of its entry, which must exist in that project; a person's rules stay verbatim;
+//! names and numbers must occur in what the project's threads taught; only a person may give orders. So
+//! whatever a transcript talks the model into, it cannot plant a rule, a fact or a command.
 //!
-//! *Baseline*: what the agent saw and made when it last succeeded. With one it is given what changed since
-//! ([`Mode::Incremental`]), else everything ([`Mode::Init`]). What is forgotten takes the baseline along.
+//! *Baseline*: the agent's input and output of its last success. With one it receives the changes since
+//! ([`Mode::Incremental`]), else everything ([`Mode::Init`]). Forgetting deletes the baseline too.
 
 mod carry;
 mod check;
@@ -30,21 +29,19 @@ use super::consolidate::Handbook;
 use crate::digest::Digest128;
 
 pub use carry::{carried, kept, taken_out};
-pub use check::{Checked, check};
+pub use check::{CheckInputs, check};
 pub use step::{Step, ToolCall, ToolName, schema};
-pub use task::{Task, task};
+pub use task::{AgentTask, task};
 
 /// What the agent is given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// Everything.
     Init,
     /// What changed since the baseline.
     Incremental,
 }
 
 impl Mode {
-    /// Stable name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Init => "init",
@@ -69,34 +66,20 @@ pub struct Baseline {
 pub enum Refusal {
     /// A file that the agent may not make, or lacks.
     #[error("{path}: {reason}")]
-    File {
-        /// Its path.
-        path: String,
-        /// What is wrong with it.
-        reason: String,
-    },
+    File { path: String, reason: String },
     /// A line that cannot be believed.
     #[error("{path}:{number}: {reason}: {line}")]
     Line {
-        /// Its file.
         path: String,
         /// Its number, from 1.
         number: usize,
-        /// What is wrong with it.
         reason: String,
-        /// Its beginning, redacted.
         line: String,
     },
-    /// A rule of the person is gone.
     #[error(
         "MEMORY.md: a rule of the person's is gone or stands in another project: {text} [id {id}]"
     )]
-    RuleGone {
-        /// Its words.
-        text: String,
-        /// Its id.
-        id: String,
-    },
+    RuleGone { text: String, id: String },
 }
 
 /// Digest of what the agent works from: it has nothing to do while this stays.

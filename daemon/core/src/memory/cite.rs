@@ -1,6 +1,6 @@
 //! Citations of memory in an agent's answer.
 //!
-//! An agent that used memory ends its answer with a block; the read-path instructions ask for it:
+//! An agent that used memory ends its answer with a block, as our read-path instructions request:
 //!
 //! ```text
 //! <memory_citation>
@@ -11,36 +11,33 @@
 //!
 //! The block that Codex asks its agents for (`oai-mem-citation`) is read as well.
 
-/// What an answer says it used.
+/// Citations of one answer.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Citations {
-    /// Lines of memory files, each once, in order.
-    pub entries: Vec<Entry>,
-    /// Threads, each once, in order.
+    /// Cited lines of memory files, deduplicated, in order.
+    pub entries: Vec<Citation>,
+    /// Cited threads, deduplicated, in order.
     pub thread_ids: Vec<String>,
 }
 
 /// Lines of a memory file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct Citation {
     /// Path below the memory folder.
     pub path: String,
     /// First line, from 1.
     pub line_start: u64,
-    /// Last line.
     pub line_end: u64,
-    /// What it was used for.
     pub note: String,
 }
 
-/// Names of the block's element.
+/// Element names of the block.
 const ELEMENTS: [&str; 2] = ["memory_citation", "oai-mem-citation"];
 
-/// Citations of one answer that are looked at.
+/// Maximum citations read from one answer.
 const CITATIONS_MAX: usize = 64;
 
-/// Reads the citations of an answer. A block without its end reaches to the end; lines that say nothing
-/// known are passed over.
+/// Parses the citations of an answer. An unclosed block extends to the end; unknown lines are skipped.
 pub fn parse(answer: &str) -> Citations {
     let mut found = Citations::default();
     for element in ELEMENTS {
@@ -55,7 +52,7 @@ pub fn parse(answer: &str) -> Citations {
     found
 }
 
-/// The answer without its citation blocks, as it is shown to a person.
+/// The answer without citation blocks, for display.
 pub fn strip(answer: &str) -> String {
     let mut shown = answer.to_owned();
     for element in ELEMENTS {
@@ -87,7 +84,7 @@ fn take(line: &str, found: &mut Citations) {
     }
 }
 
-fn entry(line: &str) -> Option<Entry> {
+fn entry(line: &str) -> Option<Citation> {
     let (place, note) = line.split_once('|').unwrap_or((line, ""));
     let (path, span) = place.trim().rsplit_once(':')?;
     let (start, end) = span.split_once('-').unwrap_or((span, span));
@@ -97,10 +94,10 @@ fn entry(line: &str) -> Option<Entry> {
     let note = note.trim();
     let note = note.strip_prefix("note=").unwrap_or(note).trim_matches(['[', ']']);
     let note = crate::text::one_line_cut(note, super::learning::QUOTE_BYTES);
-    (is_sound && !climbs).then(|| Entry { path: path.to_owned(), line_start, line_end, note })
+    (is_sound && !climbs).then(|| Citation { path: path.to_owned(), line_start, line_end, note })
 }
 
-/// A UUID, as thread ids of every known agent are.
+/// Whether it is a UUID, the form of every known agent's thread ids.
 fn is_thread_id(text: &str) -> bool {
     text.len() == 36
         && text.bytes().enumerate().all(|(at, byte)| match at {
@@ -125,8 +122,12 @@ mod tests {
             "Done.\n<oai-mem-citation><citation_entries>\nMEMORY.md:12-20|note=[tests]\n</citation_entries>\n\
              <rollout_ids>\n{ID}\n{ID}\n</rollout_ids></oai-mem-citation>"
         );
-        let entry =
-            Entry { path: "MEMORY.md".into(), line_start: 12, line_end: 20, note: "tests".into() };
+        let entry = Citation {
+            path: "MEMORY.md".into(),
+            line_start: 12,
+            line_end: 20,
+            note: "tests".into(),
+        };
         let expected = Citations { entries: vec![entry], thread_ids: vec![ID.into()] };
         for answer in [&ours, &theirs] {
             assert_eq!(parse(answer), expected);

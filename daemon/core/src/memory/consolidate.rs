@@ -1,12 +1,12 @@
-//! All extractions → the handbook and the files of the memory folder.
+//! Consolidates all extractions into the handbook and the files of the memory folder.
 
 //!
 //! # Theory of operation
-//! Threads are selected by use and recency, then put together project by project, each from its own
-//! threads alone: nothing of one project can reach another but what the person said in several, which
-//! makes the profile. Learnings are merged into entries (`merge`), maps into one map (`map`), commands
-//! that follow each other into skills (`skills`); the files are the handbook in words (`files`). Every
-//! order is that of times and ids, so bytes do not depend on the order of arrival.
+//! Threads are selected by use and recency, then merged per project, each from its own threads alone: nothing
+//! crosses projects except what the person said in several, which makes the profile. Learnings are merged
+//! into entries (`merge`), maps into one map (`map`), commands that follow each other into skills (`skills`);
+//! the files render the handbook (`files`). All orders are by times and ids, so the bytes do not depend on
+//! the order of arrival.
 
 mod files;
 mod handbook;
@@ -30,26 +30,23 @@ use crate::redact::redact;
 use crate::text;
 
 pub(in crate::memory) use files::rule_line;
-pub use handbook::{Entry, Handbook, MapEntry, Project, Skill, Superseded, Task};
+pub use handbook::{EarlierValue, Entry, Handbook, MapEntry, Project, Skill, TaskEntry};
 pub(in crate::memory) use merge::plain;
 
-/// What was extracted from a thread, and what became of it since.
+/// A thread's extraction and its usage.
 #[derive(Debug, Clone, Copy)]
-pub struct Stored<'a> {
-    /// The extraction.
+pub struct ExtractedThread<'a> {
     pub memory: &'a RolloutMemory,
-    /// Times it was cited or read.
+    /// Number of citations and reads.
     pub uses: u64,
-    /// Unix milliseconds of the last time.
+    /// Last time, Unix milliseconds.
     pub last_used_ms: Option<i64>,
 }
 
-/// A note that was asked to be remembered.
+/// A note to remember.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Note {
-    /// Its id.
     pub id: String,
-    /// Its words.
     pub text: String,
     /// Project it is for; `None`: all.
     pub project: Option<String>,
@@ -60,9 +57,7 @@ pub struct Note {
 /// What is not to be remembered, from now on.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Exclusions {
-    /// Threads.
     pub threads: BTreeSet<String>,
-    /// Projects.
     pub projects: BTreeSet<String>,
     /// Entries, by [`Entry::id`].
     pub entries: BTreeSet<String>,
@@ -72,7 +67,7 @@ pub struct Exclusions {
 #[derive(Debug, Clone, Copy)]
 pub struct Inputs<'a> {
     /// Extractions, in any order.
-    pub threads: &'a [Stored<'a>],
+    pub threads: &'a [ExtractedThread<'a>],
     /// Notes, in any order.
     pub notes: &'a [Note],
     /// Changes of the person.
@@ -84,12 +79,12 @@ pub struct Inputs<'a> {
 /// How much is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
-    /// Threads that memory is made of. Default 256 (document 000).
+    /// Maximum threads to consolidate. Default 256.
     pub max_threads: usize,
     /// Milliseconds after which a thread that nobody used, or that was last used then, goes. Default
-    /// 30 days (document 000).
+    /// 30 days.
     pub max_unused_ms: i64,
-    /// Tokens of `memory_summary.md`. Default 5,000 (document 000).
+    /// Maximum tokens of `memory_summary.md`. Default 5,000.
     pub summary_tokens: u64,
 }
 
@@ -99,20 +94,20 @@ impl Default for Bounds {
     }
 }
 
-/// The memory as it is to be published.
+/// The result of a consolidation.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Consolidated {
+pub struct Consolidation {
     /// Files of the memory folder.
     pub files: Files,
-    /// The same as values: what [`super::summary`] reads. Not a file for people.
+    /// The same as values, read by [`super::summary`].
     pub handbook: Handbook,
-    /// Threads it was made of, in the order of their ids.
+    /// Ids of the selected threads, sorted.
     pub selected: Vec<String>,
 }
 
-/// Consolidates. The order of the inputs does not matter; the same inputs and `now_ms` give the same
-/// bytes; a thread of another project changes nothing that is said of this one.
-pub fn consolidate(inputs: &Inputs<'_>, bounds: &Bounds, now_ms: i64) -> Consolidated {
+/// Consolidates. The same inputs and `now_ms` give the same bytes, in any order of inputs; threads of other
+/// projects do not change a project's part.
+pub fn consolidate(inputs: &Inputs<'_>, bounds: &Bounds, now_ms: i64) -> Consolidation {
     let chosen = select::select(inputs, bounds, now_ms);
     let mut handbook = Handbook { version: Handbook::VERSION, ..Handbook::default() };
     let mut unsaid: Vec<String> = Vec::new();
@@ -122,7 +117,7 @@ pub fn consolidate(inputs: &Inputs<'_>, bounds: &Bounds, now_ms: i64) -> Consoli
         let newest = kin::newest(threads);
         let tasks = tasks(&newest, inputs.edits);
         let project = if key == place::NOWHERE {
-            // Nothing tells these threads from strangers: only what the person said stays.
+            // Nothing distinguishes these threads from strangers: only what the person said stays.
             entries.retain(|entry| entry.kind.is_rule());
             Project { entries, tasks, ..Project::default() }
         } else {
@@ -143,11 +138,15 @@ pub fn consolidate(inputs: &Inputs<'_>, bounds: &Bounds, now_ms: i64) -> Consoli
     selected.sort_by(|a, b| a.thread_id.cmp(&b.thread_id));
     let files = inputs.edits.apply(files::render(&handbook, (&selected, &unsaid), bounds));
     let selected = selected.into_iter().map(|memory| memory.thread_id.clone()).collect();
-    Consolidated { files, handbook, selected }
+    Consolidation { files, handbook, selected }
 }
 
-/// The entries of a project, and the words of those that are forgotten.
-fn entries_of(key: &str, threads: &[Stored<'_>], inputs: &Inputs<'_>) -> (Vec<Entry>, Vec<String>) {
+/// The entries of a project, and the texts of forgotten ones.
+fn entries_of(
+    key: &str,
+    threads: &[ExtractedThread<'_>],
+    inputs: &Inputs<'_>,
+) -> (Vec<Entry>, Vec<String>) {
     let mut learnings: Vec<&Learning> =
         threads.iter().flat_map(|stored| &stored.memory.learnings).collect();
     learnings.sort_by(|a, b| (a.at_ms, &a.evidence).cmp(&(b.at_ms, &b.evidence)));
@@ -225,8 +224,8 @@ fn profile(projects: &BTreeMap<String, Project>, forgotten: &BTreeSet<String>) -
 }
 
 /// Threads, newest first, without those whose lines a person took out.
-fn tasks(threads: &[Stored<'_>], edits: &Edits) -> Vec<Task> {
-    let is_out = |task: &Task| edits.removed.iter().any(|l| l.text.contains(&task.thread_id));
+fn tasks(threads: &[ExtractedThread<'_>], edits: &Edits) -> Vec<TaskEntry> {
+    let is_out = |task: &TaskEntry| edits.removed.iter().any(|l| l.text.contains(&task.thread_id));
     threads.iter().rev().map(task).filter(|task| !is_out(task)).collect()
 }
 
@@ -237,10 +236,10 @@ fn title(memory: &RolloutMemory) -> &str {
     outcome.map_or_else(heading, |learning| &learning.evidence.quote)
 }
 
-fn task(stored: &Stored<'_>) -> Task {
+fn task(stored: &ExtractedThread<'_>) -> TaskEntry {
     let memory = stored.memory;
     let title = title(memory);
-    Task {
+    TaskEntry {
         thread_id: memory.thread_id.clone(),
         title: text::cut_words(&text::one_line(title.trim_start_matches('#').trim()), 160)
             .into_owned(),

@@ -1,9 +1,8 @@
-//! What a person changed in the published files: never overwritten, never taken for our own words.
+//! Changes of a person in the published files: never overwritten, never mistaken for our own text.
 //!
-//! Between two builds of memory the files lie open. Before the next one, what is found is compared with
-//! what was published: lines that a person wrote into `MEMORY.md` or `memory_summary.md` become notes of
-//! the project they stand under, lines they took out are not said again, and every other file they
-//! changed, made or removed is theirs from then on, whole.
+//! The next build compares the files with what was published: lines a person added to `MEMORY.md` or
+//! `memory_summary.md` become notes of the project they are under, lines they removed are not written
+//! again, and any other file they changed, created or deleted is theirs from then on.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,59 +11,56 @@ use serde::{Deserialize, Serialize};
 use super::Files;
 use super::consolidate::plain;
 
-/// All changes of a person so far. Kept by the store, as JSON.
+/// All changes of a person so far. Stored as JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Edits {
-    /// Lines written into files of ours, in the order they were found.
+    /// Lines added to our files, in order of discovery.
     pub added: Vec<AddedLine>,
-    /// Lines taken out of files of ours: what they say is not said again.
+    /// Lines removed from our files; their text is not written again.
     pub removed: BTreeSet<RemovedLine>,
-    /// Files that are the person's now, whole: those they made, and those of ours that are kept by
-    /// whole (skills, rollout summaries). `None`: taken away.
+    /// Files that now belong to the person: those they created, and ours that are kept whole (skills, rollout
+    /// summaries). `None` means deleted.
     pub files: BTreeMap<String, Option<String>>,
 }
 
-/// A line that a person wrote into a file of ours.
+/// A line that a person added to our file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AddedLine {
-    /// File.
     pub path: String,
-    /// Headings above it, outermost first.
+    /// Its headings, outermost first.
     pub section: Vec<String>,
-    /// Its words, without a list mark.
+    /// Its text, without a list marker.
     pub text: String,
-    /// Unix milliseconds when it was found.
+    /// Time of discovery, Unix milliseconds.
     pub at_ms: i64,
 }
 
-/// A line that a person took out of a file of ours.
+/// A line that a person removed from our file.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct RemovedLine {
-    /// File.
     pub path: String,
-    /// Its words, without list mark and without the mark of where it is from.
+    /// Its text, without list marker and source mark.
     pub text: String,
 }
 
 /// Files that are merged line by line.
 const MERGED: [&str; 2] = ["MEMORY.md", "memory_summary.md"];
 
-/// Lines added that are kept.
+/// Maximum added lines.
 const ADDED_MAX: usize = 512;
 
-/// Lines removed that are kept.
+/// Maximum removed lines.
 const REMOVED_MAX: usize = 4_096;
 
-/// Files of the person that are kept, and the bytes of each.
+/// Maximum files of the person, and bytes of each.
 const FILES_MAX: usize = 256;
 const FILE_BYTES: usize = 256 * 1_024;
 
-/// Opening of the heading over what belongs to one project (`MEMORY.md`).
+/// Prefix of a project's heading (`MEMORY.md`).
 const GROUP: &str = "Task Group: ";
 
 impl Edits {
-    /// Takes up what differs between the files as they were published and as they are found now. Asking
-    /// again with the same files changes nothing.
+    /// Records the differences between the published and the present files. Idempotent.
     pub fn merge(&mut self, published: &Files, found: &Files, now_ms: i64) {
         for path in MERGED {
             if let (Some(before), Some(now)) = (published.get(path), found.get(path)) {
@@ -85,7 +81,7 @@ impl Edits {
         }
     }
 
-    /// The files with what is the person's own put in.
+    /// Applies the person's changes to the files.
     #[must_use]
     pub fn apply(&self, mut files: Files) -> Files {
         for (path, text) in &self.files {
@@ -97,23 +93,23 @@ impl Edits {
         files
     }
 
-    /// Says what stands in a line of ours no more: its line was taken out in other words.
+    /// Suppresses our line: it was removed in another wording.
     pub fn take_out(&mut self, path: &str, text: String) {
         if self.removed.len() < REMOVED_MAX {
             self.removed.insert(RemovedLine { path: path.to_owned(), text });
         }
     }
 
-    /// Whether the person took a line with these words out.
+    /// Whether the person removed a line with this text.
     pub fn removes(&self, words: &str) -> bool {
         let words = plain(words);
         self.removed.iter().any(|line| plain(&line.text) == words)
     }
 
-    /// A line moved from one place to another is neither new nor gone.
+    /// A moved line is neither added nor removed.
     fn merge_lines(&mut self, path: &str, before: &str, now: &str, now_ms: i64) {
         let (before, now) = (rows(before), rows(now));
-        let said = |rows: &[Row<'_>]| -> BTreeSet<String> {
+        let said = |rows: &[EditableLine<'_>]| -> BTreeSet<String> {
             rows.iter().map(|row| plain(row.words)).collect()
         };
         let (old, new) = (said(&before), said(&now));
@@ -140,7 +136,7 @@ impl Edits {
 }
 
 impl AddedLine {
-    /// The project under whose heading the line stands; `None`: it is for all.
+    /// The project whose heading the line is under; `None` is global.
     pub fn project(&self) -> Option<&str> {
         let in_book = || self.section.iter().find_map(|heading| heading.strip_prefix(GROUP));
         let in_summary = || {
@@ -151,14 +147,14 @@ impl AddedLine {
     }
 }
 
-/// A line that says something.
-struct Row<'a> {
+/// A line with content.
+struct EditableLine<'a> {
     section: Vec<&'a str>,
     words: &'a str,
 }
 
-/// The list lines and sentences of a markdown text; headings and lines we compute are none.
-fn rows(text: &str) -> Vec<Row<'_>> {
+/// The list lines and sentences of a markdown text, without headings and computed lines.
+fn rows(text: &str) -> Vec<EditableLine<'_>> {
     let mut section: Vec<(usize, &str)> = Vec::new();
     let mut rows = Vec::new();
     for line in text.lines() {
@@ -174,7 +170,7 @@ fn rows(text: &str) -> Vec<Row<'_>> {
             .iter()
             .any(|opening| words.starts_with(opening));
         if words.len() >= 4 && !is_computed {
-            rows.push(Row {
+            rows.push(EditableLine {
                 section: section.iter().map(|(_, heading)| *heading).collect(),
                 words,
             });
@@ -183,7 +179,7 @@ fn rows(text: &str) -> Vec<Row<'_>> {
     rows
 }
 
-/// A line without the mark that tells where it is from.
+/// A line without its source mark.
 fn unmarked(words: &str) -> &str {
     match words.rfind(" [") {
         Some(at) if words.ends_with(']') && words[at..].contains("; id ") => &words[..at],

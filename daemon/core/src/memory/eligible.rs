@@ -1,49 +1,48 @@
-//! Which threads may be extracted, and why the others may not.
+//! Which threads may be extracted, and why others may not.
 
 use std::fmt;
 
 use crate::thread::ThreadKind;
 
-/// What is known of a thread that may be extracted.
+/// Facts about a candidate thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThreadFacts {
-    /// How it came to be.
+    /// Its origin.
     pub kind: ThreadKind,
-    /// A person may still be in it: it asked for the memory, or a client has it open.
+    /// In use: it requested the memory, or a client has it open.
     pub is_current: bool,
-    /// Its program wants nothing of it kept.
+    /// Its program opted out of memory.
     pub is_ephemeral: bool,
     /// The person excluded it, or its project.
     pub is_excluded: bool,
-    /// It used the network or tools that reach outside.
+    /// It used the network or external tools.
     pub reached_outside: bool,
     /// Unix milliseconds of its newest line.
     pub updated_at_ms: i64,
     /// History items.
     pub items: u64,
-    /// Requests of a person.
     pub requests: u64,
-    /// Line after the last one there is.
+    /// Line after the last one.
     pub next_seq: u64,
-    /// Line after the last one that was extracted by this version; `None` when never.
+    /// Line after the last one extracted by this version; `None` if never.
     pub extracted_seq: Option<u64>,
-    /// An older version extracted it: age does not keep it from being made better.
+    /// Extracted by an older version, so it may be redone at any age.
     pub is_outdated: bool,
 }
 
-/// The rules that decide.
+/// Rules of eligibility.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rules {
-    /// Milliseconds a thread must rest. Default 6 h (document 000).
+    /// Milliseconds a thread must be idle. Default 6 h.
     pub min_idle_ms: i64,
-    /// Milliseconds after which a thread is too old. Default 90 days: extraction without a model costs
-    /// nothing, so old threads are worth reading once.
+    /// Maximum age in milliseconds. Default 90 days: extraction without a model costs nothing, so old threads
+    /// are worth reading once.
     pub max_age_ms: i64,
-    /// History items below which there is nothing to learn.
+    /// Minimum history items.
     pub min_items: u64,
-    /// Whether threads that a script ran once count.
+    /// Whether non-interactive threads (run once by a script) are included.
     pub takes_exec: bool,
-    /// Whether threads that reached outside are left out.
+    /// Whether threads with external access are excluded.
     pub excludes_outside: bool,
 }
 
@@ -64,43 +63,40 @@ impl Default for Rules {
 /// Why a thread is not extracted: the first reason that holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Skip {
-    /// The person excluded it.
     Excluded,
-    /// Its program wants nothing of it kept.
+    /// Its program opted out of memory.
     Ephemeral,
     /// No person speaks in it.
     NotInteractive(ThreadKind),
-    /// It used the network, and the configuration leaves such threads out.
+    /// It used the network, and the configuration excludes such threads.
     ReachedOutside,
-    /// It is the thread that asks, or is open.
+    /// It is in use.
     Current,
-    /// Nothing was said since it was extracted.
+    /// Nothing new since its extraction.
     NothingNew,
-    /// Nobody asked for anything.
+    /// It contains no request.
     NoRequest,
-    /// Too little happened.
     TooSmall {
         /// History items.
         items: u64,
-        /// Needed.
         needed: u64,
     },
-    /// Older than the oldest worth reading.
+    /// Over the maximum age.
     TooOld {
-        /// Milliseconds since its newest line.
+        /// Age in milliseconds.
         age_ms: i64,
     },
-    /// It may still go on.
+    /// Not idle long enough; it may continue.
     Busy {
-        /// Milliseconds until it has rested long enough.
+        /// Milliseconds until it is eligible.
         remaining_ms: i64,
     },
 }
 
-/// Decides on one thread. A thread dated in the future counts as of now: its clock was wrong, or ours.
+/// Checks one thread. A date in the future counts as now: its clock or ours was wrong.
 ///
 /// # Errors
-/// The first reason against it; reasons that never change stand before those that time heals.
+/// The first reason; permanent reasons come before temporary ones.
 pub fn eligible(thread: &ThreadFacts, rules: &Rules, now_ms: i64) -> Result<(), Skip> {
     let age_ms = now_ms.saturating_sub(thread.updated_at_ms).max(0);
     let skip = if thread.is_excluded {
@@ -138,7 +134,6 @@ fn is_personal(kind: ThreadKind, rules: &Rules) -> bool {
 }
 
 impl Skip {
-    /// Stable name.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Excluded => "excluded",

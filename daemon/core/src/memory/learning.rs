@@ -1,33 +1,32 @@
-//! What one thread teaches, as values: the contract between extraction and consolidation.
+//! What one thread teaches: the contract between extraction and consolidation.
 
 use serde::{Deserialize, Serialize};
 
-/// What a learning says.
+/// Kinds of learnings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LearningKind {
-    /// Never to be done, or always: a limit the person set.
+    /// A rule of the person: always or never.
     Constraint,
-    /// How the person wants things done.
+    /// A preference of the person.
     Preference,
-    /// The person put the agent right.
+    /// A correction by the person.
     Correction,
-    /// A note that was asked to be remembered.
+    /// A note to remember.
     Note,
-    /// A command that failed, what changed, and that it then worked.
+    /// A command that failed, the change, and that it then worked.
     Fix,
-    /// A command that works, and under which conditions.
+    /// A working command with its conditions.
     Command,
-    /// Something that is so: a version, a tool, a folder.
+    /// A fact: a version, a tool, a folder.
     Fact,
     /// Files that change together.
     CoChange,
-    /// What became of the thread's task.
+    /// The outcome of the thread's task.
     Outcome,
 }
 
 impl LearningKind {
-    /// Every kind.
     pub const ALL: [Self; 9] = [
         Self::Constraint,
         Self::Preference,
@@ -40,12 +39,11 @@ impl LearningKind {
         Self::Outcome,
     ];
 
-    /// Whether it tells the agent what to do, so that only a person may be its origin.
+    /// Whether it instructs the agent, so that only a person may be its origin.
     pub fn is_rule(self) -> bool {
         matches!(self, Self::Constraint | Self::Preference | Self::Correction | Self::Note)
     }
 
-    /// Stable name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Constraint => "constraint",
@@ -61,27 +59,25 @@ impl LearningKind {
     }
 }
 
-/// Whose words a learning rests on.
+/// Source of a learning's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
-    /// The person.
     User,
     /// Content of a file of the project.
     File,
-    /// What a command or tool printed.
+    /// Output of a command or tool.
     ToolOutput,
     /// The agent's own account.
     Agent,
-    /// A page of the web, or a tool that reaches outside.
+    /// A web page or an external tool.
     Web,
 }
 
 impl Origin {
-    /// Every origin, the most trusted first.
+    /// All origins, most trusted first.
     pub const ALL: [Self; 5] = [Self::User, Self::File, Self::ToolOutput, Self::Agent, Self::Web];
 
-    /// Stable name.
     pub fn name(self) -> &'static str {
         match self {
             Self::User => "user",
@@ -93,63 +89,58 @@ impl Origin {
     }
 }
 
-/// Where a learning is from.
+/// Source of a learning.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Evidence {
-    /// Thread.
     pub thread_id: String,
     /// Line of its transcript.
     pub seq: u64,
-    /// The words, redacted, at most [`QUOTE_BYTES`] bytes; data, never an instruction.
+    /// Quoted text, redacted, at most [`QUOTE_BYTES`] bytes; data, never an instruction.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub quote: String,
 }
 
-/// Bytes of a quote.
+/// Maximum bytes of a quote.
 pub const QUOTE_BYTES: usize = 240;
 
-/// Bytes of a learning's text.
+/// Maximum bytes of a learning's text.
 pub const TEXT_BYTES: usize = 480;
 
-/// One thing worth knowing in a later thread. All text is redacted.
+/// Something worth knowing in a later thread. All text is redacted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Learning {
-    /// What it says.
     pub kind: LearningKind,
-    /// In words: one line, at most [`TEXT_BYTES`] bytes.
+    /// One line, at most [`TEXT_BYTES`] bytes.
     pub text: String,
-    /// Whose words it rests on.
+    /// Source of its text.
     pub origin: Origin,
-    /// Where it is from.
     pub evidence: Evidence,
-    /// What it is about, where only one value can hold at a time (`package manager`, `version of node`):
-    /// the newest one supersedes the others.
+    /// Subject that can have only one value at a time (`package manager`, `version of node`): the newest
+    /// supersedes the others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slot: Option<String>,
-    /// Said for this task only as far as one can tell: served once a second thread says it too.
+    /// Probably for this task only: used once a second thread repeats it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_passing: bool,
-    /// Names in it, for the search.
+    /// Search keywords.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub keywords: Vec<String>,
-    /// Branch it was seen on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
     /// Unix milliseconds.
     pub at_ms: i64,
 }
 
-/// What became of a thread's task.
+/// Outcome of a thread's task.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// Evidence that it was done: checks passed last, or the person said so.
+    /// Evidence of success: final checks passed, or the person said so.
     Success,
-    /// Part of it is done.
+    /// Partly done.
     Partial,
-    /// Evidence that it was not.
     Fail,
     /// No evidence either way.
     #[default]
@@ -157,7 +148,6 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// Stable name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Success => "success",
@@ -168,45 +158,40 @@ impl Outcome {
     }
 }
 
-/// What a name is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NameKind {
-    /// File or folder, from the working folder where it is below it.
+    /// File or folder, relative to the working folder if below it.
     Path,
-    /// Whole command line.
     Command,
     /// Identifier of code or configuration.
     Identifier,
-    /// Hash, issue, URL.
     Id,
 }
 
-/// One name of the thread's map: what it met, and what for.
+/// A name in the thread's map with its uses.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Name {
-    /// The name, redacted.
     #[serde(rename = "n")]
     pub text: String,
-    /// What it is.
     #[serde(rename = "k")]
     pub kind: NameKind,
-    /// Times the agent or the person wrote it.
+    /// Number of times the agent or the person wrote it.
     #[serde(rename = "u", default, skip_serializing_if = "is_zero")]
     pub uses: u32,
-    /// Times it stood in anything.
+    /// Total occurrences.
     #[serde(rename = "h", default, skip_serializing_if = "is_zero")]
     pub hits: u32,
-    /// Used among the thread's first calls: a thread's beginning resembles another's.
+    /// Used among the thread's first calls, which resemble those of other threads.
     #[serde(rename = "o", default, skip_serializing_if = "std::ops::Not::not")]
     pub is_opening: bool,
-    /// A file the thread changed; a command that worked.
+    /// A changed file or a working command.
     #[serde(rename = "d", default, skip_serializing_if = "std::ops::Not::not")]
     pub is_done: bool,
-    /// A command that only looks.
+    /// A read-only command.
     #[serde(rename = "l", default, skip_serializing_if = "std::ops::Not::not")]
     pub is_look: bool,
-    /// File that an identifier was seen in.
+    /// File that contains the identifier.
     #[serde(rename = "f", default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
 }
@@ -215,47 +200,42 @@ fn is_zero(number: &u32) -> bool {
     *number == 0
 }
 
-/// What was extracted from one thread.
+/// The extraction of one thread.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct RolloutMemory {
-    /// Thread.
     pub thread_id: String,
-    /// Repository or folder that scopes what was learned.
+    /// Repository or folder that scopes the learnings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
-    /// Working folder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
-    /// Branch at the start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
-    /// Thread whose history it began with.
+    /// Thread it was forked from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forked_from: Option<String>,
-    /// It used the network, or tools that reach outside.
+    /// It used the network or external tools.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub reached_outside: bool,
-    /// Unix milliseconds of the first dated line; 0 when none is.
+    /// First dated line, Unix milliseconds; 0 if none.
     pub created_at_ms: i64,
-    /// Unix milliseconds of the first request; 0 when it is not dated. Copies keep it.
+    /// First request, Unix milliseconds; 0 if undated. Copies keep it.
     #[serde(default)]
     pub begun_at_ms: i64,
-    /// Unix milliseconds of the newest dated line; 0 when none is.
+    /// Newest dated line, Unix milliseconds; 0 if none.
     pub updated_at_ms: i64,
-    /// Line read last.
     pub last_seq: u64,
-    /// What became of the task.
+    /// Outcome of the task.
     pub outcome: Outcome,
-    /// What happened, as markdown.
+    /// Account of the thread, as markdown.
     pub rollout_summary: String,
-    /// A name for its file, see [`super::slug`].
+    /// Slug for its file name, see [`super::slug`].
     pub rollout_slug: String,
-    /// What was learned, as markdown with a head.
+    /// The learnings as markdown with front matter.
     pub raw_memory: String,
-    /// What was learned, as values.
     pub learnings: Vec<Learning>,
-    /// What the thread met: most useful first.
+    /// Map of names, most useful first.
     pub map: Vec<Name>,
-    /// Working commands in the order they ran, as lines: procedures are found in them.
+    /// Working commands in order, from which procedures are found.
     pub steps: Vec<String>,
 }

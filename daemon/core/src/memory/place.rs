@@ -1,24 +1,24 @@
-//! Folders as scopes: one form for each, however a program spells it.
+//! Normalizes folders as scopes: one form per folder, however it is spelled.
 //!
-//! Threads of Windows name folders with a drive and either stroke, in any case; worktrees that an agent
-//! made for itself lie inside of the project they are of.
+//! Windows threads name folders with a drive and either slash, in any case; agents create worktrees inside
+//! the project.
 
 use std::borrow::Cow;
 
-/// Folders in which agents keep worktrees of the project around them.
+/// Folders in which agents keep worktrees of the enclosing project.
 const WORKTREES: &[&str] = &["/.claude/worktrees/", "/.codex/worktrees/", "/.worktrees/"];
 
-/// What stands for threads that name no folder: no project, for nothing tells them from strangers.
+/// Scope of threads without a folder: no project, since nothing distinguishes them from strangers.
 pub const NOWHERE: &str = "(no folder)";
 
-/// The project of a thread in `folder`, as far as its name tells.
+/// The project of a thread in `folder`, judged by its path.
 pub fn project(folder: &str) -> String {
     let plain = plain(folder);
     let end = WORKTREES.iter().filter_map(|inside| plain.find(inside)).min();
     plain[..end.unwrap_or(plain.len())].to_owned()
 }
 
-/// The folder with one kind of stroke, a drive in capitals, and no stroke at its end.
+/// The folder with forward slashes, an upper-case drive, and no trailing slash.
 pub fn plain(folder: &str) -> Cow<'_, str> {
     let trimmed = folder.trim_end_matches('/');
     if !is_windows(folder) {
@@ -31,7 +31,7 @@ pub fn plain(folder: &str) -> Cow<'_, str> {
     Cow::Owned(plain)
 }
 
-/// Whether `folder` is `outer` or lies inside of it.
+/// Whether `folder` is `outer` or inside it.
 pub fn is_inside(folder: &str, outer: &str) -> bool {
     let (folder, outer) = (plain(folder), plain(outer));
     let ignores_case = is_windows(&outer);
@@ -40,8 +40,7 @@ pub fn is_inside(folder: &str, outer: &str) -> bool {
     is_same && (folder.len() == outer.len() || folder[outer.len()..].starts_with('/'))
 }
 
-/// Whether a folder holds everything of a person or a machine, so that it is no project of what lies in
-/// it.
+/// Whether a folder contains everything of a person or machine and thus is not a project.
 pub fn holds_everything(folder: &str) -> bool {
     let folder = plain(folder);
     let rest = if is_windows(&folder) { folder.get(2..).unwrap_or_default() } else { &folder };

@@ -1,12 +1,12 @@
-//! Names for files, made of what people wrote.
+//! File names from text.
 
 use crate::digest::Digest128;
 
-/// Bytes of a slug.
+/// Maximum bytes of a slug.
 pub const SLUG_BYTES: usize = 60;
 
-/// Lower-case letters and digits of `words`, joined by single hyphens, at most [`SLUG_BYTES`] bytes;
-/// empty when there are none. Letters outside ASCII are left out, as file systems differ about them.
+/// Lower-case letters and digits of `words`, joined by single hyphens, at most [`SLUG_BYTES`] bytes; may be
+/// empty. Non-ASCII letters are dropped, since file systems treat them differently.
 pub fn slug(words: &str) -> String {
     let mut out = String::new();
     for c in words.chars() {
@@ -22,9 +22,8 @@ pub fn slug(words: &str) -> String {
     out.trim_end_matches('-').to_owned()
 }
 
-/// The name of a thread's summary without `.md`: its date, the slug, and eight digits of its id's
-/// digest, so that no two threads share one. The same thread has the same name whatever happened since,
-/// as long as its slug stays.
+/// The file name of a thread's summary without `.md`: its date, the slug, and eight digits of its id's
+/// digest for uniqueness. It is stable as long as the slug is.
 pub fn stem(created_at_ms: i64, slug: &str, thread_id: &str) -> String {
     let digest = Digest128::of(thread_id.as_bytes()).to_string();
     let mark = &digest[..8];

@@ -1,6 +1,6 @@
-//! Names in code marks: what a text claims to have seen word for word.
+//! Names in backticks: text quoted verbatim.
 
-/// What stands between backticks on a line, without blank pieces.
+/// The text between backticks on a line, without blank pieces.
 pub(super) fn spans(line: &str) -> impl Iterator<Item = &str> {
     line.split('`').skip(1).step_by(2).map(str::trim).filter(|span| !span.is_empty())
 }

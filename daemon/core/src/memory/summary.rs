@@ -1,9 +1,8 @@
-//! What a thread in some folder should be told, under a budget.
+//! Selects the memory to show to a thread, within a budget.
 //!
-//! Rules first, for breaking one costs most; then what is needed soonest: names and commands that
-//! earlier threads of the project used, by their chance of being needed for each byte they cost. Names
-//! stand beside what they are: a file with what was done to it, an identifier with its file, a command
-//! with how it ends.
+//! Rules come first, since breaking one costs most; then names and commands that earlier threads of the
+//! project used, by chance of being needed per byte. Names appear with their context: a file with its
+//! changes, an identifier with its file, a command with its result.
 
 mod pack;
 
@@ -13,34 +12,33 @@ use super::consolidate::{Entry, Handbook, Project, date, rule_line};
 use super::learning::LearningKind;
 use super::place;
 use crate::{text, tokens};
-use pack::Packed;
+use pack::SummaryRows;
 
-/// Whom it is told.
+/// The thread it is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Scope<'a> {
-    /// Its project, where the caller knows it.
+    /// Its project, if known.
     pub project: Option<&'a str>,
-    /// Its working folder.
     pub cwd: Option<&'a str>,
 }
 
-/// Tokens of an injected summary, by default (document 000).
+/// Default tokens of an injected summary.
 pub const SUMMARY_TOKENS: u64 = 5_000;
 
-/// Share of the budget that rules may take, in per cent.
+/// Maximum percent of the budget for rules.
 const RULES_PERCENT: usize = 20;
 
-/// Share that failures and what mended them may take, in per cent.
+/// Maximum percent for failures and their fixes.
 const FIXES_PERCENT: usize = 6;
 
-/// Share that facts may take, in per cent.
+/// Maximum percent for facts.
 const FACTS_PERCENT: usize = 4;
 
-/// Share that the newest threads may take, in per cent.
+/// Maximum percent for the newest threads.
 const TASKS_PERCENT: usize = 4;
 
-/// The text, at most `max_tokens` tokens (bytes/4); empty when nothing is known that concerns the scope.
-/// Nothing of another project is in it.
+/// The text, at most `max_tokens` tokens (bytes/4); empty if nothing concerns the scope. Contains nothing of
+/// other projects.
 pub fn summary(handbook: &Handbook, scope: Scope<'_>, max_tokens: u64) -> String {
     let bytes = tokens::bytes_of(max_tokens);
     let known = project(handbook, scope);
@@ -63,13 +61,13 @@ pub fn summary(handbook: &Handbook, scope: Scope<'_>, max_tokens: u64) -> String
     let facts = of(LearningKind::Fact).map(|entry| entry.text.clone());
     part(&mut head, "Facts", facts, bytes * FACTS_PERCENT / 100);
     part(&mut head, "Newest threads", task_lines(project), bytes * TASKS_PERCENT / 100);
-    let packed = Packed::choose(project, bytes.saturating_sub(head.len()), &head);
+    let packed = SummaryRows::choose(project, bytes.saturating_sub(head.len()), &head);
     head.push_str(&packed.render());
     text::prefix(&head, bytes).to_owned()
 }
 
-/// The text framed for injection, at most `max_tokens` tokens; empty when there is nothing to tell. The
-/// frame lets extraction leave it out again.
+/// The text framed for injection, at most `max_tokens` tokens; may be empty. Extraction recognizes the frame
+/// and skips it.
 pub fn injection(handbook: &Handbook, scope: Scope<'_>, max_tokens: u64) -> String {
     let frame = format!("{}\n\n{}\n", super::own::OPENING, super::own::CLOSING);
     let text = summary(handbook, scope, max_tokens.saturating_sub(tokens::of_text(&frame)));
@@ -79,8 +77,8 @@ pub fn injection(handbook: &Handbook, scope: Scope<'_>, max_tokens: u64) -> Stri
     format!("{}\n{}\n{}\n", super::own::OPENING, text.trim_end(), super::own::CLOSING)
 }
 
-/// The project of a scope: the one it names, else the deepest that its folder is in. A folder that holds
-/// everything (a root, a home) is no project of what lies below it.
+/// The project of a scope: the named one, else the deepest that contains its folder. A folder that holds
+/// everything (a root, a home) is not a project of what is below it.
 pub fn project<'a>(handbook: &'a Handbook, scope: Scope<'_>) -> Option<(&'a str, &'a Project)> {
     if let Some(named) = scope.project
         && let Some((key, project)) = handbook.projects.get_key_value(named)
@@ -109,7 +107,7 @@ fn task_lines(project: &Project) -> impl Iterator<Item = String> {
     })
 }
 
-/// Adds a part with as many rows as fit into `bytes`.
+/// Adds a section with as many rows as fit into `bytes`.
 fn part(out: &mut String, heading: &str, rows: impl Iterator<Item = String>, bytes: usize) {
     let mut body = String::new();
     let room = bytes.saturating_sub(heading.len() + 5);

@@ -6,62 +6,57 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::sse::Sse;
-use super::{Fault, FaultKind, Wire, chat, messages, responses};
+use super::{Fault, FaultKind, WireApi, chat, messages, responses};
 
-/// Bytes of an answer, all its items together.
+/// Maximum bytes of an answer, all items together.
 pub const ANSWER_BYTES_MAX: usize = 4 * 1_024 * 1_024;
 
-/// What a provider says the request cost, in tokens.
+/// Tokens of a request, as reported by the provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Usage {
-    /// Of the input, cached ones included.
+    /// Input tokens, including cached ones.
     pub input: u64,
-    /// Of the input, those read from the provider's cache.
+    /// Input tokens read from the provider's cache.
     pub cached_input: u64,
-    /// Of the answer, reasoning included.
+    /// Output tokens, including reasoning.
     pub output: u64,
 }
 
 impl Usage {
-    /// All of them.
     #[must_use]
     pub fn total(self) -> u64 {
         self.input.saturating_add(self.output)
     }
 }
 
-/// A whole answer.
 #[derive(Debug, Clone, Default)]
 pub struct Answer {
-    /// Its words, all parts joined.
+    /// All text parts, joined.
     pub text: String,
-    /// Its items as they came; only in the Responses form.
+    /// Unchanged items; only in the Responses API.
     pub items: Vec<Box<RawValue>>,
-    /// What it cost, where the provider says so.
+    /// Usage, if the provider reports it.
     pub usage: Usage,
 }
 
-/// One thing that an event of a stream says.
+/// One event of a stream.
 #[derive(Debug)]
-pub(super) enum Step {
-    /// More words.
+pub(super) enum StreamEvent {
     Words(String),
-    /// A finished item.
     Item(Box<RawValue>),
-    /// What it costs so far; a field that is 0 was not said.
+    /// Usage so far; 0 means not reported.
     Cost(Usage),
-    /// The answer is whole, its cost may still come.
+    /// The answer is complete; usage may follow.
     Whole,
-    /// The answer is whole and nothing more comes.
+    /// The answer is complete and nothing follows.
     Done,
-    /// It failed.
     Failed(Fault),
 }
 
-/// Reads one answer; bytes may come in any pieces.
+/// Reads one answer from bytes in arbitrary chunks.
 #[derive(Debug)]
 pub struct AnswerReader {
-    wire: Wire,
+    wire: WireApi,
     sse: Sse,
     words: String,
     items: Vec<Box<RawValue>>,
@@ -73,9 +68,9 @@ pub struct AnswerReader {
 }
 
 impl AnswerReader {
-    /// A reader of one answer in the given form.
+    /// Creates a reader for the given API.
     #[must_use]
-    pub fn new(wire: Wire) -> Self {
+    pub fn new(wire: WireApi) -> Self {
         Self {
             wire,
             sse: Sse::default(),
@@ -89,8 +84,8 @@ impl AnswerReader {
         }
     }
 
-    /// Takes the next bytes of the stream. Once it returns true the answer has ended, well or not, and
-    /// [`finish`](Self::finish) says how: what may still come is not for us.
+    /// Feeds the next bytes. Returns true once the answer has ended, successfully or not;
+    /// [`finish`](Self::finish) returns the result. Later bytes are ignored.
     pub fn push(&mut self, bytes: &[u8]) -> bool {
         let mut sse = std::mem::take(&mut self.sse);
         let pushed = sse.push(bytes, |data| self.event(data));
@@ -101,7 +96,7 @@ impl AnswerReader {
         self.has_ended()
     }
 
-    /// Words so far, to show progress.
+    /// Text so far, for progress reports.
     #[must_use]
     pub fn words(&self) -> &str {
         &self.words
@@ -110,10 +105,10 @@ impl AnswerReader {
     /// Ends the stream.
     ///
     /// # Errors
-    /// What the provider said went wrong, or [`FaultKind::StreamCut`] when the answer is not whole.
+    /// The provider's error, or [`FaultKind::StreamCut`] if the answer is incomplete.
     pub fn finish(mut self) -> Result<Answer, Fault> {
         let mut sse = std::mem::take(&mut self.sse);
-        // A piece of an event is no event: the stream was cut inside it.
+        // An incomplete event: the stream was cut inside it.
         sse.end(|data| {
             let is_whole = data.trim_ascii() == b"[DONE]"
                 || serde_json::from_slice::<IgnoredAny>(data).is_ok();
@@ -132,11 +127,11 @@ impl AnswerReader {
         Ok(Answer { text, items: self.items, usage: self.usage })
     }
 
-    /// Reads an answer that came in one piece, from a provider that does not stream.
+    /// Reads a complete answer from a provider that does not stream.
     ///
     /// # Errors
     /// As [`finish`](Self::finish), and [`FaultKind::Unreadable`].
-    pub fn whole(wire: Wire, body: &[u8]) -> Result<Answer, Fault> {
+    pub fn whole(wire: WireApi, body: &[u8]) -> Result<Answer, Fault> {
         let body: Value = serde_json::from_slice(body)
             .map_err(|error| Fault::new(FaultKind::Unreadable, &error.to_string()))?;
         if body.get("error").is_some_and(|error| !error.is_null()) {
@@ -144,9 +139,9 @@ impl AnswerReader {
         }
         let mut reader = Self::new(wire);
         match wire {
-            Wire::Responses => responses::whole(&body, &mut |step| reader.step(step)),
-            Wire::Chat => chat::whole(&body, &mut |step| reader.step(step)),
-            Wire::Messages => messages::whole(&body, &mut |step| reader.step(step)),
+            WireApi::Responses => responses::whole(&body, &mut |step| reader.step(step)),
+            WireApi::Chat => chat::whole(&body, &mut |step| reader.step(step)),
+            WireApi::Messages => messages::whole(&body, &mut |step| reader.step(step)),
         }
         reader.finish()
     }
@@ -160,7 +155,7 @@ impl AnswerReader {
             return;
         }
         if data.trim_ascii() == b"[DONE]" {
-            // After words without a reason to finish it ends the answer too.
+            // Also ends an answer whose text had no finish reason.
             self.whole |= !self.words.is_empty();
             self.done = true;
             return;
@@ -170,28 +165,28 @@ impl AnswerReader {
             return;
         };
         match self.wire {
-            Wire::Responses => responses::event(&event, data, &mut |step| self.step(step)),
-            Wire::Chat => chat::event(&event, &mut |step| self.step(step)),
-            Wire::Messages => messages::event(&event, &mut |step| self.step(step)),
+            WireApi::Responses => responses::event(&event, data, &mut |step| self.step(step)),
+            WireApi::Chat => chat::event(&event, &mut |step| self.step(step)),
+            WireApi::Messages => messages::event(&event, &mut |step| self.step(step)),
         }
     }
 
-    fn step(&mut self, step: Step) {
+    fn step(&mut self, step: StreamEvent) {
         match step {
-            Step::Words(words) => self.words.push_str(&words),
-            Step::Item(item) => {
+            StreamEvent::Words(words) => self.words.push_str(&words),
+            StreamEvent::Item(item) => {
                 self.item_bytes += item.get().len();
                 self.items.push(item);
             }
-            Step::Cost(usage) => {
+            StreamEvent::Cost(usage) => {
                 let last = &mut self.usage;
                 last.input = last.input.max(usage.input);
                 last.cached_input = last.cached_input.max(usage.cached_input);
                 last.output = last.output.max(usage.output);
             }
-            Step::Whole => self.whole = true,
-            Step::Done => (self.whole, self.done) = (true, true),
-            Step::Failed(fault) => self.fail(fault),
+            StreamEvent::Whole => self.whole = true,
+            StreamEvent::Done => (self.whole, self.done) = (true, true),
+            StreamEvent::Failed(fault) => self.fail(fault),
         }
         if self.words.len() + self.item_bytes > ANSWER_BYTES_MAX {
             self.fail(Fault::new(FaultKind::AnswerTooLarge, "the answer is over the bound"));
@@ -203,7 +198,7 @@ impl AnswerReader {
     }
 }
 
-/// A number of an answer's usage.
+/// A number in the usage object.
 pub(super) fn count(usage: &Value, pointer: &str) -> u64 {
     usage.pointer(pointer).and_then(Value::as_u64).unwrap_or(0)
 }

@@ -1,4 +1,4 @@
-//! What is asked.
+//! A request to a model.
 
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -6,33 +6,32 @@ use serde_json::value::RawValue;
 /// One request to a model.
 #[derive(Debug, Clone, Copy)]
 pub struct Ask<'a> {
-    /// The model, as its provider calls it.
+    /// The provider's name for the model.
     pub model: &'a str,
-    /// What stands above the history: the system prompt. May be empty.
+    /// The system prompt. May be empty.
     pub instructions: &'a str,
-    /// The history, in the Responses item form.
+    /// The history as Responses API items.
     pub input: &'a [Box<RawValue>],
-    /// The shape the answer is to have; `None` for free text.
+    /// Schema of the answer; `None` for free text.
     pub schema: Option<&'a Schema>,
-    /// How hard the model is to think, as its provider calls it.
+    /// The provider's name for the reasoning effort.
     pub effort: Option<&'a str>,
-    /// Tokens of the answer, at most.
+    /// Maximum tokens of the answer.
     pub max_output_tokens: u64,
-    /// What is wanted of the provider.
+    /// The endpoint.
     pub endpoint: Endpoint,
 }
 
-/// What is wanted of a provider.
+/// Endpoints of a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Endpoint {
-    /// An answer, streamed.
     #[default]
     Answer,
-    /// Its own compaction of the input, in one piece; only [`super::Wire::Responses`] has it.
+    /// The provider's own compaction of the input; only [`super::WireApi::Responses`] has it.
     Compact,
 }
 
-/// The shape of a structured answer.
+/// Schema of a structured answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Schema {
     /// Its name: letters, digits, `_`.

@@ -1,24 +1,21 @@
-//! When a request that failed is tried again.
+//! When to retry a failed request.
 
 use super::Fault;
 
-/// Tries of one request, the first included.
+/// Maximum tries of one request, including the first.
 pub const TRIES_MAX: u32 = 5;
 
-/// Wait before the second try; doubled for each further one.
-///
-/// # Source
-/// Codex waits 200 ms × 2ⁿ ± 10 % (`facts/codex-compaction.md` §2.2).
+/// Wait before the second try; doubled for each further one. Codex waits 200 ms × 2ⁿ ± 10 %.
 const FIRST_MS: u64 = 200;
 
-/// Longest wait of our own choosing.
+/// Longest wait unless the provider asks for more.
 const LONGEST_MS: u64 = 20_000;
 
-/// Milliseconds to wait before the next try after `tries` tries, or `None` to give up: the fault does
-/// not pass, the tries are spent, or the provider asks for more than `left_ms`, the time that is left.
+/// Milliseconds to wait before the next try after `tries` tries, or `None` to give up: the fault is
+/// permanent, the tries are used up, or the provider asks for more than the remaining `left_ms`.
 ///
-/// `chance` in 0..1 spreads clients that failed together: the wait is 90 to 110 % of the rule's, and
-/// never less than what the provider asked.
+/// `chance` in 0..1 spreads clients that failed together: the wait is 90 to 110 % of the rule's, and at
+/// least what the provider asks for.
 #[must_use]
 pub fn wait_ms(fault: &Fault, tries: u32, left_ms: u64, chance: f64) -> Option<u64> {
     if !fault.kind.is_transient() || tries == 0 || tries >= TRIES_MAX {

@@ -1,47 +1,45 @@
-//! What may be spent on models, and whether one more request fits.
+//! Budgets for models, and whether one more request fits.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Fault, FaultKind};
 
-/// Bounds of what is spent; `None` is no bound.
+/// Spending limits; `None` means unlimited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Budget {
-    /// Requests of one UTC day.
     pub requests_per_day: Option<u64>,
-    /// Tokens of one UTC day, input and answers together.
+    /// Tokens per UTC day, input and output together.
     pub tokens_per_day: Option<u64>,
-    /// Requests of one job, such as one compaction.
+    /// Requests per job, such as one compaction.
     pub requests_per_job: Option<u64>,
-    /// Tokens of one job.
+    /// Tokens per job.
     pub tokens_per_job: Option<u64>,
 }
 
-/// What was spent in some time.
+/// Requests and tokens spent in a period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Spent {
-    /// Requests, failed ones included: some providers bill them.
+pub struct Spending {
+    /// Requests, including failed ones: some providers bill them.
     pub requests: u64,
-    /// Tokens.
     pub tokens: u64,
 }
 
 const DAY_MS: i64 = 86_400_000;
 
-/// The UTC day of a moment: days since 1970.
+/// UTC day as days since 1970.
 #[must_use]
 pub fn day_of(now_ms: i64) -> i64 {
     now_ms.div_euclid(DAY_MS)
 }
 
-/// Whether a request of `input_tokens` (an estimate) may be sent after what was spent today and by
-/// this job.
+/// Checks whether a request of `input_tokens` (an estimate) fits the budgets, given the spending of today
+/// and of this job.
 ///
 /// # Errors
-/// [`FaultKind::BudgetSpent`], naming the bound; for a bound of the day with the time until the next.
+/// [`FaultKind::BudgetSpent`] naming the limit; for a daily limit, with the time until the next day.
 pub fn check(
     budget: &Budget,
-    (today, job): (Spent, Spent),
+    (today, job): (Spending, Spending),
     input_tokens: u64,
     now_ms: i64,
 ) -> Result<(), Fault> {
@@ -79,12 +77,12 @@ mod tests {
             requests_per_job: Some(2),
             tokens_per_job: Some(500),
         };
-        let spent = |requests, tokens| Spent { requests, tokens };
+        let spent = |requests, tokens| Spending { requests, tokens };
         let name = |today, job, tokens| {
             let fault = check(&budget, (today, job), tokens, 1_000).err();
             fault.map(|fault| (fault.detail, fault.retry_after_ms))
         };
-        let none = Spent::default();
+        let none = Spending::default();
         assert_eq!(name(none, none, 500), None);
         let tomorrow = Some(86_399_000);
         let said = |text: &str, wait| Some((format!("budget.{text} would be crossed"), wait));

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::answer::{Step, Usage, count};
+use super::answer::{StreamEvent, Usage, count};
 use super::turns::{self, Speaker};
 use super::{Ask, Fault, FaultKind};
 
@@ -33,41 +33,44 @@ pub(super) fn body(ask: &Ask<'_>) -> Vec<u8> {
     body.to_string().into_bytes()
 }
 
-pub(super) fn event(event: &Value, show: &mut dyn FnMut(Step)) {
+pub(super) fn event(event: &Value, show: &mut dyn FnMut(StreamEvent)) {
     if event.get("error").is_some_and(|error| !error.is_null()) {
-        show(Step::Failed(Fault::of_error(&event["error"])));
+        show(StreamEvent::Failed(Fault::of_error(&event["error"])));
         return;
     }
     choice(event, "delta", show);
-    show(Step::Cost(usage(&event["usage"])));
+    show(StreamEvent::Cost(usage(&event["usage"])));
 }
 
-/// An answer in one piece.
-pub(super) fn whole(body: &Value, show: &mut dyn FnMut(Step)) {
-    show(Step::Cost(usage(&body["usage"])));
+/// Reads a complete answer.
+pub(super) fn whole(body: &Value, show: &mut dyn FnMut(StreamEvent)) {
+    show(StreamEvent::Cost(usage(&body["usage"])));
     choice(body, "message", show);
     if body.pointer("/choices/0").is_some() {
-        show(Step::Done);
+        show(StreamEvent::Done);
     } else {
-        show(Step::Failed(Fault::new(FaultKind::Unreadable, "the answer holds no choice")));
+        show(StreamEvent::Failed(Fault::new(FaultKind::Unreadable, "the answer holds no choice")));
     }
 }
 
-/// The first choice. Its end is not the stream's: the cost comes after it, then `[DONE]`. A server
-/// that ends the stream without `[DONE]` has said all the same that the answer is whole.
-fn choice(event: &Value, part: &str, show: &mut dyn FnMut(Step)) {
+/// Reads the first choice. Its end is not the stream's: usage follows, then `[DONE]`. A stream that ends
+/// without `[DONE]` is still a complete answer.
+fn choice(event: &Value, part: &str, show: &mut dyn FnMut(StreamEvent)) {
     let choice = &event["choices"][0];
     if let Some(words) = choice[part]["content"].as_str() {
-        show(Step::Words(words.to_owned()));
+        show(StreamEvent::Words(words.to_owned()));
     }
     match choice["finish_reason"].as_str() {
         Some("length") => {
-            show(Step::Failed(Fault::new(FaultKind::Incomplete, "the answer reached its bound")));
+            show(StreamEvent::Failed(Fault::new(
+                FaultKind::Incomplete,
+                "the answer reached its bound",
+            )));
         }
         Some("content_filter") => {
-            show(Step::Failed(Fault::new(FaultKind::Incomplete, "the answer was filtered")));
+            show(StreamEvent::Failed(Fault::new(FaultKind::Incomplete, "the answer was filtered")));
         }
-        Some(_) => show(Step::Whole),
+        Some(_) => show(StreamEvent::Whole),
         None => {}
     }
 }

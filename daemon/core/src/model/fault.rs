@@ -1,11 +1,11 @@
-//! Why a model did not answer, and what that means for the next try.
+//! Model failures and whether to retry.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Kinds of failure. Their names are stable: they stand in a compaction's ladder and in job errors.
+/// Kinds of failure. Names are stable: they appear in a compaction's attempts and in job errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FaultKind {
@@ -17,7 +17,7 @@ pub enum FaultKind {
     Timeout,
     /// Too many requests or tokens a minute.
     RateLimited,
-    /// The account has no money or quota left.
+    /// The account has no credit or quota left.
     QuotaExceeded,
     /// The input is larger than the model's window.
     ContextOverflow,
@@ -27,22 +27,21 @@ pub enum FaultKind {
     NotFound,
     /// The provider is overloaded or broken (5xx).
     Unavailable,
-    /// The provider refused the request for what is in it.
+    /// The provider refused the content of the request.
     Refused,
     /// The answer cannot be read.
     Unreadable,
-    /// The answer is over the bound.
+    /// The answer exceeds the size limit.
     AnswerTooLarge,
-    /// The answer stopped at its bound of tokens or was filtered.
+    /// The answer hit its token limit or was filtered.
     Incomplete,
-    /// The caller took the request back.
+    /// The caller cancelled the request.
     Cancelled,
-    /// A budget of the configuration is spent.
+    /// A configured budget is exhausted.
     BudgetSpent,
 }
 
 impl FaultKind {
-    /// Stable name.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -64,7 +63,7 @@ impl FaultKind {
         }
     }
 
-    /// Whether the provider has read the input, and bills it although the request failed.
+    /// Whether the provider has processed, and bills, the input of the failed request.
     #[must_use]
     pub fn is_billed(self) -> bool {
         matches!(
@@ -78,29 +77,28 @@ impl FaultKind {
         )
     }
 
-    /// Whether the same request may succeed a little later.
+    /// Whether a retry may succeed.
     #[must_use]
     pub fn is_transient(self) -> bool {
         matches!(self, Self::Unreachable | Self::StreamCut | Self::RateLimited | Self::Unavailable)
     }
 }
 
-/// A failure: its kind, the provider's words (bounded), and when it may be tried again.
+/// A failure: its kind, the provider's message (bounded), and when to retry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fault {
-    /// What kind.
     pub kind: FaultKind,
-    /// In words, at most [`DETAIL_BYTES`]; never a key, never text of a history.
+    /// Message of at most [`DETAIL_BYTES`]; never contains a key or text of a history.
     pub detail: String,
-    /// Milliseconds the provider asks to be left alone.
+    /// Milliseconds to wait, as requested by the provider.
     pub retry_after_ms: Option<u64>,
 }
 
-/// Bytes of a fault's words.
+/// Maximum bytes of a message.
 pub const DETAIL_BYTES: usize = 300;
 
 impl Fault {
-    /// A failure in words.
+    /// Creates a failure with a message.
     #[must_use]
     pub fn new(kind: FaultKind, detail: &str) -> Self {
         let clean = crate::redact::redact(detail).text;
@@ -109,12 +107,12 @@ impl Fault {
         Self { kind, detail, retry_after_ms: None }
     }
 
-    /// The failure an HTTP answer tells: by its status, and where that is not enough by the error's
-    /// code and words. `retry_after` is the header's value, in seconds.
+    /// Classifies an HTTP error by status and, if that is not enough, by the error's code and message.
+    /// `retry_after` is the header's value, in seconds.
     ///
     /// # Source
-    /// Codes of the three providers' error tables; overflow is also told by words, since servers of
-    /// the Chat form have no common code for it.
+    /// Error tables of the three providers. Overflow is also recognized by its message, since servers of the
+    /// Chat API have no common code for it.
     #[must_use]
     pub fn of_status(status: u16, retry_after: Option<&str>, body: &[u8]) -> Self {
         let error = serde_json::from_slice::<Value>(body).unwrap_or_default();
@@ -126,7 +124,7 @@ impl Fault {
         fault
     }
 
-    /// The failure that an error object inside a stream tells.
+    /// Classifies an error object inside a stream.
     #[must_use]
     pub fn of_error(error: &Value) -> Self {
         let (code, words) = said(error);
@@ -145,7 +143,7 @@ impl fmt::Display for Fault {
 
 impl std::error::Error for Fault {}
 
-/// Code and words of an error, wherever a provider puts them.
+/// Code and message of an error, in any provider's layout.
 fn said(error: &Value) -> (Option<&str>, Option<&str>) {
     let inner = error.get("error").unwrap_or(error);
     let text = |key: &str| inner.get(key).and_then(Value::as_str);
@@ -153,7 +151,7 @@ fn said(error: &Value) -> (Option<&str>, Option<&str>) {
     (code, text("message").or_else(|| inner.as_str()))
 }
 
-/// The HTTP status that fits the code of an error inside a stream.
+/// The HTTP status equivalent to an error code inside a stream.
 fn status_of(code: &str) -> u16 {
     match code {
         "rate_limit_exceeded" | "rate_limit_error" => 429,
@@ -195,7 +193,7 @@ fn is_overflow(code: &str, words: &str) -> bool {
     CODES.contains(&code) || WORDS.iter().any(|phrase| words.contains(phrase))
 }
 
-/// Milliseconds of a `Retry-After` in seconds; a date counts as unsaid.
+/// Converts `Retry-After` seconds to milliseconds; dates are ignored.
 fn seconds_to_ms(text: &str) -> Option<u64> {
     let seconds: f64 = text.trim().parse().ok()?;
     let bounded = seconds.clamp(0.0, 86_400.0) * 1_000.0;

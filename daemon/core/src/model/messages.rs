@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::answer::{Step, Usage, count};
+use super::answer::{StreamEvent, Usage, count};
 use super::turns::{self, Speaker};
 use super::{Ask, Fault, FaultKind};
 
@@ -23,7 +23,7 @@ pub(super) fn body(ask: &Ask<'_>) -> Vec<u8> {
     if !ask.instructions.is_empty() {
         body["system"] = json!(ask.instructions);
     }
-    // A tool that must be called is the form of structured output that every version of the API has.
+    // A forced tool call is the structured output that every version of the API supports.
     if let Some(schema) = ask.schema {
         body["tools"] = json!([{ "name": schema.name, "input_schema": schema.schema }]);
         body["tool_choice"] = json!({ "type": "tool", "name": schema.name });
@@ -31,52 +31,57 @@ pub(super) fn body(ask: &Ask<'_>) -> Vec<u8> {
     body.to_string().into_bytes()
 }
 
-pub(super) fn event(event: &Value, show: &mut dyn FnMut(Step)) {
+pub(super) fn event(event: &Value, show: &mut dyn FnMut(StreamEvent)) {
     match event["type"].as_str().unwrap_or_default() {
-        "message_start" => show(Step::Cost(usage(&event["message"]["usage"]))),
+        "message_start" => show(StreamEvent::Cost(usage(&event["message"]["usage"]))),
         "content_block_delta" => {
             let delta = &event["delta"];
             let words = delta["text"].as_str().or_else(|| delta["partial_json"].as_str());
-            show(Step::Words(words.unwrap_or_default().to_owned()));
+            show(StreamEvent::Words(words.unwrap_or_default().to_owned()));
         }
         "message_delta" => {
-            show(Step::Cost(usage(&event["usage"])));
+            show(StreamEvent::Cost(usage(&event["usage"])));
             stopped(event["delta"]["stop_reason"].as_str(), show);
         }
-        "message_stop" => show(Step::Done),
-        "error" => show(Step::Failed(Fault::of_error(&event["error"]))),
+        "message_stop" => show(StreamEvent::Done),
+        "error" => show(StreamEvent::Failed(Fault::of_error(&event["error"]))),
         _ => {}
     }
 }
 
-/// An answer in one piece.
-pub(super) fn whole(body: &Value, show: &mut dyn FnMut(Step)) {
-    show(Step::Cost(usage(&body["usage"])));
+/// Reads a complete answer.
+pub(super) fn whole(body: &Value, show: &mut dyn FnMut(StreamEvent)) {
+    show(StreamEvent::Cost(usage(&body["usage"])));
     for block in body["content"].as_array().into_iter().flatten() {
         match block["type"].as_str() {
-            Some("text") => show(Step::Words(block["text"].as_str().unwrap_or_default().into())),
-            Some("tool_use") => show(Step::Words(block["input"].to_string())),
+            Some("text") => {
+                show(StreamEvent::Words(block["text"].as_str().unwrap_or_default().into()))
+            }
+            Some("tool_use") => show(StreamEvent::Words(block["input"].to_string())),
             _ => {}
         }
     }
     stopped(body["stop_reason"].as_str(), show);
     if body["content"].is_array() {
-        show(Step::Done);
+        show(StreamEvent::Done);
     } else {
-        show(Step::Failed(Fault::new(FaultKind::Unreadable, "the answer holds no content")));
+        show(StreamEvent::Failed(Fault::new(FaultKind::Unreadable, "the answer holds no content")));
     }
 }
 
-fn stopped(reason: Option<&str>, show: &mut dyn FnMut(Step)) {
+fn stopped(reason: Option<&str>, show: &mut dyn FnMut(StreamEvent)) {
     match reason {
         Some("max_tokens") => {
-            show(Step::Failed(Fault::new(FaultKind::Incomplete, "the answer reached its bound")));
+            show(StreamEvent::Failed(Fault::new(
+                FaultKind::Incomplete,
+                "the answer reached its bound",
+            )));
         }
         Some("refusal") => {
-            show(Step::Failed(Fault::new(FaultKind::Refused, "the model refused")));
+            show(StreamEvent::Failed(Fault::new(FaultKind::Refused, "the model refused")));
         }
         Some("model_context_window_exceeded") => {
-            show(Step::Failed(Fault::new(FaultKind::ContextOverflow, "the window is full")));
+            show(StreamEvent::Failed(Fault::new(FaultKind::ContextOverflow, "the window is full")));
         }
         _ => {}
     }

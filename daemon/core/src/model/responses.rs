@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::answer::{Step, Usage, count};
+use super::answer::{StreamEvent, Usage, count};
 use super::{Ask, Endpoint, Fault, FaultKind};
 
 #[derive(Serialize)]
@@ -15,7 +15,7 @@ struct Body<'a> {
     input: &'a [Box<RawValue>],
     #[serde(skip_serializing_if = "Option::is_none")]
     stream: Option<bool>,
-    /// Nothing of the user's is to stay with the provider longer than the answer takes.
+    /// The provider should not retain anything of the user's.
     #[serde(skip_serializing_if = "Option::is_none")]
     store: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -46,57 +46,59 @@ pub(super) fn body(ask: &Ask<'_>) -> Vec<u8> {
     serde_json::to_vec(&body).unwrap_or_default()
 }
 
-/// One event; `data` is its text, out of which items are taken byte for byte.
-pub(super) fn event(event: &Value, data: &[u8], show: &mut dyn FnMut(Step)) {
+/// Reads one event; items are taken byte for byte from its text `data`.
+pub(super) fn event(event: &Value, data: &[u8], show: &mut dyn FnMut(StreamEvent)) {
     #[derive(serde::Deserialize)]
     struct Done {
         item: Box<RawValue>,
     }
     match event["type"].as_str().unwrap_or_default() {
         "response.output_text.delta" => {
-            show(Step::Words(event["delta"].as_str().unwrap_or_default().to_owned()));
+            show(StreamEvent::Words(event["delta"].as_str().unwrap_or_default().to_owned()));
         }
         "response.output_item.done" => {
             if let Ok(done) = serde_json::from_slice::<Done>(data) {
-                show(Step::Item(done.item));
+                show(StreamEvent::Item(done.item));
             }
         }
         "response.completed" | "response.incomplete" | "response.failed" => {
             end(&event["response"], show);
         }
-        "error" => show(Step::Failed(Fault::of_error(event))),
+        "error" => show(StreamEvent::Failed(Fault::of_error(event))),
         _ => {}
     }
 }
 
-/// An answer in one piece.
-pub(super) fn whole(body: &Value, show: &mut dyn FnMut(Step)) {
+/// Reads a complete answer.
+pub(super) fn whole(body: &Value, show: &mut dyn FnMut(StreamEvent)) {
     for item in body["output"].as_array().into_iter().flatten() {
         if let Ok(item) = serde_json::value::to_raw_value(item) {
-            show(Step::Item(item));
+            show(StreamEvent::Item(item));
         }
     }
     if body["output"].is_array() || body["status"].is_string() {
         end(body, show);
     } else {
-        show(Step::Failed(Fault::new(FaultKind::Unreadable, "the answer holds no output")));
+        show(StreamEvent::Failed(Fault::new(FaultKind::Unreadable, "the answer holds no output")));
     }
 }
 
-/// The state of a response that has ended. The compaction endpoint names none: its answer is whole
-/// when it is there.
-fn end(response: &Value, show: &mut dyn FnMut(Step)) {
-    show(Step::Cost(usage(&response["usage"])));
+/// Reads the final status of a response. The compaction endpoint has none: its answer is complete.
+fn end(response: &Value, show: &mut dyn FnMut(StreamEvent)) {
+    show(StreamEvent::Cost(usage(&response["usage"])));
     match response["status"].as_str() {
-        Some("failed") => show(Step::Failed(Fault::of_error(&response["error"]))),
+        Some("failed") => show(StreamEvent::Failed(Fault::of_error(&response["error"]))),
         Some("incomplete") => {
             let reason = response.pointer("/incomplete_details/reason").and_then(Value::as_str);
-            show(Step::Failed(Fault::new(FaultKind::Incomplete, reason.unwrap_or("incomplete"))));
+            show(StreamEvent::Failed(Fault::new(
+                FaultKind::Incomplete,
+                reason.unwrap_or("incomplete"),
+            )));
         }
         _ if response.get("error").is_some_and(|error| !error.is_null()) => {
-            show(Step::Failed(Fault::of_error(&response["error"])));
+            show(StreamEvent::Failed(Fault::of_error(&response["error"])));
         }
-        _ => show(Step::Done),
+        _ => show(StreamEvent::Done),
     }
 }
 
@@ -108,7 +110,7 @@ fn usage(usage: &Value) -> Usage {
     }
 }
 
-/// The words of the assistant messages among `items`; `None` when there is none.
+/// Text of the assistant messages among `items`; `None` if there are none.
 pub(super) fn text_of(items: &[Box<RawValue>]) -> Option<String> {
     let mut text: Option<String> = None;
     for item in items {

@@ -1,6 +1,6 @@
-//! Server-sent events: bytes in any pieces → the data of each event.
+//! Decodes server-sent events from bytes in arbitrary chunks.
 
-/// Bytes of one event; a larger one ends the answer.
+/// Maximum bytes of one event; a larger one fails the answer.
 pub(super) const EVENT_BYTES_MAX: usize = 8 * 1_024 * 1_024;
 
 /// Decodes a stream. Only `data` matters: providers repeat the event's name inside it.
@@ -16,7 +16,7 @@ pub(super) struct Sse {
 pub(super) struct TooLarge;
 
 impl Sse {
-    /// Takes the next bytes and shows the data of every event they complete.
+    /// Feeds the next bytes and passes on the data of every completed event.
     pub(super) fn push(
         &mut self,
         bytes: &[u8],
@@ -31,7 +31,7 @@ impl Sse {
         self.extend(rest)
     }
 
-    /// Ends the stream: an event without its blank line counts, some servers leave it out.
+    /// Ends the stream; an event without its final blank line counts, since some servers omit it.
     pub(super) fn end(&mut self, mut event: impl FnMut(&[u8])) {
         self.end_line(&mut event);
         self.flush(&mut event);

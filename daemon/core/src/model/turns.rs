@@ -1,7 +1,7 @@
-//! A history told as plain turns, for providers that do not take Responses items.
+//! Renders a history as plain turns, for providers that do not accept Responses items.
 //!
-//! Calls and outputs become text: both other forms refuse a call of a tool that the request does not
-//! offer, and a request for a summary offers none.
+//! Calls and outputs become text: the other APIs refuse calls of tools that the request does not offer, and
+//! a summary request offers none.
 
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -11,24 +11,21 @@ use serde_json::value::RawValue;
 pub enum Speaker {
     /// The person, the harness, or a tool.
     User,
-    /// The model.
     Assistant,
 }
 
-/// Words of one speaker in a row.
+/// Consecutive text of one speaker.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Turn {
-    /// Who.
+pub struct ChatTurn {
     pub speaker: Speaker,
-    /// What.
     pub text: String,
 }
 
-/// Tells a history as turns that alternate and begin with the user, as every provider accepts them.
-/// Reasoning and opaque items are left out: no other provider can read them.
+/// Renders a history as alternating turns that begin with the user, as every provider requires. Reasoning
+/// and opaque items are omitted: no other provider can read them.
 #[must_use]
-pub fn of(items: &[Box<RawValue>]) -> Vec<Turn> {
-    let mut turns: Vec<Turn> = Vec::new();
+pub fn of(items: &[Box<RawValue>]) -> Vec<ChatTurn> {
+    let mut turns: Vec<ChatTurn> = Vec::new();
     for item in items {
         let Ok(item) = serde_json::from_str::<Value>(item.get()) else { continue };
         let Some((speaker, text)) = told(&item) else { continue };
@@ -42,10 +39,10 @@ pub fn of(items: &[Box<RawValue>]) -> Vec<Turn> {
             }
             None if speaker == Speaker::Assistant => {
                 let text_before = "(the beginning of this conversation is not shown)".to_owned();
-                turns.push(Turn { speaker: Speaker::User, text: text_before });
-                turns.push(Turn { speaker, text });
+                turns.push(ChatTurn { speaker: Speaker::User, text: text_before });
+                turns.push(ChatTurn { speaker, text });
             }
-            _ => turns.push(Turn { speaker, text }),
+            _ => turns.push(ChatTurn { speaker, text }),
         }
     }
     turns
@@ -78,7 +75,7 @@ fn told(item: &Value) -> Option<(Speaker, String)> {
     }
 }
 
-/// The words of a string or of an array of parts; an image is only named.
+/// Text of a string or of an array of parts; images are only mentioned.
 fn content(content: &Value) -> String {
     let part = |part: &Value| match part.get("type").and_then(Value::as_str) {
         Some("input_image" | "image") => Some("[image]".to_owned()),

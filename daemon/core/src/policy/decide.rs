@@ -1,15 +1,14 @@
 //! One decision: percent left → tier → boundary → plan gate → re-arm → budget → judgment.
 //!
-//! Every rule is asked and its answer listed, also after one has said no, so that a person sees all
-//! that stands in the way and not only the first of it. Nothing here depends on anything but the two
-//! arguments.
+//! Every rule is evaluated and listed, even after one has refused, so that a person sees every obstacle and
+//! not only the first. The result depends on nothing but the two arguments.
 
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
 use super::phrase;
-use super::repository::Seen;
+use super::repository::RepositoryView;
 use super::semantic::Reader;
 use super::settings::Policy;
 use super::{Point, Tier};
@@ -17,59 +16,55 @@ use crate::compaction::rearm;
 use crate::context::window::Window;
 use crate::signal::Boundary;
 
-/// What a decision is made of.
+/// Inputs of a decision.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Situation {
-    /// The thread.
     pub thread_id: String,
-    /// Last line that is known.
+    /// Last known line.
     pub seq: u64,
     /// The turn, from 1.
     pub turn: u64,
-    /// When, Unix milliseconds.
+    /// Time in Unix milliseconds.
     pub at_ms: i64,
-    /// Where in the conversation.
     pub point: Point,
     /// Tokens in the window.
     pub used: u64,
-    /// Tokens of the whole window; 0 when nobody knows it.
+    /// Tokens of the whole window; 0 if unknown.
     pub window: u64,
-    /// Parts of a hundred that are left ([`Window::percent_left`], the one definition).
+    /// Percent left ([`Window::percent_left`], the one definition).
     pub percent_remaining: u64,
-    /// Signs of the turn that are not read from words.
+    /// Signs of the turn, except those read from text.
     pub boundaries: BTreeSet<Boundary>,
-    /// The agent's last words, redacted.
+    /// The agent's last message, redacted.
     pub message: Option<String>,
-    /// What the last compaction, veto or failed attempt left behind.
+    /// Baseline set by the last compaction, veto or failed attempt.
     pub baseline: Option<Baseline>,
-    /// Compactions in the hour before.
+    /// Compactions in the past hour.
     pub compactions_in_hour: u64,
-    /// The repository, where it was looked at.
+    /// State of the repository, if read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub repository: Option<Box<Seen>>,
-    /// Signs that a model read from the words, where one was asked.
+    pub repository: Option<Box<RepositoryView>>,
+    /// Signs a model read from the text, if one was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_by_model: Option<BTreeSet<Boundary>>,
 }
 
-/// From where growth is counted.
+/// Starting point for measuring growth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Baseline {
-    /// Tokens in the window then.
+    /// Tokens in the window at that time.
     pub used: u64,
-    /// When, Unix milliseconds.
+    /// Time in Unix milliseconds.
     pub at_ms: i64,
 }
 
-/// What is to be done.
+/// The action to take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
-    /// Nothing.
     Wait,
     /// Ask for a judgment first.
     Judge,
-    /// Compact.
     Compact,
 }
 
@@ -85,43 +80,41 @@ impl Action {
     }
 }
 
-/// What a rule said.
+/// Result of one rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reason {
     /// The rule: `words`, `repository`, `window`, `tier`, `boundary`, `plan_gate`, `rearm`, `budget`,
     /// `judgment`.
     pub rule: String,
-    /// Whether it lets a compaction pass.
+    /// Whether it allows a compaction.
     pub passed: bool,
-    /// In words.
     pub text: String,
 }
 
-/// A decision and all that was said about it.
+/// A decision with the result of every rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decision {
-    /// What is to be done.
     pub action: Action,
-    /// How urgent it is.
+    /// Urgency.
     pub tier: Option<Tier>,
-    /// Parts of a hundred that are left.
+    /// Percent left.
     pub percent_remaining: u64,
-    /// All signs, those read from words included.
+    /// All signs, including those read from text.
     pub boundaries: BTreeSet<Boundary>,
-    /// The signs that made the tier compact.
+    /// Signs that satisfied the tier.
     pub satisfied: BTreeSet<Boundary>,
     /// Every rule, in order.
     pub reasons: Vec<Reason>,
 }
 
 impl Decision {
-    /// The rule that said no first.
+    /// The first rule that refused.
     #[must_use]
     pub fn refused_by(&self) -> Option<&Reason> {
         self.reasons.iter().find(|reason| !reason.passed)
     }
 
-    /// The bytes that a repetition must give again.
+    /// Bytes that a repeated decision must reproduce.
     #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
         // Names, numbers and lists: serialising them to memory cannot fail.
@@ -130,14 +123,13 @@ impl Decision {
 }
 
 impl Situation {
-    /// Parts of a hundred left of a window with `used` tokens in it.
+    /// Percent left of a window with `used` tokens in it.
     #[must_use]
     pub fn percent(window: &Window, used: u64) -> u64 {
         window.percent_left(used)
     }
 }
 
-/// Decides.
 #[must_use]
 pub fn decide(policy: &Policy, situation: &Situation) -> Decision {
     let mut reasons = Reasons::default();
@@ -177,7 +169,7 @@ pub fn decide(policy: &Policy, situation: &Situation) -> Decision {
         (true, false) => Action::Compact,
     };
     if is_judged {
-        // Asked only when everything else agrees (defect 7.13.2: it decided alone).
+        // Asked only if every other rule agrees (defect 7.13.2: it decided alone).
         let text = if passed { "is asked for" } else { "is not asked for: a rule said no" };
         reasons.add("judgment", true, || text.to_owned());
     }
@@ -185,7 +177,7 @@ pub fn decide(policy: &Policy, situation: &Situation) -> Decision {
     Decision { action, tier, percent_remaining: percent, boundaries, satisfied, reasons }
 }
 
-/// All signs: of the transcript, of the repository, and of the agent's words.
+/// All signs: of the transcript, the repository and the agent's text.
 fn signs(policy: &Policy, situation: &Situation, reasons: &mut Reasons) -> BTreeSet<Boundary> {
     let mut signs = situation.boundaries.clone();
     let by_model = situation.read_by_model.as_ref().filter(|_| policy.semantic == Reader::Model);
@@ -223,8 +215,8 @@ impl Reasons {
     }
 }
 
-/// Boundaries and the plan gate. The gate takes plan boundaries away and nothing else, so that a turn's
-/// end or a commit beside a plan update still counts (defect 7.2c).
+/// Checks boundaries and the plan gate. The gate removes only plan boundaries, so a turn's end or a commit
+/// beside a plan update still counts (defect 7.2c).
 fn gates(
     policy: &Policy,
     tier: Tier,
@@ -259,8 +251,8 @@ fn gates(
     satisfied
 }
 
-/// No second compaction before real growth. In an emergency half of what is left is enough, so that
-/// the window is never run over for want of growth; it is growth all the same.
+/// Refuses a second compaction without real growth. In an emergency half of what is left is enough growth,
+/// so that the window does not overflow.
 fn growth(situation: &Situation, is_emergency: bool, reasons: &mut Reasons) {
     let Some(baseline) = situation.baseline else {
         return reasons.add("rearm", true, || "nothing was compacted before".to_owned());
@@ -272,7 +264,7 @@ fn growth(situation: &Situation, is_emergency: bool, reasons: &mut Reasons) {
     });
 }
 
-/// Tokens by which a thread must have grown since its baseline.
+/// Tokens by which a thread must grow beyond its baseline.
 #[must_use]
 pub fn growth_needed(situation: &Situation, is_emergency: bool) -> u64 {
     let needed = rearm::growth_needed(situation.used);

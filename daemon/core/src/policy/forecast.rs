@@ -1,4 +1,4 @@
-//! What comes: turns until the next tier and until the window is full, and the boundary that is due.
+//! Forecast: turns until the next tier, until the window is full, and until the next boundary.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,37 +8,34 @@ use crate::context::window::Window;
 use crate::fold::Point as Mark;
 use crate::signal::{Boundary, Happened, Occurrence};
 
-/// A look ahead; an estimate out of the thread's own course.
+/// An estimate from the thread's own history.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Forecast {
-    /// Tokens a turn adds.
+    /// Average tokens per turn.
     pub tokens_per_turn: u64,
     /// Turns until the window is full.
     pub turns_left: Option<u64>,
-    /// The next tier.
     pub next_tier: Option<Tier>,
-    /// Turns until it holds.
+    /// Turns until that tier.
     pub turns_to_next_tier: Option<u64>,
-    /// The boundary that comes most often.
+    /// The most frequent boundary.
     pub next_boundary: Option<Boundary>,
-    /// Turns until it is due.
+    /// Turns until that boundary.
     pub turns_to_boundary: Option<u64>,
 }
 
-/// What a forecast is made of.
+/// Inputs of a forecast.
 #[derive(Debug, Clone, Copy)]
 pub struct Course<'a> {
-    /// Course of the window since the thread's begin, oldest first.
+    /// Window sizes since the thread's start, oldest first.
     pub points: &'a [Mark],
-    /// Line of the last compaction; growth is counted from there.
+    /// Line of the last compaction, from which growth is measured.
     pub compacted_at: Option<u64>,
-    /// The turn.
     pub turn: u64,
     /// Tokens in the window.
     pub used: u64,
 }
 
-/// Looks ahead.
 #[must_use]
 pub fn forecast(
     policy: &Policy,
@@ -69,7 +66,7 @@ pub fn forecast(
     }
 }
 
-/// The boundary seen most often, by the mean distance of its turns from the last time.
+/// The most frequent boundary, and its due date by the mean distance of its turns.
 fn next_boundary(turn: u64, log: &[Happened]) -> (Option<Boundary>, Option<u64>) {
     let turns_of = |boundary: Boundary| {
         let mut turns: Vec<u64> = log
@@ -95,11 +92,11 @@ fn next_boundary(turn: u64, log: &[Happened]) -> (Option<Boundary>, Option<u64>)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::context::window::{Known, decide};
+    use crate::context::window::{WindowSources, decide};
 
     #[test]
     fn turns_are_counted_from_the_last_compaction() {
-        let window = decide(&Known { asked: Some(100_000), ..Known::default() });
+        let window = decide(&WindowSources { asked: Some(100_000), ..WindowSources::default() });
         let mark = |seq, turn, tokens| Mark { seq, turn, tokens };
         let points = [mark(0, 1, 90_000), mark(10, 3, 20_000), mark(20, 5, 40_000)];
         let course = Course { points: &points, compacted_at: Some(10), turn: 5, used: 40_000 };

@@ -1,4 +1,4 @@
-//! A yes or no with its reason, asked outside of the transcript: what is asked and how it is read.
+//! A model's yes or no with a reason: the request and the parser.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -7,19 +7,17 @@ use super::Tier;
 use crate::template::Kind;
 use crate::text;
 
-/// A judgment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Judgment {
-    /// Whether to compact.
     pub should_compact: bool,
-    /// Why, in one sentence.
+    /// One sentence.
     pub reason: String,
 }
 
-/// Bytes of a reason that are kept.
+/// Maximum bytes of a reason.
 const REASON_BYTES: usize = 400;
 
-/// The shape a model's answer must have.
+/// JSON Schema of the answer.
 #[must_use]
 pub fn schema() -> Value {
     json!({
@@ -30,7 +28,7 @@ pub fn schema() -> Value {
     })
 }
 
-/// Reads an answer: as JSON, else what stands between the first `{` and the last `}`.
+/// Parses an answer as JSON, else the text between the first `{` and the last `}`.
 #[must_use]
 pub fn parse(answer: &str) -> Option<Judgment> {
     let whole = serde_json::from_str::<Judgment>(answer.trim()).ok();
@@ -43,14 +41,14 @@ pub fn parse(answer: &str) -> Option<Judgment> {
     Some(Judgment { reason, ..judgment })
 }
 
-/// What a judge of that tier is told to be.
+/// The instructions for a judge of that tier.
 #[must_use]
 pub fn text_of(tier: Tier) -> Kind {
     match tier {
         Tier::Early => Kind::JudgmentEarly,
         Tier::Ready => Kind::JudgmentReady,
         Tier::Asap => Kind::JudgmentAsap,
-        // Nobody is asked in an emergency.
+        // An emergency needs no judgment.
         Tier::Emergency => Kind::Judgment,
     }
 }

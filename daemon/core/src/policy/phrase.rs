@@ -1,9 +1,8 @@
-//! The end of a phase, read from the agent's last words.
+//! Detects the end of a phase in the agent's last message.
 //!
-//! A phrase counts where it stands as words of its own ("abandoned" is not "done"), outside of code and of
-//! quoted lines, not in a question, and not negated in its clause ("not quite done", "noch nicht fertig",
-//! "to be done"; in "No errors, all done" it is not). Scripts without spaces between words have no such
-//! edges; there a phrase counts wherever it stands.
+//! A phrase counts as separate words ("abandoned" is not "done"), outside code and quoted lines, not in a
+//! question, and not negated in its clause ("not quite done", "noch nicht fertig", "to be done", but "No
+//! errors, all done" counts). In scripts without spaces between words, a phrase counts anywhere.
 
 mod lists;
 
@@ -13,28 +12,26 @@ use serde::{Deserialize, Serialize};
 
 use crate::signal::Boundary;
 
-/// Words before a phrase, in its clause, that are looked at for a negation.
+/// Number of words before a phrase, within its clause, that are searched for a negation.
 const REACH_WORDS: usize = 4;
 
-/// What ends a sentence.
+/// Sentence terminators.
 const SENTENCE: &[char] = &['.', '!', '?', ';', '\n', '。', '！', '？', '；', '…'];
 
-/// What ends a clause of one.
+/// Clause terminators.
 const CLAUSE: &[char] = &[',', ':', '(', '—', '–', '，', '：', '（', '、'];
 
-/// Words after a comma that take what stands before it with them: "ich glaube nicht, dass es fertig ist".
+/// Words after a comma that extend the negation before it: "ich glaube nicht, dass es fertig ist".
 const SUBORDINATE: &[&str] = &["dass", "ob", "that", "что", "чтобы"];
 
-/// Phrases by what they tell. A list that is given stands in the place of the default one.
+/// Phrases by meaning. A given list replaces the default one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Phrases {
-    /// The agent is done.
     pub agent_done: Vec<String>,
-    /// It turns to something else.
+    /// A change of topic.
     pub topic_shift: Vec<String>,
-    /// It sums up.
     pub concluding_thought: Vec<String>,
-    /// Words before a phrase that take it back.
+    /// Negations before a phrase.
     pub negation: Vec<String>,
 }
 
@@ -50,7 +47,7 @@ impl Default for Phrases {
     }
 }
 
-/// Signs in the agent's words.
+/// Signs in the agent's text.
 #[must_use]
 pub fn read(words: &str, phrases: &Phrases) -> BTreeSet<Boundary> {
     let prose = prose(words);
@@ -63,7 +60,7 @@ pub fn read(words: &str, phrases: &Phrases) -> BTreeSet<Boundary> {
     lists.into_iter().filter(|(_, list)| is_said(list)).map(|(boundary, _)| boundary).collect()
 }
 
-/// The text without code, lower-case, with plain apostrophes and single spaces; lines stay apart.
+/// The text without code, lower-case, with plain apostrophes and single spaces; lines stay separate.
 fn prose(words: &str) -> String {
     let mut prose = String::with_capacity(words.len());
     let mut in_fence = false;
@@ -76,7 +73,7 @@ fn prose(words: &str) -> String {
             continue;
         }
         for (at, piece) in line.split('`').enumerate() {
-            // Every second piece stands between backticks.
+            // Every second piece is between backticks.
             if at % 2 == 0 {
                 let piece = piece.to_lowercase().replace('\u{2019}', "'");
                 let spaced = piece.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -113,7 +110,7 @@ fn is_unspaced(c: char) -> bool {
     matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{e00}'..='\u{e7f}')
 }
 
-/// Whether the clause that goes on with `after` is a question.
+/// Whether the clause continued by `after` is a question.
 fn is_asked(after: &str) -> bool {
     let end = after.chars().find(|c| SENTENCE.contains(c) || CLAUSE.contains(c));
     end.is_some_and(|end| matches!(end, '?' | '？'))

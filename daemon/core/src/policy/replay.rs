@@ -1,10 +1,9 @@
-//! A transcript replayed under policies that were not in force: when each would have compacted, and what
-//! that would have cost.
+//! Replays a transcript under other policies: when each would have compacted, and at what cost.
 //!
-//! The agent did not compact there, so that its window is larger than it would have been: what a
-//! compaction would have taken away is subtracted until a real one comes. The cost is told by what the
-//! agent did next: a file it had read before and used again soon after would have had to be read
-//! again, unless it stood in the view.
+//! Because the agent did not compact there, its window is larger than it would have been: the tokens a
+//! compaction would have removed are subtracted until a real one comes. The cost is measured by what the
+//! agent did next: a known file used again soon after would have had to be read again, unless the view
+//! contained it.
 
 use std::collections::BTreeSet;
 
@@ -18,33 +17,30 @@ use crate::context::window::Window;
 use crate::fold::{Fold, Touch};
 use crate::signal::{Happened, Occurrence};
 
-/// Calls after a compaction in which the use of a known file counts as regret.
+/// Calls after a compaction during which the use of a known file counts as regret.
 pub const REGRET_CALLS: u64 = 40;
 
 /// An hour, in milliseconds.
 const HOUR_MS: i64 = 3_600_000;
 
-/// Points that are kept of one policy; the rest are counted.
+/// Maximum points kept per policy; the rest are only counted.
 pub const POINTS_MAX: usize = 200;
 
-/// A place where a policy would have compacted.
+/// A point where a policy would have compacted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WouldCompact {
-    /// The line.
     pub seq: u64,
-    /// The turn.
     pub turn: u64,
-    /// Where in the conversation.
     pub point: Point,
-    /// How urgent it was.
+    /// Urgency.
     pub tier: Tier,
-    /// Parts of a hundred that were left.
+    /// Percent left.
     pub percent_remaining: u64,
-    /// What made it: signs by name.
+    /// Names of the signs that caused it.
     pub boundaries: Vec<String>,
     /// A judge would have been asked.
     pub judged: bool,
-    /// Files that were known and used again within [`REGRET_CALLS`] calls.
+    /// Known files used again within [`REGRET_CALLS`] calls.
     pub used_again: Vec<String>,
 }
 
@@ -53,27 +49,26 @@ pub struct WouldCompact {
 pub struct Track {
     policy: Policy,
     baseline: Option<Baseline>,
-    /// Tokens that compactions which were not made would have taken away.
+    /// Tokens that the simulated compactions would have removed.
     spared: u64,
     compactions: u64,
     made_ms: Vec<i64>,
-    watched: Option<Watched>,
-    /// Where it would have compacted.
+    watched: Option<FollowUp>,
     pub points: Vec<WouldCompact>,
-    /// How often, those over [`POINTS_MAX`] included.
+    /// Total, including points over [`POINTS_MAX`].
     pub count: u64,
-    /// Turn ends that were decided on.
+    /// Number of decisions.
     pub decisions: u64,
 }
 
-/// What happens after a point is held against it.
+/// Tracks the regret of the newest point.
 #[derive(Debug, Clone)]
-struct Watched {
+struct FollowUp {
     known: BTreeSet<String>,
     until_call: u64,
 }
 
-/// The agent's own newest compaction, as its transcript tells: growth is counted from it.
+/// The agent's own newest compaction in its transcript; growth is measured from it.
 #[must_use]
 pub fn compacted(fold: &Fold) -> Option<Baseline> {
     let after = fold.meter().compactions().last()?.after;
@@ -82,7 +77,7 @@ pub fn compacted(fold: &Fold) -> Option<Baseline> {
     Some(Baseline { used: after, at_ms })
 }
 
-/// Compactions of the agent's own in the hour before `now_ms`.
+/// The agent's own compactions in the hour before `now_ms`.
 fn compacted_in_hour(fold: &Fold, now_ms: i64) -> u64 {
     let is_one = |event: &&Happened| {
         event.what == Occurrence::Compacted && event.at_ms > now_ms.saturating_sub(HOUR_MS)
@@ -90,7 +85,7 @@ fn compacted_in_hour(fold: &Fold, now_ms: i64) -> u64 {
     fold.signals().happened().filter(is_one).count() as u64
 }
 
-/// The situation of a thread as its fold tells; what a watcher remembers is not in it.
+/// The situation of a thread from its fold, without the watcher's state.
 #[must_use]
 pub fn situation(fold: &Fold, window: &Window, thread_id: &str, at: (i64, Point)) -> Situation {
     let (signals, used) = (fold.signals(), fold.used());
@@ -129,13 +124,12 @@ impl Track {
         }
     }
 
-    /// The policy.
     #[must_use]
     pub fn policy(&self) -> &Policy {
         &self.policy
     }
 
-    /// A line was folded; `touched` are the files it used.
+    /// Records a folded line; `touched` are the files it used.
     pub fn line(&mut self, fold: &Fold, touched: &[Touch]) {
         if fold.head().compactions > self.compactions {
             self.compactions = fold.head().compactions;
@@ -159,7 +153,7 @@ impl Track {
         }
     }
 
-    /// Whether the place is worth a decision: a turn's end, or an emergency in its middle.
+    /// Whether to decide here: at a turn's end, or in an emergency within a turn.
     #[must_use]
     pub fn asks(&self, situation: &Situation, window: &Window) -> bool {
         situation.point == Point::TurnEnd || {
@@ -168,7 +162,7 @@ impl Track {
         }
     }
 
-    /// Decides, and notes a compaction.
+    /// Decides, and records a compaction.
     pub fn decide(&mut self, mut situation: Situation, window: &Window, fold: &Fold) -> Decision {
         self.decisions += 1;
         situation.used = situation.used.saturating_sub(self.spared);
@@ -197,7 +191,7 @@ impl Track {
         let Some(tier) = decision.tier.filter(|_| self.points.len() < POINTS_MAX) else { return };
         let state = fold.checkpoint();
         let known = state.files.iter().map(|(key, _)| key.to_owned()).collect();
-        self.watched = Some(Watched { known, until_call: state.calls + REGRET_CALLS });
+        self.watched = Some(FollowUp { known, until_call: state.calls + REGRET_CALLS });
         self.points.push(WouldCompact {
             seq: situation.seq,
             turn: situation.turn,
@@ -214,7 +208,6 @@ impl Track {
 /// A replay: lines in, decisions out.
 #[derive(Debug, Clone)]
 pub struct Replay {
-    /// One a policy.
     pub tracks: Vec<Track>,
     before: Option<(u64, bool, Situation)>,
 }
@@ -226,9 +219,9 @@ impl Replay {
         Self { tracks: policies.into_iter().map(Track::new).collect(), before: None }
     }
 
-    /// A line was folded; `window` is that of the model, `made` sees each decision with its policy.
+    /// Records a folded line; `window` is the model's, `made` receives each decision with its policy.
     ///
-    /// A turn ends where its agent says so, else where the next one begins.
+    /// A turn ends where its agent reports it, else where the next one begins.
     pub fn line(
         &mut self,
         fold: &mut Fold,
@@ -259,7 +252,7 @@ impl Replay {
         }
     }
 
-    /// The transcript ends: an open turn ends with it.
+    /// Ends the transcript and with it an open turn.
     pub fn end(
         &mut self,
         fold: &Fold,

@@ -1,87 +1,79 @@
-//! What a repository shows of the work in it: a value that decisions are made with, and how it is read
-//! from what git prints. Looking is the shell's.
+//! State of a git repository as an input to decisions, and parsers for git's output. The shell runs git.
 //!
-//! A transcript tells of commits that an agent typed. One made by a script, a release tool or an alias
-//! it does not tell of; the reflog does. It is evidence beside the transcript, never instead of it: a fold
-//! must come out the same on any machine, so what is seen here is kept with the decision it was
-//! seen for.
+//! A transcript shows commits that an agent typed, but not those made by a script, a release tool or an
+//! alias; the reflog shows them. This is evidence beside the transcript, never instead of it: a fold must
+//! be the same on any machine, so this state is stored with the decision it was read for.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{redact, text};
 
-/// Commits that are kept of one look.
+/// Maximum commits per read.
 pub const COMMITS_MAX: usize = 20;
 
-/// Bytes of a name or a subject that are kept.
+/// Maximum bytes of a name or subject.
 const WORDS_BYTES: usize = 200;
 
-/// A repository as it was seen.
+/// A repository at one time.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Repository {
     /// When, Unix milliseconds.
     pub seen_ms: i64,
-    /// The commit that is checked out; `None` before the first one.
+    /// The checked-out commit; `None` before the first one.
     pub head: Option<String>,
-    /// Its branch; `None` when no branch is checked out.
+    /// The branch; `None` if detached.
     pub branch: Option<String>,
-    /// The branch it follows.
+    /// The upstream branch.
     pub upstream: Option<String>,
-    /// Commits that the upstream lacks, and those of it that are not here.
+    /// Commits ahead of and behind the upstream.
     pub ahead_behind: Option<(u64, u64)>,
-    /// Files whose change is in the index.
+    /// Files with staged changes.
     pub staged: u64,
-    /// Files that changed beside the index.
+    /// Files with unstaged changes.
     pub unstaged: u64,
-    /// Files and folders that git does not know.
+    /// Untracked files and folders.
     pub untracked: u64,
-    /// Files in conflict.
     pub conflicts: u64,
-    /// There were more files than are counted.
+    /// The file counts are truncated.
     pub is_cut: bool,
-    /// Commits made here, newest first, at most [`COMMITS_MAX`]: what the reflog of this work tree calls a
-    /// commit, so that those of a pull, a checkout or a rebase are none.
+    /// Commits made here, newest first, at most [`COMMITS_MAX`]: reflog entries of kind commit, so those of a
+    /// pull, a checkout or a rebase are excluded.
     pub commits: Vec<Commit>,
-    /// The place in a stack of Graphite's, where there is one.
+    /// Position in a Graphite stack, if any.
     pub stack: Option<Stack>,
 }
 
-/// A commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Commit {
-    /// Its id.
     pub id: String,
     /// When, Unix milliseconds, to the second.
     pub at_ms: i64,
-    /// Its subject, redacted.
     pub subject: String,
 }
 
-/// A branch's place in a stack.
+/// A branch's position in a stack.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stack {
-    /// The branch it stands on.
+    /// The parent branch.
     pub parent: Option<String>,
-    /// The branch all stand on.
+    /// The branch at the bottom.
     pub trunk: Option<String>,
-    /// Number of its pull request.
     pub pull_request: Option<u64>,
 }
 
-/// A repository as it counts for one decision.
+/// A repository as seen by one decision.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Seen {
-    /// What was seen.
+pub struct RepositoryView {
     pub repository: Repository,
     /// Commits since the turn began, or since the last compaction in it.
     pub commits_in_turn: u64,
-    /// Another session works in the same folder: whose commits they are cannot be told.
+    /// Another session works in the same folder, so commits cannot be attributed.
     pub is_shared: bool,
 }
 
-impl Seen {
-    /// Counts the commits after `since_ms`; 0 when nobody knows when the turn began. Times of
-    /// commits are whole seconds, so one of the turn's first second is not counted.
+impl RepositoryView {
+    /// Counts the commits after `since_ms`; 0 if the start of the turn is unknown. Commit times are whole
+    /// seconds, so one in the turn's first second is not counted.
     #[must_use]
     pub fn since(repository: Repository, since_ms: i64, is_shared: bool) -> Self {
         let made = repository.commits.iter().filter(|commit| commit.at_ms >= since_ms);
@@ -89,13 +81,13 @@ impl Seen {
         Self { repository, commits_in_turn, is_shared }
     }
 
-    /// Whether it is a sign that a commit was made in the turn.
+    /// Whether it shows a commit in this turn.
     #[must_use]
     pub fn tells_of_commit(&self) -> bool {
         self.commits_in_turn > 0 && !self.is_shared
     }
 
-    /// In words: for a reason and for a text.
+    /// Description for a reason or a prompt.
     #[must_use]
     pub fn words(&self) -> String {
         let mut words = self.repository.words();
@@ -139,7 +131,7 @@ impl Repository {
         words
     }
 
-    /// Reads `git status --porcelain=v2 --branch -z`; `is_cut` when its end is missing.
+    /// Parses `git status --porcelain=v2 --branch -z`; `is_cut` if its end is missing.
     pub fn read_status(&mut self, printed: &[u8], is_cut: bool) {
         self.is_cut = is_cut;
         let mut entries = printed.split(|byte| *byte == 0);
@@ -149,7 +141,7 @@ impl Repository {
                 Some(b'1') => self.count(entry),
                 Some(b'2') => {
                     self.count(entry);
-                    // The name it had before stands in an entry of its own.
+                    // The previous name follows as a separate entry.
                     entries.next();
                 }
                 Some(b'u') => self.conflicts += 1,
@@ -177,14 +169,14 @@ impl Repository {
         }
     }
 
-    /// `XY` after the kind: the index and the work tree; a dot is no change.
+    /// `XY` after the kind: index and work tree; a dot means unchanged.
     fn count(&mut self, entry: &[u8]) {
         self.staged += u64::from(entry.get(2).is_some_and(|state| *state != b'.'));
         self.unstaged += u64::from(entry.get(3).is_some_and(|state| *state != b'.'));
     }
 
-    /// Reads a reflog whose entries are `id`, `HEAD@{seconds}` and what was done, parted by the byte 1f and
-    /// each ended by a zero byte.
+    /// Parses a reflog whose entries are `id`, `HEAD@{seconds}` and the action, separated by byte 1f, each
+    /// terminated by a zero byte.
     pub fn read_reflog(&mut self, printed: &[u8]) {
         for entry in printed.split(|byte| *byte == 0) {
             let entry = String::from_utf8_lossy(entry);
@@ -209,7 +201,7 @@ impl Repository {
 }
 
 impl Stack {
-    /// Reads what Graphite keeps of a branch, and of the repository. What cannot be read says nothing.
+    /// Parses Graphite's records of a branch and of the repository. Unreadable records are ignored.
     #[must_use]
     pub fn read(of_branch: Option<&[u8]>, of_repository: &[u8]) -> Option<Self> {
         #[derive(Default, Deserialize)]
@@ -223,10 +215,10 @@ impl Stack {
             number: Option<u64>,
         }
         #[derive(Deserialize)]
-        struct Whole {
+        struct RepositorySettings {
             trunk: Option<String>,
         }
-        let whole: Whole = serde_json::from_slice(of_repository).ok()?;
+        let whole: RepositorySettings = serde_json::from_slice(of_repository).ok()?;
         let branch = of_branch.and_then(|json| serde_json::from_slice::<Branch>(json).ok());
         let branch = branch.unwrap_or_default();
         Some(Self {
@@ -241,7 +233,7 @@ fn is_id(word: &str) -> bool {
     matches!(word.len(), 40 | 64) && word.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// Words of others: one line, bounded, without secrets.
+/// Foreign text: one line, bounded, redacted.
 fn clean(words: &str) -> String {
     let line = words.replace(|c: char| c.is_control(), " ");
     let redacted = redact::redact(text::prefix(&line, 4 * WORDS_BYTES));
@@ -296,7 +288,7 @@ mod tests {
         assert_eq!(subjects[0], "retry: again");
         assert!(subjects.len() == 2 && !subjects[1].contains("a1B2a1B2"), "{subjects:?}");
 
-        let since = |ms, shared| Seen::since(seen.clone(), ms, shared);
+        let since = |ms, shared| RepositoryView::since(seen.clone(), ms, shared);
         assert!(since(1_763_700_000_000, false).tells_of_commit());
         assert!(!since(1_763_700_000_001, false).tells_of_commit(), "before the turn");
         assert!(!since(1_763_700_000_000, true).tells_of_commit(), "perhaps another session's");

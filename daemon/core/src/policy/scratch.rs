@@ -1,12 +1,12 @@
-//! Where an agent's scratch file lies: below the project, one a thread, the same for everyone who asks.
+//! Path of an agent's scratch file: below the project, one per thread, the same for every caller.
 
 use crate::digest::Digest128;
 
-/// Bytes of an agent's name in a file's name.
+/// Maximum bytes of an agent's name in a file name.
 const NAME_BYTES: usize = 40;
 
-/// The scratch file of an agent, relative to its project. Without a name one is made from the thread's
-/// id, the same each time (defect 7.5: two parts of the original made two names for one thread).
+/// The scratch file of an agent, relative to its project. Without a name, one is derived from the thread's
+/// id (defect 7.5: two parts of the original made two names for one thread).
 #[must_use]
 pub fn path(agent: Option<&str>, thread_id: &str) -> String {
     let named = agent.map(slug).filter(|name| !name.is_empty());
@@ -17,7 +17,7 @@ pub fn path(agent: Option<&str>, thread_id: &str) -> String {
     format!(".scratch/agent-{name}.scratch.md")
 }
 
-/// Whether a path stays below the project: relative, no step up, no name for here.
+/// Whether a path stays below the project: relative, no `..`, no `.`.
 #[must_use]
 pub fn is_confined(path: &str) -> bool {
     !path.is_empty()
@@ -26,7 +26,7 @@ pub fn is_confined(path: &str) -> bool {
         && path.split(['/', '\\']).all(|part| !part.is_empty() && part != "." && part != "..")
 }
 
-/// Lower-case letters and digits; whatever else as one hyphen.
+/// Lower-case letters and digits; any other run becomes one hyphen.
 fn slug(name: &str) -> String {
     let mut slug = String::new();
     for c in name.chars() {

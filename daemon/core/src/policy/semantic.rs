@@ -1,7 +1,7 @@
-//! The end of a phase, read from the agent's last words by a model: what is asked and how it is read.
+//! Detects the end of a phase with a model: the request and the parser.
 //!
-//! Off unless a policy says so. An answer stands in the place of what the phrase lists would have said;
-//! where none can be had, the lists count: a model that is away takes nothing from anyone.
+//! Off unless a policy enables it. An answer replaces the result of the phrase lists; without an answer the
+//! lists apply.
 
 use std::collections::BTreeSet;
 
@@ -10,18 +10,17 @@ use serde_json::{Value, json};
 
 use crate::signal::Boundary;
 
-/// Who reads the agent's words.
+/// What reads the agent's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reader {
-    /// The phrase lists.
     #[default]
     Phrases,
-    /// The configured model; the phrase lists where it cannot be asked.
+    /// The configured model; the phrase lists if it is unavailable.
     Model,
 }
 
-/// The shape a model's answer must have.
+/// JSON Schema of the answer.
 #[must_use]
 pub fn schema() -> Value {
     let flag = || json!({ "type": "boolean" });
@@ -35,17 +34,17 @@ pub fn schema() -> Value {
     })
 }
 
-/// Reads an answer: as JSON, else what stands between the first `{` and the last `}`.
+/// Parses an answer as JSON, else the text between the first `{` and the last `}`.
 #[must_use]
 pub fn parse(answer: &str) -> Option<BTreeSet<Boundary>> {
     #[derive(Deserialize)]
-    struct Answer {
+    struct ModelReading {
         agent_done: bool,
         topic_shift: bool,
         concluding_thought: bool,
     }
     let (from, to) = (answer.find('{')?, answer.rfind('}')?);
-    let answer: Answer = serde_json::from_str(answer.get(from..=to)?).ok()?;
+    let answer: ModelReading = serde_json::from_str(answer.get(from..=to)?).ok()?;
     let signs = [
         (answer.agent_done, Boundary::AgentDone),
         (answer.topic_shift, Boundary::TopicShift),

@@ -1,7 +1,7 @@
-//! A policy: what a person may set, and what holds where they set nothing.
+//! A policy: the settings and their defaults.
 //!
-//! Precedence, for each key by itself: a named policy's tier, then the tier in `[policy]`, then what is
-//! built in. There is no third source (defect 7.13.3: prompts with settings in their heads).
+//! Precedence, per key: a named policy's tier, then the tier in `[policy]`, then the built-in default. There
+//! is no third source (defect 7.13.3: prompts with settings in their headers).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,36 +16,35 @@ use crate::signal::Boundary;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
-    /// Nothing: threads are decided on and nobody is told.
+    /// Decides, but notifies nobody.
     Off,
-    /// It tells that it would compact.
+    /// Reports that it would compact.
     Tag,
-    /// It recommends to compact.
+    /// Recommends a compaction.
     #[default]
     Suggest,
-    /// It compacts.
     Auto,
 }
 
-/// Who writes the packet that carries the work over a compaction.
+/// Who writes the packet that hands the work over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Author {
-    /// We do, out of what is known.
+    /// The daemon, from the checkpoint.
     #[default]
     Watcher,
-    /// The agent does, asked for it.
+    /// The agent, on request.
     Agent,
 }
 
-/// What a judgment that cannot be had counts as.
+/// Result if no judgment can be obtained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnFailure {
-    /// A yes: the boundaries have already said so.
+    /// Yes: the boundaries have already agreed.
     #[default]
     Compact,
-    /// A no, until the next growth.
+    /// No, until the thread grows again.
     Wait,
 }
 
@@ -53,64 +52,60 @@ pub enum OnFailure {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Judge {
-    /// The configured model, by the daemon.
+    /// The daemon asks the configured model.
     #[default]
     Model,
-    /// The client, which answers with `policy/step`.
+    /// The client answers with `policy/step`.
     Client,
 }
 
-/// The rule of one tier.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TierRule {
-    /// The tier holds when less than this is left, in parts of a hundred.
+    /// The tier applies below this percentage of the window left.
     pub percent_remaining_lt: u64,
-    /// One of these must be there; only those count that the tier allows.
+    /// At least one of these is required; only those the tier allows count.
     pub requires_any_boundary: BTreeSet<Boundary>,
-    /// Plan boundaries count only beside a sign in the agent's words.
+    /// Plan boundaries count only together with a sign in the agent's text.
     pub plan_boundaries_require_semantic_break: bool,
-    /// Whether a judgment is asked for.
+    /// Whether a judgment is required.
     pub judgment: bool,
 }
 
-/// A policy, complete.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Policy {
-    /// Its name; `default` for the one in force.
+    /// `default` for the one in force.
     pub name: String,
-    /// What the watcher does.
+    /// What the watcher does when a compaction is due.
     pub mode: Mode,
-    /// Who writes the packet.
     pub packet_author: Author,
     /// Whether the agent is asked to write a scratch file first.
     pub scratch: bool,
-    /// Rules, the least urgent tier first.
+    /// Rules, least urgent tier first.
     pub tiers: BTreeMap<Tier, TierRule>,
-    /// Who judges.
     pub judge: Judge,
-    /// What a judgment that cannot be had counts as.
+    /// Result if no judgment can be obtained.
     pub on_judgment_failure: OnFailure,
-    /// Milliseconds a judgment may take.
+    /// Timeout of a judgment in milliseconds.
     pub judgment_timeout_ms: i64,
-    /// Milliseconds the watcher waits for the agent or a compaction.
+    /// Milliseconds to wait for the agent or a compaction.
     pub wait_ms: i64,
-    /// Compactions in an hour, at most.
+    /// Maximum compactions per hour.
     pub compactions_per_hour: u64,
-    /// Signs in the agent's words.
+    /// Phrases to find in the agent's text.
     pub phrases: Phrases,
-    /// Who reads the agent's words.
+    /// What reads the agent's text.
     #[serde(default)]
     pub semantic: Reader,
-    /// The model that is asked for a summary where the watcher asked for the compaction; `None`: the same
-    /// as for any other (defect 7.13.6: another model than the session's, without being told).
+    /// Model for a summary requested by the watcher; `None` means the usual one (defect 7.13.6: another model
+    /// than the session's, without notice).
     #[serde(default)]
     pub compaction_model: Option<String>,
-    /// How hard it is to think then; `None`: as for any other.
+    /// Its reasoning effort; `None` means the usual one.
     #[serde(default)]
     pub compaction_effort: Option<String>,
 }
 
-/// A policy as a person writes it: every key may be left out.
+/// A policy as written by a person; every key is optional.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PolicyTable {
@@ -124,77 +119,71 @@ pub struct PolicyTable {
     pub judge: Option<Judge>,
     /// `compact` or `wait`.
     pub on_judgment_failure: Option<OnFailure>,
-    /// Milliseconds a judgment may take. 100 to 600000.
+    /// Timeout of a judgment in milliseconds.
     pub judgment_timeout_ms: Option<u64>,
-    /// Milliseconds the watcher waits for the agent or a compaction. 1000 to 86400000.
+    /// Milliseconds to wait for the agent or a compaction.
     pub wait_ms: Option<u64>,
-    /// Compactions in an hour. 1 to 1000.
+    /// Compactions per hour. 1 to 1000.
     pub compactions_per_hour: Option<u64>,
-    /// Rule of the tier.
     pub early: TierTable,
-    /// Rule of the tier.
     pub ready: TierTable,
-    /// Rule of the tier.
     pub asap: TierTable,
-    /// Rule of the tier; only its threshold counts.
+    /// Only its threshold is used.
     pub emergency: TierTable,
-    /// Signs in the agent's words.
+    /// Phrases to find in the agent's text.
     pub phrases: PhraseTable,
     /// `phrases` or `model`.
     pub semantic: Option<Reader>,
-    /// Model that is asked for a summary where the watcher asked for the compaction.
+    /// Model for a summary requested by the watcher.
     pub compaction_model: Option<String>,
-    /// How hard it is to think then.
+    /// Its reasoning effort.
     pub compaction_effort: Option<String>,
 }
 
-/// The rule of one tier as a person writes it.
+/// The rule of one tier as written by a person.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TierTable {
-    /// Parts of a hundred, 0 (the tier never holds) to 100.
+    /// Percent, 0 (the tier never applies) to 100.
     pub percent_remaining_lt: Option<u64>,
-    /// Boundaries of which one must be there.
+    /// Boundaries of which at least one is required.
     pub requires_any_boundary: Option<BTreeSet<Boundary>>,
     /// Whether plan boundaries count only beside a sign in the agent's words.
     pub plan_boundaries_require_semantic_break: Option<bool>,
-    /// Whether a judgment is asked for.
+    /// Whether a judgment is required.
     pub judgment: Option<bool>,
 }
 
-/// Phrase lists as a person writes them; one that is given stands in the place of the default.
+/// Phrase lists as written by a person; a given list replaces the default.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PhraseTable {
-    /// The agent is done.
     pub agent_done: Option<Vec<String>>,
-    /// It turns to something else.
+    /// A change of topic.
     pub topic_shift: Option<Vec<String>>,
-    /// It sums up.
     pub concluding_thought: Option<Vec<String>>,
-    /// Words that take a phrase back.
+    /// Negations.
     pub negation: Option<Vec<String>>,
 }
 
-/// Something in a policy that cannot be meant.
+/// A problem in a policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     /// The key, below the policy's table.
     pub key: String,
-    /// What is wrong.
     pub reason: String,
-    /// It is refused; else only told.
+    /// Whether the policy is rejected; else this is a warning.
     pub is_fatal: bool,
 }
 
 /// Name of the policy in force.
 pub const DEFAULT: &str = "default";
 
-/// Phrases of one list, and characters of one phrase.
+/// Maximum phrases of one list, and characters of one phrase.
 pub const PHRASES_MAX: usize = 200;
 
-/// Boundaries that can make a tier compact, whatever a policy requires: a policy narrows, never widens
-/// (document 003 §6.3; defect 7.13.1).
+/// Boundaries that can satisfy a tier, whatever a policy requires: a policy narrows them, never widens
+/// (defect 7.13.1).
 #[must_use]
 pub fn allowed(tier: Tier) -> BTreeSet<Boundary> {
     use Boundary::{
@@ -221,7 +210,7 @@ pub fn allowed(tier: Tier) -> BTreeSet<Boundary> {
     }
 }
 
-/// The built-in rule of a tier (facts §7.1): a turn's end alone is never required by default.
+/// The built-in rule of a tier: by default a turn's end alone is never enough.
 fn built_in(tier: Tier) -> TierRule {
     let percent_remaining_lt = match tier {
         Tier::Early => 85,
@@ -261,7 +250,7 @@ impl Default for Policy {
 }
 
 impl Policy {
-    /// A policy of that name: what `table` says over this one.
+    /// Creates a named policy: `table` applied over this one.
     #[must_use]
     pub fn with(&self, name: &str, table: &PolicyTable) -> Self {
         let mut policy = Self { name: name.to_owned(), ..self.clone() };
@@ -295,7 +284,7 @@ impl Policy {
         policy
     }
 
-    /// The tier for what is left of the window: the most urgent whose threshold lies above it.
+    /// The tier for the percentage left: the most urgent whose threshold is above it.
     #[must_use]
     pub fn tier(&self, percent_remaining: u64) -> Option<Tier> {
         let holds = |tier: &Tier| {
@@ -304,14 +293,14 @@ impl Policy {
         Tier::ALL.into_iter().rev().find(holds)
     }
 
-    /// Boundaries that count at a tier: those required of those allowed.
+    /// Boundaries that count at a tier: required and allowed.
     #[must_use]
     pub fn effective(&self, tier: Tier) -> BTreeSet<Boundary> {
         let required = self.tiers.get(&tier).map(|rule| rule.requires_any_boundary.clone());
         required.unwrap_or_default().intersection(&allowed(tier)).copied().collect()
     }
 
-    /// What in the policy cannot be meant, and what in it has no effect.
+    /// Lists invalid settings and settings without effect.
     #[must_use]
     pub fn problems(&self) -> Vec<Problem> {
         let mut problems = Vec::new();

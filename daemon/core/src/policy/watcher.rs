@@ -1,23 +1,23 @@
 //! The watcher: from a decision to a finished compaction and the handoff after it.
 //!
 //! # Theory of operation
-//! *Owns* one thread's place in the sequence judgment → scratch → packet → compaction → handoff, and
-//! what keeps it from going round: the baseline growth is counted from, and the times of compactions.
-//! [`step`] takes state and event and gives state and effects. It does nothing itself: a client asks the
-//! agent and compacts, the daemon asks the judge, and each tells how that ended as the next event.
+//! *Owns* one thread's state in the sequence judgment → scratch → packet → compaction → handoff, and what
+//! prevents loops: the baseline for growth and the times of compactions. [`step`] takes state and event and
+//! returns state and effects. It performs nothing itself: a client asks the agent and compacts, the daemon
+//! asks the judge, and each reports the result as the next event.
 //!
-//! *Every state is left*: by the event it waits for, by one that makes it void (a compaction of someone
-//! else, a cancel), or by time ([`super::settings::Policy::wait_ms`]), of which any event tells. Leaving
-//! without a compaction gives a warning, keeps the packet for the next attempt, and sets the baseline,
-//! so that the next attempt needs growth.
+//! *Every state ends*: by the event it waits for, by one that makes it void (someone else's compaction, a
+//! cancel), or by timeout ([`super::settings::Policy::wait_ms`]), which any event can detect. Ending without
+//! a compaction warns, keeps the packet for the next attempt, and sets the baseline, so that the next
+//! attempt needs growth.
 //!
-//! *An emergency* asks nobody: it breaks off whatever waits and compacts with a packet of our own.
+//! *An emergency* asks nobody: it aborts whatever waits and compacts with the daemon's own packet.
 //!
-//! *A user's message* that comes in the middle is held back, never changed: the handoff goes before it
-//! as a message of its own, unless the client says that a prefix is welcome.
+//! *A user's message* that arrives meanwhile is held back, never changed: the handoff precedes it as a
+//! separate message, unless the client accepts a prefix.
 //!
-//! *A crash*: the state is a value; the daemon stores it with every step and goes on from there. Whoever
-//! lost an answer, or takes a thread over, says `resume` and is asked once more for what is still to be done.
+//! *A crash*: the daemon stores the state with every step and continues from it. A client that lost an
+//! answer, or takes a thread over, sends `resume` and receives the pending effect again.
 
 mod consider;
 mod event;
@@ -36,80 +36,63 @@ use crate::template::{Kind, Texts};
 
 pub use event::{Effect, Event};
 
-/// Times of compactions that are remembered.
+/// Maximum remembered compaction times.
 const MADE_MAX: usize = 64;
 
 /// An hour, in milliseconds.
 const HOUR_MS: i64 = 3_600_000;
 
-/// Bytes of a packet.
+/// Maximum bytes of a packet.
 pub const PACKET_BYTES: usize = 16 * 1_024;
 
-/// Why a compaction is to be made: goes into its record.
+/// Cause of a compaction, stored in its record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trigger {
-    /// How urgent it was.
+    /// Urgency.
     pub tier: Tier,
-    /// Parts of a hundred that were left.
+    /// Percent left.
     pub percent_remaining: u64,
-    /// All signs, those read from words included.
+    /// All signs, including those read from text.
     pub boundaries: BTreeSet<Boundary>,
     /// Tokens in the window.
     pub used: u64,
-    /// Where in the conversation.
     pub point: Point,
-    /// The turn.
     pub turn: u64,
-    /// Who writes the packet.
     pub packet_author: Author,
-    /// The agent's last words, redacted.
+    /// The agent's last message, redacted.
     pub message: Option<String>,
-    /// The repository in one line, where it was looked at.
+    /// The repository in one line, if read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repository: Option<String>,
 }
 
-/// Where the watcher is.
+/// State of the watcher.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(tag = "phase", rename_all = "snake_case")]
 pub enum Phase {
-    /// It waits for a turn to end.
+    /// Waiting for a turn to end.
     #[default]
     Idle,
-    /// A judge was asked.
+    /// Waiting for a judgment.
     AwaitingJudgment {
-        /// Names the question.
         request_id: String,
-        /// Why.
         trigger: Trigger,
-        /// Since when, Unix milliseconds.
+        /// Start of the wait, Unix milliseconds.
         since_ms: i64,
     },
-    /// The agent was asked to write its scratch file.
-    AwaitingScratch {
-        /// Why.
-        trigger: Trigger,
-        /// Since when.
-        since_ms: i64,
-    },
-    /// The agent was asked for a packet.
-    AwaitingPacket {
-        /// Why.
-        trigger: Trigger,
-        /// Since when.
-        since_ms: i64,
-    },
-    /// A compaction was asked for.
+    /// Waiting for the agent's scratch file.
+    AwaitingScratch { trigger: Trigger, since_ms: i64 },
+    /// Waiting for the agent's packet.
+    AwaitingPacket { trigger: Trigger, since_ms: i64 },
+    /// Waiting for a compaction.
     Compacting {
-        /// Why.
         trigger: Trigger,
-        /// What carries the work over.
+        /// The packet.
         packet: String,
-        /// Since when.
         since_ms: i64,
-        /// It was made; tokens that are left. Its turn has not ended yet.
+        /// Tokens left after the compaction, while its turn has not ended.
         tokens_after: Option<u64>,
-        /// Its turn ended before it was told of.
+        /// The turn ended before the compaction was reported.
         saw_turn_end: bool,
     },
 }
@@ -141,64 +124,56 @@ impl Phase {
 /// The state of one thread's watcher.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Watcher {
-    /// Where it is.
     pub phase: Phase,
-    /// From where growth is counted.
+    /// Starting point for measuring growth.
     pub baseline: Option<Baseline>,
-    /// What was told last, in the modes that only tell: the tier and the tokens then.
+    /// Last notification in the modes that only notify: tier and tokens.
     pub noticed: Option<(Tier, u64)>,
-    /// A compaction that waits for the user's next message.
+    /// A handoff to deliver with the user's next message.
     pub deferred: Option<Trigger>,
-    /// A message is held back; whether a prefix to it is welcome.
+    /// Whether a held-back message accepts a prefix.
     pub held: Option<bool>,
-    /// A packet whose compaction did not come about.
+    /// A packet whose compaction failed.
     pub kept_packet: Option<String>,
-    /// Questions asked so far: makes their ids.
+    /// Number of requests so far, from which their ids are made.
     pub asked: u64,
-    /// When compactions were made, oldest first.
+    /// Compaction times, oldest first.
     pub made_ms: VecDeque<i64>,
-    /// The turn that was last decided on in its middle, and the tier then.
+    /// The last turn decided on while running, and its tier.
     #[serde(default)]
     pub pressed: Option<(u64, Tier)>,
 }
 
-/// What stays the same for the steps of a thread.
+/// Constant inputs for a thread's steps.
 #[derive(Debug, Clone, Copy)]
 pub struct Env<'a> {
-    /// The policy in force.
     pub policy: &'a Policy,
-    /// The text of each kind.
     pub texts: &'a Texts,
-    /// The thread.
     pub thread_id: &'a str,
-    /// Its scratch file.
     pub scratch_file: &'a str,
-    /// The present, Unix milliseconds.
+    /// Now, in Unix milliseconds.
     pub now_ms: i64,
 }
 
-/// What a step gives.
+/// Result of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stepped {
-    /// The new state.
+pub struct StepOutcome {
     pub state: Watcher,
-    /// What is to be done, in order.
+    /// Effects in order.
     pub effects: Vec<Effect>,
-    /// The decision, where one was made, and what it was made of.
+    /// The decision, if any, with its situation.
     pub decided: Option<(Situation, Decision)>,
-    /// The decision is worth being logged: not one more *no* in the middle of a turn that has become no more
-    /// urgent.
+    /// Whether to log the decision: not one more refusal in the middle of a turn at the same urgency.
     pub is_news: bool,
 }
 
-/// Takes a step.
 #[must_use]
-pub fn step(env: &Env<'_>, state: Watcher, event: Event) -> Stepped {
+pub fn step(env: &Env<'_>, state: Watcher, event: Event) -> StepOutcome {
     let mut run = Run { env, state, effects: Vec::new(), decided: None, is_news: false };
-    // Who can only tell could not carry out what an end of a wait asks for.
+    // A mode that only notifies cannot carry out what a timeout requires.
     let is_begun = !matches!(event, Event::TurnSeen(_)) && run.expire();
     match event {
-        // What time has just begun is not ended by what came before it.
+        // A state begun by this timeout is not ended by an older event.
         Event::TurnEnded(_) | Event::MidTurn(_) | Event::Resume { .. } if is_begun => {}
         Event::TurnEnded(situation) => run.turn_ended(situation),
         Event::TurnSeen(situation) => run.turn_seen(situation),
@@ -214,18 +189,18 @@ pub fn step(env: &Env<'_>, state: Watcher, event: Event) -> Stepped {
         Event::Cancel => run.give_up("the compaction was taken back"),
     }
     let Run { state, effects, decided, is_news, .. } = run;
-    Stepped { state, effects, decided, is_news }
+    StepOutcome { state, effects, decided, is_news }
 }
 
 impl Watcher {
-    /// A situation as the decision sees it: with what this thread's past adds. Compactions that the agent
-    /// made by itself, the transcript tells; those we saw through stand in both.
+    /// Adds this thread's past to a situation. The transcript shows the agent's own compactions; those made
+    /// through the watcher are in both.
     #[must_use]
     pub fn complete(&self, mut situation: Situation) -> Situation {
         let newest = [situation.baseline, self.baseline].into_iter().flatten();
         situation.baseline =
             newest.max_by_key(|baseline| baseline.at_ms).map(|baseline| Baseline {
-                // What was taken back by a rollback or by others need not grow again.
+                // Tokens removed by a rollback or by others need not grow again.
                 used: baseline.used.min(situation.used),
                 ..baseline
             });
@@ -236,7 +211,7 @@ impl Watcher {
     }
 }
 
-/// One step under way.
+/// One step in progress.
 struct Run<'e, 'a> {
     env: &'e Env<'a>,
     state: Watcher,
@@ -275,7 +250,7 @@ impl Run<'_, '_> {
         }
     }
 
-    /// An emergency does not wait for a judge, a scratch file or a packet.
+    /// An emergency waits for no judgment, scratch file or packet.
     fn breaks_off(&mut self, situation: &Situation) -> bool {
         let waits = matches!(
             self.state.phase,
@@ -303,7 +278,7 @@ impl Run<'_, '_> {
             Phase::AwaitingJudgment { request_id, trigger, .. } if request_id == answered => {
                 trigger.clone()
             }
-            // An answer to another question, or too late: not ours (facts §7.0).
+            // An answer to another request, or too late.
             _ => return,
         };
         self.state.phase = Phase::Idle;
@@ -330,7 +305,7 @@ impl Run<'_, '_> {
 
     fn user_message(&mut self, is_shell: bool, takes_prefix: bool) {
         if is_shell {
-            // Defect 7.5: the user's shell commands were kept waiting.
+            // Defect 7.5: the user's shell commands were blocked.
             self.effects.push(Effect::ReleaseMessage { prefix: None });
             return;
         }

@@ -82,7 +82,7 @@ pub(super) fn judge(text: &[u8], hit: &Range<usize>, floor: usize) -> Verdict {
     }
 }
 
-/// `secret_` and 43 letters and digits: the older tokens of Notion, told by a stem of names.
+/// `secret_` and 43 letters and digits: Notion's older tokens, found by a stem of names.
 fn integration_token(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
     const LENGTH: usize = 43;
     let body = text[hit.clone()].eq(b"secret").then(|| text[hit.end..].strip_prefix(b"_"))??;

@@ -133,7 +133,6 @@ fn netrc_password(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
     (length > 0).then_some(start..start + length)
 }
 
-/// Where the words of a text are.
 fn words(text: &[u8]) -> impl Iterator<Item = Range<usize>> {
     let mut at = 0;
     std::iter::from_fn(move || {

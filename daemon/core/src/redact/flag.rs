@@ -34,7 +34,7 @@ const PROGRAMS: &[&str] = &[
 const PROGRAMS_SPACED: &[&str] =
     &["mongo", "mongosh", "mongodump", "mongorestore", "mongoexport", "mongoimport"];
 
-/// Programs that do so where they are told to log in.
+/// Programs that do so in their login command.
 const PROGRAMS_OF_LOGIN: &[&str] =
     &["docker", "podman", "nerdctl", "buildah", "skopeo", "helm", "oras", "crane", "az"];
 

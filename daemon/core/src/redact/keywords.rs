@@ -45,12 +45,12 @@ struct Keyword {
 }
 
 impl Keywords {
-    /// Deals out keywords of at least three bytes; shorter ones would never be found. Of two that are
-    /// equal the first one counts.
+    /// Assigns keywords of at least three bytes; shorter ones would never be found. The first of equal ones
+    /// counts.
     pub(super) fn new(mut keywords: Vec<(String, usize)>) -> Self {
         keywords.sort_by(|(a, _), (b, _)| a.cmp(b));
         keywords.dedup_by(|(a, _), (b, _)| a == b);
-        let mut dealer = Dealer::default();
+        let mut dealer = LaneAssigner::default();
         let mut lanes: Vec<Vec<Keyword>> = (0..LANES).map(|_| Vec::new()).collect();
         for (text, owner) in keywords {
             let Some(head) = text.as_bytes().first_chunk().copied() else { continue };
@@ -103,21 +103,21 @@ impl Keywords {
     }
 }
 
-/// Deals out keywords so that few places look as if one began there.
-struct Dealer {
+/// Assigns keywords to lanes so that few positions look like the start of one.
+struct LaneAssigner {
     tables: Box<[[u64; 256]; 3]>,
     /// For each lane, by phase (a keyword begins here, or one byte before) and table: how common the
     /// bytes are that it allows, together. The product of three is how often the lane is looked at.
     weights: [[[u64; 3]; 2]; LANES],
 }
 
-impl Default for Dealer {
+impl Default for LaneAssigner {
     fn default() -> Self {
         Self { tables: Box::new([[0; 256]; 3]), weights: [[[0; 3]; 2]; LANES] }
     }
 }
 
-impl Dealer {
+impl LaneAssigner {
     /// Enters a keyword into the tables; its lane.
     fn deal(&mut self, keyword: &[u8]) -> usize {
         let cost = |weights: &[[u64; 3]; 2]| -> u64 {

@@ -30,7 +30,7 @@ pub(super) const WORDS: &[&str] = &[
     "Kennwort",
 ];
 
-/// The fewest bytes of a password that is only told, not set.
+/// Minimum bytes of a password in prose.
 const PASSWORD_BYTES_MIN: usize = 5;
 
 /// Particles and signs between the word and the password; then printable ASCII without blanks.

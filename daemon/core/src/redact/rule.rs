@@ -20,12 +20,12 @@ pub(super) enum Verdict {
 
 /// A rule: from the place of its keyword to the place of a secret. `floor` is the end of the last
 /// secret found; nothing before it may be taken again.
-pub(super) enum Rule {
+pub(super) enum SecretRule {
     Vendor(Pattern),
     Shape(fn(text: &[u8], hit: &Range<usize>, floor: usize) -> Verdict),
 }
 
-impl Rule {
+impl SecretRule {
     pub(super) fn judge(&self, text: &[u8], hit: &Range<usize>, floor: usize) -> Verdict {
         match self {
             Self::Vendor(pattern) => pattern.judge(text, hit, floor),
@@ -35,33 +35,40 @@ impl Rule {
 }
 
 /// All rules, made ready once, at the first use.
-pub(super) static RULES: LazyLock<Rules> = LazyLock::new(Rules::all);
+pub(super) static RULES: LazyLock<RuleSet> = LazyLock::new(RuleSet::all);
 
-pub(super) struct Rules {
+pub(super) struct RuleSet {
     keywords: Keywords,
-    rules: Vec<Rule>,
+    rules: Vec<SecretRule>,
 }
 
-impl Rules {
+impl RuleSet {
     fn all() -> Self {
         let mut keywords = Vec::new();
         let mut rules = Vec::new();
-        let vendors =
-            VENDORS.iter().map(|vendor| (vendor.all_keywords(), Rule::Vendor(Pattern::of(vendor))));
+        let vendors = VENDORS
+            .iter()
+            .map(|vendor| (vendor.all_keywords(), SecretRule::Vendor(Pattern::of(vendor))));
         let shapes = [
-            (assignment::keywords(), Rule::Shape(assignment::judge)),
-            (connection::owned(connection::URL), Rule::Shape(connection::judge_url)),
-            (connection::owned(connection::AUTHORIZATION), Rule::Shape(connection::judge_header)),
-            (connection::owned(connection::BEARER), Rule::Shape(connection::judge_bearer)),
-            (connection::owned(connection::COOKIE), Rule::Shape(connection::judge_cookie)),
-            (connection::owned(connection::NETRC), Rule::Shape(connection::judge_netrc)),
-            (connection::owned(connection::PGPASS), Rule::Shape(connection::judge_pgpass)),
-            (connection::owned(connection::USER_FLAG), Rule::Shape(connection::judge_user_flag)),
-            (connection::owned(flag::PASSWORD_FLAG), Rule::Shape(flag::judge)),
-            (connection::owned(phrase::WORDS), Rule::Shape(phrase::judge)),
-            (connection::owned(pem::BEGIN), Rule::Shape(pem::judge_begin)),
-            (connection::owned(pem::END), Rule::Shape(pem::judge_end)),
-            (connection::owned(pem::PUTTY), Rule::Shape(pem::judge_putty)),
+            (assignment::keywords(), SecretRule::Shape(assignment::judge)),
+            (connection::owned(connection::URL), SecretRule::Shape(connection::judge_url)),
+            (
+                connection::owned(connection::AUTHORIZATION),
+                SecretRule::Shape(connection::judge_header),
+            ),
+            (connection::owned(connection::BEARER), SecretRule::Shape(connection::judge_bearer)),
+            (connection::owned(connection::COOKIE), SecretRule::Shape(connection::judge_cookie)),
+            (connection::owned(connection::NETRC), SecretRule::Shape(connection::judge_netrc)),
+            (connection::owned(connection::PGPASS), SecretRule::Shape(connection::judge_pgpass)),
+            (
+                connection::owned(connection::USER_FLAG),
+                SecretRule::Shape(connection::judge_user_flag),
+            ),
+            (connection::owned(flag::PASSWORD_FLAG), SecretRule::Shape(flag::judge)),
+            (connection::owned(phrase::WORDS), SecretRule::Shape(phrase::judge)),
+            (connection::owned(pem::BEGIN), SecretRule::Shape(pem::judge_begin)),
+            (connection::owned(pem::END), SecretRule::Shape(pem::judge_end)),
+            (connection::owned(pem::PUTTY), SecretRule::Shape(pem::judge_putty)),
         ];
         for (words, rule) in vendors.chain(shapes) {
             keywords.extend(words.into_iter().map(|word| (word, rules.len())));
@@ -71,7 +78,7 @@ impl Rules {
     }
 
     /// Finds the next keyword at or after `at`.
-    pub(super) fn next_hit(&self, text: &[u8], at: usize) -> Option<(Range<usize>, &Rule)> {
+    pub(super) fn next_hit(&self, text: &[u8], at: usize) -> Option<(Range<usize>, &SecretRule)> {
         let (hit, owner) = self.keywords.find(text, at)?;
         Some((hit, self.rules.get(owner)?))
     }
@@ -79,8 +86,8 @@ impl Rules {
     #[cfg(test)]
     pub(super) fn is_complete(&self) -> bool {
         self.rules.iter().all(|rule| match rule {
-            Rule::Vendor(pattern) => pattern.regex().is_some(),
-            Rule::Shape(_) => true,
+            SecretRule::Vendor(pattern) => pattern.regex().is_some(),
+            SecretRule::Shape(_) => true,
         })
     }
 }

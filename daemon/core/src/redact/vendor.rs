@@ -17,12 +17,12 @@ pub(super) struct Vendor {
     /// The token from the keyword on. A group, where there is one, is the secret part.
     pattern: &'static str,
     /// Bytes of the token before the keyword: all of this class, at least and at most so many.
-    lead: Option<Lead>,
+    lead: Option<Prefix>,
     check: Check,
 }
 
 #[derive(Clone, Copy)]
-struct Lead {
+struct Prefix {
     is_member: fn(&u8) -> bool,
     bytes_min: usize,
     bytes_max: usize,
@@ -62,7 +62,7 @@ pub(super) const VENDORS: &[Vendor] = &[
         keywords: &["Q~"],
         continuations: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_~.-",
         pattern: r"Q~[A-Za-z0-9_~.-]{31,34}",
-        lead: Some(Lead { is_member: u8::is_ascii_alphanumeric, bytes_min: 4, bytes_max: 4 }),
+        lead: Some(Prefix { is_member: u8::is_ascii_alphanumeric, bytes_min: 4, bytes_max: 4 }),
         check: Check::Varied,
     },
     token(&["dop_v1_", "doo_v1_", "dor_v1_"], r"do[opr]_v1_[a-f0-9]{64}"),
@@ -86,7 +86,7 @@ pub(super) const VENDORS: &[Vendor] = &[
         keywords: &[".atlasv1."],
         continuations: "",
         pattern: r"\.atlasv1\.[A-Za-z0-9_=-]{60,70}",
-        lead: Some(Lead { is_member: u8::is_ascii_alphanumeric, bytes_min: 14, bytes_max: 14 }),
+        lead: Some(Prefix { is_member: u8::is_ascii_alphanumeric, bytes_min: 14, bytes_max: 14 }),
         check: Check::Varied,
     },
     token(&["ops_eyJ"], r"ops_eyJ[A-Za-z0-9+/_-]{200,}={0,2}"),
@@ -144,7 +144,7 @@ pub(super) const VENDORS: &[Vendor] = &[
         keywords: &[":AA"],
         continuations: "",
         pattern: r":AA[A-Za-z0-9_-]{32,34}",
-        lead: Some(Lead { is_member: u8::is_ascii_digit, bytes_min: 8, bytes_max: 10 }),
+        lead: Some(Prefix { is_member: u8::is_ascii_digit, bytes_min: 8, bytes_max: 10 }),
         check: Check::Varied,
     },
     Vendor {

@@ -1,4 +1,4 @@
-//! One line of a Claude Code transcript.
+//! Claude Code: its table, and one line of its transcripts.
 //!
 //! Every line is judged alone, by its own keys. Most lines of a conversation (`user`, `assistant`,
 //! `attachment`) carry the thread's identity with them; the others tell titles, modes, hooks and
@@ -16,6 +16,7 @@ mod kind;
 mod meta;
 pub mod responses;
 mod result;
+pub(super) mod tool;
 mod words;
 
 use std::borrow::Cow;
@@ -24,12 +25,31 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::codex::{repair, time};
-use super::tool::slashed;
+use super::source::{Files, Folder, Home, Layout, SourceSpec};
 use super::{Body, Compacted, Entry, Images, Item, Replacement, Role, TurnSettings, Usage};
 use crate::item::breakdown::{Breakdown, ContextKind};
 use crate::tokens;
 use block::{Content, Message};
+use tool::slashed;
 use words::Words;
+
+pub(super) const SPEC: SourceSpec = SourceSpec {
+    title: "Claude Code",
+    home: Some(Home { folder: ".claude", variable: "CLAUDE_CONFIG_DIR" }),
+    folders: &[Folder { path: "projects", archived: false }],
+    files: &[Files { prefix: "", suffix: ".jsonl", layout: Layout::Lines }],
+    read,
+    is_item: |head| {
+        [r#""type":"user""#, r#""type":"assistant""#, r#""type":"attachment""#]
+            .iter()
+            .any(|kind| head.contains(kind))
+    },
+    responses: Some(responses::items),
+    interpret: Some(tool::interpret),
+    resume: &["claude", "--resume"],
+    reads_agents_md: false,
+    has_session_meta: false,
+};
 
 /// Objects read from one line: a torn write can leave two, more is noise.
 const OBJECTS_MAX: usize = 8;
@@ -84,23 +104,24 @@ struct Line<'a> {
 }
 
 /// Reads a line given without its newline and shows what each object on it says to `visit`: first
-/// who the thread is, while that is `wanted`. Blank lines show nothing.
-pub fn read(line: &[u8], wanted: bool, visit: &mut dyn FnMut(Entry<'_>)) {
+/// who the thread is, if `wants_meta`. Blank lines show nothing.
+pub fn read(line: &[u8], wants_meta: bool, visit: &mut dyn FnMut(Entry<'_>)) {
     let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii();
     if line.is_empty() {
         return;
     }
-    let read = simdutf8::basic::from_utf8(line).is_ok_and(|text| read_objects(text, wanted, visit))
-        || repair(line).is_some_and(|text| read_objects(&text, wanted, visit));
+    let read = simdutf8::basic::from_utf8(line)
+        .is_ok_and(|text| read_objects(text, wants_meta, visit))
+        || repair(line).is_some_and(|text| read_objects(&text, wants_meta, visit));
     if !read {
         visit(Entry { at_ms: None, body: Body::Malformed });
     }
 }
 
 /// Shows each object of the line; false, with nothing shown, when the first is no object.
-fn read_objects(text: &str, wanted: bool, visit: &mut dyn FnMut(Entry<'_>)) -> bool {
+fn read_objects(text: &str, wants_meta: bool, visit: &mut dyn FnMut(Entry<'_>)) -> bool {
     if let Ok(line) = serde_json::from_str::<Line<'_>>(text) {
-        read_line(&line, wanted, visit);
+        read_line(&line, wants_meta, visit);
         return true;
     }
     let mut objects = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();
@@ -111,7 +132,7 @@ fn read_objects(text: &str, wanted: bool, visit: &mut dyn FnMut(Entry<'_>)) -> b
             break;
         }
         match serde_json::from_str::<Line<'_>>(object.get()) {
-            Ok(line) => read_line(&line, wanted, visit),
+            Ok(line) => read_line(&line, wants_meta, visit),
             Err(_) => visit(Entry { at_ms: None, body: Body::Unknown }),
         }
         shown += 1;
@@ -122,10 +143,10 @@ fn read_objects(text: &str, wanted: bool, visit: &mut dyn FnMut(Entry<'_>)) -> b
     shown > 0
 }
 
-fn read_line(line: &Line<'_>, wanted: bool, visit: &mut dyn FnMut(Entry<'_>)) {
+fn read_line(line: &Line<'_>, wants_meta: bool, visit: &mut dyn FnMut(Entry<'_>)) {
     let at_ms = line.timestamp.as_ref().and_then(|text| time(&text.0));
     let mut show = |body: Body<'_>| visit(Entry { at_ms, body });
-    if wanted && let Some(meta) = meta::of(line) {
+    if wants_meta && let Some(meta) = meta::of(line) {
         show(Body::Meta(Box::new(meta)));
     }
     let kind = line.kind.as_ref().map_or("", |kind| kind.0.as_ref());

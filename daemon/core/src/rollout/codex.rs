@@ -1,13 +1,16 @@
-//! One line of a Codex rollout, any generation (`facts/rollout-formats.md` §1).
+//! Codex: its table, and one line of its rollouts, any generation.
 //!
 //! Four shapes occur, also side by side in one file: the envelope `{timestamp, type, payload}`,
 //! with or without `ordinal` and `metadata`; the bare item of 2025; `{"record_type":"state"}`; and
 //! the bare meta line `{id, timestamp, instructions, git}`. Kinds that hold nothing are passed over
 //! unparsed; the others are parsed once, borrowing from the line.
 
+mod escape;
 mod event;
+mod fields;
 mod item;
 mod meta;
+mod scan;
 mod time;
 
 use std::borrow::Cow;
@@ -15,10 +18,36 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Body, Entry, Item, scan};
+use super::source::{Document, Files, Folder, Home, Layout, SourceSpec};
+use super::{Body, Entry, Item};
 pub(super) use time::time;
 
 pub use item::{breakdown, estimate, parse};
+
+pub(super) const SPEC: SourceSpec = SourceSpec {
+    title: "Codex",
+    home: Some(Home { folder: ".codex", variable: "CODEX_HOME" }),
+    folders: &[
+        Folder { path: "sessions", archived: false },
+        Folder { path: "archived_sessions", archived: true },
+    ],
+    files: &[
+        Files { prefix: "", suffix: ".jsonl", layout: Layout::Lines },
+        // Of its first command line, until August 2025. Other JSON files lie there, too.
+        Files { prefix: "rollout-", suffix: ".json", layout: Layout::Document(DOCUMENT) },
+    ],
+    read: |line, _, visit| read(line, visit),
+    is_item: |head| {
+        head.contains(r#""type":"response_item""#) || head.contains(r#""type":"compacted""#)
+    },
+    responses: None,
+    interpret: None,
+    resume: &["codex", "resume"],
+    reads_agents_md: true,
+    has_session_meta: true,
+};
+
+const DOCUMENT: Document = Document { identity: Some("session"), items: "items" };
 
 /// Objects read from one line: a torn write can leave two, more is noise.
 const OBJECTS_MAX: usize = 8;

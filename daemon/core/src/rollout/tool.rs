@@ -3,8 +3,6 @@
 //! `shell` with an argv, `shell_command` with a string, `exec_command` with `cmd`, a custom
 //! `apply_patch`, a patch inside a shell heredoc, `exec` with JavaScript: the same few actions.
 
-mod claude;
-
 use std::borrow::Cow;
 
 use serde::Deserialize;
@@ -12,8 +10,9 @@ use serde_json::Value;
 
 use super::{patch, shell};
 use crate::text;
+use crate::thread::Source;
 
-pub use claude::{slashed, step_id};
+pub use super::claude::tool::{slashed, step_id};
 
 /// A tool call as it stands in the item.
 #[derive(Debug)]
@@ -128,7 +127,7 @@ struct WireStep {
 }
 
 /// Bytes of a generic call's values that are looked at.
-const VALUES_BYTES: usize = 2_000;
+pub(super) const VALUES_BYTES: usize = 2_000;
 
 /// Reads a call.
 pub fn interpret(call: &Call<'_>) -> Action {
@@ -139,7 +138,8 @@ pub fn interpret(call: &Call<'_>) -> Action {
     if call.name == "exec" && !text.trim_start().starts_with('{') {
         return code_mode(text);
     }
-    if let Some(action) = claude::interpret(call) {
+    let mut vocabularies = Source::ALL.iter().filter_map(|source| source.spec().interpret);
+    if let Some(action) = vocabularies.find_map(|interpret| interpret(call)) {
         return action;
     }
     let arguments = serde_json::from_str::<Arguments>(text).unwrap_or_default();
@@ -269,7 +269,7 @@ fn other(call: &Call<'_>) -> Action {
 }
 
 /// The string values of arguments, joined by spaces.
-fn values(arguments: &str) -> String {
+pub(super) fn values(arguments: &str) -> String {
     let mut values = String::new();
     match serde_json::from_str::<Value>(arguments) {
         Ok(value) => collect_strings(&value, &mut values),

@@ -1,7 +1,7 @@
-//! What of an item can be found: its words, without secrets, up to a bound for each kind.
+//! The searchable text of an item: redacted, bounded for each kind.
 //!
-//! Reasoning is encrypted and images are no text: neither is searched. Arguments of a call are searched as
-//! the strings they hold, so that a line break inside them is one.
+//! Reasoning is encrypted and images have no text, so neither is searchable. Call arguments are indexed as
+//! the strings they hold, so that an escaped line break separates words.
 
 use std::borrow::Cow;
 
@@ -15,23 +15,23 @@ use crate::{limits, redact, text};
 
 /// The searchable part of an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Searched {
-    /// When it was written, Unix milliseconds, when it says so.
+pub struct SearchableItem {
+    /// Timestamp in Unix milliseconds, if present.
     pub at_ms: Option<i64>,
-    /// Its words, redacted and bounded; may be empty.
+    /// Text, redacted and bounded; may be empty.
     pub text: String,
 }
 
-impl Searched {
-    /// Recognises the same words elsewhere: in a copy, a fork, a replay.
+impl SearchableItem {
+    /// Identifies copies of the text in forks and replays.
     pub fn digest(&self) -> i64 {
         let digest = Digest128::of(self.text.as_bytes()).0 >> 64;
         u64::try_from(digest).unwrap_or_default().cast_signed()
     }
 }
 
-/// Reads the item on a line whose index row says `kind`; `None` when there is nothing to be found by.
-pub fn read(source: Source, kind: ItemKind, line: &[u8]) -> Option<Searched> {
+/// Reads the item on a line of the given `kind`; `None` if nothing is searchable.
+pub fn read(source: Source, kind: ItemKind, line: &[u8]) -> Option<SearchableItem> {
     if matches!(kind, ItemKind::Reasoning | ItemKind::Oversized) {
         return None;
     }
@@ -42,14 +42,14 @@ pub fn read(source: Source, kind: ItemKind, line: &[u8]) -> Option<Searched> {
     found
 }
 
-/// When a line was written, Unix milliseconds, when it says so.
+/// Timestamp of a line in Unix milliseconds, if present.
 pub fn at_ms(source: Source, line: &[u8]) -> Option<i64> {
     let mut at_ms = None;
     rollout::read(source, line, false, &mut |entry| at_ms = at_ms.or(entry.at_ms));
     at_ms
 }
 
-fn searched(kind: ItemKind, entry: &Entry<'_>) -> Option<Searched> {
+fn searched(kind: ItemKind, entry: &Entry<'_>) -> Option<SearchableItem> {
     let words: Cow<'_, str> = match &entry.body {
         Body::Item(
             Item::Message { text, .. } | Item::Output { text, .. } | Item::Other { text },
@@ -60,10 +60,10 @@ fn searched(kind: ItemKind, entry: &Entry<'_>) -> Option<Searched> {
         _ => return None,
     };
     let text = bounded(kind, &words);
-    (!text.trim().is_empty()).then_some(Searched { at_ms: entry.at_ms, text })
+    (!text.trim().is_empty()).then_some(SearchableItem { at_ms: entry.at_ms, text })
 }
 
-/// Redacts a little more than is kept, then cuts.
+/// Redacts slightly more than is kept, then cuts.
 fn bounded(kind: ItemKind, words: &str) -> String {
     let bytes = match kind {
         ItemKind::ToolOutput => return ends(words),

@@ -1,20 +1,19 @@
-//! A question, as words of which any may be found.
+//! Turns a question into words of which any may match.
 //!
-//! Somebody who asks "when did we move the parser tests?" means the items about it, and few of them hold every
-//! word of the question. Words that only make a sentence are left out, and an English word stands for its
-//! common forms. Whoever writes an operator, a phrase or a beginning has said what they mean: that is left
-//! alone.
+//! "When did we move the parser tests?" means the items about it, and few of them contain every word.
+//! Function words are dropped, and an English word also matches its common forms. A query with an operator, a
+//! phrase or a prefix is explicit and left unchanged.
 
 use std::collections::BTreeSet;
 
 use super::query::Query;
 use crate::limits;
 
-/// Words that make a sentence in English and tell nothing of what it is about.
+/// English function words.
 ///
 /// # Source
-/// Chosen: articles, pronouns, prepositions, auxiliary and question words. Other languages rest on the index:
-/// what stands in very many items does not score.
+/// Chosen: articles, pronouns, prepositions, auxiliary and question words. For other languages the index
+/// suffices: very common words do not score.
 const FUNCTION_WORDS: &[&str] = &[
     "a", "about", "after", "all", "also", "am", "an", "and", "any", "are", "as", "at", "be",
     "because", "been", "before", "being", "both", "but", "by", "can", "could", "did", "do", "does",
@@ -27,11 +26,10 @@ const FUNCTION_WORDS: &[&str] = &[
     "while", "who", "whom", "whose", "why", "will", "with", "would", "you", "your", "yours",
 ];
 
-/// Letters that are left of a word at least when an ending is taken off.
+/// Minimum letters left after removing an ending.
 const STEM_LETTERS: usize = 3;
 
-/// The words of a question, each as what finds one of its forms; none where the query says itself how its
-/// words belong together, or has none that tells anything.
+/// The words of a question, each with its forms; empty if the query has operators or no significant word.
 #[must_use]
 pub fn loosened(text: &str) -> Vec<Query> {
     let has_operator = text.contains(['"', '*'])
@@ -50,14 +48,14 @@ pub fn loosened(text: &str) -> Vec<Query> {
         .collect()
 }
 
-/// A word without what stands around it and without a genitive.
+/// A word without surrounding punctuation and genitive.
 fn bare(word: &str) -> &str {
     let word = word.trim_matches(|c: char| !c.is_alphanumeric());
     let genitive = word.strip_suffix("'s").or_else(|| word.strip_suffix("\u{2019}s"));
     genitive.unwrap_or(word)
 }
 
-/// A word and, where it may be English, the forms that its stem commonly has.
+/// A word and, if it may be English, the common forms of its stem.
 fn forms(word: &str) -> BTreeSet<String> {
     let mut forms = BTreeSet::from([word.to_owned()]);
     let is_plain = word.len() > STEM_LETTERS && word.bytes().all(|b| b.is_ascii_alphabetic());

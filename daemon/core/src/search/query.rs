@@ -1,20 +1,19 @@
-//! What a query means, as an expression of the index.
+//! Parses a query into an index expression.
 //!
-//! Words are all to be found; `"…"` is a phrase, `word*` a beginning, `OR` (in capitals) separates
-//! alternatives, `NOT word` excludes, `AND` is what is meant anyway. Everything else is a separator, so any
-//! text may be given: only pieces of words, quoted, reach the index, and no text is a syntax error.
+//! All words are required; `"…"` is a phrase, `word*` a prefix, `OR` (in capitals) separates alternatives,
+//! `NOT word` excludes, `AND` is the default. Everything else is a separator, so any text is valid: only
+//! quoted pieces of words reach the index.
 
 use crate::limits;
 
 use super::word;
 
-/// Letters that the beginning of a word needs: fewer begin too many words. A CJK character is enough.
+/// Minimum letters of a prefix: shorter ones match too many words. One CJK character is enough.
 pub const BEGINNING_LETTERS: usize = 3;
 
-/// A query, understood.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Query {
-    /// What is to be found, one alternative at least, each with one term at least.
+    /// At least one alternative, each with at least one term.
     alternatives: Vec<Alternative>,
 }
 
@@ -27,24 +26,24 @@ struct Alternative {
 /// A word, name, path or phrase.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Term {
-    /// Its pieces, folded, in order; one at least.
+    /// Folded pieces in order; at least one.
     pub pieces: Vec<String>,
-    /// The last piece may go on.
+    /// The last piece is a prefix.
     pub is_beginning: bool,
-    /// The whole name where it is one run that was cut, or one piece.
+    /// The whole name if it is one run that was split, or one piece.
     pub name: Option<String>,
 }
 
-/// A way to score a term, in the language of the index.
+/// A way to score a term, as index expressions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scorer {
-    /// One word: how many items have it is quickly counted.
+    /// One word, whose number of items is cheap to count.
     pub word: String,
-    /// What to score by when they are few.
+    /// Expression to score by if they are few.
     pub expression: String,
 }
 
-/// Why a query cannot be searched for.
+/// Why a query is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum QueryError {
     /// No letter or digit in it.
@@ -53,7 +52,7 @@ pub enum QueryError {
     /// An alternative only excludes.
     #[error("it says only what is not wanted: NOT needs a word beside it")]
     OnlyUnwanted,
-    /// The beginning of a word is shorter than [`BEGINNING_LETTERS`].
+    /// A prefix is shorter than [`BEGINNING_LETTERS`].
     #[error("a beginning* needs {BEGINNING_LETTERS} letters")]
     ShortBeginning,
     /// Over [`limits::QUERY_BYTES`] or [`limits::QUERY_TERMS`].
@@ -105,7 +104,7 @@ impl Query {
         }
     }
 
-    /// One of `words`, each of them whole.
+    /// Matches any of `words`, each whole.
     pub(super) fn any_of<'a>(words: impl IntoIterator<Item = &'a str>) -> Option<Self> {
         let alone = |term| Alternative { wanted: vec![term], unwanted: Vec::new() };
         let terms = words.into_iter().filter_map(|word| Term::of(word, false));
@@ -113,19 +112,19 @@ impl Query {
         (!alternatives.is_empty()).then_some(Self { alternatives })
     }
 
-    /// What any of `queries` finds.
+    /// Matches anything any of `queries` matches.
     #[must_use]
     pub fn union(queries: &[Self]) -> Self {
         let all = queries.iter().flat_map(|query| query.alternatives.clone());
         Self { alternatives: all.collect() }
     }
 
-    /// The terms that hits have, for showing where.
+    /// The positive terms, for highlighting.
     pub fn wanted(&self) -> impl Iterator<Item = &Term> {
         self.alternatives.iter().flat_map(|one| &one.wanted)
     }
 
-    /// The query in the language of the index.
+    /// The query as an index expression.
     pub fn expression(&self) -> String {
         let shown = self.alternatives.iter().map(|one| {
             let wanted = joined(&one.wanted, " AND ");
@@ -151,7 +150,7 @@ impl Term {
         let is_one_run = found.iter().all(|piece| piece.run == run);
         let mut is_beginning = is_beginning;
         if let Some(last) = found.last() {
-            // Where the text goes on after it, the last character is the first of a pair.
+            // If text follows, the last character is the first of a pair.
             match (last.is_tail, last.is_cjk) {
                 (true, _) => drop(found.pop()),
                 (false, true) => is_beginning = true,
@@ -164,15 +163,15 @@ impl Term {
         Some(Self { pieces, is_beginning, name })
     }
 
-    /// Whether too many words begin so.
+    /// Whether the prefix matches too many words.
     fn is_short(&self) -> bool {
         let last = self.pieces.last().map_or("", String::as_str);
         last.is_ascii() && last.len() < BEGINNING_LETTERS
     }
 
-    /// What can score the term, best first: a word of the index that every hit has, and the expression that
-    /// scores when that word is rare. None for a beginning: which words go on from it, only a look at all of
-    /// them would tell; and none for a phrase by itself, which costs a look at all items of each of its words.
+    /// Ways to score the term, best first: a word that every hit contains, and the expression that scores if
+    /// that word is rare. None for a prefix, whose words are only known by scanning them all; and none for a
+    /// phrase alone, which would scan all items of each of its words.
     pub fn scorers(&self) -> Vec<Scorer> {
         if self.is_beginning {
             return Vec::new();
@@ -192,7 +191,7 @@ impl Term {
         self.pieces.iter().map(piece).chain(name).collect()
     }
 
-    /// The term in the language of the index.
+    /// The term as an index expression.
     pub fn expression(&self) -> String {
         let star = if self.is_beginning { " *" } else { "" };
         let phrase = format!("pieces : \"{}\"{star}", self.pieces.join(" "));
@@ -209,7 +208,7 @@ enum Token<'a> {
     Words { text: &'a str, is_beginning: bool },
 }
 
-/// Splits at white space and quotes; a quote that is not closed ends with the text.
+/// Splits at white space and quotes; an unclosed quote ends with the text.
 fn tokens(text: &str) -> Vec<Token<'_>> {
     let mut found = Vec::new();
     let mut rest = text.trim_start();

@@ -1,31 +1,29 @@
-//! Which of the candidates come first.
+//! Ranks candidates.
 //!
-//! The index gives the newest items that match, at most [`CANDIDATES`], with a relevance (BM25) for words
-//! that few items have. A word that many items have tells them apart hardly, and counting it would cost a
-//! look at all of them; so it filters and does not score. On top of that, what a person or the model said
-//! counts more than what a tool printed, and new more than old.
+//! The index returns the newest matches, at most [`CANDIDATES`], with a BM25 relevance for rare words. A
+//! common word hardly distinguishes items, and counting it would scan all of them, so it filters but does
+//! not score. In addition, text of the person or the model outranks tool output, and new outranks old.
 //!
-//! Items with the same words (a fork's copy of its parent, a replay, an archived twin, the same "ok" of a
-//! hundred commands) are one hit, which knows how many there are.
+//! Items with the same text (a fork's copy, a replay, an archived duplicate, the same "ok" of a hundred
+//! commands) become one hit with a count.
 
 use std::collections::HashMap;
 
 use crate::item::ItemKind;
 
-/// Newest matches that are looked at.
+/// Maximum number of newest matches considered.
 ///
 /// # Source
 /// Measured: ranking all of 400,000 matches took 981 ms, the newest 2,000 of them 12 ms.
 pub const CANDIDATES: usize = 2_000;
 
-/// The same where no word scores: what then orders them is what they are and when they were, and of those the
-/// older ones seldom win.
+/// The same if no word scores: the order then depends on kind and age, and old items seldom win.
 ///
 /// # Source
 /// Chosen: a quarter; two common words as a phrase in a million items are found in a fifth of them or fewer.
 pub const CANDIDATES_UNSCORED: usize = 500;
 
-/// Matches over which a word is common: it filters and does not score.
+/// Matches from which a word counts as common: it filters and does not score.
 ///
 /// # Source
 /// Chosen: counting so far takes 1–2 ms; in a million items such a word weighs less than half of a rare one.
@@ -34,36 +32,32 @@ pub const COMMON: usize = 5_000;
 /// An item that matches.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Candidate {
-    /// The file it stands in, by its number in the index.
+    /// Its file's number in the index.
     pub file: i64,
-    /// Its line.
     pub seq: u64,
-    /// What it is.
     pub kind: ItemKind,
-    /// When it was written, Unix milliseconds.
+    /// Timestamp in Unix milliseconds.
     pub at_ms: i64,
-    /// Digest of its words.
     pub digest: i64,
-    /// BM25 of the words that are not common, larger is better; 0 without any.
+    /// BM25 of the rare words, larger is better; 0 without any.
     pub relevance: f64,
 }
 
-/// A candidate with its place among the others.
+/// A candidate with its score.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Ranked {
-    /// The item.
+pub struct RankedItem {
     pub candidate: Candidate,
     /// Larger is better; comparable within one answer only.
     pub score: f64,
-    /// Further candidates with the same words.
+    /// Number of further candidates with the same text.
     pub copies: u64,
 }
 
-/// Orders candidates, best first, those with the same words joined.
-pub fn rank(candidates: Vec<Candidate>, now_ms: i64) -> Vec<Ranked> {
-    let mut ranked: Vec<Ranked> = candidates
+/// Sorts candidates, best first, merging those with the same text.
+pub fn rank(candidates: Vec<Candidate>, now_ms: i64) -> Vec<RankedItem> {
+    let mut ranked: Vec<RankedItem> = candidates
         .into_iter()
-        .map(|candidate| Ranked { score: score(&candidate, now_ms), candidate, copies: 0 })
+        .map(|candidate| RankedItem { score: score(&candidate, now_ms), candidate, copies: 0 })
         .collect();
     ranked.sort_by(|one, other| {
         let newer = other.candidate.at_ms.cmp(&one.candidate.at_ms);
@@ -74,7 +68,7 @@ pub fn rank(candidates: Vec<Candidate>, now_ms: i64) -> Vec<Ranked> {
             .then(one.candidate.seq.cmp(&other.candidate.seq))
     });
     let mut first_of: HashMap<(ItemKind, i64), usize> = HashMap::new();
-    let mut kept: Vec<Ranked> = Vec::new();
+    let mut kept: Vec<RankedItem> = Vec::new();
     for hit in ranked {
         let words = (hit.candidate.kind, hit.candidate.digest);
         match first_of.get(&words).and_then(|at| kept.get_mut(*at)) {
@@ -104,7 +98,7 @@ fn weight(kind: ItemKind) -> f64 {
     }
 }
 
-/// From 1 for now down to a half for long ago; a month is half of the way.
+/// From 1 for now down to a half; a month is halfway.
 fn freshness(at_ms: i64, now_ms: i64) -> f64 {
     const DAY_MS: i64 = 24 * 3_600 * 1_000;
     let days = (now_ms.saturating_sub(at_ms) / DAY_MS).clamp(0, 36_500);

@@ -1,4 +1,4 @@
-//! The words around a match, on one line.
+//! Extracts the text around a match as one line.
 
 use std::ops::Range;
 
@@ -6,22 +6,22 @@ use super::query::Query;
 use super::word::{self, Piece};
 use crate::{limits, text};
 
-/// A part of a text that shows why it was found.
+/// An excerpt that shows why an item matched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Snippet {
     /// One line, at most [`limits::SNIPPET_BYTES`] and two ellipses long.
     pub text: String,
-    /// Where the matches stand in it: bytes, in order, apart from each other.
+    /// Byte ranges of the matches, in order, not overlapping.
     pub matches: Vec<Range<usize>>,
 }
 
-/// Cuts the part of `text` with the most terms of `query` in it; its beginning when none is to be seen.
+/// Cuts the part of `text` with the most terms of `query`, or its beginning if there are none.
 pub fn snippet(text: &str, query: &Query) -> Snippet {
     let found = matches(text, query);
     let window = window(text, &found);
     let inside = found.into_iter().map(|(range, _)| range);
     let inside = inside.filter(|range| window.start <= range.start && range.end <= window.end);
-    let mut line = Line::default();
+    let mut line = SnippetLine::default();
     if window.start > 0 {
         line.out.push_str(text::ELLIPSIS);
     }
@@ -41,7 +41,7 @@ pub fn snippet(text: &str, query: &Query) -> Snippet {
     Snippet { text: line.out, matches: line.matches }
 }
 
-/// Where terms stand, in order, each with the number of its term.
+/// Positions of terms in order, each with the index of its term.
 fn matches(text: &str, query: &Query) -> Vec<(Range<usize>, usize)> {
     let pieces: Vec<(Piece, String)> = word::pieces(text)
         .map(|piece| {
@@ -78,7 +78,7 @@ fn matches(text: &str, query: &Query) -> Vec<(Range<usize>, usize)> {
     found
 }
 
-/// The part with the most different terms; a third of it stands before the first match.
+/// The part with the most different terms; a third of it precedes the first match.
 fn window(text: &str, found: &[(Range<usize>, usize)]) -> Range<usize> {
     let terms_from = |at: usize| {
         let end = found[at].0.start + limits::SNIPPET_BYTES * 2 / 3;
@@ -113,14 +113,14 @@ fn word_start(text: &str, start: usize, limit: usize) -> usize {
     space.map_or(start, |at| start + at)
 }
 
-/// A line in the making: white space is folded, matches are remembered.
+/// Builds a line: white space is folded and matches are recorded.
 #[derive(Default)]
-struct Line {
+struct SnippetLine {
     out: String,
     matches: Vec<Range<usize>>,
 }
 
-impl Line {
+impl SnippetLine {
     fn push(&mut self, text: &str) {
         for c in text.chars() {
             match c.is_whitespace() || c.is_control() {

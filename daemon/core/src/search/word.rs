@@ -1,11 +1,11 @@
-//! Text into words, the same way for what is indexed and for what is asked.
+//! Splits text into words, identically for indexing and queries.
 //!
-//! A *run* is an unbroken row of letters and digits of one script. It is cut into *pieces* inside a
-//! camelCase name (`parseHTTPHeader` → `parse`, `HTTP`, `Header`). A run of CJK characters, which has no spaces, becomes its pairs of neighbours (全文检索 → 全文, 文检, 检索) and the last character
-//! alone, so that any part of it is a phrase of pieces. What stands between runs separates, so a path or
-//! a `snake_case` name is a phrase of its parts.
+//! A *run* is a sequence of letters and digits of one script. Camel-case names are cut into *pieces*
+//! (`parseHTTPHeader` → `parse`, `HTTP`, `Header`). A run of CJK characters, which has no spaces, becomes its
+//! pairs of neighbours (全文检索 → 全文, 文检, 检索) and its last character, so that any part of it is a phrase of
+//! pieces. Characters between runs separate, so a path or a `snake_case` name is a phrase of its parts.
 //!
-//! Case and diacritics are folded by the index's tokenizer; [`fold`] is the same for showing matches.
+//! The index's tokenizer folds case and diacritics; [`fold`] does the same for highlighting.
 
 use std::ops::Range;
 
@@ -14,11 +14,10 @@ use crate::limits;
 /// A piece of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Piece {
-    /// Where it stands.
     pub range: Range<usize>,
-    /// The run it is a part of, cut to [`limits::RUN_BYTES`].
+    /// Its run, cut to [`limits::RUN_BYTES`].
     pub run: Range<usize>,
-    /// The last character of a CJK run of several, alone.
+    /// The last character of a longer CJK run, alone.
     pub is_tail: bool,
     /// Made of CJK characters.
     pub is_cjk: bool,
@@ -31,12 +30,12 @@ impl Piece {
     }
 }
 
-/// Words of a text as the index stores them.
+/// Words of a text as stored in the index.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Words {
     /// All pieces, in order.
     pub pieces: String,
-    /// Runs that were cut into several pieces, whole.
+    /// Runs that were split, as a whole.
     pub names: String,
 }
 
@@ -73,7 +72,7 @@ pub fn pieces(text: &str) -> impl Iterator<Item = Piece> {
     })
 }
 
-/// The runs of a text, of one script each; one that is no CJK is cut to its bound.
+/// The runs of a text, of one script each; non-CJK runs are cut to their limit.
 fn runs(text: &str) -> impl Iterator<Item = Range<usize>> {
     let mut at = 0;
     std::iter::from_fn(move || {

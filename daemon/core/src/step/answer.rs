@@ -55,6 +55,8 @@ impl<'a> Answered<'a> {
     }
 
     pub(super) fn report(at: At, call: Call, exit_code: Option<i64>) -> Self {
+        // A status below zero is the harness's: it stopped what still ran.
+        let exit_code = exit_code.filter(|code| *code >= 0);
         Self {
             call: Cow::Owned(call),
             outcome: exit_code.map_or(CommandOutcome::Unknown, CommandOutcome::Exit),

@@ -131,6 +131,11 @@ fn the_first_account_of_an_end_counts_once_in_every_fold() {
             vec![call.clone(), answered("a", RUNS_ON), done("a", 2), done("a", 2)],
             failed,
         ),
+        (
+            "it was stopped when the harness went",
+            vec![call.clone(), answered("a", RUNS_ON), done("a", -1)],
+            CommandOutcome::Unknown,
+        ),
         ("no call shows it", vec![done("nested", 2)], failed),
     ] {
         let mut whole = vec![asked("check it")];

@@ -1,8 +1,8 @@
 //! What an inline image costs in a context window, from its data URL.
 //!
-//! A model is shown pixels, not base64: the payload is taken off and a fixed size put in its place, or
-//! the size of its patches where the request asks for the original resolution. Only the header of a
-//! picture is read, and only from its first bytes, so that a hostile one costs no more than a small one.
+//! A model sees pixels, not base64: the payload counts as a fixed size, or as its patches if the request
+//! asks for the original resolution. Only the header is read, from the first bytes, so that a hostile image
+//! costs no more than a small one.
 
 use base64::Engine as _;
 use base64::alphabet;
@@ -10,14 +10,14 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
 use super::{BYTES_PER_TOKEN, IMAGE_BYTES};
 
-/// Edge of a patch, in pixels (`facts/codex-compaction.md` §5.2).
+/// Edge of a patch, in pixels, as in Codex.
 const PATCH_PIXELS: u64 = 32;
 
-/// Most patches of one image (§5.2).
+/// Maximum patches of one image.
 const PATCHES_MAX: u64 = 10_000;
 
-/// Base64 characters read to find an image's size, a multiple of four: headers stand in the first
-/// kilobytes, behind metadata of at most 64 KiB a block.
+/// Base64 characters read to find an image's size, a multiple of four: headers are in the first kilobytes,
+/// behind metadata of at most 64 KiB a block.
 const HEADER_CHARS: usize = 256 * 1_024;
 
 /// A cut payload has no padding of its own.

@@ -9,6 +9,7 @@ async fn app(root: &Path) -> App {
     let around = Surroundings {
         base: Base::under(root),
         current_dir: root.to_owned(),
+        program: "/nowhere".into(),
         env: std::collections::BTreeMap::new(),
     };
     let config = Config::load(&Args::default(), &around).unwrap();

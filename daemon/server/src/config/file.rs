@@ -8,11 +8,13 @@ use std::path::PathBuf;
 
 use longhaul_core::memory::Engine;
 use longhaul_core::policy::PolicyTable;
+use longhaul_core::thread::Source;
 use serde::Deserialize;
 
 use super::ConfigError;
 use super::jobs::JobTables;
 use super::model::{BudgetTable, Model, ProviderTable};
+use super::sources::{self, SourceTable};
 
 /// `config.toml`, as written by a person.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -24,10 +26,8 @@ pub struct File {
     pub socket: Option<PathBuf>,
     /// What to log: `error`, `warn`, `info`, `debug`, `trace`, or a tracing filter.
     pub log: Option<String>,
-    /// Codex as a source of transcripts.
-    pub codex: Source,
-    /// Claude Code as a source of transcripts.
-    pub claude: Source,
+    /// The agents whose transcripts are read.
+    pub sources: BTreeMap<Source, SourceTable>,
     /// Reading transcripts.
     pub ingest: Ingest,
     /// What was compacted.
@@ -56,16 +56,6 @@ pub struct File {
     pub repository: Repository,
 }
 
-/// `[codex]`, `[claude]`: one agent whose transcripts are read.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Source {
-    /// The agent's own folder.
-    pub home: Option<PathBuf>,
-    /// Whether its transcripts are read.
-    pub enabled: Option<bool>,
-}
-
 /// `[ingest]`.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -90,7 +80,7 @@ pub struct Compaction {
 pub struct Context {
     /// Tokens of every model's window; 0: as its transcript or name tells. 0 to 100000000.
     pub window_tokens: Option<u64>,
-    /// Parts of a hundred of a window at which its thread should be compacted, 0 for never. 0 to 95.
+    /// Percent of the context window at which to compact, 0 for never. 0 to 95.
     pub auto_compact_percent: Option<u64>,
 }
 
@@ -189,12 +179,7 @@ pub const KEYS: &[&str] = &[
     "state_dir",
     "socket",
     "log",
-    "codex",
-    "codex.home",
-    "codex.enabled",
-    "claude",
-    "claude.home",
-    "claude.enabled",
+    "sources",
     "ingest",
     "ingest.scan_interval_s",
     "compaction",
@@ -239,6 +224,8 @@ pub const KEYS: &[&str] = &[
 
 /// Keys of tables that are not there by default, for hints and for the same test.
 pub const OPTIONAL_KEYS: &[&str] = &[
+    "sources.NAME.home",
+    "sources.NAME.enabled",
     "model",
     "model.provider",
     "model.name",
@@ -313,6 +300,9 @@ fn unknown_key(reason: &str) -> Option<&str> {
 
 /// The known key most like `key`, and where it belongs.
 fn nearest_key(key: &str) -> Option<&'static str> {
+    if let Some(table) = sources::table_of(key) {
+        return Some(table);
+    }
     let likeness = |known: &&str| {
         let last = known.rsplit('.').next().unwrap_or(known);
         strsim::jaro_winkler(key, last).max(strsim::jaro_winkler(key, known))
@@ -329,11 +319,11 @@ mod tests {
     #[test]
     fn a_full_file_is_read() {
         let file = File::parse(
-            "log = \"debug\"\n[codex]\nhome = \"~/.codex\"\n[ingest]\nscan_interval_s = 5\n",
+            "log = \"debug\"\n[sources.codex]\nhome = \"~/.codex\"\n[ingest]\nscan_interval_s = 5\n",
         )
         .unwrap();
         assert_eq!(file.log.as_deref(), Some("debug"));
-        assert_eq!(file.codex.home, Some("~/.codex".into()));
+        assert_eq!(file.sources[&Source::Codex].home, Some("~/.codex".into()));
         assert_eq!(file.ingest.scan_interval_s, Some(5));
         assert_eq!(File::parse("").unwrap(), File::default());
     }
@@ -349,6 +339,8 @@ mod tests {
         check("sockt = \"/x\"", 1, Some("socket"));
         check("\n[ingest]\nscan_intervall = 5\n", 3, Some("ingest.scan_interval_s"));
         check("drain_ms = 5", 1, Some("server.drain_ms"));
+        check("[codex]", 1, Some("sources.codex"));
+        check("[sources.codx]", 1, None);
         check("zzz = 5", 1, None);
         check("foo = 1", 1, None);
         check("log = 5", 1, None);

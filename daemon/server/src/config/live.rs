@@ -7,6 +7,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::file::KEYS;
 use super::{Config, ConfigError, jobs};
 
 /// The configuration that is in force; clones are the same one.
@@ -66,7 +67,8 @@ impl Live {
         accept(&merged)?;
         let mut changes = changes(&value, &merged, true);
         changes.extend(self::changes(&merged, &wanted, false));
-        let order = |key: &str| super::file::KEYS.iter().position(|known| *known == key);
+        // A key that is not in the list stands where its table does.
+        let order = |key: &str| KEYS.iter().rposition(|known| key.starts_with(known));
         changes.sort_by_key(|change| order(change.key));
         *value = Arc::new(merged);
         Ok(Reloaded { config: Arc::clone(&value), changes })
@@ -74,6 +76,14 @@ impl Live {
 }
 
 impl Config {
+    /// Reads the file anew, with the flags and the environment of the start.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn again(&self) -> Result<Self, ConfigError> {
+        Self::load(&self.launch.args, &self.launch.around)
+    }
+
     /// This one with those values of `new` that need no start.
     fn with_live_values_of(&self, new: &Self) -> Self {
         let new = new.clone();

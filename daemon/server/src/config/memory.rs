@@ -9,7 +9,7 @@ use std::time::Duration;
 use longhaul_core::memory::{Engine, consolidate, eligible};
 
 use super::file::Memory;
-use super::{ConfigError, Number, Origin, Setting, enabled, or_default};
+use super::{ConfigError, Number, Origin, Setting, or_default};
 
 /// Long-term memory.
 #[derive(Debug, Clone)]
@@ -63,7 +63,7 @@ const ANSWER_TIMEOUT_S: Number =
     Number { key: "memory.answer_timeout_s", default: 600, min: 1, max: 3_000 };
 /// As many as `budget.requests_per_job` lets one job ask by default.
 const AGENT_TURNS: Number = Number { key: "memory.agent_turns", default: 16, min: 1, max: 200 };
-/// Runs of 143,000 tokens were complained about in Codex (`facts/codex-memory.md` §9.2); a first build over
+/// Users of Codex complained about runs of 143,000 tokens; a first build over
 /// many threads needs more.
 const AGENT_TOKENS: Number =
     Number { key: "memory.agent_tokens", default: 400_000, min: 1_000, max: 100_000_000 };
@@ -81,7 +81,7 @@ pub(super) fn settings(file: &Memory, has_model: bool) -> Result<MemorySettings,
         return Err(ConfigError::Invalid { key: "memory.engine".to_owned(), reason });
     }
     Ok(MemorySettings {
-        enabled: enabled(file.enabled),
+        enabled: or_default(file.enabled, true),
         min_idle_hours: MIN_IDLE_HOURS.of(file.min_idle_hours)?,
         max_age_days: MAX_AGE_DAYS.of(file.max_age_days)?,
         max_threads: MAX_THREADS.of(file.max_threads)?,

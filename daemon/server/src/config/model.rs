@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use longhaul_core::model::Wire;
+use longhaul_core::model::WireApi;
 use longhaul_core::model::budget::Budget;
 use serde::Deserialize;
 
@@ -204,9 +204,9 @@ fn provider(name: &str, table: ProviderTable) -> Result<Provider, ConfigError> {
         (KindName::Command, Some(argv)) if !argv.is_empty() => Kind::Command(argv),
         (KindName::Command, _) => return Err(invalid("command", "name the program to run")),
         (_, Some(_)) => return Err(invalid("command", "belongs to kind = \"command\" only")),
-        (KindName::Responses, None) => Kind::Http(Wire::Responses),
-        (KindName::Chat, None) => Kind::Http(Wire::Chat),
-        (KindName::Messages, None) => Kind::Http(Wire::Messages),
+        (KindName::Responses, None) => Kind::Http(WireApi::Responses),
+        (KindName::Chat, None) => Kind::Http(WireApi::Chat),
+        (KindName::Messages, None) => Kind::Http(WireApi::Messages),
     };
     let key = match (table.key_env, table.key_command) {
         (Some(_), Some(_)) => {
@@ -222,8 +222,8 @@ fn provider(name: &str, table: ProviderTable) -> Result<Provider, ConfigError> {
     }
     let remote = match (table.remote_compaction, &kind) {
         (RemoteName::No, _) => Remote::No,
-        (RemoteName::Unary, Kind::Http(Wire::Responses)) => Remote::Unary,
-        (RemoteName::Streamed, Kind::Http(Wire::Responses)) => Remote::Streamed,
+        (RemoteName::Unary, Kind::Http(WireApi::Responses)) => Remote::Unary,
+        (RemoteName::Streamed, Kind::Http(WireApi::Responses)) => Remote::Streamed,
         _ => return Err(invalid("remote_compaction", "only kind = \"responses\" has it")),
     };
     let mut timeouts = Timeouts::default();

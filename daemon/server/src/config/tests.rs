@@ -12,12 +12,14 @@ fn load(
         std::fs::write(base.config_file(), text).unwrap();
     }
     let env = env.iter().map(|(name, value)| (*name, OsString::from(value))).collect();
-    Config::load(args, &Surroundings { base, current_dir: "/cur/dir".into(), env })
+    let (current_dir, program) = ("/cur/dir".into(), "/nowhere".into());
+    Config::load(args, &Surroundings { base, current_dir, program, env })
 }
 
 #[test]
 fn flags_win_over_environment_over_file_over_defaults() {
-    let file = "state_dir = \"/file/state\"\nsocket = \"rel.sock\"\n[codex]\nhome = \"~/c\"\n";
+    let file =
+        "state_dir = \"/file/state\"\nsocket = \"rel.sock\"\n[sources.codex]\nhome = \"~/c\"\n";
     let env = [("LONGHAUL_STATE_DIR", "/env/state"), ("CODEX_HOME", ""), ("LONGHAUL_LOG", "warn")];
     let args = Args { state_dir: Some("flag/state".into()), ..Args::default() };
 
@@ -25,8 +27,8 @@ fn flags_win_over_environment_over_file_over_defaults() {
     assert_eq!(config.state_dir.value, Path::new("/cur/dir/flag/state"));
     assert_eq!(config.state_dir.origin, Origin::Flag("--state-dir"));
     assert!(config.socket.ends_with(".config/longhaul/rel.sock"), "{}", config.socket.display());
-    assert!(config.codex_home.ends_with("c"), "an empty variable is unset");
-    assert_eq!(config.codex_home.origin, Origin::File);
+    assert!(config.home(Source::Codex).ends_with("c"), "an empty variable is unset");
+    assert_eq!(config.sources[0].home.origin, Origin::File);
     assert_eq!(
         (config.log.as_str(), &config.log.origin),
         ("warn", &Origin::Environment("LONGHAUL_LOG"))
@@ -54,6 +56,34 @@ fn a_file_that_cannot_be_understood_is_named() {
 }
 
 #[test]
+fn every_agent_has_the_same_settings() {
+    use clap::Parser as _;
+    for &source in Source::ALL {
+        let (name, spec) = (source.name(), source.spec());
+        let file = format!("[sources.{name}]\nhome = \"/file\"\nenabled = false\n");
+        let Some(home) = spec.home else {
+            let error = load(&Args::default(), &[], Some(&file)).unwrap_err();
+            assert!(error.to_string().contains(&format!("sources.{name}")), "{error}");
+            continue;
+        };
+        let loaded = |args: &[&str], env: &[(&'static str, &str)]| {
+            let args = Args::parse_from(["longhauld"].iter().chain(args));
+            let config = load(&args, env, Some(&file)).unwrap();
+            let of = config.sources.into_iter().find(|settings| settings.source == source);
+            let of = of.unwrap();
+            (of.home.value.display().to_string(), of.home.origin, *of.enabled)
+        };
+        assert_eq!(loaded(&[], &[]), ("/file".to_owned(), Origin::File, false));
+        let env = [(home.variable, "/env")];
+        let from = Origin::Environment(home.variable);
+        assert_eq!(loaded(&[], &env), ("/env".to_owned(), from, false));
+        let flag = format!("--{name}-home");
+        let (value, origin, _) = loaded(&[&flag, "/flag"], &env);
+        assert_eq!((value.as_str(), origin.to_string()), ("/flag", format!("flag {flag}")));
+    }
+}
+
+#[test]
 fn numbers_are_held_within_their_bounds() {
     let error = load(&Args::default(), &[], Some("[server]\nconnections_max = 0\n")).unwrap_err();
     assert_eq!(error.to_string(), "server.connections_max = 0 is out of bounds: 1 to 65536");
@@ -65,8 +95,7 @@ fn every_key_of_the_file_is_shown_with_its_origin() {
     let entries = config.entries();
     let shown: Vec<_> = entries.iter().map(|(key, ..)| *key).collect();
     let sections = [
-        "codex",
-        "claude",
+        "sources",
         "ingest",
         "compaction",
         "context",
@@ -82,6 +111,14 @@ fn every_key_of_the_file_is_shown_with_its_origin() {
     // Those of policies come after: a table of them need not be there.
     let (policy, shown): (Vec<_>, Vec<_>) =
         shown.into_iter().partition(|key| key.contains("policy"));
+    let (sources, shown): (Vec<_>, Vec<_>) =
+        shown.into_iter().partition(|key| key.starts_with("sources."));
+    for source in Source::ALL.iter().filter(|source| source.spec().home.is_some()) {
+        for key in ["home", "enabled"] {
+            let key = format!("sources.{}.{key}", source.name());
+            assert!(sources.contains(&key.as_str()), "{key} is not shown");
+        }
+    }
     assert_eq!(shown, keys);
     for key in file::OPTIONAL_KEYS.iter().filter(|key| key.starts_with("policy.")) {
         let key = key.replace("TIER", "ready");

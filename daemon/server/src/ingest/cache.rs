@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use longhaul_core::fold::Fold;
-use longhaul_store::{Committed, Cursor, FileId};
+use longhaul_store::{Cursor, FileId, FileOutcome};
 
 /// Folds kept. A fold takes up to a few hundred KiB; an idle daemon is to stay under 20 MiB.
 const FOLDS_MAX: usize = 8;
@@ -64,7 +64,7 @@ impl Folds {
     pub(crate) fn replace(
         &self,
         thread_id: &str,
-        done: &Committed,
+        done: &FileOutcome,
         cursor: &Cursor,
         fold: Option<Fold>,
     ) {
@@ -120,7 +120,7 @@ mod tests {
         }
         assert!(folds.get("1").0.is_none(), "the one unused for longest goes");
 
-        let done = Committed { file_id: FileId(1), is_current: true };
+        let done = FileOutcome { file_id: FileId(1), is_current: true };
         let (_, epoch) = folds.get("x");
         let cursor = Cursor { offset: 1, ..Cursor::default() };
         folds.replace("8", &done, &cursor, None);

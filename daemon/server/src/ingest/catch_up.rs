@@ -6,71 +6,26 @@
 use std::cell::RefCell;
 use std::io;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
-use longhaul_core::fold::{Fold, Source};
-use longhaul_store::{Cursor, FileCommit, FileStat, Store};
+use longhaul_core::fold::Fold;
+use longhaul_store::{Cursor, FileCommit, FileStat};
 use tokio::runtime::Handle;
 
-use super::Limits;
-use super::cache::Folds;
-use super::catalogue::{Catalogue, Known};
-use super::commit::Parcel;
-use super::folding::{Folding, is_whole_object, thread_of_name};
+use super::batch::{Effect, Outbox, Outcome, Pages};
+use super::folding::{Folding, Lineage};
 use super::identity::{self, Verdict, judge};
-use super::lineage::Lineage;
+use super::limits::Limits;
 use super::observe::Touches;
-use super::outbox::Outbox;
-use super::pages::Pages;
-use super::pieces::Pieces;
-use super::tail::Found;
-use super::zst::Transcript;
-
-/// A file to catch up.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Job {
-    pub(crate) path: String,
-    pub(crate) source: Source,
-    pub(crate) archived: bool,
-    /// Fold it anew even if it did not change: what it continues has appeared.
-    pub(crate) restart: bool,
-    /// It seems to be the file that was known there.
-    pub(crate) moved_from: Option<String>,
-}
-
-/// How a pass over a file ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Outcome {
-    /// Nothing happened since the last one.
-    Unchanged,
-    /// Everything that is there is folded.
-    CaughtUp,
-    /// Stopped after a batch; there may be more.
-    Stopped,
-    /// The file is not there.
-    Gone,
-}
-
-/// A batch of one file on its way to the store.
-pub(crate) struct Batched {
-    pub(crate) commit: FileCommit,
-    /// Text folded in it.
-    pub(crate) bytes: u64,
-    /// The state after it, with the last batch of a pass.
-    pub(crate) fold: Option<Fold>,
-    /// Whether the agent compacted its thread in it.
-    pub(crate) compacted: bool,
-}
+use super::shared::Shared;
+use crate::discovery::catalogue::{Known, thread_of_name};
+use crate::discovery::plan::Job;
+use crate::transcript::{Content, Line, Piece, Pieces, Transcript};
 
 /// What reads and where it goes.
 pub(crate) struct Reading<'a> {
-    pub(crate) store: &'a Store,
+    pub(crate) shared: &'a Shared,
     pub(crate) runtime: &'a Handle,
-    pub(crate) catalogue: &'a Catalogue,
-    pub(crate) limits: &'a Limits,
-    pub(crate) folds: &'a Folds,
-    pub(crate) now_ms: &'a (dyn Fn() -> i64 + Send + Sync),
-    pub(crate) stop: &'a AtomicBool,
     pub(crate) out: RefCell<Outbox<'a>>,
 }
 
@@ -79,14 +34,14 @@ pub(crate) struct Reading<'a> {
 /// # Errors
 /// Those of reading it. What was folded before stands.
 pub(crate) fn catch_up(reading: &Reading<'_>, job: &Job) -> io::Result<Outcome> {
-    let transcript = match Transcript::open(Path::new(&job.path)) {
+    let transcript = match Transcript::open(job.source, Path::new(&job.path)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Outcome::Gone),
         other => other?,
     };
     let (moved_from, known) = known(reading, job);
     let verdict = match &known {
         Some(_) if job.restart => Verdict::Anew,
-        Some(known) => judge(&transcript, known, reading.limits.line_bytes_max)?,
+        Some(known) => judge(&transcript, known, reading.shared.limits.line_bytes_max)?,
         None => Verdict::Anew,
     };
     let generation = known.as_ref().map_or(0, |known| known.cursor.generation);
@@ -112,7 +67,7 @@ pub(crate) fn catch_up(reading: &Reading<'_>, job: &Job) -> io::Result<Outcome> 
 /// What is known of the file, under the path it moved from or else under its own: a job may be older
 /// than the pass that took note of the move.
 fn known(reading: &Reading<'_>, job: &Job) -> (Option<String>, Option<Known>) {
-    let entries = reading.catalogue.lock();
+    let entries = reading.shared.catalogue.lock();
     let known = |path: &String| entries.get(path)?.known.clone();
     match job.moved_from.as_ref().and_then(|old| Some((old.clone(), known(old)?))) {
         Some((old, there)) => (Some(old), Some(there)),
@@ -170,9 +125,13 @@ impl<'a> Pass<'a> {
         known: &Known,
     ) -> Option<Self> {
         let stored = reading.runtime.block_on(async {
-            let fold = reading.store.fold_blob(known.file_id).await.ok()??;
-            let last =
-                reading.store.last_page(known.file_id, known.cursor.generation).await.ok()?;
+            let fold = reading.shared.store.fold_blob(known.file_id).await.ok()??;
+            let last = reading
+                .shared
+                .store
+                .last_page(known.file_id, known.cursor.generation)
+                .await
+                .ok()?;
             Some((fold, last.unwrap_or_default()))
         });
         let ((cursor, blob), last_page) = stored?;
@@ -201,31 +160,33 @@ impl<'a> Pass<'a> {
     /// Folds to the end or to a stop. `None`: what follows the cursor does not continue what was
     /// folded; nothing was handed over.
     fn run(mut self, reading: &Reading<'_>) -> io::Result<Option<Outcome>> {
+        let limits = &reading.shared.limits;
         let lineage = Lineage {
-            catalogue: reading.catalogue,
-            line_bytes_max: reading.limits.line_bytes_max,
+            catalogue: &reading.shared.catalogue,
+            line_bytes_max: limits.line_bytes_max,
             visited: vec![self.job.path.clone().into()],
         };
-        let (from, line_bytes_max) = (self.cursor.offset, reading.limits.line_bytes_max);
-        let mut lines = Pieces::of(self.transcript, from, line_bytes_max)?;
-        if self.cursor.open_end && !self.close_open_end(&mut lines)? {
+        let from = self.cursor.offset;
+        let mut pieces = Pieces::of(self.transcript, from, limits.line_bytes_max)?;
+        if self.cursor.open_end && !self.close_open_end(&mut pieces)? {
             return Ok(None);
         }
         loop {
-            let found = match lines.next() {
-                Ok(found) => found,
+            let piece = match pieces.next() {
+                Ok(piece) => piece,
                 Err(error) => {
                     self.hand_over(reading, After::Stop)?;
                     return Err(error);
                 }
             };
-            if !self.fold(found, &lineage) {
+            if !self.fold(piece, &lineage) {
                 let is_taken = self.hand_over(reading, After::End)?;
                 return Ok(Some(if is_taken { Outcome::CaughtUp } else { Outcome::Stopped }));
             }
-            if self.is_batch_full(reading.limits) {
+            if self.is_batch_full(limits) {
                 // A document cannot be entered in its middle: it is read to its end.
-                let stops = reading.stop.load(Ordering::Relaxed) && !self.transcript.is_document;
+                let stops =
+                    reading.shared.stop.load(Ordering::Relaxed) && !self.transcript.is_document();
                 let after = if stops { After::Stop } else { After::More };
                 if !self.hand_over(reading, after)? || stops {
                     return Ok(Some(Outcome::Stopped));
@@ -235,45 +196,37 @@ impl<'a> Pass<'a> {
     }
 
     /// After a line that had no newline only its newline may come.
-    fn close_open_end(&mut self, lines: &mut Pieces<'_>) -> io::Result<bool> {
-        Ok(match lines.next()? {
-            Found::Line { line: b"", next, .. } => {
+    fn close_open_end(&mut self, pieces: &mut Pieces) -> io::Result<bool> {
+        Ok(match pieces.next()? {
+            Piece::Line(Line { content: Content::Whole(b""), next, .. }) => {
                 self.cursor.offset = next;
                 self.cursor.open_end = false;
                 true
             }
-            Found::End { rest: b"" | b"\r", .. } => true,
+            Piece::End { rest: b"" | b"\r", .. } => true,
             _ => false,
         })
     }
 
-    /// Folds what was found; `false` at the end.
-    fn fold(&mut self, found: Found<'_>, lineage: &Lineage<'_>) -> bool {
-        let item = match found {
-            Found::Line { offset, line, next } => {
-                self.cursor.offset = next;
-                self.folding.line(offset, line, lineage)
-            }
-            Found::Oversized { offset, bytes, head, digest, next } => {
-                self.cursor.offset = next;
-                self.folding.oversized(offset, bytes, head, digest)
-            }
-            Found::End { offset, .. } if self.transcript.is_document => {
+    /// Folds a piece; `false` at the end.
+    fn fold(&mut self, piece: Piece<'_>, lineage: &Lineage<'_>) -> bool {
+        let (line, is_end) = match piece {
+            Piece::Line(line) => (line, false),
+            Piece::End { offset, .. } if self.transcript.is_document() => {
                 self.cursor.offset = offset;
                 return false;
             }
-            Found::End { offset, rest } => {
-                if !self.cursor.open_end && is_whole_object(rest) {
-                    self.cursor.offset = offset + rest.len() as u64;
-                    self.cursor.open_end = true;
-                    let item = self.folding.line(offset, rest, lineage);
-                    item.into_iter().for_each(|item| self.pages.push(item));
-                }
-                return false;
+            Piece::End { offset, rest } => {
+                let line = Line::of_rest(offset, rest).filter(|_| !self.cursor.open_end);
+                let Some(line) = line else { return false };
+                self.cursor.open_end = true;
+                (line, true)
             }
         };
+        self.cursor.offset = line.next;
+        let item = self.folding.line(&line, lineage);
         item.into_iter().for_each(|item| self.pages.push(item));
-        true
+        !is_end
     }
 
     /// What the store is to hold as the state of the file that was read. Until its end is reached that
@@ -303,7 +256,7 @@ impl<'a> Pass<'a> {
         let head = fold.head().clone();
         let compacted = self.compactions.is_some_and(|told| head.compactions > told);
         self.compactions = self.compactions.map(|_| head.compactions);
-        let now_ms = (reading.now_ms)();
+        let now_ms = (reading.shared.now_ms)();
         let observations =
             if is_last { self.touches.look(head.cwd.as_deref(), now_ms) } else { Vec::new() };
         let thread_id = (head.lines > 0).then(|| {
@@ -311,7 +264,8 @@ impl<'a> Pass<'a> {
         });
         let saved = fold.save();
         // Whoever waits for this thread is served from memory; others need not pay for it.
-        let is_wanted = is_last && thread_id.as_ref().is_some_and(|id| reading.folds.holds(id));
+        let is_wanted =
+            is_last && thread_id.as_ref().is_some_and(|id| reading.shared.folds.holds(id));
         let fold = is_wanted.then(|| fold.clone());
         let commit = FileCommit {
             source: self.job.source,
@@ -328,7 +282,7 @@ impl<'a> Pass<'a> {
             observations,
         };
         self.handed_over = self.cursor.offset;
-        let batched = Batched { commit, bytes, fold, compacted };
-        Ok(reading.out.borrow_mut().send(Parcel::Batch(Box::new(batched))).is_ok())
+        let effect = Effect { bytes, fold, compacted };
+        Ok(reading.out.borrow_mut().add(commit, effect).is_ok())
     }
 }

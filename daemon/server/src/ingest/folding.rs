@@ -1,15 +1,25 @@
 //! One file's lines into one fold: the same steps for catching up, for a fork's base, and for a
 //! state in the past, so that all three agree.
+//!
+//! *Forks and reverts* begin with a meta line that names a thread and a cut in its transcript
+//! (`history_base`). The state at the cut is had by folding that transcript's beginning again: it is
+//! not kept anywhere, since any line may become a cut later. The base may itself continue another;
+//! the way is bounded and never enters a file twice.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use longhaul_core::digest::Digest128;
-use longhaul_core::fold::{Fold, Place, Source};
+use longhaul_core::fold::{Fold, HistoryBase, Place, Source};
 use longhaul_core::item::ItemRow;
+use longhaul_core::rollout;
 use longhaul_store::{BaseState, Cursor};
 
-use super::lineage::{self, Limit, Lineage};
-use super::tail::Found;
+use crate::discovery::catalogue::Catalogue;
+use crate::transcript::{Content, Line, Piece, Pieces, Transcript};
+
+/// Transcripts on the way from a fork to its first ancestor.
+const DEPTH_MAX: usize = 16;
 
 /// A file being folded.
 pub(crate) struct Folding {
@@ -45,145 +55,159 @@ impl Folding {
         self.next_line
     }
 
-    /// Folds one line. The first that names a base starts the fold anew on top of it.
-    pub(crate) fn line(
-        &mut self,
-        offset: u64,
-        line: &[u8],
-        lineage: &Lineage<'_>,
-    ) -> Option<ItemRow> {
-        let digest = Digest128::of(line);
-        self.chain = link(self.chain, offset, digest);
-        let place = self.place(offset, line.len() as u64);
-        let item = self.fold.digested(place, line, digest);
-        if !self.is_fresh || line.trim_ascii().is_empty() {
-            return item;
+    /// Folds one line; the first one on top of the base it may name.
+    pub(crate) fn line(&mut self, line: &Line<'_>, lineage: &Lineage<'_>) -> Option<ItemRow> {
+        self.chain = line.link(self.chain);
+        match line.content {
+            Content::Whole(text) => {
+                if self.is_fresh && !text.trim_ascii().is_empty() {
+                    self.begin(text, lineage);
+                }
+                let place = self.place(line);
+                self.fold.digested(place, text, line.digest)
+            }
+            Content::Head(head) => {
+                self.is_fresh = false;
+                let place = self.place(line);
+                self.fold.oversized(place, head, line.digest)
+            }
         }
+    }
+
+    fn begin(&mut self, first_line: &[u8], lineage: &Lineage<'_>) {
         self.is_fresh = false;
-        let Some(base) = self.fold.head().history_base.clone() else {
-            return item;
-        };
         let source = self.fold.head().source;
-        let (fold, state) = match lineage::base_fold(lineage, &base, Limit::default()) {
+        let Some(base) = rollout::history_base(source, first_line) else { return };
+        (self.fold, self.base) = match lineage.base_fold(&base, Limit::default()) {
             Some(found) => (Fold::branch(&found, source), BaseState::Joined),
             None => (Fold::new(source), BaseState::Missing),
         };
-        self.next_line = base.end_ordinal_exclusive.max(fold.next_seq());
-        (self.fold, self.base) = (fold, state);
-        let place = self.place(offset, line.len() as u64);
-        self.fold.digested(place, line, digest)
+        self.next_line = base.end_ordinal_exclusive.max(self.fold.next_seq());
     }
 
-    /// Folds a line over the bound.
-    pub(crate) fn oversized(
-        &mut self,
-        offset: u64,
-        bytes: u64,
-        head: &[u8],
-        digest: Digest128,
-    ) -> Option<ItemRow> {
-        self.chain = link(self.chain, offset, digest);
-        self.is_fresh = false;
-        let place = self.place(offset, bytes);
-        self.fold.oversized(place, head, digest)
-    }
-
-    fn place(&mut self, offset: u64, bytes: u64) -> Place {
-        let place = Place { line: self.next_line, offset, bytes };
+    fn place(&mut self, line: &Line<'_>) -> Place {
+        let place = Place { line: self.next_line, offset: line.offset, bytes: line.bytes };
         self.next_line += 1;
         place
     }
 }
 
-/// The next link of a chain. Digests of lines are chained, not bytes, so that it can be taken up at
-/// any line; the offset keeps a moved line apart.
-pub(crate) fn link(chain: Digest128, offset: u64, line: Digest128) -> Digest128 {
-    let mut bytes = [0; 40];
-    bytes[..16].copy_from_slice(&chain.0.to_be_bytes());
-    bytes[16..32].copy_from_slice(&line.0.to_be_bytes());
-    bytes[32..].copy_from_slice(&offset.to_be_bytes());
-    Digest128::of(&bytes)
+/// What folding a file needs to find the file it continues.
+pub(crate) struct Lineage<'a> {
+    pub(crate) catalogue: &'a Catalogue,
+    pub(crate) line_bytes_max: usize,
+    /// The files being folded, from the asked one to its ancestors.
+    pub(crate) visited: Vec<PathBuf>,
 }
 
-/// Adds what was found to a chain, without folding; returns the first byte after it.
-pub(crate) fn link_found(chain: Digest128, found: &Found<'_>) -> (Digest128, u64) {
-    match found {
-        Found::Line { offset, line, next } => (link(chain, *offset, Digest128::of(line)), *next),
-        Found::Oversized { offset, digest, next, .. } => (link(chain, *offset, *digest), *next),
-        Found::End { offset, rest } => {
-            (link(chain, *offset, Digest128::of(rest)), *offset + rest.len() as u64)
+/// Where folding stops.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limit {
+    /// First line of the lineage that is not folded.
+    pub(crate) line_end: u64,
+    /// First byte of the file that is not folded.
+    pub(crate) byte_end: u64,
+}
+
+impl Default for Limit {
+    fn default() -> Self {
+        Self { line_end: u64::MAX, byte_end: u64::MAX }
+    }
+}
+
+impl Limit {
+    fn is_reached(self, line: u64, offset: u64) -> bool {
+        match self.byte_end {
+            u64::MAX => line >= self.line_end,
+            byte_end => offset >= byte_end,
         }
     }
 }
 
-/// Whether a rest without newline is a whole line all the same: no proper beginning of a JSON object
-/// is a JSON object.
-pub(crate) fn is_whole_object(rest: &[u8]) -> bool {
-    // It must end in its own last byte: white space may be half of a line's end.
-    rest.last() == Some(&b'}')
-        && rest.trim_ascii_start().first() == Some(&b'{')
-        && serde_json::from_slice::<serde::de::IgnoredAny>(rest).is_ok()
+/// A state at a limit.
+pub(crate) struct Reached {
+    pub(crate) fold: Fold,
+    /// Line and byte limit fell on the same place.
+    is_exact: bool,
 }
 
-/// The thread a file belongs to when no line names one: the UUID in its name, or else the name.
-pub(crate) fn thread_of_name(path: &Path) -> String {
-    let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
-    match uuid_in(&name) {
-        Some(uuid) => uuid.to_owned(),
-        None => {
-            format!("file-{:016x}", xxhash_rust::xxh3::xxh3_64(path.as_os_str().as_encoded_bytes()))
+impl Lineage<'_> {
+    /// The state at the cut that `base` names, or at an earlier one in `limit`; `None` when no
+    /// transcript that reaches the cut is there.
+    fn base_fold(&self, base: &HistoryBase, limit: Limit) -> Option<Fold> {
+        if self.visited.len() >= DEPTH_MAX {
+            return None;
         }
-    }
-}
-
-fn uuid_in(name: &str) -> Option<&str> {
-    const LENGTH: usize = 36;
-    (0..name.len().checked_sub(LENGTH)? + 1).filter_map(|at| name.get(at..at + LENGTH)).find(
-        |text| {
-            text.bytes().enumerate().all(|(at, byte)| match at {
-                8 | 13 | 18 | 23 => byte == b'-',
-                _ => byte.is_ascii_hexdigit(),
-            })
-        },
-    )
-}
-
-/// Path of a file and everything that was entered on the way to it.
-pub(crate) type Visited = Vec<PathBuf>;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_a_whole_object_counts_without_its_newline() {
-        for (rest, expected) in [
-            (r#"{"a":1}"#, true),
-            (r#" {"a":{"b":"}"}}"#, true),
-            ("{}\r", false),
-            (r#"{"a":{"b":1}"#, false),
-            (r#"{"a":"}"#, false),
-            (r#"{"a":1}{"b":2}"#, false),
-            ("[1]", false),
-            ("", false),
-            ("\0\0", false),
-        ] {
-            assert_eq!(is_whole_object(rest.as_bytes()), expected, "{rest}");
+        let cut = Limit {
+            line_end: base.end_ordinal_exclusive,
+            byte_end: base.end_byte_offset.unwrap_or(u64::MAX),
+        };
+        let cut = if limit.line_end < cut.line_end { limit } else { cut };
+        let mut reaching = None;
+        for (path, source) in self.catalogue.of_thread(&base.thread_id) {
+            if self.visited.contains(&path) {
+                continue;
+            }
+            match self.fold_until(&path, source, cut) {
+                Ok(Some(reached)) if reached.is_exact => return Some(reached.fold),
+                Ok(Some(reached)) => reaching = reaching.or(Some(reached.fold)),
+                Ok(None) => {}
+                Err(error) => {
+                    tracing::debug!(path = %path.display(), %error, "base of a fork is unreadable");
+                }
+            }
         }
+        reaching
     }
 
-    #[test]
-    fn a_name_holds_the_thread() {
-        let id = "01a1fb8b-e82f-7561-87b0-8fe7ffe642be";
-        for name in [
-            format!("rollout-2026-11-21T00-40-12-{id}.jsonl"),
-            format!("rollout-2026-11-21T00-40-12-{id}_01a1fb8c-a005-7a50-81ef-c09c2e0140b2.jsonl"),
-            format!("{id}.jsonl.zst"),
-        ] {
-            assert_eq!(thread_of_name(Path::new(&name)), id);
+    /// Folds a file from its start up to `limit`; `None` when it ends before.
+    ///
+    /// A limit inside the transcript that the file continues is looked for there.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub(crate) fn fold_until(
+        &self,
+        path: &Path,
+        source: Source,
+        limit: Limit,
+    ) -> io::Result<Option<Reached>> {
+        let mut visited = self.visited.clone();
+        visited.push(PathBuf::from(path));
+        let lineage = Lineage { visited, ..*self };
+        let transcript = Transcript::open(source, path)?;
+        let mut pieces = Pieces::of(&transcript, 0, lineage.line_bytes_max)?;
+        let mut folding = Folding::new(source);
+        let (mut at, mut is_end) = (0, false);
+        loop {
+            // A line without its newline ends before the byte of a cut that lies behind it.
+            let is_last_line = is_end && folding.next_line() >= limit.line_end;
+            if is_last_line || limit.is_reached(folding.next_line(), at) {
+                let is_exact = folding.next_line() == limit.line_end;
+                return Ok(Some(Reached { fold: folding.fold, is_exact }));
+            }
+            if is_end {
+                return Ok(None);
+            }
+            let line = match pieces.next()? {
+                Piece::Line(line) => line,
+                Piece::End { offset, rest } => match Line::of_rest(offset, rest) {
+                    Some(line) => {
+                        is_end = true;
+                        line
+                    }
+                    None => return Ok(None),
+                },
+            };
+            let was_fresh = folding.is_fresh;
+            at = line.next;
+            folding.line(&line, &lineage);
+            if let (true, Some(base)) = (was_fresh, folding.fold.head().history_base.clone())
+                && limit.line_end < base.end_ordinal_exclusive
+            {
+                let fold = lineage.base_fold(&base, limit);
+                return Ok(fold.map(|fold| Reached { fold, is_exact: true }));
+            }
         }
-        assert!(
-            thread_of_name(Path::new("/x/entire-3c_162d1d8ad4_1_full.jsonl")).starts_with("file-")
-        );
     }
 }

@@ -12,11 +12,8 @@ use std::io;
 use longhaul_core::digest::Digest128;
 use longhaul_store::Cursor;
 
-use super::catalogue::Known;
-use super::folding::{link, link_found};
-use super::pieces::Pieces;
-use super::tail::Found;
-use super::zst::Transcript;
+use crate::discovery::catalogue::Known;
+use crate::transcript::{Line, Piece, Pieces, Transcript};
 
 /// Bytes of the first line that identify a file.
 const HEAD_BYTES_MAX: u64 = 64 << 10;
@@ -49,7 +46,7 @@ pub(crate) fn judge(
         return Ok(Verdict::Unchanged);
     }
     // A document is written anew as a whole: whatever changed, its items have other places.
-    if transcript.is_document || (!transcript.compressed && now.size < cursor.offset) {
+    if transcript.is_document() || (!transcript.compressed && now.size < cursor.offset) {
         return Ok(Verdict::Anew);
     }
     let has_grown = (now.dev, now.ino) == (then.dev, then.ino) && now.size > then.size;
@@ -73,21 +70,21 @@ fn has_same_lines(
     cursor: &Cursor,
     line_bytes_max: usize,
 ) -> io::Result<bool> {
-    let mut lines = Pieces::of(transcript, 0, line_bytes_max)?;
+    let mut pieces = Pieces::of(transcript, 0, line_bytes_max)?;
     let (mut chain, mut at) = (Digest128::default(), 0);
     while at < cursor.offset {
-        let found = lines.next()?;
-        // The line that had no newline when it was folded may have one by now.
-        if let (true, Found::Line { offset, line, .. }) = (cursor.open_end, &found)
-            && offset + line.len() as u64 == cursor.offset
-        {
-            return Ok(link(chain, *offset, Digest128::of(line)) == cursor.chain);
-        }
-        let is_end = matches!(found, Found::End { .. });
-        (chain, at) = link_found(chain, &found);
-        if is_end && !(cursor.open_end && at == cursor.offset) {
-            return Ok(false);
-        }
+        let line = match pieces.next()? {
+            Piece::Line(line) => line,
+            // Only the line that had no newline when it was folded may still have none.
+            Piece::End { offset, rest } => match Line::of_rest(offset, rest) {
+                Some(line) if cursor.open_end && line.next == cursor.offset => line,
+                _ => return Ok(false),
+            },
+        };
+        chain = line.link(chain);
+        // It may have its newline by now.
+        let is_closed = cursor.open_end && line.offset + line.bytes == cursor.offset;
+        at = if is_closed { cursor.offset } else { line.next };
     }
     Ok(at == cursor.offset && chain == cursor.chain)
 }

@@ -15,7 +15,7 @@ use longhaul_core::fold::Touch;
 use longhaul_store::Observation;
 use rustix::fs::OFlags;
 
-use super::zst::stat_of;
+use crate::transcript::stat_of;
 
 /// Files looked at after one pass over a transcript; the newest touches come first.
 const FILES_MAX: usize = 64;

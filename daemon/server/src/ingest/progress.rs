@@ -6,8 +6,8 @@ use std::sync::{Mutex, PoisonError};
 
 use longhaul_core::fold::Source;
 
-use super::catalogue::{Catalogue, Counts};
-use super::scan::Root;
+use crate::discovery::catalogue::{Catalogue, Counts};
+use crate::discovery::scan::Root;
 
 /// Errors shown at most.
 const ERRORS_MAX: usize = 32;

@@ -8,13 +8,14 @@ use longhaul_core::fold::Fold;
 use longhaul_store::{Store, StoreError};
 
 use super::cache::Folds;
-use super::catalogue::Catalogue;
+use super::error::FoldLoadError;
 use super::events::IngestEvents;
-use super::lineage::{Limit, Lineage, fold_until};
+use super::folding::{Limit, Lineage};
+use super::limits::Limits;
 use super::progress::Counters;
-use super::scan::{self, Root};
-use super::watch::Hints;
-use super::{FoldLoadError, Limits};
+use crate::discovery::catalogue::Catalogue;
+use crate::discovery::scan::{self, Root};
+use crate::discovery::watch::Hints;
 
 /// Reads the clock: Unix milliseconds.
 pub type NowMs = Arc<dyn Fn() -> i64 + Send + Sync>;
@@ -79,7 +80,7 @@ impl Shared {
                 visited: Vec::new(),
             };
             let limit = Limit { line_end: seq + 1, ..Limit::default() };
-            fold_until(&lineage, &path, source, limit)
+            lineage.fold_until(&path, source, limit)
         });
         match folded.await {
             Ok(Ok(reached)) => Ok(reached.map(|reached| Arc::new(reached.fold))),

@@ -13,20 +13,21 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Duration, Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use super::catch_up::{Job, Outcome, Reading, catch_up};
-use super::commit::{self, Ended, Parcel};
+use super::batch::{Batch, Ended, Outbox, Outcome};
+use super::catch_up::{Reading, catch_up};
+use super::commit;
 use super::events::{IngestWarning, WarningKind};
-use super::outbox::Outbox;
-use super::plan::plan;
-use super::scan::{self, Listing};
 use super::shared::Shared;
-use super::watch::Watch;
+use crate::discovery::catalogue::Known;
+use crate::discovery::plan::{Job, plan};
+use crate::discovery::scan::{self, Listing};
+use crate::discovery::watch::Watch;
 
 /// Files handed to the reading thread at a time.
 const FILES_PER_SLICE: usize = 256;
 
-/// Packets between the reading thread and the store. Each holds a few MiB at most.
-const PACKETS: usize = 2;
+/// Batches between the reading thread and the store. Each holds a few MiB at most.
+const BATCHES: usize = 2;
 
 /// Longest pause after the store refused a batch.
 const PAUSE_MAX: Duration = Duration::from_secs(60);
@@ -304,12 +305,12 @@ impl Worker {
 
     /// Reads a slice on a blocking thread while its batches are stored here.
     async fn work(&mut self, slice: Vec<Job>) {
-        let (out, parcels) = mpsc::channel(PACKETS);
+        let (out, batches) = mpsc::channel(BATCHES);
         let shared = Arc::clone(&self.shared);
         let runtime = Handle::current();
         let reader =
             tokio::task::spawn_blocking(move || read_slice(&shared, &runtime, slice, &out));
-        let drained = commit::drain(&self.shared, parcels).await;
+        let drained = commit::drain(&self.shared, batches).await;
         let unread = reader.await.unwrap_or_default();
         match drained {
             Ok(ended) => {
@@ -360,7 +361,7 @@ impl Worker {
             .lock()
             .get(&job.path)
             .and_then(|entry| entry.known.as_ref())
-            .is_some_and(super::catalogue::Known::is_missing_base);
+            .is_some_and(Known::is_missing_base);
         if missing {
             self.warn(WarningKind::BaseMissing, Some(job.path.clone()), "its base is not there");
         }
@@ -413,25 +414,17 @@ fn read_slice(
     shared: &Shared,
     runtime: &Handle,
     slice: Vec<Job>,
-    out: &mpsc::Sender<Vec<Parcel>>,
+    out: &mpsc::Sender<Batch>,
 ) -> Vec<Job> {
-    let reading = Reading {
-        store: &shared.store,
-        runtime,
-        catalogue: &shared.catalogue,
-        limits: &shared.limits,
-        folds: &shared.folds,
-        now_ms: &*shared.now_ms,
-        stop: &shared.stop,
-        out: RefCell::new(Outbox::new(out)),
-    };
+    let reading =
+        Reading { shared, runtime, out: RefCell::new(Outbox::new(out, shared.limits.batch_bytes)) };
     let mut jobs = slice.into_iter();
     for job in jobs.by_ref() {
         // A fault in reading one file is that file's error, not the end of all reading.
         let result = catch_unwind(AssertUnwindSafe(|| catch_up(&reading, &job)))
             .map_err(|_| "internal error while reading".to_owned())
             .and_then(|result| result.map_err(|error| error.to_string()));
-        let sent = reading.out.borrow_mut().send(Parcel::Ended(Ended { job, result }));
+        let sent = reading.out.borrow_mut().end(Ended { job, result });
         if sent.is_err() || shared.stop.load(Ordering::Relaxed) {
             break;
         }

@@ -12,7 +12,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use longhaul_core::job::{Failure, FailureKind, Job, JobKey, Kind, Lost, Token};
+use longhaul_core::job::{Failure, FailureKind, Job, JobKey, Kind, LeaseLost, Token};
 use longhaul_store::SCAN_MAX;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -125,7 +125,7 @@ async fn heartbeat(jobs: &Jobs, key: &JobKey, token: &Token, mut stop_at_boot_ms
             continue;
         }
         if now_ms() >= stop_at_boot_ms {
-            return Lost::LeaseExpired.into();
+            return LeaseLost::LeaseExpired.into();
         }
         let pause_ms = match jobs.renew(key, token).await {
             Ok(claim) => {

@@ -1,7 +1,7 @@
 //! One try over HTTP.
 
 use longhaul_core::model::answer::ANSWER_BYTES_MAX;
-use longhaul_core::model::{Answer, AnswerReader, Endpoint, Fault, FaultKind, Wire};
+use longhaul_core::model::{Answer, AnswerReader, Endpoint, Fault, FaultKind, WireApi};
 use reqwest::header::{
     ACCEPT, AUTHORIZATION, CONTENT_TYPE, DATE, HeaderMap, HeaderValue, RETRY_AFTER,
 };
@@ -33,7 +33,7 @@ pub(super) fn client() -> Result<Client, Fault> {
 pub(super) async fn attempt(
     client: &Client,
     provider: &Provider,
-    (wire, endpoint): (Wire, Endpoint),
+    (wire, endpoint): (WireApi, Endpoint),
     body: Vec<u8>,
     progress: &(dyn Fn(&str) + Sync),
 ) -> Result<Answer, Fault> {
@@ -58,7 +58,7 @@ pub(super) async fn send(
     client: &Client,
     provider: &Provider,
     path: &str,
-    wire: Wire,
+    wire: WireApi,
     body: Vec<u8>,
 ) -> Result<Response, Fault> {
     let url = format!("{}/{path}", provider.base_url.trim_end_matches('/'));
@@ -83,12 +83,12 @@ pub(super) async fn send(
 async fn authorized(
     mut request: RequestBuilder,
     provider: &Provider,
-    wire: Wire,
+    wire: WireApi,
 ) -> Result<RequestBuilder, Fault> {
     if let Some(key) = provider.key().await? {
         let (name, text) = match wire {
-            Wire::Messages => ("x-api-key", key),
-            Wire::Responses | Wire::Chat => (AUTHORIZATION.as_str(), format!("Bearer {key}")),
+            WireApi::Messages => ("x-api-key", key),
+            WireApi::Responses | WireApi::Chat => (AUTHORIZATION.as_str(), format!("Bearer {key}")),
         };
         let mut value = HeaderValue::from_str(&text).map_err(|_| {
             Fault::new(FaultKind::Unauthorized, "the key holds characters no header may have")
@@ -96,7 +96,7 @@ async fn authorized(
         value.set_sensitive(true);
         request = request.header(name, value);
     }
-    if wire == Wire::Messages {
+    if wire == WireApi::Messages {
         request = request.header("anthropic-version", MESSAGES_VERSION);
     }
     for (name, value) in &provider.headers {

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use longhaul_core::model::budget::{self, Budget, Spent};
+use longhaul_core::model::budget::{self, Budget, Spending};
 use longhaul_core::model::{Answer, Fault, FaultKind, Usage};
 use longhaul_core::tokens;
 use longhaul_store::{Store, StoreError, UsageRow};
@@ -49,7 +49,7 @@ pub(super) struct Ledger {
     /// One request at a time is checked and written, or two could take the same last place.
     opening: tokio::sync::Mutex<()>,
     /// The last day that was looked at and what it had, for those who may not wait for the store.
-    known: Mutex<(i64, Spent)>,
+    known: Mutex<(i64, Spending)>,
     /// The last request that was not sent because of a bound: when, and which bound in words.
     refused: Mutex<Option<(i64, String)>>,
 }
@@ -82,10 +82,10 @@ impl Ledger {
     }
 
     /// What was spent today, as last seen.
-    pub(super) fn known_today(&self) -> Spent {
+    pub(super) fn known_today(&self) -> Spending {
         let known = *self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let is_today = known.0 == budget::day_of(self.clock.now_ms());
-        if is_today { known.1 } else { Spent::default() }
+        if is_today { known.1 } else { Spending::default() }
     }
 
     /// The bound that last kept a request of today from being sent, in words; another budget forgets it.
@@ -100,10 +100,10 @@ impl Ledger {
     }
 
     /// What was spent today, out of the store.
-    pub(super) async fn today(&self) -> Result<Spent, StoreError> {
+    pub(super) async fn today(&self) -> Result<Spending, StoreError> {
         let day = budget::day_of(self.clock.now_ms());
         let rows = self.store.usage_since(day).await?;
-        let spent = rows.iter().fold(Spent::default(), |sum, row| Spent {
+        let spent = rows.iter().fold(Spending::default(), |sum, row| Spending {
             requests: sum.requests.saturating_add_signed(row.requests),
             tokens: sum.tokens.saturating_add_signed(row.input.saturating_add(row.output)),
         });
@@ -116,7 +116,7 @@ impl Ledger {
     pub(super) async fn open(
         &self,
         call: &Call<'_>,
-        job: Spent,
+        job: Spending,
         input: u64,
     ) -> Result<Entry, Fault> {
         let unkept = |error: StoreError| {
@@ -145,7 +145,7 @@ impl Ledger {
 
     /// Corrects an entry by what came of the request, and returns what it cost. Where the provider says
     /// nothing the estimate stays, unless it has surely not read the input.
-    pub(super) async fn close(&self, entry: &Entry, result: &Result<Answer, Fault>) -> Spent {
+    pub(super) async fn close(&self, entry: &Entry, result: &Result<Answer, Fault>) -> Spending {
         let (input, cached_input, output) = match result {
             Ok(answer) => {
                 let Usage { input, cached_input, output } = answer.usage;
@@ -171,7 +171,7 @@ impl Ledger {
         }
         // For whoever asks next; a store that cannot be read has complained already.
         drop(self.today().await);
-        Spent { requests: 1, tokens: input.saturating_add(output) }
+        Spending { requests: 1, tokens: input.saturating_add(output) }
     }
 
     /// The answer an earlier run was given. One that cannot be read is none.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use longhaul_core::model::{Ask, Fault, FaultKind, Wire};
+use longhaul_core::model::{Ask, Fault, FaultKind, WireApi};
 use tokio::process::Command;
 
 /// A provider of models.
@@ -26,7 +26,7 @@ pub struct Provider {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Kind {
     /// Over HTTP, in one of the known forms.
-    Http(Wire),
+    Http(WireApi),
     /// A program with its arguments: the request (in the Responses form) on its standard input, the
     /// words of the answer on its standard output, status 0.
     Command(Vec<String>),
@@ -78,7 +78,7 @@ impl Provider {
     pub(super) fn body(&self, ask: &Ask<'_>) -> Vec<u8> {
         match &self.kind {
             Kind::Http(wire) => wire.body(ask),
-            Kind::Command(_) => Wire::Responses.body(ask),
+            Kind::Command(_) => WireApi::Responses.body(ask),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 
-use longhaul_core::model::Wire;
+use longhaul_core::model::WireApi;
 use serde_json::json;
 use serde_json::value::RawValue;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -135,7 +135,7 @@ async fn ask(
         provider: "p",
         ask,
         purpose: Purpose::Compaction,
-        job: Spent::default(),
+        job: Spending::default(),
         deadline,
         cancel,
     };
@@ -148,11 +148,11 @@ const MINUTE: Duration = Duration::from_secs(60);
 async fn a_failure_that_passes_is_tried_again_and_both_are_counted() {
     let busy = status("503 Busy", "retry-after: 0\r\n", r#"{"error":{"message":"busy"}}"#);
     let server = serve(vec![busy, Part::Send(hello())]).await;
-    let rig = rig(Kind::Http(Wire::Responses), &server.base_url, Budget::default()).await;
+    let rig = rig(Kind::Http(WireApi::Responses), &server.base_url, Budget::default()).await;
     let cancel = CancellationToken::new();
     let answered = ask(&rig, MINUTE, &cancel).await.unwrap();
     assert_eq!((answered.answer.text.as_str(), answered.tries), ("hello", 2));
-    assert_eq!(answered.spent, Spent { requests: 2, tokens: 10 }, "a 503 costs no tokens");
+    assert_eq!(answered.spent, Spending { requests: 2, tokens: 10 }, "a 503 costs no tokens");
     let rows = rig.store.usage_since(0).await.unwrap();
     assert_eq!((rows[0].requests, rows[0].failures, rows[0].input, rows[0].output), (2, 1, 7, 3));
     let request = server.seen.lock().unwrap()[1].clone();
@@ -165,13 +165,13 @@ async fn a_failure_that_passes_is_tried_again_and_both_are_counted() {
 #[tokio::test]
 async fn the_same_request_is_not_paid_twice() {
     let server = serve(vec![Part::Send(hello())]).await;
-    let rig = rig(Kind::Http(Wire::Responses), &server.base_url, Budget::default()).await;
+    let rig = rig(Kind::Http(WireApi::Responses), &server.base_url, Budget::default()).await;
     let cancel = CancellationToken::new();
     ask(&rig, MINUTE, &cancel).await.unwrap();
     let again = ask(&rig, MINUTE, &cancel).await.unwrap();
     assert_eq!(
         (again.answer.text.as_str(), again.tries, again.spent),
-        ("hello", 0, Spent::default())
+        ("hello", 0, Spending::default())
     );
 }
 
@@ -179,10 +179,10 @@ async fn the_same_request_is_not_paid_twice() {
 async fn what_does_not_pass_is_not_tried_again() {
     let body = r#"{"error":{"code":"context_length_exceeded","message":"too long"}}"#;
     let server = serve(vec![status("400 Bad Request", "", body)]).await;
-    let rig = rig(Kind::Http(Wire::Responses), &server.base_url, Budget::default()).await;
+    let rig = rig(Kind::Http(WireApi::Responses), &server.base_url, Budget::default()).await;
     let failed = ask(&rig, MINUTE, &CancellationToken::new()).await.unwrap_err();
     assert_eq!(failed.fault.kind, FaultKind::ContextOverflow);
-    assert_eq!(failed.spent, Spent { requests: 1, tokens: 0 });
+    assert_eq!(failed.spent, Spending { requests: 1, tokens: 0 });
 }
 
 #[tokio::test]
@@ -190,7 +190,7 @@ async fn a_provider_that_hangs_is_left_at_the_deadline_and_its_connection_closed
     for by_cancel in [false, true] {
         let (closed, was_closed) = tokio::sync::oneshot::channel();
         let server = serve(vec![Part::Hang(events(&[json!({"type":"x"})]), closed)]).await;
-        let rig = rig(Kind::Http(Wire::Responses), &server.base_url, Budget::default()).await;
+        let rig = rig(Kind::Http(WireApi::Responses), &server.base_url, Budget::default()).await;
         let cancel = CancellationToken::new();
         let deadline = if by_cancel { MINUTE } else { Duration::from_millis(300) };
         let asking = ask(&rig, deadline, &cancel);
@@ -215,7 +215,7 @@ async fn a_provider_that_hangs_is_left_at_the_deadline_and_its_connection_closed
 async fn a_spent_budget_sends_nothing() {
     let server = serve(vec![Part::Send(hello())]).await;
     let budget = Budget { requests_per_day: Some(1), ..Budget::default() };
-    let rig = rig(Kind::Http(Wire::Chat), &server.base_url, budget).await;
+    let rig = rig(Kind::Http(WireApi::Chat), &server.base_url, budget).await;
     let spent = longhaul_store::UsageRow {
         day: longhaul_core::model::budget::day_of(rig.models.clock.now_ms()),
         requests: 1,
@@ -229,7 +229,7 @@ async fn a_spent_budget_sends_nothing() {
 
 #[tokio::test]
 async fn a_missing_key_and_an_absent_server_are_told_apart() {
-    let rig = rig(Kind::Http(Wire::Messages), "http://127.0.0.1:1/v1", Budget::default()).await;
+    let rig = rig(Kind::Http(WireApi::Messages), "http://127.0.0.1:1/v1", Budget::default()).await;
     let cancel = CancellationToken::new();
     let short = Duration::from_millis(150);
     let failed = ask(&rig, short, &cancel).await.unwrap_err();

@@ -1,4 +1,4 @@
-//! The behaviours that Codex's own tests pin for AGENTS.md (`facts/codex-compaction.md` §9).
+//! The behaviours that Codex's own tests pin for AGENTS.md.
 
 use std::path::PathBuf;
 

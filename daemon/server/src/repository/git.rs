@@ -1,23 +1,34 @@
 //! Runs git so that a repository cannot make it do anything but answer.
 //!
-//! What a hostile repository may try, and what stands against it:
+//! A repository may be hostile: an unpacked archive brings its configuration along. Two walls stand against what it
+//! names, and each holds alone. The first is the sandbox ([`crate::sandbox::git`]), which knows nothing of what
+//! git can be told: git starts no process, writes no file, opens no socket, and reads the repository, its own
+//! libraries and the user's settings. Where the machine cannot do that, nothing is looked at. The second are
+//! the settings below, by which git does not even try.
 //!
-//! | it names | by | here |
-//! |---|---|---|
-//! | a program that watches files | `core.fsmonitor` | set to false |
-//! | programs at events | `core.hooksPath`, `.git/hooks` | an empty place, and nothing is written |
-//! | programs that files pass through | `filter.*.clean`, `.process` | each one found is set to nothing |
-//! | a program that checks signatures | `log.showSignature`, `gpg.program` | not asked for |
-//! | a repository inside of a checkout | a bare one | `safe.bareRepository` |
-//! | a fetch, by any transport or program | a partial clone, `protocol.*`, `core.sshCommand` | no protocol is allowed |
-//! | submodules with settings of their own | `.gitmodules` | not entered |
-//! | a pager, an editor, a prompt | `core.pager` and the like | none, and no terminal |
+//! | it names | by | the sandbox | the settings |
+//! |---|---|---|---|
+//! | a program that watches files | `core.fsmonitor` | no process | set to false |
+//! | programs at events | `core.hooksPath`, `.git/hooks` | no process | an empty place |
+//! | programs that files pass through | `filter.*.clean`, `.process` | no process | each one is set to nothing, by its exact bytes; a list that is not whole ends the look |
+//! | a program that checks signatures | `log.showSignature`, `gpg.program` | no process | not asked for |
+//! | a git of its own | a `PATH` that leads into it | not run | |
+//! | a repository inside of a checkout | a bare one | | `safe.bareRepository` |
+//! | a fetch, by any transport or program | a partial clone, `protocol.*`, `core.sshCommand` | no socket, no process | no protocol is allowed |
+//! | submodules with settings of their own | `.gitmodules` | no process | not entered |
+//! | a pager, an editor, a prompt | `core.pager` and the like | no process | none, and no terminal |
+//! | files of others | `.git` as a file or link, `commondir`, `include.path`, alternates, links | not opened | |
+//! | a working tree elsewhere | `core.worktree` | not opened | overridden |
+//! | more work than anyone has time for | huge files, pipes | time, memory, files | bounded in time, and killed |
 //!
-//! Folders of other users git refuses by itself (`safe.directory`). The folder is given by `-C`: a
-//! network disk that does not answer then holds up git, which is killed, and not the daemon.
+//! Folders of other users git refuses by itself (`safe.directory`). The folder is looked for by the child: a
+//! network disk that does not answer then holds up the child, which is killed, and not the daemon.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::PathBuf;
 use std::process::Stdio;
+use std::sync::{Mutex, PoisonError};
 
 use longhaul_core::policy::repository::Repository;
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -25,15 +36,13 @@ use tokio::io::AsyncReadExt as _;
 use tokio::process::{Child, Command};
 
 use super::graphite;
+use crate::sandbox::git::{ROLE, UNAVAILABLE};
 
 /// Bytes of an answer of git's that are read; what is over is cut off.
 const ANSWER_BYTES: u64 = 256 * 1_024;
 
-/// Filters that are switched off; a repository with more is not looked at for changes.
+/// Filters that are switched off; a repository with more is not looked at.
 const FILTERS_MAX: usize = 64;
-
-/// Entries of the reflog that are read.
-const REFLOG_ENTRIES: &str = "--max-count=60";
 
 /// Settings for every run. An override by the environment counts before every file.
 const SETTINGS: &[(&str, &str)] = &[
@@ -49,93 +58,146 @@ const SETTINGS: &[(&str, &str)] = &[
 /// Variables of ours that git may see: where it is found, and where the user's own settings are.
 const PASSED: [&str; 3] = ["PATH", "HOME", "XDG_CONFIG_HOME"];
 
+/// All keys that are set, wherever.
+const KEYS: &[&str] = &["config", "--null", "--name-only", "--list"];
+
+const STATUS: &[&str] = &[
+    "status",
+    "--porcelain=v2",
+    "--branch",
+    "-z",
+    "--untracked-files=normal",
+    "--ignore-submodules=all",
+];
+
+const REFLOG: &[&str] = &[
+    "log",
+    "--walk-reflogs",
+    "-z",
+    "--max-count=60",
+    "--date=unix",
+    "--no-decorate",
+    "--format=%H%x1f%gd%x1f%gs",
+    "HEAD",
+    "--",
+];
+
 /// What git printed.
 pub(super) struct Printed {
     pub(super) bytes: Vec<u8>,
     is_cut: bool,
 }
 
-/// Looks at the repository of a folder; `None` when there is none.
-pub(super) async fn look(folder: &str, graphite: bool, now_ms: i64) -> Option<Repository> {
-    let listed =
-        ["config", "--null", "--name-only", "--get-regexp", r"^filter\..*\.(clean|process)$"];
-    // Without a match git ends with 1, as it does where nothing is wrong.
-    let filters = run(folder, &listed, &[]).await.map(|listed| off(&listed.bytes));
-    let mut seen = Repository { seen_ms: now_ms, ..Repository::default() };
-    let status = [
-        "status",
-        "--porcelain=v2",
-        "--branch",
-        "-z",
-        "--untracked-files=normal",
-        "--ignore-submodules=all",
-    ];
-    let off = match filters {
-        Some(Some(off)) => off,
-        Some(None) => return None,
-        None => Vec::new(),
-    };
-    let status = run(folder, &status, &off).await?;
-    seen.read_status(&status.bytes, status.is_cut);
-    let reflog = [
-        "log",
-        "--walk-reflogs",
-        "-z",
-        REFLOG_ENTRIES,
-        "--date=unix",
-        "--no-decorate",
-        "--format=%H%x1f%gd%x1f%gs",
-        "HEAD",
-        "--",
-    ];
-    if let Some(reflog) = run(folder, &reflog, &[]).await {
-        seen.read_reflog(&reflog.bytes);
-    }
-    if graphite {
-        seen.stack = graphite::look(folder, seen.branch.as_deref()).await;
-    }
-    Some(seen)
+/// A setting for one run, by its exact bytes.
+type Override = (OsString, &'static str);
+
+/// The git of the machine, confined.
+#[derive(Debug)]
+pub(super) struct Git {
+    /// `longhauld`, which becomes git.
+    program: PathBuf,
+    /// Why none can be run on this machine.
+    unavailable: Mutex<Option<String>>,
 }
 
-/// Settings that switch off the filters listed; `None` when there are too many.
-fn off(listed: &[u8]) -> Option<Vec<(String, String)>> {
-    let keys: Vec<&str> =
-        listed.split(|byte| *byte == 0).filter_map(|key| std::str::from_utf8(key).ok()).collect();
-    if keys.len() > 2 * FILTERS_MAX {
-        return None;
+impl Git {
+    pub(super) fn new(program: PathBuf) -> Self {
+        Self { program, unavailable: Mutex::default() }
     }
+
+    /// Why no repository can be looked at.
+    pub(super) fn unavailable(&self) -> Option<String> {
+        self.unavailable.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Looks at the repository of a folder; `None` when there is none.
+    pub(super) async fn look(
+        &self,
+        folder: &str,
+        graphite: bool,
+        now_ms: i64,
+    ) -> Option<Repository> {
+        if !cfg!(target_os = "linux") {
+            self.set_unavailable(Some("only Linux has Landlock and seccomp"));
+            return None;
+        }
+        let mut seen = Repository { seen_ms: now_ms, ..Repository::default() };
+        let stack = async { if graphite { graphite::Found::of(self, folder).await } else { None } };
+        // None waits for another: each is a process, and most of its time is its start.
+        let (status, reflog, stack) =
+            tokio::join!(self.status(folder), self.run(folder, REFLOG, &[]), stack);
+        let status = status?;
+        seen.read_status(&status.bytes, status.is_cut);
+        if let Some(reflog) = reflog {
+            seen.read_reflog(&reflog.bytes);
+        }
+        if let Some(stack) = stack {
+            seen.stack = stack.at(self, folder, seen.branch.as_deref()).await;
+        }
+        Some(seen)
+    }
+
+    async fn status(&self, folder: &str) -> Option<Printed> {
+        let keys = self.run(folder, KEYS, &[]).await.filter(|keys| !keys.is_cut)?;
+        self.run(folder, STATUS, &without_filters(&keys.bytes)?).await
+    }
+
+    /// Runs git in `folder`; `None` when it ends with a refusal, or there is no git.
+    pub(super) async fn run(
+        &self,
+        folder: &str,
+        arguments: &[&str],
+        more: &[Override],
+    ) -> Option<Printed> {
+        let mut command = Command::new(&self.program);
+        command.arg(ROLE).arg(folder).args(arguments);
+        surround(&mut command, more);
+        let started = command.spawn();
+        let started = started.inspect_err(|error| self.set_unavailable(Some(&error.to_string())));
+        let mut child = Running(started.ok()?);
+        let mut bytes = Vec::new();
+        let output = child.0.stdout.take()?;
+        output.take(ANSWER_BYTES + 1).read_to_end(&mut bytes).await.ok()?;
+        let is_cut = bytes.len() as u64 > ANSWER_BYTES;
+        if is_cut {
+            bytes.pop();
+            return Some(Printed { bytes, is_cut });
+        }
+        let status = child.0.wait().await.ok()?;
+        match status.code() == Some(i32::from(UNAVAILABLE)) {
+            true => self.set_unavailable(Some(&String::from_utf8_lossy(&bytes))),
+            false => self.set_unavailable(None),
+        }
+        status.success().then_some(Printed { bytes, is_cut })
+    }
+
+    fn set_unavailable(&self, why: Option<&str>) {
+        let mut known = self.unavailable.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.as_deref() == why {
+            return;
+        }
+        if let Some(why) = why {
+            tracing::warn!(why, "repositories are not looked at: git cannot be confined");
+        }
+        *known = why.map(str::to_owned);
+    }
+}
+
+/// Settings that switch off every filter among the keys; `None` when there are too many.
+fn without_filters(keys: &[u8]) -> Option<Vec<Override>> {
     let mut off = Vec::new();
-    for key in keys {
-        let Some((filter, _)) = key.rsplit_once('.') else { continue };
-        off.push((key.to_owned(), String::new()));
-        off.push((format!("{filter}.required"), "false".to_owned()));
+    for key in keys.split(|byte| *byte == 0).filter(|key| key.starts_with(b"filter.")) {
+        let Some(dot) = memchr::memrchr(b'.', key) else { continue };
+        let (filter, name) = key.split_at(dot);
+        if name == b".clean" || name == b".process" {
+            off.push((OsStr::from_bytes(key).to_owned(), ""));
+            off.push((OsStr::from_bytes(&[filter, b".required"].concat()).to_owned(), "false"));
+        }
     }
-    Some(off)
+    (off.len() <= 4 * FILTERS_MAX).then_some(off)
 }
 
-/// Runs git in `folder`; `None` when it ends with a refusal, or there is no git.
-pub(super) async fn run(
-    folder: &str,
-    arguments: &[&str],
-    more: &[(String, String)],
-) -> Option<Printed> {
-    let mut command = Command::new("git");
-    command.arg("-C").arg(folder).arg("--no-pager").args(arguments);
-    surround(&mut command, more);
-    let mut child = Running(command.spawn().ok()?);
-    let mut bytes = Vec::new();
-    let output = child.0.stdout.take()?;
-    output.take(ANSWER_BYTES + 1).read_to_end(&mut bytes).await.ok()?;
-    let is_cut = bytes.len() as u64 > ANSWER_BYTES;
-    if is_cut {
-        bytes.pop();
-        return Some(Printed { bytes, is_cut });
-    }
-    let status = child.0.wait().await.ok()?;
-    status.success().then_some(Printed { bytes, is_cut })
-}
-
-fn surround(command: &mut Command, more: &[(String, String)]) {
+fn surround(command: &mut Command, more: &[Override]) {
     let passed = PASSED.into_iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
     let passed: Vec<(&str, OsString)> = passed.collect();
     command.env_clear().envs(passed).envs([
@@ -146,9 +208,10 @@ fn surround(command: &mut Command, more: &[(String, String)]) {
         ("GIT_ALLOW_PROTOCOL", "none"),
         ("GIT_EDITOR", ":"),
     ]);
-    let more = more.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+    let settings = SETTINGS.iter().map(|(key, value)| (OsStr::new(key), *value));
+    let more = more.iter().map(|(key, value)| (key.as_os_str(), *value));
     let mut count = 0;
-    for (key, value) in SETTINGS.iter().copied().chain(more) {
+    for (key, value) in settings.chain(more) {
         command.env(format!("GIT_CONFIG_KEY_{count}"), key);
         command.env(format!("GIT_CONFIG_VALUE_{count}"), value);
         count += 1;
@@ -170,5 +233,31 @@ impl Drop for Running {
         if let Err(error) = kill_process_group(id, Signal::KILL) {
             tracing::debug!(%error, "git could not be ended");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn filters_are_switched_off_by_their_exact_bytes() {
+        let keys =
+            b"core.bare\0filter.a.b.clean\0filter.\xff.process\0filter.x.smudge\0filter..clean\0";
+        let off = without_filters(keys).unwrap();
+        let keys: Vec<&[u8]> = off.iter().map(|(key, _)| key.as_bytes()).collect();
+        let expected: [&[u8]; 6] = [
+            b"filter.a.b.clean",
+            b"filter.a.b.required",
+            b"filter.\xff.process",
+            b"filter.\xff.required",
+            b"filter..clean",
+            b"filter..required",
+        ];
+        assert_eq!(keys, expected);
+        let many: Vec<u8> = (0..=2 * FILTERS_MAX)
+            .flat_map(|n| format!("filter.{n}.clean\0").into_bytes())
+            .collect();
+        assert_eq!(without_filters(&many), None);
     }
 }

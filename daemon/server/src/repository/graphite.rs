@@ -11,25 +11,34 @@ use std::path::Path;
 use longhaul_core::policy::repository::Stack;
 use rustix::fs::OFlags;
 
-use super::git;
+use super::git::Git;
 
 /// Bytes of Graphite's own file that are read.
 const FILE_BYTES: u64 = 16 * 1_024;
 
-pub(super) async fn look(folder: &str, branch: Option<&str>) -> Option<Stack> {
-    let shared =
-        git::run(folder, &["rev-parse", "--path-format=absolute", "--git-common-dir"], &[]);
-    let shared = String::from_utf8(shared.await?.bytes).ok()?;
-    let file = Path::new(shared.trim_end()).join(".graphite_repo_config");
-    let repository = tokio::task::spawn_blocking(move || read(&file)).await.ok()??;
-    let note = match branch {
-        Some(branch) => {
-            let name = format!("refs/branch-metadata/{branch}");
-            git::run(folder, &["cat-file", "blob", &name], &[]).await
-        }
-        None => None,
-    };
-    Stack::read(note.as_ref().map(|note| note.bytes.as_slice()), &repository)
+/// What Graphite keeps of a repository.
+pub(super) struct Found(Vec<u8>);
+
+impl Found {
+    /// `None` where it keeps nothing.
+    pub(super) async fn of(git: &Git, folder: &str) -> Option<Self> {
+        let shared = ["rev-parse", "--path-format=absolute", "--git-common-dir"];
+        let shared = String::from_utf8(git.run(folder, &shared, &[]).await?.bytes).ok()?;
+        let file = Path::new(shared.trim_end()).join(".graphite_repo_config");
+        tokio::task::spawn_blocking(move || read(&file)).await.ok()?.map(Self)
+    }
+
+    /// The place of a branch.
+    pub(super) async fn at(&self, git: &Git, folder: &str, branch: Option<&str>) -> Option<Stack> {
+        let note = match branch {
+            Some(branch) => {
+                let name = format!("refs/branch-metadata/{branch}");
+                git.run(folder, &["cat-file", "blob", &name], &[]).await
+            }
+            None => None,
+        };
+        Stack::read(note.as_ref().map(|note| note.bytes.as_slice()), &self.0)
+    }
 }
 
 /// A regular file; a pipe in its place would not end.

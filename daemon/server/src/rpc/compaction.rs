@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use longhaul_core::compaction::trigger::{self, Moment, Verdict};
-use longhaul_core::context::window::{self, Known};
-use longhaul_core::template::Group;
+use longhaul_core::compaction::trigger::{self, TriggerMoment, Verdict};
+use longhaul_core::context::window::{self, WindowSources};
+use longhaul_core::template::TemplateGroup;
 use longhaul_protocol::compaction::{
     Cancel, CancelParams, CancelResult, Get, GetParams, GetResult, List, ListParams, ListResult,
     Phase, Run, RunParams, RunResult, Should, ShouldParams, ShouldResult, Start, StartResult,
@@ -14,33 +14,43 @@ use longhaul_protocol::policy::{TemplatesParams, TemplatesResult};
 use longhaul_store::CompactionCursor;
 
 use super::error::Failure;
-use super::{Table, TableError, convert, cursor, texts};
+use super::{Table, TableError, convert, cursor};
 use crate::link::CallContext;
-use crate::service::Services;
-use crate::service::compaction::{Reader, Request, Subject, WantedModel};
-use crate::service::context::Question;
+use crate::service::CompactionServices;
+use crate::service::compaction::{
+    self, CompactionJobs, CompactionLog, Compactor, ModelRef, Request, Subject,
+};
+use crate::service::context::{Contexts, UsageQuery};
+use crate::service::texts::TextStore;
 
-pub(super) fn register(table: &mut Table) -> Result<(), TableError> {
-    table.on_async::<Run, _>(run)?;
-    table.on_async::<Should, _>(should)?;
-    table.on_async::<Start, _>(start)?;
-    table.on_async::<Cancel, _>(cancel)?;
-    table.on_async::<List, _>(list)?;
-    table.on_async::<Get, _>(get)?;
-    table.on::<Templates>(templates)?;
-    table.on_async::<Undo, _>(undo)
+pub(super) fn register(
+    table: &mut Table,
+    services: &CompactionServices,
+    contexts: &Arc<Contexts>,
+    texts: &Arc<TextStore>,
+) -> Result<(), TableError> {
+    table.of(&services.compactor).on_async::<Run, _>(run)?;
+    table.of(contexts).on_async::<Should, _>(should)?;
+    let mut jobs = table.of(&services.jobs);
+    jobs.on_async::<Start, _>(start)?;
+    jobs.on_async::<Cancel, _>(cancel)?;
+    let mut log = table.of(&services.log);
+    log.on_async::<List, _>(list)?;
+    log.on_async::<Get, _>(get)?;
+    table.of(texts).on::<Templates>(templates)?;
+    table.of(&services.undo).on_async::<Undo, _>(undo)
 }
 
 async fn run(
-    services: Arc<Services>,
+    compactor: Arc<Compactor>,
     _: CallContext,
     params: RunParams,
 ) -> Result<RunResult, Failure> {
-    Ok(convert::run_result(services.compact(request(params)?).await?))
+    Ok(convert::run_result(compactor.run(request(params)?).await?))
 }
 
 async fn should(
-    services: Arc<Services>,
+    contexts: Arc<Contexts>,
     _: CallContext,
     params: ShouldParams,
 ) -> Result<ShouldResult, Failure> {
@@ -50,8 +60,8 @@ async fn should(
     let follow_up = params.follow_up.unwrap_or(true);
     let is_mid_turn = params.phase == Some(Phase::MidTurn);
     let previous = params.previous_model.map(|name| (name, params.previous_context_window));
-    let usage = services
-        .usage(Question {
+    let usage = contexts
+        .usage(UsageQuery {
             thread_id: params.thread_id,
             as_of: None,
             items: params.items,
@@ -62,11 +72,15 @@ async fn should(
         .await?;
     let incoming = usage.incoming.unwrap_or(0);
     let moment = match is_mid_turn {
-        true => Moment::MidTurn { follow_up },
-        false => Moment::PreTurn { incoming },
+        true => TriggerMoment::MidTurn { follow_up },
+        false => TriggerMoment::PreTurn { incoming },
     };
     let before = previous.as_ref().map(|(name, tokens)| {
-        window::decide(&Known { model: Some(name), asked: *tokens, ..Known::default() })
+        window::decide(&WindowSources {
+            model: Some(name),
+            asked: *tokens,
+            ..WindowSources::default()
+        })
     });
     let verdict = trigger::should(usage.used, moment, &usage.window, before.as_ref());
     let model = match (verdict, previous) {
@@ -85,20 +99,20 @@ async fn should(
 }
 
 async fn start(
-    services: Arc<Services>,
+    jobs: Arc<CompactionJobs>,
     _: CallContext,
     params: RunParams,
 ) -> Result<StartResult, Failure> {
-    let (compaction_id, job) = services.start_compaction(request(params)?).await?;
+    let (compaction_id, job) = jobs.start(request(params)?).await?;
     Ok(StartResult { compaction_id, job: job.to_string() })
 }
 
 async fn cancel(
-    services: Arc<Services>,
+    jobs: Arc<CompactionJobs>,
     _: CallContext,
     params: CancelParams,
 ) -> Result<CancelResult, Failure> {
-    let cancelled = services.cancel_compaction(&params.compaction_id).await?;
+    let cancelled = jobs.cancel(&params.compaction_id).await?;
     Ok(CancelResult { cancelled })
 }
 
@@ -113,10 +127,11 @@ pub(super) fn request(params: RunParams) -> Result<Request, Failure> {
         Some(Trigger::Auto) => "auto",
         _ => "manual",
     };
-    let reader = params
-        .model
-        .as_ref()
-        .map(|model| Reader { name: model.name.clone(), context_window: model.context_window });
+    let reader = params.model.as_ref().map(|model| ModelRef {
+        name: model.name.clone(),
+        context_window: model.context_window,
+        ..ModelRef::default()
+    });
     let request = Request {
         subject,
         strategy: convert::strategy(params.strategy),
@@ -125,7 +140,11 @@ pub(super) fn request(params: RunParams) -> Result<Request, Failure> {
         max_tokens: params.max_tokens,
         initial_context: params.initial_context.unwrap_or_default(),
         model: params.model.and_then(|model| {
-            Some(WantedModel { provider: model.provider?, name: model.name, effort: None })
+            Some(ModelRef {
+                provider: Some(model.provider?),
+                name: model.name,
+                ..ModelRef::default()
+            })
         }),
         deadline_ms: params.deadline_ms,
         reason: params.reason.and_then(convert::reason),
@@ -136,15 +155,15 @@ pub(super) fn request(params: RunParams) -> Result<Request, Failure> {
 }
 
 fn templates(
-    services: &Services,
+    texts: &TextStore,
     _: &CallContext,
     TemplatesParams { seed }: TemplatesParams,
 ) -> Result<TemplatesResult, Failure> {
-    texts::templates(services, Group::Compaction, seed.unwrap_or(false))
+    super::texts::templates(texts, TemplateGroup::Compaction, seed.unwrap_or(false))
 }
 
 async fn list(
-    services: Arc<Services>,
+    log: Arc<CompactionLog>,
     _: CallContext,
     params: ListParams,
 ) -> Result<ListResult, Failure> {
@@ -152,8 +171,7 @@ async fn list(
     let after = after
         .map(|(created_at_ms, compaction_id)| CompactionCursor { created_at_ms, compaction_id });
     let limit = convert::page_rows(params.limit);
-    let (rows, next) =
-        services.compactions(params.thread_id.as_deref(), limit, after.as_ref()).await?;
+    let (rows, next) = log.list(params.thread_id.as_deref(), limit, after.as_ref()).await?;
     Ok(ListResult {
         compactions: rows.into_iter().map(convert::summary).collect(),
         next_cursor: next.map(|next| cursor::show(next.created_at_ms, &next.compaction_id)),
@@ -161,22 +179,22 @@ async fn list(
 }
 
 async fn get(
-    services: Arc<Services>,
+    log: Arc<CompactionLog>,
     _: CallContext,
     params: GetParams,
 ) -> Result<GetResult, Failure> {
-    let compaction = services.compaction(&params.compaction_id).await?;
+    let compaction = log.get(&params.compaction_id).await?;
     let summary = convert::summary_of(&compaction);
     let policy = compaction.policy.as_ref().map(super::policy::trigger);
     Ok(GetResult { run: convert::run_result(compaction), summary, policy })
 }
 
 async fn undo(
-    services: Arc<Services>,
+    undo: Arc<compaction::Undo>,
     _: CallContext,
     params: UndoParams,
 ) -> Result<UndoResult, Failure> {
-    let undone = services.undo(&params.compaction_id).await?;
+    let undone = undo.run(&params.compaction_id).await?;
     Ok(UndoResult {
         compaction_id: params.compaction_id,
         undone_at: undone.undone_at_ms,

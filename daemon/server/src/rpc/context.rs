@@ -21,21 +21,28 @@ use serde_json::value::RawValue;
 use super::error::Failure;
 use super::{Table, TableError};
 use crate::link::CallContext;
-use crate::service::Services;
-use crate::service::context::{Compared, Question};
+use crate::service::context::{Contexts, UsageQuery};
+use crate::service::settings_diff::{SettingsDiffs, SettingsPair};
 
 mod usage;
 
-pub(super) fn register(table: &mut Table) -> Result<(), TableError> {
-    table.on_blocking::<Estimate>(estimate)?;
-    table.on_blocking::<Normalize>(normalize)?;
-    table.on_blocking::<Truncate>(cut)?;
-    table.on_async::<Diff, _>(compare)?;
-    table.on_async::<Usage, _>(usage)
+pub(super) fn register(
+    table: &mut Table,
+    contexts: &Arc<Contexts>,
+    diffs: &Arc<SettingsDiffs>,
+) -> Result<(), TableError> {
+    // Functions of their params alone.
+    let nothing = Arc::new(());
+    let mut pure = table.of(&nothing);
+    pure.on_blocking::<Estimate>(estimate)?;
+    pure.on_blocking::<Normalize>(normalize)?;
+    pure.on_blocking::<Truncate>(cut)?;
+    table.of(diffs).on_async::<Diff, _>(compare)?;
+    table.of(contexts).on_async::<Usage, _>(usage)
 }
 
 fn normalize(
-    _: &Services,
+    (): &(),
     _: &CallContext,
     params: NormalizeParams,
 ) -> Result<NormalizeResult, Failure> {
@@ -65,11 +72,7 @@ fn normalize(
     })
 }
 
-fn estimate(
-    _: &Services,
-    _: &CallContext,
-    params: EstimateParams,
-) -> Result<EstimateResult, Failure> {
+fn estimate((): &(), _: &CallContext, params: EstimateParams) -> Result<EstimateResult, Failure> {
     let tokenizer = params.tokenizer.as_deref().map(tokenizer_of).transpose()?;
     match (params.items, params.text) {
         (None, Some(text)) => Ok(EstimateResult {
@@ -104,7 +107,7 @@ fn tokenizer_of(name: &str) -> Result<Tokenizer, Failure> {
     Tokenizer::of_name(name).ok_or_else(|| Failure::invalid("tokenizer", &expected()))
 }
 
-fn cut(_: &Services, _: &CallContext, params: TruncateParams) -> Result<TruncateResult, Failure> {
+fn cut((): &(), _: &CallContext, params: TruncateParams) -> Result<TruncateResult, Failure> {
     let policy = policy_of(&params.policy)?;
     let is_formatted = params.formatted.unwrap_or(false);
     match (params.text, params.items) {
@@ -136,29 +139,29 @@ fn policy_of(policy: &TruncatePolicy) -> Result<Policy, Failure> {
         }),
         (None, None, Some(name)) => {
             let expected = || format!("one of {}", budget::NAMES.join(", "));
-            budget::named(name).ok_or_else(|| Failure::invalid("policy.name", &expected()))
+            budget::policy_by_name(name).ok_or_else(|| Failure::invalid("policy.name", &expected()))
         }
         _ => Err(Failure::invalid("policy", "give mode and limit, or name")),
     }
 }
 
 async fn compare(
-    services: Arc<Services>,
+    diffs: Arc<SettingsDiffs>,
     _: CallContext,
     params: DiffParams,
 ) -> Result<DiffResult, Failure> {
-    let also = params.also.unwrap_or_default();
+    let include = params.include.unwrap_or_default();
     let opt_in = OptIn {
-        agents_md: also.contains(&wire::OptIn::AgentsMd),
-        memory: also.contains(&wire::OptIn::Memory),
+        agents_md: include.contains(&wire::OptionalSetting::AgentsMd),
+        memory: include.contains(&wire::OptionalSetting::Memory),
     };
     let current = settings(params.current);
-    let Compared { reference, current } = match (params.reference, params.thread_id) {
+    let SettingsPair { reference, current } = match (params.reference, params.thread_id) {
         (Some(_), Some(_)) => {
             return Err(Failure::invalid("thread_id", "give either reference or thread_id"));
         }
-        (reference, None) => Compared { reference: reference.map(settings), current },
-        (None, Some(thread_id)) => services.compared(&thread_id, current, opt_in).await?,
+        (reference, None) => SettingsPair { reference: reference.map(settings), current },
+        (None, Some(thread_id)) => diffs.compared(&thread_id, current, opt_in).await?,
     };
     let injection = diff::diff(reference.as_ref(), &current, opt_in);
     let texts: Vec<String> = injection.items.iter().map(Value::to_string).collect();
@@ -171,7 +174,7 @@ async fn compare(
 }
 
 async fn usage(
-    services: Arc<Services>,
+    contexts: Arc<Contexts>,
     _: CallContext,
     params: UsageParams,
 ) -> Result<UsageResult, Failure> {
@@ -181,7 +184,7 @@ async fn usage(
     if params.thread_id.is_none() && params.as_of.is_some() {
         return Err(Failure::invalid("as_of", "for a thread only"));
     }
-    let question = Question {
+    let query = UsageQuery {
         thread_id: params.thread_id,
         as_of: params.as_of,
         items: params.items,
@@ -189,16 +192,19 @@ async fn usage(
         context_window: params.context_window,
         auto_compact_limit: params.auto_compact_limit,
     };
-    Ok(usage::result(services.usage(question).await?))
+    Ok(usage::result(contexts.usage(query).await?))
 }
 
 fn settings(settings: wire::Settings) -> longhaul_core::context::reference::Settings {
     use longhaul_core::context::reference as core;
-    let place =
-        |place: wire::Place| core::Place { id: place.id, cwd: place.cwd, shell: place.shell };
+    let place = |place: wire::WorkingFolder| core::WorkingFolder {
+        id: place.id,
+        cwd: place.cwd,
+        shell: place.shell,
+    };
     core::Settings {
         environment: settings.environment.map(|environment| core::Environment {
-            places: environment.places.into_iter().map(place).collect(),
+            places: environment.folders.into_iter().map(place).collect(),
             current_date: environment.current_date,
             timezone: environment.timezone,
             network: environment

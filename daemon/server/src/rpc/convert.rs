@@ -17,7 +17,7 @@ use longhaul_store::{CompactionRow, FileRow, ThreadRow};
 
 use super::error::Failure;
 use crate::service::compaction::{Compaction, Notice, Reason, Rung, TextSource, TextUsed};
-use crate::service::source_name;
+use crate::service::search::{IndexState, IndexWork};
 
 /// Rows of a page when the caller names no limit.
 const PAGE_ROWS_DEFAULT: u32 = longhaul_protocol::limit::PAGE_ROWS_DEFAULT;
@@ -31,12 +31,10 @@ pub(super) fn page_rows(limit: Option<u32>) -> u32 {
 }
 
 pub(super) fn source_of(name: &str) -> Result<Source, Failure> {
-    match name {
-        "codex" => Ok(Source::Codex),
-        "claude" => Ok(Source::Claude),
-        "longhaul" => Ok(Source::Longhaul),
-        _ => Err(Failure::invalid("source", "one of codex, claude, longhaul")),
-    }
+    name.parse().map_err(|_| {
+        let names: Vec<_> = Source::ALL.iter().map(|source| source.name()).collect();
+        Failure::invalid("source", &format!("one of {}", names.join(", ")))
+    })
 }
 
 pub(super) fn thread_summary(row: ThreadRow) -> thread::ThreadSummary {
@@ -44,7 +42,7 @@ pub(super) fn thread_summary(row: ThreadRow) -> thread::ThreadSummary {
     let head = head.unwrap_or_else(|| longhaul_core::thread::ThreadHead::new(source));
     thread::ThreadSummary {
         thread_id: row.thread_id.clone(),
-        source: source_name(source).to_owned(),
+        source: source.name().to_owned(),
         path,
         cwd: head.cwd,
         title: head.title,
@@ -237,21 +235,21 @@ pub(super) fn run_result(compaction: Compaction) -> wire::RunResult {
     }
 }
 
-fn text_used(used: TextUsed) -> wire::TextUsed {
-    wire::TextUsed {
+fn text_used(used: TextUsed) -> wire::TemplateUsed {
+    wire::TemplateUsed {
         name: used.kind.name().to_owned(),
         digest: used.digest,
         source: match used.source {
-            TextSource::BuiltIn => wire::TextSource::BuiltIn,
-            TextSource::File => wire::TextSource::File,
-            TextSource::Call => wire::TextSource::Call,
+            TextSource::BuiltIn => wire::TemplateSource::BuiltIn,
+            TextSource::File => wire::TemplateSource::File,
+            TextSource::Call => wire::TemplateSource::Call,
         },
     }
 }
 
 /// The caller's own texts, by their kinds.
-pub(super) fn own_texts(wire: Option<wire::OwnTexts>) -> BTreeMap<Kind, String> {
-    let wire::OwnTexts { summary_prompt, summary_prefix, checkpoint_guide } =
+pub(super) fn own_texts(wire: Option<wire::TemplateOverrides>) -> BTreeMap<Kind, String> {
+    let wire::TemplateOverrides { summary_prompt, summary_prefix, checkpoint_guide } =
         wire.unwrap_or_default();
     let texts = [
         (Kind::SummaryPrompt, summary_prompt),
@@ -366,4 +364,17 @@ pub(super) fn summary(row: CompactionRow) -> wire::CompactionSummary {
 pub(super) fn word<T: serde::Serialize>(choice: &T) -> String {
     let value = serde_json::to_value(choice).unwrap_or_default();
     value.as_str().unwrap_or_default().to_owned()
+}
+
+pub(super) fn index_status(state: IndexState) -> thread::IndexStatus {
+    thread::IndexStatus {
+        state: match state.work {
+            IndexWork::Idle => thread::IndexState::Idle,
+            IndexWork::Indexing => thread::IndexState::Indexing,
+            IndexWork::Stalled => thread::IndexState::Stalled,
+        },
+        items: state.items,
+        files_behind: state.files_behind,
+        bytes: state.bytes,
+    }
 }

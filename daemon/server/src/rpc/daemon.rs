@@ -1,23 +1,28 @@
 //! `initialize` and `daemon/*`.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use longhaul_protocol::daemon::{
-    ConfigChange, ConfigValue, Initialize, InitializeParams, InitializeResult, Metrics,
-    MetricsParams, Reload, ReloadParams, ReloadResult, ServerInfo, ShowConfig, ShowConfigParams,
-    ShowConfigResult, Shutdown, ShutdownParams, ShutdownResult, Status, StatusParams, StatusResult,
+    self as wire, ConfigChange, ConfigValue, Initialize, InitializeParams, InitializeResult,
+    Metrics, NoParams, ReloadResult, ServerInfo, ShowConfig, ShowConfigResult, Shutdown,
+    ShutdownResult,
 };
 use longhaul_protocol::limit::Limits;
 use longhaul_protocol::method::CAPABILITIES;
 use longhaul_protocol::version::PROTOCOL_REVISION_MIN;
-use longhaul_protocol::{ErrorKind, METHODS, Method, PROTOCOL_REVISION, RevisionRange};
+use longhaul_protocol::{ErrorKind, METHODS, Method, RevisionRange};
 use serde_json::json;
 
 use super::error::Failure;
-use super::{HANDSHAKE, Table, TableError, capability_bit};
+use super::table::{HANDSHAKE, Table, TableError, capability_bit};
 use crate::config::Reloaded;
-use crate::link::CallContext;
-use crate::service::Services;
+use crate::link::{CallContext, Counters};
+use crate::service::reload::Reload;
+use crate::service::status::Status;
+use crate::shutdown::Shutdown as Switch;
+
+mod status;
 
 /// Bytes of a client's name and of its version; they are kept and logged.
 const CLIENT_NAME_BYTES_MAX: usize = 128;
@@ -26,17 +31,32 @@ const CLIENT_VERSION_BYTES_MAX: usize = 64;
 /// The program's version.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-pub(super) fn register(table: &mut Table) -> Result<(), TableError> {
-    table.on::<Initialize>(initialize)?;
-    table.on::<Status>(status)?;
-    table.on::<Metrics>(|services, _, MetricsParams {}| Ok(services.metrics()))?;
-    table.on::<ShowConfig>(config)?;
-    table.on::<Reload>(reload)?;
-    table.on::<Shutdown>(shutdown)
+pub(super) fn register(
+    table: &mut Table,
+    daemon: &Arc<Status>,
+    reloads: &Arc<Reload>,
+    counters: &Arc<Counters>,
+    stop: &Switch,
+) -> Result<(), TableError> {
+    let mut on = table.of(daemon);
+    on.on::<Initialize>(initialize)?;
+    on.on::<ShowConfig>(config)?;
+    let counts = counters.clone();
+    on.on::<wire::Status>(move |daemon, _, NoParams {}| Ok(status::status(daemon, &counts)))?;
+    let counts = counters.clone();
+    on.on::<Metrics>(move |daemon, _, NoParams {}| Ok(status::metrics(daemon, &counts)))?;
+    // The answer is on its way before the drain begins to close anything: a request in flight is finished.
+    let (counts, stop, pid) = (counters.clone(), stop.clone(), daemon.instance.pid);
+    on.on::<Shutdown>(move |_, _, NoParams {}| {
+        let requests_in_flight = counts.in_flight.load(Ordering::Relaxed);
+        stop.begin("daemon/shutdown");
+        Ok(ShutdownResult { pid, requests_in_flight })
+    })?;
+    table.of(reloads).on::<wire::Reload>(reload)
 }
 
 fn initialize(
-    services: &Services,
+    daemon: &Status,
     context: &CallContext,
     params: InitializeParams,
 ) -> Result<InitializeResult, Failure> {
@@ -61,15 +81,12 @@ fn initialize(
         server: ServerInfo {
             name: "longhauld".to_owned(),
             version: VERSION.to_owned(),
-            instance_id: services.instance.id.clone(),
-            pid: services.instance.pid,
+            instance_id: daemon.instance.id.clone(),
+            pid: daemon.instance.pid,
         },
         capabilities: granted.into_iter().map(str::to_owned).collect(),
         methods,
-        limits: Limits {
-            connections_max: *services.deps.config.now().connections_max,
-            ..Limits::OURS
-        },
+        limits: Limits { connections_max: *daemon.config.now().connections_max, ..Limits::OURS },
     })
 }
 
@@ -94,38 +111,8 @@ fn agree(client: RevisionRange) -> Result<u32, Failure> {
     })
 }
 
-fn status(services: &Services, _: &CallContext, _: StatusParams) -> Result<StatusResult, Failure> {
-    let deps = &services.deps;
-    let progress = services.progress();
-    let (ingest, sources) = services.ingest_status(&progress);
-    let count = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
-    Ok(StatusResult {
-        version: VERSION.to_owned(),
-        protocol: PROTOCOL_REVISION,
-        pid: services.instance.pid,
-        instance_id: services.instance.id.clone(),
-        started_at: services.instance.started_at,
-        uptime_ms: services.uptime_ms(),
-        socket: services.instance.socket.display().to_string(),
-        state_dir: deps.config.now().state_dir.display().to_string(),
-        store: services.store_status(),
-        sources,
-        ingest,
-        search: services.index_status(),
-        connections: count(&deps.counters.connections),
-        requests: count(&deps.counters.requests),
-        panics: count(&deps.counters.panics),
-        model: services.model_status(),
-        warnings: services.warnings(&progress),
-    })
-}
-
-fn config(
-    services: &Services,
-    _: &CallContext,
-    _: ShowConfigParams,
-) -> Result<ShowConfigResult, Failure> {
-    let config = services.deps.config.now();
+fn config(daemon: &Status, _: &CallContext, _: NoParams) -> Result<ShowConfigResult, Failure> {
+    let config = daemon.config.now();
     let values = config.entries().into_iter().map(|(key, value, origin)| ConfigValue {
         key: key.to_owned(),
         value,
@@ -138,8 +125,8 @@ fn config(
     })
 }
 
-fn reload(services: &Services, _: &CallContext, _: ReloadParams) -> Result<ReloadResult, Failure> {
-    let Reloaded { config, changes } = services.reload()?;
+fn reload(reloads: &Reload, _: &CallContext, _: NoParams) -> Result<ReloadResult, Failure> {
+    let Reloaded { config, changes } = reloads.run()?;
     let changes = changes.into_iter().map(|change| ConfigChange {
         key: change.key.to_owned(),
         before: change.before,
@@ -150,15 +137,4 @@ fn reload(services: &Services, _: &CallContext, _: ReloadParams) -> Result<Reloa
         file: config.file.as_ref().map(|path| path.display().to_string()),
         changes: changes.collect(),
     })
-}
-
-/// The answer is on its way before the drain begins to close anything: a request in flight is finished.
-fn shutdown(
-    services: &Services,
-    _: &CallContext,
-    _: ShutdownParams,
-) -> Result<ShutdownResult, Failure> {
-    let requests_in_flight = services.deps.counters.in_flight.load(Ordering::Relaxed);
-    services.deps.shutdown.begin("daemon/shutdown");
-    Ok(ShutdownResult { pid: services.instance.pid, requests_in_flight })
 }

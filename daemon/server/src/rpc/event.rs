@@ -19,12 +19,12 @@ use longhaul_protocol::method::EVENT_NOTIFICATION;
 use serde::Serialize;
 use serde_json::value::to_raw_value;
 
-use super::{Entry, Table, TableError, no_context};
-use crate::events::{Event, Subscriber};
+use super::table::{MethodEntry, Table, TableError, no_context};
+use crate::events::{Event, EventHub, Subscriber};
 use crate::link::CallContext;
 
-pub(super) fn register(table: &mut Table) -> Result<(), TableError> {
-    let entry = Arc::new(table.entry::<Subscribe>()?);
+pub(super) fn register(table: &mut Table, events: &EventHub) -> Result<(), TableError> {
+    let (entry, events) = (Arc::new(table.entry::<Subscribe>()?), events.clone());
     let subscribe = move |id: Id<'_>,
                           params: Params<'_>,
                           sink,
@@ -32,6 +32,7 @@ pub(super) fn register(table: &mut Table) -> Result<(), TableError> {
                           extensions: Extensions| {
         let call = SubscribeCall {
             entry: entry.clone(),
+            events: events.clone(),
             id: id.into_owned(),
             sink,
             subscription: name_of(state.id_provider.next_id()),
@@ -47,7 +48,7 @@ pub(super) fn register(table: &mut Table) -> Result<(), TableError> {
         .boxed()
     };
     table.insert(Subscribe::NAME, MethodCallback::Subscription(Arc::new(subscribe)))?;
-    table.on::<Unsubscribe>(|_, context, params| {
+    table.of(&Arc::new(())).on::<Unsubscribe>(|(), context, params| {
         Ok(UnsubscribeResult { ended: context.link.unsubscribe(&params.subscription) })
     })
 }
@@ -61,7 +62,8 @@ fn name_of(id: SubscriptionId<'_>) -> String {
 
 /// One call of `event/subscribe`.
 struct SubscribeCall {
-    entry: Arc<Entry>,
+    entry: Arc<MethodEntry>,
+    events: EventHub,
     id: Id<'static>,
     sink: MethodSink,
     subscription: String,
@@ -79,8 +81,7 @@ impl SubscribeCall {
             }
         };
         let SubscribeParams { kinds, since_seq } = params;
-        let subscriber =
-            self.entry.services.deps.events.subscribe(kinds.unwrap_or_default(), since_seq);
+        let subscriber = self.events.subscribe(kinds.unwrap_or_default(), since_seq);
         let result = SubscribeResult {
             subscription: self.subscription.clone(),
             seq: subscriber.began_after(),

@@ -9,18 +9,23 @@ use super::convert::kind_name;
 use super::error::Failure;
 use super::{Table, TableError};
 use crate::link::CallContext;
+use crate::service::ServiceError;
 use crate::service::history::{
-    BaseKind, EXPAND_BYTES_DEFAULT, EXPAND_BYTES_MAX, Opaque, Place, Position, Query,
+    BaseKind, EXPAND_BYTES_DEFAULT, EXPAND_BYTES_MAX, HandleReader, Histories, HistoryQuery,
+    ItemPlace, Opaque, Position,
 };
-use crate::service::{ServiceError, Services};
 
-pub(super) fn register(table: &mut Table) -> Result<(), TableError> {
-    table.on_async::<Expand, _>(expand)?;
-    table.on_async::<Get, _>(get)
+pub(super) fn register(
+    table: &mut Table,
+    handles: &Arc<HandleReader>,
+    histories: &Arc<Histories>,
+) -> Result<(), TableError> {
+    table.of(handles).on_async::<Expand, _>(expand)?;
+    table.of(histories).on_async::<Get, _>(get)
 }
 
 async fn get(
-    services: Arc<Services>,
+    histories: Arc<Histories>,
     _: CallContext,
     params: wire::GetParams,
 ) -> Result<wire::GetResult, Failure> {
@@ -33,7 +38,7 @@ async fn get(
         }
         None => (params.as_of, Position::default()),
     };
-    let query = Query {
+    let query = HistoryQuery {
         thread_id: params.thread_id.clone(),
         as_of,
         from,
@@ -43,13 +48,13 @@ async fn get(
             Some(wire::Opaque::AsIs) => Opaque::AsIs,
         },
     };
-    let history = services.visible_history(query).await?;
+    let history = histories.visible(query).await?;
     Ok(wire::GetResult {
         thread_id: params.thread_id,
         seq: history.seq,
         base: wire::Base { kind: base_kind(history.base.0), seq: history.base.1 },
         items: history.items,
-        places: history.places.into_iter().map(place).collect(),
+        origins: history.places.into_iter().map(place).collect(),
         tokens: history.tokens,
         next_cursor: history
             .next
@@ -73,8 +78,8 @@ fn base_kind(kind: BaseKind) -> wire::BaseKind {
     }
 }
 
-fn place(place: Place) -> wire::Place {
-    wire::Place {
+fn place(place: ItemPlace) -> wire::Origin {
+    wire::Origin {
         seq: place.seq,
         kind: kind_name(place.kind),
         tokens: place.tokens,
@@ -84,7 +89,7 @@ fn place(place: Place) -> wire::Place {
 }
 
 async fn expand(
-    services: Arc<Services>,
+    handles: Arc<HandleReader>,
     _: CallContext,
     params: ExpandParams,
 ) -> Result<ExpandResult, Failure> {
@@ -97,7 +102,7 @@ async fn expand(
         None => None,
     };
     let max_bytes = params.max_bytes.unwrap_or(EXPAND_BYTES_DEFAULT).min(EXPAND_BYTES_MAX);
-    let expanded = services.expand(&handle, from, max_bytes).await?;
+    let expanded = handles.expand(&handle, from, max_bytes).await?;
     Ok(ExpandResult {
         items: expanded.items,
         path: expanded.path,

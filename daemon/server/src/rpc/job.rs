@@ -11,26 +11,28 @@ use longhaul_store::JobFilter;
 
 use super::error::Failure;
 use super::{Table, TableError, convert};
-use crate::jobs::JobError;
+use crate::jobs::Jobs;
 use crate::link::CallContext;
-use crate::service::{ServiceError, Services};
+use crate::service::ServiceError;
+use crate::service::job::{Due, JobState, JobStates};
 
 mod worker;
 
-pub(super) fn register(table: &mut Table) -> Result<(), TableError> {
-    table.on_async::<List, _>(list)?;
-    table.on_async::<Get, _>(get)?;
-    table.on_async::<Why, _>(why)?;
-    table.on_async::<Retry, _>(retry)?;
-    table.on_async::<Cancel, _>(cancel)?;
-    worker::register(table)
+pub(super) fn register(
+    table: &mut Table,
+    jobs: &Arc<Jobs>,
+    states: &Arc<JobStates>,
+) -> Result<(), TableError> {
+    table.of(states).on_async::<Why, _>(why)?;
+    let mut on = table.of(jobs);
+    on.on_async::<List, _>(list)?;
+    on.on_async::<Get, _>(get)?;
+    on.on_async::<Retry, _>(retry)?;
+    on.on_async::<Cancel, _>(cancel)?;
+    worker::register(&mut on)
 }
 
-async fn list(
-    services: Arc<Services>,
-    _: CallContext,
-    params: ListParams,
-) -> Result<ListResult, Failure> {
+async fn list(jobs: Arc<Jobs>, _: CallContext, params: ListParams) -> Result<ListResult, Failure> {
     let kind = params.kind.as_deref().map(kind_of);
     let state = params.state.as_deref().map(|name| {
         let expected = "one of queued, running, done, failed, dead, parked";
@@ -38,18 +40,14 @@ async fn list(
     });
     let filter = JobFilter { kind: kind.transpose()?, state: state.transpose()? };
     let limit = convert::page_rows(params.limit);
-    let jobs = services.jobs.list(&filter, limit).await.map_err(ServiceError::from)?;
-    Ok(ListResult { jobs: jobs.into_iter().map(shown).collect() })
+    let found = jobs.list(&filter, limit).await.map_err(ServiceError::from)?;
+    Ok(ListResult { jobs: found.into_iter().map(shown).collect() })
 }
 
-async fn get(
-    services: Arc<Services>,
-    _: CallContext,
-    params: JobParams,
-) -> Result<GetResult, Failure> {
+async fn get(jobs: Arc<Jobs>, _: CallContext, params: JobParams) -> Result<GetResult, Failure> {
     let key = key(&params)?;
-    let (job, _) = services.jobs.why(&key).await.map_err(ServiceError::from)?;
-    let events = services.jobs.events(&key).await.map_err(ServiceError::from)?;
+    let (job, _) = jobs.why(&key).await.map_err(ServiceError::from)?;
+    let events = jobs.events(&key).await.map_err(ServiceError::from)?;
     let event = |event: longhaul_store::JobEvent| JobEvent {
         at: event.at_ms,
         epoch: event.epoch,
@@ -60,26 +58,20 @@ async fn get(
 }
 
 async fn why(
-    services: Arc<Services>,
+    states: Arc<JobStates>,
     _: CallContext,
     params: JobParams,
 ) -> Result<WhyResult, Failure> {
-    let key = key(&params)?;
-    let found = match services.jobs.why(&key).await {
-        Ok((job, why)) => Some((job, why)),
-        Err(JobError::NotFound(_)) if key.kind == Kind::Extract || key.is_standing() => None,
-        Err(error) => return Err(ServiceError::from(error).into()),
-    };
-    let is_outside = services.deps.config.now().jobs.outside.contains(&key.kind);
-    let (job, (reason, mut text, wait_ms)) = match found {
+    let JobState { job, is_outside, due } = states.why(key(&params)?).await?;
+    let (job, (reason, mut text, wait_ms)) = match job {
         Some((job, why)) => (Some(job), told(why, is_outside)),
         None => (None, ("not_asked", "nobody has asked for it".to_owned(), None)),
     };
     let mut skipped = None;
-    if key.kind == Kind::Extract && matches!(reason, "not_asked" | "nothing_owed") {
-        let skip = services.why_not_extracted(key.subject).await?;
-        text = skip.as_ref().map_or("it is due".to_owned(), |skip| skip.text.clone());
-        skipped = skip.map(|skip| skip.reason.to_owned());
+    match due {
+        Some(Due::Yes) => text = "it is due".to_owned(),
+        Some(Due::No(threads)) => (text, skipped) = (threads.text, Some(threads.reason.to_owned())),
+        None => {}
     }
     Ok(WhyResult { job: job.map(shown), reason: reason.to_owned(), skipped, text, wait_ms })
 }
@@ -112,21 +104,13 @@ fn told(why: job::Why, is_outside: bool) -> (&'static str, String, Option<u64>) 
     }
 }
 
-async fn retry(
-    services: Arc<Services>,
-    _: CallContext,
-    params: JobParams,
-) -> Result<JobResult, Failure> {
-    let job = services.jobs.retry(&key(&params)?).await.map_err(ServiceError::from)?;
+async fn retry(jobs: Arc<Jobs>, _: CallContext, params: JobParams) -> Result<JobResult, Failure> {
+    let job = jobs.retry(&key(&params)?).await.map_err(ServiceError::from)?;
     Ok(JobResult { job: shown(job) })
 }
 
-async fn cancel(
-    services: Arc<Services>,
-    _: CallContext,
-    params: JobParams,
-) -> Result<JobResult, Failure> {
-    let job = services.jobs.cancel(&key(&params)?).await.map_err(ServiceError::from)?;
+async fn cancel(jobs: Arc<Jobs>, _: CallContext, params: JobParams) -> Result<JobResult, Failure> {
+    let job = jobs.cancel(&key(&params)?).await.map_err(ServiceError::from)?;
     Ok(JobResult { job: shown(job) })
 }
 
@@ -151,7 +135,7 @@ fn shown(job: job::Job) -> Job {
         epoch: job.epoch,
         attempts: job.attempts,
         priority: job.priority,
-        is_owed: job.is_owed(),
+        is_pending: job.is_owed(),
         holder: job.lease.map(|lease| lease.holder),
         failure: job.failure.map(|failure| failure.detail),
         not_before: job.not_before.map(|moment| moment.wall_ms),

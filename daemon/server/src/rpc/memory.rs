@@ -5,7 +5,7 @@ use std::sync::Arc;
 use longhaul_core::tokens;
 use longhaul_protocol::limit::{MEMORY_READ_TOKENS_MAX, SEARCH_HITS_DEFAULT, SEARCH_HITS_MAX};
 use longhaul_protocol::memory::{
-    AddNote, AddNoteParams, AddNoteResult, AgentRun, Cite, CiteParams, CiteResult, FellBack,
+    AddNote, AddNoteParams, AddNoteResult, AgentRun, Cite, CiteParams, CiteResult, Fallback,
     Forget, ForgetParams, ForgetResult, Hit, List, ListParams, ListResult, MemoryFile, MemoryUse,
     Read, ReadParams, ReadResult, Run, RunParams, RunResult, RunState, Search, SearchParams,
     SearchResult, SkipCount, Status, StatusParams, StatusResult, Summary, SummaryParams,
@@ -15,33 +15,45 @@ use longhaul_store::{AgentRow, Exclusion};
 
 use super::error::Failure;
 use super::{Table, TableError, convert};
+use crate::config::Live;
 use crate::link::CallContext;
-use crate::service::Services;
-use crate::service::memory::{MemoryHit, MemorySearch, RunRequest, Skipped};
+use crate::service::MemoryServices;
+use crate::service::memory::{
+    Citations, MemoryHit, MemoryNotes, MemoryOverview, MemoryReader, MemoryRuns, MemorySearch,
+    RunRequest, SkippedThreads,
+};
 
 /// Reasons that a status lists.
 const REASONS_MAX: usize = 16;
 
-pub(super) fn register(table: &mut Table) -> Result<(), TableError> {
-    table.on_async::<Summary, _>(summary)?;
-    table.on_async::<Search, _>(search)?;
-    table.on_async::<List, _>(list)?;
-    table.on_async::<Read, _>(read)?;
-    table.on_async::<AddNote, _>(add_note)?;
-    table.on_async::<Cite, _>(cite)?;
-    table.on_async::<Forget, _>(forget)?;
-    table.on_async::<Run, _>(run)?;
-    table.on_async::<Status, _>(status)
+pub(super) fn register(
+    table: &mut Table,
+    memory: &MemoryServices,
+    config: &Live,
+) -> Result<(), TableError> {
+    let mut reader = table.of(&memory.reader);
+    reader.on_async::<Summary, _>(summary)?;
+    reader.on_async::<Search, _>(search)?;
+    reader.on_async::<List, _>(list)?;
+    reader.on_async::<Read, _>(read)?;
+    let mut notes = table.of(&memory.notes);
+    notes.on_async::<AddNote, _>(add_note)?;
+    notes.on_async::<Forget, _>(forget)?;
+    table.of(&memory.citations).on_async::<Cite, _>(cite)?;
+    table.of(&memory.runs).on_async::<Run, _>(run)?;
+    let config = config.clone();
+    table
+        .of(&memory.overview)
+        .on_async::<Status, _>(move |overview, _, params| status(overview, config.clone(), params))
 }
 
 async fn summary(
-    services: Arc<Services>,
+    reader: Arc<MemoryReader>,
     _: CallContext,
     params: SummaryParams,
 ) -> Result<SummaryResult, Failure> {
     let cwd = folder(params.cwd)?;
-    let told =
-        services.memory_summary(cwd, params.max_tokens, params.framed.unwrap_or(true)).await?;
+    let told = reader.summary(cwd, params.max_tokens, params.framed.unwrap_or(true)).await?;
     Ok(SummaryResult {
         tokens: tokens::of_text(&told.text),
         text: told.text,
@@ -53,18 +65,18 @@ async fn summary(
 }
 
 async fn search(
-    services: Arc<Services>,
+    reader: Arc<MemoryReader>,
     _: CallContext,
     params: SearchParams,
 ) -> Result<SearchResult, Failure> {
-    let hits_max = params.k.unwrap_or(SEARCH_HITS_DEFAULT).clamp(1, SEARCH_HITS_MAX);
+    let hits_max = params.limit.unwrap_or(SEARCH_HITS_DEFAULT).clamp(1, SEARCH_HITS_MAX);
     let search = MemorySearch {
         query: params.query,
         cwd: folder(params.cwd)?,
         hits_max: usize::try_from(hits_max).unwrap_or(usize::MAX),
         tokens_max: params.max_tokens,
     };
-    let (hits, generation) = services.search_memory(search).await?;
+    let (hits, generation) = reader.search(search).await?;
     Ok(SearchResult { hits: hits.into_iter().map(shown).collect(), generation })
 }
 
@@ -85,13 +97,13 @@ fn shown(hit: MemoryHit) -> Hit {
 }
 
 async fn list(
-    services: Arc<Services>,
+    reader: Arc<MemoryReader>,
     _: CallContext,
     params: ListParams,
 ) -> Result<ListResult, Failure> {
     let limit = usize::try_from(convert::page_rows(params.limit)).unwrap_or(usize::MAX);
     let below = params.path.map(|path| format!("{}/", path.trim_end_matches('/')));
-    let files = services.memory_files().await?;
+    let files = reader.files().await?;
     let mut files = files
         .into_iter()
         .filter(|file| below.as_ref().is_none_or(|below| file.path.starts_with(below)))
@@ -108,11 +120,11 @@ async fn list(
         .collect();
     let has_more = files.next().is_some();
     let next_cursor = page.last().filter(|_| has_more).map(|file| file.path.clone());
-    Ok(ListResult { files: page, root: services.memory_root(), next_cursor })
+    Ok(ListResult { files: page, root: reader.root(), next_cursor })
 }
 
 async fn read(
-    services: Arc<Services>,
+    reader: Arc<MemoryReader>,
     _: CallContext,
     params: ReadParams,
 ) -> Result<ReadResult, Failure> {
@@ -120,7 +132,7 @@ async fn read(
     let bounds =
         (params.max_lines.unwrap_or(u64::MAX).max(1), max_tokens.min(MEMORY_READ_TOKENS_MAX));
     let line = params.line.unwrap_or(1);
-    let lines = services.read_memory_file(params.path.clone(), line, bounds).await?;
+    let lines = reader.read(params.path.clone(), line, bounds).await?;
     Ok(ReadResult {
         path: params.path,
         line_start: lines.start,
@@ -131,21 +143,21 @@ async fn read(
 }
 
 async fn add_note(
-    services: Arc<Services>,
+    notes: Arc<MemoryNotes>,
     _: CallContext,
     params: AddNoteParams,
 ) -> Result<AddNoteResult, Failure> {
-    let remembered = services.add_note(&params.text, folder(params.cwd)?).await?;
+    let added = notes.add(&params.text, folder(params.cwd)?).await?;
     Ok(AddNoteResult {
-        note_id: remembered.note.note_id,
-        project: remembered.note.project,
-        text: remembered.note.text,
-        generation: remembered.generation,
+        note_id: added.note.note_id,
+        project: added.note.project,
+        text: added.note.text,
+        generation: added.generation,
     })
 }
 
 async fn cite(
-    services: Arc<Services>,
+    citations: Arc<Citations>,
     _: CallContext,
     params: CiteParams,
 ) -> Result<CiteResult, Failure> {
@@ -154,12 +166,12 @@ async fn cite(
         return Err(Failure::invalid("answer", "or thread_ids, or paths: what was used"));
     }
     let (threads, paths) = (thread_ids.unwrap_or_default(), paths.unwrap_or_default());
-    let cited = services.cite(answer.as_deref(), threads, paths).await?;
+    let cited = citations.count(answer.as_deref(), threads, paths).await?;
     Ok(CiteResult { kinds: cited.kinds, thread_ids: cited.thread_ids, answer: cited.answer })
 }
 
 async fn forget(
-    services: Arc<Services>,
+    notes: Arc<MemoryNotes>,
     _: CallContext,
     params: ForgetParams,
 ) -> Result<ForgetResult, Failure> {
@@ -174,12 +186,12 @@ async fn forget(
     let (Some(what), None) = (named.next(), named.next()) else {
         return Err(Failure::invalid("thread_id", "one of thread_id, cwd, entry_id and note_id"));
     };
-    let forgotten = services.forget(what).await?;
-    Ok(ForgetResult { gone: forgotten.gone, generation: forgotten.generation })
+    let forgotten = notes.forget(what).await?;
+    Ok(ForgetResult { removed: forgotten.gone, generation: forgotten.generation })
 }
 
 async fn run(
-    services: Arc<Services>,
+    runs: Arc<MemoryRuns>,
     _: CallContext,
     params: RunParams,
 ) -> Result<RunResult, Failure> {
@@ -190,14 +202,14 @@ async fn run(
         waits: params.wait.unwrap_or(true),
         is_manual: true,
     };
-    let ran = services.run_memory(request).await?;
+    let ran = runs.run(request).await?;
     Ok(RunResult {
         state: if ran.is_done { RunState::Done } else { RunState::Started },
         threads: ran.threads,
         extracted: ran.extracted,
         empty: ran.empty,
         failed: ran.failed,
-        fell_back: ran.fell_back,
+        fallbacks: ran.fell_back,
         skipped: ran.skipped.into_iter().map(skip_count).collect(),
         generation: ran.generation,
         changed: ran.is_changed,
@@ -206,19 +218,19 @@ async fn run(
 }
 
 async fn status(
-    services: Arc<Services>,
-    _: CallContext,
+    overview: Arc<MemoryOverview>,
+    config: Live,
     params: StatusParams,
 ) -> Result<StatusResult, Failure> {
-    let status = services.memory_status(params.thread_id).await?;
+    let status = overview.status(params.thread_id).await?;
     let uses = status.uses.into_iter();
     let uses = uses.map(|row| MemoryUse { kind: row.kind, uses: row.uses, last_at: row.last_ms });
-    let settings = services.deps.config.now().memory.clone();
-    let fell_back = status.fell_back.into_iter().take(REASONS_MAX);
+    let settings = config.now().memory.clone();
+    let fallbacks = status.fell_back.into_iter().take(REASONS_MAX);
     Ok(StatusResult {
         enabled: *settings.enabled,
         engine: settings.engine.name().to_owned(),
-        fell_back: fell_back.map(|(reason, threads)| FellBack { reason, threads }).collect(),
+        fallbacks: fallbacks.map(|(reason, threads)| Fallback { reason, threads }).collect(),
         agent: status.agent.map(agent_run),
         path: status.path,
         generation: status.generation,
@@ -232,7 +244,7 @@ async fn status(
         skipped: status.skipped.into_iter().map(skip_count).collect(),
         uses: uses.collect(),
         failure: status.failure,
-        why: status.why.map(skip_count),
+        skip_reason: status.why.map(skip_count),
     })
 }
 
@@ -241,7 +253,7 @@ fn agent_run(row: AgentRow) -> AgentRun {
     AgentRun { outcome, detail, mode, turns, tokens, at: at_ms }
 }
 
-fn skip_count(skipped: Skipped) -> SkipCount {
+fn skip_count(skipped: SkippedThreads) -> SkipCount {
     SkipCount { reason: skipped.reason.to_owned(), text: skipped.text, threads: skipped.threads }
 }
 

@@ -12,18 +12,19 @@ use super::error::Failure;
 use super::{Table, TableError, convert};
 use crate::link::CallContext;
 use crate::message_history::{Filter, Found, LogInfo, Origin, Place};
-use crate::service::Services;
+use crate::service::message_history::Prompts;
 
 /// Bytes of a path or a query.
 const TEXT_BYTES_MAX: usize = 4_096;
 
-pub(super) fn register(table: &mut Table) -> Result<(), TableError> {
+pub(super) fn register(table: &mut Table, prompts: &Arc<Prompts>) -> Result<(), TableError> {
+    let mut table = table.of(prompts);
     table.on_async::<Append, _>(append)?;
     table.on_async::<Lookup, _>(lookup)
 }
 
 async fn append(
-    services: Arc<Services>,
+    prompts: Arc<Prompts>,
     _: CallContext,
     params: AppendParams,
 ) -> Result<AppendResult, Failure> {
@@ -35,7 +36,7 @@ async fn append(
         thread_id: params.thread_id,
         cwd: params.cwd,
     };
-    let (kept, redacted) = services.remember(message).await?;
+    let (kept, redacted) = prompts.append(message).await?;
     Ok(AppendResult {
         persisted: kept.is_some(),
         trimmed: kept.as_ref().map_or(0, |kept| kept.trimmed),
@@ -46,7 +47,7 @@ async fn append(
 }
 
 async fn lookup(
-    services: Arc<Services>,
+    prompts: Arc<Prompts>,
     _: CallContext,
     params: LookupParams,
 ) -> Result<LookupResult, Failure> {
@@ -65,7 +66,7 @@ async fn lookup(
         thread_id: params.thread_id,
         cwd: params.cwd,
     };
-    let page = services.recall(filter).await?;
+    let page = prompts.lookup(filter).await?;
     Ok(LookupResult {
         messages: page.found.into_iter().map(message).collect(),
         logs: page.logs.into_iter().map(log).collect(),

@@ -19,24 +19,35 @@ use longhaul_protocol::policy::{
 
 use super::error::Failure;
 use super::{Table, TableError, convert};
+use crate::config::Live;
 use crate::link::CallContext;
-use crate::service::policy::{Asked, Heard, Logged, Subject, Told};
-use crate::service::{ServiceError, Services};
+use crate::service::policy::{
+    ClientEvent, DecisionLog, LogEntry, Replays, StepEffect, Subject, TurnWords, Watchers,
+};
+use crate::service::texts::TextStore;
+use crate::service::{PolicyServices, ServiceError};
 
 pub(super) use shown::trigger;
 
-pub(super) fn register(table: &mut Table) -> Result<(), TableError> {
-    table.on_async::<Evaluate, _>(evaluate)?;
-    table.on_async::<Step, _>(step)?;
-    table.on_async::<Explain, _>(explain)?;
-    table.on_async::<Log, _>(log)?;
-    table.on_async::<Report, _>(report)?;
-    table.on_blocking::<Check>(admin::check)?;
-    table.on_blocking::<Templates>(admin::templates)
+pub(super) fn register(
+    table: &mut Table,
+    policy: &PolicyServices,
+    texts: &Arc<TextStore>,
+    config: &Live,
+) -> Result<(), TableError> {
+    let mut watchers = table.of(&policy.watchers);
+    watchers.on_async::<Evaluate, _>(evaluate)?;
+    watchers.on_async::<Step, _>(step)?;
+    let mut decisions = table.of(&policy.log);
+    decisions.on_async::<Explain, _>(explain)?;
+    decisions.on_async::<Log, _>(log)?;
+    table.of(&policy.replays).on_async::<Report, _>(report)?;
+    table.of(&Arc::new(config.clone())).on_blocking::<Check>(admin::check)?;
+    table.of(texts).on_blocking::<Templates>(admin::templates)
 }
 
 async fn evaluate(
-    services: Arc<Services>,
+    watchers: Arc<Watchers>,
     _: CallContext,
     params: EvaluateParams,
 ) -> Result<EvaluateResult, Failure> {
@@ -51,8 +62,8 @@ async fn evaluate(
         context_window: params.context_window,
     };
     let record = params.record.unwrap_or(false);
-    let found = services.policy_evaluate(subject, point, record).await?;
-    let mode = services.deps.config.now().policies.in_force.mode;
+    let found = watchers.evaluate(subject, point, record).await?;
+    let mode = watchers.mode();
     Ok(EvaluateResult {
         thread_id: found.situation.thread_id,
         seq: found.situation.seq,
@@ -68,14 +79,14 @@ async fn evaluate(
 }
 
 async fn step(
-    services: Arc<Services>,
+    watchers: Arc<Watchers>,
     _: CallContext,
     params: StepParams,
 ) -> Result<StepResult, Failure> {
     let StepParams { thread_id, event, agent, model, context_window } = params;
     let subject = Subject { thread_id: thread_id.clone(), as_of: None, model, context_window };
-    let stepped = services.policy_step(subject, agent.as_deref(), told(event)?).await?;
-    let mode = services.deps.config.now().policies.in_force.mode;
+    let stepped = watchers.step(subject, agent.as_deref(), told(event)?).await?;
+    let mode = watchers.mode();
     Ok(StepResult {
         thread_id,
         watcher: shown::watcher(&stepped.watcher, mode),
@@ -84,35 +95,39 @@ async fn step(
     })
 }
 
-fn told(event: StepEvent) -> Result<Told, Failure> {
+fn told(event: StepEvent) -> Result<ClientEvent, Failure> {
     Ok(match event {
-        StepEvent::TurnEnded { message, boundaries, only_tell } => {
-            let heard = Heard { words: message, signs: signs(boundaries)? };
-            match only_tell {
-                Some(true) => Told::TurnSeen(heard),
-                Some(false) | None => Told::TurnEnded(heard),
+        StepEvent::TurnEnded { message, boundaries, notify_only } => {
+            let heard = TurnWords { words: message, signs: signs(boundaries)? };
+            match notify_only {
+                Some(true) => ClientEvent::TurnSeen(heard),
+                Some(false) | None => ClientEvent::TurnEnded(heard),
             }
         }
         StepEvent::MidTurn { boundaries } => {
-            Told::MidTurn(Heard { words: None, signs: signs(boundaries)? })
+            ClientEvent::MidTurn(TurnWords { words: None, signs: signs(boundaries)? })
         }
         StepEvent::Compacted { tokens_after, turn_end_follows } => {
-            Told::Compacted(tokens_after, turn_end_follows.unwrap_or(false))
+            ClientEvent::Compacted(tokens_after, turn_end_follows.unwrap_or(false))
         }
         StepEvent::Judged { request_id, should_compact, reason } => {
             let reason = longhaul_core::redact::redact(reason.as_deref().unwrap_or_default());
             let reason = longhaul_core::text::prefix(&reason.text, 400).to_owned();
             let judgment = should_compact.map(|should_compact| Judgment { should_compact, reason });
-            Told::Other(Event::Judged { request_id, judgment })
+            ClientEvent::Other(Event::Judged { request_id, judgment })
         }
-        StepEvent::CompactionFailed { reason } => Told::Other(Event::CompactionFailed { reason }),
-        StepEvent::UserMessage { is_shell, takes_prefix } => Told::Other(Event::UserMessage {
-            is_shell: is_shell.unwrap_or(false),
-            takes_prefix: takes_prefix.unwrap_or(false),
-        }),
-        StepEvent::Resume {} => Told::Resume,
-        StepEvent::Tick {} => Told::Other(Event::Tick),
-        StepEvent::Cancel {} => Told::Other(Event::Cancel),
+        StepEvent::CompactionFailed { reason } => {
+            ClientEvent::Other(Event::CompactionFailed { reason })
+        }
+        StepEvent::UserMessage { is_shell, accepts_prefix } => {
+            ClientEvent::Other(Event::UserMessage {
+                is_shell: is_shell.unwrap_or(false),
+                takes_prefix: accepts_prefix.unwrap_or(false),
+            })
+        }
+        StepEvent::Resume {} => ClientEvent::Resume,
+        StepEvent::Tick {} => ClientEvent::Other(Event::Tick),
+        StepEvent::Cancel {} => ClientEvent::Other(Event::Cancel),
     })
 }
 
@@ -130,8 +145,8 @@ fn signs(names: Option<Vec<String>>) -> Result<BTreeSet<Boundary>, Failure> {
     names.unwrap_or_default().into_iter().map(sign).collect()
 }
 
-fn effect(asked: Asked) -> Effect {
-    let Asked { effect, question } = asked;
+fn effect(asked: StepEffect) -> Effect {
+    let StepEffect { effect, question } = asked;
     let named = |name: &str| Effect { effect: name.to_owned(), ..Effect::default() };
     match effect {
         Done::Notify { text } => Effect { text: Some(text), ..named("notify") },
@@ -165,13 +180,13 @@ fn effect(asked: Asked) -> Effect {
 }
 
 async fn explain(
-    services: Arc<Services>,
+    decisions: Arc<DecisionLog>,
     _: CallContext,
     params: ExplainParams,
 ) -> Result<ExplainResult, Failure> {
     // What is no number is the id of no decision.
     let id = params.decision_id.parse().unwrap_or(0);
-    let found = services.policy_explain(id).await.map_err(|error| match error {
+    let found = decisions.explain(id).await.map_err(|error| match error {
         ServiceError::HandleNotFound(_) => {
             let message = format!("no decision {:?}", params.decision_id);
             Failure::new(ErrorKind::HandleNotFound, message)
@@ -181,7 +196,7 @@ async fn explain(
     })?;
     let policy = &found.row.policy;
     Ok(ExplainResult {
-        is_same: found.logged.bytes() == found.decision.bytes(),
+        is_reproduced: found.logged.bytes() == found.decision.bytes(),
         decision: shown::decision(policy, Some(id), &found.decision),
         logged: LoggedDecision {
             thread_id: found.row.thread_id.clone(),
@@ -198,15 +213,15 @@ async fn explain(
 }
 
 async fn log(
-    services: Arc<Services>,
+    decisions: Arc<DecisionLog>,
     _: CallContext,
     params: LogParams,
 ) -> Result<LogResult, Failure> {
     let before = params.before.map(|before| before.parse().unwrap_or(0));
     let page = (before, convert::page_rows(params.limit));
     let (thread_id, policy) = (params.thread_id.as_deref(), params.policy.as_deref());
-    let (rows, events) = services.policy_log(thread_id, policy, page).await?;
-    let row = |Logged { row, decision, repository }| LoggedDecision {
+    let (rows, events) = decisions.list(thread_id, policy, page).await?;
+    let row = |LogEntry { row, decision, repository }| LoggedDecision {
         decision: shown::decision(&row.policy, Some(row.decision_id), &decision),
         repository: repository.as_deref().map(shown::repository),
         thread_id: row.thread_id,
@@ -222,25 +237,25 @@ async fn log(
 }
 
 async fn report(
-    services: Arc<Services>,
+    replays: Arc<Replays>,
     _: CallContext,
     params: ReportParams,
 ) -> Result<ReportResult, Failure> {
     let ReportParams { thread_id, context_window } = params;
     let subject = Subject { thread_id: thread_id.clone(), context_window, ..Subject::default() };
-    let found = services.policy_report(&subject).await?;
+    let found = replays.report(&subject).await?;
     let track = |track: replay::Track| ReportPolicy {
         policy: track.policy().name.clone(),
         decisions: track.decisions,
         compactions: track.count,
-        used_again: track.points.iter().map(|point| point.used_again.len() as u64).sum(),
+        files_reused: track.points.iter().map(|point| point.used_again.len() as u64).sum(),
         points: track.points.into_iter().map(shown::would_compact).collect(),
     };
     Ok(ReportResult {
         thread_id,
         turns: found.turns,
         compactions: found.compactions,
-        is_cut: found.is_cut,
+        is_truncated: found.is_cut,
         policies: found.tracks.into_iter().map(track).collect(),
     })
 }

@@ -1,29 +1,25 @@
-//! `thread/search` and `thread/items`.
+//! `thread/search`.
 
 use std::sync::Arc;
 
 use longhaul_core::compaction::handle::Handle;
 use longhaul_core::item::ItemKind;
 use longhaul_protocol::limit::{SEARCH_HITS_DEFAULT, SEARCH_HITS_MAX};
-use longhaul_protocol::thread::{
-    ItemSummary, Items, ItemsParams, ItemsResult, Search, SearchHit, SearchParams, SearchResult,
-};
+use longhaul_protocol::thread::{Search, SearchHit, SearchParams, SearchResult};
 use longhaul_store::SearchFilter;
 
+use super::convert::kind_name;
 use super::error::Failure;
 use super::{Table, TableError, convert};
 use crate::link::CallContext;
-use crate::service::items::ItemRange;
-use crate::service::search::{self, Hit};
-use crate::service::{Services, source_name};
+use crate::service::search::{Hit, SearchQuery, Searcher};
 
-pub(super) fn register(table: &mut Table) -> Result<(), TableError> {
-    table.on_async::<Search, _>(search)?;
-    table.on_async::<Items, _>(items)
+pub(super) fn register(table: &mut Table, searcher: &Arc<Searcher>) -> Result<(), TableError> {
+    table.of(searcher).on_async::<Search, _>(search)
 }
 
 async fn search(
-    services: Arc<Services>,
+    searcher: Arc<Searcher>,
     _: CallContext,
     params: SearchParams,
 ) -> Result<SearchResult, Failure> {
@@ -36,8 +32,8 @@ async fn search(
         since_ms: params.since,
         until_ms: params.until,
     };
-    let hits_max = params.k.unwrap_or(SEARCH_HITS_DEFAULT).clamp(1, SEARCH_HITS_MAX);
-    let found = services.search(search::Search {
+    let hits_max = params.limit.unwrap_or(SEARCH_HITS_DEFAULT).clamp(1, SEARCH_HITS_MAX);
+    let found = searcher.search(SearchQuery {
         query: params.query,
         filter,
         hits_max: usize::try_from(hits_max).unwrap_or(usize::MAX),
@@ -47,7 +43,7 @@ async fn search(
     Ok(SearchResult {
         hits: found.hits.into_iter().map(hit).collect(),
         truncated: found.is_truncated,
-        indexed: services.index_status(),
+        indexed: convert::index_status(searcher.index_state()),
     })
 }
 
@@ -66,7 +62,7 @@ fn hit(hit: Hit) -> SearchHit {
     let is_alone = head.is_none_or(|head| head.history_base.is_none());
     let line = is_alone.then_some(row.seq + 1);
     SearchHit {
-        source: source_name(file.source).to_owned(),
+        source: file.source.name().to_owned(),
         handle: Handle::new(&thread_id, (row.seq, row.seq), row.digest).to_string(),
         thread_id,
         seq: row.seq,
@@ -75,7 +71,7 @@ fn hit(hit: Hit) -> SearchHit {
         line_end: line,
         byte_range: [row.offset, row.offset + row.bytes],
         at: ranked.candidate.at_ms,
-        kind: kind_name(row.kind).to_owned(),
+        kind: kind_name(row.kind),
         title: head.and_then(|head| head.title.clone()),
         cwd: head.and_then(|head| head.cwd.clone()),
         score: (ranked.score * 1e4).round() / 1e4,
@@ -89,51 +85,20 @@ fn hit(hit: Hit) -> SearchHit {
     }
 }
 
-async fn items(
-    services: Arc<Services>,
-    _: CallContext,
-    params: ItemsParams,
-) -> Result<ItemsResult, Failure> {
-    let (range, limit) = match (params.from_seq, params.last) {
-        (Some(_), Some(_)) => {
-            return Err(Failure::invalid("last", "not together with from_seq"));
-        }
-        (Some(seq), None) => (ItemRange::From(seq), params.limit),
-        (None, last) => (ItemRange::Last, last.or(params.limit)),
-    };
-    let limit = usize::try_from(convert::page_rows(limit)).unwrap_or(usize::MAX);
-    let found = services.items(&params.thread_id, range, limit).await?;
-    let items = found.rows.into_iter().map(|(row, at)| ItemSummary {
-        seq: row.seq,
-        at,
-        kind: kind_name(row.kind).to_owned(),
-        tokens: row.tokens,
-        handle: Handle::new(&params.thread_id, (row.seq, row.seq), row.digest).to_string(),
-        excerpt: row.excerpt,
-    });
-    Ok(ItemsResult { items: items.collect(), next_seq: found.next_seq, more: found.more })
-}
-
-const KINDS: [(ItemKind, &str); 9] = [
-    (ItemKind::UserMessage, "user_message"),
-    (ItemKind::AssistantMessage, "assistant_message"),
-    (ItemKind::Context, "context"),
-    (ItemKind::Reasoning, "reasoning"),
-    (ItemKind::ToolCall, "tool_call"),
-    (ItemKind::ToolOutput, "tool_output"),
-    (ItemKind::Compaction, "compaction"),
-    (ItemKind::Oversized, "oversized"),
-    (ItemKind::Other, "other"),
+const KINDS: [ItemKind; 9] = [
+    ItemKind::UserMessage,
+    ItemKind::AssistantMessage,
+    ItemKind::Context,
+    ItemKind::Reasoning,
+    ItemKind::ToolCall,
+    ItemKind::ToolOutput,
+    ItemKind::Compaction,
+    ItemKind::Oversized,
+    ItemKind::Other,
 ];
 
-fn kind_name(kind: ItemKind) -> &'static str {
-    KINDS.iter().find(|(known, _)| *known == kind).map_or("other", |(_, name)| name)
-}
-
 fn kind_of(name: &str) -> Result<ItemKind, Failure> {
-    let known = KINDS.iter().find(|(_, known)| *known == name);
-    let names = || KINDS.map(|(_, name)| name).join(", ");
-    known
-        .map(|(kind, _)| *kind)
-        .ok_or_else(|| Failure::invalid("kinds", &format!("one of {}", names())))
+    let found = KINDS.into_iter().find(|kind| kind_name(*kind) == name);
+    let names = || KINDS.map(kind_name).join(", ");
+    found.ok_or_else(|| Failure::invalid("kinds", &format!("one of {}", names())))
 }

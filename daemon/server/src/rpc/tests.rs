@@ -7,6 +7,9 @@ use longhaul_protocol::thread;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 
+use longhaul_protocol::{ErrorKind, Method};
+
+use super::error::Failure;
 use super::*;
 use crate::args::Args;
 use crate::clock::Clock;
@@ -16,16 +19,22 @@ use crate::service::Deps;
 use crate::socket::bind::Bound;
 use crate::socket::{Bounds, Server, accept};
 
-async fn empty_table(root: &Path) -> Table {
+async fn services(root: &Path) -> (Services, Deps) {
     let around = Surroundings {
         base: Base::under(root),
         current_dir: root.to_owned(),
+        program: "/nowhere".into(),
         env: std::collections::BTreeMap::new(),
     };
     let config = Config::load(&Args::default(), &around).unwrap();
     let deps = Deps::new(config, Clock::manual(0));
     crate::folder::make_private(&deps.config.now().state_dir).unwrap();
-    Table::new(Arc::new(Services::open(deps, root.join("v1.sock")).await.unwrap()))
+    let services = Services::open(deps.clone(), root.join("v1.sock")).await.unwrap();
+    (services, deps)
+}
+
+async fn empty_table(root: &Path) -> Table {
+    Table::new(services(root).await.0.ingest)
 }
 
 /// Answers `lines` with a table, as a daemon does.
@@ -60,7 +69,8 @@ async fn blocking_work_runs_on_another_thread_and_its_panic_has_the_right_id() {
     let mut table = empty_table(home.path()).await;
     let here: ThreadId = std::thread::current().id();
     table
-        .on_blocking::<Estimate>(move |_, _, params| {
+        .of(&Arc::new(()))
+        .on_blocking::<Estimate>(move |(), _, params| {
             assert_ne!(std::thread::current().id(), here);
             assert_ne!(params.text.as_deref(), Some("panic"));
             Err(Failure::new(ErrorKind::Disabled, "done"))
@@ -77,6 +87,7 @@ async fn a_cause_stays_inside_and_the_request_id_goes_out() {
     let home = tempfile::tempdir().unwrap();
     let mut table = empty_table(home.path()).await;
     table
+        .of(&Arc::new(()))
         .on_async::<Estimate, _>(|_, _, _| async { Err(Failure::internal("the secret cause")) })
         .unwrap();
     let answers = answers(home.path(), table, &[&call(1, "x")]).await;
@@ -92,10 +103,12 @@ async fn a_table_that_does_not_fit_the_protocol_is_found_at_the_start() {
         empty_table(home.path()).await.finish(),
         Err(TableError::Missing("checkpoint/apply"))
     ));
-    let mut table = empty_table(home.path()).await;
-    daemon::register(&mut table).unwrap();
+    let (services, deps) = services(home.path()).await;
+    let mut table = Table::new(services.ingest.clone());
+    let (status, reload) = (&services.status, &services.reload);
+    daemon::register(&mut table, status, reload, &deps.counters, &deps.shutdown).unwrap();
     assert!(matches!(
-        table.on::<Status>(|_, _, _| unreachable!()),
+        table.of(&Arc::new(())).on::<Status>(|(), _, _| unreachable!()),
         Err(TableError::Twice("daemon/status"))
     ));
     struct Stray;
@@ -105,7 +118,7 @@ async fn a_table_that_does_not_fit_the_protocol_is_found_at_the_start() {
         type Result = thread::ListResult;
     }
     assert!(matches!(
-        table.on::<Stray>(|_, _, _| unreachable!()),
+        table.of(&Arc::new(())).on::<Stray>(|(), _, _| unreachable!()),
         Err(TableError::Unknown("thread/erase"))
     ));
 }

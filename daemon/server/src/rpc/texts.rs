@@ -1,18 +1,17 @@
 //! The texts of a group and their files, as `policy/templates` and `compaction/templates` answer them.
 
-use longhaul_core::template::Group;
+use longhaul_core::template::TemplateGroup;
 use longhaul_protocol::policy::{TemplateInfo, TemplatesResult};
 
 use super::error::Failure;
-use crate::service::texts::TextStatus;
-use crate::service::{ServiceError, Services};
+use crate::service::ServiceError;
+use crate::service::texts::{TextStatus, TextStore};
 
 pub(super) fn templates(
-    services: &Services,
-    group: Group,
+    texts: &TextStore,
+    group: TemplateGroup,
     seed: bool,
 ) -> Result<TemplatesResult, Failure> {
-    let texts = &services.texts;
     let seeded = match seed {
         true => texts.seed(group).map_err(|(path, error)| ServiceError::file(&path, error))?,
         false => Vec::new(),
@@ -28,7 +27,7 @@ pub(super) fn templates(
         .to_owned(),
         is_seeded: seeded.contains(&status.kind),
         problem: status.problem,
-        places: status.kind.places().iter().map(|place| (*place).to_owned()).collect(),
+        placeholders: status.kind.places().iter().map(|place| (*place).to_owned()).collect(),
     };
     Ok(TemplatesResult {
         folder: texts.folder(group).display().to_string(),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use longhaul_protocol::thread::{
-    Get, GetParams, GetResult, List, ListParams, ListResult, Sync, SyncParams, SyncResult,
+    Get, GetParams, GetResult, Items, List, ListParams, ListResult, Sync, SyncParams, SyncResult,
 };
 use longhaul_store::{ThreadCursor, ThreadFilter};
 
@@ -12,22 +12,22 @@ use super::error::Failure;
 use super::{Table, TableError, convert, cursor};
 use crate::ingest::Reach;
 use crate::link::CallContext;
-use crate::service::Services;
-use crate::service::threads::{SYNC_TIMEOUT_DEFAULT, target};
+use crate::service::threads::{SYNC_TIMEOUT_DEFAULT, Threads, target};
 
-mod continuation;
-mod write;
+pub(super) mod continuation;
+mod items;
+pub(super) mod write;
 
-pub(super) fn register(table: &mut Table) -> Result<(), TableError> {
-    table.on_async::<List, _>(list)?;
-    table.on_async::<Get, _>(get)?;
-    table.on_async::<Sync, _>(sync)?;
-    continuation::register(table)?;
-    write::register(table)
+pub(super) fn register(table: &mut Table, threads: &Arc<Threads>) -> Result<(), TableError> {
+    let mut on = table.of(threads);
+    on.on_async::<List, _>(list)?;
+    on.on_async::<Get, _>(get)?;
+    on.on_async::<Sync, _>(sync)?;
+    on.on_async::<Items, _>(items::items)
 }
 
 async fn list(
-    services: Arc<Services>,
+    threads: Arc<Threads>,
     _: CallContext,
     params: ListParams,
 ) -> Result<ListResult, Failure> {
@@ -36,33 +36,33 @@ async fn list(
     let after = params.cursor.as_deref().map(cursor::read).transpose()?;
     let after = after.map(|(updated_at_ms, thread_id)| ThreadCursor { updated_at_ms, thread_id });
     let limit = convert::page_rows(params.limit);
-    let (threads, next) = services.threads(&filter, limit, after.as_ref()).await?;
+    let (rows, next) = threads.list(&filter, limit, after.as_ref()).await?;
     Ok(ListResult {
-        threads: threads.into_iter().map(convert::thread_summary).collect(),
+        threads: rows.into_iter().map(convert::thread_summary).collect(),
         next_cursor: next.map(|next| cursor::show(next.updated_at_ms, &next.thread_id)),
     })
 }
 
 async fn get(
-    services: Arc<Services>,
+    threads: Arc<Threads>,
     _: CallContext,
     params: GetParams,
 ) -> Result<GetResult, Failure> {
-    let (row, files) = services.thread(&params.thread_id).await?;
+    let (row, files) = threads.get(&params.thread_id).await?;
     let checkpoint_seq = row.file.cursor.next_seq.saturating_sub(1);
     let files = files.into_iter().map(|file| convert::thread_file(file, &row.file)).collect();
     Ok(GetResult { thread: convert::thread_summary(row), files, checkpoint_seq })
 }
 
 async fn sync(
-    services: Arc<Services>,
+    threads: Arc<Threads>,
     _: CallContext,
     params: SyncParams,
 ) -> Result<SyncResult, Failure> {
     let timeout = params.timeout_ms.map_or(SYNC_TIMEOUT_DEFAULT, Duration::from_millis);
     let target = target(params.thread_id, params.path)?;
     let reach = Reach { offset: params.min_offset, seq: params.min_seq };
-    let synced = services.sync(target, reach, timeout).await?;
+    let synced = threads.sync(target, reach, timeout).await?;
     let thread_id = synced.thread_id.ok_or_else(|| Failure::thread_not_found(&synced.path))?;
     Ok(SyncResult { thread_id, offset: synced.offset, seq: synced.next_seq.saturating_sub(1) })
 }

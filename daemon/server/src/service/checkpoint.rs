@@ -1,6 +1,7 @@
 //! `checkpoint/*`: the state, its text, and what the model may add.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use longhaul_core::checkpoint::document::document;
 use longhaul_core::checkpoint::files;
@@ -11,11 +12,13 @@ use longhaul_core::checkpoint::view::{self, ViewCaps};
 use longhaul_core::compaction::handle::Handle;
 use longhaul_core::digest::Digest128;
 use longhaul_core::item::ItemKind;
-use longhaul_store::UpdateRow;
+use longhaul_store::{Store, UpdateRow};
 use serde_json::Value;
 
-use super::snapshot::Snapshot;
-use super::{ServiceError, Services, disk};
+use super::error::ServiceError;
+use super::item_index::ItemIndex;
+use super::snapshot::{Snapshot, Snapshots};
+use crate::clock::Clock;
 
 /// A view and what it was made of.
 #[derive(Debug)]
@@ -30,7 +33,7 @@ pub struct View {
 
 /// What became of a proposed update.
 #[derive(Debug)]
-pub struct Applied {
+pub struct UpdateOutcome {
     /// Why it was refused, if it was.
     pub rejection: Option<Rejection>,
     /// Last line of the thread when it was judged.
@@ -40,17 +43,30 @@ pub struct Applied {
 /// Times an update is judged anew because another came between.
 const APPLY_ATTEMPTS: usize = 4;
 
-impl Services {
+/// The checkpoints of threads.
+pub struct Checkpoints {
+    store: Store,
+    snapshots: Arc<Snapshots>,
+    index: ItemIndex,
+    clock: Clock,
+}
+
+impl Checkpoints {
+    #[must_use]
+    pub fn new(store: Store, snapshots: Arc<Snapshots>, index: ItemIndex, clock: Clock) -> Self {
+        Self { store, snapshots, index, clock }
+    }
+
     /// The checkpoint document of a thread, its digest and the last line it knows.
     ///
     /// # Errors
-    /// Those of [`Services::snapshot`].
-    pub async fn checkpoint(
+    /// Those of [`Snapshots::of`].
+    pub async fn get(
         &self,
         thread_id: &str,
         as_of: Option<u64>,
     ) -> Result<(Value, Digest128, u64), ServiceError> {
-        let snapshot = self.snapshot(thread_id, as_of).await?;
+        let snapshot = self.snapshots.of(thread_id, as_of).await?;
         let document = serde_json::to_value(document(&snapshot.scene()))
             .map_err(|source| ServiceError::Undecodable { what: "checkpoint", source })?;
         let digest = Digest128::of(document.to_string().as_bytes());
@@ -60,7 +76,7 @@ impl Services {
     /// The checkpoint's text within `max_tokens`.
     ///
     /// # Errors
-    /// Those of [`Services::snapshot`].
+    /// Those of [`Snapshots::of`].
     pub async fn view(
         &self,
         thread_id: &str,
@@ -68,7 +84,7 @@ impl Services {
         max_tokens: Option<u64>,
         as_of: Option<u64>,
     ) -> Result<View, ServiceError> {
-        let snapshot = self.snapshot(thread_id, as_of).await?;
+        let snapshot = self.snapshots.of(thread_id, as_of).await?;
         let max_tokens = max_tokens.unwrap_or(view::DEFAULT_TOKENS);
         let text = view::render(&snapshot.scene(), caps, max_tokens);
         Ok(View { digest: Digest128::of(text.as_bytes()), seq: snapshot.seq(), text })
@@ -78,7 +94,7 @@ impl Services {
     /// saw; one in `said` (by path) that is of another content refuses the update.
     ///
     /// # Errors
-    /// Those of [`Services::snapshot`]; [`ServiceError::StaleBase`] when the thread is not at
+    /// Those of [`Snapshots::of`]; [`ServiceError::StaleBase`] when the thread is not at
     /// `expected_seq`.
     pub async fn apply(
         &self,
@@ -86,9 +102,9 @@ impl Services {
         update: Update,
         said: &BTreeMap<String, String>,
         expected_seq: Option<u64>,
-    ) -> Result<Applied, ServiceError> {
+    ) -> Result<UpdateOutcome, ServiceError> {
         for _ in 0..APPLY_ATTEMPTS {
-            let snapshot = self.snapshot(thread_id, None).await?;
+            let snapshot = self.snapshots.of(thread_id, None).await?;
             let seq = snapshot.seq();
             if let Some(expected) = expected_seq.filter(|expected| *expected != seq) {
                 return Err(ServiceError::StaleBase { expected, present: seq });
@@ -100,14 +116,13 @@ impl Services {
             };
             let update = match update {
                 Ok(update) => update,
-                Err(rejection) => return Ok(Applied { rejection: Some(rejection), seq }),
+                Err(rejection) => return Ok(UpdateOutcome { rejection: Some(rejection), seq }),
             };
             let body = serde_json::to_string(&update)
                 .map_err(|source| ServiceError::Undecodable { what: "update", source })?;
-            let row =
-                UpdateRow { update_id: 0, seq, created_at_ms: self.deps.clock.now_ms(), body };
+            let row = UpdateRow { update_id: 0, seq, created_at_ms: self.clock.now_ms(), body };
             if self.store.update_insert(thread_id, snapshot.last_update, &row).await?.is_some() {
-                return Ok(Applied { rejection: None, seq });
+                return Ok(UpdateOutcome { rejection: None, seq });
             }
         }
         Err(ServiceError::Busy)
@@ -118,12 +133,12 @@ impl Services {
         &self,
         snapshot: &'a Snapshot,
         update: &Update,
-    ) -> Result<Host<'a>, ServiceError> {
+    ) -> Result<References<'a>, ServiceError> {
         let evidence = match update {
             Update::Plan { evidence, .. } => evidence.as_ref(),
             Update::Decision { evidence, .. } | Update::Fact { evidence, .. } => Some(evidence),
         };
-        let mut host = Host { snapshot, user_message: false, tool_output: false };
+        let mut host = References { snapshot, user_message: false, tool_output: false };
         let Some(evidence) = evidence.filter(|evidence| evidence.source != EvidenceSource::File)
         else {
             return Ok(host);
@@ -134,7 +149,9 @@ impl Services {
             (handle.of == snapshot.thread_id).then_some(handle.first)
         });
         let file = &snapshot.file;
-        for row in self.rows(file, named_seq.unwrap_or(0), named_seq.unwrap_or(u64::MAX)).await? {
+        for row in
+            self.index.rows(file, named_seq.unwrap_or(0), named_seq.unwrap_or(u64::MAX)).await?
+        {
             let is_named = named_seq.is_some() || row.call_id.as_deref() == Some(reference);
             host.user_message |= is_named && row.kind == ItemKind::UserMessage;
             host.tool_output |=
@@ -157,9 +174,7 @@ impl Services {
         let cwd = state.cwd.clone().unwrap_or_default();
         let keys: Vec<String> =
             depends_on.iter().map(|dep| files::key(&dep.uri, Some(&cwd))).collect();
-        let (hashes, looked) = (std::sync::Arc::clone(&self.hashes), keys.clone());
-        let now =
-            tokio::task::spawn_blocking(move || disk::look(&hashes, &cwd, &looked, &[])).await?;
+        let now = self.snapshots.files_now(cwd, keys.clone(), Vec::new()).await?;
         for (dependency, key) in depends_on.iter_mut().zip(&keys) {
             let Some(file) = state.files.find(&dependency.uri, state.cwd.as_deref()) else {
                 continue;
@@ -181,13 +196,13 @@ impl Services {
 }
 
 /// What the host knows about one update's references.
-struct Host<'a> {
+struct References<'a> {
     snapshot: &'a Snapshot,
     user_message: bool,
     tool_output: bool,
 }
 
-impl Known for Host<'_> {
+impl Known for References<'_> {
     fn user_message(&self, _: &str) -> bool {
         self.user_message
     }

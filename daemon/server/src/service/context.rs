@@ -1,27 +1,23 @@
-//! How full a context window is: of a thread, of given items, or of a thread with items about to come; and
-//! what its settings were (`settings`).
-
-mod settings;
+//! How full a context window is: of a thread, of given items, or of a thread with items about to come.
 
 use std::sync::Arc;
 
 use longhaul_core::context::estimate;
 use longhaul_core::context::usage::{self, Remark, Sizes};
-use longhaul_core::context::window::{self, Known, Window};
+use longhaul_core::context::window::{self, Window, WindowSources};
 use longhaul_core::fold::{Fold, Source};
 use longhaul_core::item::breakdown::{Breakdown, ContextKind};
 use serde_json::Value;
 
 use crate::agent_settings::AgentSettings;
-use crate::config::Origin;
+use crate::config::{Config, Live, Origin};
 
-use super::{ServiceError, Services};
-
-pub use settings::Compared;
+use super::error::ServiceError;
+use super::snapshot::Snapshots;
 
 /// Whose window, and what the asker knows about it better than we do.
 #[derive(Debug, Default)]
-pub struct Question {
+pub struct UsageQuery {
     /// A thread.
     pub thread_id: Option<String>,
     /// The thread as it was after this line.
@@ -38,7 +34,7 @@ pub struct Question {
 
 /// How full a window is; sizes in tokens.
 #[derive(Debug)]
-pub struct Answer {
+pub struct Usage {
     /// The thread.
     pub thread_id: Option<String>,
     /// What is known of it.
@@ -59,51 +55,50 @@ pub struct Answer {
 
 /// Sizes of given items.
 #[derive(Debug, Default)]
-struct Given {
+struct ItemWeights {
     breakdown: Breakdown,
     largest: u64,
 }
 
-impl Services {
-    /// What the user told the agent of a thread about its window; nothing where none is asked.
-    pub(super) async fn agent_settings(
-        &self,
-        source: Source,
-    ) -> Result<AgentSettings, ServiceError> {
-        if source != Source::Codex {
-            return Ok(AgentSettings::default());
-        }
-        let home = self.deps.config.now().codex_home.clone();
-        Ok(tokio::task::spawn_blocking(move || AgentSettings::of_codex(&home)).await?)
+/// How full the windows of threads are.
+pub struct Contexts {
+    snapshots: Arc<Snapshots>,
+    config: Live,
+}
+
+impl Contexts {
+    #[must_use]
+    pub fn new(snapshots: Arc<Snapshots>, config: Live) -> Self {
+        Self { snapshots, config }
     }
 
     /// Answers how full a window is.
     ///
     /// # Errors
     /// There is no such thread, it holds nothing, or reading failed.
-    pub async fn usage(&self, question: Question) -> Result<Answer, ServiceError> {
-        let given = match question.items {
+    pub async fn usage(&self, query: UsageQuery) -> Result<Usage, ServiceError> {
+        let given = match query.items {
             Some(items) => Some(tokio::task::spawn_blocking(move || weigh(&items)).await?),
             None => None,
         };
-        let fold = match &question.thread_id {
-            Some(thread_id) => Some(self.snapshot(thread_id, question.as_of).await?.fold),
+        let fold = match &query.thread_id {
+            Some(thread_id) => Some(self.snapshots.of(thread_id, query.as_of).await?.fold),
             None => None,
         };
-        let model = question.model.or_else(|| fold.as_ref()?.head().model.clone());
-        let config = self.deps.config.now();
+        let model = query.model.or_else(|| fold.as_ref()?.head().model.clone());
+        let config = self.config.now();
         let percent = &config.auto_compact_percent;
         let agent = match &fold {
-            Some(fold) => self.agent_settings(fold.head().source).await?,
+            Some(fold) => agent_settings(&config, fold.head().source).await?,
             None => AgentSettings::default(),
         };
-        let window = window::decide(&Known {
+        let window = window::decide(&WindowSources {
             model: model.as_deref(),
-            asked: question.context_window,
+            asked: query.context_window,
             configured: Some(*config.window_tokens),
             stated: fold.as_ref().and_then(|fold| fold.meter().window()),
             filled: fold.as_ref().and_then(|fold| fold.meter().filled()),
-            limit_asked: question.auto_compact_limit,
+            limit_asked: query.auto_compact_limit,
             agent_window: agent.window,
             agent_limit: agent.limit,
             percent_configured: (percent.origin != Origin::Default).then_some(**percent),
@@ -126,17 +121,32 @@ impl Services {
                 + fold.as_ref().map_or(0, |fold| fold.meter().overhead()),
         };
         let remarks = usage::remarks(&sizes, &window);
-        let thread_id = question.thread_id;
-        Ok(Answer { thread_id, fold, model, used, breakdown, incoming, window, remarks })
+        let thread_id = query.thread_id;
+        Ok(Usage { thread_id, fold, model, used, breakdown, incoming, window, remarks })
     }
 }
 
-fn weigh(items: &[Value]) -> Given {
-    let mut given = Given::default();
+fn weigh(items: &[Value]) -> ItemWeights {
+    let mut given = ItemWeights::default();
     for text in items.iter().map(Value::to_string) {
         let breakdown = estimate::of_items([text.as_str()]);
         given.largest = given.largest.max(breakdown.total());
         given.breakdown.add(&breakdown);
     }
     given
+}
+
+/// What the settings of the agent of `source` say of windows.
+///
+/// # Errors
+/// The task that reads them died.
+pub(super) async fn agent_settings(
+    config: &Config,
+    source: Source,
+) -> Result<AgentSettings, ServiceError> {
+    if source != Source::Codex {
+        return Ok(AgentSettings::default());
+    }
+    let home = config.home(source).to_owned();
+    Ok(tokio::task::spawn_blocking(move || AgentSettings::of_codex(&home)).await?)
 }

@@ -10,6 +10,7 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use longhaul_core::rollout::compose;
@@ -18,11 +19,13 @@ use longhaul_core::thread::{HistoryBase, Source};
 use rustix::fs::{FlockOperation, flock};
 use serde_json::Value;
 
-use super::compaction::{Compaction, Request, Subject};
-use super::history::{Opaque, Position, Query};
-use super::snapshot::Snapshot;
-use super::{ServiceError, Services};
-use crate::ingest::SyncTarget;
+use super::compaction::{Compaction, Compactor, Request, Subject};
+use super::error::ServiceError;
+use super::history::{Histories, HistoryQuery, Opaque, Position};
+use super::snapshot::{Snapshot, Snapshots};
+use crate::clock::Clock;
+use crate::config::Live;
+use crate::ingest::{Ingest, SyncTarget};
 use crate::recorder;
 
 /// Bytes of a first line; longer ones are of no Codex.
@@ -39,7 +42,7 @@ const LISTED_WITHIN: Duration = Duration::from_millis(1_500);
 
 /// A thread that goes on from another.
 #[derive(Debug, Clone)]
-pub struct Continued {
+pub struct NewThread {
     /// Its id.
     pub thread_id: String,
     /// Its transcript.
@@ -48,34 +51,61 @@ pub struct Continued {
     pub compaction: Compaction,
 }
 
-impl Services {
+/// Begins threads that go on from others.
+pub struct Continuations {
+    compactor: Arc<Compactor>,
+    snapshots: Arc<Snapshots>,
+    histories: Arc<Histories>,
+    ingest: Arc<Ingest>,
+    config: Live,
+    clock: Clock,
+}
+
+impl Continuations {
+    #[must_use]
+    pub fn new(
+        compactor: Arc<Compactor>,
+        (snapshots, histories): (Arc<Snapshots>, Arc<Histories>),
+        ingest: Arc<Ingest>,
+        config: Live,
+        clock: Clock,
+    ) -> Self {
+        Self { compactor, snapshots, histories, ingest, config, clock }
+    }
+
+    /// Whether a model could be asked for a summary.
+    #[must_use]
+    pub fn has_model(&self) -> bool {
+        self.compactor.has_model()
+    }
+
     /// Compacts a thread and begins a new one with what came of it.
     ///
     /// # Errors
-    /// As [`compact`](Self::compact); [`ServiceError::ThreadBusy`] while the thread's agent is at work,
+    /// As [`Compactor::run`]; [`ServiceError::ThreadBusy`] while the thread's agent is at work,
     /// and what the disk refuses.
-    pub async fn continue_thread(&self, request: Request) -> Result<Continued, ServiceError> {
+    pub async fn begin(&self, request: Request) -> Result<NewThread, ServiceError> {
         let Subject::Thread { thread_id, as_of } = &request.subject else {
             let reason = "only a thread can be gone on from".to_owned();
             return Err(ServiceError::Invalid { field: "thread_id", reason });
         };
-        let snapshot = self.snapshot(thread_id, *as_of).await?;
-        let home = self.deps.config.now().codex_home.value.clone();
+        let snapshot = self.snapshots.of(thread_id, *as_of).await?;
+        let home = self.config.now().home(Source::Codex).to_owned();
         let lock = home.join("thread-writer-locks").join(format!("{}.lock", snapshot.thread_id));
         if is_held(&lock) {
             return Err(ServiceError::ThreadBusy(snapshot.thread_id));
         }
         let first_line = match snapshot.file.source {
-            Source::Claude => None,
+            source if !source.spec().has_session_meta => None,
             _ => first_line(snapshot.file.path.clone().into()).await?,
         };
         let mut history = match continuation::carries_context(first_line.as_deref()) {
             true => self.standing_context(&snapshot).await?,
             false => Vec::new(),
         };
-        let compaction = self.compact(request).await?;
+        let compaction = self.compactor.run(request).await?;
         history.extend(compaction.history.iter().cloned());
-        let id = self.deps.clock.new_id();
+        let id = self.clock.new_id();
         let base = HistoryBase {
             thread_id: snapshot.thread_id.clone(),
             end_ordinal_exclusive: snapshot.fold.next_seq(),
@@ -87,18 +117,18 @@ impl Services {
             cwd: snapshot.fold.checkpoint().cwd.as_deref(),
             title: snapshot.fold.head().title.as_deref(),
             base: &base,
-            at_ms: self.deps.clock.now_ms(),
+            at_ms: self.clock.now_ms(),
             view: &compaction.view,
             history: &history,
         }
         .text();
-        let path = publish(home, self.deps.clock.local_ms(), id.clone(), text).await?;
+        let path = publish(home, self.clock.local_ms(), id.clone(), text).await?;
         if let Err(error) =
             self.ingest.sync(SyncTarget::Path(path.clone()), None, LISTED_WITHIN).await
         {
             tracing::debug!(%error, "a continuation is not listed yet");
         }
-        Ok(Continued { thread_id: id, path, compaction })
+        Ok(NewThread { thread_id: id, path, compaction })
     }
 
     /// What the harness says at the beginning of every turn: as it stands now, and what a compaction has
@@ -106,14 +136,14 @@ impl Services {
     async fn standing_context(&self, snapshot: &Snapshot) -> Result<Vec<Value>, ServiceError> {
         let mut items = Vec::new();
         for as_of in [BEGINNING_SEQ, snapshot.seq()] {
-            let query = Query {
+            let query = HistoryQuery {
                 thread_id: snapshot.thread_id.clone(),
                 as_of: Some(as_of),
                 from: Position::default(),
                 max_bytes: CONTEXT_BYTES,
                 opaque: Opaque::AsIs,
             };
-            items.extend(self.visible_history(query).await?.items);
+            items.extend(self.histories.visible(query).await?.items);
         }
         let items = items.iter().filter_map(|item| serde_json::from_str(item.get()).ok());
         Ok(continuation::context_of(items))

@@ -4,16 +4,27 @@ use longhaul_core::message_history::Message;
 use longhaul_core::redact::redact;
 use longhaul_protocol::limit::MESSAGE_BYTES_MAX;
 
-use super::{ServiceError, Services};
-use crate::message_history::{Filter, Kept, Page};
+use super::error::ServiceError;
+use crate::message_history::{Filter, Kept, MessageHistory, Page};
 
-impl Services {
+/// The prompts of all clients, in one file of ours beside the agents' own.
+#[derive(Debug)]
+pub struct Prompts {
+    history: MessageHistory,
+}
+
+impl Prompts {
+    #[must_use]
+    pub fn new(history: MessageHistory) -> Self {
+        Self { history }
+    }
+
     /// Keeps a prompt without its secrets; says where, if prompts are kept at all, and how many secrets
     /// there were.
     ///
     /// # Errors
     /// The text is empty or over its bound, another process holds the file, or the disk.
-    pub async fn remember(&self, message: Message) -> Result<(Option<Kept>, u64), ServiceError> {
+    pub async fn append(&self, message: Message) -> Result<(Option<Kept>, u64), ServiceError> {
         let given = message.text.len();
         if message.text.trim().is_empty() {
             let reason = "must not be empty".to_owned();
@@ -29,14 +40,14 @@ impl Services {
         let cwd = message.cwd.map(|cwd| redact(&cwd).text.into_owned());
         let thread_id = message.thread_id.map(|id| redact(&id).text.into_owned());
         let message = Message { text, cwd, thread_id, ..message };
-        Ok((self.messages.append(message).await?, hits))
+        Ok((self.history.append(message).await?, hits))
     }
 
     /// Prompts, the newest first.
     ///
     /// # Errors
     /// A file that is there cannot be read.
-    pub async fn recall(&self, filter: Filter) -> Result<Page, ServiceError> {
-        Ok(self.messages.lookup(filter).await?)
+    pub async fn lookup(&self, filter: Filter) -> Result<Page, ServiceError> {
+        Ok(self.history.lookup(filter).await?)
     }
 }

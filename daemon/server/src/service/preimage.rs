@@ -21,9 +21,11 @@ use std::time::SystemTime;
 use longhaul_core::compaction::handle::Handle;
 use longhaul_core::digest::Digest128;
 use longhaul_core::item::{ItemKind, ItemRow};
+use longhaul_core::thread::Source;
 use serde::{Deserialize, Serialize};
 
-use super::ServiceError;
+use super::error::ServiceError;
+use super::item_index::Located;
 
 /// What ids of compactions begin with: it tells them from threads.
 pub const PREFIX: &str = "cmp_";
@@ -151,10 +153,7 @@ pub fn read(folder: &Path, id: &str) -> Result<Vec<String>, ServiceError> {
 ///
 /// # Errors
 /// There are none, or other lines stand there.
-pub async fn locate(
-    folder: &Path,
-    handle: &Handle,
-) -> Result<Vec<(PathBuf, Vec<ItemRow>)>, ServiceError> {
+pub async fn locate(folder: &Path, handle: &Handle) -> Result<Vec<Located>, ServiceError> {
     let (folder, handle) = (folder.to_owned(), handle.clone());
     tokio::task::spawn_blocking(move || {
         let gone = || ServiceError::HandleNotFound(handle.to_string());
@@ -162,16 +161,18 @@ pub async fn locate(
         for _ in 0..DEPTH_MAX {
             let (path, mut rows, origin) = own(&folder, &id)?.ok_or_else(gone)?;
             rows.retain(|row| (handle.first..=handle.last).contains(&row.seq));
-            found.push((path, rows));
+            found.push(Located { source: Source::Longhaul, path, rows });
             match origin.base.filter(|_| handle.first < origin.first_seq) {
                 Some(base) => id = base,
                 None => break,
             }
         }
-        found.retain(|(_, rows)| !rows.is_empty());
+        found.retain(|part: &Located| !part.rows.is_empty());
         found.reverse();
-        let (path, first) =
-            found.first().and_then(|(path, rows)| Some((path, rows.first()?))).ok_or_else(gone)?;
+        let (path, first) = found
+            .first()
+            .and_then(|part| Some((&part.path, part.rows.first()?)))
+            .ok_or_else(gone)?;
         if first.seq > handle.first && handle.first != handle.last {
             return Err(gone());
         }

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use longhaul_core::redact::{redact, redact_value};
@@ -10,10 +11,10 @@ use longhaul_core::rollout::compose::{self, Marker, Opening};
 use longhaul_protocol::limit::{APPEND_ITEM_BYTES_MAX, APPEND_ITEMS_MAX, CLIENT_ID_BYTES_MAX};
 use serde_json::Value;
 
-use super::threads::SYNC_TIMEOUT_DEFAULT;
-use super::{ServiceError, Services};
-use crate::ingest::{Reach, SyncTarget};
-use crate::recorder::{Appended, Key, Line, Opened};
+use super::error::ServiceError;
+use super::threads::{SYNC_TIMEOUT_DEFAULT, Threads};
+use crate::ingest::{Ingest, Reach, SyncTarget};
+use crate::recorder::{Appended, Key, Line, Opened, Recorder};
 
 /// Bytes of a folder's path.
 const CWD_BYTES_MAX: usize = 4_096;
@@ -44,13 +45,25 @@ pub enum Body {
     Unclear,
 }
 
-impl Services {
+/// Threads that clients write themselves.
+pub struct Recordings {
+    recorder: Recorder,
+    ingest: Arc<Ingest>,
+    threads: Arc<Threads>,
+}
+
+impl Recordings {
+    #[must_use]
+    pub fn new(recorder: Recorder, ingest: Arc<Ingest>, threads: Arc<Threads>) -> Self {
+        Self { recorder, ingest, threads }
+    }
+
     /// Begins a thread or finds it again. A new one is listed when the answer comes, unless reading is
     /// far behind.
     ///
     /// # Errors
     /// A name over its bound, a folder that is not absolute, no such thread, or the disk.
-    pub async fn thread_open(&self, key: Key, opening: Opening) -> Result<Opened, ServiceError> {
+    pub async fn open(&self, key: Key, opening: Opening) -> Result<Opened, ServiceError> {
         if let Key::Client(name) = &key {
             bounded("client_thread_id", name, CLIENT_ID_BYTES_MAX)?;
         }
@@ -70,7 +83,7 @@ impl Services {
     /// # Errors
     /// [`ServiceError::BadItem`] for the first addition that is wrong, [`ServiceError::Limit`], a stale
     /// `expected_seq`, no such thread, or the disk.
-    pub async fn thread_append(
+    pub async fn append(
         &self,
         thread_id: &str,
         additions: Vec<Addition>,
@@ -90,11 +103,11 @@ impl Services {
     ///
     /// # Errors
     /// No such thread, the disk, or reading is behind.
-    pub async fn thread_close(&self, thread_id: &str) -> Result<Opened, ServiceError> {
+    pub async fn close(&self, thread_id: &str) -> Result<Opened, ServiceError> {
         let closed = self.recorder.close(thread_id).await?;
         let target = SyncTarget::Path(closed.path.clone());
         let reach = Reach { offset: None, seq: Some(closed.seq) };
-        self.sync(target, reach, SYNC_TIMEOUT_DEFAULT).await?;
+        self.threads.sync(target, reach, SYNC_TIMEOUT_DEFAULT).await?;
         Ok(closed)
     }
 }

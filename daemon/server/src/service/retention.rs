@@ -11,14 +11,20 @@
 //! *A crash* anywhere leaves at most histories without a row, which the next pass removes. A history is
 //! written before its row: one younger than `YOUNG` is left alone, and so is one that a job has still to compact.
 
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use longhaul_core::job::{Failure, FailureKind, Job, JobKey, Kind, Request, Token};
-use longhaul_store::Keep;
+use longhaul_core::job::{Failure, FailureKind, Job, JobKey, JobRequest, Kind, Token};
+use longhaul_store::{Keep, Store};
+use tokio::sync::Notify;
 
-use super::{ServiceError, Services, preimage};
+use super::error::ServiceError;
+use super::preimage;
+use crate::clock::Clock;
+use crate::config::Live;
+use crate::jobs::Jobs;
 use crate::jobs::runner::Work;
 
 /// Time between two passes.
@@ -37,8 +43,7 @@ const YOUNG: Duration = Duration::from_secs(600);
 const DAY_MS: i64 = 86_400_000;
 
 /// Prunes for jobs.
-#[derive(Debug)]
-pub struct PruneWork(pub Arc<Services>);
+pub struct PruneWork(pub Arc<Retention>);
 
 impl Work for PruneWork {
     const KIND: Kind = Kind::Prune;
@@ -55,7 +60,7 @@ impl Work for PruneWork {
 
 /// What a pass removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Pruned {
+pub struct PruneCounts {
     /// Compactions.
     pub compactions: u64,
     /// Histories of given items.
@@ -64,7 +69,25 @@ pub struct Pruned {
     pub jobs: u64,
 }
 
-impl Services {
+/// Removes what is over its age or number.
+pub struct Retention {
+    store: Store,
+    jobs: Jobs,
+    config: Live,
+    clock: Clock,
+    preimages: PathBuf,
+    compactions_made: AtomicU64,
+    prune_due: Notify,
+}
+
+impl Retention {
+    /// `preimages` is the folder of stored histories.
+    #[must_use]
+    pub fn new(store: Store, jobs: Jobs, config: Live, clock: Clock, preimages: PathBuf) -> Self {
+        let (compactions_made, prune_due) = (AtomicU64::new(0), Notify::new());
+        Self { store, jobs, config, clock, preimages, compactions_made, prune_due }
+    }
+
     /// Notes that a compaction was recorded; now and then this wakes the pruning task.
     pub(super) fn note_compaction(&self) {
         let made = self.compactions_made.fetch_add(1, Ordering::Relaxed) + 1;
@@ -74,11 +97,11 @@ impl Services {
     }
 
     /// Asks for a pass now and whenever one is due, until it is dropped.
-    pub async fn keep_pruned(&self) {
+    pub async fn keep(&self) {
         loop {
-            let asked = Request {
+            let asked = JobRequest {
                 key: JobKey::only(Kind::Prune),
-                input: self.deps.clock.new_id(),
+                input: self.clock.new_id(),
                 payload: String::new(),
                 priority: 0,
                 urgent: false,
@@ -97,15 +120,15 @@ impl Services {
     ///
     /// # Errors
     /// The store or the folder of histories refuses; the next pass goes on.
-    pub async fn prune(&self) -> Result<Pruned, ServiceError> {
-        let config = self.deps.config.now();
+    pub async fn prune(&self) -> Result<PruneCounts, ServiceError> {
+        let config = self.config.now();
         let days = i64::try_from(*config.keep_days).unwrap_or(i64::MAX);
         let keep = Keep {
-            since_ms: self.deps.clock.steady_ms().saturating_sub(days.saturating_mul(DAY_MS)),
+            since_ms: self.clock.steady_ms().saturating_sub(days.saturating_mul(DAY_MS)),
             per_thread: *config.keep_per_thread,
             of_items: OF_ITEMS_MAX,
         };
-        let mut pruned = Pruned::default();
+        let mut pruned = PruneCounts::default();
         loop {
             let jobs = self.store.jobs_prune(keep.since_ms).await?;
             pruned.jobs += jobs;
@@ -126,8 +149,8 @@ impl Services {
         pruned.compactions += over;
         pruned.histories += over;
         pruned.histories += self.sweep().await?;
-        if pruned != Pruned::default() {
-            let Pruned { compactions, histories, jobs } = pruned;
+        if pruned != PruneCounts::default() {
+            let PruneCounts { compactions, histories, jobs } = pruned;
             tracing::info!(compactions, histories, jobs, "what was over its time is gone");
         }
         Ok(pruned)
@@ -148,7 +171,7 @@ impl Services {
 
     /// Removes histories that no compaction names.
     async fn sweep(&self) -> Result<u64, ServiceError> {
-        let now_ms = u64::try_from(self.deps.clock.now_ms()).unwrap_or(0);
+        let now_ms = u64::try_from(self.clock.now_ms()).unwrap_or(0);
         let now = std::time::UNIX_EPOCH + Duration::from_millis(now_ms);
         let mut stored = self.histories().await?;
         stored.retain(|stored| now.duration_since(stored.written).is_ok_and(|age| age > YOUNG));

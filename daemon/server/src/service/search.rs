@@ -4,44 +4,43 @@
 //! from their transcripts, checked, redacted, and shown by the words around the match. What has changed on
 //! disk since it was indexed is left out.
 
+mod full_text;
 mod indexer;
 mod loose;
 mod progress;
+mod query;
 mod rare;
 mod reading;
 mod reindex;
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use longhaul_core::item::ItemRow;
 use longhaul_core::search::item;
 use longhaul_core::search::query::{Query, QueryError, Term};
 use longhaul_core::search::rank::{
-    CANDIDATES, CANDIDATES_UNSCORED, COMMON, Candidate, Ranked, rank,
+    CANDIDATES, CANDIDATES_UNSCORED, COMMON, Candidate, RankedItem, rank,
 };
 use longhaul_core::search::snippet::{Snippet, snippet};
 use longhaul_core::tokens;
-use longhaul_store::{FileRow, IndexedFile, Match, SearchFilter, SearchIndex, Store};
-use tokio::task::JoinHandle;
-use tokio_util::sync::CancellationToken;
+use longhaul_store::{FileRow, IndexedFile, Match, SearchIndex, Store};
 
-use super::transcript::Lines;
-use super::{ServiceError, Services};
-use crate::ingest::Ingest;
-use indexer::Indexer;
+use super::error::ServiceError;
+use crate::clock::Clock;
+use crate::transcript::LineReader;
+use loose::loosened;
 use rare::rarest;
 
-pub use progress::IndexProgress;
+pub use full_text::FullText;
+pub use progress::{IndexProgress, IndexState, IndexWork};
+pub use query::SearchQuery;
 pub use reindex::ReindexWork;
 
-/// The index, in the state folder.
-const INDEX: &str = "search.db";
-
-/// Ranked items that are looked at for each hit wanted: some may have changed on disk.
+/// RankedItem items that are looked at for each hit wanted: some may have changed on disk.
 const TRIES_PER_HIT: usize = 4;
 
 /// Bytes of a compressed transcript before an item that are unpacked to show it; behind them the beginning of
@@ -54,22 +53,8 @@ const UNPACKED_BYTES_MAX: u64 = 8 << 20;
 /// Chosen: a hundred times what a search of a million items should take.
 const SEARCH_TIME_MAX: Duration = Duration::from_secs(5);
 
-/// What to look for.
-#[derive(Debug, Clone)]
-pub struct Search {
-    /// The words.
-    pub query: String,
-    /// Where.
-    pub filter: SearchFilter,
-    /// Hits, at most.
-    pub hits_max: usize,
-    /// Tokens of all texts, at most.
-    pub tokens_max: Option<u64>,
-}
-
-/// What was found.
 #[derive(Debug)]
-pub struct Found {
+pub struct SearchPage {
     /// Best first.
     pub hits: Vec<Hit>,
     /// Older items match that were not ranked.
@@ -80,7 +65,7 @@ pub struct Found {
 #[derive(Debug)]
 pub struct Hit {
     /// Its place among the others, and what it is.
-    pub ranked: Ranked,
+    pub ranked: RankedItem,
     /// Its transcript in the store.
     pub file: Arc<FileRow>,
     /// Its row there.
@@ -91,86 +76,53 @@ pub struct Hit {
     pub snippet: Snippet,
 }
 
-/// The handle on the index and its worker.
-pub(super) struct FullText {
-    index: Arc<OnceLock<SearchIndex>>,
-    pub(super) progress: Arc<IndexProgress>,
-    cancel: CancellationToken,
-    task: Mutex<Option<JoinHandle<()>>>,
+/// Finds items by their words.
+pub struct Searcher {
+    store: Store,
+    full_text: Arc<FullText>,
+    clock: Clock,
 }
 
-impl FullText {
-    /// Starts the indexer and returns at once; the index is opened in the background.
-    pub(super) fn start(
-        state_dir: &Path,
-        store: Store,
-        ingest: Arc<Ingest>,
-        progress: Arc<IndexProgress>,
-    ) -> Self {
-        let (index, cancel) = (Arc::<OnceLock<SearchIndex>>::default(), CancellationToken::new());
-        // Until it has looked, nobody may think that everything is indexed.
-        progress.hint_all();
-        let indexer = Indexer {
-            path: state_dir.join(INDEX),
-            index: Arc::clone(&index),
-            store,
-            ingest,
-            progress: Arc::clone(&progress),
-            cancel: cancel.clone(),
-        };
-        let task = Mutex::new(Some(tokio::spawn(indexer.run())));
-        Self { index, progress, cancel, task }
+impl Searcher {
+    #[must_use]
+    pub fn new(store: Store, full_text: Arc<FullText>, clock: Clock) -> Self {
+        Self { store, full_text, clock }
     }
 
-    /// The index, once it is open.
-    pub(super) fn index(&self) -> Option<&SearchIndex> {
-        self.index.get()
+    /// How far the index is.
+    #[must_use]
+    pub fn index_state(&self) -> IndexState {
+        self.full_text.progress.state()
     }
 
-    /// Stops after the batch under way.
-    pub(super) async fn stop(&self) {
-        self.cancel.cancel();
-        let task = self.task.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(task) = task
-            && let Err(error) = task.await
-        {
-            tracing::error!(%error, "the indexer failed");
-        }
-        if let Some(index) = self.index.get() {
-            index.close().await;
-        }
-    }
-}
-
-impl Services {
     /// Finds items by their words.
     ///
     /// # Errors
     /// The query has no word or too many; it takes too long; the index or the store cannot be read.
-    pub async fn search(&self, search: Search) -> Result<Found, ServiceError> {
-        let found = tokio::time::timeout(SEARCH_TIME_MAX, self.found(search)).await;
+    pub async fn search(&self, search: SearchQuery) -> Result<SearchPage, ServiceError> {
+        let found = tokio::time::timeout(SEARCH_TIME_MAX, self.search_untimed(search)).await;
         found.unwrap_or(Err(ServiceError::SearchDeadline))
     }
 
-    async fn found(&self, search: Search) -> Result<Found, ServiceError> {
+    async fn search_untimed(&self, search: SearchQuery) -> Result<SearchPage, ServiceError> {
         let query = Query::parse(&search.query)?;
-        let index = self.full_text.index.get().ok_or(ServiceError::IndexNotOpen)?;
+        let index = self.full_text.index().ok_or(ServiceError::IndexNotOpen)?;
         let scorers = rarest(index, query.wanted().map(Term::scorers).collect()).await?;
         let limit = if scorers.is_empty() { CANDIDATES_UNSCORED } else { CANDIDATES };
         let mut matches = index.matches(&query.expression(), &search.filter, limit + 1).await?;
         let is_truncated = matches.len() > limit;
         matches.truncate(limit);
         let candidates = weighed(index, &scorers, matches).await?;
-        let mut ranked = rank(candidates, self.deps.clock.now_ms());
+        let mut ranked = rank(candidates, self.clock.now_ms());
         let mut shown = query;
         if ranked.len() < search.hits_max
-            && let Some(more) = self.loosened(index, &search, &ranked).await?
+            && let Some(more) = loosened(index, &search, &ranked, self.clock.now_ms()).await?
         {
             ranked.extend(more.ranked);
             shown = more.query;
         }
         let hits = self.show(index, &shown, ranked, &search).await?;
-        Ok(Found { hits, is_truncated })
+        Ok(SearchPage { hits, is_truncated })
     }
 
     /// Reads the best items that are still what they were, up to the bounds.
@@ -178,8 +130,8 @@ impl Services {
         &self,
         index: &SearchIndex,
         query: &Query,
-        ranked: Vec<Ranked>,
-        search: &Search,
+        ranked: Vec<RankedItem>,
+        search: &SearchQuery,
     ) -> Result<Vec<Hit>, ServiceError> {
         let mut files = HashMap::new();
         let mut ranked = ranked.into_iter().take(search.hits_max.saturating_mul(TRIES_PER_HIT));
@@ -211,9 +163,9 @@ impl Services {
     async fn place(
         &self,
         index: &SearchIndex,
-        ranked: Ranked,
+        ranked: RankedItem,
         files: &mut HashMap<i64, Option<(IndexedFile, Arc<FileRow>)>>,
-    ) -> Result<Option<Place>, ServiceError> {
+    ) -> Result<Option<FoundRow>, ServiceError> {
         let number = ranked.candidate.file;
         if let Entry::Vacant(place) = files.entry(number) {
             let found = match index.file(number).await? {
@@ -229,7 +181,7 @@ impl Services {
         let row =
             self.store.item_at(file.file_id, file.cursor.generation, ranked.candidate.seq).await?;
         let thread_id = file.thread_id.clone().unwrap_or_else(|| indexed.thread_id.clone());
-        Ok(row.map(|row| Place { ranked, file: Arc::clone(file), row, thread_id }))
+        Ok(row.map(|row| FoundRow { ranked, file: Arc::clone(file), row, thread_id }))
     }
 }
 
@@ -255,14 +207,14 @@ async fn weighed(
 }
 
 /// Where an item stands, before it is read.
-struct Place {
-    ranked: Ranked,
+struct FoundRow {
+    ranked: RankedItem,
     file: Arc<FileRow>,
     row: ItemRow,
     thread_id: String,
 }
 
-impl Place {
+impl FoundRow {
     /// Reads the item; `None` when it is not what was indexed.
     fn show(self, query: &Query) -> Option<Hit> {
         let path = PathBuf::from(&self.file.path);
@@ -270,7 +222,7 @@ impl Place {
         let snippet = match is_packed && self.row.offset > UNPACKED_BYTES_MAX {
             true => snippet(&self.row.excerpt, query),
             false => {
-                let line = Lines::open(&path).ok()?.read(&self.row).ok()?;
+                let line = LineReader::open(self.file.source, &path).ok()?.read(&self.row).ok()?;
                 let searched = item::read(self.file.source, self.row.kind, &line)?;
                 if searched.digest() != self.ranked.candidate.digest {
                     return None;

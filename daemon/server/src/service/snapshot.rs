@@ -7,11 +7,11 @@ use longhaul_core::checkpoint::semantic::{Accepted, Semantics, Update};
 use longhaul_core::checkpoint::staleness::Disk;
 use longhaul_core::checkpoint::view::Scene;
 use longhaul_core::fold::Fold;
-use longhaul_store::{FileRow, Observation};
+use longhaul_store::{FileRow, Observation, Store};
 
-use super::disk;
-use super::{ServiceError, Services};
-use crate::ingest::SyncError;
+use super::disk::{self, HashCache};
+use super::error::ServiceError;
+use crate::ingest::{Ingest, SyncError};
 
 /// How long a request waits for a thread's newest lines to be read. The answer is then made from
 /// what was read before, and says its seq.
@@ -51,17 +51,25 @@ impl Snapshot {
     }
 }
 
-impl Services {
+/// Gathers snapshots.
+pub struct Snapshots {
+    store: Store,
+    ingest: Arc<Ingest>,
+    hashes: Arc<HashCache>,
+}
+
+impl Snapshots {
+    #[must_use]
+    pub fn new(store: Store, ingest: Arc<Ingest>) -> Self {
+        Self { store, ingest, hashes: Arc::default() }
+    }
+
     /// Gathers a thread as it is now, or as it was after line `as_of`. The past is told without the
     /// files on disk, which are of today.
     ///
     /// # Errors
     /// There is no such thread, it holds nothing, or reading failed.
-    pub async fn snapshot(
-        &self,
-        thread_id: &str,
-        as_of: Option<u64>,
-    ) -> Result<Snapshot, ServiceError> {
+    pub async fn of(&self, thread_id: &str, as_of: Option<u64>) -> Result<Snapshot, ServiceError> {
         self.catch_up(thread_id).await?;
         let not_found = || ServiceError::ThreadNotFound(thread_id.to_owned());
         let (row, rows, seen) = tokio::try_join!(
@@ -86,7 +94,7 @@ impl Services {
         let semantics = Semantics::of(&accepted);
         let disk = match as_of {
             Some(_) => Disk::new(),
-            None => self.look(&fold, &semantics, seen).await?,
+            None => self.disk(&fold, &semantics, seen).await?,
         };
         Ok(Snapshot {
             thread_id: row.thread_id,
@@ -102,19 +110,15 @@ impl Services {
     /// the agent has written since is left out, so that a second try finds the same history.
     ///
     /// # Errors
-    /// As [`snapshot`](Self::snapshot).
-    pub async fn snapshot_begun(
-        &self,
-        thread_id: &str,
-        seq: u64,
-    ) -> Result<Snapshot, ServiceError> {
-        let now = self.snapshot(thread_id, None).await?;
+    /// As [`of`](Self::of).
+    pub async fn begun(&self, thread_id: &str, seq: u64) -> Result<Snapshot, ServiceError> {
+        let now = self.of(thread_id, None).await?;
         if now.seq() <= seq {
             return Ok(now);
         }
-        let then = self.snapshot(thread_id, Some(seq)).await?;
+        let then = self.of(thread_id, Some(seq)).await?;
         let seen = self.store.observations(thread_id).await?;
-        let disk = self.look(&then.fold, &then.semantics, seen).await?;
+        let disk = self.disk(&then.fold, &then.semantics, seen).await?;
         Ok(Snapshot { disk, ..then })
     }
 
@@ -131,7 +135,7 @@ impl Services {
         }
     }
 
-    async fn look(
+    async fn disk(
         &self,
         fold: &Fold,
         semantics: &Semantics,
@@ -153,6 +157,19 @@ impl Services {
         if keys.is_empty() {
             return Ok(Disk::new());
         }
+        self.files_now(cwd, keys, seen).await
+    }
+
+    /// The files `keys` of the folder `cwd` as they are on disk now, with what was `seen` of them.
+    ///
+    /// # Errors
+    /// The task that looks died.
+    pub async fn files_now(
+        &self,
+        cwd: String,
+        keys: Vec<String>,
+        seen: Vec<Observation>,
+    ) -> Result<Disk, ServiceError> {
         let hashes = Arc::clone(&self.hashes);
         Ok(tokio::task::spawn_blocking(move || disk::look(&hashes, &cwd, &keys, &seen)).await?)
     }

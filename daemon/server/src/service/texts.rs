@@ -10,7 +10,7 @@ use std::io::{ErrorKind, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use longhaul_core::template::{Group, Kind, TEMPLATE_BYTES, Texts, check};
+use longhaul_core::template::{Kind, TEMPLATE_BYTES, TemplateGroup, Texts, check};
 
 /// Texts that were usable when they were last looked at.
 #[derive(Debug)]
@@ -41,12 +41,12 @@ impl TextStore {
     }
 
     /// The folder of a group.
-    pub fn folder(&self, group: Group) -> PathBuf {
+    pub fn folder(&self, group: TemplateGroup) -> PathBuf {
         self.folder.join(group.name())
     }
 
     /// The texts in force now.
-    pub fn current(&self, group: Group) -> Texts {
+    pub fn current(&self, group: TemplateGroup) -> Texts {
         for status in self.look(group) {
             if let Some(problem) = status.problem {
                 tracing::warn!(path = %status.path.display(), problem, "a text is not taken over");
@@ -63,7 +63,7 @@ impl TextStore {
     }
 
     /// Looks at every file, and takes over what can be used.
-    pub fn look(&self, group: Group) -> Vec<TextStatus> {
+    pub fn look(&self, group: TemplateGroup) -> Vec<TextStatus> {
         let mut good = self.good.lock().unwrap_or_else(PoisonError::into_inner);
         let look = |kind: Kind| {
             let path = self.path(kind);
@@ -92,7 +92,7 @@ impl TextStore {
     ///
     /// # Errors
     /// The folder or a file cannot be written.
-    pub fn seed(&self, group: Group) -> Result<Vec<Kind>, (PathBuf, std::io::Error)> {
+    pub fn seed(&self, group: TemplateGroup) -> Result<Vec<Kind>, (PathBuf, std::io::Error)> {
         let folder = self.folder(group);
         fs::create_dir_all(&folder).map_err(|error| (folder, error))?;
         let mut seeded = Vec::new();
@@ -162,9 +162,9 @@ mod tests {
     fn a_bad_file_leaves_the_old_text_in_force_and_seeding_overwrites_nothing() {
         let temp = tempfile::tempdir().unwrap();
         let texts = TextStore::new(temp.path().to_owned());
-        assert_eq!(texts.seed(Group::Policy).unwrap().len(), 6);
+        assert_eq!(texts.seed(TemplateGroup::Policy).unwrap().len(), 6);
         // A tier's judge is told what any is told, unless there is a text of its own.
-        let judge = |tier| texts.current(Group::Policy).get(text_of(tier)).to_owned();
+        let judge = |tier| texts.current(TemplateGroup::Policy).get(text_of(tier)).to_owned();
         fs::write(temp.path().join("policy/judgment.md"), "any judge").unwrap();
         fs::write(temp.path().join("policy/judgment_early.md"), "at {tier}").unwrap();
         assert_eq!(
@@ -173,18 +173,18 @@ mod tests {
         );
         let path = temp.path().join("policy/packet.md");
         fs::write(&path, "mine for {thread_id}").unwrap();
-        assert_eq!(texts.seed(Group::Policy).unwrap(), []);
-        assert_eq!(texts.current(Group::Policy).get(Kind::Packet), "mine for {thread_id}");
+        assert_eq!(texts.seed(TemplateGroup::Policy).unwrap(), []);
+        assert_eq!(texts.current(TemplateGroup::Policy).get(Kind::Packet), "mine for {thread_id}");
 
         fs::write(&path, "bad {nonsense}").unwrap();
-        assert_eq!(texts.current(Group::Policy).get(Kind::Packet), "mine for {thread_id}");
+        assert_eq!(texts.current(TemplateGroup::Policy).get(Kind::Packet), "mine for {thread_id}");
         let status = texts
-            .look(Group::Policy)
+            .look(TemplateGroup::Policy)
             .into_iter()
             .find(|status| status.kind == Kind::Packet)
             .unwrap();
         assert!(status.problem.unwrap().contains("no place {nonsense} here"));
         fs::remove_file(&path).unwrap();
-        assert!(texts.current(Group::Policy).get(Kind::Packet).contains("Next step"));
+        assert!(texts.current(TemplateGroup::Policy).get(Kind::Packet).contains("Next step"));
     }
 }

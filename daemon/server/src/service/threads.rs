@@ -1,15 +1,21 @@
 //! `thread/*`: the conversations found in the transcripts.
 
+mod items;
+
 use std::collections::HashSet;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use longhaul_core::thread::Source;
-use longhaul_store::{FileRow, ThreadCursor, ThreadFilter, ThreadRow};
+use longhaul_store::{FileRow, Store, ThreadCursor, ThreadFilter, ThreadRow};
 
-use super::{ServiceError, Services};
-use crate::ingest::{Reach, SyncError, SyncTarget, Synced};
+use super::error::ServiceError;
+use crate::config::Live;
+use crate::ingest::{Ingest, Reach, SyncError, SyncTarget, Synced};
 use crate::thread_names;
+
+pub use items::{ItemRange, Items};
 
 /// How long the first list after a start waits for the transcripts that stand there.
 const BEGUN_WITHIN: Duration = Duration::from_millis(1_500);
@@ -20,12 +26,24 @@ pub const SYNC_TIMEOUT_DEFAULT: Duration = Duration::from_secs(5);
 /// The longest wait a caller may ask for.
 pub const SYNC_TIMEOUT_MAX: Duration = Duration::from_secs(60);
 
-impl Services {
+/// The threads that are known, and their items.
+pub struct Threads {
+    store: Store,
+    ingest: Arc<Ingest>,
+    config: Live,
+}
+
+impl Threads {
+    #[must_use]
+    pub fn new(store: Store, ingest: Arc<Ingest>, config: Live) -> Self {
+        Self { store, ingest, config }
+    }
+
     /// Threads, newest first.
     ///
     /// # Errors
     /// The store cannot be read.
-    pub async fn threads(
+    pub async fn list(
         &self,
         filter: &ThreadFilter,
         limit: u32,
@@ -42,7 +60,7 @@ impl Services {
         if rows.iter().all(|row| row.file.source != Source::Codex) {
             return Ok(());
         }
-        let home = self.deps.config.now().codex_home.value.clone();
+        let home = self.config.now().home(Source::Codex).to_owned();
         let ids: HashSet<String> = rows.iter().map(|row| row.thread_id.clone()).collect();
         let reading = move || thread_names::read(&home, |id| ids.contains(id));
         let mut names = tokio::task::spawn_blocking(reading).await?;
@@ -58,12 +76,25 @@ impl Services {
     ///
     /// # Errors
     /// There is no such thread, or the store cannot be read.
-    pub async fn thread(&self, thread_id: &str) -> Result<(ThreadRow, Vec<FileRow>), ServiceError> {
+    pub async fn get(&self, thread_id: &str) -> Result<(ThreadRow, Vec<FileRow>), ServiceError> {
         let row = self.store.thread_get(thread_id).await?;
         let mut row = row.ok_or_else(|| ServiceError::ThreadNotFound(thread_id.to_owned()))?;
         self.name(std::slice::from_mut(&mut row)).await?;
         let files = self.store.thread_files(thread_id).await?;
         Ok((row, files))
+    }
+
+    /// At most `limit` items of a thread's current transcript.
+    ///
+    /// # Errors
+    /// There is no such thread; the store cannot be read.
+    pub async fn items(
+        &self,
+        thread_id: &str,
+        range: ItemRange,
+        limit: usize,
+    ) -> Result<Items, ServiceError> {
+        items::items(&self.store, thread_id, range, limit).await
     }
 
     /// Waits until everything that was written before the call is read, and everything up to `reach`.

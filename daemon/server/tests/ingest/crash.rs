@@ -17,7 +17,10 @@ async fn crash_child() {
     let Ok(folder) = std::env::var(CHILD) else {
         return;
     };
-    let roots = longhaul_daemon::ingest::Root::codex(&std::path::Path::new(&folder).join("home"));
+    let roots = longhaul_daemon::ingest::Root::of(
+        longhaul_core::fold::Source::Codex,
+        &std::path::Path::new(&folder).join("home"),
+    );
     let (store, _) =
         Store::open(&std::path::Path::new(&folder).join("longhaul.db"), 1).await.unwrap();
     let ingest = crate::rig::ingest(store, roots, small());

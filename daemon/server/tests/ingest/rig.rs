@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use longhaul_core::fold::Source;
 use longhaul_core::item::ItemRow;
 use longhaul_daemon::ingest::{
     Ingest, IngestDeps, IngestEvents, IngestWarning, Limits, Root, ThreadUpdated, WarningKind,
@@ -67,7 +68,7 @@ impl Rig {
     }
 
     pub async fn over(folder: tempfile::TempDir, limits: Limits) -> Self {
-        let roots = Root::codex(&folder.path().join("home"));
+        let roots = Root::of(Source::Codex, &folder.path().join("home"));
         let database = folder.path().join("longhaul.db");
         let (store, ingest, events) = start(&database, roots, limits).await;
         Self { folder, store, ingest, events }
@@ -102,7 +103,7 @@ impl Rig {
         for suffix in ["", "-wal", "-shm"] {
             fs::remove_file(self.folder.path().join(format!("scratch.db{suffix}"))).ok();
         }
-        let roots = Root::codex(&self.folder.path().join("home"));
+        let roots = Root::of(Source::Codex, &self.folder.path().join("home"));
         let whole = Limits { line_bytes_max: limits().line_bytes_max, ..Limits::default() };
         let (store, ingest, _) = start(&database, roots, whole).await;
         ingest.settle(WAIT).await.unwrap();

@@ -1,4 +1,4 @@
-//! What the consolidation agent last saw, and how its last run ended: one row.
+//! The consolidation agent's baseline and the result of its last run: one row.
 
 use longhaul_core::job::Fence;
 use sqlx::Row as _;
@@ -11,19 +11,19 @@ use crate::store::Store;
 /// The agent's last run.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AgentRow {
-    /// What it last saw and published, as the caller wrote it; `None` before its first success.
+    /// Its baseline, opaque to the store; `None` before its first success.
     pub baseline: Option<String>,
-    /// How the last run ended: a stable name.
+    /// Result of the last run: a stable name.
     pub outcome: String,
     /// The same for a person.
     pub detail: String,
-    /// What it was given: `init` or `incremental`.
+    /// Input: `init` or `incremental`.
     pub mode: String,
     /// Requests to the model.
     pub turns: u64,
     /// Tokens of the last run.
     pub tokens: u64,
-    /// When it ended, Unix milliseconds.
+    /// End, Unix milliseconds.
     pub at_ms: i64,
 }
 
@@ -53,8 +53,8 @@ impl Store {
         .map_err(|error| pools.sorted(error))
     }
 
-    /// Stores how a run ended. Without a baseline the one before stays. Of a run that does not own its job any
-    /// more nothing is stored.
+    /// Stores the result of a run. Without a baseline the previous one stays. Nothing is stored for a run that
+    /// lost its job.
     ///
     /// # Errors
     /// Those of writing; `Fenced`.
@@ -82,7 +82,7 @@ impl Store {
         transaction.commit().await.map_err(|error| pools.sorted(error))
     }
 
-    /// Forgets what the agent last saw: its next run is given everything anew.
+    /// Deletes the baseline, so that the next run receives everything.
     ///
     /// # Errors
     /// Those of writing.

@@ -11,7 +11,7 @@ use crate::job::fenced;
 use crate::row::{get, unsigned};
 use crate::store::Store;
 
-/// Generations that are kept: a person may still have a file of the last one open.
+/// Generations kept: a person may still have a file of the last one open.
 pub const GENERATIONS_KEPT: u32 = 2;
 
 /// A published set of files.
@@ -19,32 +19,29 @@ pub const GENERATIONS_KEPT: u32 = 2;
 pub struct Generation {
     /// Its number, from 1.
     pub generation: u64,
-    /// When it was published, Unix milliseconds.
+    /// Publication time, Unix milliseconds.
     pub at_ms: i64,
-    /// Digest of what it was made of.
+    /// Digest of its inputs.
     pub input: String,
-    /// Threads it was made of.
     pub threads: u64,
     /// The memory as values, as JSON.
     pub handbook: String,
-    /// All changes of the person that it holds.
+    /// All changes of the person in it.
     pub edits: Edits,
-    /// Its files.
     pub files: Files,
-    /// Its files as they were found when the next one was made.
+    /// Its files as found when the next one was made.
     pub found: Option<Files>,
 }
 
-/// A set of files to be published.
+/// A set of files to publish.
 #[derive(Debug, Clone, Copy)]
 pub struct NewGeneration<'a> {
-    /// The set, its number one above the one it was made from; its `found` is not looked at.
+    /// The set, numbered one above its predecessor; its `found` is ignored.
     pub generation: &'a Generation,
-    /// The files of the one before as they were found.
+    /// The predecessor's files as found.
     pub found: &'a Files,
-    /// What is searched in it.
     pub passages: &'a [passage::Passage],
-    /// Shown by the run that made it, where a job did.
+    /// Proof of ownership, if a job made it.
     pub fence: Option<&'a Fence>,
 }
 
@@ -94,8 +91,8 @@ impl Store {
         Ok(())
     }
 
-    /// Records a generation as the one in force, with what is searched in it. `false`, and nothing stored,
-    /// when another was recorded since the one it was made from: whoever made it was taken over.
+    /// Records the current generation with its searchable passages. Returns `false`, storing nothing, if another
+    /// was recorded since its predecessor: the run was taken over.
     ///
     /// # Errors
     /// Those of writing; `Fenced`. Nothing is stored then.

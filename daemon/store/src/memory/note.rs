@@ -1,4 +1,4 @@
-//! Notes, exclusions and use.
+//! Notes, exclusions and usage.
 
 use sqlx::{Sqlite, Transaction};
 
@@ -9,38 +9,33 @@ use crate::store::Store;
 /// Notes kept; the oldest go first.
 pub const NOTES_MAX: u32 = 1_000;
 
-/// A note.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NoteRow {
-    /// Its id.
     pub note_id: String,
-    /// Project it is for; `None`: all.
+    /// Its project; `None` is global.
     pub project: Option<String>,
     /// Unix milliseconds.
     pub at_ms: i64,
-    /// Its words, redacted by the caller.
+    /// Text, redacted by the caller.
     pub text: String,
 }
 
-/// Something that is not to be remembered.
+/// Something to exclude from memory.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Exclusion {
-    /// A thread.
     Thread(String),
     /// All threads of a project.
     Project(String),
-    /// One thing that was learned, by its id.
+    /// One entry, by its id.
     Entry(String),
-    /// A note: it is deleted, nothing else has to be kept of it.
+    /// A note, which is simply deleted.
     Note(String),
 }
 
-/// How often a kind of memory file was used.
+/// Usage of a kind of memory file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UseRow {
-    /// Kind.
     pub kind: String,
-    /// Times.
     pub uses: u64,
     /// The last time, Unix milliseconds.
     pub last_ms: i64,
@@ -117,8 +112,8 @@ impl Store {
             .map_err(|error| pools.sorted(error))
     }
 
-    /// Forgets at once: what was extracted goes, the exclusion stays, and no passage of it is found any
-    /// more. Returns how many threads, notes and passages went.
+    /// Forgets at once: deletes extractions and passages and keeps the exclusion. Returns the number of deleted
+    /// threads, notes and passages.
     ///
     /// # Errors
     /// Those of writing. Nothing is forgotten then.
@@ -143,7 +138,7 @@ impl Store {
         Ok(gone)
     }
 
-    /// What is not to be remembered.
+    /// All exclusions.
     ///
     /// # Errors
     /// Those of reading.
@@ -157,7 +152,7 @@ impl Store {
         Ok(rows.into_iter().filter_map(|(kind, subject)| Exclusion::of(&kind, subject)).collect())
     }
 
-    /// Counts a use: of a kind of file, and of the threads it is from. Unknown threads are passed over.
+    /// Counts a use of a kind of file and of its threads. Unknown threads are ignored.
     ///
     /// # Errors
     /// Those of writing.
@@ -194,7 +189,7 @@ impl Store {
         transaction.commit().await.map_err(sorted)
     }
 
-    /// How often each kind of file was used.
+    /// Usage of each kind of file.
     ///
     /// # Errors
     /// Those of reading.

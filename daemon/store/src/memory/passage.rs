@@ -1,4 +1,4 @@
-//! Passages of the published files, and the search for their words.
+//! Passages of the published files and their full-text search.
 
 use longhaul_core::search::word;
 use sqlx::{QueryBuilder, Sqlite, SqliteConnection};
@@ -7,7 +7,7 @@ use crate::error::StoreError;
 use crate::row::{get, unsigned};
 use crate::store::Store;
 
-/// Passages that one search looks at.
+/// Maximum passages considered by a search.
 const MATCHES_MAX: u32 = 400;
 
 /// A few lines of a memory file.
@@ -17,22 +17,18 @@ pub struct Passage {
     pub path: String,
     /// First line, from 1.
     pub line_start: u64,
-    /// Last line.
     pub line_end: u64,
-    /// Project it is about; `None`: all.
+    /// Its project; `None` is global.
     pub project: Option<String>,
-    /// Thread it is from, where it is from one.
     pub thread_id: Option<String>,
-    /// Unix milliseconds of the newest thing it tells.
+    /// Time of its newest entry, Unix milliseconds.
     pub at_ms: i64,
     /// Its lines.
     pub text: String,
 }
 
-/// A passage that matches.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PassageMatch {
-    /// The passage.
     pub passage: Passage,
     /// BM25, larger is better.
     pub relevance: f64,
@@ -40,7 +36,7 @@ pub struct PassageMatch {
 
 impl Store {
     /// Passages that match `expression` (of [`longhaul_core::search::query`]), the most relevant first.
-    /// With `projects`, those that concern one of them or all.
+    /// With `projects`, only theirs and global ones.
     ///
     /// # Errors
     /// Those of reading; `Internal` for an expression that is none.
@@ -84,7 +80,7 @@ impl Store {
     }
 }
 
-/// Puts `passages` in the place of all that were there.
+/// Replaces all passages.
 pub(super) async fn replace(
     connection: &mut SqliteConnection,
     passages: &[Passage],

@@ -6,13 +6,12 @@
 
 use sqlx::{AssertSqlSafe, SqliteConnection};
 
-use super::{Copied, columns, count, is_of_the_file};
+use super::{TableCopy, columns, count, is_of_the_file};
 
 /// Rows of one statement.
 const STEP_ROWS: i64 = 256;
 
-/// A table by its key.
-pub(super) struct Keyed {
+pub(super) struct KeyedTable {
     name: &'static str,
     /// Its key, and the key from the last row back.
     orders: [&'static str; 2],
@@ -20,7 +19,7 @@ pub(super) struct Keyed {
 }
 
 /// What models cost. A day beyond the calendar would be in force for ever.
-pub(super) const USAGE: Keyed = Keyed {
+pub(super) const USAGE: KeyedTable = KeyedTable {
     name: "model_usage",
     orders: ["day, provider, model, purpose", "day DESC, provider DESC, model DESC, purpose DESC"],
     is_sound: "day BETWEEN 0 AND 3000000 AND requests >= 0 AND failures >= 0 \
@@ -28,35 +27,35 @@ pub(super) const USAGE: Keyed = Keyed {
 };
 
 /// Jobs: a lease that ran when the damage was met runs out as after a crash.
-pub(super) const JOBS: Keyed = Keyed {
+pub(super) const JOBS: KeyedTable = KeyedTable {
     name: "job",
     orders: ["kind, subject", "kind DESC, subject DESC"],
     is_sound: "json_valid(body)",
 };
 
 /// Notes of a person: nobody else knows them.
-pub(super) const NOTES: Keyed = Keyed {
+pub(super) const NOTES: KeyedTable = KeyedTable {
     name: "memory_note",
     orders: ["note_id", "note_id DESC"],
     is_sound: "length(text) > 0",
 };
 
 /// What is to be forgotten stays forgotten.
-pub(super) const EXCLUSIONS: Keyed = Keyed {
+pub(super) const EXCLUSIONS: KeyedTable = KeyedTable {
     name: "memory_exclusion",
     orders: ["kind, subject", "kind DESC, subject DESC"],
     is_sound: "kind IN ('thread', 'project', 'entry')",
 };
 
 /// Policies as they were when they decided: without them a decision cannot be made again.
-pub(super) const POLICY_SETTINGS: Keyed = Keyed {
+pub(super) const POLICY_SETTINGS: KeyedTable = KeyedTable {
     name: "policy_settings",
     orders: ["digest", "digest DESC"],
     is_sound: "json_valid(body)",
 };
 
 /// Watchers: where a compaction was under way, and the packet that was written for it.
-pub(super) const WATCHERS: Keyed = Keyed {
+pub(super) const WATCHERS: KeyedTable = KeyedTable {
     name: "policy_watcher",
     orders: ["thread_id", "thread_id DESC"],
     is_sound: "json_valid(body)",
@@ -65,14 +64,14 @@ pub(super) const WATCHERS: Keyed = Keyed {
 /// Copies what can be read from both ends.
 pub(super) async fn copy(
     connection: &mut SqliteConnection,
-    table: &Keyed,
-) -> Result<Copied, sqlx::Error> {
+    table: &KeyedTable,
+) -> Result<TableCopy, sqlx::Error> {
     let name = table.name;
     // A database from before the table knew nothing of it: nothing is lost.
     if !is_there(connection, name).await? {
-        return Ok(Copied { rows: 0, complete: true });
+        return Ok(TableCopy { rows: 0, complete: true });
     }
-    let Some(columns) = columns(connection, name).await? else { return Ok(Copied::default()) };
+    let Some(columns) = columns(connection, name).await? else { return Ok(TableCopy::default()) };
     let mut complete = true;
     for order in table.orders {
         let insert = format!(
@@ -89,7 +88,7 @@ pub(super) async fn copy(
         }
         complete = false;
     }
-    Ok(Copied { rows: count(connection, name).await?, complete })
+    Ok(TableCopy { rows: count(connection, name).await?, complete })
 }
 
 /// Goes on from one end until nothing is left (`true`) or a single row is refused.

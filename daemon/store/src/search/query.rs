@@ -18,9 +18,7 @@ pub struct SearchFilter {
     pub source: Option<Source>,
     /// In threads that work in exactly this folder.
     pub cwd: Option<String>,
-    /// In this thread.
     pub thread_id: Option<String>,
-    /// Of these kinds.
     pub kinds: Vec<ItemKind>,
     /// Not before, Unix milliseconds.
     pub since_ms: Option<i64>,

@@ -8,9 +8,8 @@ use sqlx::{QueryBuilder, Sqlite, SqliteConnection};
 
 use super::{SearchIndex, kind_number, scope};
 use crate::error::StoreError;
-use crate::file::{source_of, source_word};
 use crate::pool::is_kept;
-use crate::row::{digest, digest_bytes, get, unsigned};
+use crate::row::{digest, digest_bytes, get, source, unsigned};
 
 /// Rows written or deleted by one statement, under SQLite's 32,766 values.
 const ROWS_PER_STATEMENT: usize = 500;
@@ -31,11 +30,8 @@ pub(super) fn first_number(at_ms: i64) -> i64 {
 /// A transcript and how far it is indexed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndexedFile {
-    /// Where it is; its key.
     pub path: String,
-    /// Thread it belongs to.
     pub thread_id: String,
-    /// Who wrote it.
     pub source: Source,
     /// Working folder of the thread.
     pub cwd: Option<String>,
@@ -51,16 +47,12 @@ pub struct IndexedFile {
     pub at_ms: i64,
 }
 
-/// An item to be indexed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndexItem {
-    /// Its line.
     pub seq: u64,
-    /// What it is.
     pub kind: ItemKind,
     /// When, Unix milliseconds.
     pub at_ms: i64,
-    /// Digest of its words.
     pub digest: i64,
     /// Its words, redacted and cut.
     pub pieces: String,
@@ -186,7 +178,7 @@ pub(super) fn indexed_file(row: &SqliteRow) -> Result<IndexedFile, sqlx::Error> 
     Ok(IndexedFile {
         path: get(row, "path")?,
         thread_id: get(row, "thread_id")?,
-        source: source_of(get(row, "source")?),
+        source: source(row)?,
         cwd: get(row, "cwd")?,
         generation: unsigned(row, "generation")?,
         next_seq: unsigned(row, "next_seq")?,
@@ -285,7 +277,7 @@ async fn put_file(connection: &mut SqliteConnection, part: &IndexPart) -> Result
     )
     .bind(&file.path)
     .bind(&file.thread_id)
-    .bind(source_word(file.source))
+    .bind(file.source.name())
     .bind(file.cwd.as_deref())
     .bind(file.generation.cast_signed())
     .bind(file.next_seq.cast_signed())

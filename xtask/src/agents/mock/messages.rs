@@ -1,4 +1,4 @@
-//! The same model in the words of the Messages API, as Claude Code asks it.
+//! The same mock model for the Messages API, as Claude Code uses it.
 //!
 //! It goes by the last message of the person alone: a question for a summary gets one, a result of a tool
 //! ends the turn, anything else is answered with a command or with a call of ours.

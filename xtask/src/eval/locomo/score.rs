@@ -6,11 +6,10 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// Hits that count.
 const TOP: usize = 10;
 
-/// What came of one question.
-pub(super) struct Outcome {
+/// Score of one question.
+pub(super) struct QuestionScore {
     /// Share of the sessions of its evidence among the first ten threads.
     sessions: f64,
     /// Share of its turns at most one turn from one of the first ten hits.
@@ -25,7 +24,7 @@ pub(super) fn outcome(
     hits: &[(String, u64)],
     evidence: &[(String, u64)],
     took: Duration,
-) -> Outcome {
+) -> QuestionScore {
     let mut threads: Vec<&String> = Vec::new();
     for (thread, _) in hits {
         if !threads.contains(&thread) {
@@ -42,7 +41,7 @@ pub(super) fn outcome(
     sessions.dedup();
     let found = sessions.iter().filter(|thread| threads.contains(thread)).count();
     let first = threads.iter().position(|thread| sessions.contains(thread));
-    Outcome {
+    QuestionScore {
         sessions: share(found, sessions.len()),
         turns: share(evidence.iter().filter(is_near).count(), evidence.len()),
         rank: first.map_or(0.0, |place| share(1, place + 1)),
@@ -57,10 +56,10 @@ fn share(part: usize, whole: usize) -> f64 {
 
 /// All questions, by category.
 #[derive(Default)]
-pub(super) struct Scores(BTreeMap<u64, Vec<Outcome>>);
+pub(super) struct Scores(BTreeMap<u64, Vec<QuestionScore>>);
 
 impl Scores {
-    pub(super) fn add(&mut self, category: u64, outcome: Outcome) {
+    pub(super) fn add(&mut self, category: u64, outcome: QuestionScore) {
         self.0.entry(category).or_default().push(outcome);
     }
 
@@ -68,7 +67,7 @@ impl Scores {
         let mut out = String::from(
             "category          questions  session recall@10  turn +-1 recall@10    MRR      p99\n",
         );
-        let all: Vec<&Outcome> = self.0.values().flatten().collect();
+        let all: Vec<&QuestionScore> = self.0.values().flatten().collect();
         let rows = self.0.iter().map(|(category, of)| (name(*category), of.iter().collect()));
         for (name, of) in rows.chain([("all", all)]) {
             let Means { sessions, turns, rank, p99 } = means(&of);
@@ -87,8 +86,8 @@ impl Scores {
     }
 
     pub(super) fn json(&self) -> Value {
-        let all: Vec<&Outcome> = self.0.values().flatten().collect();
-        let row = |of: &[&Outcome]| {
+        let all: Vec<&QuestionScore> = self.0.values().flatten().collect();
+        let row = |of: &[&QuestionScore]| {
             let Means { sessions, turns, rank, p99 } = means(of);
             json!({
                 "questions": of.len(), "session_recall_at_10": sessions, "turn_recall_at_10": turns,
@@ -110,9 +109,9 @@ struct Means {
     p99: Duration,
 }
 
-fn means(of: &[&Outcome]) -> Means {
+fn means(of: &[&QuestionScore]) -> Means {
     #[expect(clippy::cast_precision_loss, reason = "a few thousand questions")]
-    let mean = |value: fn(&Outcome) -> f64| {
+    let mean = |value: fn(&QuestionScore) -> f64| {
         of.iter().map(|outcome| value(outcome)).sum::<f64>() / of.len().max(1) as f64
     };
     let mut times: Vec<Duration> = of.iter().map(|outcome| outcome.took).collect();
@@ -146,7 +145,7 @@ mod tests {
         let at = |thread: &str, line| (thread.to_owned(), line);
         let hits = [at("b", 9), at("a", 4), at("a", 7)];
         let evidence = [at("a", 5), at("a", 9), at("c", 1)];
-        let Outcome { sessions, turns, rank, .. } = outcome(&hits, &evidence, Duration::ZERO);
+        let QuestionScore { sessions, turns, rank, .. } = outcome(&hits, &evidence, Duration::ZERO);
         assert!((sessions - 0.5).abs() < 1e-9, "a of a and c");
         assert!((turns - 1.0 / 3.0).abs() < 1e-9, "a:5 beside a:4");
         assert!((rank - 0.5).abs() < 1e-9, "the second thread");

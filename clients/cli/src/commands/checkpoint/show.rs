@@ -9,24 +9,24 @@ use crate::select;
 use crate::session::{Page, Session};
 use crate::style::{Style, count};
 
-/// Show the checkpoint of a thread: what an agent would be told after a compaction
+/// Show the checkpoint of a thread: what an agent is told after a compaction
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   longhaul checkpoint show
   longhaul checkpoint show 0199a213 --max-tokens 500
-  longhaul checkpoint show --as-of 1200       as it was after that line of the transcript
+  longhaul checkpoint show --as-of 1200       as it was after that seq
   longhaul checkpoint show --state | jq .plan")]
 pub(crate) struct ShowArgs {
-    /// The thread, or the beginning of its id
+    /// Id of the thread, or a unique prefix
     thread: Option<String>,
-    /// Tokens the text may have
+    /// Maximum tokens of the text
     #[arg(long, value_name = "N", conflicts_with = "state")]
     max_tokens: Option<u64>,
-    /// As it was after the item of this seq
+    /// Show it as it was after this seq
     #[arg(long, value_name = "SEQ")]
     as_of: Option<u64>,
-    /// The structured state as JSON instead of its text
+    /// Print the structured state as JSON
     #[arg(long)]
     state: bool,
 }

@@ -1,22 +1,22 @@
 //! `longhaul compaction list`.
 
 use clap::Args;
-use longhaul_protocol::compaction::{CompactionSummary, List, ListParams, ListResult};
+use longhaul_protocol::compaction::{CompactionSummary, List, ListParams, ListResult, Reason};
 
 use crate::commands::slice::{Slice, more};
 use crate::failure::Failure;
 use crate::select::{self, short_len};
 use crate::session::{Page, Session};
-use crate::style::{Style, duration, tokens};
+use crate::style::{Style, tokens};
 
-/// List compactions, the newest first
+/// List compactions, newest first
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   longhaul compaction list
   longhaul compaction list 0199a213 -n 5      of one thread")]
 pub(crate) struct ListArgs {
-    /// Only those of this thread
+    /// Only compactions of this thread
     thread: Option<String>,
     #[command(flatten)]
     slice: Slice,
@@ -41,18 +41,8 @@ impl Page for ListResult {
             self.compactions.iter().map(|row| row.compaction_id.as_str()).collect();
         let id_chars = short_len(&ids);
         let rows = self.compactions.iter().map(|made| row(made, id_chars, style)).collect();
-        let headings = [
-            "compaction",
-            "made",
-            "thread",
-            "strategy",
-            "why",
-            ">before",
-            ">after",
-            ">took",
-            ">model",
-            "",
-        ];
+        let headings =
+            ["compaction", "made", "thread", "strategy", "reason", ">before", ">after", ""];
         let more = more("compaction list", self.next_cursor.as_deref(), style);
         style.table(&headings, rows) + &more
     }
@@ -61,20 +51,24 @@ impl Page for ListResult {
 fn row(made: &CompactionSummary, id_chars: usize, style: &Style) -> Vec<String> {
     let thread = made.thread_id.as_deref().unwrap_or("(given items)");
     let undone = made.undone_at.map(|at| format!("undone {}", style.ago(at)));
-    let cost = match made.cost.requests {
-        0 => "-".to_owned(),
-        _ => tokens(made.cost.tokens),
-    };
     vec![
         made.compaction_id.chars().take(id_chars).collect(),
         style.ago(made.created_at),
         thread.chars().take(13).collect(),
         made.strategy_used.name().to_owned(),
-        made.reason.name().replace('_', " "),
+        reason(made.reason).to_owned(),
         tokens(made.tokens.before),
         tokens(made.tokens.after),
-        duration(made.duration_ms),
-        cost,
         undone.unwrap_or_default(),
     ]
+}
+
+fn reason(reason: Reason) -> &'static str {
+    match reason {
+        Reason::UserRequested => "requested",
+        Reason::ContextLimit => "limit",
+        Reason::ModelDownshift => "smaller model",
+        Reason::Policy => "policy",
+        Reason::Other => "-",
+    }
 }

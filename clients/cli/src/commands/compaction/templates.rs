@@ -7,18 +7,18 @@ use longhaul_protocol::policy::TemplatesParams;
 use crate::failure::Failure;
 use crate::session::Session;
 
-/// Show the texts that a model is given to compact; write them out to be changed
+/// Show the prompts used for compaction, or write them to files to edit
 ///
-/// A changed file counts from the next compaction on. One that cannot be used leaves the text before it in
-/// force, and every compaction says so.
+/// Changes take effect with the next compaction. A file that cannot be used is ignored, and every compaction
+/// warns about it.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   longhaul compaction templates
-  longhaul compaction templates --seed      write those that have no file
-  longhaul compact --prompt ask.md          another one for a single compaction")]
+  longhaul compaction templates --seed      write files for the built-in ones
+  longhaul compact --prompt ask.md          use another one for a single compaction")]
 pub(crate) struct TemplatesArgs {
-    /// Write the built-in text of every one that has no file
+    /// Write the built-in text for every one without a file
     #[arg(long)]
     seed: bool,
 }

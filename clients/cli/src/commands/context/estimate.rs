@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use longhaul_protocol::context::{Estimate, EstimateParams, EstimateResult};
 
+use super::input;
 use crate::failure::Failure;
 use crate::progress::while_waiting;
 use crate::session::{Page, Session};
@@ -17,9 +18,9 @@ Examples:
   longhaul context estimate README.md                     bytes ÷ 4, as agents count
   git diff | longhaul context estimate --tokenizer o200k  exactly")]
 pub(crate) struct EstimateArgs {
-    /// The file; standard input where none is named
+    /// File to read [default: standard input]
     file: Option<PathBuf>,
-    /// Count exactly, with a real tokenizer
+    /// Count exactly, with this tokenizer
     #[arg(long, value_name = "NAME")]
     tokenizer: Option<TokenizerName>,
 }
@@ -34,7 +35,7 @@ enum TokenizerName {
 }
 
 pub(crate) async fn run(args: EstimateArgs, session: &Session) -> Result<(), Failure> {
-    let text = super::read(args.file.as_ref())?;
+    let text = input::read(args.file.as_ref())?;
     let tokenizer = args.tokenizer.map(|name| match name {
         TokenizerName::O200k => "o200k".to_owned(),
         TokenizerName::Cl100k => "cl100k".to_owned(),

@@ -7,11 +7,12 @@ use longhaul_protocol::context::{
     Truncate, TruncateMode, TruncateParams, TruncatePolicy, TruncateResult,
 };
 
+use super::input;
 use crate::failure::Failure;
 use crate::session::{Page, Session};
 use crate::style::Style;
 
-/// Cut the middle out of a text, with a marker that says how much
+/// Cut the middle out of a text and mark how much is missing
 #[derive(Debug, Args)]
 #[command(
     group = ArgGroup::new("budget").required(true),
@@ -22,15 +23,15 @@ Examples:
   longhaul context truncate --policy model_format build.log"
 )]
 pub(crate) struct TruncateArgs {
-    /// The file; standard input where none is named
+    /// File to read [default: standard input]
     file: Option<PathBuf>,
-    /// Keep so many tokens of four bytes
+    /// Keep N tokens of four bytes
     #[arg(long, value_name = "N", group = "budget")]
     tokens: Option<u64>,
-    /// Keep so many bytes
+    /// Keep N bytes
     #[arg(long, value_name = "N", group = "budget")]
     bytes: Option<u64>,
-    /// Keep so many lines
+    /// Keep N lines
     #[arg(long, value_name = "N", group = "budget")]
     lines: Option<u64>,
     /// Keep what a named policy allows: tool_output or model_format
@@ -39,7 +40,7 @@ pub(crate) struct TruncateArgs {
 }
 
 pub(crate) async fn run(args: TruncateArgs, session: &Session) -> Result<(), Failure> {
-    let text = super::read(args.file.as_ref())?;
+    let text = input::read(args.file.as_ref())?;
     let modes = [
         (TruncateMode::Tokens, args.tokens),
         (TruncateMode::Bytes, args.bytes),

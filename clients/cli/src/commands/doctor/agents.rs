@@ -3,15 +3,15 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use super::Check;
-use crate::commands::install::found::{self, Found, Trust};
+use super::check::Check;
+use crate::commands::install::setup::{self, AgentSetup, Trust};
 use crate::style::counted;
 
 pub(super) fn checks() -> Vec<Check> {
-    found::all().iter().flat_map(of).collect()
+    setup::all().iter().flat_map(of).collect()
 }
 
-fn of(agent: &Found) -> Vec<Check> {
+fn of(agent: &AgentSetup) -> Vec<Check> {
     let again = format!("longhaul install {}", agent.name);
     if agent.hooks.is_empty() && agent.server.is_none() {
         let detail = format!("{} is used here, without our hooks and tools", agent.name);
@@ -22,7 +22,7 @@ fn of(agent: &Found) -> Vec<Check> {
     vec![hooks(agent, &again), server(agent, &again)]
 }
 
-fn hooks(agent: &Found, again: &str) -> Check {
+fn hooks(agent: &AgentSetup, again: &str) -> Check {
     let name = agent.name;
     let warn = |detail: String, hint: &str| Check::warn("hooks", format!("{name}: {detail}"), hint);
     let gone = agent.hooks.iter().map(|hook| &hook.program).find(|program| !runs(program));
@@ -53,7 +53,7 @@ fn hooks(agent: &Found, again: &str) -> Check {
     }
 }
 
-fn server(agent: &Found, again: &str) -> Check {
+fn server(agent: &AgentSetup, again: &str) -> Check {
     let name = agent.name;
     match &agent.server {
         None => Check::warn("tools", format!("{name}: the MCP server is not set up"), again),

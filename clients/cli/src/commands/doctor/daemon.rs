@@ -4,7 +4,7 @@ use longhaul_protocol::daemon::{IngestState, SourceStatus, StatusResult, StoreSt
 use longhaul_protocol::policy::TemplateInfo;
 use longhaul_protocol::thread::{IndexState, IndexStatus};
 
-use super::Check;
+use super::check::Check;
 use crate::style::{bytes, count, counted};
 
 /// Milliseconds the two clocks may differ, the way of the answer included.
@@ -41,7 +41,7 @@ pub(super) fn templates(templates: &[TemplateInfo]) -> Check {
     let bad = templates.iter().find_map(|text| Some((text, text.problem.as_deref()?)));
     if let Some((text, problem)) = bad {
         let detail = format!("{} is not in force: {problem}", text.path);
-        let hint = "mend or delete it; the text before it is used meanwhile";
+        let hint = "fix or delete it; the previous text is used until then";
         return Check::warn("templates", detail, hint);
     }
     match templates.iter().filter(|text| text.source == "file").count() {
@@ -53,7 +53,7 @@ pub(super) fn templates(templates: &[TemplateInfo]) -> Check {
 fn version(status: &StatusResult) -> Check {
     let (daemon, own) = (status.version.as_str(), env!("CARGO_PKG_VERSION"));
     match daemon == own {
-        true => Check::ok("version", format!("{own} at both ends")),
+        true => Check::ok("version", format!("{own} for daemon and client")),
         false => Check::warn(
             "version",
             format!("the daemon is {daemon}, this program {own}"),
@@ -75,10 +75,10 @@ fn database(status: &StatusResult) -> Check {
 }
 
 fn rebuilt(store: &StoreStatus) -> String {
-    let built = format!("{} was built again from the transcripts", store.path);
+    let built = format!("{} was rebuilt from the transcripts", store.path);
     let Some(salvaged) = &store.salvaged else { return built };
     let kept = format!(
-        "{}, {} and {} were taken over",
+        "{}, {} and {} were recovered",
         counted(salvaged.updates, "update"),
         counted(salvaged.compactions, "compaction"),
         counted(salvaged.jobs, "job")
@@ -112,17 +112,21 @@ fn reading(status: &StatusResult) -> Check {
     let ingest = &status.ingest;
     if let Some(error) = ingest.errors.last() {
         let files = counted(ingest.errors.len() as u64, "file");
-        let detail = format!("{files} cannot be read, last {}", error.path);
+        let detail = format!("{files} cannot be read, most recently {}", error.path);
         return Check::warn("reading", detail, error.message.clone());
     }
     if status.panics > 0 {
-        let detail = format!("{} requests or tasks met a defect", count(status.panics));
+        let detail = format!("{} requests or tasks crashed", count(status.panics));
         return Check::warn("reading", detail, "please report it with the daemon's log");
     }
     match ingest.state {
         IngestState::Idle => {
             let odd = ingest.malformed + ingest.oversized + ingest.unknown;
-            let odd = if odd > 0 { format!(", {} of them odd", count(odd)) } else { String::new() };
+            let odd = if odd > 0 {
+                format!(", {} skipped or unknown", count(odd))
+            } else {
+                String::new()
+            };
             Check::ok("reading", format!("up to date, {} lines{odd}", count(ingest.lines)))
         }
         IngestState::CatchingUp => {
@@ -137,12 +141,12 @@ fn search(index: &IndexStatus) -> Check {
     match index.state {
         IndexState::Idle | IndexState::Other => Check::ok("search", size),
         IndexState::Indexing => {
-            Check::ok("search", format!("{size}, {} to go", counted(index.files_behind, "file")))
+            Check::ok("search", format!("{size}, {} left", counted(index.files_behind, "file")))
         }
         IndexState::Stalled => Check::warn(
             "search",
             format!("the index cannot be written ({size})"),
-            "free space on the disk or see the journal; it is tried again by itself",
+            "free disk space or check the journal; it retries by itself",
         ),
     }
 }

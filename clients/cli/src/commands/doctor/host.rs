@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use directories::BaseDirs;
 use longhaul_protocol::daemon::StatusResult;
 
-use super::Check;
+use super::check::Check;
 use crate::style::count;
 
 /// 2025-01-01: this program is younger, so a present before it is a wrong clock.

@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 
-use super::Check;
+use super::check::Check;
 
 /// Bits of a mode that let others in.
 const OTHERS: u32 = 0o077;
@@ -58,7 +58,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
     use std::os::unix::net::UnixListener;
 
-    use super::super::State;
+    use super::super::check::State;
     use super::*;
 
     fn states(socket: &Path) -> Vec<State> {

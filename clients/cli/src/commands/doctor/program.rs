@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use super::Check;
+use super::check::Check;
 use crate::commands::up;
 
 pub(super) fn check() -> Check {

@@ -11,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use longhaul_client::{Client, ClientError};
-use longhaul_protocol::daemon::{Shutdown, ShutdownParams};
+use longhaul_protocol::daemon::{NoParams, Shutdown};
 use tempfile::TempDir;
 
 use crate::commands::up::find_program;
@@ -82,7 +82,7 @@ impl PrivateDaemon {
 
     /// Asks it to end, waits a little, and sees to it.
     pub(super) async fn stop(mut self) {
-        let asked = self.client.call::<Shutdown>(ShutdownParams::default()).await.is_ok();
+        let asked = self.client.call::<Shutdown>(NoParams::default()).await.is_ok();
         let ended = async {
             let mut ticks = tokio::time::interval(Duration::from_millis(ATTEMPT_MS));
             while matches!(self.process.0.try_wait(), Ok(None)) {

@@ -82,7 +82,7 @@ impl Corpus for Transcripts {
     }
 }
 
-struct Found {
+struct Candidate {
     path: PathBuf,
     modified: Option<SystemTime>,
 }
@@ -113,7 +113,7 @@ fn is_transcript(path: &Path) -> bool {
 }
 
 /// Where a file and its compressed twin are both there, the twin is the older one.
-fn drop_shadowed(found: &mut Vec<Found>) {
+fn drop_shadowed(found: &mut Vec<Candidate>) {
     let paths: HashSet<PathBuf> = found.iter().map(|file| file.path.clone()).collect();
     found.retain(|file| {
         !(is_compressed(&file.path) && paths.contains(&file.path.with_extension("")))
@@ -121,13 +121,13 @@ fn drop_shadowed(found: &mut Vec<Found>) {
 }
 
 /// Passes over what is no transcript or unreadable: this only measures.
-fn collect(path: &Path, depth: usize, found: &mut Vec<Found>) {
+fn collect(path: &Path, depth: usize, found: &mut Vec<Candidate>) {
     let Ok(metadata) = fs::metadata(path) else { return };
     if metadata.is_dir() && depth <= FOLDER_DEPTH_MAX {
         let entries = fs::read_dir(path).into_iter().flatten().flatten();
         entries.for_each(|entry| collect(&entry.path(), depth + 1, found));
     } else if metadata.is_file() && is_transcript(path) {
-        found.push(Found { path: path.to_owned(), modified: metadata.modified().ok() });
+        found.push(Candidate { path: path.to_owned(), modified: metadata.modified().ok() });
     }
 }
 

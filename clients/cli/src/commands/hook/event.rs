@@ -2,13 +2,11 @@
 
 use longhaul_client::{Client, ClientError};
 use longhaul_protocol::thread::{Sync, SyncParams};
-use longhaul_protocol::{ErrorKind, Method, checkpoint, compaction, context, policy};
-use serde_json::{Value, json};
+use longhaul_protocol::{ErrorKind, Method, checkpoint, compaction, context, memory, policy};
 use tokio::time::{Instant, timeout_at};
 
 use super::answer::Answer;
-use super::payload::{Event, Payload};
-use super::{Agent, told};
+use super::payload::{Agent, Event, Payload};
 
 /// Milliseconds of the wait for the newest lines of the transcript: without them the checkpoint is a little
 /// older, which is better than none.
@@ -21,7 +19,7 @@ const RESUMED_TOKENS: u64 = 1_000;
 const FRAME_TOKENS: u64 = 150;
 /// Tokens of what the agent is told on reading more of the memory.
 const INSTRUCTIONS_TOKENS: u64 = 330;
-/// Parts of a hundred of the way to the next compaction from which the agent is told.
+/// Percent of the way to the next compaction at which the agent is warned.
 const NEARLY_FULL_PERCENT: u64 = 85;
 
 /// One run of a hook.
@@ -116,7 +114,7 @@ async fn pre_compact(hook: &Hook<'_>) -> Result<Answer, String> {
         Err(ClientError::Refused(error)) if error.kind() == ErrorKind::NotWorthwhile => {
             return Ok(Answer::default());
         }
-        Err(error) => return Err(told(&error)),
+        Err(error) => return Err(one_line(&error)),
     };
     let left_out = made.receipt.totals.dropped.items + made.receipt.totals.shortened.items;
     Ok(Answer::message(format!(
@@ -132,10 +130,11 @@ async fn stop(hook: &Hook<'_>) -> Result<Answer, String> {
     let thread_id = hook.thread().await?;
     let said = hook.payload.last_assistant_message.as_deref().unwrap_or_default();
     let cite = async {
-        match !said.is_empty() && hook.has(MemoryCite::NAME) {
-            true => hook.call::<MemoryCite>(json!({ "answer": said })).await.map(drop),
-            false => Ok(()),
+        if said.is_empty() {
+            return Ok(());
         }
+        let params = memory::CiteParams { answer: Some(said.to_owned()), ..Default::default() };
+        hook.call::<memory::Cite>(params).await.map(drop)
     };
     let (cited, advice) = tokio::join!(cite, hook.advice(thread_id, said));
     match (advice, cited) {
@@ -146,11 +145,6 @@ async fn stop(hook: &Hook<'_>) -> Result<Answer, String> {
 }
 
 impl Hook<'_> {
-    fn has(&self, method: &str) -> bool {
-        let session = self.client.session();
-        session.is_some_and(|session| session.methods.iter().any(|known| known == method))
-    }
-
     /// The thread, read up to the end of its transcript as far as time allows.
     async fn thread(&self) -> Result<String, String> {
         let named = self.payload.session_id.clone();
@@ -167,12 +161,9 @@ impl Hook<'_> {
 
     /// What the policy has to say at the end of a turn; `None` where it has nothing.
     async fn advice(&self, thread_id: String, said: &str) -> Result<Option<String>, String> {
-        if !self.has(policy::Step::NAME) {
-            return Ok(None);
-        }
         let message = (!said.is_empty()).then(|| said.to_owned());
         let event =
-            policy::StepEvent::TurnEnded { message, boundaries: None, only_tell: Some(true) };
+            policy::StepEvent::TurnEnded { message, boundaries: None, notify_only: Some(true) };
         let params =
             policy::StepParams { thread_id, event, agent: None, model: None, context_window: None };
         let stepped = self.call::<policy::Step>(params).await?;
@@ -189,24 +180,21 @@ impl Hook<'_> {
         Ok(self.call::<checkpoint::View>(params).await?.text)
     }
 
-    /// What is remembered of the project, and how to read more; `None` when the daemon has no memory, or nothing in
-    /// it.
+    /// The memory of the project, and how to read more of it; `None` when there is none.
     async fn memory(&self, max_tokens: u64) -> Option<String> {
-        if !self.has(MemorySummary::NAME) {
-            return None;
-        }
         let text_tokens = max_tokens.saturating_sub(INSTRUCTIONS_TOKENS);
-        let mut params = json!({ "max_tokens": text_tokens });
-        if let Some(cwd) = &self.payload.cwd {
-            params["cwd"] = cwd.as_str().into();
-        }
-        let answer = self.call::<MemorySummary>(params).await.ok()?;
-        let text = answer["text"].as_str()?.trim();
+        let params = memory::SummaryParams {
+            cwd: self.payload.cwd.clone(),
+            max_tokens: Some(text_tokens),
+            ..Default::default()
+        };
+        let summary = self.call::<memory::Summary>(params).await.ok()?;
+        let text = summary.text.trim();
         let fits = |text: &str, tokens: u64| text.len() as u64 <= tokens * 4;
         if text.is_empty() || !fits(text, text_tokens) {
             return None;
         }
-        let instructions = answer["instructions"].as_str().unwrap_or_default().trim();
+        let instructions = summary.instructions.as_deref().unwrap_or_default().trim();
         // A folder with a long name may make them longer than what is left for them.
         Some(match instructions {
             "" => text.to_owned(),
@@ -217,24 +205,14 @@ impl Hook<'_> {
 
     async fn call<M: Method>(&self, params: M::Params) -> Result<M::Result, String> {
         match timeout_at(self.until, self.client.call::<M>(params)).await {
-            Ok(answer) => answer.map_err(|error| told(&error)),
+            Ok(answer) => answer.map_err(|error| one_line(&error)),
             Err(_) => Err(format!("{} took too long", M::NAME)),
         }
     }
 }
 
-/// `memory/summary` and `memory/cite`, by name: a daemon without memory does not list them.
-struct MemorySummary;
-struct MemoryCite;
-
-impl Method for MemoryCite {
-    const NAME: &'static str = "memory/cite";
-    type Params = Value;
-    type Result = Value;
-}
-
-impl Method for MemorySummary {
-    const NAME: &'static str = "memory/summary";
-    type Params = Value;
-    type Result = Value;
+/// An error and what to do about it, in a line.
+pub(super) fn one_line(error: &ClientError) -> String {
+    let hint = error.hint().map_or_else(String::new, |hint| format!(" ({hint})"));
+    format!("{error}{hint}")
 }

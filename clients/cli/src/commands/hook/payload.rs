@@ -1,8 +1,26 @@
 //! What an agent tells its hooks.
 
+use clap::ValueEnum;
 use serde::Deserialize;
 
-use super::Agent;
+/// An agent with hooks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Agent {
+    /// Codex
+    Codex,
+    /// Claude Code
+    Claude,
+}
+
+impl Agent {
+    /// Tokens of added context the agent takes whole. Codex puts more than 2,500 into a file and shows
+    /// its ends; Claude Code does so over 10,000 characters.
+    pub(super) const fn context_tokens_max(self) -> u64 {
+        match self {
+            Self::Codex | Self::Claude => 2_400,
+        }
+    }
+}
 
 /// Events that are answered; of the same name in both agents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use similar::TextDiff;
 
+use super::error::unreadable;
 use crate::failure::{A_PERSON, Failure, TRY_LATER};
 
 /// Lines of a new file up to which it is shown whole.
@@ -148,7 +149,7 @@ fn read(path: &Path) -> Result<Option<String>, Failure> {
     match fs::read_to_string(path) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(super::unreadable(path, error)),
+        Err(error) => Err(unreadable(path, error)),
     }
 }
 

@@ -10,8 +10,9 @@ use jsonc_parser::json;
 
 use super::agent_hooks::{self, Hooks, set_string, string};
 use super::change::Change;
+use super::error::missing;
 use super::plan::{Direction, Plan};
-use super::{json_file, missing, place};
+use super::{json_file, place};
 use crate::failure::Failure;
 
 pub(super) const SERVER: &str = "longhaul";

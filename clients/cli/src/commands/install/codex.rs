@@ -6,8 +6,9 @@ use toml_edit::{DocumentMut, Item, Table, Value};
 
 use super::agent_hooks::{self, Hooks};
 use super::change::Change;
+use super::error::{missing, unreadable};
 use super::plan::{Direction, Plan};
-use super::{json_file, missing, place, unreadable};
+use super::{json_file, place};
 use crate::failure::Failure;
 
 /// The server's name in the agent, and so in the names of its tools.

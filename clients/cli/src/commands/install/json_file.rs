@@ -5,6 +5,7 @@ use std::path::Path;
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstObject, CstRootNode};
 
+use super::error::unreadable;
 use crate::failure::Failure;
 
 /// Edits the object a file holds; a file that is not there or blank counts as an empty object.
@@ -15,9 +16,9 @@ pub(super) fn edit(
 ) -> Result<String, Failure> {
     let text = text.filter(|text| !text.trim().is_empty()).unwrap_or("{}\n");
     let root = CstRootNode::parse(text, &ParseOptions::default())
-        .map_err(|error| super::unreadable(path, error))?;
-    let object = root.object_value().ok_or_else(|| super::unreadable(path, "it is no object"))?;
-    change(&object).map_err(|why| super::unreadable(path, why))?;
+        .map_err(|error| unreadable(path, error))?;
+    let object = root.object_value().ok_or_else(|| unreadable(path, "it is no object"))?;
+    change(&object).map_err(|why| unreadable(path, why))?;
     Ok(root.to_string())
 }
 

@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use super::change::Change;
+use super::error::missing;
 use super::plan::{Direction, Plan};
-use super::{missing, nvim_files, place};
+use super::{nvim_files, place};
 use crate::failure::{A_PERSON, Failure};
 
 /// Folders of a plugin that Neovim reads.

@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use super::change::Change;
+use super::error::missing;
+use super::place;
 use super::plan::{Direction, Plan};
-use super::{missing, place};
 use crate::failure::Failure;
 
 const SOCKET: &str = "longhauld.socket";

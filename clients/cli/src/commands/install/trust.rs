@@ -30,7 +30,7 @@ pub(in crate::commands) enum Trust {
 }
 
 /// Where a hook stands.
-pub(super) struct Place<'a> {
+pub(super) struct HookLocation<'a> {
     pub(super) file: &'a Path,
     pub(super) event: &'a str,
     pub(super) group: usize,
@@ -38,7 +38,7 @@ pub(super) struct Place<'a> {
 }
 
 /// What Codex's settings say of the hook at a place.
-pub(super) fn of(config: &DocumentMut, place: &Place<'_>, group: &Value) -> Trust {
+pub(super) fn of(config: &DocumentMut, place: &HookLocation<'_>, group: &Value) -> Trust {
     let Some(state) = state(config, place) else { return Trust::Missing };
     if state.get("enabled").and_then(Item::as_bool) == Some(false) {
         return Trust::Off;
@@ -53,7 +53,10 @@ pub(super) fn of(config: &DocumentMut, place: &Place<'_>, group: &Value) -> Trus
 }
 
 /// The hook's table. Codex may have resolved links on the way to the file.
-fn state<'a>(config: &'a DocumentMut, place: &Place<'_>) -> Option<&'a dyn toml_edit::TableLike> {
+fn state<'a>(
+    config: &'a DocumentMut,
+    place: &HookLocation<'_>,
+) -> Option<&'a dyn toml_edit::TableLike> {
     let end = format!(":{}:{}:{}", snake(place.event), place.group, place.handler);
     let states = config.get("hooks")?.get("state")?.as_table_like()?;
     let is_file = |path: &str| {
@@ -123,7 +126,7 @@ mod tests {
     fn trust(config: &str, command: &str) -> Trust {
         let group = json!({ "hooks": [{ "type": "command", "command": command, "timeout": 5 }] });
         let file = Path::new("/h/.codex/hooks.json");
-        let place = Place { file, event: "PreCompact", group: 1, handler: 0 };
+        let place = HookLocation { file, event: "PreCompact", group: 1, handler: 0 };
         of(&config.parse().unwrap(), &place, &group)
     }
 

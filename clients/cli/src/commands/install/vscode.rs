@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use super::error::missing;
+use super::place;
 use super::plan::{Direction, Plan};
-use super::{missing, place};
 use crate::failure::Failure;
 
 /// Editors that take the same extension, by preference.

@@ -9,10 +9,10 @@ use longhaul_protocol::memory::{List, ListParams, Read, ReadParams, Run, RunPara
 use crate::failure::{Failure, USAGE};
 use crate::session::Session;
 
-/// Open a file of memory in your editor
+/// Open a memory file in your editor
 ///
-/// What you write is kept and what you take out is not said again, whatever is learned later. The files may be
-/// changed at any time with any program; this command only finds them.
+/// What you write is kept, and what you remove is not learned again. You may edit the files at any time
+/// with any program; this command only opens them.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -20,7 +20,7 @@ Examples:
   longhaul memory edit memory_summary.md
   EDITOR='code --wait' longhaul memory edit")]
 pub(crate) struct EditArgs {
-    /// The file, as longhaul memory show --files names it
+    /// A file listed by longhaul memory show --files
     #[arg(default_value = "MEMORY.md")]
     path: String,
 }

@@ -5,15 +5,16 @@ use longhaul_protocol::memory::{
     AddNote, AddNoteParams, AddNoteResult, Forget, ForgetParams, ForgetResult,
 };
 
-use super::folder;
+use super::folder::folder;
 use crate::failure::Failure;
 use crate::select;
 use crate::session::{Page, Session};
 use crate::style::{Style, count};
 
-/// Remember a sentence
+/// Add a note to memory
 ///
-/// For the project of this folder, unless --everywhere is given. What looks like a password is replaced.
+/// The note applies to the project of this folder, or with --everywhere to all. Anything that looks like a
+/// password is replaced.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -23,33 +24,33 @@ pub(crate) struct NoteArgs {
     /// The words
     #[arg(required = true)]
     text: Vec<String>,
-    /// In all projects
+    /// Applies to all projects
     #[arg(long, conflicts_with = "cwd")]
     everywhere: bool,
-    /// For the project of this folder [default: this one]
+    /// Applies to the project of DIR [default: this folder]
     #[arg(long, value_name = "DIR")]
     cwd: Option<String>,
 }
 
-/// Forget something at once and for good
+/// Remove something from memory for good
 ///
-/// When the command returns, neither the files nor the search hold it. Transcripts are not touched.
+/// When the command returns, it is gone from the files and from search. Transcripts are not touched.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  longhaul memory forget --thread 0199a213     all that is from that thread
-  longhaul memory forget --cwd ~/src/app       all that is from that project
+  longhaul memory forget --thread 0199a213     everything from that thread
+  longhaul memory forget --cwd ~/src/app       everything from that project
   longhaul memory forget --entry 5f0c1d2e      one line of MEMORY.md, by the id at its end
   longhaul memory forget --note note_0199b000-0000-7000-8000-0000000000c1")]
 #[group(required = true, multiple = false)]
 pub(crate) struct ForgetArgs {
-    /// A thread; the beginning of its id is enough
+    /// Everything from a thread, by id or prefix
     #[arg(long, value_name = "THREAD")]
     thread: Option<String>,
-    /// The project of a folder
+    /// Everything from the project of DIR
     #[arg(long, value_name = "DIR")]
     cwd: Option<String>,
-    /// One thing that was learned
+    /// One entry
     #[arg(long, value_name = "ID")]
     entry: Option<String>,
     /// A note
@@ -84,18 +85,17 @@ impl Page for AddNoteResult {
             Some(project) => format!("for {}", style.path(project)),
             None => "everywhere".to_owned(),
         };
-        let undo =
-            style.dim(&format!("take it back: longhaul memory forget --note {}", self.note_id));
+        let undo = style.dim(&format!("undo: longhaul memory forget --note {}", self.note_id));
         format!("Remembered {place}: {}\n{undo}\n", self.text)
     }
 }
 
 impl Page for ForgetResult {
     fn text(&self, _: &Style) -> String {
-        let gone = match self.gone {
-            0 => "nothing was kept of it yet, and nothing will be".to_owned(),
-            gone => format!("{} removed", count(gone)),
+        let removed = match self.removed {
+            0 => "nothing was stored; nothing will be".to_owned(),
+            removed => format!("{} removed", count(removed)),
         };
-        format!("Forgotten ({gone}); memory is published without it.\n")
+        format!("Forgotten ({removed}); memory was published without it.\n")
     }
 }

@@ -13,10 +13,10 @@ use crate::select;
 use crate::session::{Page, Session};
 use crate::style::{Style, counted, duration};
 
-/// Learn from the threads that are due, and publish memory anew
+/// Learn from the threads that are due, and publish memory again
 ///
-/// Unless memory.engine = "model" no model is asked and nothing leaves this machine. A thread is due when it has rested for six hours
-/// (memory.min_idle_hours); --all and --thread do not wait for that.
+/// No model is asked and nothing leaves this machine, unless memory.engine = "model". A thread is due when
+/// it has been idle for six hours (memory.min_idle_hours); --all and --thread do not wait for that.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -25,13 +25,13 @@ Examples:
   longhaul memory run --thread 0199a213
   longhaul memory run --background             and do not wait: longhaul job list --kind extract")]
 pub(crate) struct RunArgs {
-    /// Take threads that have not rested and old ones too
+    /// Include recent and old threads
     #[arg(long, conflicts_with = "thread")]
     all: bool,
-    /// Only this thread; the beginning of its id is enough
+    /// Only this thread, by id or prefix
     #[arg(long, value_name = "THREAD")]
     thread: Option<String>,
-    /// Do not wait for the end
+    /// Do not wait until it is done
     #[arg(long)]
     background: bool,
 }
@@ -92,7 +92,7 @@ impl Page for RunResult {
                 style.warn(&format!("{failed} failed: longhaul job list --kind extract\n"))
             }
         };
-        let fell_back = match self.fell_back {
+        let fallbacks = match self.fallbacks {
             0 => String::new(),
             read => {
                 let read = counted(read, "thread");
@@ -101,6 +101,6 @@ impl Page for RunResult {
         };
         let skipped = skips(&self.skipped, style);
         let gap = if skipped.is_empty() { "" } else { "\n" };
-        [style.bold(&heading), failed, fell_back, gap.to_owned(), skipped].concat()
+        [style.bold(&heading), failed, fallbacks, gap.to_owned(), skipped].concat()
     }
 }

@@ -4,12 +4,12 @@ use clap::Args;
 use longhaul_protocol::limit::SEARCH_HITS_MAX;
 use longhaul_protocol::memory::{Hit, Search, SearchParams, SearchResult};
 
-use super::folder;
+use super::folder::folder;
 use crate::failure::Failure;
 use crate::session::{Page, Session};
 use crate::style::Style;
 
-/// Find what was learned by its words
+/// Search what was learned
 ///
 /// Passages with all the words come first, then those with some of them. "several words" in quotes are a phrase.
 #[derive(Debug, Args)]
@@ -22,16 +22,16 @@ pub(crate) struct SearchArgs {
     /// The words
     #[arg(required = true)]
     query: Vec<String>,
-    /// Only what concerns the project of this folder, and what holds everywhere
+    /// Only the project of this folder, and what applies everywhere
     #[arg(long, conflicts_with = "cwd")]
     here: bool,
     /// The same for another folder
     #[arg(long, value_name = "DIR")]
     cwd: Option<String>,
-    /// How many
+    /// Maximum number of rows
     #[arg(short = 'n', long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=i64::from(SEARCH_HITS_MAX)))]
     limit: u32,
-    /// Tokens of all texts together
+    /// Maximum tokens of all texts together
     #[arg(long, value_name = "N")]
     max_tokens: Option<u64>,
 }
@@ -42,7 +42,7 @@ pub(crate) async fn run(args: SearchArgs, session: &Session) -> Result<(), Failu
     let params = SearchParams {
         query: args.query.join(" "),
         cwd,
-        k: Some(args.limit),
+        limit: Some(args.limit),
         max_tokens: args.max_tokens,
     };
     session.print(&client.call::<Search>(params).await?)

@@ -7,33 +7,33 @@ use longhaul_protocol::memory::{
     SummaryResult,
 };
 
-use super::folder;
+use super::folder::folder;
 use crate::failure::Failure;
 use crate::session::{Page, Session};
 use crate::style::{Style, bytes, count};
 
-/// Show what a new thread in this folder is told, or a file of memory
+/// Show the memory a new thread in this folder is given, or a memory file
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  longhaul memory show                         what a new thread in this folder is told
+  longhaul memory show                         the memory a new thread here is given
   longhaul memory show --max-tokens 1000
   longhaul memory show --files                 the files there are
   longhaul memory show MEMORY.md")]
 pub(crate) struct ShowArgs {
-    /// The file, as --files names it
+    /// A file listed by --files
     #[arg(conflicts_with = "files")]
     path: Option<String>,
-    /// First line of it
+    /// First line to show
     #[arg(long, value_name = "N", requires = "path")]
     line: Option<u64>,
     /// List the files
     #[arg(long)]
     files: bool,
-    /// The folder the thread begins in [default: this one]
+    /// Folder of the thread [default: this one]
     #[arg(long, value_name = "DIR", conflicts_with_all = ["path", "files"])]
     cwd: Option<String>,
-    /// Tokens, at most
+    /// Maximum tokens
     #[arg(long, value_name = "N")]
     max_tokens: Option<u64>,
 }

@@ -8,14 +8,14 @@ use crate::select;
 use crate::session::{Page, Session};
 use crate::style::{Style, count, counted};
 
-/// Show how memory is, and why threads are left out
+/// Show the state of memory, and why threads are skipped
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   longhaul memory status
-  longhaul memory status --thread 0199a213     why that thread is left out")]
+  longhaul memory status --thread 0199a213     why that thread is skipped")]
 pub(crate) struct StatusArgs {
-    /// Also tell why this thread is or is not extracted; the beginning of its id is enough
+    /// Also say why this thread is or is not extracted, by id or prefix
     #[arg(long, value_name = "THREAD")]
     thread: Option<String>,
 }
@@ -79,15 +79,15 @@ impl Page for StatusResult {
         if let Some(agent) = &self.agent {
             fields.push(("files kept by", agent_words(agent, style)));
         }
-        for fell_back in &self.fell_back {
-            let threads = counted(fell_back.threads, "thread");
-            let words = format!("{threads} read without the model: {}", fell_back.reason);
+        for fallback in &self.fallbacks {
+            let threads = counted(fallback.threads, "thread");
+            let words = format!("{threads} read without the model: {}", fallback.reason);
             fields.push(("fell back", style.warn(&words)));
         }
         if let Some(failure) = &self.failure {
             fields.push(("failed", style.bad(failure)));
         }
-        if let Some(why) = &self.why {
+        if let Some(why) = &self.skip_reason {
             fields.push(("that thread", why.text.clone()));
         }
         let skipped = skips(&self.skipped, style);

@@ -2,7 +2,7 @@
 
 use longhaul_protocol::policy::{
     CheckResult, Decision, EvaluateResult, ExplainResult, Forecast, LogResult, LoggedDecision,
-    PolicyInfo, ReportPolicy, ReportResult, TemplateInfo, TemplatesResult, WouldCompact,
+    PolicyInfo, ReportPoint, ReportPolicy, ReportResult, TemplateInfo, TemplatesResult,
 };
 
 use crate::session::Page;
@@ -20,7 +20,7 @@ impl Page for EvaluateResult {
                 format!("{} ({})", self.watcher.phase.replace('_', " "), self.watcher.mode),
             ),
         ];
-        fields.extend(self.repository.iter().map(|seen| ("repository", seen.words.clone())));
+        fields.extend(self.repository.iter().map(|seen| ("repository", seen.summary.clone())));
         text += &style.fields(&fields);
         text += "\n";
         text += &reasons(&self.decision, style);
@@ -36,7 +36,7 @@ impl Page for ExplainResult {
     fn text(&self, style: &Style) -> String {
         let logged = &self.logged;
         let mut text = headline(&logged.decision, style);
-        let again = match self.is_same {
+        let again = match self.is_reproduced {
             true => style.good("the same, to the byte"),
             false => style.warn("this version decides otherwise"),
         };
@@ -48,7 +48,7 @@ impl Page for ExplainResult {
         ]);
         text += "\n";
         text += &reasons(&logged.decision, style);
-        if !self.is_same {
+        if !self.is_reproduced {
             text += &format!(
                 "\nNow: {}{}",
                 headline(&self.decision, style),
@@ -106,7 +106,7 @@ impl Page for LogResult {
     fn text(&self, style: &Style) -> String {
         let mut text = String::new();
         if !self.events.is_empty() {
-            let row = |event: &longhaul_protocol::policy::Happened| {
+            let row = |event: &longhaul_protocol::policy::LogEvent| {
                 let at = event.at.map_or("-".to_owned(), |at| style.ago(at));
                 vec![
                     event.turn.to_string(),
@@ -149,28 +149,28 @@ impl Page for ReportResult {
             "{}, compacted {} by its agent{}\n",
             counted(self.turns, "turn"),
             counted(self.compactions, "time"),
-            if self.is_cut { "; only its beginning is replayed" } else { "" }
+            if self.is_truncated { "; only its beginning was replayed" } else { "" }
         );
         let row = |policy: &ReportPolicy| {
             vec![
                 policy.policy.clone(),
                 count(policy.decisions),
                 count(policy.compactions),
-                count(policy.used_again),
+                count(policy.files_reused),
             ]
         };
         let rows = self.policies.iter().map(row).collect();
         text += &style.table(&["policy", ">decisions", ">compactions", ">files used again"], rows);
         for policy in self.policies.iter().filter(|policy| !policy.points.is_empty()) {
             text += &format!("\n{}\n", style.bold(&policy.policy));
-            let row = |point: &WouldCompact| {
+            let row = |point: &ReportPoint| {
                 vec![
                     point.turn.to_string(),
                     point.seq.to_string(),
                     format!("{} %", point.percent_remaining),
                     point.tier.clone(),
                     point.boundaries.join(", "),
-                    point.used_again.join(" "),
+                    point.files_reused.join(" "),
                 ]
             };
             let headings = [">turn", ">seq", ">left", "tier", "signs", "used again"];
@@ -240,13 +240,13 @@ impl Page for TemplatesResult {
                 (None, false, "built_in") => "built in".to_owned(),
                 (None, false, other) => format!("as {other}"),
             };
-            vec![template.name.clone(), source, template.places.join(", ")]
+            vec![template.name.clone(), source, template.placeholders.join(", ")]
         };
         let rows = self.templates.iter().map(row).collect();
         format!(
             "Files in {}\n{}",
             style.path(&self.folder),
-            style.table(&["text", "in force", "places"], rows)
+            style.table(&["template", "source", "placeholders"], rows)
         )
     }
 }

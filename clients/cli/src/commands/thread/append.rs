@@ -20,7 +20,7 @@ const BATCH_BYTES: usize = APPEND_ITEM_BYTES_MAX;
 /// Bytes of a line: an item at its bound, and what stands around it.
 const LINE_BYTES_MAX: u64 = APPEND_ITEM_BYTES_MAX as u64 + (1 << 20);
 
-/// Append items to a thread of `longhaul thread open`, one JSON object a line from stdin
+/// Append items to a thread of `longhaul thread open`, one JSON object per line from stdin
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -33,12 +33,12 @@ A line is {\"client_item_id\":…, \"item\":…} or {\"client_item_id\":…, \"m
 the item itself and gets the id PREFIX-1, PREFIX-2 … by its place in the input. What is there already \
 is passed over, so the same input may be sent again.")]
 pub(crate) struct AppendArgs {
-    /// The whole id of the thread
+    /// Full id of the thread
     thread: String,
-    /// Lines are items; number them behind this prefix
+    /// Lines are plain items; give them ids PREFIX-1, PREFIX-2 …
     #[arg(long, value_name = "PREFIX")]
     ids: Option<String>,
-    /// Only if the thread is still at this seq
+    /// Fail unless the thread is still at this seq
     #[arg(long, value_name = "SEQ")]
     expected_seq: Option<u64>,
 }

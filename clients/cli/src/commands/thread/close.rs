@@ -7,15 +7,15 @@ use crate::failure::Failure;
 use crate::session::{Page, Session};
 use crate::style::Style;
 
-/// Say that nothing more will be appended for now, and wait until all of it is read
+/// Finish appending for now, and wait until everything is read
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   longhaul thread close $ID && longhaul compact $ID
 
-A later `longhaul thread append` takes the thread up again.")]
+A later `longhaul thread append` reopens the thread.")]
 pub(crate) struct CloseArgs {
-    /// The whole id of the thread
+    /// Full id of the thread
     thread: String,
 }
 

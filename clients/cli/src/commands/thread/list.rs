@@ -9,7 +9,7 @@ use crate::select::short_len;
 use crate::session::{Page, Session};
 use crate::style::{Style, bytes, count, tokens};
 
-/// List threads, the newest updated first
+/// List threads, last updated first
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -17,10 +17,10 @@ Examples:
   longhaul thread list --here -n 5          the newest five of this folder
   longhaul thread list --source codex --json | jq -r '.threads[].thread_id'")]
 pub(crate) struct ListArgs {
-    /// Only threads of this folder
+    /// Only threads in this folder
     #[arg(long, conflicts_with = "cwd")]
     here: bool,
-    /// Only threads that work in this folder
+    /// Only threads in DIR
     #[arg(long, value_name = "DIR")]
     cwd: Option<String>,
     /// Only threads of this program: codex, claude, longhaul

@@ -10,33 +10,33 @@ use crate::style::Style;
 /// The originator where none is named.
 const ORIGINATOR: &str = "longhaul-cli";
 
-/// Begin a thread that you append to yourself, or find it again
+/// Open a thread to append to, or find it again
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  longhaul thread open --key notes              the thread of that key, begun at the first call
+  longhaul thread open --key notes              the thread of that key, created by the first call
   ID=$(longhaul thread open --key notes)
   longhaul thread open --title 'Parser work' --model gpt-5 --cwd ~/src/parser
 
 With --key the same call gives the same thread every time; without it, a new one. Its id goes to \
 stdout, for `longhaul thread append`.")]
 pub(crate) struct OpenArgs {
-    /// Your own name of the thread
+    /// Your own key for the thread
     #[arg(long, value_name = "KEY", conflicts_with = "thread")]
     key: Option<String>,
-    /// A thread that was opened before, by its whole id
+    /// A thread opened before, by its full id
     #[arg(long, value_name = "ID")]
     thread: Option<String>,
     /// The folder it works in [default: this one]
     #[arg(long, value_name = "DIR")]
     cwd: Option<String>,
-    /// What to call it [default: its first request]
+    /// Title of the thread [default: its first request]
     #[arg(long, value_name = "TEXT")]
     title: Option<String>,
-    /// The model it begins with
+    /// Model the thread starts with
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
-    /// The program you are; it has keys of its own
+    /// Name of your program; each has its own keys
     #[arg(long, value_name = "NAME", default_value = ORIGINATOR)]
     originator: String,
 }

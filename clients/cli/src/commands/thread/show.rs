@@ -15,7 +15,7 @@ Examples:
   longhaul thread show              the newest thread of this folder
   longhaul thread show 0199a213")]
 pub(crate) struct ShowArgs {
-    /// The thread, or the beginning of its id
+    /// Id of the thread, or a unique prefix
     thread: Option<String>,
 }
 
@@ -69,7 +69,7 @@ fn origin(thread: &ThreadSummary) -> String {
 
 fn lines(thread: &ThreadSummary) -> String {
     let odd = thread.malformed + thread.unknown + thread.oversized;
-    let odd = if odd > 0 { format!(", {} of them odd", count(odd)) } else { String::new() };
+    let odd = if odd > 0 { format!(", {} skipped or unknown", count(odd)) } else { String::new() };
     format!("{} lines, {}{odd}", count(thread.lines), bytes(thread.bytes))
 }
 

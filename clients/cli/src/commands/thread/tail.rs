@@ -18,9 +18,9 @@ use crate::style::{Style, tokens};
 const PAUSE_MIN: Duration = Duration::from_millis(100);
 const PAUSE_MAX: Duration = Duration::from_secs(5);
 
-/// Show the last items of a thread, one a line, and follow it
+/// Show the last items of a thread, one per line, and follow it
 ///
-/// Following ends with Ctrl-C. It goes on when the daemon is started again.
+/// Following survives a restart of the daemon. Stop with Ctrl-C.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -28,12 +28,12 @@ Examples:
   longhaul thread tail -f THREAD            and those to come
   longhaul thread tail -f --json | jq -r 'select(.kind == \"tool_call\") | .excerpt'")]
 pub(crate) struct TailArgs {
-    /// A thread: its id or the beginning of it [default: the newest of this folder, else of all]
+    /// Id of the thread, or a unique prefix [default: the newest of this folder, else of all]
     thread: Option<String>,
-    /// Show what comes, too, until Ctrl-C
+    /// Also show new items, until Ctrl-C
     #[arg(short, long)]
     follow: bool,
-    /// How many of the last items
+    /// Number of items
     #[arg(short = 'n', long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=i64::from(PAGE_ROWS_MAX)))]
     limit: u32,
 }

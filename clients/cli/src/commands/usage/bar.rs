@@ -2,11 +2,16 @@
 
 use longhaul_protocol::context::Window;
 
-use super::Share;
 use crate::style::{Style, tokens};
 
 /// One for each kind, told apart without colour.
 const GLYPHS: [char; 11] = ['█', '▓', '▒', '░', '#', '=', '+', 'o', '~', '-', ':'];
+
+/// One kind of what fills the window.
+pub(super) struct Share {
+    pub(super) name: String,
+    pub(super) tokens: u64,
+}
 
 /// Stands for what is free.
 const FREE: char = '·';

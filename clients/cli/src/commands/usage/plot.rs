@@ -1,9 +1,8 @@
 //! The plot: how full the window was, from the first line of the thread to the last.
 
-use longhaul_protocol::context::{Course, Window};
+use longhaul_protocol::context::{Timeline, Window};
 
-use super::counts;
-use crate::style::{Style, tokens};
+use crate::style::{Style, counted, tokens};
 
 /// Lines of the plot.
 const ROWS: u64 = 8;
@@ -15,14 +14,19 @@ const BLOCKS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇',
 const LABEL_COLUMNS: usize = 7;
 
 /// A heading, the plot, and under it the compactions and the turns; each line at most `columns` long.
-pub(super) fn render(course: &Course, window: &Window, columns: usize, style: &Style) -> String {
+pub(super) fn render(
+    timeline: &Timeline,
+    window: &Window,
+    columns: usize,
+    style: &Style,
+) -> String {
     let width = columns.saturating_sub(LABEL_COLUMNS).max(10);
-    let heights = heights(course, width);
+    let heights = heights(timeline, width);
     let peak = heights.iter().copied().max().unwrap_or(0);
     // The limit belongs into the picture once the thread comes near it.
     let limit = window.trigger.filter(|trigger| peak.saturating_mul(2) >= *trigger);
     let top = peak.max(limit.unwrap_or(0)).max(1);
-    let heading = format!("over {}\n", counts(course.turns, course.compactions.len()));
+    let heading = format!("over {}\n", counts(timeline.turns, timeline.compactions.len()));
     let mut text = style.bold(&heading);
     for row in (0..ROWS).rev() {
         let label = match row {
@@ -46,7 +50,7 @@ pub(super) fn render(course: &Course, window: &Window, columns: usize, style: &S
             false => format!("{}{line}\n", style.dim(&format!("{label:>6} "))),
         };
     }
-    text + &style.dim(&axis(course, width))
+    text + &style.dim(&axis(timeline, width))
 }
 
 fn row_of(tokens: u64, top: u64) -> u64 {
@@ -56,14 +60,14 @@ fn row_of(tokens: u64, top: u64) -> u64 {
 
 /// The fullest of each column's stretch of lines; a stretch without a point is as full as the one
 /// before it.
-fn heights(course: &Course, width: usize) -> Vec<u64> {
+fn heights(timeline: &Timeline, width: usize) -> Vec<u64> {
     let mut heights = vec![None; width];
     let mut put = |seq: u64, tokens: u64| {
-        let place = &mut heights[column(course, seq, width)];
+        let place = &mut heights[column(timeline, seq, width)];
         *place = Some(place.map_or(tokens, |known: u64| known.max(tokens)));
     };
-    course.points.iter().for_each(|point| put(point.seq, point.tokens));
-    course.compactions.iter().for_each(|step| put(step.seq, step.before));
+    timeline.points.iter().for_each(|point| put(point.seq, point.tokens));
+    timeline.compactions.iter().for_each(|step| put(step.seq, step.before));
     let mut last = 0;
     let filled = heights.into_iter().map(|height| {
         last = height.unwrap_or(last);
@@ -72,36 +76,42 @@ fn heights(course: &Course, width: usize) -> Vec<u64> {
     filled.collect()
 }
 
-fn column(course: &Course, seq: u64, width: usize) -> usize {
-    let first = course.points.first().map_or(0, |point| point.seq);
-    let last = course.points.last().map_or(0, |point| point.seq);
+fn column(timeline: &Timeline, seq: u64, width: usize) -> usize {
+    let first = timeline.points.first().map_or(0, |point| point.seq);
+    let last = timeline.points.last().map_or(0, |point| point.seq);
     let (at, span) = (seq.saturating_sub(first), last.saturating_sub(first).max(1));
     let place = u128::from(at) * (width as u128 - 1) / u128::from(span);
     usize::try_from(place).unwrap_or(width).min(width - 1)
 }
 
 /// Where compactions were, and the first and last turn.
-fn axis(course: &Course, width: usize) -> String {
+fn axis(timeline: &Timeline, width: usize) -> String {
     let margin = " ".repeat(LABEL_COLUMNS);
     let mut marks = vec![' '; width];
-    for step in &course.compactions {
-        marks[column(course, step.seq, width)] = '^';
+    for step in &timeline.compactions {
+        marks[column(timeline, step.seq, width)] = '^';
     }
     let marks: String = marks.into_iter().collect();
-    let compacted = match course.compactions.is_empty() {
+    let compacted = match timeline.compactions.is_empty() {
         true => String::new(),
         false => format!("{margin}{}\n", marks.trim_end()),
     };
     let first = "turn 1".to_owned();
-    let legend = if course.compactions.is_empty() { "" } else { "^ compacted" };
-    let last = format!("turn {}", course.turns.max(1));
+    let legend = if timeline.compactions.is_empty() { "" } else { "^ compacted" };
+    let last = format!("turn {}", timeline.turns.max(1));
     let room = width.saturating_sub(first.len() + last.len());
     format!("{compacted}{margin}{first}{legend:^room$}{last}\n")
 }
 
+/// `turns` and `compactions` in words.
+fn counts(turns: u64, compactions: usize) -> String {
+    let compactions = counted(compactions as u64, "compaction");
+    format!("{}, {compactions}", counted(turns, "turn"))
+}
+
 #[cfg(test)]
 mod tests {
-    use longhaul_protocol::context::{CoursePoint, CourseStep};
+    use longhaul_protocol::context::{TimelineCompaction, TimelinePoint};
 
     use super::*;
     use crate::style::tests::plain;
@@ -109,15 +119,15 @@ mod tests {
     #[test]
     fn a_plot_fits_its_columns_and_marks_compactions_where_they_were() {
         let points =
-            (0..50).map(|seq| CoursePoint { seq, turn: seq / 5, tokens: seq % 25 * 1_000 });
-        let course = Course {
+            (0..50).map(|seq| TimelinePoint { seq, turn: seq / 5, tokens: seq % 25 * 1_000 });
+        let timeline = Timeline {
             turns: 10,
             points: points.collect(),
-            compactions: vec![CourseStep { seq: 25, before: 24_500, after: 1_000 }],
+            compactions: vec![TimelineCompaction { seq: 25, before: 24_500, after: 1_000 }],
         };
         let window = Window { tokens: 40_000, trigger: Some(36_000), ..Window::default() };
         for columns in [40, 80, 120] {
-            let plot = render(&course, &window, columns, &plain());
+            let plot = render(&timeline, &window, columns, &plain());
             assert!(plot.lines().all(|line| line.chars().count() <= columns), "{plot}");
             assert_eq!(plot.matches('^').count(), 2, "the mark and its legend:\n{plot}");
             assert!(plot.starts_with("over 10 turns, 1 compaction\n 36.0k ┄"), "{plot}");
@@ -126,10 +136,10 @@ mod tests {
 
     #[test]
     fn a_thread_far_from_its_limit_fills_the_picture() {
-        let points = [(0, 10), (9, 80)].map(|(seq, tokens)| CoursePoint { seq, turn: 1, tokens });
-        let course = Course { turns: 1, points: points.to_vec(), compactions: Vec::new() };
+        let points = [(0, 10), (9, 80)].map(|(seq, tokens)| TimelinePoint { seq, turn: 1, tokens });
+        let timeline = Timeline { turns: 1, points: points.to_vec(), compactions: Vec::new() };
         let window = Window { tokens: 272_000, trigger: Some(244_800), ..Window::default() };
-        let plot = render(&course, &window, 17, &plain());
+        let plot = render(&timeline, &window, 17, &plain());
         assert_eq!(plot.lines().nth(1), Some("    80          █"), "{plot}");
         assert_eq!(plot.lines().nth(8), Some("     0 ██████████"), "{plot}");
     }

@@ -1,20 +1,19 @@
-//! Whether a model's words are a summary.
+//! Validates a model's summary.
 
 use crate::tokens;
 
-/// Why a summary is not taken.
+/// Why a summary is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
-    /// It says nothing.
     Blank,
-    /// It is not of this conversation: it repeats the prompt, calls a tool, or shares no name with it.
+    /// It is not about this conversation: it repeats the prompt, calls a tool, or shares no name with it.
     Foreign,
-    /// It is hardly shorter than what it stands for.
+    /// It is hardly shorter than what it replaces.
     Inflated,
 }
 
 impl Refusal {
-    /// Stable name, as a rung's reason.
+    /// Stable name, used as the reason.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -25,20 +24,20 @@ impl Refusal {
     }
 }
 
-/// Characters under which words say nothing.
+/// Minimum characters of a summary.
 const BLANK_CHARS: usize = 20;
 
-/// Bytes of a prompt's first line from which a summary that holds it repeats the prompt.
+/// Minimum bytes of a prompt's first line for its repetition to be recognized.
 const ECHO_BYTES: usize = 12;
 
-/// Names a conversation must have before a summary without any of them is foreign.
+/// Minimum names in a conversation before a summary without any of them is rejected.
 const NAMES_MIN: usize = 4;
 
-/// Judges `summary` of a history of `before` tokens in which `names` (files, identifiers, telling
-/// words) stand; `prompt` is what the model was asked.
+/// Checks `summary` of a history of `before` tokens that contains `names` (files, identifiers, significant
+/// words); `prompt` is what the model was asked.
 ///
 /// # Errors
-/// The reason it is not taken.
+/// The reason for rejection.
 pub fn refuse(summary: &str, prompt: &str, names: &[String], before: u64) -> Result<(), Refusal> {
     let words = summary.trim();
     if words.chars().filter(|c| c.is_alphanumeric()).count() < BLANK_CHARS {
@@ -48,7 +47,7 @@ pub fn refuse(summary: &str, prompt: &str, names: &[String], before: u64) -> Res
         return Err(Refusal::Inflated);
     }
     let first_line = prompt.trim().lines().next().unwrap_or_default();
-    // A person's own prompt may begin with a word that any summary says.
+    // A custom prompt may begin with a word that any summary contains.
     let repeats = first_line.len() >= ECHO_BYTES && words.contains(first_line);
     let lower = words.to_lowercase();
     let shares = names.iter().any(|name| lower.contains(&name.to_lowercase()));

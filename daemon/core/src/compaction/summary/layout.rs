@@ -1,62 +1,58 @@
 //! Summary → replacement history.
 //!
-//! # Source
-//! Orders pinned in `facts/codex-compaction.md` §2.3: kept requests, then the summary; in the middle of a
-//! turn fresh context before the last real request. What nobody answered comes last.
+//! The order follows Codex: kept requests, then the summary; in the middle of a turn, fresh context before
+//! the last real request. Unanswered requests come last.
 
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::super::Phase;
 use super::super::assemble::{keep_request_within, message};
-use super::super::told::{Class, Told, brings_model_switch, model_switch_alone};
+use super::super::classify::{Class, ClassifiedItem, brings_model_switch, model_switch_alone};
 use super::Split;
 use crate::tokens;
 
-/// Tokens of requests that are kept word for word, the newest first.
-///
-/// # Source
-/// Requirement documents 000 and 001.
+/// Tokens of requests that are kept verbatim, newest first.
 pub const USER_TOKENS_MAX: u64 = 20_000;
 
-/// All a replacement is made of.
+/// Inputs of a replacement.
 #[derive(Debug, Clone, Copy)]
 pub struct Layout<'a> {
-    /// The history as it was split.
+    /// The split history.
     pub split: &'a Split<'a>,
-    /// Prefix and summary, and what else belongs to them: one text.
+    /// Prefix, summary and related text, as one message.
     pub summary: &'a str,
-    /// Context, built fresh.
     pub initial_context: &'a [Value],
-    /// Where in a turn.
     pub phase: Phase,
-    /// Tokens of requests that are kept, [`USER_TOKENS_MAX`] or less.
+    /// Tokens of kept requests, at most [`USER_TOKENS_MAX`].
     pub user_tokens: u64,
 }
 
-/// A replacement, and what became of the requests in it.
+/// A replacement and what happened to the requests in it.
 #[derive(Debug, Clone)]
-pub struct Replaced {
-    /// The items.
+pub struct SummaryReplacement {
     pub items: Vec<Value>,
-    /// Places in the history of the requests kept whole.
+    /// Indexes in the history of requests kept whole.
     pub kept: Vec<usize>,
-    /// Of those kept cut or with a secret taken out.
+    /// Indexes of requests kept cut or redacted.
     pub shortened: Vec<usize>,
-    /// Secrets taken out.
     pub redacted: u64,
 }
 
-/// Puts the replacement together.
+/// Assembles the replacement.
 #[must_use]
-pub fn replacement(layout: Layout<'_>) -> Replaced {
+pub fn replacement(layout: Layout<'_>) -> SummaryReplacement {
     let Layout { split, summary, initial_context, phase, user_tokens } = layout;
-    let answered: Vec<&Told<'_>> =
+    let answered: Vec<&ClassifiedItem<'_>> =
         split.body.iter().filter(|told| told.class == Class::Request).collect();
-    let unanswered: Vec<&Told<'_>> = split.unanswered.iter().collect();
-    let mut out =
-        Replaced { items: Vec::new(), kept: Vec::new(), shortened: Vec::new(), redacted: 0 };
-    // What nobody answered is owed whole: it takes its room first.
+    let unanswered: Vec<&ClassifiedItem<'_>> = split.unanswered.iter().collect();
+    let mut out = SummaryReplacement {
+        items: Vec::new(),
+        kept: Vec::new(),
+        shortened: Vec::new(),
+        redacted: 0,
+    };
+    // Unanswered requests must stay whole, so they get their room first.
     let (late, room) = keep_newest(&unanswered, user_tokens, &mut out);
     let (early, _) = keep_newest(&answered, room, &mut out);
     out.items.extend(early);
@@ -74,7 +70,7 @@ pub fn replacement(layout: Layout<'_>) -> Replaced {
     if mid_turn && !late.is_empty() {
         out.items.extend(context);
     } else if !mid_turn {
-        // The harness adds its context itself, but not these instructions a second time.
+        // The harness adds its own context, but sends these instructions only once.
         out.items.extend(context.take(usize::from(split.model_switch.is_some())));
     }
     out.items.extend(late);
@@ -83,9 +79,13 @@ pub fn replacement(layout: Layout<'_>) -> Replaced {
     out
 }
 
-/// The newest of `requests` within `room` tokens, in order, the oldest of them cut in its middle; and
-/// the room that is left.
-fn keep_newest(requests: &[&Told<'_>], mut room: u64, out: &mut Replaced) -> (Vec<Value>, u64) {
+/// The newest of `requests` within `room` tokens, in order, the oldest of them cut in the middle; and the
+/// remaining room.
+fn keep_newest(
+    requests: &[&ClassifiedItem<'_>],
+    mut room: u64,
+    out: &mut SummaryReplacement,
+) -> (Vec<Value>, u64) {
     let mut items = Vec::new();
     for told in requests.iter().rev() {
         if room == 0 {
@@ -107,10 +107,10 @@ fn keep_newest(requests: &[&Told<'_>], mut room: u64, out: &mut Replaced) -> (Ve
     (items, room)
 }
 
-/// Tokens a request takes: its words, and its images at their own price.
-fn cost(told: &Told<'_>) -> u64 {
+/// Tokens of a request: its text, and its images at their own price.
+fn cost(told: &ClassifiedItem<'_>) -> u64 {
     tokens::of_text(&told.text).max(told.tokens.saturating_sub(ENVELOPE_TOKENS))
 }
 
-/// Tokens of the JSON around a message's words, about.
+/// Approximate tokens of the JSON around a message's text.
 const ENVELOPE_TOKENS: u64 = 30;

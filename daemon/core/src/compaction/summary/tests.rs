@@ -3,7 +3,7 @@ use serde_json::json;
 use super::*;
 use crate::compaction::Phase;
 use crate::compaction::assemble::message;
-use crate::compaction::told::tell;
+use crate::compaction::classify::tell;
 
 fn raw(items: &[Value]) -> Vec<Box<RawValue>> {
     items.iter().map(|item| serde_json::value::to_raw_value(item).unwrap()).collect()
@@ -27,7 +27,7 @@ fn words(items: &[Value]) -> Vec<String> {
     items.iter().map(|item| text(item).unwrap_or_else(|| item["type"].to_string())).collect()
 }
 
-fn replaced(items: &[Value], phase: Phase) -> Replaced {
+fn replaced(items: &[Value], phase: Phase) -> SummaryReplacement {
     let raw = raw(items);
     let split = Split::of(tell(&raw));
     let context =
@@ -42,9 +42,9 @@ fn replaced(items: &[Value], phase: Phase) -> Replaced {
 }
 
 /// What is sent to a model with room for it.
-fn sent(body: &[Told<'_>], prompt: &str) -> (Vec<Box<RawValue>>, u64) {
+fn sent(body: &[ClassifiedItem<'_>], prompt: &str) -> (Vec<Box<RawValue>>, u64) {
     let mut body = body.to_vec();
-    let shed = Shed::to_fit(&mut body, 1_000_000);
+    let shed = InputTrim::to_fit(&mut body, 1_000_000);
     input(&body, prompt, &shed)
 }
 
@@ -179,7 +179,7 @@ fn an_overflow_drops_the_oldest_with_its_pair_and_never_an_earlier_summary() {
     let raw = raw(&items);
     let mut body = Split::of(tell(&raw)).body;
     let whole: u64 = body.iter().map(|told| told.tokens).sum();
-    let mut shed = Shed::to_fit(&mut body, 1_000_000);
+    let mut shed = InputTrim::to_fit(&mut body, 1_000_000);
     let mut sizes = Vec::new();
     while shed.step(&mut body) {
         sizes.push(body.iter().map(|told| told.tokens).sum::<u64>() * 100 / whole);
@@ -188,9 +188,9 @@ fn an_overflow_drops_the_oldest_with_its_pair_and_never_an_earlier_summary() {
         assert_eq!(body[0].class, Class::Summary);
     }
     assert_eq!(sizes[..3], [88, 66, 24], "a tenth, two tenths, four tenths, by whole pairs");
-    assert!(sizes.len() <= SHED_STEPS_MAX as usize);
+    assert!(sizes.len() <= TRIM_STEPS_MAX as usize);
     let mut body = Split::of(tell(&raw)).body;
-    let shed = Shed::to_fit(&mut body, whole / 3);
+    let shed = InputTrim::to_fit(&mut body, whole / 3);
     assert!(shed.weigh(&body) <= whole / 3);
 }
 
@@ -203,9 +203,9 @@ fn one_huge_output_is_cut_in_its_middle_and_leaves_room_for_the_rest() {
     let raw = raw(&items);
     let mut body = Split::of(tell(&raw)).body;
     let whole = body.len();
-    let mut shed = Shed::to_fit(&mut body, 20_000);
+    let mut shed = InputTrim::to_fit(&mut body, 20_000);
     assert_eq!(body.len(), whole, "nothing had to go");
-    let last = |shed: &Shed, body: &[Told<'_>]| {
+    let last = |shed: &InputTrim, body: &[ClassifiedItem<'_>]| {
         let (sent, _) = input(body, "P", shed);
         let item: Value = serde_json::from_str(sent[sent.len() - 2].get()).unwrap();
         assert_eq!(item["call_id"], "huge");

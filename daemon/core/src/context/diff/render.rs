@@ -2,7 +2,7 @@
 //! our own.
 
 use crate::context::reference::{
-    CollaborationMode, Environment, Model, Permissions, Personality, Place,
+    CollaborationMode, Environment, Model, Permissions, Personality, WorkingFolder,
 };
 
 /// Told when a mode or personality ends without another taking its place.
@@ -17,7 +17,7 @@ pub(super) const MEMORY_GONE: &str =
 const MODEL_SWITCHED: &str = "\
 The work so far was done by another model. Go on from it under the instructions below, which are yours.";
 
-/// First words of the message that tells a project's instructions; Codex's, too.
+/// Opening of the message with a project's instructions, as in Codex.
 pub(super) const AGENTS_MD_OPENING: &str = "# AGENTS.md instructions";
 
 fn tagged(tag: &str, body: &str) -> String {
@@ -85,7 +85,7 @@ pub(super) fn environment(environment: &Environment, with_places: bool) -> Strin
     tagged("environment_context", &lines.join("\n"))
 }
 
-fn place(place: &Place) -> Vec<String> {
+fn place(place: &WorkingFolder) -> Vec<String> {
     let mut lines = vec![element("cwd", &place.cwd)];
     lines.extend(place.shell.as_deref().map(|shell| element("shell", shell)));
     lines

@@ -1,12 +1,18 @@
 use proptest::prelude::*;
 
-use super::super::reference::{CollaborationMode, Model, Network, Permissions, Personality, Place};
+use super::super::reference::{
+    CollaborationMode, Model, Network, Permissions, Personality, WorkingFolder,
+};
 use super::*;
 
 fn settings() -> Settings {
     Settings {
         environment: Some(Environment {
-            places: vec![Place { id: None, cwd: "/w/a".into(), shell: Some("bash".into()) }],
+            places: vec![WorkingFolder {
+                id: None,
+                cwd: "/w/a".into(),
+                shell: Some("bash".into()),
+            }],
             current_date: Some("2026-11-21".into()),
             timezone: Some("Europe/Paris".into()),
             network: None,
@@ -128,7 +134,8 @@ fn the_environment_is_told_by_what_changed_in_it() {
 
 #[test]
 fn several_folders_are_compared_as_a_set_and_not_told_every_turn() {
-    let place = |id: &str, cwd: &str| Place { id: Some(id.into()), cwd: cwd.into(), shell: None };
+    let place =
+        |id: &str, cwd: &str| WorkingFolder { id: Some(id.into()), cwd: cwd.into(), shell: None };
     let mut old = settings();
     environment(&mut old).places = vec![place("a", "/w/a"), place("b", "/w/b")];
     let mut new = old.clone();
@@ -160,7 +167,7 @@ fn any_settings() -> impl Strategy<Value = Settings> {
             environment: date.map(|date| Environment {
                 places: places
                     .into_iter()
-                    .map(|cwd| Place { id: None, cwd, shell: None })
+                    .map(|cwd| WorkingFolder { id: None, cwd, shell: None })
                     .collect(),
                 current_date: Some(date),
                 ..Environment::default()

@@ -50,9 +50,9 @@ fn replace(item: &str, sentence: &str) -> Option<String> {
 
 fn kind(object: &str) -> Option<String> {
     #[derive(Deserialize)]
-    struct Kind {
+    struct TypeField {
         #[serde(rename = "type")]
         kind: String,
     }
-    serde_json::from_str::<Kind>(object).ok().map(|found| found.kind)
+    serde_json::from_str::<TypeField>(object).ok().map(|found| found.kind)
 }

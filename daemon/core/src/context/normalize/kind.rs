@@ -26,39 +26,38 @@ pub(super) enum Family {
 
 /// Half of a pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum PairRole {
     Call(Family),
     Output(Family),
     None,
 }
 
 #[derive(Deserialize, Default)]
-struct Wire<'a> {
+struct ItemKeys<'a> {
     #[serde(borrow, rename = "type")]
-    kind: Option<Text<'a>>,
+    kind: Option<BorrowedText<'a>>,
     #[serde(borrow)]
-    id: Option<Text<'a>>,
+    id: Option<BorrowedText<'a>>,
     #[serde(borrow)]
-    call_id: Option<Text<'a>>,
+    call_id: Option<BorrowedText<'a>>,
     #[serde(borrow)]
-    approval_request_id: Option<Text<'a>>,
+    approval_request_id: Option<BorrowedText<'a>>,
     #[serde(borrow)]
-    role: Option<Text<'a>>,
+    role: Option<BorrowedText<'a>>,
     #[serde(borrow)]
-    execution: Option<Text<'a>>,
+    execution: Option<BorrowedText<'a>>,
 }
 
 /// A string that borrows where it holds no escape.
 #[derive(Deserialize)]
 #[serde(transparent)]
-struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+struct BorrowedText<'a>(#[serde(borrow)] Cow<'a, str>);
 
-/// The keys of an item that decide.
+/// The keys of an item that decide how it is normalized.
 #[derive(Debug)]
 pub(super) struct Head<'a> {
-    pub(super) part: Part,
+    pub(super) part: PairRole,
     pub(super) id: Option<Cow<'a, str>>,
-    /// The id that pairs it.
     pub(super) pair_id: Option<Cow<'a, str>>,
     kind: Cow<'a, str>,
     is_server: bool,
@@ -66,15 +65,15 @@ pub(super) struct Head<'a> {
 }
 
 impl<'a> Head<'a> {
-    /// Of an item of any content; what has no known form is no half of a pair.
+    /// Accepts any content; an unknown form has no pair role.
     pub(super) fn of(item: &'a str) -> Self {
-        let wire: Wire<'a> = serde_json::from_str(item).unwrap_or_default();
+        let wire: ItemKeys<'a> = serde_json::from_str(item).unwrap_or_default();
         let kind = wire.kind.map_or(Cow::Borrowed(""), |kind| kind.0);
         let part = part_of(&kind);
         let id = wire.id.map(|id| id.0);
         let pair_id = match part {
-            Part::Call(Family::McpApproval) => id.clone(),
-            Part::Output(Family::McpApproval) => wire.approval_request_id.map(|id| id.0),
+            PairRole::Call(Family::McpApproval) => id.clone(),
+            PairRole::Output(Family::McpApproval) => wire.approval_request_id.map(|id| id.0),
             _ => wire.call_id.map(|id| id.0),
         };
         Self {
@@ -92,7 +91,7 @@ impl<'a> Head<'a> {
     }
 
     pub(super) fn is_output(&self) -> bool {
-        matches!(self.part, Part::Output(_))
+        matches!(self.part, PairRole::Output(_))
     }
 
     pub(super) fn is_user(&self) -> bool {
@@ -116,13 +115,13 @@ impl<'a> Head<'a> {
     /// server's search result by the server.
     pub(super) fn stands_alone(&self) -> bool {
         match self.part {
-            Part::Call(Family::Function) => {
+            PairRole::Call(Family::Function) => {
                 self.pair_id.is_none() && self.kind == "local_shell_call"
             }
-            Part::Call(Family::ToolSearch) => self.pair_id.is_none(),
-            Part::Output(Family::ToolSearch) => self.pair_id.is_none() || self.is_server,
-            Part::Call(_) | Part::Output(_) => false,
-            Part::None => true,
+            PairRole::Call(Family::ToolSearch) => self.pair_id.is_none(),
+            PairRole::Output(Family::ToolSearch) => self.pair_id.is_none() || self.is_server,
+            PairRole::Call(_) | PairRole::Output(_) => false,
+            PairRole::None => true,
         }
     }
 
@@ -131,21 +130,23 @@ impl<'a> Head<'a> {
         let call_id = self.pair_id.as_deref()?;
         let text = |kind: &str| json!({"type": kind, "call_id": call_id, "output": "aborted"});
         let output = match self.part {
-            Part::Call(Family::Function) => text("function_call_output"),
-            Part::Call(Family::Custom) => text("custom_tool_call_output"),
-            Part::Call(Family::ApplyPatch) => json!({
+            PairRole::Call(Family::Function) => text("function_call_output"),
+            PairRole::Call(Family::Custom) => text("custom_tool_call_output"),
+            PairRole::Call(Family::ApplyPatch) => json!({
                 "type": "apply_patch_call_output", "call_id": call_id,
                 "status": "failed", "output": "aborted",
             }),
-            Part::Call(Family::ToolSearch) => json!({
+            PairRole::Call(Family::ToolSearch) => json!({
                 "type": "tool_search_output", "call_id": call_id,
                 "status": "completed", "execution": "client", "tools": [],
             }),
-            Part::Call(Family::Shell) => json!({
+            PairRole::Call(Family::Shell) => json!({
                 "type": "shell_call_output", "call_id": call_id,
                 "output": [{"stdout": "", "stderr": "aborted", "outcome": {"type": "timeout"}}],
             }),
-            Part::Call(Family::Computer | Family::McpApproval) | Part::Output(_) | Part::None => {
+            PairRole::Call(Family::Computer | Family::McpApproval)
+            | PairRole::Output(_)
+            | PairRole::None => {
                 return None;
             }
         };
@@ -155,24 +156,24 @@ impl<'a> Head<'a> {
 
 /// Calls that hold their own result (`web_search_call`, `mcp_call`, `image_generation_call`,
 /// `code_interpreter_call`, `file_search_call`) are no half of a pair.
-fn part_of(kind: &str) -> Part {
+fn part_of(kind: &str) -> PairRole {
     match kind {
-        "function_call" | "local_shell_call" => Part::Call(Family::Function),
+        "function_call" | "local_shell_call" => PairRole::Call(Family::Function),
         "function_call_output" | "mcp_tool_call_output" | "local_shell_call_output" => {
-            Part::Output(Family::Function)
+            PairRole::Output(Family::Function)
         }
-        "custom_tool_call" => Part::Call(Family::Custom),
-        "custom_tool_call_output" => Part::Output(Family::Custom),
-        "tool_search_call" => Part::Call(Family::ToolSearch),
-        "tool_search_output" => Part::Output(Family::ToolSearch),
-        "shell_call" => Part::Call(Family::Shell),
-        "shell_call_output" => Part::Output(Family::Shell),
-        "apply_patch_call" => Part::Call(Family::ApplyPatch),
-        "apply_patch_call_output" => Part::Output(Family::ApplyPatch),
-        "computer_call" => Part::Call(Family::Computer),
-        "computer_call_output" => Part::Output(Family::Computer),
-        "mcp_approval_request" => Part::Call(Family::McpApproval),
-        "mcp_approval_response" => Part::Output(Family::McpApproval),
-        _ => Part::None,
+        "custom_tool_call" => PairRole::Call(Family::Custom),
+        "custom_tool_call_output" => PairRole::Output(Family::Custom),
+        "tool_search_call" => PairRole::Call(Family::ToolSearch),
+        "tool_search_output" => PairRole::Output(Family::ToolSearch),
+        "shell_call" => PairRole::Call(Family::Shell),
+        "shell_call_output" => PairRole::Output(Family::Shell),
+        "apply_patch_call" => PairRole::Call(Family::ApplyPatch),
+        "apply_patch_call_output" => PairRole::Output(Family::ApplyPatch),
+        "computer_call" => PairRole::Call(Family::Computer),
+        "computer_call_output" => PairRole::Output(Family::Computer),
+        "mcp_approval_request" => PairRole::Call(Family::McpApproval),
+        "mcp_approval_response" => PairRole::Output(Family::McpApproval),
+        _ => PairRole::None,
     }
 }

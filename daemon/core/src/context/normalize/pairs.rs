@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::kind::{Family, Head, Part};
+use super::kind::{Family, Head, PairRole};
 
 /// The pairs of a history and what is left over.
 ///
@@ -20,7 +20,6 @@ pub(super) struct Pairs {
     pub(super) repeated_calls: Vec<usize>,
     /// Outputs of calls that are answered.
     pub(super) repeated_outputs: Vec<usize>,
-    /// Outputs of no call.
     pub(super) orphan_outputs: Vec<usize>,
 }
 
@@ -40,9 +39,9 @@ impl Pairs {
         let present = heads.iter().enumerate().filter(|(index, _)| !gone.contains(index));
         for (index, head) in present {
             let (family, is_call) = match head.part {
-                Part::Call(family) => (family, true),
-                Part::Output(family) => (family, false),
-                Part::None => continue,
+                PairRole::Call(family) => (family, true),
+                PairRole::Output(family) => (family, false),
+                PairRole::None => continue,
             };
             let Some(id) = head.pair_id.as_deref() else {
                 match (head.stands_alone(), is_call) {

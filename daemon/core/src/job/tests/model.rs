@@ -1,8 +1,5 @@
-//! Any order of events against a model that knows nothing of the machine: what was asked, who was given a
+//! Checks any order of events against a simple model: what was requested, who received a
 //! claim, until when its holder may act, and what came out. Each invariant has a name, and a function.
-//!
-//! # Source
-//! `facts/codex-memory.md` §10, "Rules for a correct lease table" and the tests after it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +13,7 @@ const WORKERS: usize = 4;
 
 /// What may happen, in any order.
 #[derive(Debug, Clone, Copy)]
-enum Event {
+enum SimulatedEvent {
     Ask {
         subject: usize,
         input: u8,
@@ -65,7 +62,7 @@ enum Event {
     },
 }
 
-fn events() -> impl Strategy<Value = Event> {
+fn events() -> impl Strategy<Value = SimulatedEvent> {
     use FailureKind as F;
     let kind = prop::sample::select(vec![
         F::Transient,
@@ -80,26 +77,26 @@ fn events() -> impl Strategy<Value = Event> {
     let wall_ms = prop_oneof![any::<i64>(), -3_600_000..90_000_000_i64];
     prop_oneof![
         3 => (subject.clone(), 0..4u8, any::<bool>())
-            .prop_map(|(subject, input, urgent)| Event::Ask { subject, input, urgent }),
+            .prop_map(|(subject, input, urgent)| SimulatedEvent::Ask { subject, input, urgent }),
         5 => (worker.clone(), subject.clone())
-            .prop_map(|(worker, subject)| Event::Claim { worker, subject }),
-        2 => worker.clone().prop_map(|worker| Event::Renew { worker }),
-        3 => worker.clone().prop_map(|worker| Event::Finish { worker }),
-        2 => (worker.clone(), kind).prop_map(|(worker, kind)| Event::Fail { worker, kind }),
-        1 => (worker, any::<bool>()).prop_map(|(worker, known)| Event::Crash { worker, known }),
-        3 => subject.clone().prop_map(|subject| Event::Rescue { subject }),
-        4 => (0..500u64).prop_map(|ms| Event::Wait { ms }),
-        1 => (0..2_000u64).prop_map(|ms| Event::Suspend { ms }),
-        1 => wall_ms.prop_map(|wall_ms| Event::SetClock { wall_ms }),
-        1 => Just(Event::Reboot),
-        1 => subject.clone().prop_map(|subject| Event::Retry { subject }),
-        1 => subject.prop_map(|subject| Event::Cancel { subject }),
+            .prop_map(|(worker, subject)| SimulatedEvent::Claim { worker, subject }),
+        2 => worker.clone().prop_map(|worker| SimulatedEvent::Renew { worker }),
+        3 => worker.clone().prop_map(|worker| SimulatedEvent::Finish { worker }),
+        2 => (worker.clone(), kind).prop_map(|(worker, kind)| SimulatedEvent::Fail { worker, kind }),
+        1 => (worker, any::<bool>()).prop_map(|(worker, known)| SimulatedEvent::Crash { worker, known }),
+        3 => subject.clone().prop_map(|subject| SimulatedEvent::Rescue { subject }),
+        4 => (0..500u64).prop_map(|ms| SimulatedEvent::Wait { ms }),
+        1 => (0..2_000u64).prop_map(|ms| SimulatedEvent::Suspend { ms }),
+        1 => wall_ms.prop_map(|wall_ms| SimulatedEvent::SetClock { wall_ms }),
+        1 => Just(SimulatedEvent::Reboot),
+        1 => subject.clone().prop_map(|subject| SimulatedEvent::Retry { subject }),
+        1 => subject.prop_map(|subject| SimulatedEvent::Cancel { subject }),
     ]
 }
 
 /// What a worker believes to hold.
 #[derive(Debug, Clone)]
-struct Held {
+struct HeldClaim {
     subject: usize,
     token: Token,
     /// What was asked of the job when it was claimed.
@@ -114,7 +111,7 @@ struct World {
     now: Moment,
     boots: u32,
     nonces: u64,
-    held: BTreeMap<usize, Held>,
+    held: BTreeMap<usize, HeldClaim>,
     /// Times that something new was asked for.
     asked: BTreeMap<usize, u64>,
     /// Epochs that were handed out.
@@ -129,32 +126,36 @@ impl World {
         Self { jobs, now: at(1_000), boots: 1, nonces: 0, held, asked, epochs, stored }
     }
 
-    fn step(&mut self, event: Event) {
+    fn step(&mut self, event: SimulatedEvent) {
         match event {
-            Event::Ask { subject, input, urgent } => self.ask(subject, input, urgent),
-            Event::Claim { worker, subject } => self.claim(worker, subject),
-            Event::Renew { worker } => self.renew(worker),
-            Event::Finish { worker } => self.settle(worker, None),
-            Event::Fail { worker, kind } => self.settle(worker, Some(kind)),
-            Event::Crash { worker, known } => self.crash(worker, known),
-            Event::Rescue { subject } => {
+            SimulatedEvent::Ask { subject, input, urgent } => self.ask(subject, input, urgent),
+            SimulatedEvent::Claim { worker, subject } => self.claim(worker, subject),
+            SimulatedEvent::Renew { worker } => self.renew(worker),
+            SimulatedEvent::Finish { worker } => self.settle(worker, None),
+            SimulatedEvent::Fail { worker, kind } => self.settle(worker, Some(kind)),
+            SimulatedEvent::Crash { worker, known } => self.crash(worker, known),
+            SimulatedEvent::Rescue { subject } => {
                 self.change(subject, |job, now| rescue(job, &RULES, false, now));
             }
-            Event::Wait { ms } | Event::Suspend { ms } => self.now = self.now.plus_ms(ms),
-            Event::SetClock { wall_ms } => self.now.wall_ms = wall_ms,
-            Event::Reboot => {
+            SimulatedEvent::Wait { ms } | SimulatedEvent::Suspend { ms } => {
+                self.now = self.now.plus_ms(ms)
+            }
+            SimulatedEvent::SetClock { wall_ms } => self.now.wall_ms = wall_ms,
+            SimulatedEvent::Reboot => {
                 self.boots += 1;
                 let boot = format!("boot-{}", self.boots);
                 self.now = Moment { boot, boot_ms: 5, ..self.now.clone() };
                 self.held.clear();
             }
-            Event::Retry { subject } => {
+            SimulatedEvent::Retry { subject } => {
                 let was_owed = self.jobs.get(&subject).is_some_and(Job::is_owed);
                 let is_free = self.jobs.get(&subject).is_some_and(|j| j.state != State::Running);
                 self.change(subject, |job, now| Some(retry(job, now)));
                 *self.asked.entry(subject).or_default() += u64::from(is_free && !was_owed);
             }
-            Event::Cancel { subject } => self.change(subject, |job, now| Some(cancel(job, now))),
+            SimulatedEvent::Cancel { subject } => {
+                self.change(subject, |job, now| Some(cancel(job, now)))
+            }
         }
     }
 
@@ -168,7 +169,7 @@ impl World {
     fn ask(&mut self, subject: usize, input: u8, urgent: bool) {
         let (key, input) = (key(&subject.to_string()), input.to_string());
         let is_new = self.jobs.get(&subject).is_none_or(|job| job.input != input);
-        let asked = Request { key, input, payload: String::new(), priority: 0, urgent };
+        let asked = JobRequest { key, input, payload: String::new(), priority: 0, urgent };
         let job = request(self.jobs.remove(&subject), asked, &self.now);
         self.jobs.insert(subject, job);
         *self.asked.entry(subject).or_default() += u64::from(is_new);
@@ -187,7 +188,7 @@ impl World {
         };
         let is_fresh = self.epochs.entry(subject).or_default().insert(job.epoch);
         assert!(is_fresh, "epochs_rise: an epoch is handed out once");
-        let held = Held {
+        let held = HeldClaim {
             subject,
             token: claim.token,
             asked: self.asked[&subject],
@@ -203,12 +204,14 @@ impl World {
         let job = self.jobs[&held.subject].clone();
         if let Ok((job, claim)) = renew(job, &held.token, &RULES, &self.now) {
             self.jobs.insert(held.subject, job);
-            self.held.insert(worker, Held { stop_at_ms: claim.stop_at_boot_ms, ..held });
+            self.held.insert(worker, HeldClaim { stop_at_ms: claim.stop_at_boot_ms, ..held });
         }
     }
 
     fn settle(&mut self, worker: usize, kind: Option<FailureKind>) {
-        let Some(Held { subject, token, asked, .. }) = self.held.remove(&worker) else { return };
+        let Some(HeldClaim { subject, token, asked, .. }) = self.held.remove(&worker) else {
+            return;
+        };
         let job = self.jobs[&subject].clone();
         let fence = Fence { key: job.key.clone(), token: token.clone(), now: self.now.clone() };
         let may_store = fence.check(Some(&job)).is_ok();
@@ -285,7 +288,7 @@ impl World {
         for _ in 0..200 {
             self.now = self.now.plus_ms(RULES.lease_ms);
             for subject in 0..SUBJECTS {
-                self.step(Event::Rescue { subject });
+                self.step(SimulatedEvent::Rescue { subject });
                 self.claim(0, subject);
                 self.settle(0, None);
             }

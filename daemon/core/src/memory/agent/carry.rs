@@ -1,8 +1,8 @@
-//! What the agent made before, carried over to what is known now.
+//! Carries the agent's earlier work over to the current entries.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::check::{Checked, check};
+use super::check::{CheckInputs, check};
 use super::line::{Bullet, group};
 use super::{Baseline, is_skill};
 use crate::memory::Files;
@@ -10,10 +10,10 @@ use crate::memory::consolidate::{Handbook, plain};
 
 const MEMORY: &str = "MEMORY.md";
 
-/// The files that the rules made, in the wording of the agent, without what it dropped, with its skills. What
-/// does not stand up to [`check`] any more is as the rules made it. While nothing changed they are the agent's.
+/// The files made by the rules, in the agent's wording, without what it dropped, with its skills. Text that
+/// no longer passes [`check`] is replaced by the rules' text. Without changes, these are the agent's files.
 #[must_use]
-pub fn carried(baseline: &Baseline, on: Checked<'_>) -> Files {
+pub fn carried(baseline: &Baseline, on: CheckInputs<'_>) -> Files {
     if super::input_of(on.draft, on.book) == baseline.input
         && let Ok(files) = check(&baseline.files, on)
     {
@@ -46,11 +46,11 @@ pub fn carried(baseline: &Baseline, on: Checked<'_>) -> Files {
     files
 }
 
-/// The rules' `MEMORY.md` in the agent's words, line by line.
+/// The rules' `MEMORY.md` in the agent's wording, line by line.
 fn reworded(
     draft: &str,
     wording: &BTreeMap<&str, &str>,
-    (baseline, on): (&Baseline, Checked<'_>),
+    (baseline, on): (&Baseline, CheckInputs<'_>),
 ) -> String {
     let mut out = String::with_capacity(draft.len());
     let (mut key, mut drops) = (None, false);
@@ -60,7 +60,7 @@ fn reworded(
         }
         let bullet = Bullet::read(line);
         let id = bullet.and_then(|bullet| bullet.ids().next());
-        // What held before a line that was dropped goes with it.
+        // An earlier value is dropped with its line.
         if drops && line.starts_with("  - ") {
             continue;
         }
@@ -91,7 +91,7 @@ fn reworded(
     out
 }
 
-/// The handbook without the entries that its files do not tell: what the agent dropped is told to nobody.
+/// The handbook without entries missing from its files: what the agent dropped is shown to nobody.
 #[must_use]
 pub fn kept(mut book: Handbook, files: &Files) -> Handbook {
     let text = files.get(MEMORY).map_or("", String::as_str);
@@ -103,8 +103,8 @@ pub fn kept(mut book: Handbook, files: &Files) -> Handbook {
     book
 }
 
-/// Words of entries whose lines a person took out of the published files or wrote anew. A line of the agent's has
-/// other words than its entry: both are not said again.
+/// Texts of entries whose lines a person removed or rewrote. The agent's wording differs from the entry's:
+/// neither is written again.
 #[must_use]
 pub fn taken_out(published: &Files, found: &Files, book: &Handbook) -> Vec<String> {
     let (Some(before), Some(now)) = (published.get(MEMORY), found.get(MEMORY)) else {

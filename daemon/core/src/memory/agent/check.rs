@@ -1,4 +1,4 @@
-//! Holds the agent's files against what is known.
+//! Validates the agent's files against the handbook.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,36 +14,36 @@ use crate::memory::span::spans;
 use crate::redact::redact;
 use crate::{text, tokens};
 
-/// Bytes of a line that a refusal shows.
+/// Maximum bytes of a line quoted in a refusal.
 const SHOWN_BYTES: usize = 160;
 
-/// Skills, bytes of one and lines of one (`facts/codex-memory.md` §4: below 500 lines).
+/// Limits of skills: number, bytes and lines of one.
 const SKILLS_MAX: usize = 64;
 const SKILL_BYTES_MAX: usize = 32 * 1_024;
 const SKILL_LINES_MAX: usize = 500;
 
-/// Bytes of a heading.
+/// Maximum bytes of a heading.
 const HEADING_BYTES: usize = 120;
 
-/// How much `MEMORY.md` may grow beyond its draft.
+/// Maximum growth of `MEMORY.md` beyond its draft.
 const GROWTH_BYTES: usize = 16 * 1_024;
 
-/// What the files are held against.
+/// Inputs of [`check`].
 #[derive(Debug, Clone, Copy)]
-pub struct Checked<'a> {
-    /// The files the agent began with; they could be published as they are.
+pub struct CheckInputs<'a> {
+    /// The files the agent started from; publishable as they are.
     pub draft: &'a Files,
-    /// All that is known.
+    /// All known entries.
     pub book: &'a Handbook,
     /// Tokens of `memory_summary.md`.
     pub summary_tokens: u64,
 }
 
-/// The files as they may be published: the draft, with what of `found` is the agent's to make.
+/// Returns the files to publish: the draft with the agent's valid changes from `found`.
 ///
 /// # Errors
-/// [`Refusal`]: the first thing that cannot be believed. Nothing is taken then.
-pub fn check(found: &Files, on: Checked<'_>) -> Result<Files, Refusal> {
+/// [`Refusal`]: the first invalid line. Nothing is accepted then.
+pub fn check(found: &Files, on: CheckInputs<'_>) -> Result<Files, Refusal> {
     let mut files: Files = on.draft.iter().filter(|(path, _)| !is_skill(path)).map(owned).collect();
     let mut skills = 0;
     for (path, text) in found {
@@ -80,20 +80,20 @@ fn file(path: &str, reason: &str) -> Refusal {
     Refusal::File { path: text::one_line_cut(path, SHOWN_BYTES), reason: reason.to_owned() }
 }
 
-/// Names a line that cannot be believed.
+/// Builds the refusal of a line.
 fn line(path: &str, number: usize, words: &str, reason: &str) -> Refusal {
     let shown = text::one_line_cut(&redact(words).text, SHOWN_BYTES);
     Refusal::Line { path: path.to_owned(), number, reason: reason.to_owned(), line: shown }
 }
 
-/// Scopes by project; `None`: what holds everywhere.
+/// Scopes by project; `None` is global.
 struct Scopes<'a> {
-    on: Checked<'a>,
+    on: CheckInputs<'a>,
     made: BTreeMap<Option<String>, Scope<'a>>,
 }
 
 impl<'a> Scopes<'a> {
-    fn new(on: Checked<'a>) -> Self {
+    fn new(on: CheckInputs<'a>) -> Self {
         Self { on, made: BTreeMap::new() }
     }
 
@@ -104,8 +104,8 @@ impl<'a> Scopes<'a> {
     }
 }
 
-/// `MEMORY.md`, each mark as the draft has it.
-fn handbook(found: &str, on: Checked<'_>) -> Result<String, Refusal> {
+/// Validates `MEMORY.md`; every mark as in the draft.
+fn handbook(found: &str, on: CheckInputs<'_>) -> Result<String, Refusal> {
     const PATH: &str = "MEMORY.md";
     let draft = on.draft.get(PATH).map_or("", String::as_str);
     if !found.starts_with(TITLES[0]) {
@@ -159,7 +159,7 @@ fn handbook(found: &str, on: Checked<'_>) -> Result<String, Refusal> {
     Ok(out)
 }
 
-/// Why the words of an entry cannot be these.
+/// Why a wording of an entry is invalid.
 fn reworded(words: &str, entry: &Entry, scope: &Scope<'_>) -> Option<&'static str> {
     if words == entry.text {
         return None;
@@ -170,7 +170,7 @@ fn reworded(words: &str, entry: &Entry, scope: &Scope<'_>) -> Option<&'static st
     scope.doubt(words, &[entry])
 }
 
-/// Why a line that names nothing it rests on cannot stand.
+/// Why a line without a mark is invalid.
 fn unmarked(words: &str, said: &BTreeSet<&str>) -> Option<&'static str> {
     let is_heading = words.starts_with("## ") || words.starts_with("### ");
     if words.is_empty() || said.contains(words) {
@@ -184,7 +184,7 @@ fn unmarked(words: &str, said: &BTreeSet<&str>) -> Option<&'static str> {
     }
 }
 
-/// Every rule of the person is told where it belongs.
+/// Checks that every rule of the person is in its section.
 fn rules_stand(book: &Handbook, told: &BTreeSet<(Option<&str>, &str)>) -> Result<(), Refusal> {
     let of_projects = book.projects.iter().flat_map(|(key, project)| {
         project.entries.iter().map(move |entry| (Some(key.as_str()), entry))
@@ -199,8 +199,8 @@ fn rules_stand(book: &Handbook, told: &BTreeSet<(Option<&str>, &str)>) -> Result
     Ok(())
 }
 
-/// `memory_summary.md`: lines of the draft, and lines that say what they rest on.
-fn first_page(found: &str, on: Checked<'_>) -> Result<(), Refusal> {
+/// Validates `memory_summary.md`: lines of the draft, and lines with marks.
+fn first_page(found: &str, on: CheckInputs<'_>) -> Result<(), Refusal> {
     const PATH: &str = "memory_summary.md";
     let draft = on.draft.get(PATH).map_or("", String::as_str);
     if !found.starts_with(TITLES[1]) {
@@ -250,7 +250,7 @@ fn first_page(found: &str, on: Checked<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Whether the draft has a line below the same project.
+/// Whether the draft has the line under the same project.
 fn belongs(words: &str, key: Option<&str>, draft: &str) -> bool {
     let mut under = None;
     draft.lines().map(str::trim_end).any(|line| {
@@ -263,8 +263,8 @@ fn belongs(words: &str, key: Option<&str>, draft: &str) -> bool {
     })
 }
 
-/// A skill that is new or was changed: its commands were run by threads of the project it names.
-fn skill(path: &str, found: &str, on: Checked<'_>) -> Result<(), Refusal> {
+/// Validates a new or changed skill: threads of its project must have run its commands.
+fn skill(path: &str, found: &str, on: CheckInputs<'_>) -> Result<(), Refusal> {
     let name = path.strip_prefix("skills/").and_then(|rest| rest.strip_suffix("/SKILL.md"));
     let is_name = |name: &&str| {
         let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';

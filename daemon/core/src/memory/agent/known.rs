@@ -1,4 +1,4 @@
-//! What is known of a project, to hold words against.
+//! Knowledge of a project, for validation.
 
 use std::collections::BTreeMap;
 
@@ -10,16 +10,16 @@ use crate::memory::learning::TEXT_BYTES;
 use crate::memory::span::spans;
 use crate::text;
 
-/// Entries and words of one scope: a project, or what holds everywhere.
+/// Entries and text of one scope: a project, or global.
 #[derive(Debug)]
 pub(super) struct Scope<'a> {
     pub(super) entries: BTreeMap<&'a str, &'a Entry>,
-    /// Everything that its threads taught, in one line of small letters.
+    /// Everything its threads taught, as one lower-case line.
     words: String,
 }
 
 impl<'a> Scope<'a> {
-    /// What is known of the project `key`; of no project: what holds everywhere.
+    /// The scope of project `key`, or the global one.
     pub(super) fn of(key: Option<&str>, book: &'a Handbook, files: &Files) -> Self {
         let project = key.and_then(|key| book.projects.get(key));
         let entries = match project {
@@ -50,7 +50,7 @@ impl<'a> Scope<'a> {
         Self { entries: entries.iter().map(|entry| (entry.id.as_str(), entry)).collect(), words }
     }
 
-    /// Why `words`, said on the strength of `entries`, cannot be believed; `None` when they can.
+    /// Why `words`, based on `entries`, are invalid; `None` if valid.
     pub(super) fn doubt(&self, words: &str, entries: &[&Entry]) -> Option<&'static str> {
         let said = |piece: &str| {
             let piece = squeezed(piece);
@@ -79,7 +79,7 @@ impl<'a> Scope<'a> {
         None
     }
 
-    /// Whether a command stands in what was taught.
+    /// Whether a command occurs in what was learned.
     pub(super) fn met(&self, command: &str) -> bool {
         self.words.contains(&squeezed(command))
     }
@@ -89,7 +89,7 @@ pub(super) fn squeezed(words: &str) -> String {
     text::one_line(words).to_lowercase()
 }
 
-/// Words that look like a name of a thing: paths, addresses, identifiers, versions, numbers.
+/// Words that look like names: paths, addresses, identifiers, versions, numbers.
 fn names(words: &str) -> impl Iterator<Item = &str> {
     let edge = |c: char| !c.is_alphanumeric() && c != '/' && c != '_';
     words.split_whitespace().map(move |word| word.trim_matches(edge)).filter(|word| {

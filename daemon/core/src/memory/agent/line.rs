@@ -1,16 +1,16 @@
-//! Lines of memory: words, and the mark of what they rest on.
+//! Parses memory lines: text and its source mark.
 
-/// A list line with a mark of where it is from: `- words [user, 2026-05-01, t1 #7; id 0a1b2c]`, or of what it
-/// rests on: `- words [id 0a1b2c, 3d4e5f]`.
+/// A list line with a source mark, `- words [user, 2026-05-01, t1 #7; id 0a1b2c]`, or with the entries it
+/// is based on: `- words [id 0a1b2c, 3d4e5f]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Bullet<'a> {
     pub(super) words: &'a str,
-    /// Without its brackets.
+    /// The mark, without brackets.
     pub(super) mark: &'a str,
 }
 
 impl<'a> Bullet<'a> {
-    /// Reads a line; `None` when it is no list line with a mark.
+    /// Parses a line; `None` unless it is a list line with a mark.
     pub(super) fn read(line: &'a str) -> Option<Self> {
         let inside = line.strip_prefix("- ")?.trim_end().strip_suffix(']')?;
         let (words, mark) = inside.rsplit_once(" [")?;
@@ -18,7 +18,6 @@ impl<'a> Bullet<'a> {
             .then_some(Self { words: words.trim(), mark })
     }
 
-    /// The ids in its mark.
     pub(super) fn ids(&self) -> impl Iterator<Item = &'a str> {
         let after = self.mark.strip_prefix("id ");
         let after = after.or_else(|| self.mark.split_once("; id ").map(|(_, rest)| rest));

@@ -1,72 +1,66 @@
-//! One step of the agent: which tools it asks for, and whether it is done.
+//! One step of the agent: tool calls, and whether it is done.
 //!
-//! A step is a structured answer and not a native tool call, since that is what every kind of provider has, a
-//! program on this machine included.
+//! A step is a structured answer, not a native tool call, because every kind of provider supports that,
+//! including local programs.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// Tools of one step.
+/// Maximum tool calls per step.
 const CALLS_MAX: usize = 16;
 
-/// A step.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Step {
-    /// What it asks for, in order.
+    /// Tool calls in order.
     #[serde(default)]
     pub calls: Vec<ToolCall>,
-    /// The files are as they should be.
+    /// The files are finished.
     #[serde(default)]
     pub done: bool,
 }
 
-/// A tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolName {
-    /// Files below `path`.
+    /// List files below `path`.
     List,
-    /// `lines` lines of `path` from `line` on.
+    /// Read `lines` lines of `path` from `line` on.
     Read,
-    /// `text` as the whole of `path`.
+    /// Write `text` as the whole of `path`.
     Write,
-    /// `new_text` in the place of `text` in `path`.
+    /// Replace `text` by `new_text` in `path`.
     Replace,
-    /// Lines below `path` that hold `text`.
+    /// Find lines below `path` that contain `text`.
     Search,
-    /// No `path` any more.
+    /// Delete `path`.
     Delete,
 }
 
-/// A tool with its arguments; those that it does not need are empty.
+/// A tool call; unused arguments are empty.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ToolCall {
-    /// Which.
     pub tool: ToolName,
-    /// File or folder.
     #[serde(default)]
     pub path: String,
-    /// Words.
     #[serde(default)]
     pub text: String,
-    /// Words instead.
     #[serde(default)]
     pub new_text: String,
     /// Line, from 1.
     #[serde(default)]
     pub line: u64,
-    /// Number of lines; 0: as many as fit.
+    /// Number of lines; 0 means as many as fit.
     #[serde(default)]
     pub lines: u64,
 }
 
 impl Step {
-    /// Reads an answer.
+    /// Parses an answer.
     ///
     /// # Errors
-    /// Why it is none, for the model.
+    /// What is wrong, phrased for the model.
     pub fn read(answer: &str) -> Result<Self, String> {
         let answer = answer.trim();
         let inside = answer.strip_prefix("```json").or_else(|| answer.strip_prefix("```"));

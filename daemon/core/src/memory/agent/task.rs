@@ -1,4 +1,4 @@
-//! What the agent is told, and the folder it is given.
+//! Prompt and folder of the agent.
 
 use similar::TextDiff;
 
@@ -9,41 +9,37 @@ use crate::text;
 
 const SYSTEM: &str = include_str!("../../../../../templates/memory/consolidate.md");
 
-/// Bytes of the changes that are told at once; the whole of them is a file.
+/// Maximum bytes of changes in the prompt; all of them are in a file.
 const TOLD_BYTES: usize = 24 * 1_024;
 
-/// Bytes of the changes as a file.
+/// Maximum bytes of the file of changes.
 const CHANGES_BYTES: usize = 1 << 20;
 
-/// Files named at once.
+/// Maximum files named in the prompt.
 const NAMED_MAX: usize = 64;
 
-/// Where the changes are.
 const CHANGES: &str = "changes.diff";
 
-/// Where the agent's own first page of before is.
+/// Path of the agent's previous first page.
 const PREVIOUS: &str = "previous/memory_summary.md";
 
-/// What the agent is asked to do.
+/// A task for the agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Task {
-    /// What it is given.
+pub struct AgentTask {
     pub mode: Mode,
-    /// Standing instructions.
     pub system: String,
-    /// The first message.
     pub user: String,
-    /// The folder it works in.
+    /// Content of its folder.
     pub files: Files,
-    /// Files of it that are no part of memory.
+    /// Files in it that are not memory.
     pub extras: Vec<String>,
-    /// What it was shown, for the next [`Baseline`].
+    /// Its input, for the next [`Baseline`].
     pub seen: std::collections::BTreeSet<String>,
 }
 
-/// The task of bringing `draft` up to date.
+/// Builds the task of updating `draft`.
 #[must_use]
-pub fn task(draft: &Files, baseline: Option<&Baseline>, summary_tokens: u64) -> Task {
+pub fn task(draft: &Files, baseline: Option<&Baseline>, summary_tokens: u64) -> AgentTask {
     let mut files = draft.clone();
     let mut extras = Vec::new();
     let mut user = String::new();
@@ -77,10 +73,10 @@ pub fn task(draft: &Files, baseline: Option<&Baseline>, summary_tokens: u64) -> 
     let paths = extras.iter().map(|(path, _)| (*path).to_owned()).collect();
     files.extend(extras.into_iter().map(|(path, text)| (path.to_owned(), text)));
     let system = SYSTEM.replace("{summary_tokens}", &summary_tokens.to_string());
-    Task { mode, system, user, files, extras: paths, seen: seen(draft) }
+    AgentTask { mode, system, user, files, extras: paths, seen: seen(draft) }
 }
 
-/// Ids and skills that a set of files shows.
+/// Ids and skills in a set of files.
 fn seen(files: &Files) -> std::collections::BTreeSet<String> {
     let book = files.get("MEMORY.md").map_or("", String::as_str);
     let ids = book.lines().filter_map(Bullet::read);
@@ -88,7 +84,7 @@ fn seen(files: &Files) -> std::collections::BTreeSet<String> {
     ids.chain(files.keys().filter(|path| is_skill(path)).cloned()).collect()
 }
 
-/// What differs between two sets of files, as a unified diff; inputs first.
+/// Unified diff of two sets of files; inputs first.
 fn changes(before: &Files, now: &Files) -> String {
     let mut paths: Vec<&String> = before.keys().chain(now.keys()).collect();
     paths.sort_by_key(|path| (!is_input(path), path.as_str()));

@@ -1,5 +1,7 @@
 use super::*;
-use crate::memory::consolidate::{Bounds, Consolidated, Exclusions, Inputs, Stored, consolidate};
+use crate::memory::consolidate::{
+    Bounds, Consolidation, Exclusions, ExtractedThread, Inputs, consolidate,
+};
 use crate::memory::edits::Edits;
 use crate::memory::learning::{Evidence, Learning, LearningKind, Origin, RolloutMemory};
 
@@ -53,32 +55,34 @@ fn threads() -> Vec<RolloutMemory> {
     ]
 }
 
-fn made(threads: &[RolloutMemory]) -> Consolidated {
-    let stored: Vec<Stored<'_>> =
-        threads.iter().map(|memory| Stored { memory, uses: 1, last_used_ms: Some(NOW) }).collect();
+fn made(threads: &[RolloutMemory]) -> Consolidation {
+    let stored: Vec<ExtractedThread<'_>> = threads
+        .iter()
+        .map(|memory| ExtractedThread { memory, uses: 1, last_used_ms: Some(NOW) })
+        .collect();
     let (edits, exclusions) = (Edits::default(), Exclusions::default());
     let inputs = Inputs { threads: &stored, notes: &[], edits: &edits, exclusions: &exclusions };
     consolidate(&inputs, &Bounds::default(), NOW)
 }
 
-fn on(made: &Consolidated) -> Checked<'_> {
-    Checked { draft: &made.files, book: &made.handbook, summary_tokens: 5_000 }
+fn on(made: &Consolidation) -> CheckInputs<'_> {
+    CheckInputs { draft: &made.files, book: &made.handbook, summary_tokens: 5_000 }
 }
 
-fn id(made: &Consolidated, project: &str, words: &str) -> String {
+fn id(made: &Consolidation, project: &str, words: &str) -> String {
     let entries = &made.handbook.projects[project].entries;
     entries.iter().find(|entry| entry.text.contains(words)).unwrap().id.clone()
 }
 
 /// The files with one of them changed.
-fn with(made: &Consolidated, path: &str, change: impl FnOnce(&str) -> String) -> Files {
+fn with(made: &Consolidation, path: &str, change: impl FnOnce(&str) -> String) -> Files {
     let mut files = made.files.clone();
     let text = change(files.get(path).map_or("", String::as_str));
     files.insert(path.into(), text);
     files
 }
 
-fn refused(made: &Consolidated, files: &Files) -> String {
+fn refused(made: &Consolidation, files: &Files) -> String {
     check(files, on(made)).unwrap_err().to_string()
 }
 

@@ -1,4 +1,4 @@
-//! The handbook in words: the files of the memory folder.
+//! Renders the handbook as the files of the memory folder.
 
 use std::fmt::Write as _;
 
@@ -9,14 +9,14 @@ use crate::memory::learning::{LearningKind, RolloutMemory};
 use crate::memory::own::TITLES;
 use crate::{text, tokens};
 
-/// Threads of a project that are listed as tasks.
+/// Maximum tasks listed per project.
 const TASKS_MAX: usize = 48;
 
-/// Entries of a project in the summary of all projects.
+/// Maximum entries per project in the overall summary.
 const SUMMARY_ENTRIES: usize = 6;
 
-/// Renders every file. Lines of the threads' own accounts that hold one of the `unsaid` words are left
-/// out: what is forgotten is forgotten everywhere.
+/// Renders every file. Lines of the threads' own accounts that contain one of the `unsaid` texts are
+/// omitted, so that forgotten text disappears everywhere.
 pub(super) fn render(
     book: &Handbook,
     (selected, unsaid): (&[&RolloutMemory], &[String]),
@@ -77,7 +77,7 @@ fn raw_memories(selected: &[&RolloutMemory]) -> String {
     out
 }
 
-/// Headings of a project's part of `MEMORY.md` and what stands below each.
+/// Headings of a project's part of `MEMORY.md` with their content.
 const SECTIONS: &[(&str, &[LearningKind])] = &[
     (
         "User preferences",
@@ -150,8 +150,8 @@ fn entry_line(out: &mut String, entry: &Entry) {
     }
 }
 
-/// The first page: short whatever the number of projects. The newest come first and leave no room for
-/// the oldest.
+/// The first page: bounded for any number of projects. The newest projects come first and may leave no room
+/// for the oldest.
 fn memory_summary(book: &Handbook, max_tokens: u64) -> String {
     let mut out = String::from(TITLES[1]);
     if !book.profile.is_empty() {
@@ -200,7 +200,7 @@ fn memory_summary(book: &Handbook, max_tokens: u64) -> String {
     text::prefix(&out, bytes).to_owned()
 }
 
-/// A rule with the mark that tells it from words said anew (see [`crate::memory::own`]).
+/// A rule with its mark, which distinguishes it from new text (see [`crate::memory::own`]).
 pub(in crate::memory) fn rule_line(entry: &Entry, bytes: usize) -> String {
     format!("{} ({}, {})", text::cut(&entry.text, bytes), entry.kind.name(), date(entry.last_ms))
 }

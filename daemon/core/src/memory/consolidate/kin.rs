@@ -1,20 +1,20 @@
-//! Threads that are one: copies and forks, which repeat what the thread they began as had said and done.
+//! Finds copies and forks of a thread, which repeat its history.
 //!
-//! A program that forks a thread, or saves it again under another id, copies its lines. Counted as threads
-//! of their own they would make once into often.
+//! A program that forks a thread, or saves it under another id, copies its lines. Counting the copies as
+//! separate threads would turn one occurrence into many.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Stored;
+use super::ExtractedThread;
 
-/// The thread that each of a project's threads began as, by thread id.
-pub(super) fn roots<'a>(threads: &[Stored<'a>]) -> BTreeMap<&'a str, &'a str> {
+/// The original thread of each of a project's threads, by thread id.
+pub(super) fn roots<'a>(threads: &[ExtractedThread<'a>]) -> BTreeMap<&'a str, &'a str> {
     let mut begun: BTreeMap<i64, &str> = BTreeMap::new();
     let mut roots: BTreeMap<&str, &str> = BTreeMap::new();
     for stored in threads {
         let memory = stored.memory;
         let id = memory.thread_id.as_str();
-        // One person asks for one thing at a moment. An undated thread is like no other.
+        // One person sends one request at a time. An undated thread is never a copy.
         let at_ms = Some(memory.begun_at_ms).filter(|at_ms| *at_ms > 0);
         let copied = at_ms.and_then(|at_ms| begun.get(&at_ms).copied());
         begun.entry(memory.begun_at_ms).or_insert(id);
@@ -25,11 +25,11 @@ pub(super) fn roots<'a>(threads: &[Stored<'a>]) -> BTreeMap<&'a str, &'a str> {
     ends.collect()
 }
 
-/// The newest of each set of copies, in the order given: oldest first.
-pub(super) fn newest<'a>(threads: &[Stored<'a>]) -> Vec<Stored<'a>> {
+/// The newest thread of each set of copies, in the given order: oldest first.
+pub(super) fn newest<'a>(threads: &[ExtractedThread<'a>]) -> Vec<ExtractedThread<'a>> {
     let roots = roots(threads);
     let mut seen: BTreeSet<&str> = BTreeSet::new();
-    let mut newest: Vec<Stored<'a>> = threads
+    let mut newest: Vec<ExtractedThread<'a>> = threads
         .iter()
         .rev()
         .filter(|stored| {
@@ -42,7 +42,7 @@ pub(super) fn newest<'a>(threads: &[Stored<'a>]) -> Vec<Stored<'a>> {
     newest
 }
 
-/// Follows forks of forks; each root once, so that no ring holds it up.
+/// Follows forks of forks, visiting each root once, so that cycles end.
 fn end<'a>(roots: &BTreeMap<&'a str, &'a str>, id: &'a str) -> &'a str {
     let (mut at, mut seen) = (id, BTreeSet::new());
     while seen.insert(at) {

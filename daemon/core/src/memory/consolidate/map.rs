@@ -1,23 +1,23 @@
-//! Maps of many threads → what the next thread of the project will need.
+//! Merges the maps of many threads into what the project's next thread will need.
 
 use std::collections::BTreeMap;
 
-use super::Stored;
+use super::ExtractedThread;
 use super::handbook::MapEntry;
 use crate::memory::learning::{Name, NameKind};
 
-/// Names kept of a project.
+/// Maximum names per project.
 const MAP_MAX: usize = 2_000;
 
-/// Threads after which having been met counts half: people go on where they left off.
+/// Half-life of a use, in threads: people continue where they left off.
 const HALF_LIFE_THREADS: u64 = 2;
 
-/// What one use among the first calls of the newest thread weighs.
+/// Weight of one use among the first calls of the newest thread.
 const WHOLE: u64 = 1_000;
 
-/// Merges the maps of a project's threads, given oldest first; those that are needed most first.
-pub(super) fn merge(threads: &[Stored<'_>]) -> Vec<MapEntry> {
-    let mut all: BTreeMap<(NameKind, &str), Draft<'_>> = BTreeMap::new();
+/// Merges the maps of a project's threads, given oldest first; most needed names first.
+pub(super) fn merge(threads: &[ExtractedThread<'_>]) -> Vec<MapEntry> {
+    let mut all: BTreeMap<(NameKind, &str), NameDraft<'_>> = BTreeMap::new();
     for (number, stored) in threads.iter().enumerate() {
         let age = (threads.len() - 1 - number) as u64;
         for name in &stored.memory.map {
@@ -34,7 +34,7 @@ pub(super) fn merge(threads: &[Stored<'_>]) -> Vec<MapEntry> {
 }
 
 #[derive(Default)]
-struct Draft<'a> {
+struct NameDraft<'a> {
     threads: u32,
     users: u32,
     openings: u32,
@@ -45,7 +45,7 @@ struct Draft<'a> {
     weight: u64,
 }
 
-impl<'a> Draft<'a> {
+impl<'a> NameDraft<'a> {
     fn add(&mut self, name: &'a Name, age: u64) {
         self.threads += 1;
         self.users += u32::from(name.uses > 0);
@@ -73,20 +73,20 @@ impl<'a> Draft<'a> {
     }
 }
 
-impl Draft<'_> {
+impl NameDraft<'_> {
     fn told(&self, kind: NameKind, text: &str) -> u64 {
         let gain = gain(kind, self.weight);
         match kind {
             NameKind::Command if self.users < 2 && is_particular(text) => gain / 30,
-            // Printed in one thread it may be anything, in several it is a word of the project.
+            // Printed in one thread it may be anything; in several it is a term of the project.
             NameKind::Identifier if self.users == 0 && self.threads > 1 => gain * 4,
             _ => gain,
         }
     }
 }
 
-/// How much one thread says for a name. A thread's beginning resembles the beginnings of others; what
-/// was only printed is hardly ever needed.
+/// A thread's weight for a name. A thread's beginning resembles the beginnings of others; names that were
+/// only printed are hardly ever needed.
 ///
 /// # Source
 /// Shares of names that the next session needed, in 75 published sessions of 8 repositories (2026).
@@ -101,9 +101,9 @@ fn weight(name: &Name) -> u64 {
     }
 }
 
-/// Chance that the next thread needs the name, in millionths of a per cent or so: only the order counts.
-/// Commands and identifiers that came back once come back again; a path that every thread reads is
-/// mostly shown to it by something else.
+/// Chance that the next thread needs the name, on an arbitrary scale: only the order counts. Commands and
+/// identifiers that came back once come back again; a path that every thread reads is mostly shown to it by
+/// something else.
 ///
 /// # Source
 /// As for [`weight`].
@@ -117,7 +117,7 @@ fn gain(kind: NameKind, weight: u64) -> u64 {
     }
 }
 
-/// Whether what was only printed can be a file: prose, too, puts strokes between its words.
+/// Whether a printed name can be a file: prose also contains slashes.
 fn is_file(path: &str) -> bool {
     let last = path.rsplit(['/', '\\']).next().unwrap_or(path);
     let is_suffix = |suffix: &str| {
@@ -127,7 +127,7 @@ fn is_file(path: &str) -> bool {
     has_suffix && !path.contains("..") || path.contains("/.") || path.starts_with('.')
 }
 
-/// Whether a command looks for one thing or at one place: a later thread looks for another.
+/// Whether a command searches one thing or place; a later thread searches another.
 fn is_particular(line: &str) -> bool {
     const WORDS: &[&str] = &["curl", "wget", "grep", "rg", "awk", "python3", "python", "node"];
     let lists_files = line.contains("--files") && !line.contains("| rg");

@@ -1,39 +1,40 @@
-//! Learnings of many threads → entries: the same said once, the newest of what cannot both hold.
+//! Merges the learnings of many threads into entries: duplicates become one, the newest of contradictory
+//! ones wins.
 
 mod variants;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::handbook::{Entry, Superseded};
+use super::handbook::{EarlierValue, Entry};
 use crate::digest::Digest128;
 use crate::memory::learning::{Evidence, Learning, LearningKind};
 
-/// Pieces of evidence kept of an entry.
+/// Maximum evidence per entry.
 const EVIDENCE_MAX: usize = 4;
 
-/// Things that held before, kept of an entry.
+/// Maximum earlier values per entry.
 const SUPERSEDED_MAX: usize = 3;
 
-/// Entries of one kind kept of a project.
+/// Maximum entries of one kind per project.
 const KIND_MAX: usize = 48;
 
-/// Pairs of files kept of a project.
+/// Maximum pairs of files per project.
 const PAIRS_MAX: usize = 12;
 
-/// Pairs told of one file.
+/// Maximum pairs per file.
 const PARTNERS_MAX: usize = 2;
 
-/// Share of words, in per cent, by which two rules say the same.
+/// Percent of shared words from which two rules are the same.
 const SAME_PERCENT: usize = 75;
 
-/// Merges the learnings of one project, given oldest first. What `is_forgotten` (by id and words) is not
-/// said, in whatever words of its threads; those words are the second part of the result.
+/// Merges the learnings of one project, given oldest first. Entries for which `is_forgotten` (by id and
+/// text) are omitted, in every wording; their texts are the second part of the result.
 pub(super) fn merge<'a>(
     project: &str,
     (learnings, roots): (impl Iterator<Item = &'a Learning>, &BTreeMap<&str, &str>),
     is_forgotten: impl Fn(&str, &str) -> bool,
 ) -> (Vec<Entry>, Vec<String>) {
-    let mut drafts: Vec<Draft> = Vec::new();
+    let mut drafts: Vec<EntryDraft> = Vec::new();
     let mut exact: BTreeMap<(LearningKind, String), usize> = BTreeMap::new();
     for learning in learnings.filter(|learning| learning.kind != LearningKind::Outcome) {
         let key = (learning.kind, learning.slot.clone().unwrap_or_else(|| plain(&learning.text)));
@@ -42,7 +43,7 @@ pub(super) fn merge<'a>(
             Some(at) => drafts[at].add(learning, root(roots, learning)),
             None => {
                 exact.insert(key, drafts.len());
-                drafts.push(Draft::new(learning, root(roots, learning)));
+                drafts.push(EntryDraft::new(learning, root(roots, learning)));
             }
         }
     }
@@ -69,7 +70,7 @@ pub(super) fn merge<'a>(
     let mut kinds: BTreeMap<LearningKind, usize> = BTreeMap::new();
     let mut paired: BTreeMap<String, usize> = BTreeMap::new();
     entries.retain(|entry| {
-        // Of many files that change together each is told with its closest two.
+        // A file that changes together with many is listed with its two closest.
         let files = entry.text.split('`').skip(1).step_by(2);
         let is_pair = entry.kind == LearningKind::CoChange;
         for file in files.filter(|_| is_pair) {
@@ -86,34 +87,34 @@ pub(super) fn merge<'a>(
     (entries, unsaid)
 }
 
-/// The thread that a learning's thread began as.
+/// The original thread of a learning's thread.
 fn root(roots: &BTreeMap<&str, &str>, learning: &Learning) -> String {
     let id = learning.evidence.thread_id.as_str();
     (*roots.get(id).unwrap_or(&id)).to_owned()
 }
 
-/// The id of an entry: the same words in the same project have the same one.
+/// The id of an entry: equal for the same text in the same project.
 pub(super) fn id(project: &str, kind: LearningKind, text: &str) -> String {
     let whole = format!("{project}\n{}\n{}", kind.name(), plain(text));
     Digest128::of(whole.as_bytes()).to_string()[..12].to_owned()
 }
 
-/// An entry being made.
-struct Draft {
+/// An entry under construction.
+struct EntryDraft {
     newest: Learning,
     evidence: Vec<Evidence>,
     threads: BTreeSet<String>,
     first_ms: i64,
-    superseded: Vec<Superseded>,
+    superseded: Vec<EarlierValue>,
     is_passing: bool,
     words: BTreeSet<String>,
-    /// Every wording of it.
+    /// All wordings.
     texts: BTreeSet<String>,
-    /// What names it when its words are those of several.
+    /// Its name if it merges several texts.
     family: Option<String>,
 }
 
-impl Draft {
+impl EntryDraft {
     fn new(learning: &Learning, root: String) -> Self {
         Self {
             newest: learning.clone(),
@@ -128,7 +129,7 @@ impl Draft {
         }
     }
 
-    /// Whether a rule says what this one says, in about the same words. Only people vary their words.
+    /// Whether two rules say the same in similar words. Only people vary their wording.
     fn says_same(&self, learning: &Learning) -> bool {
         if !(learning.kind.is_rule() && self.newest.kind.is_rule()) {
             return false;
@@ -139,12 +140,12 @@ impl Draft {
         negations(&self.words) == negations(&other) && shared * 100 >= all * SAME_PERCENT
     }
 
-    /// The same is said again, later.
+    /// Merges a later repetition.
     fn add(&mut self, learning: &Learning, root: String) {
         let (old, new) = (plain(&self.newest.text), plain(&learning.text));
         if old != new && learning.slot.is_some() && learning.kind == LearningKind::Fact {
             let text = self.newest.text.clone();
-            self.superseded.insert(0, Superseded { text, until_ms: self.newest.at_ms });
+            self.superseded.insert(0, EarlierValue { text, until_ms: self.newest.at_ms });
             self.superseded.retain(|before| plain(&before.text) != new);
             self.superseded.truncate(SUPERSEDED_MAX);
             self.evidence.clear();
@@ -175,8 +176,8 @@ impl Draft {
     }
 }
 
-/// A rule that contradicts an older one takes its place.
-fn supersede(drafts: &mut Vec<Draft>) {
+/// A rule replaces an older one that it contradicts.
+fn supersede(drafts: &mut Vec<EntryDraft>) {
     let mut at = 0;
     while at < drafts.len() {
         let newer = (at + 1..drafts.len()).rev().find(|&later| {
@@ -192,7 +193,7 @@ fn supersede(drafts: &mut Vec<Draft>) {
         } else {
             (newer, at)
         };
-        let old = Superseded {
+        let old = EarlierValue {
             text: drafts[older].newest.text.clone(),
             until_ms: drafts[older].newest.at_ms,
         };
@@ -207,9 +208,9 @@ fn supersede(drafts: &mut Vec<Draft>) {
     }
 }
 
-/// Whether two rules cannot both hold: one forbids what the other demands, or they choose the other way
-/// round ("pnpm instead of npm", "npm instead of pnpm").
-fn contradict(a: &Draft, b: &Draft) -> bool {
+/// Whether two rules contradict: one forbids what the other demands, or they choose opposite
+/// alternatives ("pnpm instead of npm", "npm instead of pnpm").
+fn contradict(a: &EntryDraft, b: &EntryDraft) -> bool {
     let (x, y) = (choice(&a.newest.text), choice(&b.newest.text));
     if let (Some((chosen, refused)), Some((other, others))) = (x, y) {
         return chosen == others && refused == other;
@@ -227,7 +228,7 @@ fn contradict(a: &Draft, b: &Draft) -> bool {
         && shared * 100 >= first.union(&second).count() * SAME_PERCENT
 }
 
-/// What is chosen, and what it is chosen over.
+/// The choice and the rejected alternative.
 fn choice(text: &str) -> Option<(String, String)> {
     let plain = plain(text);
     let turns = [
@@ -267,7 +268,7 @@ const NEGATIONS: &[&str] = &[
     "не",
 ];
 
-/// Words that set a rule and say nothing of what it is about.
+/// Words that form a rule but carry no subject.
 const MARKS: &[&str] = &[
     "always",
     "do",
@@ -299,7 +300,7 @@ fn words(text: &str) -> BTreeSet<String> {
     plain(text).split(' ').filter(|word| !word.is_empty()).map(str::to_owned).collect()
 }
 
-/// Lower case, without the marks between words.
+/// Lower case, without punctuation.
 pub(in crate::memory) fn plain(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     for c in text.chars().flat_map(char::to_lowercase) {

@@ -1,43 +1,43 @@
-//! Procedures: commands that threads run again and again in the same order.
+//! Finds procedures: commands that threads repeat in the same order.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Stored;
+use super::ExtractedThread;
 use super::handbook::Skill;
 use crate::memory::extract::line::{family, is_telling};
 use crate::memory::slug::slug;
 use crate::text;
 
-/// Commands of a procedure.
+/// Range of commands per procedure.
 const STEPS: std::ops::RangeInclusive<usize> = 2..=6;
 
-/// Threads in which a procedure must have run.
+/// Minimum threads that ran a procedure.
 const THREADS_MIN: usize = 3;
 
-/// Threads in which one of two commands must have run: two things may follow each other by chance.
+/// Minimum threads for two commands, which may follow each other by chance.
 const THREADS_OF_PAIR_MIN: usize = 4;
 
-/// Procedures kept of a project.
+/// Maximum procedures per project.
 const SKILLS_MAX: usize = 6;
 
-/// Different runs of commands counted, of all threads of a project.
+/// Maximum distinct command sequences counted per project.
 const RUNS_MAX: usize = 50_000;
 
-/// A procedure that is being counted.
+/// Count of one procedure.
 #[derive(Default)]
-struct Found<'a> {
-    /// Threads in which it ran.
+struct ProcedureCount<'a> {
+    /// Threads that ran it.
     seen: BTreeSet<usize>,
     /// Its commands in the newest of them.
     steps: &'a [String],
     last_ms: i64,
 }
 
-/// The procedures of a project, its threads given oldest first: the longest first, none a part of another.
-/// Their threads' commands must have followed each other directly, looks and changes of files apart, and do the
-/// same to whatever the task was: `./bump.sh 1.4` is the step that `./bump.sh 1.3` was.
-pub(super) fn find(project: &str, threads: &[Stored<'_>]) -> Vec<Skill> {
-    let mut found: BTreeMap<Vec<String>, Found<'_>> = BTreeMap::new();
+/// The procedures of a project, its threads given oldest first: the longest first, none part of another. The
+/// commands must follow each other directly, ignoring read-only commands and file changes, and are compared
+/// without their arguments: `./bump.sh 1.4` is the same step as `./bump.sh 1.3`.
+pub(super) fn find(project: &str, threads: &[ExtractedThread<'_>]) -> Vec<Skill> {
+    let mut found: BTreeMap<Vec<String>, ProcedureCount<'_>> = BTreeMap::new();
     for (number, stored) in threads.iter().enumerate() {
         let steps = &stored.memory.steps;
         let families: Vec<String> = steps.iter().map(|step| family(step)).collect();
@@ -57,15 +57,16 @@ pub(super) fn find(project: &str, threads: &[Stored<'_>]) -> Vec<Skill> {
         }
     }
     let threads_min = |steps| if steps == 2 { THREADS_OF_PAIR_MIN } else { THREADS_MIN };
-    let is_repeated =
-        |(kinds, known): &(Vec<String>, Found<'_>)| known.seen.len() >= threads_min(kinds.len());
-    let mut repeated: Vec<(Vec<String>, Found<'_>)> =
+    let is_repeated = |(kinds, known): &(Vec<String>, ProcedureCount<'_>)| {
+        known.seen.len() >= threads_min(kinds.len())
+    };
+    let mut repeated: Vec<(Vec<String>, ProcedureCount<'_>)> =
         found.into_iter().filter(is_repeated).collect();
     repeated.sort_by(|(a, x), (b, y)| {
         (b.len(), y.seen.len()).cmp(&(a.len(), x.seen.len())).then_with(|| a.cmp(b))
     });
     let mut kept: Vec<(Vec<String>, Skill)> = Vec::new();
-    for (kinds, Found { seen, steps, last_ms }) in repeated {
+    for (kinds, ProcedureCount { seen, steps, last_ms }) in repeated {
         let is_part = |(known, _): &(Vec<String>, Skill)| {
             kinds.iter().filter(|kind| known.contains(kind)).count() * 2 >= kinds.len()
         };
@@ -93,7 +94,7 @@ fn is_procedure(run: &[String], kinds: &[String]) -> bool {
         && kinds.iter().collect::<BTreeSet<_>>().len() == kinds.len()
 }
 
-/// Telling words of the project and of what its commands have in common: it stays when their arguments change.
+/// Significant words of the project and of the commands' common parts; stable if arguments change.
 fn name(project: &str, kinds: &[String]) -> String {
     let folder = project.trim_end_matches('/').rsplit('/').next().unwrap_or(project);
     let mut words = vec![folder.trim_end_matches(".git").to_owned()];

@@ -66,9 +66,11 @@ struct Rest {
     exclusions: Exclusions,
 }
 
-fn build(memories: &[RolloutMemory], rest: &Rest) -> Consolidated {
-    let threads: Vec<Stored<'_>> =
-        memories.iter().map(|memory| Stored { memory, uses: 0, last_used_ms: None }).collect();
+fn build(memories: &[RolloutMemory], rest: &Rest) -> Consolidation {
+    let threads: Vec<ExtractedThread<'_>> = memories
+        .iter()
+        .map(|memory| ExtractedThread { memory, uses: 0, last_used_ms: None })
+        .collect();
     let inputs = Inputs {
         threads: &threads,
         notes: &rest.notes,
@@ -78,13 +80,13 @@ fn build(memories: &[RolloutMemory], rest: &Rest) -> Consolidated {
     consolidate(&inputs, &Bounds::default(), NOW)
 }
 
-fn rules(built: &Consolidated, project: &str) -> Vec<String> {
+fn rules(built: &Consolidation, project: &str) -> Vec<String> {
     let entries = built.handbook.projects.get(project).map(|p| p.entries.as_slice());
     let rules = entries.unwrap_or_default().iter().filter(|entry| entry.kind.is_rule());
     rules.map(|entry| entry.text.clone()).collect()
 }
 
-fn told(built: &Consolidated, cwd: &str, tokens: u64) -> String {
+fn told(built: &Consolidation, cwd: &str, tokens: u64) -> String {
     summary(&built.handbook, Scope { project: None, cwd: Some(cwd) }, tokens)
 }
 
@@ -114,7 +116,7 @@ fn a_thread_of_another_project_changes_nothing_of_this_one() {
     for (path, text) in alone.files.iter().filter(|(path, _)| path.starts_with("rollout")) {
         assert_eq!(both.files.get(path), Some(text));
     }
-    let group = |built: &Consolidated| -> String {
+    let group = |built: &Consolidation| -> String {
         let book = &built.files["MEMORY.md"];
         let (_, group) = book.split_once("# Task Group: /w/a").unwrap();
         group.split("\n# Task Group").next().unwrap().to_owned()
@@ -235,7 +237,7 @@ fn exclusions_and_age_work_at_once() {
     ];
     let all = build(&memories, &Rest::default());
     assert_eq!(all.selected, ["t1", "t2"]);
-    let forget = |change: fn(&mut Exclusions, &Consolidated)| {
+    let forget = |change: fn(&mut Exclusions, &Consolidation)| {
         let mut rest = Rest::default();
         change(&mut rest.exclusions, &all);
         build(&memories, &rest)
@@ -262,11 +264,11 @@ fn exclusions_and_age_work_at_once() {
 fn used_threads_outlive_recent_ones() {
     let memories: Vec<RolloutMemory> =
         (0..4).map(|n| memory(&format!("t{n}"), "/w/a", -n, Vec::new())).collect();
-    let threads: Vec<Stored<'_>> = memories
+    let threads: Vec<ExtractedThread<'_>> = memories
         .iter()
         .map(|memory| {
             let used = memory.thread_id == "t3";
-            Stored { memory, uses: u64::from(used), last_used_ms: used.then_some(NOW) }
+            ExtractedThread { memory, uses: u64::from(used), last_used_ms: used.then_some(NOW) }
         })
         .collect();
     let rest = Rest::default();

@@ -7,6 +7,8 @@ use super::super::place;
 use crate::checkpoint::terms::{TermKind, find};
 use crate::limits;
 
+pub use crate::checkpoint::terms::Voice;
+
 /// Names counted at once; beyond, the least used go.
 const COUNTED_MAX: usize = 8_192;
 
@@ -18,15 +20,6 @@ const KEPT_BYTES: usize = 48 * 1_024;
 
 /// Calls of a thread's beginning.
 pub const OPENING_CALLS: u32 = 40;
-
-/// Who wrote a text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Voice {
-    /// The agent, or the person.
-    Used,
-    /// A tool, or the agent's prose.
-    Printed,
-}
 
 #[derive(Debug, Default)]
 struct Seen {

@@ -2,7 +2,9 @@ use serde_json::json;
 
 use super::*;
 use crate::memory::Files;
-use crate::memory::consolidate::{Bounds, Consolidated, Exclusions, Inputs, Stored, consolidate};
+use crate::memory::consolidate::{
+    Bounds, Consolidation, Exclusions, ExtractedThread, Inputs, consolidate,
+};
 use crate::memory::edits::Edits;
 use crate::memory::learning::{Learning, NameKind, Origin, Outcome};
 use crate::memory::summary::{Scope, injection, summary};
@@ -291,9 +293,11 @@ fn ten_sessions_that_are_told_memory_add_nothing_to_it() {
     assert_eq!(after, before);
 }
 
-fn build(memories: &[RolloutMemory]) -> Consolidated {
-    let threads: Vec<Stored<'_>> =
-        memories.iter().map(|memory| Stored { memory, uses: 0, last_used_ms: None }).collect();
+fn build(memories: &[RolloutMemory]) -> Consolidation {
+    let threads: Vec<ExtractedThread<'_>> = memories
+        .iter()
+        .map(|memory| ExtractedThread { memory, uses: 0, last_used_ms: None })
+        .collect();
     let inputs = Inputs {
         threads: &threads,
         notes: &[],

@@ -1,4 +1,4 @@
-//! Names and commands under a budget: the most chance of being needed for the bytes.
+//! Packs names and commands into a budget by chance of being needed per byte.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,36 +6,35 @@ use super::push;
 use crate::memory::consolidate::{MapEntry, Project};
 use crate::memory::learning::NameKind;
 
-/// Bytes that a row costs beside its name: mark, quotes, a word on what it is.
+/// Overhead of a row in bytes: marker, quotes, description.
 const ROW_BYTES: u64 = 8;
 
-/// Bytes that a name within a row costs beside itself.
+/// Overhead of a name within a row in bytes.
 const JOIN_BYTES: usize = 2;
 
-/// Share of the bytes, in per cent, that commands and paths leave to identifiers.
+/// Percent of the bytes reserved for identifiers.
 const NAMES_PERCENT: usize = 15;
 
-/// Bytes of which nothing is left to identifiers that did not earn their place.
+/// Budget in bytes below which nothing is reserved for identifiers.
 const NARROW_BYTES: usize = 4_000;
 
-/// Bytes that the headings of the parts may take.
+/// Maximum bytes of the section headings.
 const HEADINGS_BYTES: usize = 150;
 
-/// Times that the room of what is told inside something else is given to others.
+/// Rounds in which room saved by nested names is redistributed.
 const ROUNDS: usize = 2;
 
-/// The chosen rows.
 #[derive(Debug, Default)]
-pub(super) struct Packed<'a> {
+pub(super) struct SummaryRows<'a> {
     commands: Vec<&'a MapEntry>,
     paths: Vec<&'a MapEntry>,
-    /// Identifiers by the file they stand in; `None`: by themselves.
+    /// Identifiers by their file; `None` without a file.
     names: BTreeMap<Option<&'a str>, Vec<&'a str>>,
 }
 
-impl<'a> Packed<'a> {
-    /// Chooses for `bytes` bytes; what stands in `told` already, or inside another chosen name, is not
-    /// told again: `src` beside `src/main.rs`, `git status` beside `git status --short`.
+impl<'a> SummaryRows<'a> {
+    /// Chooses for `bytes` bytes. A name in `told` or inside another chosen name is not repeated: `src` beside
+    /// `src/main.rs`, `git status` beside `git status --short`.
     pub(super) fn choose(project: &'a Project, bytes: usize, told: &str) -> Self {
         let mut order: Vec<&MapEntry> = project.map.iter().collect();
         let density = |entry: &MapEntry| entry.gain * 100 / (entry.text.len() as u64 + ROW_BYTES);
@@ -62,7 +61,7 @@ impl<'a> Packed<'a> {
         packed
     }
 
-    /// Puts identifiers behind their file where that is told.
+    /// Puts identifiers after their file if the file is listed.
     fn place(&mut self, project: &'a Project) {
         let told: BTreeSet<&str> = self.paths.iter().map(|entry| entry.text.as_str()).collect();
         let homes: BTreeMap<&str, &str> = project
@@ -76,7 +75,7 @@ impl<'a> Packed<'a> {
         }
     }
 
-    /// The rows by what they are.
+    /// Renders the rows by kind.
     pub(super) fn render(&self) -> String {
         let mut out = String::new();
         let works = |entry: &&&MapEntry| entry.done > 0 && !entry.is_look;
@@ -116,7 +115,7 @@ impl<'a> Packed<'a> {
     }
 }
 
-/// A text that is told, and which of its names are rows of their own.
+/// A chosen text, and which of its names have rows of their own.
 struct Round<'a> {
     text: String,
     own: BTreeSet<&'a str>,
@@ -130,7 +129,7 @@ impl<'a> Round<'a> {
         }
     }
 
-    /// Whether it names `name` as a word somewhere else than in its own row.
+    /// Whether it contains `name` as a word outside the name's own row.
     fn tells(&self, name: &str) -> bool {
         let is_inside = |c: char| c.is_alphanumeric() || "_-.".contains(c);
         let (text, end) = (&self.text, name.len());
@@ -144,8 +143,8 @@ impl<'a> Round<'a> {
     }
 }
 
-/// Takes what comes first, fits and is not told by `rounds`. Texts are searched for those only that fit: a large
-/// project has thousands that do not.
+/// Takes the first names that fit and are not in `rounds`. Only fitting names are searched for: a large
+/// project has thousands that do not fit.
 fn taken<'a>(order: &[&'a MapEntry], room: usize, rounds: &[Round<'_>]) -> Vec<&'a MapEntry> {
     let reserved = room.saturating_sub(NARROW_BYTES) * NAMES_PERCENT / 100;
     let (mut left, mut left_for_names) = (room - reserved, reserved);

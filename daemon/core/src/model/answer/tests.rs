@@ -22,7 +22,7 @@ fn stream(events: &[Value]) -> Vec<u8> {
     out
 }
 
-fn read(wire: Wire, bytes: &[u8]) -> Result<Answer, Fault> {
+fn read(wire: WireApi, bytes: &[u8]) -> Result<Answer, Fault> {
     let mut reader = AnswerReader::new(wire);
     for piece in bytes.chunks(7) {
         if reader.push(piece) {
@@ -59,11 +59,11 @@ fn messages_events() -> Vec<Value> {
     ]
 }
 
-fn all() -> [(Wire, Vec<Value>); 3] {
+fn all() -> [(WireApi, Vec<Value>); 3] {
     [
-        (Wire::Responses, responses_events()),
-        (Wire::Chat, chat_events()),
-        (Wire::Messages, messages_events()),
+        (WireApi::Responses, responses_events()),
+        (WireApi::Chat, chat_events()),
+        (WireApi::Messages, messages_events()),
     ]
 }
 
@@ -81,7 +81,7 @@ fn a_stream_cut_after_any_event_is_told_from_a_whole_one() {
     for (wire, events) in all() {
         // In the Chat form the answer is whole with its reason to finish; the cost may be missing.
         let needed = events.iter().position(|event| match wire {
-            Wire::Chat => event["choices"][0]["finish_reason"].is_string(),
+            WireApi::Chat => event["choices"][0]["finish_reason"].is_string(),
             _ => event["type"] == "response.completed" || event["type"] == "message_stop",
         });
         for kept in 0..events.len() {
@@ -104,48 +104,48 @@ fn failures_inside_a_stream_are_named() {
         );
     };
     check(
-        Wire::Responses,
+        WireApi::Responses,
         json!({"type":"response.failed","response":{"status":"failed","error":{"code":"context_length_exceeded","message":"too long"}}}),
         FaultKind::ContextOverflow,
     );
     check(
-        Wire::Responses,
+        WireApi::Responses,
         json!({"type":"response.incomplete","response":{"status":"incomplete","incomplete_details":{"reason":"max_output_tokens"}}}),
         FaultKind::Incomplete,
     );
     check(
-        Wire::Responses,
+        WireApi::Responses,
         json!({"type":"error","code":"rate_limit_exceeded","message":"slow down"}),
         FaultKind::RateLimited,
     );
-    check(Wire::Chat, json!({"error":{"message":"boom"}}), FaultKind::Unavailable);
+    check(WireApi::Chat, json!({"error":{"message":"boom"}}), FaultKind::Unavailable);
     check(
-        Wire::Chat,
+        WireApi::Chat,
         json!({"choices":[{"delta":{"content":"x"},"finish_reason":"length"}]}),
         FaultKind::Incomplete,
     );
     check(
-        Wire::Messages,
+        WireApi::Messages,
         json!({"type":"error","error":{"type":"overloaded_error","message":"busy"}}),
         FaultKind::Unavailable,
     );
-    assert_eq!(read(Wire::Chat, b"data: {\"choi\n\n").unwrap_err().kind, FaultKind::Unreadable);
-    assert_eq!(read(Wire::Chat, b"").unwrap_err().kind, FaultKind::StreamCut);
+    assert_eq!(read(WireApi::Chat, b"data: {\"choi\n\n").unwrap_err().kind, FaultKind::Unreadable);
+    assert_eq!(read(WireApi::Chat, b"").unwrap_err().kind, FaultKind::StreamCut);
 }
 
 #[test]
 fn an_answer_in_one_piece_reads_the_same() {
     let bodies = [
         (
-            Wire::Responses,
+            WireApi::Responses,
             json!({"status":"completed","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"hello"}]}],"usage":{"input_tokens":9,"output_tokens":2}}),
         ),
         (
-            Wire::Chat,
+            WireApi::Chat,
             json!({"choices":[{"message":{"content":"hello"},"finish_reason":"stop"}],"usage":{"prompt_tokens":9,"completion_tokens":2}}),
         ),
         (
-            Wire::Messages,
+            WireApi::Messages,
             json!({"content":[{"type":"text","text":"hello"}],"stop_reason":"end_turn","usage":{"input_tokens":9,"output_tokens":2}}),
         ),
     ];
@@ -164,17 +164,17 @@ fn requests_have_the_form_of_their_provider() {
     ]);
     let schema = Schema { name: "out".into(), schema: json!({"type":"object"}) };
     let ask = Ask { input: &items, schema: Some(&schema), effort: Some("low"), ..ASK };
-    let body = |wire: Wire| serde_json::from_slice::<Value>(&wire.body(&ask)).unwrap();
-    let responses = body(Wire::Responses);
+    let body = |wire: WireApi| serde_json::from_slice::<Value>(&wire.body(&ask)).unwrap();
+    let responses = body(WireApi::Responses);
     assert_eq!(responses["input"][0]["content"][0]["text"], "go");
     assert_eq!(responses["store"], false);
     assert_eq!(responses["text"]["format"]["name"], "out");
     assert_eq!(responses["reasoning"]["effort"], "low");
-    let chat = body(Wire::Chat);
+    let chat = body(WireApi::Chat);
     assert_eq!(chat["messages"][0], json!({"role":"system","content":"be brief"}));
     assert_eq!(chat["messages"][1], json!({"role":"user","content":"go"}));
     assert_eq!(chat["response_format"]["json_schema"]["strict"], true);
-    let messages = body(Wire::Messages);
+    let messages = body(WireApi::Messages);
     assert_eq!(messages["system"], "be brief");
     assert_eq!(messages["tool_choice"]["name"], "out");
 }
@@ -183,24 +183,24 @@ fn requests_have_the_form_of_their_provider() {
 fn items_pass_through_byte_for_byte() {
     let odd = r#"{ "type":"message",  "role":"user","content":[{"text":"\u0041 1.0e5","type":"input_text"}], "z":1.50 }"#;
     let items = vec![RawValue::from_string(odd.to_owned()).unwrap()];
-    let sent = Wire::Responses.body(&Ask { input: &items, ..ASK });
+    let sent = WireApi::Responses.body(&Ask { input: &items, ..ASK });
     assert!(String::from_utf8(sent).unwrap().contains(odd));
     let event = format!(
         "data: {{\"type\":\"response.output_item.done\",\"item\":{odd}}}\n\ndata: {{\"type\":\"response.completed\",\"response\":{{}}}}\n\n"
     );
-    let answer = read(Wire::Responses, event.as_bytes()).unwrap();
+    let answer = read(WireApi::Responses, event.as_bytes()).unwrap();
     assert_eq!(answer.items[0].get(), odd);
 }
 
 #[test]
 fn a_compaction_is_asked_for_and_answered_in_one_piece() {
-    let sent = Wire::Responses.body(&Ask { endpoint: Endpoint::Compact, ..ASK });
+    let sent = WireApi::Responses.body(&Ask { endpoint: Endpoint::Compact, ..ASK });
     assert_eq!(
         serde_json::from_slice::<Value>(&sent).unwrap(),
         json!({"model":"m","instructions":"be brief","input":[]})
     );
-    assert_eq!(Wire::Responses.path(Endpoint::Compact), "responses/compact");
+    assert_eq!(WireApi::Responses.path(Endpoint::Compact), "responses/compact");
     let body = json!({"output":[{"type":"compaction","encrypted_content":"abc"}]}).to_string();
-    let answer = AnswerReader::whole(Wire::Responses, body.as_bytes()).unwrap();
+    let answer = AnswerReader::whole(WireApi::Responses, body.as_bytes()).unwrap();
     assert_eq!(answer.items.len(), 1);
 }

@@ -3,7 +3,6 @@
 //! One list holds all languages, so that a phrase must not mean something else in another one: "pronto" is
 //! *ready* and *soon*, "hecho" and "fatto" are *done* and *fact*; they count with a word beside them.
 
-/// The agent is done.
 pub(super) const AGENT_DONE: &[&str] = &[
     "done",
     "completed",
@@ -75,7 +74,6 @@ pub(super) const TOPIC_SHIFT: &[&str] = &[
     "次に",
 ];
 
-/// It sums up.
 pub(super) const CONCLUDING: &[&str] = &[
     "in summary",
     "to summarize",

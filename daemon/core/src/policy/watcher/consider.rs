@@ -1,4 +1,4 @@
-//! From a situation to what is begun, or told: where the watcher decides.
+//! Decides on a situation, then starts a sequence or notifies.
 
 use super::{
     Action, Author, Baseline, Decision, Effect, Mode, Phase, Point, Run, Situation, Tier, Trigger,
@@ -6,8 +6,8 @@ use super::{
 };
 
 impl Run<'_, '_> {
-    /// Puts the thread's past to a situation. After a compaction nobody told of, what was said before
-    /// it is to be said again.
+    /// Adds the thread's past to a situation. After an unreported compaction, earlier notifications are
+    /// repeated.
     pub(super) fn complete(&mut self, situation: Situation) -> Situation {
         let situation = self.state.complete(situation);
         let at_ms = |baseline: Option<Baseline>| baseline.map(|baseline| baseline.at_ms);
@@ -18,7 +18,7 @@ impl Run<'_, '_> {
         situation
     }
 
-    /// Tells of what would be done, where nothing can be: who sees the thread through is another.
+    /// Reports the decision without acting: another client carries the thread's sequence.
     pub(super) fn turn_seen(&mut self, situation: Situation) {
         let is_seen_through = self.state.phase != Phase::Idle && self.overdue().is_none();
         if is_seen_through || self.env.policy.mode == Mode::Off {
@@ -32,7 +32,7 @@ impl Run<'_, '_> {
         self.note_decided(situation, decision);
     }
 
-    /// Decides, and begins what was decided.
+    /// Decides and starts the sequence.
     pub(super) fn consider(&mut self, situation: Situation) {
         let situation = self.complete(situation);
         let decision = decide(self.env.policy, &situation);
@@ -40,7 +40,7 @@ impl Run<'_, '_> {
         let is_emergency = decision.tier == Some(Tier::Emergency);
         let author = match is_emergency {
             true => Author::Watcher,
-            // In the middle of a turn only the agent knows where it was.
+            // In the middle of a turn only the agent knows its state.
             false if situation.point == Point::MidTurn => Author::Agent,
             false => policy.packet_author,
         };
@@ -67,7 +67,7 @@ impl Run<'_, '_> {
         self.note_decided(situation, decision);
     }
 
-    /// Keeps the decision, and whether it says anything new.
+    /// Stores the decision and whether to log it.
     pub(super) fn note_decided(&mut self, situation: Situation, decision: Decision) {
         let pressed = decision.tier.map(|tier| (situation.turn, tier));
         let is_pressed_more = match (self.state.pressed, pressed) {
@@ -83,7 +83,7 @@ impl Run<'_, '_> {
         self.decided = Some((situation, decision));
     }
 
-    /// Tells once a tier, and again after growth (defect 7.13.4: at every turn, boundary or none).
+    /// Notifies once per tier, and again after growth (defect 7.13.4: at every turn, boundary or none).
     fn tell(&mut self, situation: &Situation, decision: &Decision) {
         let Some(tier) = decision.tier else { return };
         let needed = growth_needed(situation, tier == Tier::Emergency);
@@ -116,7 +116,7 @@ impl Run<'_, '_> {
         packet_author: Author,
     ) -> Trigger {
         Trigger {
-            // Without a tier nothing is begun.
+            // Without a tier nothing starts.
             tier: decision.tier.unwrap_or(Tier::Early),
             percent_remaining: decision.percent_remaining,
             boundaries: decision.boundaries.clone(),

@@ -1,4 +1,4 @@
-//! What happens to a watcher, and what it wants done.
+//! Inputs and outputs of the watcher.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,101 +6,88 @@ use super::Trigger;
 use crate::policy::decide::{Baseline, Situation};
 use crate::policy::judgment::Judgment;
 
-/// What happens to a watcher.
+/// An event for the watcher.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// A turn ended.
     TurnEnded(Situation),
-    /// A turn ended, and who says so can tell the person of it and do nothing else. Nothing is begun, and what
-    /// others see through goes on.
+    /// A turn ended, reported by a client that can only notify the person. Starts nothing and leaves what other
+    /// clients carry out unchanged.
     TurnSeen(Situation),
-    /// A model call ended and the turn goes on.
+    /// A model call ended and the turn continues.
     MidTurn(Situation),
-    /// A judge answered; `None`: it could not.
+    /// A judge answered; `None` if it failed.
     Judged {
-        /// The question.
         request_id: String,
-        /// The answer.
         judgment: Option<Judgment>,
     },
-    /// The history was compacted, by whomever.
+    /// The history was compacted, by anybody.
     Compacted {
         /// Tokens that are left.
         tokens_after: u64,
-        /// The compaction is a turn of its own whose end is still to come.
+        /// The compaction is its own turn, which has not ended yet.
         turn_end_follows: bool,
     },
-    /// The compaction that was asked for failed.
+    /// The requested compaction failed.
     CompactionFailed {
-        /// Why.
         reason: String,
     },
-    /// The user wrote a message that was not sent yet.
+    /// The user wrote a message that is not sent yet.
     UserMessage {
         /// It is a command for the user's shell, not for the agent.
         is_shell: bool,
-        /// The handoff may be put before its words.
+        /// The handoff may precede its text.
         takes_prefix: bool,
     },
-    /// A client begins anew, and knows of nothing it was asked for.
+    /// A client reconnects without knowledge of pending requests.
     Resume {
-        /// The thread's newest compaction, as its transcript tells.
+        /// The thread's newest compaction in its transcript.
         compacted: Option<Baseline>,
     },
-    /// Time went on.
     Tick,
-    /// Somebody takes the sequence back.
+    /// The sequence is cancelled.
     Cancel,
 }
 
-/// What is to be done.
+/// An effect to carry out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "effect", rename_all = "snake_case")]
 pub enum Effect {
-    /// Tell the person.
     Notify {
-        /// In words.
         text: String,
     },
-    /// Tell the person that something went less than well.
+    /// Warn the person.
     Warn {
-        /// In words.
         text: String,
     },
     /// Ask a judge; the answer is the event `judged`.
     AskJudgment {
-        /// Names the question.
         request_id: String,
-        /// Why it is asked.
+        /// The reason.
         trigger: Trigger,
     },
-    /// Give the agent this message, and tell when its turn has ended.
+    /// Send the agent this message and report the end of its turn.
     RequestScratch {
-        /// The message.
         prompt: String,
     },
-    /// Give the agent this message; its answer is the packet.
+    /// Send the agent this message; its answer is the packet.
     RequestPacket {
-        /// The message.
         prompt: String,
     },
-    /// Compact.
     Compact {
-        /// Why, for the compaction's record.
+        /// Cause, for the compaction's record.
         trigger: Trigger,
-        /// Goes into the compacted view.
+        /// Packet for the compacted view.
         packet: String,
     },
-    /// Give the agent this message.
+    /// Send the agent this message.
     InjectHandoff {
-        /// The message.
         text: String,
     },
-    /// Keep the user's message back.
+    /// Hold the user's message.
     HoldMessage,
     /// Send the user's message.
     ReleaseMessage {
-        /// Before its words, where the client said that this is welcome.
+        /// Prefix to its text, if the client accepts one.
         prefix: Option<String>,
     },
 }

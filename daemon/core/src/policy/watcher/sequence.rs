@@ -1,4 +1,4 @@
-//! The sequence from a decision's yes to the handoff, and the ways out of it.
+//! The sequence from a positive decision to the handoff, and its exits.
 
 use super::{
     Author, Baseline, Boundary, Effect, HOUR_MS, Kind, MADE_MAX, OnFailure, PACKET_BYTES, Phase,
@@ -9,7 +9,7 @@ use crate::template;
 use crate::{redact, text};
 
 impl Run<'_, '_> {
-    /// Begins with what comes first: a message of the user's, a scratch file, a packet, the compaction.
+    /// Starts with the first step: the user's message, a scratch file, a packet, or the compaction.
     pub(super) fn begin(&mut self, trigger: Trigger) {
         let is_emergency = trigger.tier == Tier::Emergency;
         let is_watcher = trigger.packet_author == Author::Watcher;
@@ -36,7 +36,7 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Only work that came to something is worth a file.
+    /// Only work with results is worth a file.
     fn is_with_scratch(&self, trigger: &Trigger) -> bool {
         let has_work = trigger.boundaries.iter().any(|boundary| {
             !matches!(
@@ -62,7 +62,7 @@ impl Run<'_, '_> {
         Effect::RequestPacket { prompt: contextual::injected("packet", &prompt) }
     }
 
-    /// Asks once more for what is still to be done. What was done meanwhile is not asked for again.
+    /// Repeats the pending effect, unless it was carried out meanwhile.
     pub(super) fn resume(&mut self, compacted: Option<Baseline>) {
         let made = compacted.filter(|made| {
             self.state.phase.since_ms().is_some_and(|since_ms| made.at_ms >= since_ms)
@@ -78,7 +78,7 @@ impl Run<'_, '_> {
             Phase::AwaitingScratch { .. } => self.scratch_request(),
             Phase::AwaitingPacket { trigger, .. } => self.packet_request(trigger),
             Phase::Compacting { trigger, packet, tokens_after: Some(after), .. } => {
-                // It came about; whoever was to tell of its turn's end is gone.
+                // It succeeded; the client that was to report the end of its turn is gone.
                 let (trigger, packet, after) = (trigger.clone(), packet.clone(), *after);
                 return self.finish(&trigger, &packet, after);
             }
@@ -89,7 +89,7 @@ impl Run<'_, '_> {
         self.effects.push(effect);
     }
 
-    /// Asks for the compaction, with the agent's packet, one that was kept, or one of our own.
+    /// Requests the compaction, with the agent's packet, a kept one, or our own.
     pub(super) fn compact(&mut self, trigger: Trigger, written: Option<String>) {
         let written = written.filter(|packet| !packet.trim().is_empty());
         let packet = match written.or_else(|| self.state.kept_packet.take()) {
@@ -108,7 +108,7 @@ impl Run<'_, '_> {
             Phase::Compacting { trigger, packet, since_ms, tokens_after, saw_turn_end };
     }
 
-    /// The history was compacted: by us, or by someone else, which makes all that waits void.
+    /// The history was compacted, by us or by someone else; the latter voids everything pending.
     pub(super) fn compacted(&mut self, after: u64, turn_end_follows: bool) {
         match std::mem::take(&mut self.state.phase) {
             Phase::Compacting { trigger, packet, saw_turn_end, .. }
@@ -138,7 +138,7 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Ends the sequence after a compaction: the handoff, then what was held back.
+    /// Ends the sequence after a compaction: the handoff, then the held-back message.
     pub(super) fn finish(&mut self, trigger: &Trigger, packet: &str, after: u64) {
         self.state.phase = Phase::Idle;
         self.note_made(after.min(trigger.used));
@@ -158,12 +158,12 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Leaves whatever waits, with a warning; the packet is kept for the next attempt.
+    /// Aborts the sequence with a warning; the packet is kept for the next attempt.
     pub(super) fn give_up(&mut self, why: &str) {
         let deferred = self.state.deferred.take();
         let trigger = match std::mem::take(&mut self.state.phase) {
             Phase::Idle => deferred,
-            // It came about; only its turn's end did not.
+            // It succeeded; only the end of its turn is missing.
             Phase::Compacting { trigger, packet, tokens_after: Some(after), .. } => {
                 return self.finish(&trigger, &packet, after);
             }
@@ -182,19 +182,19 @@ impl Run<'_, '_> {
         self.release(None);
     }
 
-    /// Milliseconds that were waited, where that is longer than may be.
+    /// Milliseconds waited, if over the limit.
     pub(super) fn overdue(&self) -> Option<u64> {
         let policy = self.env.policy;
         let most = match self.state.phase {
             Phase::AwaitingJudgment { .. } => policy.judgment_timeout_ms,
             _ => policy.wait_ms,
         };
-        // A clock that was set back must not make a wait endless.
+        // A clock that was set back must not make the wait endless.
         let waited = self.env.now_ms.abs_diff(self.state.phase.since_ms()?);
         (waited >= most.unsigned_abs()).then_some(waited)
     }
 
-    /// Time ends every wait; whether something else is begun by that.
+    /// Ends a wait that timed out; returns whether that started something else.
     pub(super) fn expire(&mut self) -> bool {
         let Some(waited) = self.overdue() else { return false };
         match std::mem::take(&mut self.state.phase) {
@@ -215,12 +215,12 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Counts growth from here.
+    /// Resets the baseline for growth.
     pub(super) fn rest(&mut self, used: u64) {
         self.state.baseline = Some(Baseline { used, at_ms: self.env.now_ms });
     }
 
-    /// Sends the message that was held back.
+    /// Sends the held-back message.
     pub(super) fn release(&mut self, prefix: Option<String>) {
         if self.state.held.take().is_some() {
             self.effects.push(Effect::ReleaseMessage { prefix });
@@ -245,7 +245,7 @@ impl Run<'_, '_> {
         let text = self.env.texts.get(kind);
         let filled = template::fill(text, &values);
         match kind == Kind::Scratch && !template::has(text, "scratch_file") {
-            // Whoever rewrote the text may have left it out; notes without a file are lost.
+            // A custom template may omit it; notes without a file are lost.
             true => format!("{}\n\nFile: `{}`", filled.trim_end(), self.env.scratch_file),
             false => filled,
         }

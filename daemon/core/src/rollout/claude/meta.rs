@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::super::Meta;
-use super::super::tool::slashed;
+use super::tool::slashed;
 use super::{Line, Text};
 use crate::thread::ThreadKind;
 

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::super::escape::text;
-use super::super::fields::object;
 use super::super::patch::{FileOp, Op};
-use super::super::{Body, Usage, scan, shell};
+use super::super::{Body, Usage, shell};
+use super::escape::text;
+use super::fields::object;
+use super::scan;
 
 object! {
     /// An event of any kind.

@@ -5,11 +5,11 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::super::escape::{self, LongText, text};
-use super::super::fields::object;
 use super::super::tool::Call;
 use super::super::{Body, Compacted, Images, Item, Replacement, Role, weigh};
 use super::Text;
+use super::escape::{self, LongText, text};
+use super::fields::object;
 use crate::item::breakdown::{Breakdown, ContextKind};
 use crate::tokens::{self, image};
 

@@ -5,8 +5,9 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::super::fields::object;
-use super::super::{Body, Meta, TurnSettings, escape};
+use super::super::{Body, Meta, TurnSettings};
+use super::escape;
+use super::fields::object;
 use crate::thread::{HistoryBase, ThreadKind};
 use crate::{limits, text};
 

@@ -1,6 +1,6 @@
 use std::sync::Mutex;
 
-use longhaul_core::job::{Request, Rules, State};
+use longhaul_core::job::{JobRequest, Rules, State};
 use longhaul_store::{JobFilter, Store};
 use tokio::sync::mpsc;
 
@@ -68,7 +68,7 @@ fn key(subject: &str) -> JobKey {
 }
 
 async fn ask(jobs: &Jobs, subject: &str) {
-    let request = Request {
+    let request = JobRequest {
         key: key(subject),
         input: "i".to_owned(),
         payload: String::new(),

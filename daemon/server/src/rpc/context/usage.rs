@@ -2,14 +2,14 @@
 
 use longhaul_core::fold::Fold;
 use longhaul_protocol::context::{
-    Course, CoursePoint, CourseStep, UsageResult, UsageTokens, Window,
+    Timeline, TimelineCompaction, TimelinePoint, UsageResult, UsageTokens, Window,
 };
 use longhaul_protocol::warning::Warning;
 
 use super::by_kind;
-use crate::service::context::Answer;
+use crate::service::context::Usage;
 
-pub(super) fn result(answer: Answer) -> UsageResult {
+pub(super) fn result(answer: Usage) -> UsageResult {
     let window = &answer.window;
     let fold = answer.fold.as_deref();
     let report = fold.and_then(|fold| fold.meter().report());
@@ -33,9 +33,9 @@ pub(super) fn result(answer: Answer) -> UsageResult {
             trigger: window.trigger,
             trigger_source: window.trigger_origin.name().to_owned(),
             percent_used: longhaul_core::context::window::percent_of(answer.used, window.tokens),
-            percent_left: window.percent_left(answer.used),
+            percent_remaining: window.percent_left(answer.used),
         },
-        course: fold.map(course),
+        timeline: fold.map(timeline),
         warnings: answer
             .remarks
             .into_iter()
@@ -48,24 +48,28 @@ pub(super) fn result(answer: Answer) -> UsageResult {
     }
 }
 
-fn course(fold: &Fold) -> Course {
+fn timeline(fold: &Fold) -> Timeline {
     let meter = fold.meter();
-    let mut points: Vec<CoursePoint> = meter
+    let mut points: Vec<TimelinePoint> = meter
         .points()
         .iter()
-        .map(|point| CoursePoint { seq: point.seq, turn: point.turn, tokens: point.tokens })
+        .map(|point| TimelinePoint { seq: point.seq, turn: point.turn, tokens: point.tokens })
         .collect();
     // The last place that was kept may be some items ago.
     let seq = fold.next_seq().saturating_sub(1);
     if points.last().is_none_or(|last| last.seq < seq) {
-        points.push(CoursePoint { seq, turn: meter.turns(), tokens: fold.used() });
+        points.push(TimelinePoint { seq, turn: meter.turns(), tokens: fold.used() });
     }
-    Course {
+    Timeline {
         turns: meter.turns(),
         points,
         compactions: meter
             .compactions()
-            .map(|step| CourseStep { seq: step.seq, before: step.before, after: step.after })
+            .map(|step| TimelineCompaction {
+                seq: step.seq,
+                before: step.before,
+                after: step.after,
+            })
             .collect(),
     }
 }

@@ -11,10 +11,11 @@ use longhaul_protocol::job::{
 };
 
 use super::{key_of, kind_of, shown};
+use crate::jobs::Jobs;
 use crate::link::CallContext;
 use crate::rpc::error::Failure;
-use crate::rpc::{Table, TableError};
-use crate::service::{ServiceError, Services};
+use crate::rpc::table::{Handlers, TableError};
+use crate::service::ServiceError;
 
 /// Letters of a worker's name.
 const WORKER_CHARS_MAX: usize = 64;
@@ -22,7 +23,7 @@ const WORKER_CHARS_MAX: usize = 64;
 /// Bytes of what a worker says about a failure.
 const DETAIL_BYTES_MAX: usize = 1_024;
 
-pub(super) fn register(table: &mut Table) -> Result<(), TableError> {
+pub(super) fn register(table: &mut Handlers<'_, Jobs>) -> Result<(), TableError> {
     table.on_async::<Claim, _>(claim)?;
     table.on_async::<Heartbeat, _>(heartbeat)?;
     table.on_async::<Complete, _>(complete)?;
@@ -30,7 +31,7 @@ pub(super) fn register(table: &mut Table) -> Result<(), TableError> {
 }
 
 async fn claim(
-    services: Arc<Services>,
+    jobs: Arc<Jobs>,
     _: CallContext,
     params: ClaimParams,
 ) -> Result<ClaimResult, Failure> {
@@ -42,42 +43,38 @@ async fn claim(
     }
     // Opened so that no worker can pass for a daemon, whose claims end with it.
     let holder = format!("worker:{}", params.worker);
-    let claimed = services.jobs.claim(kind, &holder).await.map_err(ServiceError::from)?;
+    let claimed = jobs.claim(kind, &holder).await.map_err(ServiceError::from)?;
     let claim = claimed.map(|claimed| ClaimedJob {
         token: token_text(&claimed.claim.token),
         payload: claimed.job.payload.clone(),
-        stop_in_ms: stop_in_ms(&services, &claimed.claim),
-        heartbeat_ms: services.jobs.rules(kind).heartbeat_ms,
+        stop_in_ms: jobs.stop_in_ms(&claimed.claim),
+        heartbeat_ms: jobs.rules(kind).heartbeat_ms,
         job: shown(claimed.job),
     });
     Ok(ClaimResult { claim })
 }
 
 async fn heartbeat(
-    services: Arc<Services>,
+    jobs: Arc<Jobs>,
     _: CallContext,
     params: TokenParams,
 ) -> Result<HeartbeatResult, Failure> {
     let (key, token) = (key_of(&params.job)?, token_of(&params.token)?);
-    let claim = services.jobs.renew(&key, &token).await.map_err(ServiceError::from)?;
-    Ok(HeartbeatResult { stop_in_ms: stop_in_ms(&services, &claim) })
+    let claim = jobs.renew(&key, &token).await.map_err(ServiceError::from)?;
+    Ok(HeartbeatResult { stop_in_ms: jobs.stop_in_ms(&claim) })
 }
 
 async fn complete(
-    services: Arc<Services>,
+    jobs: Arc<Jobs>,
     _: CallContext,
     params: TokenParams,
 ) -> Result<JobResult, Failure> {
     let (key, token) = (key_of(&params.job)?, token_of(&params.token)?);
-    let job = services.jobs.finish(&key, &token).await.map_err(ServiceError::from)?;
+    let job = jobs.finish(&key, &token).await.map_err(ServiceError::from)?;
     Ok(JobResult { job: shown(job) })
 }
 
-async fn fail(
-    services: Arc<Services>,
-    _: CallContext,
-    params: FailParams,
-) -> Result<JobResult, Failure> {
+async fn fail(jobs: Arc<Jobs>, _: CallContext, params: FailParams) -> Result<JobResult, Failure> {
     let (key, token) = (key_of(&params.job)?, token_of(&params.token)?);
     let kind = match params.kind {
         FailKind::Transient => FailureKind::Transient,
@@ -89,12 +86,8 @@ async fn fail(
     };
     let detail = text::one_line_cut(&redact(&params.detail).text, DETAIL_BYTES_MAX);
     let failure = job::Failure { kind, detail, retry_after_ms: params.retry_after_ms };
-    let job = services.jobs.fail(&key, &token, failure).await.map_err(ServiceError::from)?;
+    let job = jobs.fail(&key, &token, failure).await.map_err(ServiceError::from)?;
     Ok(JobResult { job: shown(job) })
-}
-
-fn stop_in_ms(services: &Services, claim: &job::Claim) -> u64 {
-    claim.stop_at_boot_ms.saturating_sub(services.deps.clock.moment().boot_ms)
 }
 
 fn token_text(token: &Token) -> String {

@@ -1,7 +1,7 @@
 //! `policy/check` and `policy/templates`.
 
 use longhaul_core::policy::settings::{Judge, OnFailure, Policy};
-use longhaul_core::template::Group;
+use longhaul_core::template::TemplateGroup;
 use longhaul_protocol::ErrorKind;
 use longhaul_protocol::policy::{
     CheckParams, CheckResult, PolicyInfo, Problem, TemplatesParams, TemplatesResult, TierInfo,
@@ -11,12 +11,12 @@ use super::super::convert::word;
 use super::super::error::Failure;
 use super::super::texts;
 use super::shown::names;
-use crate::config::Policies;
+use crate::config::{Live, Policies};
 use crate::link::CallContext;
-use crate::service::Services;
+use crate::service::texts::TextStore;
 
 pub(super) fn check(
-    services: &Services,
+    config: &Live,
     _: &CallContext,
     CheckParams { toml }: CheckParams,
 ) -> Result<CheckResult, Failure> {
@@ -27,7 +27,7 @@ pub(super) fn check(
         })?),
         None => None,
     };
-    let config = services.deps.config.now();
+    let config = config.now();
     let policies = given.as_ref().unwrap_or(&config.policies);
     let problem = |(policy, problem): (String, longhaul_core::policy::settings::Problem)| Problem {
         policy,
@@ -65,9 +65,9 @@ fn policy(policy: &Policy) -> PolicyInfo {
 }
 
 pub(super) fn templates(
-    services: &Services,
+    texts: &TextStore,
     _: &CallContext,
     TemplatesParams { seed }: TemplatesParams,
 ) -> Result<TemplatesResult, Failure> {
-    texts::templates(services, Group::Policy, seed.unwrap_or(false))
+    texts::templates(texts, TemplateGroup::Policy, seed.unwrap_or(false))
 }

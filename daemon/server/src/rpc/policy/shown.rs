@@ -3,20 +3,20 @@
 use std::collections::BTreeSet;
 
 use longhaul_core::policy::forecast as ahead;
-use longhaul_core::policy::repository::Seen;
+use longhaul_core::policy::repository::RepositoryView;
 use longhaul_core::policy::settings::Mode;
 use longhaul_core::policy::watcher::{self as core_watcher};
 use longhaul_core::policy::{self, Point as At, replay};
 use longhaul_core::signal;
 use longhaul_protocol::policy::{
-    Decision, Forecast, Happened, Point, Reason, RepositoryCommit, RepositorySeen, RepositoryStack,
-    Trigger, Watcher, WouldCompact,
+    Decision, Forecast, LogEvent, Point, Reason, ReportPoint, RepositoryCommit, RepositoryStack,
+    RepositoryState, Trigger, Watcher,
 };
 
 use super::super::convert::word;
-use crate::service::policy::Said;
+use crate::service::policy::NamedDecision;
 
-pub(super) fn said(said: &Said) -> Decision {
+pub(super) fn said(said: &NamedDecision) -> Decision {
     decision(&said.policy, said.decision_id, &said.decision)
 }
 
@@ -76,9 +76,9 @@ pub(in crate::rpc) fn trigger(trigger: &core_watcher::Trigger) -> Trigger {
     }
 }
 
-pub(super) fn repository(seen: &Seen) -> RepositorySeen {
+pub(super) fn repository(seen: &RepositoryView) -> RepositoryState {
     let words = seen.words();
-    let Seen { repository, commits_in_turn, is_shared } = seen.clone();
+    let RepositoryView { repository, commits_in_turn, is_shared } = seen.clone();
     let commit = |commit: policy::repository::Commit| RepositoryCommit {
         id: commit.id,
         at: commit.at_ms,
@@ -89,8 +89,8 @@ pub(super) fn repository(seen: &Seen) -> RepositorySeen {
         trunk: stack.trunk,
         pull_request: stack.pull_request,
     };
-    RepositorySeen {
-        seen_at: repository.seen_ms,
+    RepositoryState {
+        observed_at: repository.seen_ms,
         head: repository.head,
         branch: repository.branch,
         upstream: repository.upstream,
@@ -100,17 +100,17 @@ pub(super) fn repository(seen: &Seen) -> RepositorySeen {
         unstaged: repository.unstaged,
         untracked: repository.untracked,
         conflicts: repository.conflicts,
-        is_cut: repository.is_cut,
+        is_truncated: repository.is_cut,
         commits: repository.commits.into_iter().map(commit).collect(),
         commits_in_turn,
         is_shared,
         stack: repository.stack.map(stack),
-        words,
+        summary: words,
     }
 }
 
-pub(super) fn happened(event: signal::Happened) -> Happened {
-    Happened {
+pub(super) fn happened(event: signal::Happened) -> LogEvent {
+    LogEvent {
         seq: event.seq,
         turn: event.turn,
         at: (event.at_ms != 0).then_some(event.at_ms),
@@ -118,8 +118,8 @@ pub(super) fn happened(event: signal::Happened) -> Happened {
     }
 }
 
-pub(super) fn would_compact(point: replay::WouldCompact) -> WouldCompact {
-    WouldCompact {
+pub(super) fn would_compact(point: replay::WouldCompact) -> ReportPoint {
+    ReportPoint {
         seq: point.seq,
         turn: point.turn,
         point: match point.point {
@@ -130,6 +130,6 @@ pub(super) fn would_compact(point: replay::WouldCompact) -> WouldCompact {
         percent_remaining: point.percent_remaining,
         boundaries: point.boundaries,
         is_judged: point.judged,
-        used_again: point.used_again,
+        files_reused: point.used_again,
     }
 }

@@ -9,14 +9,17 @@ use super::super::compaction::request;
 use super::super::error::Failure;
 use super::super::{Table, TableError, convert};
 use crate::link::CallContext;
-use crate::service::Services;
+use crate::service::continuation::Continuations;
 
-pub(in super::super) fn register(table: &mut Table) -> Result<(), TableError> {
-    table.on_async::<Continue, _>(go_on)
+pub(in super::super) fn register(
+    table: &mut Table,
+    continuations: &Arc<Continuations>,
+) -> Result<(), TableError> {
+    table.of(continuations).on_async::<Continue, _>(go_on)
 }
 
 async fn go_on(
-    services: Arc<Services>,
+    continuations: Arc<Continuations>,
     _: CallContext,
     params: ContinueParams,
 ) -> Result<ContinueResult, Failure> {
@@ -25,7 +28,7 @@ async fn go_on(
             let reason = "what a provider has encrypted cannot begin a new thread";
             return Err(Failure::invalid("strategy", reason));
         }
-        Some(Strategy::Auto) | None if services.model_status().is_some() => Strategy::Hybrid,
+        Some(Strategy::Auto) | None if continuations.has_model() => Strategy::Hybrid,
         Some(Strategy::Auto) | None => Strategy::Checkpoint,
         Some(strategy) => strategy,
     };
@@ -38,11 +41,11 @@ async fn go_on(
         templates: params.templates,
         ..RunParams::default()
     })?;
-    let continued = services.continue_thread(request).await?;
+    let begun = continuations.begin(request).await?;
     Ok(ContinueResult {
-        command: ["codex", "resume", &continued.thread_id].map(str::to_owned).to_vec(),
-        thread_id: continued.thread_id,
-        path: continued.path.display().to_string(),
-        compaction: convert::run_result(continued.compaction),
+        command: ["codex", "resume", &begun.thread_id].map(str::to_owned).to_vec(),
+        thread_id: begun.thread_id,
+        path: begun.path.display().to_string(),
+        compaction: convert::run_result(begun.compaction),
     })
 }

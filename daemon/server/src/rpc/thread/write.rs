@@ -14,17 +14,20 @@ use super::super::error::Failure;
 use super::super::{Table, TableError};
 use crate::link::CallContext;
 use crate::recorder::Key;
-use crate::service::Services;
-use crate::service::recording::{Addition, Body};
+use crate::service::recording::{Addition, Body, Recordings};
 
-pub(in super::super) fn register(table: &mut Table) -> Result<(), TableError> {
+pub(in super::super) fn register(
+    table: &mut Table,
+    recordings: &Arc<Recordings>,
+) -> Result<(), TableError> {
+    let mut table = table.of(recordings);
     table.on_async::<Open, _>(open)?;
     table.on_async::<Append, _>(append)?;
     table.on_async::<Close, _>(close)
 }
 
 async fn open(
-    services: Arc<Services>,
+    recordings: Arc<Recordings>,
     _: CallContext,
     params: OpenParams,
 ) -> Result<OpenResult, Failure> {
@@ -58,7 +61,7 @@ async fn open(
         parent_thread_id: params.parent_thread_id,
         model: params.model,
     };
-    let opened = services.thread_open(key, opening).await?;
+    let opened = recordings.open(key, opening).await?;
     Ok(OpenResult {
         thread_id: opened.thread_id,
         path: opened.path.display().to_string(),
@@ -68,12 +71,12 @@ async fn open(
 }
 
 async fn append(
-    services: Arc<Services>,
+    recordings: Arc<Recordings>,
     _: CallContext,
     params: AppendParams,
 ) -> Result<AppendResult, Failure> {
     let additions = params.items.into_iter().map(addition).collect();
-    let appended = services.thread_append(&params.thread_id, additions, params.expected_seq).await;
+    let appended = recordings.append(&params.thread_id, additions, params.expected_seq).await;
     let appended = appended.map_err(|error| with_hint(error.into()))?;
     Ok(AppendResult {
         thread_id: params.thread_id,
@@ -86,11 +89,11 @@ async fn append(
 }
 
 async fn close(
-    services: Arc<Services>,
+    recordings: Arc<Recordings>,
     _: CallContext,
     params: CloseParams,
 ) -> Result<CloseResult, Failure> {
-    let closed = services.thread_close(&params.thread_id).await;
+    let closed = recordings.close(&params.thread_id).await;
     let closed = closed.map_err(|error| with_hint(error.into()))?;
     let path = closed.path.display().to_string();
     Ok(CloseResult { thread_id: closed.thread_id, path, seq: closed.seq })

@@ -1,12 +1,11 @@
-//! Locks the calling thread into one folder, for good.
+//! Locks the calling thread in, for good.
 //!
-//! Landlock takes all rights on files away, and gives back reading and writing below the folder: no making of
-//! links, sockets or devices, and nothing to execute. What Landlock does not cover (datagrams, sockets of the
-//! file system, processes, tracing) is not among the system calls that seccomp leaves: a list of what
-//! is allowed, so that a call which a later kernel brings is not.
+//! Landlock takes all rights on files away, and gives some back: reading and writing below one folder
+//! ([`confine`]), or reading some places and becoming one program ([`confine_reader`]); no making of links,
+//! sockets or devices. What Landlock does not cover (datagrams, sockets of the file system, processes, tracing)
+//! is not among the system calls that seccomp leaves.
 
-use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use landlock::{
     ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible as _, PathBeneath,
@@ -16,6 +15,8 @@ use landlock::{
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, apply_filter};
 
+use super::calls::{self, Calls};
+
 /// The first version of Landlock (Linux 5.13) confines reading and writing, which is all that is demanded;
 /// what later ones add is taken where it is there. seccomp covers the rest in any case.
 const DEMANDED: ABI = ABI::V1;
@@ -23,9 +24,34 @@ const DEMANDED: ABI = ABI::V1;
 /// The newest version that is made use of.
 const KNOWN: ABI = ABI::V6;
 
-/// Bytes of a file that may be written, seconds of a processor, open files.
-const LIMITS: [(Resource, u64); 4] =
-    [(Resource::Fsize, 8 << 20), (Resource::Cpu, 300), (Resource::Nofile, 64), (Resource::Core, 0)];
+/// Most that each resource may be used: bytes of a file that is written, seconds of a processor, and so on.
+type Limits = [(Resource, u64)];
+
+/// For who works on files.
+const OF_WORKER: &Limits = &[
+    (Resource::Fsize, 8 << 20),
+    (Resource::Cpu, 300),
+    (Resource::Nofile, 64),
+    (Resource::Core, 0),
+];
+
+/// For a program that reads: a large repository has many packs, and an index of some hundred megabytes.
+const OF_READER: &Limits = &[
+    (Resource::Fsize, 0),
+    (Resource::Cpu, 60),
+    (Resource::Nofile, 256),
+    (Resource::Core, 0),
+    (Resource::Data, 2 << 30),
+];
+
+/// What a program that reads is left.
+#[derive(Debug, Clone, Default)]
+pub struct Reach {
+    /// Files and folders to read, with what is below; what is not there is passed over.
+    pub read: Vec<PathBuf>,
+    /// Files to run: the program, and what loads it.
+    pub run: Vec<PathBuf>,
+}
 
 /// What may be done with files below the folder: read, write, make and remove files and folders.
 fn file_rights() -> BitFlags<AccessFs> {
@@ -39,10 +65,22 @@ fn file_rights() -> BitFlags<AccessFs> {
 /// # Errors
 /// Why it cannot be, for a person.
 pub fn bound() -> Result<(), String> {
-    for (resource, most) in LIMITS {
-        let most = getrlimit(resource).maximum.map_or(most, |maximum| maximum.min(most));
+    set(OF_WORKER)
+}
+
+/// Bounds what this whole process may use, for good, as a program that reads.
+///
+/// # Errors
+/// As [`bound`].
+pub fn bound_reader() -> Result<(), String> {
+    set(OF_READER)
+}
+
+fn set(limits: &Limits) -> Result<(), String> {
+    for (resource, most) in limits {
+        let most = getrlimit(*resource).maximum.map_or(*most, |maximum| maximum.min(*most));
         let limit = Rlimit { current: Some(most), maximum: Some(most) };
-        setrlimit(resource, limit).map_err(|error| format!("no limit can be set: {error}"))?;
+        setrlimit(*resource, limit).map_err(|error| format!("no limit can be set: {error}"))?;
     }
     Ok(())
 }
@@ -54,14 +92,51 @@ pub fn bound() -> Result<(), String> {
 /// nothing more.
 pub fn confine(folder: &Path) -> Result<(), String> {
     let folder = PathFd::new(folder).map_err(|error| format!("Landlock: {error}"))?;
-    let status = landlock(folder).map_err(|error| format!("Landlock: {error}"))?;
-    if status == RulesetStatus::NotEnforced {
-        return Err("this kernel has no Landlock (Linux 5.13 or newer, `lsm=landlock`)".to_owned());
-    }
-    seccomp().map_err(|error| format!("seccomp: {error}"))
+    landlock(vec![PathBeneath::new(folder, file_rights())])?;
+    // No call in the place of another one is looked for: the tools are our own.
+    seccomp(calls::of_worker(), libc::EPERM)
 }
 
-fn landlock(folder: PathFd) -> Result<RulesetStatus, RulesetError> {
+/// Locks the calling thread in, so that it can become one of the programs of `reach` and read its places, and
+/// nothing else. It cannot be undone.
+///
+/// # Errors
+/// As [`confine`].
+pub fn confine_reader(reach: &Reach) -> Result<(), String> {
+    let mut rules = Vec::new();
+    let mut allow = |path: &Path, rights| {
+        // What cannot be opened is not reached either.
+        if let Ok(opened) = PathFd::new(path) {
+            rules.push(PathBeneath::new(opened, rights));
+        }
+    };
+    for path in &reach.read {
+        match path.is_dir() {
+            true => allow(path, AccessFs::ReadFile | AccessFs::ReadDir),
+            false => allow(path, AccessFs::ReadFile.into()),
+        }
+    }
+    for path in &reach.run {
+        allow(path, AccessFs::ReadFile | AccessFs::Execute);
+    }
+    // git opens it for both before anything else.
+    allow(Path::new("/dev/null"), AccessFs::ReadFile | AccessFs::WriteFile);
+    landlock(rules)?;
+    // As an older kernel: the C library then makes a thread by the call whose flags can be looked at.
+    seccomp(calls::of_reader().map_err(|error| format!("seccomp: {error}"))?, libc::ENOSYS)
+}
+
+fn landlock(rules: Vec<PathBeneath<PathFd>>) -> Result<(), String> {
+    let status = restrict(rules).map_err(|error| format!("Landlock: {error}"))?;
+    match status {
+        RulesetStatus::NotEnforced => {
+            Err("this kernel has no Landlock (Linux 5.13 or newer, `lsm=landlock`)".to_owned())
+        }
+        RulesetStatus::PartiallyEnforced | RulesetStatus::FullyEnforced => Ok(()),
+    }
+}
+
+fn restrict(rules: Vec<PathBeneath<PathFd>>) -> Result<RulesetStatus, RulesetError> {
     let handled = Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)
         .handle_access(AccessFs::from_all(DEMANDED))?
@@ -69,85 +144,18 @@ fn landlock(folder: PathFd) -> Result<RulesetStatus, RulesetError> {
         .handle_access(AccessFs::from_all(KNOWN))?
         .handle_access(AccessNet::from_all(KNOWN))?
         .scope(Scope::from_all(KNOWN))?;
-    let rule = PathBeneath::new(folder, file_rights());
-    Ok(handled.create()?.add_rule(rule)?.restrict_self()?.ruleset)
+    let rules = rules.into_iter().map(Ok::<_, RulesetError>);
+    Ok(handled.create()?.add_rules(rules)?.restrict_self()?.ruleset)
 }
 
-fn seccomp() -> Result<(), seccompiler::Error> {
-    let allowed: BTreeMap<i64, Vec<_>> = ALLOWED.iter().map(|call| (*call, Vec::new())).collect();
-    let refused = SeccompAction::Errno(libc::EPERM.unsigned_abs());
+fn seccomp(allowed: Calls, refusal: libc::c_int) -> Result<(), String> {
+    apply(allowed, refusal).map_err(|error| format!("seccomp: {error}"))
+}
+
+fn apply(allowed: Calls, refusal: libc::c_int) -> Result<(), seccompiler::Error> {
+    let refused = SeccompAction::Errno(refusal.unsigned_abs());
     let arch = std::env::consts::ARCH.try_into()?;
     let program: BpfProgram =
         SeccompFilter::new(allowed, refused, SeccompAction::Allow, arch)?.try_into()?;
     apply_filter(&program)
 }
-
-/// What reading and writing files and pipes takes, memory, and the end of a thread.
-const ALLOWED: &[i64] = &[
-    // Pipes and files.
-    libc::SYS_read,
-    libc::SYS_write,
-    libc::SYS_readv,
-    libc::SYS_writev,
-    libc::SYS_pread64,
-    libc::SYS_pwrite64,
-    libc::SYS_lseek,
-    libc::SYS_openat,
-    libc::SYS_close,
-    libc::SYS_fstat,
-    libc::SYS_newfstatat,
-    libc::SYS_statx,
-    libc::SYS_getdents64,
-    libc::SYS_ftruncate,
-    libc::SYS_fsync,
-    libc::SYS_fdatasync,
-    libc::SYS_mkdirat,
-    libc::SYS_unlinkat,
-    #[cfg(not(target_arch = "riscv64"))]
-    libc::SYS_renameat,
-    libc::SYS_renameat2,
-    libc::SYS_readlinkat,
-    libc::SYS_fcntl,
-    libc::SYS_ppoll,
-    // Memory, locks, time.
-    libc::SYS_brk,
-    libc::SYS_mmap,
-    libc::SYS_munmap,
-    libc::SYS_mremap,
-    libc::SYS_mprotect,
-    libc::SYS_madvise,
-    libc::SYS_futex,
-    libc::SYS_getrandom,
-    libc::SYS_clock_gettime,
-    libc::SYS_clock_nanosleep,
-    libc::SYS_sched_yield,
-    // Signals, and the end.
-    libc::SYS_rt_sigaction,
-    libc::SYS_rt_sigprocmask,
-    libc::SYS_rt_sigreturn,
-    libc::SYS_sigaltstack,
-    libc::SYS_gettid,
-    libc::SYS_getpid,
-    libc::SYS_restart_syscall,
-    libc::SYS_exit,
-    libc::SYS_exit_group,
-    // The forms of the same that older processors have besides.
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_open,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_stat,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_lstat,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_mkdir,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_rmdir,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_unlink,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_rename,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_readlink,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_poll,
-];

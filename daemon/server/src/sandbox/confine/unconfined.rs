@@ -1,13 +1,40 @@
 //! Other systems than Linux: nothing confines a process here yet, so nothing is run.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+const MISSING: &str = "only Linux has Landlock and seccomp";
+
+/// What a program that reads is left.
+#[derive(Debug, Clone, Default)]
+pub struct Reach {
+    /// Files and folders to read.
+    pub read: Vec<PathBuf>,
+    /// Files to run.
+    pub run: Vec<PathBuf>,
+}
 
 /// Refuses.
 ///
 /// # Errors
 /// Always.
 pub fn confine(_: &Path) -> Result<(), String> {
-    Err("only Linux has Landlock and seccomp".to_owned())
+    Err(MISSING.to_owned())
+}
+
+/// Refuses.
+///
+/// # Errors
+/// Always.
+pub fn confine_reader(_: &Reach) -> Result<(), String> {
+    Err(MISSING.to_owned())
+}
+
+/// Does nothing: what is refused needs no bounds.
+///
+/// # Errors
+/// None.
+pub fn bound_reader() -> Result<(), String> {
+    Ok(())
 }
 
 /// Does nothing: what is refused needs no bounds.

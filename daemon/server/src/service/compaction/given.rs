@@ -9,36 +9,43 @@
 //! *A crash* leaves stored items that no record names; they are pruned. A fold that is not stored is made
 //! again from the histories.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use longhaul_core::checkpoint::semantic::Semantics;
 use longhaul_core::checkpoint::staleness::Disk;
-use longhaul_core::compaction::rearm::Earlier;
-use longhaul_core::compaction::told::{Class, class_of_item};
+use longhaul_core::compaction::classify::{Class, class_of_item};
+use longhaul_core::compaction::rearm::EarlierCompaction;
 use longhaul_core::compaction::{assemble, succession};
-use longhaul_core::fold::{Fold, Place, Source};
-use longhaul_core::item::ItemRow;
+use longhaul_core::fold::{Fold, Source};
 use longhaul_core::redact::redact_value;
 use serde_json::Value;
 use serde_json::value::to_raw_value;
 
-use super::Span;
-use super::gather::{Gathered, newest_switch};
-use super::original::{Original, Past};
+use super::input::{Input, ItemSource, Past, newest_switch};
+use super::log::CompactionLog;
+use super::spans::placed;
+use crate::service::error::ServiceError;
 use crate::service::preimage::{self, Origin};
-use crate::service::{ServiceError, Services};
 
 /// Histories that are folded again, one on top of the other, when no fold was stored.
 const DEPTH_MAX: usize = 16;
 
-impl Services {
+/// The items that clients give.
+pub struct GivenItems {
+    preimages: PathBuf,
+    log: Arc<CompactionLog>,
+}
+
+impl GivenItems {
+    /// `preimages` is the folder of stored histories.
+    #[must_use]
+    pub fn new(preimages: PathBuf, log: Arc<CompactionLog>) -> Self {
+        Self { preimages, log }
+    }
+
     /// Stores given items under the compaction's id, secrets replaced. Returns how many were replaced.
-    pub(super) async fn store_items(
-        &self,
-        id: &str,
-        mut items: Vec<Value>,
-    ) -> Result<u64, ServiceError> {
+    pub(super) async fn store(&self, id: &str, mut items: Vec<Value>) -> Result<u64, ServiceError> {
         if items.is_empty() {
             let reason = "there is nothing to compact".to_owned();
             return Err(ServiceError::Invalid { field: "items", reason });
@@ -58,7 +65,7 @@ impl Services {
     async fn origin_of(&self, items: &[Value]) -> Result<Origin, ServiceError> {
         let named = succession::earlier(items, preimage::PREFIX).filter(|id| preimage::is_id(id));
         let Some(base) = named.map(str::to_owned) else { return Ok(Origin::default()) };
-        let made = match self.compaction(&base).await {
+        let made = match self.log.get(&base).await {
             Ok(compaction) => compaction.history,
             Err(ServiceError::CompactionNotFound(_)) => Vec::new(),
             Err(error) => return Err(error),
@@ -78,14 +85,10 @@ impl Services {
     }
 
     /// What was stored under the compaction's id.
-    pub(super) async fn gather_stored(
-        &self,
-        id: &str,
-        redacted: u64,
-    ) -> Result<Gathered, ServiceError> {
+    pub(super) async fn read(&self, id: &str, redacted: u64) -> Result<Input, ServiceError> {
         let (folder, id) = (self.preimages.clone(), id.to_owned());
         tokio::task::spawn_blocking(move || {
-            let given = Given::read(&folder, &id)?;
+            let given = StoredItems::read(&folder, &id)?;
             let base = match &given.origin.base {
                 Some(base) => fold_of(&folder, base, DEPTH_MAX)?,
                 None => None,
@@ -95,7 +98,7 @@ impl Services {
                 tracing::debug!(%error, "what is known of given items is not kept");
             }
             let past = given.past(&folder, base.is_some())?;
-            Ok(given.gathered(id, fold, (redacted, past)))
+            Ok(given.input(id, fold, (redacted, past)))
         })
         .await?
     }
@@ -107,7 +110,7 @@ fn fold_of(folder: &Path, id: &str, depth: usize) -> Result<Option<Fold>, Servic
     if let Some(fold) = stored.and_then(|bytes| Fold::load(&bytes).ok()) {
         return Ok(Some(fold));
     }
-    let given = match Given::read(folder, id) {
+    let given = match StoredItems::read(folder, id) {
         Err(ServiceError::HandleNotFound(_)) => return Ok(None),
         given => given?,
     };
@@ -119,13 +122,13 @@ fn fold_of(folder: &Path, id: &str, depth: usize) -> Result<Option<Fold>, Servic
 }
 
 /// Items as they are stored.
-struct Given {
+struct StoredItems {
     items: Vec<Value>,
     lines: Vec<String>,
     origin: Origin,
 }
 
-impl Given {
+impl StoredItems {
     fn read(folder: &Path, id: &str) -> Result<Self, ServiceError> {
         let lines = preimage::read(folder, id)?;
         let items =
@@ -156,13 +159,13 @@ impl Given {
         let grown = Some(assemble::estimate(new));
         let (mut earlier, mut origin) = (Vec::new(), self.origin.clone());
         while let Some(base) = origin.base.take().filter(|_| earlier.len() < DEPTH_MAX) {
-            earlier.push(Earlier { seq: origin.first_seq.saturating_sub(1) });
+            earlier.push(EarlierCompaction { seq: origin.first_seq.saturating_sub(1) });
             origin = preimage::origin(folder, &base)?;
         }
         Ok(Past { earlier, grown })
     }
 
-    fn gathered(self, id: String, fold: Fold, (redacted, past): (u64, Past)) -> Gathered {
+    fn input(self, id: String, fold: Fold, (redacted, past): (u64, Past)) -> Input {
         let Self { items, origin: Origin { first_seq, carried, .. }, .. } = self;
         let active = fold.checkpoint().requests.active();
         let own = |seq: u64| usize::try_from(seq.checked_sub(first_seq)?).ok();
@@ -178,14 +181,14 @@ impl Given {
             Some((first_seq + at as u64, newest_switch(&[item])?))
         };
         let model_switch = model_switch.and_then(keep);
-        Gathered {
+        Input {
             of: id,
             thread_id: None,
             semantics: Semantics::default(),
             disk: Disk::new(),
             kept: request.map(assemble::keep_request),
             model_switch,
-            original: Original::Given { items, first_seq, past },
+            items: ItemSource::Given { items, first_seq, past },
             request_seq: at.map(|at| first_seq + at as u64),
             warnings: Vec::new(),
             redacted,
@@ -194,24 +197,4 @@ impl Given {
             fold: Arc::new(fold),
         }
     }
-}
-
-/// The lines of a history with their places.
-fn placed(lines: &[String], first_seq: u64) -> impl Iterator<Item = (Place, &String, usize)> {
-    let mut offset = 0;
-    lines.iter().enumerate().map(move |(at, line)| {
-        let bytes = line.len() as u64;
-        let place = Place { line: first_seq + at as u64, offset, bytes };
-        offset += bytes + 1;
-        (place, line, at)
-    })
-}
-
-/// Each given item by itself.
-pub(super) fn spans(items: &[Value], first_seq: u64) -> Vec<Span> {
-    let lines: Vec<String> = items.iter().map(Value::to_string).collect();
-    let mut fold = Fold::new(Source::Longhaul);
-    let rows = placed(&lines, first_seq);
-    let rows = rows.filter_map(|(place, line, _)| fold.line(place, line.as_bytes()));
-    rows.map(|row: ItemRow| Span::from(&row)).collect()
 }

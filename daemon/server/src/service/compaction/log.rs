@@ -1,33 +1,27 @@
-//! Compactions that were made: list, one, taking one back.
+//! Compactions that were made: stored, listed, found again.
 
-use std::path::Path;
+use std::sync::Arc;
 
-use longhaul_core::compaction::handle::Handle;
-use longhaul_core::compaction::receipt::{self, Span};
-use longhaul_core::item::ItemRow;
-use longhaul_store::{CompactionBody, CompactionCursor, CompactionRow, StoreError};
-use serde_json::Value;
+use longhaul_store::{CompactionBody, CompactionCursor, CompactionRow, Store, StoreError};
 
-use super::{Compaction, Notice};
-use crate::jobs::Owner;
-use crate::service::history::{EXPAND_BYTES_MAX, Opaque, Position, Query};
-use crate::service::transcript::{LineError, Lines};
-use crate::service::{ServiceError, Services, preimage};
+use super::record::{Compaction, Notice};
+use crate::jobs::{Jobs, Owner};
+use crate::service::error::ServiceError;
+use crate::service::retention::Retention;
 
-/// A history put back.
-#[derive(Debug)]
-pub struct Undone {
-    /// When.
-    pub undone_at_ms: i64,
-    /// The items, oldest first; empty when they are more than fit into one answer.
-    pub history: Vec<Value>,
-    /// Handles of all of them.
-    pub handles: Vec<(Handle, Span)>,
-    /// Whether `history` holds all.
-    pub complete: bool,
+/// The compactions that were made.
+pub struct CompactionLog {
+    store: Store,
+    jobs: Jobs,
+    retention: Arc<Retention>,
 }
 
-impl Services {
+impl CompactionLog {
+    #[must_use]
+    pub fn new(store: Store, jobs: Jobs, retention: Arc<Retention>) -> Self {
+        Self { store, jobs, retention }
+    }
+
     /// Stores a compaction, or says in its warnings why it cannot be stored.
     ///
     /// A full window cannot wait for room on a disk, and a thread's items stand in its transcript whatever
@@ -84,7 +78,7 @@ impl Services {
         let body = CompactionBody { result, preimage: Vec::new() };
         let fence = owner.map(|owner| self.jobs.fence(owner));
         self.store.compaction_insert(&row, &body, fence.as_ref()).await?;
-        self.note_compaction();
+        self.retention.note_compaction();
         Ok(())
     }
 
@@ -92,7 +86,7 @@ impl Services {
     ///
     /// # Errors
     /// The store cannot be read.
-    pub async fn compactions(
+    pub async fn list(
         &self,
         thread_id: Option<&str>,
         limit: u32,
@@ -105,7 +99,7 @@ impl Services {
     ///
     /// # Errors
     /// There is none of that id, or it cannot be read.
-    pub async fn compaction(&self, id: &str) -> Result<Compaction, ServiceError> {
+    pub async fn get(&self, id: &str) -> Result<Compaction, ServiceError> {
         let found = self.store.compaction_get(id).await?;
         let (row, body) = found.ok_or_else(|| ServiceError::CompactionNotFound(id.to_owned()))?;
         let mut compaction: Compaction = serde_json::from_slice(&body.result)
@@ -113,69 +107,4 @@ impl Services {
         compaction.undone_at_ms = row.undone_at_ms;
         Ok(compaction)
     }
-
-    /// Takes a compaction back: gives the items it stood for, as the transcript holds them, and marks
-    /// it. Twice is the same as once.
-    ///
-    /// # Errors
-    /// There is none of that id, or the transcript has changed since.
-    pub async fn undo(&self, id: &str) -> Result<Undone, ServiceError> {
-        let compaction = self.compaction(id).await?;
-        let mut spans: Vec<Span> = compaction.receipt.dropped.clone();
-        spans.extend(compaction.receipt.kept.iter().chain(&compaction.receipt.shortened).cloned());
-        spans.sort_by_key(|span| span.first);
-        let handles: Vec<(Handle, Span)> =
-            spans.into_iter().map(|span| (receipt::handle(&compaction.of, &span), span)).collect();
-        let replaced = self.replaced(&compaction).await?;
-        let (history, complete) = replaced.map_or((Vec::new(), false), |history| (history, true));
-        let now_ms = self.deps.clock.now_ms();
-        let marked = self.store.compaction_mark_undone(id, now_ms).await?;
-        Ok(Undone { undone_at_ms: marked.unwrap_or(now_ms), history, handles, complete })
-    }
-
-    /// The history that a compaction replaced: what was visible then, or the items it was given.
-    /// `None` when it is more than fits into one answer.
-    async fn replaced(&self, compaction: &Compaction) -> Result<Option<Vec<Value>>, ServiceError> {
-        let Some(thread_id) = &compaction.thread_id else { return self.given(compaction).await };
-        let query = Query {
-            thread_id: thread_id.clone(),
-            as_of: Some(compaction.seq),
-            from: Position::default(),
-            max_bytes: EXPAND_BYTES_MAX,
-            opaque: Opaque::AsIs,
-        };
-        let history = self.visible_history(query).await?;
-        let items = history.items.iter().filter_map(|item| serde_json::from_str(item.get()).ok());
-        Ok(history.next.is_none().then(|| items.collect()))
-    }
-
-    async fn given(&self, compaction: &Compaction) -> Result<Option<Vec<Value>>, ServiceError> {
-        let (folder, id) = (self.preimages.clone(), compaction.id.clone());
-        tokio::task::spawn_blocking(move || {
-            let (path, rows, _) = preimage::own(&folder, &id)?
-                .ok_or_else(|| ServiceError::HandleNotFound(id.clone()))?;
-            read_given(&id, &path, &rows)
-        })
-        .await?
-    }
-}
-
-/// Reads given items; `None` when they are more than fit into one answer. Blocking.
-fn read_given(id: &str, path: &Path, rows: &[ItemRow]) -> Result<Option<Vec<Value>>, ServiceError> {
-    if rows.iter().map(|row| row.bytes).sum::<u64>() > EXPAND_BYTES_MAX {
-        return Ok(None);
-    }
-    let mut lines = Lines::open(path).map_err(|error| ServiceError::file(path, error))?;
-    let mut history = Vec::new();
-    for row in rows {
-        let items = lines.items(row).map_err(|error| match error {
-            LineError::Changed => ServiceError::SourceChanged {
-                handle: id.to_owned(),
-                path: path.display().to_string(),
-            },
-            LineError::Io(error) => ServiceError::file(path, error),
-        })?;
-        history.extend(items.iter().filter_map(|item| serde_json::from_str(item.get()).ok()));
-    }
-    Ok(Some(history))
 }

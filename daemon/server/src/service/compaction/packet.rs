@@ -1,16 +1,22 @@
-//! What the watcher adds to a compaction of its own: why it is made, and the agent's packet.
+//! What the watcher adds to a compaction of its own: why it is replacement, and the agent's packet.
 //!
 //! A compaction of a thread whose watcher waits for one belongs to it. That is read from the stored
 //! watcher, so that it is the right thread's, survives a restart, and is gone with the state.
+
+use std::sync::Arc;
 
 use longhaul_core::compaction::assemble;
 use longhaul_core::policy::settings::Author;
 use longhaul_core::policy::watcher::{Phase, Trigger};
 use longhaul_core::{text, tokens};
+use longhaul_store::Store;
 use serde_json::Value;
 
-use super::climb::Made;
-use super::{Request, Services, WantedModel};
+use super::replacement::Replacement;
+use super::request::{ModelRef, Request};
+use crate::clock::Clock;
+use crate::config::Live;
+use crate::model::Models;
 use crate::service::policy::watcher_of;
 
 /// Tokens of a packet in a view, at most; under a bound of the caller's, a third of it.
@@ -19,22 +25,35 @@ const PACKET_TOKENS: u64 = 3_000;
 /// Stands above a packet.
 const HEADING: &str = "[PACKET] Written by the agent just before the compaction:";
 
-/// Why a watcher's compaction is made.
+/// Why a watcher's compaction is replacement.
 #[derive(Debug, Clone)]
-pub(super) struct Cause {
+pub(super) struct PolicyCause {
     pub(super) trigger: Trigger,
     /// With its heading; `None` for one of our own, which says nothing that the view does not.
     section: Option<String>,
 }
 
-impl Services {
+/// Finds the packet of the watcher that waits for a compaction.
+pub struct Packets {
+    store: Store,
+    models: Arc<Models>,
+    config: Live,
+    clock: Clock,
+}
+
+impl Packets {
+    #[must_use]
+    pub fn new(store: Store, models: Arc<Models>, config: Live, clock: Clock) -> Self {
+        Self { store, models, config, clock }
+    }
+
     /// The watcher's cause, when it waits for a compaction of this thread. Room for the packet is taken
     /// from the caller's bound.
-    pub(super) async fn policy_cause(
+    pub(super) async fn cause(
         &self,
         thread_id: Option<&str>,
         request: &mut Request,
-    ) -> Option<Cause> {
+    ) -> Option<PolicyCause> {
         let stored = match self.store.watcher_get(thread_id?).await {
             Ok(stored) => stored?,
             Err(error) => {
@@ -46,9 +65,9 @@ impl Services {
         else {
             return None;
         };
-        let (config, settings) = (self.deps.config.now(), self.models.settings());
+        let (config, settings) = (self.config.now(), self.models.settings());
         // A watcher that nobody told anything any more waits on in the store: its packet is of another day.
-        let waited = self.deps.clock.now_ms().abs_diff(since_ms);
+        let waited = self.clock.now_ms().abs_diff(since_ms);
         if waited >= config.policies.in_force.wait_ms.unsigned_abs() {
             return None;
         }
@@ -58,7 +77,8 @@ impl Services {
         if let Some(choice) = choice.filter(|_| model.is_some() || effort.is_some()) {
             let name = model.as_ref().unwrap_or(&choice.model).clone();
             let (provider, effort) = (choice.provider.clone(), effort.clone());
-            request.model = Some(WantedModel { provider, name, effort });
+            request.model =
+                Some(ModelRef { provider: Some(provider), name, effort, context_window: None });
         }
         let most = request.max_tokens.map_or(PACKET_TOKENS, |most| (most / 3).min(PACKET_TOKENS));
         let room = tokens::bytes_of(most).saturating_sub(HEADING.len() + 3);
@@ -69,20 +89,20 @@ impl Services {
         if let (Some(section), Some(most)) = (&section, &mut request.max_tokens) {
             *most = most.saturating_sub(tokens::of_text(section));
         }
-        Some(Cause { trigger, section })
+        Some(PolicyCause { trigger, section })
     }
 }
 
-impl Cause {
+impl PolicyCause {
     /// Puts the packet before the view, in the text and in the replacement.
-    pub(super) fn add_packet(&self, made: &mut Made) {
+    pub(super) fn add_packet(&self, replacement: &mut Replacement) {
         let Some(section) = &self.section else { return };
         let item = assemble::message("user", section.trim_end());
         let is_view = |item: &Value| {
-            item["content"][0]["text"].as_str().is_some_and(|text| text.contains(&made.view))
+            item["content"][0]["text"].as_str().is_some_and(|text| text.contains(&replacement.view))
         };
-        let at = made.history.iter().position(is_view).unwrap_or(0);
-        made.history.insert(at, item);
-        made.view.insert_str(0, section);
+        let at = replacement.history.iter().position(is_view).unwrap_or(0);
+        replacement.history.insert(at, item);
+        replacement.view.insert_str(0, section);
     }
 }

@@ -1,15 +1,39 @@
 //! One answer's worth of a history.
 
+use longhaul_core::compaction::handle::Handle;
 use longhaul_core::history::describe;
+use longhaul_core::item::ItemKind;
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::visible::{Place, Position};
+/// An item's place: the line, and its number among those the line holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct Position {
+    /// Line.
+    pub seq: u64,
+    /// Number on the line.
+    pub index: u64,
+}
+
+/// What is known of an item besides its text.
+#[derive(Debug)]
+pub struct ItemPlace {
+    /// Line it comes from.
+    pub seq: u64,
+    /// What it is.
+    pub kind: ItemKind,
+    /// Estimated tokens.
+    pub tokens: u64,
+    /// Gives the line back.
+    pub handle: Option<Handle>,
+    /// It is ours and stands in for an encrypted one.
+    pub is_stand_in: bool,
+}
 
 /// Items under a bound, from a position on.
 #[derive(Debug)]
-pub(super) struct PageOf {
+pub(super) struct HistoryPage {
     pub(super) items: Vec<Box<RawValue>>,
-    pub(super) places: Vec<Place>,
+    pub(super) places: Vec<ItemPlace>,
     /// Where to go on; set when the bound was reached.
     pub(super) next: Option<Position>,
     from: Position,
@@ -17,7 +41,7 @@ pub(super) struct PageOf {
     max_bytes: u64,
 }
 
-impl PageOf {
+impl HistoryPage {
     pub(super) fn new(from: Position, max_bytes: u64) -> Self {
         Self { items: Vec::new(), places: Vec::new(), next: None, from, bytes: 0, max_bytes }
     }
@@ -36,7 +60,7 @@ impl PageOf {
         &mut self,
         at: Position,
         text: &str,
-        place: impl FnOnce(Position, u64) -> Place,
+        place: impl FnOnce(Position, u64) -> ItemPlace,
     ) {
         if at < self.from || self.is_full() {
             return;

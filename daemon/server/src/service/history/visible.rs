@@ -7,23 +7,23 @@
 //! cursor names the line to go on with and the line the history is as of.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use longhaul_core::checkpoint::view::ViewCaps;
+use longhaul_core::checkpoint::view::{self, ViewCaps};
 use longhaul_core::compaction::handle::Handle;
 use longhaul_core::history::{Base, NewestWords, describe, is_opaque, stand_in, words_of_person};
 use longhaul_core::item::{ItemKind, ItemRow};
-use longhaul_core::thread::Source;
-use longhaul_store::{FileRow, PageHead};
+use longhaul_store::FileRow;
 
-use super::lineage::Stretch;
-use super::page::PageOf;
-use crate::service::snapshot::Snapshot;
-use crate::service::transcript::{LineError, Lines};
-use crate::service::{ServiceError, Services};
+use super::page::{HistoryPage, ItemPlace, Position};
+use crate::service::error::ServiceError;
+use crate::service::item_index::{ItemIndex, Stretch};
+use crate::service::snapshot::{Snapshot, Snapshots};
+use crate::transcript::{LineError, LineReader};
 
 /// What is asked for.
 #[derive(Debug, Clone)]
-pub struct Query {
+pub struct HistoryQuery {
     /// Of which thread.
     pub thread_id: String,
     /// After which line; now when absent.
@@ -43,30 +43,6 @@ pub enum Opaque {
     StandIn,
     /// It is left as it is.
     AsIs,
-}
-
-/// An item's place: the line, and its number among those the line holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub struct Position {
-    /// Line.
-    pub seq: u64,
-    /// Number on the line.
-    pub index: u64,
-}
-
-/// What is known of an item besides its text.
-#[derive(Debug)]
-pub struct Place {
-    /// Line it comes from.
-    pub seq: u64,
-    /// What it is.
-    pub kind: ItemKind,
-    /// Estimated tokens.
-    pub tokens: u64,
-    /// Gives the line back.
-    pub handle: Option<Handle>,
-    /// It is ours and stands in for an encrypted one.
-    pub is_stand_in: bool,
 }
 
 /// What a history begins with.
@@ -92,25 +68,36 @@ pub struct VisibleHistory {
     /// The items, byte for byte.
     pub items: Vec<Box<serde_json::value::RawValue>>,
     /// One for each.
-    pub places: Vec<Place>,
+    pub places: Vec<ItemPlace>,
     /// Estimated tokens of the whole history, as the fold counts them.
     pub tokens: u64,
     /// Where the next page begins.
     pub next: Option<Position>,
 }
 
-impl Services {
+/// What models see of threads.
+pub struct Histories {
+    index: ItemIndex,
+    snapshots: Arc<Snapshots>,
+}
+
+impl Histories {
+    #[must_use]
+    pub fn new(index: ItemIndex, snapshots: Arc<Snapshots>) -> Self {
+        Self { index, snapshots }
+    }
+
     /// A page of what the model sees.
     ///
     /// # Errors
     /// There is no such thread, it holds nothing, or its transcript changed since it was read.
-    pub async fn visible_history(&self, query: Query) -> Result<VisibleHistory, ServiceError> {
-        let mut snapshot = self.snapshot(&query.thread_id, None).await?;
+    pub async fn visible(&self, query: HistoryQuery) -> Result<VisibleHistory, ServiceError> {
+        let mut snapshot = self.snapshots.of(&query.thread_id, None).await?;
         if let Some(as_of) = query.as_of.filter(|as_of| *as_of < snapshot.seq()) {
-            snapshot = self.snapshot(&query.thread_id, Some(as_of)).await?;
+            snapshot = self.snapshots.of(&query.thread_id, Some(as_of)).await?;
         }
-        let stretches = self.stretches(&snapshot.file, snapshot.fold.next_seq()).await?;
-        let mut page = PageOf::new(query.from, query.max_bytes);
+        let stretches = self.index.stretches(&snapshot.file, snapshot.fold.next_seq()).await?;
+        let mut page = HistoryPage::new(query.from, query.max_bytes);
         let base = match snapshot.fold.visible().base() {
             Some(seq) => {
                 let base = self.base(&snapshot, &stretches, seq).await?;
@@ -137,7 +124,7 @@ impl Services {
         stretches: &[Stretch],
         seq: u64,
     ) -> Result<BaseItems, ServiceError> {
-        let Some((file, row)) = self.find(stretches, seq).await? else {
+        let Some((file, row)) = self.index.find(stretches, seq).await? else {
             return Ok(BaseItems { kind: BaseKind::Replacement, handle: None, items: Vec::new() });
         };
         let handle = Some(Handle::new(&snapshot.thread_id, (seq, seq), row.digest));
@@ -170,8 +157,8 @@ impl Services {
         let visible = snapshot.fold.visible();
         let mut words = NewestWords::default();
         for stretch in stretches.iter().rev() {
-            for head in self.heads(stretch, 0, end).await?.iter().rev() {
-                let mut rows = self.page_of(&stretch.file, head).await?;
+            for head in self.index.heads(stretch, 0, end).await?.iter().rev() {
+                let mut rows = self.index.page(&stretch.file, head).await?;
                 rows.retain(|row| {
                     row.seq < end.min(stretch.end) && !visible.is_taken_back(row.seq)
                 });
@@ -202,20 +189,20 @@ impl Services {
         snapshot: &Snapshot,
         seq: u64,
         base: &BaseItems,
-        (opaque, page): (Opaque, &mut PageOf),
+        (opaque, page): (Opaque, &mut HistoryPage),
     ) -> Result<(), ServiceError> {
         let view = match base.kind == BaseKind::Opaque && opaque == Opaque::StandIn {
             true => {
-                let caps = ViewCaps::default();
-                let view = self.view(&snapshot.thread_id, &caps, None, Some(seq)).await?;
-                Some(stand_in(&view.text))
+                let then = self.snapshots.of(&snapshot.thread_id, Some(seq)).await?;
+                let text = view::render(&then.scene(), &ViewCaps::default(), view::DEFAULT_TOKENS);
+                Some(stand_in(&text))
             }
             false => None,
         };
         for ((from, item), index) in base.items.iter().zip(0..) {
             let stands_in = view.as_ref().filter(|_| is_opaque(item));
             let text = stands_in.unwrap_or(item);
-            page.push(Position { seq, index }, text, |_, tokens| Place {
+            page.push(Position { seq, index }, text, |_, tokens| ItemPlace {
                 seq: *from,
                 kind: describe(text).0,
                 tokens,
@@ -231,15 +218,15 @@ impl Services {
         &self,
         snapshot: &Snapshot,
         stretches: &[Stretch],
-        mut page: PageOf,
-    ) -> Result<PageOf, ServiceError> {
+        mut page: HistoryPage,
+    ) -> Result<HistoryPage, ServiceError> {
         let visible = snapshot.fold.visible();
         let first = visible.base().map_or(0, |base| base + 1).max(page.first_seq());
         for stretch in stretches {
             // A compressed transcript is read through once, not once for each page of its index.
             let mut lines = None;
-            for head in self.heads(stretch, first, u64::MAX).await? {
-                let mut rows = self.page_of(&stretch.file, &head).await?;
+            for head in self.index.heads(stretch, first, u64::MAX).await? {
+                let mut rows = self.index.page(&stretch.file, &head).await?;
                 rows.retain(|row| {
                     (first..stretch.end).contains(&row.seq) && visible.holds(row.seq)
                 });
@@ -248,11 +235,11 @@ impl Services {
                 let read = move || {
                     let mut open = match lines {
                         Some(open) => open,
-                        None => Lines::open(&path).map_err(|error| failed(&path, error.into()))?,
+                        None => LineReader::open(source, &path)
+                            .map_err(|error| failed(&path, error.into()))?,
                     };
                     for row in &rows {
-                        push_row(&mut page, (&of, source), row, &mut open)
-                            .map_err(|e| failed(&path, e))?;
+                        push_row(&mut page, &of, row, &mut open).map_err(|e| failed(&path, e))?;
                         if page.is_full() {
                             break;
                         }
@@ -268,39 +255,6 @@ impl Services {
         }
         Ok(page)
     }
-
-    /// The pages of a stretch that hold lines from `first` up to `end`.
-    async fn heads(
-        &self,
-        stretch: &Stretch,
-        first: u64,
-        end: u64,
-    ) -> Result<Vec<PageHead>, ServiceError> {
-        let file = &stretch.file;
-        let mut heads = self.store.page_heads(file.file_id, file.cursor.generation).await?;
-        let end = end.min(stretch.end);
-        heads.retain(|head| head.last_seq >= first && head.first_seq < end);
-        Ok(heads)
-    }
-
-    async fn page_of(&self, file: &FileRow, head: &PageHead) -> Result<Vec<ItemRow>, ServiceError> {
-        let page = self.store.page(file.file_id, file.cursor.generation, head.first_seq).await?;
-        Ok(page.unwrap_or_default())
-    }
-
-    async fn find<'a>(
-        &self,
-        stretches: &'a [Stretch],
-        seq: u64,
-    ) -> Result<Option<(&'a FileRow, ItemRow)>, ServiceError> {
-        for Stretch { file, .. } in stretches.iter().filter(|stretch| seq < stretch.end) {
-            let row = self.store.item_at(file.file_id, file.cursor.generation, seq).await?;
-            if let Some(row) = row {
-                return Ok(Some((file, row)));
-            }
-        }
-        Ok(None)
-    }
 }
 
 /// What a compaction put in place: items and the lines they come from.
@@ -311,13 +265,13 @@ struct BaseItems {
 }
 
 fn push_row(
-    page: &mut PageOf,
-    (of, source): (&str, Source),
+    page: &mut HistoryPage,
+    of: &str,
     row: &ItemRow,
-    lines: &mut Lines,
+    lines: &mut LineReader,
 ) -> Result<(), LineError> {
-    for (item, index) in lines.history_items(row, source)?.iter().zip(0..) {
-        page.push(Position { seq: row.seq, index }, item.get(), |_, tokens| Place {
+    for (item, index) in lines.history_items(row)?.iter().zip(0..) {
+        page.push(Position { seq: row.seq, index }, item.get(), |_, tokens| ItemPlace {
             seq: row.seq,
             kind: row.kind,
             tokens,
@@ -332,8 +286,9 @@ fn push_row(
 async fn read_line(file: &FileRow, row: ItemRow) -> Result<String, ServiceError> {
     let (path, source) = (PathBuf::from(&file.path), file.source);
     let read = move || {
-        let mut lines = Lines::open(&path).map_err(|error| failed(&path, error.into()))?;
-        let items = lines.history_items(&row, source).map_err(|error| failed(&path, error))?;
+        let mut lines =
+            LineReader::open(source, &path).map_err(|error| failed(&path, error.into()))?;
+        let items = lines.history_items(&row).map_err(|error| failed(&path, error))?;
         Ok(items.first().map(|item| item.get().to_owned()).unwrap_or_default())
     };
     tokio::task::spawn_blocking(read).await?

@@ -17,90 +17,76 @@
 //! *A crash* leaves the folder, which the next run and the next start remove, and the answers, which are kept:
 //! the run that repeats it is given them for nothing.
 
+mod error;
 mod staging;
 mod turns;
 
-use longhaul_core::memory::agent::{Baseline, Checked, carried, check, input_of, kept, task};
-use longhaul_core::memory::consolidate::Consolidated;
+use std::sync::Arc;
+
+use longhaul_core::memory::agent::{Baseline, CheckInputs, carried, check, input_of, kept, task};
+use longhaul_core::memory::consolidate::Consolidation;
 use longhaul_core::memory::{Engine, Files};
 use longhaul_core::redact::redact;
 use longhaul_core::text;
-use longhaul_store::AgentRow;
+use longhaul_store::{AgentRow, Store};
+use tokio::sync::Mutex;
 
-use super::publish::{Base, Purge};
+use super::folder::Folder;
+use super::publications::Publications;
+use super::publish::{Base, Publisher, Purge};
+use crate::clock::Clock;
+use crate::config::Live;
 use crate::config::memory::MemorySettings;
-use crate::jobs::Owner;
-use crate::sandbox::SandboxError;
-use crate::service::{ServiceError, Services};
+use crate::jobs::{Jobs, Owner};
+use crate::model::Models;
+use crate::service::error::ServiceError;
+use error::AgentError;
+use staging::Staging;
 use turns::Turns;
-
-pub(super) use staging::Staging;
 
 /// Bytes of what is told of a failure.
 const DETAIL_BYTES: usize = 600;
 
-/// Why nothing of a run was published.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum AgentError {
-    /// The child cannot be locked in.
-    #[error("{0}")]
-    Sandbox(#[from] SandboxError),
-    /// The provider, or a budget.
-    #[error("{0}")]
-    Fault(longhaul_core::model::Fault),
-    /// A bound of the run.
-    #[error("{1}")]
-    Spent(&'static str, String),
-    /// The model does not answer in steps.
-    #[error("{0}")]
-    Unreadable(String),
-    /// The files cannot be believed.
-    #[error("{0}")]
-    Refused(String),
-    /// What it worked on is not in force any more.
-    #[error("memory changed while the model worked on it")]
-    Overtaken,
-    /// The folder or the store.
-    #[error("{0}")]
-    Service(#[from] ServiceError),
-}
-
-impl AgentError {
-    /// Stable name.
-    fn name(&self) -> &'static str {
-        match self {
-            Self::Sandbox(SandboxError::Unavailable(_)) => "sandbox_unavailable",
-            Self::Sandbox(SandboxError::Failed(_)) => "child_failed",
-            Self::Fault(fault) => fault.kind.name(),
-            Self::Spent(name, _) => name,
-            Self::Unreadable(_) => "step_unreadable",
-            Self::Refused(_) => "result_refused",
-            Self::Overtaken => "overtaken",
-            Self::Service(_) => "failed",
-        }
-    }
-}
-
 /// What a run is about.
-struct Due {
+struct AgentTask {
     /// What is in force.
     base: Base,
     /// What the rules make of all that is known.
-    known: Consolidated,
+    known: Consolidation,
     baseline: Option<Baseline>,
     input: String,
 }
 
-impl Services {
-    /// What the agent last saw and published, where a model looks after the files.
-    pub(super) async fn agent_baseline(&self) -> Result<Option<Baseline>, ServiceError> {
-        if *self.deps.config.now().memory.engine != Engine::Model {
-            return Ok(None);
+/// Looks after the published files with a model.
+pub struct Agent {
+    publisher: Arc<Publisher>,
+    folder: Folder,
+    store: Store,
+    models: Arc<Models>,
+    jobs: Jobs,
+    config: Live,
+    clock: Clock,
+    /// Held while a run has its folder.
+    staged: Mutex<()>,
+}
+
+impl Agent {
+    #[must_use]
+    pub fn new(
+        (publisher, publications): (Arc<Publisher>, &Publications),
+        (store, models, jobs): (Store, Arc<Models>, Jobs),
+        config: Live,
+        clock: Clock,
+    ) -> Self {
+        let (folder, staged) = (publications.folder().clone(), Mutex::new(()));
+        Self { publisher, folder, store, models, jobs, config, clock, staged }
+    }
+
+    /// Removes what a run before a crash left, unless one is under way.
+    pub(super) async fn remove_leftovers(&self) {
+        if let Ok(_idle) = self.staged.try_lock() {
+            Staging::new(self.folder.path()).remove().await;
         }
-        let row = self.store.agent_get().await?;
-        let baseline = row.and_then(|row| row.baseline);
-        // One of another version is none: the agent is given everything.
-        Ok(baseline.and_then(|json| serde_json::from_str(&json).ok()))
     }
 
     /// Lets the agent look after what is in force, if that is its task and something changed. How it went is in the
@@ -108,14 +94,14 @@ impl Services {
     ///
     /// # Errors
     /// Those of the store; the run does not own its job any more.
-    pub(super) async fn look_after_memory(&self, owner: &Owner) -> Result<(), ServiceError> {
-        let settings = self.deps.config.now().memory.clone();
+    pub(super) async fn run(&self, owner: &Owner) -> Result<(), ServiceError> {
+        let settings = self.config.now().memory.clone();
         let choice = self.models.settings().default.clone();
         let (Engine::Model, Some(choice)) = (*settings.engine, choice) else { return Ok(()) };
-        let mut purged = self.memory.purged.subscribe();
-        let Some(due) = self.agent_due().await? else { return Ok(()) };
-        let Due { base, known, baseline, input } = due;
-        let on = Checked {
+        let mut purged = self.publisher.purges();
+        let Some(due) = self.due().await? else { return Ok(()) };
+        let AgentTask { base, known, baseline, input } = due;
+        let on = CheckInputs {
             draft: &known.files,
             book: &known.handbook,
             summary_tokens: *settings.summary_tokens,
@@ -124,13 +110,13 @@ impl Services {
         let task = task(&draft, baseline.as_ref(), *settings.summary_tokens);
         let (mode, seen) = (task.mode, task.seen.clone());
         let mut turns = Turns::new(&self.models, &choice, &settings, task);
-        let on = Checked { draft: &draft, ..on };
+        let on = CheckInputs { draft: &draft, ..on };
         let made = tokio::select! {
             // What it works on holds what is to be forgotten: it is shown to nobody any more.
             _ = purged.changed() => Err(AgentError::Overtaken),
             made = self.staged(&mut turns, &settings, on) => made,
         };
-        Staging::new(self.memory.folder.path()).remove().await;
+        Staging::new(self.folder.path()).remove().await;
         let mut row = AgentRow {
             mode: mode.name().to_owned(),
             turns: turns.taken(),
@@ -138,15 +124,13 @@ impl Services {
             ..AgentRow::default()
         };
         // What is forgotten between the files and the row would come back with the row.
-        let _making = self.memory.making.lock().await;
+        let _making = self.publisher.lock().await;
         let published = match made {
-            Ok(files) => {
-                self.publish_agents(owner, (base, known), files.clone()).await.map(|is_new| {
-                    let baseline = Baseline { input, files, seen };
-                    row.baseline = serde_json::to_string(&baseline).ok();
-                    if is_new { "published" } else { "unchanged" }
-                })
-            }
+            Ok(files) => self.publish(owner, (base, known), files.clone()).await.map(|is_new| {
+                let baseline = Baseline { input, files, seen };
+                row.baseline = serde_json::to_string(&baseline).ok();
+                if is_new { "published" } else { "unchanged" }
+            }),
             Err(error) => Err(error),
         };
         match published {
@@ -157,29 +141,29 @@ impl Services {
                 row.detail = text::one_line_cut(&told, DETAIL_BYTES);
             }
         }
-        row.at_ms = self.deps.clock.now_ms();
+        row.at_ms = self.clock.now_ms();
         let AgentRow { outcome, turns, tokens, mode, .. } = &row;
         tracing::info!(outcome, turns, tokens, mode, "the agent of memory ended");
         Ok(self.store.agent_put(&row, &self.jobs.fence(owner)).await?)
     }
 
     /// What the agent is to look after; `None` when nothing changed since it last succeeded.
-    async fn agent_due(&self) -> Result<Option<Due>, ServiceError> {
+    async fn due(&self) -> Result<Option<AgentTask>, ServiceError> {
         let (base, known) = {
-            let _making = self.memory.making.lock().await;
-            let base = self.memory_base(self.deps.clock.steady_ms()).await?;
-            let known = self.made_by_rules(&base.edits).await?;
+            let _making = self.publisher.lock().await;
+            let base = self.publisher.base(self.clock.steady_ms()).await?;
+            let known = self.publisher.consolidated_by_rules(&base.edits).await?;
             (base, known)
         };
         let input = input_of(&known.files, &known.handbook);
         let last = self.store.agent_get().await?;
-        let baseline = self.agent_baseline().await?;
+        let baseline = self.publisher.agent_baseline().await?;
         let is_done =
             last.is_some_and(|run| matches!(run.outcome.as_str(), "published" | "unchanged"));
         let is_same = baseline.as_ref().is_some_and(|baseline| baseline.input == input);
         let is_due =
             base.number > 0 && !known.handbook.projects.is_empty() && !(is_done && is_same);
-        Ok(is_due.then_some(Due { base, known, baseline, input }))
+        Ok(is_due.then_some(AgentTask { base, known, baseline, input }))
     }
 
     /// Lets the model work in its folder, within its time.
@@ -187,10 +171,10 @@ impl Services {
         &self,
         turns: &mut Turns<'_>,
         settings: &MemorySettings,
-        on: Checked<'_>,
+        on: CheckInputs<'_>,
     ) -> Result<Files, AgentError> {
-        let _staged = self.memory.staged.lock().await;
-        let staging = Staging::new(self.memory.folder.path());
+        let _staged = self.staged.lock().await;
+        let staging = Staging::new(self.folder.path());
         let checked = |found: &Files| check(found, on).map_err(|refusal| refusal.to_string());
         let run = turns.run(&staging, &checked);
         tokio::time::timeout(*settings.agent_timeout, run).await.unwrap_or_else(|_| {
@@ -201,13 +185,13 @@ impl Services {
 
     /// Publishes the agent's files, if it began with what is in force; the caller holds the lock of publications.
     /// False when they are what is in force.
-    async fn publish_agents(
+    async fn publish(
         &self,
         owner: &Owner,
-        (began, known): (Base, Consolidated),
+        (began, known): (Base, Consolidation),
         files: Files,
     ) -> Result<bool, AgentError> {
-        let base = self.memory_base(self.deps.clock.steady_ms()).await?;
+        let base = self.publisher.base(self.clock.steady_ms()).await?;
         let is_same = base.number == began.number && base.edits == began.edits;
         if !is_same || base.found != began.found {
             return Err(AgentError::Overtaken);
@@ -218,8 +202,8 @@ impl Services {
         }
         let handbook = kept(known.handbook, &files);
         let input = base.input.clone();
-        let made = Consolidated { files, handbook, selected: known.selected };
-        match self.put_in_force((base, input), made, Purge::No, Some(owner)).await {
+        let made = Consolidation { files, handbook, selected: known.selected };
+        match self.publisher.put_in_force((base, input), made, Purge::No, Some(owner)).await {
             Ok((_, is_new)) => Ok(is_new),
             Err(ServiceError::Busy) => Err(AgentError::Overtaken),
             Err(error) => Err(error.into()),

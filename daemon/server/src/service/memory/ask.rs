@@ -10,7 +10,7 @@ use std::time::Duration;
 use longhaul_core::compaction::assemble::message;
 use longhaul_core::job::{Failure, FailureKind};
 use longhaul_core::memory::input::{AnswerError, Question, Reading};
-use longhaul_core::model::budget::Spent;
+use longhaul_core::model::budget::Spending;
 use longhaul_core::model::{Ask, Endpoint, Fault, FaultKind, Schema};
 use longhaul_core::redact::redact;
 use longhaul_core::text;
@@ -27,7 +27,7 @@ const SHOWN_BYTES: usize = 4 * 1_024;
 
 /// Why there is no answer.
 #[derive(Debug, Clone, thiserror::Error)]
-pub(super) enum Unanswered {
+pub(super) enum AskError {
     /// The provider.
     #[error("{0}")]
     Fault(Fault),
@@ -36,7 +36,7 @@ pub(super) enum Unanswered {
     Refused(AnswerError),
 }
 
-impl Unanswered {
+impl AskError {
     /// What the job table is told.
     pub(super) fn failure(&self) -> Failure {
         use FaultKind as F;
@@ -68,22 +68,22 @@ impl Unanswered {
 
 /// One job's conversation with a model.
 #[derive(Debug)]
-pub(super) struct Asking<'a> {
+pub(super) struct MemoryQuestion<'a> {
     pub(super) models: &'a Models,
     pub(super) choice: &'a ModelChoice,
     pub(super) purpose: Purpose,
     /// Time for one answer.
     pub(super) timeout: Duration,
     /// Spent so far.
-    pub(super) spent: Spent,
+    pub(super) spent: Spending,
 }
 
-impl Asking<'_> {
+impl MemoryQuestion<'_> {
     /// What the model learned of a thread.
     ///
     /// # Errors
-    /// [`Unanswered`].
-    pub(super) async fn about(&mut self, question: Question) -> Result<Reading, Unanswered> {
+    /// [`AskError`].
+    pub(super) async fn about(&mut self, question: Question) -> Result<Reading, AskError> {
         let (mut question, mut corrections) = (question, 0);
         let mut input = vec![item("user", &question.user)];
         loop {
@@ -92,11 +92,11 @@ impl Asking<'_> {
                 match self.ask(&question.system, &input, &schema).await {
                     Ok(answered) => answered,
                     Err(fault) if fault.kind == FaultKind::ContextOverflow => {
-                        question = question.smaller().ok_or(Unanswered::Fault(fault))?;
+                        question = question.smaller().ok_or(AskError::Fault(fault))?;
                         input = vec![item("user", &question.user)];
                         continue;
                     }
-                    Err(fault) => return Err(Unanswered::Fault(fault)),
+                    Err(fault) => return Err(AskError::Fault(fault)),
                 };
             let error = match question.read(&answer.text) {
                 Ok(reading) => return Ok(reading),
@@ -104,7 +104,7 @@ impl Asking<'_> {
             };
             self.models.forget(&digest).await;
             if corrections == CORRECTIONS_MAX {
-                return Err(Unanswered::Refused(error));
+                return Err(AskError::Refused(error));
             }
             corrections += 1;
             let shown = redact(&answer.text).text.into_owned();

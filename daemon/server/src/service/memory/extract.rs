@@ -16,31 +16,36 @@ use longhaul_core::memory::extract::{Extractor, ThreadRef};
 use longhaul_core::memory::input::{Collector, Question, Reading, budget_tokens, combine};
 use longhaul_core::memory::own::Own;
 use longhaul_core::memory::{Engine, RolloutMemory};
-use longhaul_core::model::budget::Spent;
-use longhaul_store::{ExtractionRow, FileRow, ThreadRow};
+use longhaul_core::model::budget::Spending;
+use longhaul_store::{ExtractionRow, FileRow, Store, ThreadRow};
 
-use super::EXTRACT_VERSION;
-use super::ask::{Asking, Unanswered};
+use super::ask::{AskError, MemoryQuestion};
 use super::project::project_of;
-use crate::ingest::each_line;
-use crate::jobs::Owner;
+use super::publications::Publications;
+use super::reads::ReadCounter;
+use crate::clock::Clock;
+use crate::config::Live;
 use crate::jobs::runner::Work;
-use crate::model::Purpose;
-use crate::service::{ServiceError, Services};
+use crate::jobs::{Jobs, Owner};
+use crate::model::{Models, Purpose};
+use crate::service::error::ServiceError;
+use crate::transcript::each_line;
+
+/// Version of what is made of a thread: another one extracts all threads again.
+pub const EXTRACT_VERSION: u32 = 3;
 
 /// Extracts threads for jobs.
-#[derive(Debug)]
-pub struct ExtractWork(pub Arc<Services>);
+pub struct ExtractWork(pub Arc<Extraction>);
 
 /// Why a thread is not read as it was to be.
-enum Unread {
+enum ExtractError {
     /// The transcript or the store.
     Service(ServiceError),
     /// The model; what came of the thread without it is stored where the configuration says so.
-    Model(Unanswered),
+    Model(AskError),
 }
 
-impl<E: Into<ServiceError>> From<E> for Unread {
+impl<E: Into<ServiceError>> From<E> for ExtractError {
     fn from(error: E) -> Self {
         Self::Service(error.into())
     }
@@ -52,47 +57,70 @@ impl Work for ExtractWork {
     async fn run(&self, job: Job, token: Token) -> Result<(), Failure> {
         let failure = |kind, detail| Failure { kind, detail, retry_after_ms: None };
         let owner = Owner { key: job.key, token };
-        match self.0.extract(&owner).await {
+        match self.0.run(&owner).await {
             Ok(()) => Ok(()),
-            Err(Unread::Service(ServiceError::ThreadNotFound(_))) => {
+            Err(ExtractError::Service(ServiceError::ThreadNotFound(_))) => {
                 Err(failure(FailureKind::Permanent, "its transcript is gone".to_owned()))
             }
-            Err(Unread::Service(error)) => Err(failure(FailureKind::Transient, error.to_string())),
-            Err(Unread::Model(unanswered)) => Err(unanswered.failure()),
+            Err(ExtractError::Service(error)) => {
+                Err(failure(FailureKind::Transient, error.to_string()))
+            }
+            Err(ExtractError::Model(error)) => Err(error.failure()),
         }
     }
 }
 
 /// What reading a thread gave.
-struct Read {
+struct ThreadReading {
     next_seq: u64,
     extracted: Option<RolloutMemory>,
     /// What a model would be asked.
     question: Option<Question>,
 }
 
-impl Services {
-    async fn extract(&self, owner: &Owner) -> Result<(), Unread> {
+/// Reads threads into what later ones can use.
+pub struct Extraction {
+    store: Store,
+    publications: Arc<Publications>,
+    reads: ReadCounter,
+    models: Arc<Models>,
+    jobs: Jobs,
+    config: Live,
+    clock: Clock,
+}
+
+impl Extraction {
+    #[must_use]
+    pub fn new(
+        (publications, reads): (Arc<Publications>, ReadCounter),
+        (store, models, jobs): (Store, Arc<Models>, Jobs),
+        config: Live,
+        clock: Clock,
+    ) -> Self {
+        Self { store, publications, reads, models, jobs, config, clock }
+    }
+
+    async fn run(&self, owner: &Owner) -> Result<(), ExtractError> {
         let thread_id = owner.key.subject.as_str();
         let missing = || ServiceError::ThreadNotFound(thread_id.to_owned());
         let row = self.store.thread_get(thread_id).await?.ok_or_else(missing)?;
         if row.file.gone_at_ms.is_some() {
             return Err(missing().into());
         }
-        let reads = self.unseen_reads(thread_id).await;
-        let own = self.published_memory().await?.own.clone();
-        let settings = self.deps.config.now().memory.clone();
+        let reads = self.reads.unseen(thread_id).await;
+        let own = self.publications.newest().await?.own.clone();
+        let settings = self.config.now().memory.clone();
         let choice = match *settings.engine {
             Engine::Model => self.models.settings().default.clone(),
             Engine::Deterministic => None,
         };
         let budget = choice.as_ref().map(|choice| budget_tokens(Some(choice.context_window)));
-        let Read { next_seq, extracted, question } = self.read_memory(row, own, budget).await?;
+        let ThreadReading { next_seq, extracted, question } = self.read(row, own, budget).await?;
         let mut extraction = ExtractionRow {
             thread_id: thread_id.to_owned(),
             next_seq,
             version: EXTRACT_VERSION,
-            extracted_at_ms: self.deps.clock.now_ms(),
+            extracted_at_ms: self.clock.now_ms(),
             uses: 0,
             last_used_ms: None,
             memory: extracted,
@@ -103,16 +131,16 @@ impl Services {
             self.put_extraction(&extraction, reads, owner).await?;
             return Ok(());
         };
-        let mut asking = Asking {
+        let mut asked = MemoryQuestion {
             models: &self.models,
             choice: &choice,
             purpose: Purpose::Extraction,
             timeout: *settings.answer_timeout,
-            spent: Spent::default(),
+            spent: Spending::default(),
         };
         // Where no person speaks there is nothing to be asked.
         let reading = match question {
-            Some(question) => asking.about(question).await,
+            Some(question) => asked.about(question).await,
             None => Ok(Reading::default()),
         };
         match reading {
@@ -125,12 +153,12 @@ impl Services {
                 self.put_extraction(&extraction, reads, owner).await?;
                 Ok(())
             }
-            Err(unanswered) => {
+            Err(error) => {
                 if *settings.fallback {
-                    extraction.reason = Some(unanswered.to_string());
+                    extraction.reason = Some(error.to_string());
                     self.put_extraction(&extraction, reads, owner).await?;
                 }
-                Err(Unread::Model(unanswered))
+                Err(ExtractError::Model(error))
             }
         }
     }
@@ -145,17 +173,17 @@ impl Services {
     ) -> Result<(), ServiceError> {
         let fence = self.jobs.fence(owner);
         if self.store.extraction_put(extraction, Some(&fence)).await? {
-            self.count_reads(reads).await;
+            self.reads.count(reads).await;
         }
         Ok(())
     }
 
-    async fn read_memory(
+    async fn read(
         &self,
         row: ThreadRow,
         own: Own,
         question_tokens: Option<u64>,
-    ) -> Result<Read, ServiceError> {
+    ) -> Result<ThreadReading, ServiceError> {
         let stop = StopOnDrop(Arc::default());
         let stopped = Arc::clone(&stop.0);
         let path = row.file.path.clone();
@@ -173,7 +201,7 @@ impl Services {
                 !stopped.load(Ordering::Relaxed)
             })?;
             let question = collector.and_then(Collector::finish);
-            Ok(Read { next_seq, extracted: extractor.finish(), question })
+            Ok(ThreadReading { next_seq, extracted: extractor.finish(), question })
         });
         reading.await?.map_err(|source| ServiceError::File { path, source })
     }

@@ -3,54 +3,33 @@
 use std::sync::Arc;
 
 use longhaul_core::digest::Digest128;
-use longhaul_core::job::{Failure, FailureKind, Job, Kind, Token};
-use longhaul_core::memory::Files;
-use longhaul_core::memory::agent::{Checked, carried, kept, taken_out};
+use longhaul_core::memory::agent::{Baseline, CheckInputs, carried, kept, taken_out};
 use longhaul_core::memory::consolidate::{
-    Bounds, Consolidated, Exclusions, Handbook, Inputs, Note, Stored, consolidate,
+    Bounds, Consolidation, Exclusions, ExtractedThread, Handbook, Inputs, Note, consolidate,
 };
 use longhaul_core::memory::edits::Edits;
-use longhaul_core::memory::own::Own;
-use longhaul_core::memory::place;
+use longhaul_core::memory::{Engine, Files, place};
 use longhaul_core::redact::redact;
 use longhaul_protocol::event::EventKind;
-use longhaul_store::{Exclusion, ExtractionRow, Generation, NewGeneration, NoteRow};
+use longhaul_store::{Exclusion, ExtractionRow, Generation, NewGeneration, NoteRow, Store};
 use serde_json::json;
+use tokio::sync::{Mutex, MutexGuard, watch};
 
-use super::agent::Staging;
 use super::baseline;
+use super::extract::EXTRACT_VERSION;
 use super::folder::Folder;
 use super::passages::passages;
-use super::{EXTRACT_VERSION, Published};
-use crate::jobs::Owner;
-use crate::jobs::runner::Work;
-use crate::service::{ServiceError, Services};
+use super::publications::Publications;
+use crate::clock::Clock;
+use crate::config::Live;
+use crate::events::EventHub;
+use crate::jobs::{Jobs, Owner};
+use crate::service::error::ServiceError;
 
 /// Extractions that one consolidation chooses from.
 const EXTRACTIONS_MAX: u32 = 4_096;
 
 const DAY_MS: i64 = 86_400_000;
-
-/// Consolidates for jobs.
-#[derive(Debug)]
-pub struct ConsolidateWork(pub Arc<Services>);
-
-impl Work for ConsolidateWork {
-    const KIND: Kind = Kind::Consolidate;
-
-    async fn run(&self, job: Job, token: Token) -> Result<(), Failure> {
-        let owner = Owner { key: job.key, token };
-        let made = async {
-            self.0.publish_memory(Purge::No, Some(&owner)).await?;
-            self.0.look_after_memory(&owner).await
-        };
-        made.await.map_err(|error| Failure {
-            kind: FailureKind::Transient,
-            detail: error.to_string(),
-            retry_after_ms: None,
-        })
-    }
-}
 
 /// Whether what is older goes with it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,64 +51,92 @@ pub(super) struct Base {
     pub(super) edits: Edits,
 }
 
-impl Services {
-    /// What is in force, from memory or from the store.
-    pub(super) async fn published_memory(&self) -> Result<Arc<Published>, ServiceError> {
-        if let Some(published) = self.memory.cached() {
-            return Ok(published);
+/// Makes memory out of all that is known, and puts it in force.
+pub struct Publisher {
+    publications: Arc<Publications>,
+    store: Store,
+    jobs: Jobs,
+    config: Live,
+    clock: Clock,
+    events: EventHub,
+    /// Held while a publication is made.
+    making: Mutex<()>,
+    /// Told when something is to be forgotten: whoever works on older files stops.
+    purged: watch::Sender<()>,
+}
+
+impl Publisher {
+    #[must_use]
+    pub fn new(
+        (publications, store): (Arc<Publications>, Store),
+        jobs: Jobs,
+        config: Live,
+        clock: Clock,
+        events: EventHub,
+    ) -> Self {
+        let (making, (purged, _)) = (Mutex::new(()), watch::channel(()));
+        Self { publications, store, jobs, config, clock, events, making, purged }
+    }
+
+    /// Keeps others from publishing while it is held.
+    pub(super) async fn lock(&self) -> MutexGuard<'_, ()> {
+        self.making.lock().await
+    }
+
+    /// Changes when something is to be forgotten.
+    pub(super) fn purges(&self) -> watch::Receiver<()> {
+        self.purged.subscribe()
+    }
+
+    /// What the agent last saw and published, where a model looks after the files.
+    pub(super) async fn agent_baseline(&self) -> Result<Option<Baseline>, ServiceError> {
+        if *self.config.now().memory.engine != Engine::Model {
+            return Ok(None);
         }
-        let generations = self.store.generations().await?;
-        let published = match generations.first() {
-            Some(newest) => in_force(newest, &self.memory.folder),
-            None => Published {
-                own: Own::new(self.memory.folder.roots(), &Files::new()),
-                ..Published::default()
-            },
-        };
-        Ok(self.memory.set(published))
+        let row = self.store.agent_get().await?;
+        let baseline = row.and_then(|row| row.baseline);
+        // One of another version is none: the agent is given everything.
+        Ok(baseline.and_then(|json| serde_json::from_str(&json).ok()))
     }
 
     /// Makes the folder what the store says, as after a crash.
     ///
     /// # Errors
     /// Those of the store and of the folder.
-    pub async fn settle_memory(&self) -> Result<(), ServiceError> {
-        let _making = self.memory.making.lock().await;
-        if let Ok(_idle) = self.memory.staged.try_lock() {
-            Staging::new(self.memory.folder.path()).remove().await;
-        }
+    pub async fn settle(&self) -> Result<(), ServiceError> {
+        let _making = self.making.lock().await;
         let generations = self.store.generations().await?;
         let Some(newest) = generations.into_iter().next() else { return Ok(()) };
-        self.in_folder(move |folder| settle(folder, &newest)).await
+        self.publications.in_folder(move |folder| settle(folder, &newest)).await
     }
 
     /// Publishes what is known now; returns the number in force, and whether it is a new one.
     ///
     /// # Errors
     /// Those of the store and of the folder; nothing new is in force then.
-    pub(super) async fn publish_memory(
+    pub(super) async fn publish(
         &self,
         purge: Purge,
         owner: Option<&Owner>,
     ) -> Result<(u64, bool), ServiceError> {
-        let _making = self.memory.making.lock().await;
-        let now_ms = self.deps.clock.steady_ms();
-        let mut base = self.memory_base(now_ms).await?;
+        let _making = self.making.lock().await;
+        let now_ms = self.clock.steady_ms();
+        let mut base = self.base(now_ms).await?;
         if let Purge::Yes(Some(path)) = &purge {
             base.edits.files.remove(path);
         }
         if purge != Purge::No {
             // The agent's wording of what is to be forgotten, too.
             self.store.agent_baseline_purge().await?;
-            self.memory.purged.send_replace(());
+            self.purged.send_replace(());
         }
-        let gathered = self.gathered().await?;
+        let sources = self.sources().await?;
         let baseline = self.agent_baseline().await?;
-        let engine = *self.deps.config.now().memory.engine;
+        let engine = *self.config.now().memory.engine;
         let summed = json!([
-            gathered.threads.iter().map(summed).collect::<Vec<_>>(),
-            gathered.notes.iter().map(|note| &note.note_id).collect::<Vec<_>>(),
-            format!("{:?} {:?}", gathered.exclusions, gathered.bounds),
+            sources.threads.iter().map(input_of).collect::<Vec<_>>(),
+            sources.notes.iter().map(|note| &note.note_id).collect::<Vec<_>>(),
+            format!("{:?} {:?}", sources.exclusions, sources.bounds),
             base.edits,
             [u64::from(EXTRACT_VERSION), u64::from(Handbook::VERSION)],
             now_ms.div_euclid(DAY_MS),
@@ -141,11 +148,11 @@ impl Services {
         }
         let edits = base.edits.clone();
         let made = tokio::task::spawn_blocking(move || {
-            let mut made = made(&gathered, &edits, now_ms);
+            let mut made = consolidated(&sources, &edits, now_ms);
             if let Some(baseline) = baseline {
                 let (draft, book) = (&made.files, &made.handbook);
-                let summary_tokens = gathered.bounds.summary_tokens;
-                let files = carried(&baseline, Checked { draft, book, summary_tokens });
+                let summary_tokens = sources.bounds.summary_tokens;
+                let files = carried(&baseline, CheckInputs { draft, book, summary_tokens });
                 made.files = edits.apply(files);
                 made.handbook = kept(made.handbook, &made.files);
             }
@@ -160,14 +167,14 @@ impl Services {
     }
 
     /// Everything that memory is made of.
-    async fn gathered(&self) -> Result<Gathered, ServiceError> {
-        let settings = self.deps.config.now().memory.clone();
+    async fn sources(&self) -> Result<MemorySources, ServiceError> {
+        let settings = self.config.now().memory.clone();
         let takes_outside = !settings.rules().excludes_outside;
         let mut threads = self.store.extractions(EXTRACTIONS_MAX).await?;
         threads.retain(|row| {
             takes_outside || row.memory.as_ref().is_none_or(|memory| !memory.reached_outside)
         });
-        Ok(Gathered {
+        Ok(MemorySources {
             threads,
             notes: self.store.notes().await?,
             exclusions: self.store.exclusions().await?,
@@ -176,23 +183,26 @@ impl Services {
     }
 
     /// What the rules make of all that is known now.
-    pub(super) async fn made_by_rules(&self, edits: &Edits) -> Result<Consolidated, ServiceError> {
-        let (gathered, edits) = (self.gathered().await?, edits.clone());
-        let now_ms = self.deps.clock.steady_ms();
-        Ok(tokio::task::spawn_blocking(move || made(&gathered, &edits, now_ms)).await?)
+    pub(super) async fn consolidated_by_rules(
+        &self,
+        edits: &Edits,
+    ) -> Result<Consolidation, ServiceError> {
+        let (sources, edits) = (self.sources().await?, edits.clone());
+        let now_ms = self.clock.steady_ms();
+        Ok(tokio::task::spawn_blocking(move || consolidated(&sources, &edits, now_ms)).await?)
     }
 
     pub(super) async fn put_in_force(
         &self,
         (base, input): (Base, String),
-        made: Consolidated,
+        made: Consolidation,
         purge: Purge,
         owner: Option<&Owner>,
     ) -> Result<(u64, bool), ServiceError> {
         let number = base.number + 1;
         let generation = Generation {
             generation: number,
-            at_ms: self.deps.clock.now_ms(),
+            at_ms: self.clock.now_ms(),
             input,
             threads: made.selected.len() as u64,
             handbook: made.handbook.to_json(),
@@ -202,7 +212,8 @@ impl Services {
         };
         let passages = passages(&generation.files, &made.handbook, generation.at_ms);
         let files = generation.files.clone();
-        let staging = self.in_folder(move |folder| folder.stage(number, &files)).await?;
+        let staging =
+            self.publications.in_folder(move |folder| folder.stage(number, &files)).await?;
         baseline::commit(&staging, generation.at_ms).await;
         let fence = owner.map(|owner| self.jobs.fence(owner));
         let new = NewGeneration {
@@ -219,21 +230,21 @@ impl Services {
             self.store.generations_purge(number).await?;
         }
         let kept = if is_purge { vec![number] } else { vec![base.number, number] };
-        let switched = self.in_folder(move |folder| {
+        let switched = self.publications.in_folder(move |folder| {
             folder.switch(number, &staging)?;
             folder.sweep(&kept);
             Ok(())
         });
         switched.await?;
-        let published = self.memory.set(in_force(&generation, &self.memory.folder));
+        let published = self.publications.set(&generation);
         let data = json!({ "generation": number, "threads": published.threads });
-        self.deps.events.publish(EventKind::MemoryPublished, data);
+        self.events.publish(EventKind::MemoryPublished, data);
         Ok((number, true))
     }
 
     /// The newest generation, with what a person changed in it and in the one before: that may have been
     /// open in an editor when the newest came.
-    pub(super) async fn memory_base(&self, now_ms: i64) -> Result<Base, ServiceError> {
+    pub(super) async fn base(&self, now_ms: i64) -> Result<Base, ServiceError> {
         let mut generations = self.store.generations().await?.into_iter();
         let Some(newest) = generations.next() else {
             return Ok(Base {
@@ -245,7 +256,7 @@ impl Services {
             });
         };
         let before = generations.next();
-        let reading = self.in_folder(move |folder| {
+        let reading = self.publications.in_folder(move |folder| {
             settle(folder, &newest)?;
             let mut edits = newest.edits.clone();
             if let Some(Generation { generation, found: Some(seen), .. }) = before
@@ -265,17 +276,6 @@ impl Services {
         });
         reading.await
     }
-
-    /// Does something in the folder, on a thread for blocking work.
-    pub(super) async fn in_folder<T: Send + 'static>(
-        &self,
-        work: impl FnOnce(&Folder) -> std::io::Result<T> + Send + 'static,
-    ) -> Result<T, ServiceError> {
-        let folder = self.memory.folder.clone();
-        let path = folder.path().display().to_string();
-        let done = tokio::task::spawn_blocking(move || work(&folder)).await?;
-        done.map_err(|source| ServiceError::File { path, source })
-    }
 }
 
 fn settle(folder: &Folder, newest: &Generation) -> std::io::Result<()> {
@@ -286,23 +286,13 @@ fn settle(folder: &Folder, newest: &Generation) -> std::io::Result<()> {
     folder.switch(newest.generation, &staging)
 }
 
-fn in_force(generation: &Generation, folder: &Folder) -> Published {
-    Published {
-        generation: generation.generation,
-        at_ms: generation.at_ms,
-        threads: generation.threads,
-        handbook: Handbook::read(&generation.handbook).unwrap_or_default(),
-        own: Own::new(folder.roots(), &generation.files),
-    }
-}
-
 /// A person may write a secret into a file of memory; it stays there, and comes no further.
 fn redacted(files: Files) -> Files {
     let clean = |text: String| redact(&text).text.into_owned();
     files.into_iter().map(|(path, text)| (path, clean(text))).collect()
 }
 
-fn summed(row: &ExtractionRow) -> serde_json::Value {
+fn input_of(row: &ExtractionRow) -> serde_json::Value {
     json!([row.thread_id, row.next_seq, row.version, row.extracted_at_ms, row.uses])
 }
 
@@ -317,21 +307,25 @@ fn last_used(row: &ExtractionRow, bounds: &Bounds, now_ms: i64) -> Option<i64> {
 }
 
 /// Everything that memory is made of, out of the store.
-struct Gathered {
+struct MemorySources {
     threads: Vec<ExtractionRow>,
     notes: Vec<NoteRow>,
     exclusions: Vec<Exclusion>,
     bounds: Bounds,
 }
 
-fn made(gathered: &Gathered, edits: &Edits, now_ms: i64) -> Consolidated {
-    let bounds = gathered.bounds;
-    let threads: Vec<Stored<'_>> = gathered
+fn consolidated(sources: &MemorySources, edits: &Edits, now_ms: i64) -> Consolidation {
+    let bounds = sources.bounds;
+    let threads: Vec<ExtractedThread<'_>> = sources
         .threads
         .iter()
         .filter_map(|row| {
             let memory = row.memory.as_ref()?;
-            Some(Stored { memory, uses: row.uses, last_used_ms: last_used(row, &bounds, now_ms) })
+            Some(ExtractedThread {
+                memory,
+                uses: row.uses,
+                last_used_ms: last_used(row, &bounds, now_ms),
+            })
         })
         .collect();
     let note = |NoteRow { note_id, project, at_ms, text }| Note {
@@ -340,9 +334,9 @@ fn made(gathered: &Gathered, edits: &Edits, now_ms: i64) -> Consolidated {
         project: project.as_deref().map(place::project),
         at_ms,
     };
-    let notes: Vec<Note> = gathered.notes.iter().cloned().map(note).collect();
+    let notes: Vec<Note> = sources.notes.iter().cloned().map(note).collect();
     let mut exclusions = Exclusions::default();
-    for exclusion in gathered.exclusions.iter().cloned() {
+    for exclusion in sources.exclusions.iter().cloned() {
         match exclusion {
             Exclusion::Thread(id) => exclusions.threads.insert(id),
             Exclusion::Project(project) => exclusions.projects.insert(place::project(&project)),

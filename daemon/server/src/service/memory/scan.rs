@@ -2,17 +2,16 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use longhaul_core::job::{Kind, State};
 use longhaul_core::memory::Engine;
 use longhaul_core::memory::eligible::{Rules, Skip, ThreadFacts, eligible};
 use longhaul_core::memory::place;
-use longhaul_store::{
-    AgentRow, Exclusion, JobFilter, ThreadCursor, ThreadFilter, ThreadRow, UseRow, Watermark,
-};
+use longhaul_store::{Exclusion, Store, ThreadCursor, ThreadFilter, ThreadRow, Watermark};
 
-use super::EXTRACT_VERSION;
+use super::extract::EXTRACT_VERSION;
 use super::project::project_or_folder;
-use crate::service::{ServiceError, Services};
+use crate::clock::Clock;
+use crate::config::Live;
+use crate::service::error::ServiceError;
 
 /// Threads read in one step.
 const PAGE_THREADS: u32 = 256;
@@ -23,9 +22,6 @@ const PAGE_THREADS: u32 = 256;
 /// The scan limit of requirement document 000. Threads that are not due do not count, so that old ones are
 /// reached.
 const DUE_MAX: usize = 5_000;
-
-/// Jobs that are looked at to tell how many wait.
-const JOBS_MAX: u32 = 5_000;
 
 /// What is looked for.
 #[derive(Debug, Clone, Default)]
@@ -42,7 +38,7 @@ pub(super) struct Scope {
 
 /// A thread that is due.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Due {
+pub(super) struct DueThread {
     pub(super) thread_id: String,
     /// Line after its last one.
     pub(super) next_seq: u64,
@@ -54,16 +50,16 @@ pub(super) struct Scan {
     /// Threads that are known.
     pub(super) threads: u64,
     /// Those that are due, the newest and the oldest in turn.
-    pub(super) due: Vec<Due>,
+    pub(super) due: Vec<DueThread>,
     /// The others, by reason.
-    pub(super) skipped: BTreeMap<&'static str, Skipped>,
+    pub(super) skipped: BTreeMap<&'static str, SkippedThreads>,
     /// Milliseconds until the next one is due, where one rests.
     pub(super) next_ms: Option<i64>,
 }
 
 /// Threads that are left out for one reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Skipped {
+pub struct SkippedThreads {
     /// Stable name.
     pub reason: &'static str,
     /// For a person, of the first of them.
@@ -72,44 +68,21 @@ pub struct Skipped {
     pub threads: u64,
 }
 
-/// How memory is.
-#[derive(Debug)]
-pub struct MemoryStatus {
-    /// The memory folder.
-    pub path: String,
-    /// Number in force, 0 for none.
-    pub generation: u64,
-    /// When it was published, Unix milliseconds.
-    pub at_ms: i64,
-    /// Threads it was made of.
-    pub threads: u64,
-    /// Threads that were looked at.
-    pub extracted: u64,
-    /// Things learned in them.
-    pub learnings: u64,
-    /// Notes.
-    pub notes: u64,
-    /// Threads that are due.
-    pub due: u64,
-    /// Jobs of memory that are not done.
-    pub pending: u64,
-    /// Threads that are left out.
-    pub skipped: Vec<Skipped>,
-    /// Use of the kinds of file.
-    pub uses: Vec<UseRow>,
-    /// Why consolidation last failed.
-    pub failure: Option<String>,
-    /// Threads that had to do without the model that was to read them, by reason.
-    pub fell_back: BTreeMap<String, u64>,
-    /// The last run of the consolidation agent.
-    pub agent: Option<AgentRow>,
-    /// Why the thread that was asked for is left out.
-    pub why: Option<Skipped>,
+/// Looks for threads that are due.
+pub struct Scanner {
+    store: Store,
+    config: Live,
+    clock: Clock,
 }
 
-impl Services {
+impl Scanner {
+    #[must_use]
+    pub fn new(store: Store, config: Live, clock: Clock) -> Self {
+        Self { store, config, clock }
+    }
+
     /// Looks at all threads.
-    pub(super) async fn scan_memory(&self, scope: &Scope) -> Result<Scan, ServiceError> {
+    pub(super) async fn scan(&self, scope: &Scope) -> Result<Scan, ServiceError> {
         let marks = self.store.watermarks().await?;
         let marks: HashMap<&str, &Watermark> =
             marks.iter().map(|mark| (mark.thread_id.as_str(), mark)).collect();
@@ -118,7 +91,7 @@ impl Services {
             known => known,
         });
         let excluded: HashSet<Exclusion> = excluded.collect();
-        let mut rules = self.deps.config.now().memory.rules();
+        let mut rules = self.config.now().memory.rules();
         if scope.takes_all {
             (rules.min_idle_ms, rules.max_age_ms) = (0, i64::MAX);
         }
@@ -126,21 +99,21 @@ impl Services {
             true => self.store.extractions_outside().await?.into_iter().collect(),
             false => HashSet::new(),
         };
-        let engine = *self.deps.config.now().memory.engine;
-        let now_ms = self.deps.clock.steady_ms();
-        let look = Look { scope, rules, engine, marks, excluded, outside, now_ms };
+        let engine = *self.config.now().memory.engine;
+        let now_ms = self.clock.steady_ms();
+        let eligibility = Eligibility { scope, rules, engine, marks, excluded, outside, now_ms };
         let mut scan = Scan::default();
         if let Some(thread_id) = &scope.thread_id {
             let row = self.store.thread_get(thread_id).await?;
             let row = row.ok_or_else(|| ServiceError::ThreadNotFound(thread_id.clone()))?;
-            look.at(&row, &mut scan);
+            eligibility.add(&row, &mut scan);
             return Ok(scan);
         }
         let mut after: Option<ThreadCursor> = None;
         loop {
             let filter = ThreadFilter::default();
             let page = self.store.thread_list(&filter, PAGE_THREADS, after.as_ref()).await?;
-            page.0.iter().for_each(|row| look.at(row, &mut scan));
+            page.0.iter().for_each(|row| eligibility.add(row, &mut scan));
             after = page.1;
             if after.is_none() {
                 break;
@@ -158,63 +131,15 @@ impl Services {
     pub async fn why_not_extracted(
         &self,
         thread_id: String,
-    ) -> Result<Option<Skipped>, ServiceError> {
+    ) -> Result<Option<SkippedThreads>, ServiceError> {
         let scope = Scope { thread_id: Some(thread_id), ..Scope::default() };
-        let mut scan = self.scan_memory(&scope).await?;
+        let mut scan = self.scan(&scope).await?;
         Ok(scan.skipped.pop_first().map(|(_, skipped)| skipped))
-    }
-
-    /// How memory is; with `thread_id`, also why that thread is left out.
-    ///
-    /// # Errors
-    /// There is no such thread; those of the store.
-    pub async fn memory_status(
-        &self,
-        thread_id: Option<String>,
-    ) -> Result<MemoryStatus, ServiceError> {
-        let why = match thread_id {
-            Some(thread_id) => self.why_not_extracted(thread_id).await?,
-            None => None,
-        };
-        let scan = self.scan_memory(&Scope::default()).await?;
-        let (mut pending, mut failure) = (0, None);
-        for kind in [Kind::Extract, Kind::Consolidate] {
-            let filter = JobFilter { kind: Some(kind), state: None };
-            for job in self.jobs.list(&filter, JOBS_MAX).await? {
-                pending += u64::from(!matches!(job.state, State::Done | State::Dead));
-                if kind == Kind::Consolidate {
-                    failure = job.failure.map(|failure| failure.detail);
-                }
-            }
-        }
-        let marks = self.store.watermarks().await?;
-        let published = self.published_memory().await?;
-        let mut fell_back = BTreeMap::new();
-        for reason in marks.iter().filter_map(|mark| mark.reason.clone()) {
-            *fell_back.entry(reason).or_default() += 1;
-        }
-        Ok(MemoryStatus {
-            fell_back,
-            agent: self.store.agent_get().await?,
-            path: self.memory.folder.path().display().to_string(),
-            generation: published.generation,
-            at_ms: published.at_ms,
-            threads: published.threads,
-            extracted: marks.len() as u64,
-            learnings: marks.iter().map(|mark| mark.learnings).sum(),
-            notes: self.store.notes().await?.len() as u64,
-            due: scan.due.len() as u64,
-            pending,
-            skipped: scan.skipped.into_values().collect(),
-            uses: self.store.memory_uses().await?,
-            failure,
-            why,
-        })
     }
 }
 
 /// What threads are held against.
-struct Look<'a> {
+struct Eligibility<'a> {
     scope: &'a Scope,
     rules: Rules,
     engine: Engine,
@@ -225,12 +150,12 @@ struct Look<'a> {
     now_ms: i64,
 }
 
-impl Look<'_> {
-    fn at(&self, row: &ThreadRow, scan: &mut Scan) {
+impl Eligibility<'_> {
+    fn add(&self, row: &ThreadRow, scan: &mut Scan) {
         scan.threads += 1;
         let mut skip = |reason: &'static str, text: String| {
             let skipped =
-                scan.skipped.entry(reason).or_insert(Skipped { reason, text, threads: 0 });
+                scan.skipped.entry(reason).or_insert(SkippedThreads { reason, text, threads: 0 });
             skipped.threads += 1;
         };
         if row.file.gone_at_ms.is_some() {
@@ -242,9 +167,10 @@ impl Look<'_> {
             return;
         };
         match eligible(&facts, &self.rules, self.now_ms) {
-            Ok(()) => scan
-                .due
-                .push(Due { thread_id: row.thread_id.clone(), next_seq: row.file.cursor.next_seq }),
+            Ok(()) => scan.due.push(DueThread {
+                thread_id: row.thread_id.clone(),
+                next_seq: row.file.cursor.next_seq,
+            }),
             Err(reason) => {
                 if let Skip::Busy { remaining_ms } = reason {
                     scan.next_ms =
@@ -298,7 +224,7 @@ impl Look<'_> {
 }
 
 /// The first and the last in turn: threads come newest first, and the oldest must not wait for ever.
-fn in_turn(due: Vec<Due>) -> Vec<Due> {
+fn in_turn(due: Vec<DueThread>) -> Vec<DueThread> {
     let mut rest = std::collections::VecDeque::from(due);
     let mut ordered = Vec::with_capacity(rest.len());
     while let Some(newest) = rest.pop_front() {
@@ -314,8 +240,8 @@ mod tests {
 
     #[test]
     fn the_oldest_thread_is_next_to_the_newest() {
-        let due = |next_seq| Due { thread_id: String::new(), next_seq };
-        let seqs = |due: Vec<Due>| due.iter().map(|due| due.next_seq).collect::<Vec<_>>();
+        let due = |next_seq| DueThread { thread_id: String::new(), next_seq };
+        let seqs = |due: Vec<DueThread>| due.iter().map(|due| due.next_seq).collect::<Vec<_>>();
         assert_eq!(seqs(in_turn((0..5).map(due).collect())), [0, 4, 1, 3, 2]);
         assert_eq!(seqs(in_turn((0..1).map(due).collect())), [0]);
         assert_eq!(seqs(in_turn(Vec::new())), [] as [u64; 0]);

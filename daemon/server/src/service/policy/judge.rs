@@ -5,10 +5,11 @@ use longhaul_core::model::Schema;
 use longhaul_core::policy::judgment::{self, Judgment};
 use longhaul_core::policy::settings::Judge;
 use longhaul_core::policy::watcher::{Effect, Trigger};
-use longhaul_core::template::{self, Kind};
+use longhaul_core::template::{self, Kind, Texts};
 
-use super::brief::Brief;
-use super::{Services, Stepping};
+use super::adviser::{Adviser, Brief};
+use super::thread_state::ThreadState;
+use crate::config::Config;
 use crate::model::Purpose;
 
 /// Tokens of a judge's answer.
@@ -19,7 +20,7 @@ const EXCERPT_BYTES: usize = 6_000;
 
 /// An effect, with the question where it asks one.
 #[derive(Debug, Clone)]
-pub struct Asked {
+pub struct StepEffect {
     /// The effect.
     pub effect: Effect,
     /// What the judge is told to be, and what it is asked.
@@ -27,36 +28,41 @@ pub struct Asked {
 }
 
 /// Puts the question to an effect that asks one.
-pub(super) fn asked(effect: Effect, fold: &Fold, thread_id: &str, step: &Stepping<'_>) -> Asked {
+pub(super) fn step_effect(
+    effect: Effect,
+    state: &ThreadState,
+    thread_id: &str,
+    texts: &Texts,
+) -> StepEffect {
     let question = match &effect {
         Effect::AskJudgment { trigger, .. } => {
             let places = [("thread_id", thread_id), ("tier", trigger.tier.name())];
             let kind = judgment::text_of(trigger.tier);
-            let instructions = template::fill(step.texts.get(kind), &places);
-            Some((instructions, context(trigger, fold, thread_id, step)))
+            let instructions = template::fill(texts.get(kind), &places);
+            Some((instructions, context(trigger, state, thread_id, texts)))
         }
         _ => None,
     };
-    Asked { effect, question }
+    StepEffect { effect, question }
 }
 
-fn context(trigger: &Trigger, fold: &Fold, thread_id: &str, step: &Stepping<'_>) -> String {
+fn context(trigger: &Trigger, state: &ThreadState, thread_id: &str, texts: &Texts) -> String {
     let names: Vec<_> = trigger.boundaries.iter().map(|boundary| boundary.name()).collect();
     let (percent, turn) = (trigger.percent_remaining.to_string(), trigger.turn.to_string());
-    let (used, window) = (trigger.used.to_string(), step.gathered.window.tokens.to_string());
+    let (used, window) = (trigger.used.to_string(), state.window.tokens.to_string());
     let values = [
         ("tier", trigger.tier.name()),
         ("percent_remaining", &percent),
         ("boundaries", &names.join(", ")),
         ("last_agent_message", trigger.message.as_deref().unwrap_or("(none)")),
         ("repository", trigger.repository.as_deref().unwrap_or("(not looked at)")),
-        ("transcript_excerpt", &excerpt(fold)),
+        ("transcript_excerpt", &excerpt(&state.fold)),
         ("thread_id", thread_id),
         ("turn", &turn),
         ("used_tokens", &used),
         ("window_tokens", &window),
     ];
-    template::fill(step.texts.get(Kind::JudgmentContext), &values)
+    template::fill(texts.get(Kind::JudgmentContext), &values)
 }
 
 /// The request being worked on, the plan, the agent's last notes and commands: what the checkpoint holds,
@@ -73,22 +79,20 @@ fn excerpt(fold: &Fold) -> String {
     longhaul_core::text::cut(&lines.join("\n"), EXCERPT_BYTES).into_owned()
 }
 
-impl Services {
-    /// Whether judgments are the daemon's to ask for.
-    pub(super) fn judges(&self) -> bool {
-        self.deps.config.now().policies.in_force.judge == Judge::Model
-    }
+/// Whether judgments are the daemon's to ask for.
+pub(super) fn judges(config: &Config) -> bool {
+    config.policies.in_force.judge == Judge::Model
+}
 
-    /// Asks the configured model; `None` when there is none, or it cannot answer.
-    pub(super) async fn judge(&self, asked: &Asked) -> Option<Judgment> {
-        let (instructions, question) = asked.question.as_ref()?;
-        let brief = Brief {
-            purpose: Purpose::Judgment,
-            instructions,
-            words: question,
-            schema: Schema { name: "judgment".to_owned(), schema: judgment::schema() },
-            tokens_max: ANSWER_TOKENS,
-        };
-        judgment::parse(&self.ask_briefly(brief).await?)
-    }
+/// Asks the configured model; `None` when there is none, or it cannot answer.
+pub(super) async fn judge(adviser: &Adviser, asked: &StepEffect) -> Option<Judgment> {
+    let (instructions, question) = asked.question.as_ref()?;
+    let brief = Brief {
+        purpose: Purpose::Judgment,
+        instructions,
+        words: question,
+        schema: Schema { name: "judgment".to_owned(), schema: judgment::schema() },
+        tokens_max: ANSWER_TOKENS,
+    };
+    judgment::parse(&adviser.ask(brief).await?)
 }

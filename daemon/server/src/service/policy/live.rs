@@ -9,37 +9,42 @@ use std::sync::Arc;
 
 use longhaul_core::policy::Point;
 use longhaul_protocol::event::EventKind;
+use longhaul_store::Store;
 
-use super::{Services, Subject};
-use crate::events::Subscriber;
-
-/// A thread whose last line is older than this is not live.
-const LIVE_MS: i64 = 600_000;
+use super::thread_state::{Subject, is_live};
+use super::watchers::Watchers;
+use crate::clock::Clock;
+use crate::events::{EventHub, Subscriber};
+use crate::ingest::Ingest;
+use crate::service::error::ServiceError;
 
 /// Threads that are remembered.
 const THREADS_MAX: usize = 512;
 
-/// Whether a thread whose last line is of `updated_ms` is live.
-pub(super) fn is_live(updated_ms: i64, now_ms: i64) -> bool {
-    now_ms.abs_diff(updated_ms) <= LIVE_MS.unsigned_abs()
-}
-
 /// Watches threads.
-#[derive(Debug)]
-pub struct Live {
-    services: Arc<Services>,
+pub struct LivePolicies {
+    watchers: Arc<Watchers>,
+    store: Store,
+    ingest: Arc<Ingest>,
+    clock: Clock,
     events: Subscriber,
     turns: HashMap<String, u64>,
     order: VecDeque<String>,
 }
 
-impl Live {
+impl LivePolicies {
     /// From now on.
     #[must_use]
-    pub fn new(services: Arc<Services>) -> Self {
-        let kinds = vec![EventKind::ThreadUpdated];
-        let events = services.deps.events.subscribe(kinds, None);
-        Self { services, events, turns: HashMap::new(), order: VecDeque::new() }
+    pub fn new(
+        watchers: Arc<Watchers>,
+        store: Store,
+        ingest: Arc<Ingest>,
+        clock: Clock,
+        events: &EventHub,
+    ) -> Self {
+        let events = events.subscribe(vec![EventKind::ThreadUpdated], None);
+        let (turns, order) = (HashMap::new(), VecDeque::new());
+        Self { watchers, store, ingest, clock, events, turns, order }
     }
 
     /// Decides on turns as they end, until the events end.
@@ -53,22 +58,21 @@ impl Live {
         }
     }
 
-    async fn look(&mut self, thread_id: &str) -> Result<(), super::ServiceError> {
-        let services = &self.services;
-        let Some(row) = services.store.thread_get(thread_id).await? else { return Ok(()) };
-        let now_ms = services.deps.clock.now_ms();
+    async fn look(&mut self, thread_id: &str) -> Result<(), ServiceError> {
+        let Some(row) = self.store.thread_get(thread_id).await? else { return Ok(()) };
+        let now_ms = self.clock.now_ms();
         let updated_ms = row.file.head.map_or(0, |head| head.updated_at_ms);
         if !is_live(updated_ms, now_ms) {
             return Ok(());
         }
-        let Some(fold) = services.ingest.fold(thread_id).await? else { return Ok(()) };
+        let Some(fold) = self.ingest.fold(thread_id).await? else { return Ok(()) };
         let signals = fold.signals();
         let turn = signals.turn();
         if !signals.is_turn_complete() || self.turns.get(thread_id) == Some(&turn) {
             return Ok(());
         }
         let subject = Subject { thread_id: thread_id.to_owned(), ..Subject::default() };
-        services.policy_evaluate(subject, Point::TurnEnd, true).await?;
+        self.watchers.evaluate(subject, Point::TurnEnd, true).await?;
         if self.turns.insert(thread_id.to_owned(), turn).is_none() {
             self.order.push_back(thread_id.to_owned());
         }

@@ -3,14 +3,18 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read as _};
 use std::path::Path;
+use std::sync::Arc;
 
-use longhaul_core::context::window::{self, Known};
+use longhaul_core::context::window::{self, WindowSources};
 use longhaul_core::fold::{Fold, Place};
 use longhaul_core::policy::Policy;
 use longhaul_core::policy::replay::{Replay, Track};
 use longhaul_core::thread::Source;
 
-use super::{ServiceError, Services, Subject};
+use super::thread_state::Subject;
+use crate::config::Live;
+use crate::service::error::ServiceError;
+use crate::service::snapshot::Snapshots;
 
 /// Bytes of a transcript that are replayed.
 const BYTES_MAX: u64 = 256 << 20;
@@ -20,7 +24,7 @@ const LINE_BYTES_MAX: u64 = 8 << 20;
 
 /// A replayed thread.
 #[derive(Debug)]
-pub struct Reported {
+pub struct ReplayReport {
     /// Turns.
     pub turns: u64,
     /// Compactions its agent made.
@@ -32,32 +36,48 @@ pub struct Reported {
 }
 
 /// What the replay needs to know of the window.
-struct Told {
+struct KnownWindow {
     asked: Option<u64>,
     configured: u64,
 }
 
-impl Services {
+/// Replays transcripts under the configured policies.
+pub struct Replays {
+    snapshots: Arc<Snapshots>,
+    config: Live,
+}
+
+impl Replays {
+    #[must_use]
+    pub fn new(snapshots: Arc<Snapshots>, config: Live) -> Self {
+        Self { snapshots, config }
+    }
+
     /// Replays a thread under every policy.
     ///
     /// # Errors
     /// There is no such thread, or its transcript cannot be read.
-    pub async fn policy_report(&self, subject: &Subject) -> Result<Reported, ServiceError> {
-        let file = self.snapshot(&subject.thread_id, None).await?.file;
-        let config = self.deps.config.now();
+    pub async fn report(&self, subject: &Subject) -> Result<ReplayReport, ServiceError> {
+        let file = self.snapshots.of(&subject.thread_id, None).await?.file;
+        let config = self.config.now();
         let policies: Vec<Policy> = config.policies.all().cloned().collect();
         let configured = *config.window_tokens;
-        let told = Told { asked: subject.context_window, configured };
+        let known = KnownWindow { asked: subject.context_window, configured };
         let work = move || {
             let path = Path::new(&file.path);
-            replay(path, file.source, &told, policies)
+            replay(path, file.source, &known, policies)
                 .map_err(|error| ServiceError::file(path, error))
         };
         tokio::task::spawn_blocking(work).await?
     }
 }
 
-fn replay(path: &Path, source: Source, told: &Told, policies: Vec<Policy>) -> io::Result<Reported> {
+fn replay(
+    path: &Path,
+    source: Source,
+    known: &KnownWindow,
+    policies: Vec<Policy>,
+) -> io::Result<ReplayReport> {
     let file = BufReader::new(File::open(path)?);
     let mut reader: Box<dyn BufRead> = match path.extension().is_some_and(|ext| ext == "zst") {
         true => Box::new(BufReader::new(zstd::stream::read::Decoder::with_buffer(file)?)),
@@ -79,12 +99,12 @@ fn replay(path: &Path, source: Source, told: &Told, policies: Vec<Policy>) -> io
         }
         let place = Place { line: fold.next_seq(), offset, bytes: line.len() as u64 };
         fold.line(place, &line);
-        let window = window_of(told, &fold);
+        let window = window_of(known, &fold);
         replay.line(&mut fold, &window, &mut |_, _, _| {});
     }
-    let window = window_of(told, &fold);
+    let window = window_of(known, &fold);
     replay.end(&fold, &window, &mut |_, _, _| {});
-    Ok(Reported {
+    Ok(ReplayReport {
         turns: fold.signals().turn(),
         compactions: fold.head().compactions,
         is_cut: offset >= BYTES_MAX,
@@ -92,13 +112,13 @@ fn replay(path: &Path, source: Source, told: &Told, policies: Vec<Policy>) -> io
     })
 }
 
-fn window_of(told: &Told, fold: &Fold) -> window::Window {
-    window::decide(&Known {
+fn window_of(known: &KnownWindow, fold: &Fold) -> window::Window {
+    window::decide(&WindowSources {
         model: fold.head().model.as_deref(),
-        asked: told.asked,
-        configured: Some(told.configured),
+        asked: known.asked,
+        configured: Some(known.configured),
         stated: fold.meter().window(),
         filled: fold.meter().filled(),
-        ..Known::default()
+        ..WindowSources::default()
     })
 }

@@ -2,16 +2,22 @@
 
 use std::collections::BTreeSet;
 
-use longhaul_core::policy::watcher::{self, Env, Event};
+use longhaul_core::policy::watcher::{self, Env, Event, Watcher};
 use longhaul_core::policy::{Point, Situation, replay};
 use longhaul_core::signal::Boundary;
 use longhaul_core::template::Texts;
+use longhaul_store::Store;
 
-use super::{Gathered, Said, ServiceError, Services, Stepped, judge, row_of, watcher_of};
+use super::judge::{StepEffect, step_effect};
+use super::record::{NamedDecision, row_of, watcher_of};
+use super::thread_state::ThreadState;
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::service::error::ServiceError;
 
 /// What a client knows that the transcript does not tell.
 #[derive(Debug, Clone, Default)]
-pub struct Heard {
+pub struct TurnWords {
     /// The agent's last words.
     pub words: Option<String>,
     /// Signs.
@@ -20,13 +26,13 @@ pub struct Heard {
 
 /// What happened, as a client tells it.
 #[derive(Debug, Clone)]
-pub enum Told {
+pub enum ClientEvent {
     /// A turn ended.
-    TurnEnded(Heard),
+    TurnEnded(TurnWords),
     /// The same, by one who can only tell the person.
-    TurnSeen(Heard),
+    TurnSeen(TurnWords),
     /// A model call ended and the turn goes on.
-    MidTurn(Heard),
+    MidTurn(TurnWords),
     /// The history was compacted; tokens left, and whether its turn's end is still to come.
     Compacted(Option<u64>, bool),
     /// A client begins anew.
@@ -35,29 +41,44 @@ pub enum Told {
     Other(Event),
 }
 
+/// The answer to a step.
+#[derive(Debug, Clone)]
+pub struct StepOutcome {
+    /// Where the watcher is.
+    pub watcher: Watcher,
+    /// What is to be done.
+    pub effects: Vec<StepEffect>,
+    /// The decision.
+    pub said: Option<NamedDecision>,
+}
+
 /// One step's surroundings.
 pub(super) struct Stepping<'a> {
-    pub(super) services: &'a Services,
-    pub(super) gathered: &'a Gathered,
+    pub(super) store: &'a Store,
+    pub(super) config: &'a Config,
+    pub(super) clock: &'a Clock,
+    pub(super) state: &'a ThreadState,
     pub(super) texts: &'a Texts,
     pub(super) scratch_file: String,
 }
 
 impl Stepping<'_> {
-    pub(super) fn event(&self, thread_id: &str, told: Told) -> Event {
-        let now_ms = self.services.deps.clock.now_ms();
-        let Gathered { fold, window } = self.gathered;
+    pub(super) fn event(&self, thread_id: &str, told: ClientEvent) -> Event {
+        let now_ms = self.clock.now_ms();
+        let ThreadState { fold, window } = self.state;
         let situation = |point| replay::situation(fold, window, thread_id, (now_ms, point));
         match told {
-            Told::TurnEnded(heard) => Event::TurnEnded(heard.added(situation(Point::TurnEnd))),
-            Told::TurnSeen(heard) => Event::TurnSeen(heard.added(situation(Point::TurnEnd))),
-            Told::MidTurn(heard) => Event::MidTurn(heard.added(situation(Point::MidTurn))),
-            Told::Compacted(tokens_after, turn_end_follows) => Event::Compacted {
+            ClientEvent::TurnEnded(heard) => {
+                Event::TurnEnded(heard.added(situation(Point::TurnEnd)))
+            }
+            ClientEvent::TurnSeen(heard) => Event::TurnSeen(heard.added(situation(Point::TurnEnd))),
+            ClientEvent::MidTurn(heard) => Event::MidTurn(heard.added(situation(Point::MidTurn))),
+            ClientEvent::Compacted(tokens_after, turn_end_follows) => Event::Compacted {
                 tokens_after: tokens_after.unwrap_or_else(|| fold.used()),
                 turn_end_follows,
             },
-            Told::Resume => Event::Resume { compacted: replay::compacted(fold) },
-            Told::Other(event) => event,
+            ClientEvent::Resume => Event::Resume { compacted: replay::compacted(fold) },
+            ClientEvent::Other(event) => event,
         }
     }
 
@@ -66,11 +87,9 @@ impl Stepping<'_> {
         &self,
         thread_id: &str,
         event: Event,
-    ) -> Result<Stepped, ServiceError> {
-        let services = self.services;
-        let now_ms = services.deps.clock.now_ms();
-        let config = services.deps.config.now();
-        let policy = &config.policies.in_force;
+    ) -> Result<StepOutcome, ServiceError> {
+        let now_ms = self.clock.now_ms();
+        let policy = &self.config.policies.in_force;
         let scratch_file = self.scratch_file.as_str();
         let env = Env { policy, texts: self.texts, thread_id, scratch_file, now_ms };
         let change = |found: Option<String>| {
@@ -83,20 +102,20 @@ impl Stepping<'_> {
                 .collect();
             (serde_json::to_string(&stepped.state).ok(), rows, stepped)
         };
-        let (stepped, ids) = services.store.watcher_step((thread_id, now_ms), change).await?;
-        let fold = &self.gathered.fold;
+        let (stepped, ids) = self.store.watcher_step((thread_id, now_ms), change).await?;
         let effects = stepped.effects.into_iter();
-        let effects = effects.map(|effect| judge::asked(effect, fold, thread_id, self)).collect();
-        let said = stepped.decided.map(|(_, decision)| Said {
+        let effects =
+            effects.map(|effect| step_effect(effect, self.state, thread_id, self.texts)).collect();
+        let said = stepped.decided.map(|(_, decision)| NamedDecision {
             policy: policy.name.clone(),
             decision_id: ids.first().copied(),
             decision,
         });
-        Ok(Stepped { watcher: stepped.state, effects, said })
+        Ok(StepOutcome { watcher: stepped.state, effects, said })
     }
 }
 
-impl Heard {
+impl TurnWords {
     fn added(self, mut situation: Situation) -> Situation {
         if let Some(words) = self.words {
             let words = longhaul_core::text::cut_middle(&words, watcher::PACKET_BYTES);

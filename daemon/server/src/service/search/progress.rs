@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use longhaul_protocol::thread::{IndexState, IndexStatus};
 use tokio::sync::{Notify, watch};
 
 /// Paths that are remembered; beyond, all files are looked through.
@@ -21,6 +20,24 @@ pub struct IndexProgress {
     files_behind: AtomicU64,
     bytes: AtomicU64,
     anew: watch::Sender<Anew>,
+}
+
+/// How far the index is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IndexState {
+    pub work: IndexWork,
+    pub items: u64,
+    pub files_behind: u64,
+    pub bytes: u64,
+}
+
+/// What the indexer does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IndexWork {
+    Idle,
+    Indexing,
+    /// The index cannot be written; it is tried again.
+    Stalled,
 }
 
 /// How far the index is with being made anew.
@@ -64,18 +81,18 @@ impl IndexProgress {
 
     /// How far the index is.
     #[must_use]
-    pub fn status(&self) -> IndexStatus {
+    pub fn state(&self) -> IndexState {
         let number = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let state = match (
+        let work = match (
             self.is_stalled.load(Ordering::Relaxed),
             self.is_working.load(Ordering::Relaxed),
         ) {
-            (true, _) => IndexState::Stalled,
-            (false, true) => IndexState::Indexing,
-            (false, false) => IndexState::Idle,
+            (true, _) => IndexWork::Stalled,
+            (false, true) => IndexWork::Indexing,
+            (false, false) => IndexWork::Idle,
         };
-        IndexStatus {
-            state,
+        IndexState {
+            work,
             items: number(&self.items),
             files_behind: number(&self.files_behind),
             bytes: number(&self.bytes),

@@ -8,7 +8,7 @@ use longhaul_core::search::query::Scorer;
 use longhaul_core::search::rank::COMMON;
 use longhaul_store::SearchIndex;
 
-use crate::service::ServiceError;
+use crate::service::error::ServiceError;
 
 /// Items with one of the words that score, in all.
 ///

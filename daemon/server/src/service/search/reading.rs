@@ -7,7 +7,7 @@ use longhaul_core::item::{ItemKind, ItemRow};
 use longhaul_core::search::{item, word};
 use longhaul_store::{IndexItem, IndexPart, IndexedFile};
 
-use super::super::transcript::{LineError, Lines};
+use crate::transcript::{LineError, LineReader};
 
 /// Longest line that is read for its words; what stands in a longer one is images and data.
 const LINE_BYTES_MAX: u64 = 4 << 20;
@@ -26,7 +26,7 @@ pub(super) struct Read {
 ///
 /// A line that is not what the row says ends the reading: the file has changed, and ingestion will say how.
 pub(super) fn read(mut file: IndexedFile, rows: &[ItemRow], bytes_max: usize) -> io::Result<Read> {
-    let mut lines = Lines::open(Path::new(&file.path))?;
+    let mut lines = LineReader::open(file.source, Path::new(&file.path))?;
     let (mut items, mut bytes, mut is_whole) = (Vec::new(), 0, true);
     for row in rows {
         if bytes >= bytes_max {

@@ -11,18 +11,17 @@ use std::sync::Arc;
 
 use longhaul_core::job::{Failure, Job, Kind, Token};
 
+use super::full_text::FullText;
 use crate::jobs::runner::Work;
-use crate::service::Services;
 
 /// Makes the index anew for jobs.
-#[derive(Debug)]
-pub struct ReindexWork(pub Arc<Services>);
+pub struct ReindexWork(pub Arc<FullText>);
 
 impl Work for ReindexWork {
     const KIND: Kind = Kind::Reindex;
 
     async fn run(&self, _: Job, _: Token) -> Result<(), Failure> {
-        self.0.full_text.progress.made_anew().await;
+        self.0.progress.made_anew().await;
         Ok(())
     }
 }

@@ -1,21 +1,21 @@
-//! Commands that do the same to something else → one entry with the others behind it.
+//! Merges commands that differ only in their target into one entry.
 
 use std::collections::BTreeMap;
 
-use super::Draft;
+use super::EntryDraft;
 use crate::memory::extract::line::family;
 use crate::memory::learning::{LearningKind, TEXT_BYTES};
 use crate::rollout::shell::Class;
 use crate::text;
 
-/// Other ways told behind a command.
+/// Maximum variants listed with a command.
 const OTHERS_MAX: usize = 3;
 
-/// Merges the drafts of commands by what they have in common. The one that most threads ran stands
-/// first, the plainest of several.
-pub(super) fn merge(drafts: Vec<Draft>) -> Vec<Draft> {
+/// Merges the drafts of commands by their common part. The one that most threads ran comes first, the
+/// plainest of several.
+pub(super) fn merge(drafts: Vec<EntryDraft>) -> Vec<EntryDraft> {
     let mut rest = Vec::with_capacity(drafts.len());
-    let mut families: BTreeMap<String, Vec<Draft>> = BTreeMap::new();
+    let mut families: BTreeMap<String, Vec<EntryDraft>> = BTreeMap::new();
     for draft in drafts {
         match line_of(&draft).map(|line| format!("{}: {}", Class::of(line).name(), family(line))) {
             Some(family) => families.entry(family).or_default().push(draft),
@@ -26,15 +26,15 @@ pub(super) fn merge(drafts: Vec<Draft>) -> Vec<Draft> {
     rest
 }
 
-/// The command line that a draft is about.
-fn line_of(draft: &Draft) -> Option<&str> {
+/// The command line of a draft.
+fn line_of(draft: &EntryDraft) -> Option<&str> {
     let slot =
         draft.newest.slot.as_deref().filter(|_| draft.newest.kind == LearningKind::Command)?;
     slot.strip_prefix("command ")
 }
 
-fn one(family: String, mut drafts: Vec<Draft>) -> Option<Draft> {
-    let rank = |draft: &Draft| {
+fn one(family: String, mut drafts: Vec<EntryDraft>) -> Option<EntryDraft> {
+    let rank = |draft: &EntryDraft| {
         let line = line_of(draft).unwrap_or_default();
         let at_ms = draft.newest.at_ms;
         (

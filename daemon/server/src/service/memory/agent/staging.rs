@@ -21,13 +21,13 @@ const DEPTH_MAX: usize = 8;
 
 /// The folder.
 #[derive(Debug, Clone)]
-pub(in crate::service::memory) struct Staging {
+pub(super) struct Staging {
     path: PathBuf,
 }
 
 impl Staging {
     /// Beside the memory folder.
-    pub(in crate::service::memory) fn new(memory: &Path) -> Self {
+    pub(super) fn new(memory: &Path) -> Self {
         Self { path: memory.with_extension("agent") }
     }
 
@@ -71,7 +71,7 @@ impl Staging {
     }
 
     /// Removes it.
-    pub(in crate::service::memory) async fn remove(&self) {
+    pub(super) async fn remove(&self) {
         let staging = self.clone();
         let removed = tokio::task::spawn_blocking(move || staging.removed());
         if let Ok(Err(error)) = removed.await {

@@ -6,20 +6,21 @@
 use std::collections::VecDeque;
 
 use longhaul_core::memory::Files;
-use longhaul_core::memory::agent::{Step, Task, ToolCall, ToolName, schema};
+use longhaul_core::memory::agent::{AgentTask, Step, ToolCall, ToolName, schema};
 use longhaul_core::memory::input::budget_tokens;
 use longhaul_core::model::Schema;
-use longhaul_core::model::budget::Spent;
+use longhaul_core::model::budget::Spending;
 use longhaul_core::redact::redact;
 use longhaul_core::{text, tokens};
 use serde_json::value::RawValue;
 
-use super::super::ask::{Asking, item};
-use super::{AgentError, Staging};
+use super::super::ask::{MemoryQuestion, item};
+use super::error::AgentError;
+use super::staging::Staging;
 use crate::config::memory::MemorySettings;
 use crate::model::{Answered, ModelChoice, Models, Purpose};
 use crate::sandbox::{Call, Sandbox};
-use crate::service::ServiceError;
+use crate::service::error::ServiceError;
 
 /// Bytes of a tool's answer that the model sees.
 const ANSWER_BYTES: usize = 32 * 1_024;
@@ -32,12 +33,12 @@ const LEFT_OUT: &str = "(left out to make room: ask again if you need it)";
 
 /// One run.
 pub(super) struct Turns<'a> {
-    asking: Asking<'a>,
+    asking: MemoryQuestion<'a>,
     turns_max: u64,
     tokens_max: u64,
     window_bytes: usize,
     taken: u64,
-    task: Task,
+    task: AgentTask,
     exchanges: VecDeque<Exchange>,
 }
 
@@ -52,14 +53,14 @@ impl<'a> Turns<'a> {
         models: &'a Models,
         choice: &'a ModelChoice,
         settings: &MemorySettings,
-        task: Task,
+        task: AgentTask,
     ) -> Self {
-        let asking = Asking {
+        let asking = MemoryQuestion {
             models,
             choice,
             purpose: Purpose::Consolidation,
             timeout: *settings.answer_timeout,
-            spent: Spent::default(),
+            spent: Spending::default(),
         };
         Self {
             asking,

@@ -1,0 +1,117 @@
+//! What of ours stands in an agent's settings, for `longhaul doctor`.
+//!
+//! Read and never written. Settings that cannot be read count as holding nothing of ours: the agent itself says
+//! what is wrong with them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use jsonc_parser::ParseOptions;
+use serde_json::Value;
+use toml_edit::{DocumentMut, Item};
+
+pub(in crate::commands) use super::trust::Trust;
+use super::{agent_hooks, claude, codex, place, trust};
+
+/// An agent that has run here.
+pub(in crate::commands) struct AgentSetup {
+    /// As `longhaul install` names it.
+    pub(in crate::commands) name: &'static str,
+    pub(in crate::commands) hooks: Vec<Hook>,
+    /// Events of which none of our hooks is there.
+    pub(in crate::commands) missing: Vec<&'static str>,
+    /// The setting that keeps every hook from running.
+    pub(in crate::commands) switched_off: Option<&'static str>,
+    pub(in crate::commands) server: Option<Server>,
+}
+
+/// A hook of ours.
+pub(in crate::commands) struct Hook {
+    pub(in crate::commands) program: PathBuf,
+    pub(in crate::commands) trust: Trust,
+}
+
+/// Our server of the Model Context Protocol.
+pub(in crate::commands) struct Server {
+    pub(in crate::commands) program: PathBuf,
+    pub(in crate::commands) is_enabled: bool,
+}
+
+/// Every agent whose folder is there.
+pub(in crate::commands) fn all() -> Vec<AgentSetup> {
+    [codex(), claude()].into_iter().flatten().collect()
+}
+
+fn codex() -> Option<AgentSetup> {
+    let home = place::named_or_home("CODEX_HOME", ".codex").ok().filter(|home| home.is_dir())?;
+    let config = fs::read_to_string(home.join("config.toml")).unwrap_or_default();
+    let config: DocumentMut = config.parse().unwrap_or_default();
+    let file = home.join("hooks.json");
+    let settings = json(&file);
+    let trusted = |event: &str, group: usize, handler: usize| {
+        let place = trust::HookLocation { file: &file, event, group, handler };
+        trust::of(&config, &place, &settings["hooks"][event][group])
+    };
+    let (hooks, missing) = hooks(&settings, trusted);
+    let features = config.get("features").and_then(Item::as_table_like);
+    let is_off = |name| {
+        let feature = features.and_then(|features| features.get(name));
+        feature.and_then(Item::as_bool) == Some(false)
+    };
+    let switched_off = is_off("hooks").then_some("features.hooks = false in its config.toml");
+    let server = config.get("mcp_servers").and_then(|servers| servers.get(codex::SERVER));
+    let server = server.and_then(Item::as_table_like).and_then(|server| {
+        let program = server.get("command").and_then(Item::as_str)?.into();
+        let is_enabled = server.get("enabled").and_then(Item::as_bool) != Some(false);
+        Some(Server { program, is_enabled })
+    });
+    Some(AgentSetup { name: "codex", hooks, missing, switched_off, server })
+}
+
+fn claude() -> Option<AgentSetup> {
+    let folder = place::named_or_home("CLAUDE_CONFIG_DIR", ".claude").ok()?;
+    if !folder.is_dir() {
+        return None;
+    }
+    let settings = json(&folder.join("settings.json"));
+    let (hooks, missing) = hooks(&settings, |_, _, _| Trust::NotAsked);
+    let is_off = settings["disableAllHooks"] == true;
+    let switched_off = is_off.then_some("disableAllHooks in its settings.json");
+    let state = claude::state_file().map(|file| json(&file)).unwrap_or_default();
+    let command = state["mcpServers"][claude::SERVER]["command"].as_str();
+    let server = command.map(|command| Server { program: command.into(), is_enabled: true });
+    Some(AgentSetup { name: "claude", hooks, missing, switched_off, server })
+}
+
+/// Our hooks among an agent's, and the events that have none.
+fn hooks(
+    settings: &Value,
+    trusted: impl Fn(&str, usize, usize) -> Trust,
+) -> (Vec<Hook>, Vec<&'static str>) {
+    let (mut found, mut missing) = (Vec::new(), Vec::new());
+    for event in agent_hooks::EVENTS {
+        match ours(&settings["hooks"][event]) {
+            Some((group, handler, command)) => found.push(Hook {
+                program: place::program(command),
+                trust: trusted(event, group, handler),
+            }),
+            None => missing.push(event),
+        }
+    }
+    (found, missing)
+}
+
+/// The first hook of ours in a list of groups: its group, its place in it, its command.
+fn ours(groups: &Value) -> Option<(usize, usize, &str)> {
+    let groups = groups.as_array()?.iter().enumerate();
+    let mut all = groups.flat_map(|(group, it)| {
+        let handlers = it["hooks"].as_array().into_iter().flatten().enumerate();
+        handlers.filter_map(move |(handler, it)| Some((group, handler, it["command"].as_str()?)))
+    });
+    all.find(|(_, _, command)| agent_hooks::is_ours(command))
+}
+
+fn json(path: &Path) -> Value {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    jsonc_parser::parse_to_serde_value(&text, &ParseOptions::default()).unwrap_or_default()
+}

@@ -1,0 +1,116 @@
+//! What came of a compaction, for people.
+
+use longhaul_protocol::compaction::{Entry, Receipt, RunResult, Total};
+
+use crate::style::{Style, count, counted, duration, tokens};
+
+/// Sizes, the receipt in three lines, and what to do next.
+pub(crate) fn summary(result: &RunResult, style: &Style) -> String {
+    let (before, after) = (result.tokens.before, result.tokens.after);
+    let saved = match before {
+        0 => String::new(),
+        _ => format!(" ({} %)", (u128::from(after) * 100).div_ceil(u128::from(before))),
+    };
+    let took: u64 = result.ladder.iter().map(|rung| rung.duration_ms).sum();
+    let heading = format!(
+        "{} tokens became {}{saved}, {} strategy, {}\n",
+        tokens(before),
+        tokens(after),
+        result.strategy_used.name(),
+        duration(took)
+    );
+    let (receipt, totals) = (&result.receipt, &result.receipt.totals);
+    let rows = [
+        ("kept", totals.kept, receipt.kept.first()),
+        ("shortened", totals.shortened, receipt.shortened.first()),
+        ("dropped", totals.dropped, receipt.dropped.first()),
+    ];
+    let row = |(name, total, first): (&str, Total, Option<&Entry>)| {
+        let handle = first.map_or_else(|| "-".to_owned(), |entry| entry.handle.clone());
+        vec![name.to_owned(), count(total.items), tokens(total.tokens), handle]
+    };
+    let table = style.table(&["", ">items", ">tokens", "first handle"], rows.map(row).to_vec());
+    [style.bold(&heading), table, remarks(result, style), next_steps(result, style)].concat()
+}
+
+fn remarks(result: &RunResult, style: &Style) -> String {
+    let left = result.ladder.iter().filter_map(|rung| {
+        let reason = rung.reason.as_deref()?;
+        Some(format!("{} left out: {}\n", rung.strategy.name(), in_words(reason)))
+    });
+    let cost = (result.cost.requests > 0).then(|| {
+        let requests = counted(result.cost.requests, "request");
+        format!("{requests} to a model, {} tokens\n", tokens(result.cost.tokens))
+    });
+    let redacted = match result.receipt.redacted {
+        0 => None,
+        secrets => Some(format!("{} replaced\n", counted(secrets, "secret"))),
+    };
+    let warnings = result.warnings.iter().map(|warning| format!("warning: {}\n", warning.message));
+    left.chain(cost).chain(redacted).chain(warnings).map(|line| style.warn(&line)).collect()
+}
+
+/// Why a rung was left, for people; most names say it themselves.
+fn in_words(reason: &str) -> String {
+    let words = match reason {
+        "blank_summary" => "the model wrote nothing",
+        "foreign_summary" => "what the model wrote is not about this thread",
+        "inflated_summary" => "what the model wrote is hardly shorter than the thread",
+        "over_ceiling" => "it would have left the window more than half full",
+        "not_worthwhile" => "it would have saved too little",
+        "unauthorized" => "the model's key is missing or refused",
+        "unreachable" => "nobody answers at the model's address",
+        "not_found" => "its provider knows no such model or address",
+        "stream_cut" => "the model's answer broke off",
+        "timeout" => "the model took too long",
+        "incomplete" => "the model's answer reached its bound of tokens",
+        "rate_limited" => "the model's provider asks to wait",
+        "unavailable" => "the model's provider is overloaded or broken",
+        "context_overflow" => "it does not fit into the model's window",
+        "budget_spent" => "a budget is spent, longhaul status says which",
+        _ => return reason.replace('_', " "),
+    };
+    words.to_owned()
+}
+
+fn next_steps(result: &RunResult, style: &Style) -> String {
+    let expand = result.receipt.dropped.first().map_or_else(String::new, |entry| {
+        format!("bring back: longhaul expand {}\n", entry.handle)
+    });
+    let is_kept = !result.warnings.iter().any(|warning| warning.kind == "not_kept");
+    let undo = format!("undo:       longhaul undo {}\n", result.compaction_id);
+    style.dim(&(expand + if is_kept { &undo } else { "" }))
+}
+
+/// What became of the items: kept, shortened, dropped, at most `most` entries of each.
+pub(crate) fn account(receipt: &Receipt, most: usize, style: &Style) -> String {
+    let lists =
+        [("kept", &receipt.kept), ("shortened", &receipt.shortened), ("dropped", &receipt.dropped)];
+    lists.into_iter().map(|(title, entries)| list(title, entries, most, style)).collect()
+}
+
+fn list(title: &str, entries: &[Entry], most: usize, style: &Style) -> String {
+    if entries.is_empty() {
+        return String::new();
+    }
+    let row = |entry: &Entry| {
+        let lines = match entry.seq_first == entry.seq_last {
+            true => count(entry.seq_first),
+            false => format!("{} to {}", count(entry.seq_first), count(entry.seq_last)),
+        };
+        vec![
+            entry.handle.clone(),
+            entry.kind.clone(),
+            count(entry.items),
+            tokens(entry.tokens),
+            lines,
+        ]
+    };
+    let rows = entries.iter().take(most).map(row).collect();
+    let table = style.table(&[title, "kind", ">items", ">tokens", ">lines"], rows);
+    let more = match entries.len().saturating_sub(most) {
+        0 => String::new(),
+        more => style.dim(&format!("and {} more, see --json\n", count(more as u64))),
+    };
+    format!("\n{table}{more}")
+}

@@ -1,0 +1,245 @@
+//! The tools of Claude Code, by their names; commands need no reading of their own.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::super::patch::{FileOp, Op};
+use super::super::tool::{Action, Call, PlanStep, StepStatus, VALUES_BYTES, values};
+use crate::text;
+
+/// The arguments that these tools take.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Arguments {
+    #[serde(alias = "filePath", alias = "notebook_path")]
+    file_path: Option<String>,
+    path: Option<String>,
+    content: Option<String>,
+    old_string: Option<String>,
+    new_string: Option<String>,
+    new_source: Option<String>,
+    edits: Vec<Edit>,
+    todos: Vec<Todo>,
+    subject: Option<String>,
+    #[serde(rename = "taskId")]
+    task_id: Option<Value>,
+    status: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Edit {
+    #[serde(default)]
+    old_string: String,
+    #[serde(default)]
+    new_string: String,
+}
+
+#[derive(Deserialize)]
+struct Todo {
+    #[serde(default)]
+    content: String,
+    #[serde(default)]
+    status: String,
+}
+
+/// Bytes of an edit's old and new text that are looked at for names.
+const CHANGED_BYTES: usize = 16 * 1_024;
+
+/// Reads a call; `None` for tools that any agent may have, and for arguments of another shape.
+pub(in crate::rollout) fn interpret(call: &Call<'_>) -> Option<Action> {
+    if call.namespace.is_some() {
+        return None;
+    }
+    let name = call.name.as_ref();
+    let read = || serde_json::from_str::<Arguments>(&call.arguments).ok();
+    match name {
+        "Read" | "NotebookRead" => Some(Action::View { path: slash(read()?.file_path?) }),
+        "Edit" | "MultiEdit" | "NotebookEdit" | "Write" => change(read()?),
+        "Grep" | "Glob" | "LS" => Some(Action::Look {
+            tool: name.to_owned(),
+            values: values(&call.arguments),
+            path: read()?.path.map(slash),
+        }),
+        "ToolSearch" | "TaskOutput" | "BashOutput" | "AgentOutputTool" | "TaskGet" | "TaskList" => {
+            let values = values(&call.arguments);
+            Some(Action::Look { tool: name.to_owned(), values, path: None })
+        }
+        "TodoWrite" => Some(Action::Plan(read()?.todos.into_iter().map(step).collect())),
+        "TaskCreate" => Some(Action::AddStep { text: read()?.subject? }),
+        "TaskUpdate" => update(read()?),
+        "Task" | "Agent" => Some(Action::Other {
+            tool: name.to_owned(),
+            values: agent(&serde_json::from_str(&call.arguments).ok()?),
+        }),
+        _ => None,
+    }
+}
+
+fn change(arguments: Arguments) -> Option<Action> {
+    let path = slash(arguments.file_path?);
+    if let Some(content) = arguments.content {
+        let mut op = FileOp::new(path, Op::Edited);
+        op.changed = text::prefix(&content, CHANGED_BYTES).to_owned();
+        op.added.clone_from(&op.changed);
+        op.op = Op::Created { content: Some(content) };
+        return Some(Action::Patch(vec![op]));
+    }
+    let mut op = FileOp::new(path, Op::Edited);
+    let new = arguments.new_string.or(arguments.new_source).unwrap_or_default();
+    let single = (arguments.old_string.unwrap_or_default(), new);
+    let many = arguments.edits.into_iter().map(|edit| (edit.old_string, edit.new_string));
+    for (old, new) in std::iter::once(single).chain(many) {
+        replace(&mut op, &old, &new);
+    }
+    Some(Action::Patch(vec![op]))
+}
+
+/// Notes that `new` takes the place of `old`: lines that both hold did not change.
+fn replace(op: &mut FileOp, old: &str, new: &str) {
+    for part in [old, new].into_iter().filter(|part| !part.is_empty()) {
+        let left = CHANGED_BYTES.saturating_sub(op.changed.len());
+        op.changed.push_str(text::prefix(part, left));
+        op.changed.push('\n');
+    }
+    let (before, after): (HashSet<&str>, HashSet<&str>) =
+        (old.lines().collect(), new.lines().collect());
+    let gone = old.lines().filter(|line| !after.contains(line));
+    let fresh = new.lines().filter(|line| !before.contains(line));
+    for (text, line) in gone.map(|line| (false, line)).chain(fresh.map(|line| (true, line))) {
+        let text = if text { &mut op.added } else { &mut op.removed };
+        if text.len() + line.len() < CHANGED_BYTES {
+            text.push_str(line);
+            text.push('\n');
+        }
+    }
+}
+
+fn step(todo: Todo) -> PlanStep {
+    PlanStep { status: status(&todo.status), text: todo.content }
+}
+
+fn status(word: &str) -> StepStatus {
+    match word {
+        "completed" => StepStatus::Done,
+        "in_progress" => StepStatus::InProgress,
+        _ => StepStatus::Pending,
+    }
+}
+
+fn update(arguments: Arguments) -> Option<Action> {
+    let id = match arguments.task_id? {
+        Value::String(id) => id,
+        other => other.to_string(),
+    };
+    let is_dropped = arguments.status.as_deref() == Some("deleted");
+    let status = arguments.status.filter(|_| !is_dropped).map(|word| status(&word));
+    Some(Action::ChangeStep { id, status, is_dropped })
+}
+
+/// The id in `Task #3 created successfully: …`.
+pub fn step_id(answer: &str) -> Option<&str> {
+    let rest = text::prefix(answer, 200).split_once('#')?.1;
+    let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+    (end > 0).then(|| &rest[..end])
+}
+
+/// What a sub-agent is told, the short words first.
+fn agent(arguments: &Value) -> String {
+    let words = ["subagent_type", "description", "prompt"];
+    let words = words.iter().filter_map(|key| arguments.get(key)?.as_str());
+    let joined = words.collect::<Vec<_>>().join(": ");
+    text::prefix(&joined, VALUES_BYTES).to_owned()
+}
+
+fn slash(path: String) -> String {
+    match slashed(&path) {
+        Cow::Borrowed(_) => path,
+        Cow::Owned(path) => path,
+    }
+}
+
+/// A path of Windows with the separators that shells and compilers take there too; others as they
+/// are.
+pub fn slashed(path: &str) -> Cow<'_, str> {
+    let bytes = path.as_bytes();
+    let has_drive = bytes.len() > 2 && bytes[0].is_ascii_alphabetic() && bytes[1] == b':';
+    let is_windows = has_drive && matches!(bytes[2], b'\\' | b'/') || path.starts_with("\\\\");
+    match is_windows && path.contains('\\') {
+        true => Cow::Owned(path.replace('\\', "/")),
+        false => Cow::Borrowed(path),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(name: &str, arguments: &str) -> Action {
+        crate::rollout::tool::interpret(&Call {
+            call_id: "c".into(),
+            name: name.into(),
+            namespace: None,
+            arguments: arguments.into(),
+        })
+    }
+
+    #[test]
+    fn tools_that_change_files() {
+        for (name, arguments, op, changed) in [
+            (
+                "Edit",
+                r#"{"file_path":"/w/a.rs","old_string":"one","new_string":"two"}"#,
+                Op::Edited,
+                "one\ntwo\n",
+            ),
+            (
+                "MultiEdit",
+                r#"{"file_path":"/w/a.rs","edits":[{"old_string":"one","new_string":"two"}]}"#,
+                Op::Edited,
+                "one\ntwo\n",
+            ),
+            (
+                "Write",
+                r#"{"file_path":"/w/a.rs","content":"one"}"#,
+                Op::Created { content: Some("one".into()) },
+                "one",
+            ),
+            ("NotebookEdit", r#"{"notebook_path":"/w/a.rs","new_source":"x"}"#, Op::Edited, "x\n"),
+        ] {
+            let Action::Patch(ops) = read(name, arguments) else { panic!("{name}") };
+            let found = (ops[0].path.as_str(), &ops[0].op, ops[0].changed.as_str());
+            assert_eq!(found, ("/w/a.rs", &op, changed), "{name}");
+        }
+    }
+
+    #[test]
+    fn tools_that_look_plan_and_delegate() {
+        assert_eq!(
+            read("Read", r#"{"file_path":"D:\\w\\a.rs","limit":3}"#),
+            Action::View { path: "D:/w/a.rs".into() }
+        );
+        let Action::Look { path, .. } = read("Grep", r#"{"pattern":"x","path":"src"}"#) else {
+            panic!()
+        };
+        assert_eq!(path.as_deref(), Some("src"));
+        let todos = r#"{"todos":[{"content":"a","status":"completed","activeForm":"b"}]}"#;
+        let done = PlanStep { text: "a".into(), status: StepStatus::Done };
+        assert_eq!(read("TodoWrite", todos), Action::Plan(vec![done]));
+        assert_eq!(
+            read("TaskUpdate", r#"{"taskId":"2","status":"in_progress"}"#),
+            Action::ChangeStep {
+                id: "2".into(),
+                status: Some(StepStatus::InProgress),
+                is_dropped: false
+            }
+        );
+        assert_eq!(step_id("Task #12 created successfully: b"), Some("12"));
+        assert_eq!(
+            read("Agent", r#"{"prompt":"do","description":"look","subagent_type":"explore"}"#),
+            Action::Other { tool: "Agent".into(), values: "explore: look: do".into() }
+        );
+    }
+}

@@ -1,0 +1,292 @@
+//! One line of a Gemini CLI session, as [`assemble`] puts it: Gemini's files are documents or journals
+//! in which the last state of a message counts, and are read as a whole.
+//!
+//! A line is the session's header, a message, a call of a tool, its answer, or a change (`$set`,
+//! `$rewindTo`). Each is judged alone, by its own keys.
+
+pub mod assemble;
+mod output;
+pub mod tool;
+
+use serde_json::{Map, Value};
+
+use super::codex::{repair, time};
+use super::source::{Assembly, Files, Folder, Home, Layout, SourceSpec};
+use super::{
+    Body, Compacted, Entry, Images, Item, Meta, Replacement, Role, TitleBy, TurnSettings, Usage,
+    responses,
+};
+use crate::item::breakdown::{Breakdown, ContextKind};
+use crate::thread::ThreadKind;
+use crate::tokens::{self, image};
+
+pub(super) const SPEC: SourceSpec = SourceSpec {
+    title: "Gemini CLI",
+    home: Some(Home { folder: ".gemini", variable: "LONGHAUL_GEMINI_HOME" }),
+    folders: &[Folder { path: "tmp", archived: false }],
+    files: &[
+        Files { prefix: "", suffix: ".jsonl", layout: Layout::Assembled(ASSEMBLY) },
+        Files { prefix: "", suffix: ".json", layout: Layout::Assembled(ASSEMBLY) },
+    ],
+    read,
+    is_item: |head| {
+        let kinds =
+            [r#""type":"user""#, r#""type":"gemini""#, r#""toolCall":"#, r#""toolResult":"#];
+        kinds.iter().any(|kind| head.contains(kind))
+    },
+    responses: Some(responses),
+    interpret: Some(tool::interpret),
+    resume: &["gemini", "--resume"],
+    reads_agents_md: false,
+    has_session_meta: false,
+};
+
+const ASSEMBLY: Assembly =
+    Assembly { within: assemble::FOLDER, marker: ".project_root", lines: assemble::lines };
+
+type Object = Map<String, Value>;
+
+/// Where the bodies of a line go.
+type Show<'v> = dyn FnMut(Body<'_>) + 'v;
+
+/// What Gemini CLI puts before the model in the person's name, by its opening.
+const HARNESS: [&str; 4] = ["<session_context>", "<hook_context>", "<loaded_context>", "<system"];
+
+/// Opens the summary that a compression leaves, after notes that the model made for itself.
+const SNAPSHOT: &str = "<state_snapshot>";
+
+/// Reads a line given without its newline and shows what it says to `visit`.
+pub fn read(line: &[u8], _wants_meta: bool, visit: &mut dyn FnMut(Entry<'_>)) {
+    if line.trim_ascii().is_empty() {
+        return;
+    }
+    let object = serde_json::from_slice::<Object>(line)
+        .ok()
+        .or_else(|| serde_json::from_str(&repair(line)?).ok());
+    let Some(object) = object else {
+        return visit(Entry { at_ms: None, body: Body::Malformed });
+    };
+    let at_ms = text(&object, "timestamp").and_then(time);
+    let mut show = |body: Body<'_>| visit(Entry { at_ms, body });
+    read_object(&object, &mut show);
+}
+
+fn read_object(object: &Object, show: &mut Show<'_>) {
+    if let Some(set) = object.get("$set") {
+        return change(set, show);
+    }
+    if object.contains_key("$rewindTo") {
+        let turns = object.get("turns").and_then(Value::as_u64).unwrap_or(0);
+        return show(if turns > 0 { Body::RolledBack { turns } } else { Body::Passed });
+    }
+    if let Some(call) = object.get("toolCall").and_then(Value::as_object) {
+        return show(Body::Item(Item::Call(tool::call(call)), tokens_of(object.get("toolCall"))));
+    }
+    if let Some(result) = object.get("toolResult").and_then(Value::as_object) {
+        return answer(result, show);
+    }
+    match text(object, "type") {
+        Some("user") => user(object, show),
+        Some("gemini") => model(object, show),
+        Some("info" | "error" | "warning") => notice(object, show),
+        None if object.contains_key("sessionId") => header(object, show),
+        _ => show(Body::Unknown),
+    }
+}
+
+fn header(object: &Object, show: &mut Show<'_>) {
+    let owned = |key: &str| text(object, key).map(str::to_owned);
+    let is_subagent = text(object, "kind") == Some("subagent");
+    let directory = || Some(object.get("directories")?.get(0)?.as_str()?.to_owned());
+    show(Body::Meta(Box::new(Meta {
+        id: owned("sessionId"),
+        created_at_ms: text(object, "startTime").and_then(time),
+        cwd: owned("cwd").or_else(directory),
+        originator: Some("gemini-cli".to_owned()),
+        kind: if is_subagent { ThreadKind::Subagent } else { ThreadKind::Interactive },
+        parent_thread_id: owned("parentSessionId"),
+        ..Meta::default()
+    })));
+}
+
+fn change(set: &Value, show: &mut Show<'_>) {
+    show(match set["summary"].as_str().filter(|words| !words.trim().is_empty()) {
+        Some(words) => Body::Title { words: words.into(), by: TitleBy::Summary },
+        None => Body::Passed,
+    });
+}
+
+/// What the program tells the person. The model is sent none of it.
+fn notice(object: &Object, show: &mut Show<'_>) {
+    let is_interruption = text(object, "content") == Some("Request cancelled.");
+    show(if is_interruption { Body::TurnAborted } else { Body::Passed });
+}
+
+fn user(object: &Object, show: &mut Show<'_>) {
+    let content = Content::of(object.get("content"));
+    for response in &content.responses {
+        answer(response, show);
+    }
+    let words = content.text.trim();
+    if words.is_empty() && content.images == Images::default() {
+        if content.responses.is_empty() {
+            show(Body::Passed);
+        }
+        return;
+    }
+    if words.contains(SNAPSHOT) {
+        let message = words[words.find(SNAPSHOT).unwrap_or(0)..].into();
+        let tokens = Breakdown::of(ContextKind::Summary, tokens::of_text(&content.text));
+        let replacement = Some(Replacement { items: 1, tokens });
+        return show(Body::Compacted(Compacted { message, replacement }));
+    }
+    // Commands of the program itself, which are kept and not sent.
+    if words.starts_with('/') || words.starts_with('?') {
+        return show(Body::Passed);
+    }
+    let role = match HARNESS.iter().any(|opening| words.starts_with(opening)) {
+        true => Role::Developer,
+        false => Role::User,
+    };
+    // What the person typed, where the texts of the files they named were put behind it.
+    let typed = Content::of(object.get("displayContent")).text;
+    match words.strip_prefix(typed.trim()).filter(|more| !typed.is_empty() && !more.is_empty()) {
+        Some(more) => {
+            message(role, typed.trim(), Images::default(), show);
+            message(Role::Developer, more.trim(), content.images, show);
+        }
+        None => message(role, words, content.images, show),
+    }
+}
+
+fn message(role: Role, text: &str, images: Images, show: &mut Show<'_>) {
+    let tokens = tokens::of_bytes(text.len() as u64 + images.cost);
+    show(Body::Item(Item::Message { role, text: text.into(), images }, tokens));
+}
+
+fn model(object: &Object, show: &mut Show<'_>) {
+    if let Some(model) = text(object, "model") {
+        let model = Some(model.to_owned());
+        show(Body::Settings(Box::new(TurnSettings { model, ..TurnSettings::default() })));
+    }
+    let content = Content::of(object.get("content"));
+    let thoughts = object.get("thoughts").and_then(Value::as_array);
+    let thoughts = thoughts.into_iter().flatten().filter_map(|thought| {
+        let bytes = |key: &str| thought.get(key)?.as_str().map(str::len);
+        Some(bytes("subject").unwrap_or(0) + bytes("description")?)
+    });
+    let thought = thoughts.sum::<usize>() + content.thought_bytes;
+    if thought > 0 {
+        show(Body::Item(Item::Reasoning { encrypted: None }, tokens::of_bytes(thought as u64)));
+    }
+    if !content.text.trim().is_empty() {
+        message(Role::Assistant, &content.text, content.images, show);
+    }
+    for call in &content.calls {
+        show(Body::Item(Item::Call(tool::call(call)), tokens::of_text(&json(call))));
+    }
+    let total = object.get("tokens").and_then(|tokens| tokens.get("total")?.as_u64());
+    if let Some(total) = total.filter(|total| *total > 0) {
+        show(Body::Usage(Usage { total_tokens: Some(total), context_window: None }));
+    }
+    let calls = object.get("calls").and_then(Value::as_u64).unwrap_or(0);
+    if calls == 0 && content.calls.is_empty() && !content.text.trim().is_empty() {
+        show(Body::TurnComplete);
+    }
+}
+
+fn answer(result: &Object, show: &mut Show<'_>) {
+    let (text, images) = output::text(result);
+    let call_id = self::text(result, "id").unwrap_or_default().into();
+    let tokens = tokens::of_bytes(text.len() as u64 + images.cost);
+    show(Body::Item(Item::Output { call_id, text: text.into(), images }, tokens));
+}
+
+/// The parts of a message by what they are.
+#[derive(Default)]
+struct Content<'a> {
+    text: String,
+    images: Images,
+    thought_bytes: usize,
+    calls: Vec<&'a Object>,
+    responses: Vec<&'a Object>,
+}
+
+impl<'a> Content<'a> {
+    /// A content is a string, a part, or a list of both.
+    fn of(value: Option<&'a Value>) -> Self {
+        let mut content = Self::default();
+        match value {
+            Some(Value::Array(parts)) => parts.iter().for_each(|part| content.push(part)),
+            Some(part) => content.push(part),
+            None => {}
+        }
+        content
+    }
+
+    fn push(&mut self, part: &'a Value) {
+        let words = part.as_str().or_else(|| part.get("text")?.as_str());
+        match words.filter(|words| !words.is_empty()) {
+            Some(words) if part.get("thought").and_then(Value::as_bool) == Some(true) => {
+                self.thought_bytes += words.len();
+            }
+            Some(words) => {
+                if !self.text.is_empty() {
+                    self.text.push('\n');
+                }
+                self.text.push_str(words);
+            }
+            None => {}
+        }
+        if let Some(data) = inline_data(part) {
+            self.images.count += 1;
+            self.images.bytes += data.len() as u64;
+            self.images.cost += image::cost_bytes(data, false);
+        }
+        self.calls.extend(part.get("functionCall").and_then(Value::as_object));
+        self.responses.extend(part.get("functionResponse").and_then(Value::as_object));
+    }
+}
+
+/// The base64 text of an inline image.
+fn inline_data(part: &Value) -> Option<&str> {
+    let data = part.get("inlineData")?;
+    let is_image = data.get("mimeType")?.as_str()?.starts_with("image/");
+    data.get("data")?.as_str().filter(|_| is_image)
+}
+
+/// The items of a line in the Responses form; none for lines that no model sees.
+pub fn responses(line: &[u8]) -> Vec<Value> {
+    let object = serde_json::from_slice::<Object>(line).unwrap_or_default();
+    let urls = || {
+        let parts = object.get("content").or_else(|| object.get("toolResult")?.get("result"));
+        let parts = parts.and_then(Value::as_array).into_iter().flatten();
+        let nested = |part: &Value| part["functionResponse"]["parts"].as_array().cloned();
+        let parts = parts.flat_map(|part| {
+            nested(part).unwrap_or_default().into_iter().chain([part.clone()]).collect::<Vec<_>>()
+        });
+        let url = |part: Value| {
+            let data = inline_data(&part)?;
+            Some(format!("data:{};base64,{data}", part["inlineData"]["mimeType"].as_str()?))
+        };
+        parts.filter_map(url).collect()
+    };
+    let mut items = Vec::new();
+    read(line, false, &mut |entry| items.extend(responses::items(&entry.body, |_| urls())));
+    items
+}
+
+fn text<'a>(object: &'a Object, key: &str) -> Option<&'a str> {
+    object.get(key)?.as_str()
+}
+
+fn json(object: &Object) -> String {
+    serde_json::to_string(object).unwrap_or_default()
+}
+
+fn tokens_of(value: Option<&Value>) -> u64 {
+    value.map_or(0, |value| tokens::of_text(&value.to_string()))
+}
+
+#[cfg(test)]
+mod tests;

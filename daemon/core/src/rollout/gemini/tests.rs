@@ -1,0 +1,314 @@
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::assemble::{Place, assemble};
+use super::*;
+use crate::rollout::source::Beside;
+use crate::rollout::tool::Action;
+
+/// What the lines of a session say, in short.
+fn said(lines: &[u8]) -> Vec<String> {
+    let mut said = Vec::new();
+    for line in lines.split(|byte| *byte == b'\n') {
+        read(line, true, &mut |entry| said.push(short(&entry.body)));
+    }
+    said
+}
+
+fn short(body: &Body<'_>) -> String {
+    match body {
+        Body::Item(Item::Message { role, text, images }, _) => {
+            format!("{role:?} {text} {}", images.count)
+        }
+        Body::Item(Item::Call(call), _) => format!("call {} {}", call.name, call.call_id),
+        Body::Item(Item::Output { call_id, text, images }, _) => {
+            format!("{call_id}: {text} {}", images.count)
+        }
+        Body::Item(Item::Reasoning { .. }, tokens) => format!("reasoning {tokens}"),
+        Body::Compacted(compacted) => format!("compacted {}", compacted.message),
+        Body::Usage(usage) => format!("usage {:?}", usage.total_tokens),
+        Body::Settings(settings) => format!("model {}", settings.model.as_deref().unwrap_or("")),
+        Body::Meta(meta) => format!("meta {:?} {:?} {:?}", meta.id, meta.cwd, meta.kind),
+        Body::Title { words, .. } => format!("title {words}"),
+        other => format!("{other:?}"),
+    }
+}
+
+fn text_of(lines: &[Value]) -> Vec<u8> {
+    lines.iter().flat_map(|line| format!("{line}\n").into_bytes()).collect()
+}
+
+fn place() -> Place {
+    Place { cwd: Some("/w".into()), parent: None }
+}
+
+fn header_line() -> Value {
+    json!({"sessionId": "s1", "projectHash": "h", "startTime": "2026-01-02T03:04:05.678Z", "kind": "main"})
+}
+
+fn user_line(id: &str, words: &str) -> Value {
+    json!({"id": id, "timestamp": "2026-01-02T03:04:06.000Z", "type": "user", "content": [{"text": words}]})
+}
+
+fn model_line(id: &str, words: &str) -> Value {
+    json!({"id": id, "timestamp": "2026-01-02T03:04:07.000Z", "type": "gemini", "content": words,
+           "thoughts": [], "tokens": {"total": 9}, "model": "gemini-x"})
+}
+
+fn shell_call(id: &str, output: &str) -> Value {
+    json!({"id": id, "name": "run_shell_command", "args": {"command": "make"}, "status": "success",
+           "timestamp": "2026-01-02T03:04:08.000Z",
+           "result": [{"functionResponse": {"id": id, "name": "run_shell_command", "response": {"output": output}}}]})
+}
+
+#[test]
+fn a_document_is_read_message_by_message() {
+    let mut calling = model_line("m2", "On it.");
+    calling["thoughts"] = json!([{"subject": "Plan", "description": "four"}]);
+    calling["toolCalls"] = json!([
+        shell_call("c1", "Output: Grüße\nExit Code: 3\nProcess Group PGID: 7"),
+        {"id": "c2", "name": "read_file", "args": {"file_path": "/w/x"}, "status": "error",
+         "result": [{"functionResponse": {"id": "c2", "name": "read_file", "response": {"error": "File not found"}}}]},
+        {"id": "c3", "name": "read_file", "args": {}, "status": "executing"},
+    ]);
+    let mut document = header_line();
+    document["messages"] = json!([
+        {"id": "m1", "type": "user", "content": "fix it\nfile text", "displayContent": [{"text": "fix it"}]},
+        calling,
+        {"id": "m3", "type": "info", "content": "Request cancelled."},
+        {"id": "m4", "type": "user", "content": [{"text": "look"}, {"inlineData": {"mimeType": "image/png", "data": "AAAA"}}]},
+        model_line("m5", "Done."),
+        {"id": "m6", "type": "user", "content": "/compress"},
+    ]);
+    document["summary"] = json!("Fixing it");
+    let lines = assemble(serde_json::to_string_pretty(&document).unwrap().as_bytes(), &place());
+    assert_eq!(
+        said(&lines),
+        [
+            r#"meta Some("s1") Some("/w") Interactive"#,
+            "User fix it 0",
+            "Developer file text 0",
+            "model gemini-x",
+            "reasoning 2",
+            "Assistant On it. 0",
+            "usage Some(9)",
+            "call run_shell_command c1",
+            "call read_file c2",
+            "call read_file c3",
+            "c1: Exit code: 3\nOutput:\nGrüße 0",
+            "c2: execution error: File not found 0",
+            "TurnAborted",
+            "User look 1",
+            "model gemini-x",
+            "Assistant Done. 0",
+            "usage Some(9)",
+            "TurnComplete",
+            "Passed",
+            "title Fixing it",
+        ]
+    );
+}
+
+#[test]
+fn in_a_journal_the_last_state_of_a_message_counts() {
+    let mut called = model_line("m2", "On it.");
+    called["toolCalls"] =
+        json!([shell_call("c1", "<untrusted_context>\nOutput: ok\n</untrusted_context>")]);
+    let answer = json!({"id": "m3", "type": "user", "content": [{"functionResponse":
+        {"id": "c1", "name": "run_shell_command", "response": {"output": "Output: ok"}}}]});
+    let lines = [
+        header_line(),
+        json!({"$set": {"messages": [user_line("m0", "<session_context>here")]}}),
+        user_line("m1", "fix it"),
+        json!({"$set": {"lastUpdated": "2026-01-02T03:04:05.678Z"}}),
+        model_line("m2", "On it."),
+        called,
+        answer.clone(),
+        model_line("m4", "Done."),
+        header_line(),
+        json!({"$set": {"messages": [user_line("m0", "<session_context>later")]}}),
+        json!({"$set": {"messages": [user_line("m0", "<session_context>later"), user_line("m1", "fix it"),
+            model_line("m2", "On it."), answer, model_line("m4", "Done.")]}}),
+        user_line("m5", "more"),
+        json!({"id": "m6", "type": "gemini", "content": ""}),
+    ];
+    let mut file = text_of(&lines);
+    file.extend_from_slice(b"{\"id\":\"torn");
+    assert_eq!(
+        said(&assemble(&file, &place()))[1..],
+        [
+            "Developer <session_context>here 0",
+            "User fix it 0",
+            "model gemini-x",
+            "Assistant On it. 0",
+            "usage Some(9)",
+            "call run_shell_command c1",
+            "c1: Exit code: 0\nOutput:\nok 0",
+            "model gemini-x",
+            "Assistant Done. 0",
+            "usage Some(9)",
+            "TurnComplete",
+            "User more 0",
+        ]
+    );
+}
+
+#[test]
+fn what_was_taken_back_stays_before_the_line_that_says_so() {
+    let lines = [
+        user_line("m1", "one"),
+        model_line("m2", "first"),
+        user_line("m3", "two"),
+        model_line("m4", "second"),
+        json!({"$rewindTo": "m3"}),
+        user_line("m5", "three"),
+        json!({"id": "i", "type": "info", "content": "Request cancelled."}),
+        json!({"$set": {"messages": [user_line("m1", "one"), model_line("m2", "first")]}}),
+        json!({"$rewindTo": "unknown"}),
+    ];
+    let told: Vec<_> = said(&assemble(&text_of(&lines), &place()))
+        .into_iter()
+        .filter(|line| line.starts_with("User") || line.starts_with("Rolled"))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            "User one 0",
+            "User two 0",
+            "RolledBack { turns: 1 }",
+            "User three 0",
+            "RolledBack { turns: 1 }",
+            "RolledBack { turns: 1 }",
+        ]
+    );
+}
+
+#[test]
+fn a_compression_is_told_once() {
+    let snapshot =
+        user_line("n1", "<scratchpad>x</scratchpad>\n<state_snapshot>so far</state_snapshot>");
+    let courtesy = model_line("n2", "Got it. Thanks for the additional context!");
+    let kept = model_line("m2", "first");
+    let lines = [
+        user_line("m1", "one"),
+        kept.clone(),
+        json!({"$set": {"messages": [snapshot.clone(), courtesy.clone(), kept.clone()]}}),
+        json!({"id": "i", "type": "info", "content": ""}),
+        user_line("m3", "two"),
+        json!({"$set": {"messages": [snapshot, courtesy, kept, user_line("m3", "two")]}}),
+    ];
+    let told = said(&assemble(&text_of(&lines), &place()));
+    assert_eq!(told.iter().filter(|line| line.starts_with("compacted")).count(), 1, "{told:?}");
+    assert!(told.contains(&"compacted <state_snapshot>so far</state_snapshot>".to_owned()));
+    assert!(!told.iter().any(|line| line.contains("Got it") || line.contains("RolledBack")));
+}
+
+#[test]
+fn a_command_s_answer_tells_how_it_ended() {
+    for (answer, text) in [
+        ("Output: a\nb", "Exit code: 0\nOutput:\na\nb"),
+        ("Output: (empty)\nExit Code: 2", "Exit code: 2\nOutput:\n(empty)"),
+        (
+            "Command: make\nDirectory: (root)\nOutput: a\nError: (none)\nExit Code: 0\nSignal: (none)\n\
+             Background PIDs: (none)\nProcess Group PGID: 4",
+            "Exit code: 0\nOutput:\na",
+        ),
+        ("Output: a\nExit Code: (none)\nSignal: 9", "a"),
+        ("Output: a\nBackground PIDs: 12", "Process running with session ID 12\nOutput:\na"),
+        (
+            "Command was cancelled by user before it could start.",
+            "aborted: Command was cancelled by user before it could start.",
+        ),
+        ("moved to the background", "moved to the background"),
+    ] {
+        let call = shell_call("c", answer);
+        assert_eq!(output::text(call.as_object().unwrap()).0, text);
+    }
+}
+
+#[test]
+fn the_tools_are_known() {
+    let action = |name: &str, args: Value| {
+        let call = json!({"id": "c", "name": name, "args": args});
+        tool::interpret(&tool::call(call.as_object().unwrap()))
+    };
+    let shell = action("run_shell_command", json!({"command": "make", "dir_path": "sub"}));
+    assert_eq!(shell, Some(Action::Shell { script: "make".into(), workdir: Some("sub".into()) }));
+    let view = action("read_file", json!({"absolute_path": "/w/a"}));
+    assert_eq!(view, Some(Action::View { path: "/w/a".into() }));
+    let edit = json!({"file_path": "/w/a", "old_string": "x", "new_string": "y"});
+    let Some(Action::Patch(ops)) = action("replace", edit) else { panic!() };
+    assert_eq!((ops[0].path.as_str(), ops[0].changed.as_str()), ("/w/a", "x\ny\n"));
+    let Some(Action::Patch(ops)) = action("write_file", json!({"file_path": "b", "content": "z"}))
+    else {
+        panic!()
+    };
+    assert!(
+        matches!(&ops[0].op, super::super::patch::Op::Created { content: Some(c) } if c == "z")
+    );
+    let todos = json!({"todos": [{"description": "a", "status": "completed"},
+        {"description": "b", "status": "cancelled"}, {"description": "c", "status": "in_progress"}]});
+    let Some(Action::Plan(steps)) = action("write_todos", todos) else { panic!() };
+    assert_eq!(steps.iter().map(|step| step.text.as_str()).collect::<Vec<_>>(), ["a", "c"]);
+    let agent = action("invoke_agent", json!({"agent_name": "finder", "prompt": "find"}));
+    assert!(matches!(agent, Some(Action::Other { values, .. }) if values == "finder: find"));
+    assert!(matches!(action("glob", json!({"pattern": "*"})), Some(Action::Look { .. })));
+    assert_eq!(action("google_web_search", json!({"query": "q"})), None);
+}
+
+#[test]
+fn its_place_tells_what_a_session_does_not() {
+    let folder = "/home/u/.gemini/tmp/w";
+    for (name, is_session) in
+        [("chats/session-1.json", true), ("chats/s1/a7.jsonl", true), ("logs.json", false)]
+    {
+        assert_eq!(SPEC.layout(&format!("{folder}/{name}")).is_some(), is_session, "{name}");
+    }
+    let agent = text_of(&[json!({"sessionId": "a7", "kind": "subagent"})]);
+    let path = format!("{folder}/chats/s1/a7.jsonl");
+    let lines = assemble::lines(&agent, Beside { path: &path, marker: Some("/w\n") });
+    read(&lines, true, &mut |entry| {
+        let Body::Meta(meta) = entry.body else { panic!("{entry:?}") };
+        assert_eq!(meta.parent_thread_id.as_deref(), Some("s1"));
+        assert_eq!((meta.cwd.as_deref(), meta.kind), (Some("/w"), ThreadKind::Subagent));
+    });
+}
+
+#[test]
+fn items_leave_in_the_responses_form() {
+    let line = json!({"id": "m", "type": "user", "content": [{"text": "look"},
+        {"inlineData": {"mimeType": "image/png", "data": "AAAA"}}]});
+    let content = &responses(line.to_string().as_bytes())[0]["content"];
+    assert_eq!(content[1]["image_url"], "data:image/png;base64,AAAA");
+    let line = json!({"toolCall": {"id": "c", "name": "glob", "args": {"pattern": "*"}}});
+    assert_eq!(responses(line.to_string().as_bytes())[0]["arguments"], r#"{"pattern":"*"}"#);
+}
+
+#[test]
+fn what_is_not_understood_is_counted() {
+    assert_eq!(
+        said(b"nothing\n[1]\n{\"type\":\"new\"}\n\n"),
+        ["Malformed", "Malformed", "Unknown"]
+    );
+}
+
+proptest! {
+    #[test]
+    fn no_input_panics(bytes in prop::collection::vec(any::<u8>(), 0..200), pieces in prop::collection::vec(
+        prop::sample::select(vec!["{", "}", "[", "]", "\"id\":\"a\"", ",", "\"$set\":", "\"messages\":", "\"content\":",
+            "\"type\":\"gemini\"", "\"type\":\"user\"", "\"toolCalls\":", "\"$rewindTo\":\"a\"", "null", "\n", "\"sessionId\":\"s\""]), 0..40)) {
+        for file in [bytes, pieces.concat().into_bytes()] {
+            let _ = said(&file);
+            let _ = said(&assemble(&file, &place()));
+        }
+    }
+
+    /// Whatever is cut off, what stood before it is read as before.
+    #[test]
+    fn a_journal_that_breaks_off_is_read_to_its_last_line(cut in 0_usize..600) {
+        let whole = text_of(&[header_line(), user_line("m1", "one"), model_line("m2", "first"), user_line("m3", "two")]);
+        let all = assemble(&whole, &place());
+        let part = assemble(&whole[..cut.min(whole.len())], &place());
+        prop_assert!(all.starts_with(&part));
+    }
+}

@@ -1,0 +1,103 @@
+//! The tools of Gemini CLI, by their names.
+
+use serde::Deserialize;
+
+use super::super::patch::{FileOp, Op};
+use super::super::tool::{Action, Call, PlanStep, StepStatus, values};
+use super::{Object, text};
+use crate::text::prefix;
+
+/// The arguments that these tools take.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Arguments {
+    #[serde(alias = "absolute_path")]
+    file_path: Option<String>,
+    #[serde(alias = "path")]
+    dir_path: Option<String>,
+    directory: Option<String>,
+    command: Option<String>,
+    content: Option<String>,
+    old_string: String,
+    new_string: String,
+    todos: Vec<Todo>,
+    agent_name: String,
+    objective: String,
+    prompt: String,
+}
+
+#[derive(Deserialize)]
+#[serde(default)]
+#[derive(Default)]
+struct Todo {
+    description: String,
+    status: String,
+}
+
+/// Bytes of an edit's old and new text that are looked at for names.
+const CHANGED_BYTES: usize = 8 * 1_024;
+
+/// A call as its object has it: `id`, `name`, `args`.
+pub(super) fn call(call: &Object) -> Call<'_> {
+    Call {
+        call_id: text(call, "id").unwrap_or_default().into(),
+        name: text(call, "name").unwrap_or_default().into(),
+        namespace: None,
+        arguments: call.get("args").map_or_else(String::new, ToString::to_string).into(),
+    }
+}
+
+/// Reads a call; `None` for tools that any agent may have, and for arguments of another shape.
+pub fn interpret(call: &Call<'_>) -> Option<Action> {
+    let read = || serde_json::from_str::<Arguments>(&call.arguments).ok();
+    match call.name.as_ref() {
+        "run_shell_command" => {
+            let Arguments { command, directory, dir_path, .. } = read()?;
+            Some(Action::Shell { script: command?, workdir: directory.or(dir_path) })
+        }
+        "read_file" => Some(Action::View { path: read()?.file_path? }),
+        "replace" => {
+            let Arguments { file_path, old_string, new_string, .. } = read()?;
+            let mut op = FileOp::new(file_path?, Op::Edited);
+            for part in [old_string, new_string] {
+                op.changed.push_str(prefix(&part, CHANGED_BYTES));
+                op.changed.push('\n');
+            }
+            Some(Action::Patch(vec![op]))
+        }
+        "write_file" => {
+            let Arguments { file_path, content, .. } = read()?;
+            let mut op = FileOp::new(file_path?, Op::Edited);
+            op.changed = prefix(content.as_ref()?, 2 * CHANGED_BYTES).to_owned();
+            op.op = Op::Created { content };
+            Some(Action::Patch(vec![op]))
+        }
+        "write_todos" => Some(Action::Plan(read()?.todos.into_iter().filter_map(step).collect())),
+        "glob" | "grep_search" | "search_file_content" | "list_directory" | "read_many_files" => {
+            Some(Action::Look {
+                tool: call.name.to_string(),
+                values: values(&call.arguments),
+                path: read().and_then(|arguments| arguments.dir_path),
+            })
+        }
+        "invoke_agent" | "codebase_investigator" => {
+            let Arguments { agent_name, objective, prompt, .. } = read()?;
+            let words = [agent_name, if prompt.is_empty() { objective } else { prompt }];
+            let words = words.iter().filter(|words| !words.is_empty()).cloned();
+            let values = words.collect::<Vec<_>>().join(": ");
+            Some(Action::Other { tool: call.name.to_string(), values })
+        }
+        _ => None,
+    }
+}
+
+/// `None` for a step that is not to be done any more.
+fn step(todo: Todo) -> Option<PlanStep> {
+    let status = match todo.status.as_str() {
+        "cancelled" => return None,
+        "completed" => StepStatus::Done,
+        "in_progress" => StepStatus::InProgress,
+        _ => StepStatus::Pending,
+    };
+    Some(PlanStep { text: todo.description, status })
+}

@@ -1,0 +1,313 @@
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::assemble::{Message, assemble};
+use super::*;
+use crate::rollout::tool::Action;
+
+/// What the lines of a session say, in short.
+fn said(lines: &[u8]) -> Vec<String> {
+    let mut said = Vec::new();
+    for line in lines.split(|byte| *byte == b'\n') {
+        read(line, true, &mut |entry| said.push(short(&entry.body)));
+    }
+    said
+}
+
+fn short(body: &Body<'_>) -> String {
+    match body {
+        Body::Item(Item::Message { role, text, images }, _) => {
+            format!("{role:?} {text} {}", images.count)
+        }
+        Body::Item(Item::Call(call), _) => format!("call {} {}", call.name, call.call_id),
+        Body::Item(Item::Output { call_id, text, .. }, _) => format!("{call_id}: {text}"),
+        Body::Item(Item::Reasoning { .. }, tokens) => format!("reasoning {tokens}"),
+        Body::Compacted(compacted) => format!("compacted {}", compacted.message),
+        Body::Usage(usage) => format!("usage {:?}", usage.total_tokens),
+        Body::Settings(settings) => format!("model {}", settings.model.as_deref().unwrap_or("")),
+        Body::Folder { path } => format!("in {path}"),
+        Body::Meta(meta) => {
+            format!("meta {:?} {:?} {:?}", meta.id, meta.cwd, meta.parent_thread_id)
+        }
+        Body::Title { words, .. } => format!("title {words}"),
+        other => format!("{other:?}"),
+    }
+}
+
+fn session_row() -> Value {
+    json!({"id": "ses_1", "directory": "/w", "title": "Greeter", "version": "1.2.3",
+           "time": {"created": 1_700_000_000_000_i64, "updated": 1_700_000_000_001_i64}})
+}
+
+fn user_row(id: &str, parts: &[Value]) -> Message {
+    Message {
+        id: id.into(),
+        info: json!({"role": "user", "time": {"created": 5}, "summary": {"diffs": []}}),
+        parts: parts.to_vec(),
+    }
+}
+
+fn model_row(id: &str, more: &Value, parts: &[Value]) -> Message {
+    let mut info = json!({"role": "assistant", "modelID": "m-1", "path": {"cwd": "/w"},
+        "time": {"created": 6, "completed": 9},
+        "tokens": {"input": 5, "output": 2, "reasoning": 1, "cache": {"read": 3, "write": 4}}});
+    for (key, value) in more.as_object().unwrap() {
+        info[key] = value.clone();
+    }
+    Message { id: id.into(), info, parts: parts.to_vec() }
+}
+
+fn words(text: &str) -> Value {
+    json!({"type": "text", "text": text, "time": {"start": 6, "end": 7}})
+}
+
+fn tool_part(tool: &str, state: Value) -> Value {
+    json!({"type": "tool", "tool": tool, "callID": format!("c-{tool}"), "state": state})
+}
+
+#[test]
+fn parts_become_items() {
+    let bash = json!({"status": "completed", "input": {"command": "make"}, "output": "Grüße\n",
+        "metadata": {"exit": 3}, "time": {"start": 7, "end": 8}});
+    let edit = json!({"status": "error", "input": {"filePath": "/w/a"}, "error": "not found"});
+    let messages = [
+        user_row(
+            "msg_1",
+            &[
+                json!({"type": "text", "text": "Called the Read tool", "synthetic": true}),
+                json!({"type": "file", "mime": "image/png", "filename": "a.png", "url": "data:image/png;base64,AAAA"}),
+                json!({"type": "text", "text": "fix it"}),
+            ],
+        ),
+        model_row(
+            "msg_2",
+            &json!({"finish": "tool-calls"}),
+            &[
+                json!({"type": "step-start"}),
+                json!({"type": "reasoning", "text": "12345678", "time": {"start": 6, "end": 7}}),
+                words("On it."),
+                tool_part("bash", bash),
+                tool_part("edit", edit),
+                tool_part(
+                    "invalid",
+                    json!({"status": "completed", "input": {}, "output": "no such tool"}),
+                ),
+            ],
+        ),
+        model_row("msg_3", &json!({"finish": "stop", "tokens": {"total": 40}}), &[words("Done.")]),
+    ];
+    assert_eq!(
+        said(&assemble(&session_row(), &messages)),
+        [
+            r#"meta Some("ses_1") Some("/w") None"#,
+            "title Greeter",
+            "Developer Called the Read tool 0",
+            "Developer a.png 1",
+            "User fix it 0",
+            "Passed",
+            "reasoning 2",
+            "model m-1",
+            "in /w",
+            "Assistant On it. 0",
+            "model m-1",
+            "in /w",
+            "call bash c-bash",
+            "c-bash: Exit code: 3\nOutput:\nGrüße\n",
+            "model m-1",
+            "in /w",
+            "call edit c-edit",
+            "c-edit: execution error: not found",
+            "model m-1",
+            "in /w",
+            "call invalid c-invalid",
+            "c-invalid: execution error: no such tool",
+            "usage Some(15)",
+            "Passed",
+            "model m-1",
+            "in /w",
+            "Assistant Done. 0",
+            "usage Some(40)",
+            "TurnComplete",
+        ]
+    );
+}
+
+#[test]
+fn interruptions_compactions_and_reverts_are_told() {
+    let mut session = session_row();
+    session["parentID"] = json!("ses_0");
+    session["title"] = json!("Child session - 2026-01-01");
+    session["revert"] = json!({"messageID": "msg_5"});
+    let messages = [
+        user_row("msg_1", &[words("one")]),
+        model_row("msg_2", &json!({"error": {"name": "MessageAbortedError"}}), &[words("half a")]),
+        user_row("msg_3", &[json!({"type": "compaction", "auto": true})]),
+        model_row("msg_4", &json!({"summary": true, "finish": "stop"}), &[words("so far")]),
+        user_row("msg_5", &[words("two")]),
+        model_row("msg_6", &json!({"error": {"name": "APIError"}}), &[]),
+    ];
+    let told = said(&assemble(&session, &messages));
+    assert_eq!(told[0], r#"meta Some("ses_1") Some("/w") Some("ses_0")"#);
+    let told: Vec<_> = told[1..]
+        .iter()
+        .filter(|line| !["Passed", "model m-1", "in /w", "usage Some(15)"].contains(&line.as_str()))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            "User one 0",
+            "Assistant half a 0",
+            "TurnAborted",
+            "compacted so far",
+            "User two 0",
+            "RolledBack { turns: 1 }",
+        ]
+    );
+}
+
+#[test]
+fn what_is_under_way_waits_and_nothing_said_changes() {
+    let running = tool_part("bash", json!({"status": "running", "input": {"command": "make"}}));
+    let done = tool_part(
+        "bash",
+        json!({"status": "completed", "input": {"command": "make"}, "output": "",
+        "metadata": {"exit": 0}}),
+    );
+    let open = json!({"time": {"created": 6}});
+    let states = [
+        vec![user_row("msg_1", &[])],
+        vec![user_row("msg_1", &[words("one")])],
+        vec![
+            user_row("msg_1", &[words("one")]),
+            model_row("msg_2", &open, &[json!({"type": "text", "text": "O"})]),
+        ],
+        vec![
+            user_row("msg_1", &[words("one")]),
+            model_row("msg_2", &open, &[words("On it."), running]),
+        ],
+        vec![
+            user_row("msg_1", &[words("one")]),
+            model_row("msg_2", &open, &[words("On it."), done.clone()]),
+        ],
+        vec![
+            user_row("msg_1", &[words("one")]),
+            model_row("msg_2", &json!({}), &[words("On it."), done]),
+        ],
+    ];
+    let assembled: Vec<_> = states.iter().map(|state| assemble(&session_row(), state)).collect();
+    for pair in assembled.windows(2) {
+        assert!(pair[1].starts_with(&pair[0]));
+    }
+    assert_eq!(assembled[1], assembled[2]);
+}
+
+#[test]
+fn a_call_left_by_a_program_that_ended_was_aborted() {
+    let running = tool_part("bash", json!({"status": "running", "input": {"command": "make"}}));
+    let open = json!({"time": {"created": 6}});
+    let messages = [model_row("msg_1", &open, &[running]), user_row("msg_2", &[words("again")])];
+    assert!(said(&assemble(&session_row(), &messages)).contains(&"c-bash: aborted".to_owned()));
+}
+
+#[test]
+fn the_tools_are_known() {
+    let action = |tool: &str, input: Value| {
+        let part = tool_part(tool, json!({"input": input}));
+        tool::interpret(&tool::call(part.as_object().unwrap()))
+    };
+    let shell = action("bash", json!({"command": "make", "workdir": "/w"}));
+    assert_eq!(shell, Some(Action::Shell { script: "make".into(), workdir: Some("/w".into()) }));
+    assert_eq!(action("read", json!({"filePath": "a"})), Some(Action::View { path: "a".into() }));
+    let edit = json!({"filePath": "a", "oldString": "x", "newString": "y"});
+    let Some(Action::Patch(ops)) = action("edit", edit) else { panic!() };
+    assert_eq!((ops[0].path.as_str(), ops[0].changed.as_str()), ("a", "x\ny\n"));
+    let Some(Action::Patch(ops)) = action("write", json!({"filePath": "b", "content": "z"})) else {
+        panic!()
+    };
+    assert!(
+        matches!(&ops[0].op, super::super::patch::Op::Created { content: Some(c) } if c == "z")
+    );
+    let patch = "*** Begin Patch\n*** Delete File: c\n*** End Patch";
+    let Some(Action::Patch(ops)) = action("apply_patch", json!({"patchText": patch})) else {
+        panic!()
+    };
+    assert_eq!(ops[0].path, "c");
+    let todos = json!({"todos": [{"content": "a", "status": "completed"}, {"content": "b", "status": "cancelled"}]});
+    let Some(Action::Plan(steps)) = action("todowrite", todos) else { panic!() };
+    assert_eq!(steps.len(), 1);
+    let agent =
+        action("task", json!({"subagent_type": "general", "description": "d", "prompt": "p"}));
+    assert!(matches!(agent, Some(Action::Other { values, .. }) if values == "general: d: p"));
+    assert!(matches!(action("grep", json!({"pattern": "x"})), Some(Action::Look { .. })));
+    assert_eq!(action("read", json!({"path": "a"})), None);
+    assert_eq!(action("webfetch", json!({"url": "u"})), None);
+}
+
+#[test]
+fn items_leave_in_the_responses_form() {
+    let line = json!({"at": 1, "message": {"role": "user"},
+        "part": {"type": "file", "filename": "a.png", "url": "data:image/png;base64,AAAA"}});
+    let content = &responses(line.to_string().as_bytes())[0]["content"];
+    assert_eq!(content[1]["image_url"], "data:image/png;base64,AAAA");
+}
+
+#[test]
+fn what_is_not_understood_is_counted() {
+    let new = r#"{"message":{"role":"user"},"part":{"type":"new"}}"#;
+    let lines = format!("nothing\n{{}}\n{new}\n");
+    assert_eq!(said(lines.as_bytes()), ["Malformed", "Unknown", "Unknown"]);
+}
+
+fn any_json() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        prop::sample::select(vec!["user", "assistant", "text", "tool", "running", "ses_1", "é"])
+            .prop_map(Value::from),
+    ];
+    leaf.prop_recursive(4, 32, 4, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::vec(
+                (
+                    prop::sample::select(vec![
+                        "role",
+                        "type",
+                        "state",
+                        "time",
+                        "part",
+                        "message",
+                        "output",
+                        "input",
+                        "status",
+                        "text",
+                        "session",
+                        "tokens",
+                        "error",
+                        "summary",
+                        "revert",
+                        "messageID",
+                        "end",
+                    ]),
+                    inner
+                ),
+                0..5
+            )
+            .prop_map(|fields| fields.into_iter().map(|(k, v)| (k.to_owned(), v)).collect()),
+        ]
+    })
+}
+
+proptest! {
+    #[test]
+    fn no_input_panics(
+        bytes in prop::collection::vec(any::<u8>(), 0..200),
+        values in prop::collection::vec(any_json(), 4),
+    ) {
+        let _ = said(&bytes);
+        let _ = said(values[0].to_string().as_bytes());
+        let message = Message { id: "m".into(), info: values[1].clone(), parts: vec![values[2].clone(), values[3].clone()] };
+        let _ = said(&assemble(&values[0], &[message.clone(), message]));
+    }
+}

@@ -1,0 +1,110 @@
+//! The tools of OpenCode, by their names.
+
+use serde::Deserialize;
+
+use super::super::patch::{self, FileOp, Op};
+use super::super::tool::{Action, Call, PlanStep, StepStatus, values};
+use super::{Object, text};
+use crate::text::prefix;
+
+/// The arguments that these tools take.
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "camelCase")]
+struct Arguments {
+    file_path: Option<String>,
+    path: Option<String>,
+    command: Option<String>,
+    workdir: Option<String>,
+    content: Option<String>,
+    old_string: String,
+    new_string: String,
+    edits: Vec<Edit>,
+    patch_text: Option<String>,
+    todos: Option<Vec<Todo>>,
+    #[serde(rename = "subagent_type")]
+    subagent_type: String,
+    description: String,
+    prompt: String,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "camelCase")]
+struct Edit {
+    old_string: String,
+    new_string: String,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Todo {
+    content: String,
+    status: String,
+}
+
+/// Bytes of an edit's old and new text that are looked at for names.
+const CHANGED_BYTES: usize = 16 * 1_024;
+
+/// A call as its part has it.
+pub(super) fn call(part: &Object) -> Call<'_> {
+    let input = part.get("state").and_then(|state| state.get("input"));
+    Call {
+        call_id: text(part, "callID").unwrap_or_default().into(),
+        name: text(part, "tool").unwrap_or_default().into(),
+        namespace: None,
+        arguments: input.map_or_else(String::new, ToString::to_string).into(),
+    }
+}
+
+/// Reads a call; `None` for tools that any agent may have, and for arguments of another shape.
+pub fn interpret(call: &Call<'_>) -> Option<Action> {
+    let name = call.name.as_ref();
+    let read = || serde_json::from_str::<Arguments>(&call.arguments).ok();
+    match name {
+        "bash" => {
+            let Arguments { command, workdir, .. } = read()?;
+            Some(Action::Shell { script: command?, workdir })
+        }
+        "read" => Some(Action::View { path: read()?.file_path? }),
+        "edit" | "multiedit" | "write" => change(read()?),
+        "apply_patch" | "patch" => Some(Action::Patch(patch::parse(&read()?.patch_text?))),
+        "todowrite" => Some(Action::Plan(read()?.todos?.into_iter().filter_map(step).collect())),
+        "grep" | "glob" | "list" => Some(Action::Look {
+            tool: name.to_owned(),
+            values: values(&call.arguments),
+            path: read()?.path,
+        }),
+        "task" => {
+            let Arguments { subagent_type, description, prompt, .. } = read()?;
+            let words = [subagent_type, description, prompt].join(": ");
+            Some(Action::Other { tool: name.to_owned(), values: words })
+        }
+        _ => None,
+    }
+}
+
+fn change(arguments: Arguments) -> Option<Action> {
+    let mut op = FileOp::new(arguments.file_path?, Op::Edited);
+    if let Some(content) = arguments.content {
+        op.changed = prefix(&content, CHANGED_BYTES).to_owned();
+        op.op = Op::Created { content: Some(content) };
+        return Some(Action::Patch(vec![op]));
+    }
+    let many = arguments.edits.into_iter().flat_map(|edit| [edit.old_string, edit.new_string]);
+    for part in [arguments.old_string, arguments.new_string].into_iter().chain(many) {
+        let left = CHANGED_BYTES.saturating_sub(op.changed.len());
+        op.changed.push_str(prefix(&part, left));
+        op.changed.push('\n');
+    }
+    Some(Action::Patch(vec![op]))
+}
+
+/// `None` for a step that is not to be done any more.
+fn step(todo: Todo) -> Option<PlanStep> {
+    let status = match todo.status.as_str() {
+        "cancelled" => return None,
+        "completed" => StepStatus::Done,
+        "in_progress" => StepStatus::InProgress,
+        _ => StepStatus::Pending,
+    };
+    Some(PlanStep { text: todo.content, status })
+}

@@ -1,0 +1,71 @@
+//! The daemon's own jobs, and what runs beside them.
+
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+use super::TaskFailure;
+use crate::config::Live;
+use crate::jobs::Jobs;
+use crate::jobs::runner;
+use crate::service::MemoryServices;
+use crate::service::compaction::{CompactWork, CompactionJobs};
+use crate::service::idle_trim::IdleTrim;
+use crate::service::memory::{ConsolidateWork, ExtractWork};
+use crate::service::retention::{PruneWork, Retention};
+use crate::service::search::{FullText, ReindexWork};
+use crate::service::storage::Storage;
+
+pub(super) struct OwnWork {
+    pub(super) compaction: Arc<CompactionJobs>,
+    pub(super) full_text: Arc<FullText>,
+    pub(super) memory: MemoryServices,
+    pub(super) retention: Arc<Retention>,
+    pub(super) idle_trim: IdleTrim,
+    pub(super) storage: Arc<Storage>,
+    pub(super) jobs: Jobs,
+    pub(super) config: Live,
+}
+
+impl OwnWork {
+    /// Takes back what daemons before left undone, then works through jobs until it is stopped.
+    pub(super) async fn run(self, stop: CancellationToken) -> Result<(), TaskFailure> {
+        let Self { memory, retention, jobs, .. } = &self;
+        let _until_settled = self.storage.settle().await;
+        match jobs.rescue().await {
+            Ok(0) => {}
+            Ok(taken) => tracing::info!(taken, "jobs of an earlier run are taken up"),
+            Err(error) => tracing::warn!(%error, "jobs of an earlier run could not be looked for"),
+        }
+        let beside = async {
+            tokio::select! {
+                () = stop.cancelled() => {}
+                _ = async {
+                    tokio::join!(
+                        memory.upkeep.keep(),
+                        retention.keep(),
+                        jobs.keep_unparked(),
+                        self.idle_trim.keep(),
+                    )
+                } => {}
+            }
+        };
+        let consolidate = ConsolidateWork(memory.publisher.clone(), memory.agent.clone());
+        tokio::join!(
+            self.work(CompactWork(self.compaction.clone()), &stop),
+            self.work(ExtractWork(memory.extraction.clone()), &stop),
+            self.work(consolidate, &stop),
+            self.work(PruneWork(retention.clone()), &stop),
+            self.work(ReindexWork(self.full_text.clone()), &stop),
+            beside,
+        );
+        Ok(())
+    }
+
+    /// Works through the jobs of one kind, unless workers outside do.
+    async fn work<W: runner::Work>(&self, work: W, stop: &CancellationToken) {
+        if !self.config.now().jobs.outside.contains(&W::KIND) {
+            runner::run(self.jobs.clone(), Arc::new(work), stop.clone()).await;
+        }
+    }
+}

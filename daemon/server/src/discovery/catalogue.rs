@@ -1,0 +1,361 @@
+//! Every transcript file that is listed or known, in memory: the gate that lets an unchanged file
+//! cost one comparison, and the phone book by which a fork finds what it continues.
+
+use std::collections::{BTreeSet, HashMap};
+use std::ops::{Deref, DerefMut};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use longhaul_core::fold::{Fold, Source, ThreadHead};
+use longhaul_store::{BaseState, Cursor, FileCommit, FileId, FileRow, FileStat};
+
+use super::scan::{Listed, Listing};
+
+/// One file.
+#[derive(Debug, Clone)]
+pub(crate) struct Entry {
+    pub(crate) source: Source,
+    pub(crate) archived: bool,
+    /// What the last listing said; `None` when it was not there.
+    pub(crate) listed: Option<FileStat>,
+    /// What is stored of it.
+    pub(crate) known: Option<Known>,
+    /// Why it could not be read, and in which state it was then.
+    pub(crate) failed: Option<(FileStat, String)>,
+}
+
+/// What is stored of a file.
+#[derive(Debug, Clone)]
+pub(crate) struct Known {
+    pub(crate) file_id: FileId,
+    pub(crate) stat: FileStat,
+    pub(crate) cursor: Cursor,
+    pub(crate) base: BaseState,
+    pub(crate) thread_id: Option<String>,
+    /// Thread of the transcript it continues.
+    pub(crate) base_thread: Option<String>,
+    /// For which state of the possible bases the search last failed.
+    pub(crate) base_tried: u64,
+    pub(crate) gone: bool,
+    /// Written by this version; otherwise it is folded anew.
+    pub(crate) is_readable: bool,
+    pub(crate) counts: Counts,
+}
+
+/// Lines of a file, or of all.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Lines that are not blank.
+    pub lines: u64,
+    /// Lines that are no JSON object.
+    pub malformed: u64,
+    /// Lines over the bound.
+    pub oversized: u64,
+    /// Lines of a kind this version does not know.
+    pub unknown: u64,
+}
+
+/// The files, shared by the worker and the threads that read for it. Held for a lookup, never across
+/// a read or an await.
+#[derive(Debug, Default)]
+pub(crate) struct Catalogue {
+    files: Mutex<Files>,
+    revision: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Files {
+    entries: HashMap<String, Entry>,
+    /// Where the files of a thread may be: under the thread that is known, and under the one their name tells.
+    /// Too many rather than too few: [`belongs`] decides.
+    by_thread: HashMap<String, BTreeSet<String>>,
+}
+
+/// The files, held. Changing anything raises the catalogue's revision.
+pub(crate) struct Entries<'a> {
+    held: MutexGuard<'a, Files>,
+    revision: &'a AtomicU64,
+}
+
+impl Deref for Entries<'_> {
+    type Target = HashMap<String, Entry>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.held.entries
+    }
+}
+
+impl DerefMut for Entries<'_> {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        self.revision.fetch_add(1, Ordering::Relaxed);
+        &mut self.held.entries
+    }
+}
+
+impl Entries<'_> {
+    /// Puts a file in, where the thread it belongs to will find it.
+    fn put(&mut self, path: String, entry: Entry) {
+        let known = entry.known.as_ref().and_then(|known| known.thread_id.clone());
+        for thread_id in thread_in_name(&path).map(str::to_owned).into_iter().chain(known) {
+            self.held.by_thread.entry(thread_id).or_default().insert(path.clone());
+        }
+        self.insert(path, entry);
+    }
+
+    /// Files that belong to `thread_id`, sorted.
+    fn of_thread(&self, thread_id: &str) -> Vec<(&String, &Entry)> {
+        let is_its = |(path, entry): &(&String, &Entry)| belongs(path, entry, thread_id);
+        if !is_uuid(thread_id) {
+            // An id that was not made by an agent may stand anywhere in a name.
+            let mut found: Vec<_> = self.iter().filter(is_its).collect();
+            found.sort_unstable_by_key(|(path, _)| *path);
+            return found;
+        }
+        let paths = self.held.by_thread.get(thread_id).into_iter().flatten();
+        paths.filter_map(|path| self.get_key_value(path)).filter(is_its).collect()
+    }
+}
+
+impl Catalogue {
+    pub(crate) fn lock(&self) -> Entries<'_> {
+        let held = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        Entries { held, revision: &self.revision }
+    }
+
+    /// Rises with every change: what was derived under an equal revision still holds.
+    pub(crate) fn revision(&self) -> u64 {
+        self.revision.load(Ordering::Relaxed)
+    }
+
+    /// The saved fold of a file cannot be taken up: the next listing has it read from its start.
+    pub(crate) fn distrust(&self, path: &str) {
+        if let Some(known) = self.lock().get_mut(path).and_then(|entry| entry.known.as_mut()) {
+            known.is_readable = false;
+        }
+    }
+
+    /// Fills it with what the store knows.
+    pub(crate) fn load(&self, rows: Vec<FileRow>) {
+        let mut entries = self.lock();
+        entries.clear();
+        entries.held.by_thread.clear();
+        for row in rows {
+            let entry = Entry {
+                source: row.source,
+                archived: row.archived,
+                listed: None,
+                known: Some(Known::of_row(&row)),
+                failed: None,
+            };
+            entries.put(row.path, entry);
+        }
+    }
+
+    /// Takes in a full listing; what it does not hold is no longer listed.
+    pub(crate) fn list(&self, listing: &Listing) {
+        let mut entries = self.lock();
+        for entry in entries.values_mut() {
+            entry.listed = None;
+        }
+        for file in listing.files.values() {
+            Self::put(&mut entries, file);
+        }
+        entries.retain(|_, entry| entry.listed.is_some() || entry.known.is_some());
+        let Files { entries, by_thread } = &mut *entries.held;
+        by_thread.retain(|_, paths| {
+            paths.retain(|path| entries.contains_key(path));
+            !paths.is_empty()
+        });
+    }
+
+    /// Takes in one file.
+    pub(crate) fn list_one(&self, file: &Listed) {
+        Self::put(&mut self.lock(), file);
+    }
+
+    fn put(entries: &mut Entries<'_>, file: &Listed) {
+        if let Some(entry) = entries.get_mut(&file.path) {
+            entry.listed = Some(file.stat);
+            entry.archived = file.archived;
+            return;
+        }
+        let entry = Entry {
+            source: file.source,
+            archived: file.archived,
+            listed: Some(file.stat),
+            known: None,
+            failed: None,
+        };
+        entries.put(file.path.clone(), entry);
+    }
+
+    /// Takes in what was just stored.
+    pub(crate) fn stored(&self, commit: &FileCommit, file_id: FileId) {
+        let mut entries = self.lock();
+        if let Some(old) = &commit.moved_from {
+            entries.remove(old);
+        }
+        let before = entries.get(&commit.path);
+        let listed = before.and_then(|entry| entry.listed).or(Some(commit.stat));
+        let base_tried =
+            before.and_then(|entry| entry.known.as_ref()).map_or(0, |known| known.base_tried);
+        let known = Known {
+            file_id,
+            stat: commit.stat,
+            cursor: commit.cursor,
+            base: commit.base,
+            thread_id: commit.thread_id.clone(),
+            base_thread: base_thread(&commit.head),
+            base_tried,
+            gone: false,
+            is_readable: true,
+            counts: Counts::of(&commit.head),
+        };
+        let entry = Entry {
+            source: commit.source,
+            archived: commit.archived,
+            listed,
+            known: Some(known),
+            failed: None,
+        };
+        entries.put(commit.path.clone(), entry);
+    }
+
+    /// Files that may hold the transcript of `thread_id`: those that are known to, and those whose
+    /// name says so and which nobody has read yet.
+    pub(crate) fn of_thread(&self, thread_id: &str) -> Vec<(PathBuf, Source)> {
+        let entries = self.lock();
+        let listed = entries.of_thread(thread_id).into_iter();
+        let listed = listed.filter(|(_, entry)| entry.listed.is_some());
+        listed.map(|(path, entry)| (PathBuf::from(path), entry.source)).collect()
+    }
+
+    /// A number that changes when the files of `thread_id` other than `except` do; 0 when there are
+    /// none. A revert continues its own thread, and its own growth brings no base.
+    pub(crate) fn state_of_thread(&self, thread_id: &str, except: &str) -> u64 {
+        let entries = self.lock();
+        let others = entries.of_thread(thread_id).into_iter().filter(|(path, _)| *path != except);
+        others
+            .filter_map(|(path, entry)| Some((path, entry.listed?)))
+            .map(|(path, stat)| xxhash_rust::xxh3::xxh3_64_with_seed(path.as_bytes(), stat.size))
+            .fold(0, u64::wrapping_add)
+    }
+}
+
+fn belongs(path: &str, entry: &Entry, thread_id: &str) -> bool {
+    match entry.known.as_ref().and_then(|known| known.thread_id.as_deref()) {
+        Some(known) => known == thread_id,
+        None => name_of(path).contains(thread_id),
+    }
+}
+
+fn name_of(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// The thread that a name tells: agents end it with the id, before the suffixes.
+fn thread_in_name(path: &str) -> Option<&str> {
+    let stem = name_of(path).split('.').next()?;
+    let id = stem.get(stem.len().checked_sub(UUID_BYTES)?..)?;
+    is_uuid(id).then_some(id)
+}
+
+/// The thread a file belongs to when no line names one: the UUID in its name, or else the name.
+pub(crate) fn thread_of_name(path: &Path) -> String {
+    let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+    match uuid_in(&name) {
+        Some(uuid) => uuid.to_owned(),
+        None => {
+            format!("file-{:016x}", xxhash_rust::xxh3::xxh3_64(path.as_os_str().as_encoded_bytes()))
+        }
+    }
+}
+
+fn uuid_in(name: &str) -> Option<&str> {
+    let starts = 0..(name.len() + 1).checked_sub(UUID_BYTES)?;
+    starts.filter_map(|at| name.get(at..at + UUID_BYTES)).find(|text| is_uuid(text))
+}
+
+/// Bytes of a UUID in its usual form.
+const UUID_BYTES: usize = 36;
+
+fn is_uuid(text: &str) -> bool {
+    text.len() == UUID_BYTES && uuid::Uuid::try_parse(text).is_ok()
+}
+
+fn base_thread(head: &ThreadHead) -> Option<String> {
+    head.history_base.as_ref().map(|base| base.thread_id.clone())
+}
+
+impl Known {
+    /// It continues a transcript that is not there.
+    pub(crate) fn is_missing_base(&self) -> bool {
+        self.base == BaseState::Missing && !self.gone
+    }
+
+    fn of_row(row: &FileRow) -> Self {
+        Self {
+            file_id: row.file_id,
+            stat: row.stat,
+            cursor: row.cursor,
+            base: row.base,
+            thread_id: row.thread_id.clone(),
+            base_thread: row.head.as_ref().and_then(base_thread),
+            base_tried: 0,
+            gone: row.gone_at_ms.is_some(),
+            is_readable: row.head.is_some() && row.fold_version == Fold::VERSION,
+            counts: row.head.as_ref().map(Counts::of).unwrap_or_default(),
+        }
+    }
+}
+
+impl Counts {
+    fn of(head: &ThreadHead) -> Self {
+        Self {
+            lines: head.lines,
+            malformed: head.malformed,
+            oversized: head.oversized,
+            unknown: head.unknown,
+        }
+    }
+
+    pub(crate) fn add(&mut self, other: Self) {
+        self.lines += other.lines;
+        self.malformed += other.malformed;
+        self.oversized += other.oversized;
+        self.unknown += other.unknown;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_tell_their_thread() {
+        let id = "0199a213-81b7-7800-8a1c-4a6a4c0c8f52";
+        for name in ["rollout-2026-01-01T00-00-00-ID.jsonl", "ID.jsonl", "rollout-x-ID.jsonl.zst"] {
+            let path = format!("/a/{}", name.replace("ID", id));
+            assert_eq!(thread_in_name(&path), Some(id), "{name}");
+        }
+        for name in ["", "rollout-2026.jsonl", "é99a213-81b7-7800-8a1c-4a6a4c0c8f52.jsonl"] {
+            assert_eq!(thread_in_name(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_name_holds_the_thread() {
+        let id = "01a1fb8b-e82f-7561-87b0-8fe7ffe642be";
+        for name in [
+            format!("rollout-2026-11-21T00-40-12-{id}.jsonl"),
+            format!("rollout-2026-11-21T00-40-12-{id}_01a1fb8c-a005-7a50-81ef-c09c2e0140b2.jsonl"),
+            format!("{id}.jsonl.zst"),
+        ] {
+            assert_eq!(thread_of_name(Path::new(&name)), id);
+        }
+        assert!(
+            thread_of_name(Path::new("/x/entire-3c_162d1d8ad4_1_full.jsonl")).starts_with("file-")
+        );
+    }
+}

@@ -1,0 +1,147 @@
+//! What a full listing asks to be done: which files to read, which moved, which are gone.
+
+use std::collections::HashMap;
+
+use longhaul_core::thread::Source;
+use longhaul_store::FileStat;
+
+use super::catalogue::{Catalogue, Entry};
+use super::scan::Listing;
+
+/// A file to catch up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Job {
+    pub(crate) path: String,
+    pub(crate) source: Source,
+    pub(crate) archived: bool,
+    /// Fold it anew even if it did not change: what it continues has appeared.
+    pub(crate) restart: bool,
+    /// It seems to be the file that was known there.
+    pub(crate) moved_from: Option<String>,
+}
+
+/// What to do after a listing.
+#[derive(Debug, Default)]
+pub(crate) struct Plan {
+    /// Files to read, the newest first: the thread someone works in now is ready at once.
+    pub(crate) jobs: Vec<Job>,
+    /// Bytes of them that wait, as far as stats tell.
+    pub(crate) bytes: u64,
+    /// Known files that are no longer there.
+    pub(crate) gone: Vec<String>,
+    /// Files that were gone and are there again, unchanged.
+    pub(crate) back: Vec<String>,
+}
+
+/// Compares the catalogue, into which `listing` was taken, with what is known.
+pub(crate) fn plan(catalogue: &Catalogue, listing: &Listing) -> Plan {
+    let mut plan = Plan::default();
+    let retries = bases_to_retry(catalogue);
+    let entries = catalogue.lock();
+    let missing: Vec<(&String, &Entry)> =
+        entries.iter().filter(|(path, entry)| is_missing(path, entry, listing)).collect();
+    let moves = Moves::new(&missing);
+    let mut moved: Vec<&str> = Vec::new();
+    let mut jobs: Vec<(i64, Job)> = Vec::new();
+    for (path, entry) in entries.iter() {
+        let Some(stat) = entry.listed else { continue };
+        let restart = retries.contains(path);
+        let moved_from = match &entry.known {
+            Some(known) if known.is_readable && known.stat == stat && !restart => {
+                if known.gone {
+                    plan.back.push(path.clone());
+                }
+                continue;
+            }
+            Some(_) => None,
+            None => moves.origin(path, stat),
+        };
+        if entry.failed.as_ref().is_some_and(|(failed, _)| *failed == stat) {
+            continue;
+        }
+        moved.extend(moved_from);
+        let read = entry.known.as_ref().map_or(0, |known| known.cursor.offset);
+        plan.bytes += stat.size.saturating_sub(read);
+        let job = Job {
+            path: path.clone(),
+            source: entry.source,
+            archived: entry.archived,
+            restart,
+            moved_from: moved_from.map(str::to_owned),
+        };
+        jobs.push((stat.mtime_ns, job));
+    }
+    jobs.sort_by(|(a, left), (b, right)| b.cmp(a).then_with(|| left.path.cmp(&right.path)));
+    plan.jobs = jobs.into_iter().map(|(_, job)| job).collect();
+    let gone = missing.iter().filter(|(path, _)| !moved.contains(&path.as_str()));
+    plan.gone = gone.map(|(path, _)| (*path).clone()).collect();
+    plan
+}
+
+/// A known file is missing only where the listing could have shown it.
+fn is_missing(path: &str, entry: &Entry, listing: &Listing) -> bool {
+    let is_known = entry.known.as_ref().is_some_and(|known| !known.gone);
+    is_known
+        && entry.listed.is_none()
+        && !listing.is_cut
+        && !listing
+            .unreadable
+            .iter()
+            .any(|(folder, _)| std::path::Path::new(path).starts_with(folder))
+}
+
+/// Files folded without their base, whose possible bases have changed since that was tried.
+fn bases_to_retry(catalogue: &Catalogue) -> Vec<String> {
+    let waiting: Vec<(String, String, u64)> = catalogue
+        .lock()
+        .iter()
+        .filter_map(|(path, entry)| {
+            let known = entry.known.as_ref().filter(|known| known.is_missing_base())?;
+            Some((path.clone(), known.base_thread.clone()?, known.base_tried))
+        })
+        .collect();
+    let mut retries = Vec::new();
+    for (path, thread, tried) in waiting {
+        let state = catalogue.state_of_thread(&thread, &path);
+        if state == tried {
+            continue;
+        }
+        if let Some(known) = catalogue.lock().get_mut(&path).and_then(|entry| entry.known.as_mut())
+        {
+            known.base_tried = state;
+        }
+        retries.push(path);
+    }
+    retries
+}
+
+/// Missing files by what a moved file keeps: its inode, or its name. Only a guess, which reading
+/// confirms by the file's lines.
+struct Moves<'a> {
+    by_inode: HashMap<(u64, u64), &'a str>,
+    by_name: HashMap<&'a str, &'a str>,
+}
+
+impl<'a> Moves<'a> {
+    fn new(missing: &[(&'a String, &'a Entry)]) -> Self {
+        let mut moves = Self { by_inode: HashMap::new(), by_name: HashMap::new() };
+        for (path, entry) in missing {
+            if let Some(known) = &entry.known {
+                moves.by_inode.insert((known.stat.dev, known.stat.ino), path.as_str());
+                moves.by_name.insert(stem(path), path.as_str());
+            }
+        }
+        moves
+    }
+
+    fn origin(&self, path: &str, stat: FileStat) -> Option<&'a str> {
+        // The name first: an inode may have been used again.
+        self.by_name.get(stem(path)).or_else(|| self.by_inode.get(&(stat.dev, stat.ino))).copied()
+    }
+}
+
+/// The name of a file whether compressed or not.
+fn stem(path: &str) -> &str {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    name.strip_suffix(".zst").unwrap_or(name)
+}

@@ -1,0 +1,271 @@
+//! Full listing of the agents' folders: names and stats, no content.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use longhaul_core::fold::Source;
+use longhaul_core::rollout::source::Folder;
+use longhaul_store::FileStat;
+
+use crate::transcript::stat_of;
+
+/// Files listed at most; a folder with more is taken in part, with a warning.
+const FILES_MAX: usize = 200_000;
+
+/// Folders below a root. Codex uses three (year, month, day).
+const DEPTH_MAX: usize = 16;
+
+/// A folder in which an agent keeps transcripts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Root {
+    /// Which agent.
+    pub source: Source,
+    /// The folder; it may not exist yet.
+    pub path: PathBuf,
+    /// What lies there was archived by the agent.
+    pub archived: bool,
+}
+
+impl Root {
+    /// The folders of an agent that lives in `home`.
+    pub fn of(source: Source, home: &Path) -> Vec<Self> {
+        let folders = source.spec().folders.iter();
+        let root = |folder: &Folder| Self {
+            source,
+            path: home.join(folder.path),
+            archived: folder.archived,
+        };
+        folders.map(root).collect()
+    }
+
+    /// Where the folder really is; `None` when it is not there.
+    pub(crate) fn resolved(&self) -> Option<PathBuf> {
+        fs::canonicalize(&self.path).ok()
+    }
+}
+
+/// A transcript file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Listed {
+    pub(crate) path: String,
+    pub(crate) source: Source,
+    pub(crate) archived: bool,
+    pub(crate) stat: FileStat,
+}
+
+/// What a listing found.
+#[derive(Debug, Default)]
+pub(crate) struct Listing {
+    /// By path, so that a file reached twice counts once.
+    pub(crate) files: BTreeMap<String, Listed>,
+    /// Links that lead out of their root, and names that are not UTF-8: passed over.
+    pub(crate) passed_over: u64,
+    /// Folders that could not be read, with the reason. What was known there is not taken for gone.
+    pub(crate) unreadable: Vec<(PathBuf, String)>,
+    /// There were more than [`FILES_MAX`] files.
+    pub(crate) is_cut: bool,
+}
+
+/// Whether a file of that name is a transcript of `source`.
+fn is_transcript(source: Source, path: &Path) -> bool {
+    path.to_str().is_some_and(|path| source.spec().layout(path).is_some())
+}
+
+/// Whether a file of that name can be a transcript.
+pub(crate) fn may_be_transcript(path: &Path) -> bool {
+    Source::ALL.iter().any(|source| is_transcript(*source, path))
+}
+
+/// Lists all transcripts below `roots`. A root that is not there has none.
+pub(crate) fn list(roots: &[Root]) -> Listing {
+    let mut listing = Listing::default();
+    for root in roots {
+        let Some(top) = root.resolved() else {
+            if root.path.symlink_metadata().is_ok() {
+                listing.unreadable.push((root.path.clone(), "cannot be resolved".into()));
+            }
+            continue;
+        };
+        walk(root, &top, &mut listing);
+    }
+    drop_shadowed(&mut listing);
+    listing
+}
+
+fn walk(root: &Root, top: &Path, listing: &mut Listing) {
+    let mut folders = vec![(top.to_owned(), 0)];
+    while let Some((folder, depth)) = folders.pop() {
+        let entries = match fs::read_dir(&folder) {
+            Ok(entries) => entries,
+            // Deleted since its parent was read.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => {
+                listing.unreadable.push((folder, error.to_string()));
+                continue;
+            }
+        };
+        for entry in entries.filter_map(Result::ok) {
+            if listing.files.len() >= FILES_MAX {
+                listing.is_cut = true;
+                return;
+            }
+            match entry.file_type() {
+                // A linked folder is not entered: inside the root it is listed by itself.
+                Ok(kind) if kind.is_dir() && depth < DEPTH_MAX => {
+                    folders.push((entry.path(), depth + 1));
+                }
+                Ok(kind) if !kind.is_dir() && is_transcript(root.source, &entry.path()) => {
+                    add(root, top, &entry.path(), listing);
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+fn add(root: &Root, top: &Path, path: &Path, listing: &mut Listing) {
+    match stat(root, top, path) {
+        Some(Ok(file)) => {
+            listing.files.insert(file.path.clone(), file);
+        }
+        Some(Err(Passed)) => listing.passed_over += 1,
+        None => {}
+    }
+}
+
+/// The path leads out of its root or is not UTF-8.
+struct Passed;
+
+/// Resolves one path below `top`. `None`: nothing there that is a file.
+fn stat(root: &Root, top: &Path, path: &Path) -> Option<Result<Listed, Passed>> {
+    let meta = fs::symlink_metadata(path).ok()?;
+    let (path, meta) = if meta.is_symlink() {
+        let target = fs::canonicalize(path).ok()?;
+        if !target.starts_with(top) {
+            return Some(Err(Passed));
+        }
+        let meta = fs::symlink_metadata(&target).ok()?;
+        (target, meta)
+    } else {
+        (path.to_owned(), meta)
+    };
+    if !meta.is_file() {
+        return None;
+    }
+    let Some(path) = path.to_str() else {
+        return Some(Err(Passed));
+    };
+    Some(Ok(Listed {
+        path: path.to_owned(),
+        source: root.source,
+        archived: root.archived,
+        stat: stat_of(&meta),
+    }))
+}
+
+/// Looks at one file. `Ok(None)`: it is not there or no transcript.
+///
+/// # Errors
+/// It lies outside every root.
+pub(crate) fn look(roots: &[Root], path: &Path) -> Result<Option<Listed>, Outside> {
+    let resolved = match (path.parent().map(fs::canonicalize), path.file_name()) {
+        // The file itself may be missing: its folder decides where it would be.
+        (Some(Ok(folder)), Some(name)) => folder.join(name),
+        _ => path.to_owned(),
+    };
+    for root in roots {
+        let Some(top) = root.resolved() else { continue };
+        if !resolved.starts_with(&top) {
+            continue;
+        }
+        if !is_transcript(root.source, &resolved) {
+            return Ok(None);
+        }
+        return match stat(root, &top, &resolved) {
+            Some(Ok(file)) => Ok(Some(file)),
+            Some(Err(Passed)) => Err(Outside),
+            None => Ok(None),
+        };
+    }
+    Err(Outside)
+}
+
+/// The path lies outside every root.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Outside;
+
+/// Where a plain file and its compressed twin are both there, the plain one is the newer; where a document
+/// was made into lines, the lines are.
+fn drop_shadowed(listing: &mut Listing) {
+    let shadowed: Vec<String> = listing
+        .files
+        .keys()
+        .filter(|path| {
+            let is_packed =
+                path.strip_suffix(".zst").is_some_and(|p| listing.files.contains_key(p));
+            is_packed || path.ends_with(".json") && listing.files.contains_key(&format!("{path}l"))
+        })
+        .cloned()
+        .collect();
+    for path in shadowed {
+        listing.files.remove(&path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn transcripts_are_found_and_links_that_lead_out_are_not() {
+        let temp = tempfile::tempdir().unwrap();
+        let home = temp.path().canonicalize().unwrap().join("home");
+        let day = home.join("sessions/2026/11/21");
+        fs::create_dir_all(&day).unwrap();
+        fs::create_dir_all(home.join("archived_sessions")).unwrap();
+        let outside = temp.path().join("outside.jsonl");
+        fs::write(&outside, "x").unwrap();
+        for name in ["a.jsonl", "b.jsonl.zst", "c.jsonl", "c.jsonl.zst", "d.json", ".e.jsonl"] {
+            fs::write(day.join(name), "x").unwrap();
+        }
+        fs::write(home.join("sessions/rollout-2025-05-01-f.json"), "x").unwrap();
+        fs::write(home.join("archived_sessions/z.jsonl"), "x").unwrap();
+        symlink(&outside, day.join("out.jsonl")).unwrap();
+        symlink(day.join("a.jsonl"), day.join("in.jsonl")).unwrap();
+        symlink(temp.path(), day.join("folder.jsonl")).unwrap();
+        symlink(temp.path(), day.join("folder")).unwrap();
+
+        let listing = list(&Root::of(Source::Codex, &home));
+        let names: Vec<_> = listing
+            .files
+            .values()
+            .map(|file| (file.path.rsplit('/').next().unwrap(), file.archived))
+            .collect();
+        let expected = [
+            ("z.jsonl", true),
+            ("a.jsonl", false),
+            ("b.jsonl.zst", false),
+            ("c.jsonl", false),
+            ("rollout-2025-05-01-f.json", false),
+        ];
+        assert_eq!(names, expected);
+        assert_eq!(listing.passed_over, 2);
+
+        let roots = Root::of(Source::Codex, &home);
+        assert!(look(&roots, &day.join("a.jsonl")).unwrap().is_some());
+        assert_eq!(look(&roots, &day.join("gone.jsonl")), Ok(None));
+        assert_eq!(look(&roots, &outside), Err(Outside));
+        assert_eq!(look(&roots, &day.join("out.jsonl")), Err(Outside));
+        assert_eq!(look(&roots, &day.join("../../../../../outside.jsonl")), Err(Outside));
+    }
+
+    #[test]
+    fn a_home_that_is_not_there_has_no_files() {
+        let listing = list(&Root::of(Source::Codex, Path::new("/nowhere/at/all")));
+        assert!(listing.files.is_empty() && listing.unreadable.is_empty());
+    }
+}

@@ -1,0 +1,154 @@
+//! Notices from the file system: hints that something may have changed, and nothing more.
+//!
+//! A hint may be lost, doubled or late; the periodic scan finds what hints missed. The queue of
+//! inotify, the number of watches and our own set are all bounded: when one overflows, all hints
+//! become one, "look at everything".
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use notify::{Config, Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
+use tokio::sync::Notify;
+
+use super::scan::{Root, may_be_transcript};
+
+/// Paths hinted at and not yet taken.
+const HINTS_MAX: usize = 4_096;
+
+/// Hinted paths, filled by the watching thread and taken by the worker.
+#[derive(Debug, Default)]
+pub(crate) struct Hints {
+    paths: Mutex<HashSet<PathBuf>>,
+    scan: AtomicBool,
+    degraded: AtomicBool,
+    wake: Notify,
+    stop: Arc<AtomicBool>,
+}
+
+impl Hints {
+    /// `stop` is raised with each hint, so that a long pass makes way.
+    pub(crate) fn new(stop: Arc<AtomicBool>) -> Self {
+        Self { stop, ..Self::default() }
+    }
+
+    /// Waits for a hint; returns at once when one came since the last call.
+    pub(crate) async fn arrived(&self) {
+        self.wake.notified().await;
+    }
+
+    /// Takes the hinted paths.
+    pub(crate) fn take(&self) -> Vec<PathBuf> {
+        std::mem::take(&mut *self.paths.lock().unwrap_or_else(PoisonError::into_inner))
+            .into_iter()
+            .collect()
+    }
+
+    /// Whether everything should be looked at; answered once.
+    pub(crate) fn take_scan(&self) -> bool {
+        self.scan.swap(false, Ordering::Relaxed)
+    }
+
+    /// Notices were lost or cannot be had since the last call.
+    pub(crate) fn take_degraded(&self) -> bool {
+        self.degraded.swap(false, Ordering::Relaxed)
+    }
+
+    fn hint(&self, path: &Path) {
+        let mut paths = self.paths.lock().unwrap_or_else(PoisonError::into_inner);
+        if paths.len() < HINTS_MAX {
+            paths.insert(path.to_owned());
+        } else {
+            self.scan.store(true, Ordering::Relaxed);
+        }
+        drop(paths);
+        self.call();
+    }
+
+    /// Asks for everything to be looked at.
+    pub(crate) fn hint_all(&self) {
+        self.scan.store(true, Ordering::Relaxed);
+        self.call();
+    }
+
+    fn call(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.wake.notify_one();
+    }
+
+    fn on_event(&self, event: notify::Result<Event>) {
+        match event {
+            Err(error) => {
+                tracing::debug!(%error, "watch reported an error");
+                self.degraded.store(true, Ordering::Relaxed);
+                self.hint_all();
+            }
+            Ok(event) if event.need_rescan() => self.hint_all(),
+            // Our own reading opens files, too.
+            Ok(Event { kind: EventKind::Access(_), .. }) => {}
+            Ok(event) => {
+                for path in &event.paths {
+                    if may_be_transcript(path) {
+                        self.hint(path);
+                    } else if event.kind.is_create() || is_rename(&event.kind) {
+                        // A folder that appears may hold files that came before its watch.
+                        self.hint_all();
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn is_rename(kind: &EventKind) -> bool {
+    matches!(kind, EventKind::Modify(notify::event::ModifyKind::Name(_)))
+}
+
+/// The watches on all roots.
+pub(crate) struct Watch {
+    watcher: Option<RecommendedWatcher>,
+    watched: HashSet<PathBuf>,
+}
+
+impl Watch {
+    /// A watch on nothing yet. Without inotify there are no hints, which is no error.
+    pub(crate) fn new(hints: &Arc<Hints>) -> Self {
+        let on = Arc::clone(hints);
+        let made = RecommendedWatcher::new(move |event| on.on_event(event), Config::default());
+        let watcher = match made {
+            Ok(watcher) => Some(watcher),
+            Err(error) => {
+                tracing::warn!(%error, "file changes are not reported, scanning only");
+                hints.degraded.store(true, Ordering::Relaxed);
+                None
+            }
+        };
+        Self { watcher, watched: HashSet::new() }
+    }
+
+    /// Watches the roots that have appeared since the last call. Returns what could not be watched.
+    pub(crate) fn cover(&mut self, roots: &[Root]) -> Vec<(PathBuf, String)> {
+        let mut failed = Vec::new();
+        let Some(watcher) = &mut self.watcher else {
+            return failed;
+        };
+        for root in roots {
+            let Some(top) = root.resolved() else {
+                // Deleted: should it come back, its old watch is dead.
+                self.watched.remove(&root.path);
+                continue;
+            };
+            if self.watched.contains(&root.path) {
+                continue;
+            }
+            match watcher.watch(&top, RecursiveMode::Recursive) {
+                Ok(()) => {
+                    self.watched.insert(root.path.clone());
+                }
+                Err(error) => failed.push((top, error.to_string())),
+            }
+        }
+        failed
+    }
+}

@@ -1,0 +1,32 @@
+//! Bounds and periods of ingestion.
+
+use std::time::Duration;
+
+use crate::transcript::LINE_BYTES_MAX;
+
+/// Bounds and periods. The defaults are the product's; tests lower them.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// Longest line that is parsed, in bytes. Longer ones are known by place and digest.
+    pub line_bytes_max: usize,
+    /// Text folded before a batch is stored, in bytes.
+    pub batch_bytes: u64,
+    /// Full pages of items before a batch is stored.
+    pub batch_pages: usize,
+    /// Time between full listings.
+    pub scan_period: Duration,
+    /// Time in which several hints become one pass.
+    pub debounce: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            line_bytes_max: LINE_BYTES_MAX,
+            batch_bytes: 4 << 20,
+            batch_pages: 128,
+            scan_period: Duration::from_secs(60),
+            debounce: Duration::from_millis(20),
+        }
+    }
+}

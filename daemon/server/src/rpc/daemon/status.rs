@@ -1,0 +1,139 @@
+//! `daemon/status` and `daemon/metrics`, out of the values of the service.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use longhaul_protocol::PROTOCOL_REVISION;
+use longhaul_protocol::daemon::{
+    IngestError, IngestState, IngestStatus, MethodMetrics, MetricsResult, ModelStatus,
+    ProcessMetrics, SalvageStatus, SourceStatus, StatusResult, StoreStatus,
+};
+use longhaul_protocol::warning::Warning;
+
+use super::super::convert;
+use super::VERSION;
+use crate::ingest::Progress;
+use crate::link::Counters;
+use crate::metering::ProcessUse;
+use crate::service::status::{DaemonWarning, ModelUse, Status, StoreState};
+
+pub(super) fn status(daemon: &Status, counters: &Counters) -> StatusResult {
+    let (progress, instance) = (daemon.ingest(), &daemon.instance);
+    StatusResult {
+        version: VERSION.to_owned(),
+        protocol: PROTOCOL_REVISION,
+        pid: instance.pid,
+        instance_id: instance.id.clone(),
+        started_at: instance.started_at,
+        uptime_ms: daemon.uptime_ms(),
+        socket: instance.socket.display().to_string(),
+        state_dir: daemon.config.now().state_dir.display().to_string(),
+        store: store(daemon.store()),
+        sources: sources(&progress),
+        ingest: ingest(&progress),
+        search: convert::index_status(daemon.index()),
+        connections: count(&counters.connections),
+        requests: count(&counters.requests),
+        panics: count(&counters.panics),
+        model: daemon.model().map(model),
+        warnings: daemon.warnings(&progress).into_iter().map(warning).collect(),
+    }
+}
+
+pub(super) fn metrics(daemon: &Status, counters: &Counters) -> MetricsResult {
+    let Counters { connections, in_flight, panics, refused, calls, .. } = counters;
+    let methods = calls.summaries().into_iter().map(|times| MethodMetrics {
+        method: times.method.to_owned(),
+        calls: times.calls,
+        errors: times.errors,
+        p50_us: times.p50_us,
+        p99_us: times.p99_us,
+        max_us: times.max_us,
+    });
+    MetricsResult {
+        uptime_ms: daemon.uptime_ms(),
+        methods: methods.collect(),
+        in_flight: count(in_flight),
+        connections: count(connections),
+        connections_refused: count(refused),
+        panics: count(panics),
+        ingested_bytes: daemon.ingest().bytes_done,
+        stored_bytes: daemon.store().bytes,
+        process: ProcessUse::now().map(|taken| ProcessMetrics {
+            resident_bytes: taken.resident_bytes,
+            resident_peak_bytes: taken.resident_peak_bytes,
+            cpu_ms: taken.processor_ms,
+            threads: taken.threads,
+        }),
+    }
+}
+
+fn count(counter: &AtomicU64) -> u64 {
+    counter.load(Ordering::Relaxed)
+}
+
+fn store(state: StoreState) -> StoreStatus {
+    let salvaged = state.rebuilt.as_ref().and_then(|rebuilt| rebuilt.salvaged.as_ref());
+    StoreStatus {
+        path: state.path.display().to_string(),
+        schema_version: state.schema_version,
+        salvaged: salvaged.map(|salvaged| SalvageStatus {
+            updates: salvaged.updates,
+            compactions: salvaged.compactions,
+            model_usage: salvaged.usage,
+            jobs: salvaged.jobs,
+            complete: salvaged.complete,
+        }),
+        rebuilt_from: state.rebuilt.map(|rebuilt| rebuilt.moved_to.display().to_string()),
+    }
+}
+
+fn sources(progress: &Progress) -> Vec<SourceStatus> {
+    let source = |source: &crate::ingest::SourceProgress| SourceStatus {
+        source: source.source.name().to_owned(),
+        root: source.root.display().to_string(),
+        exists: source.exists,
+        files: source.files,
+        threads: source.threads,
+        bytes: source.bytes,
+    };
+    progress.sources.iter().map(source).collect()
+}
+
+fn ingest(progress: &Progress) -> IngestStatus {
+    let errors = progress.errors.iter().map(|(path, message)| IngestError {
+        path: path.clone(),
+        message: message.clone(),
+        at: progress.last_scan_at_ms,
+    });
+    IngestStatus {
+        state: if progress.is_catching_up { IngestState::CatchingUp } else { IngestState::Idle },
+        queued_files: progress.queued_files,
+        bytes_done: progress.bytes_done,
+        bytes_total: progress.bytes_total,
+        last_scan_at: (progress.last_scan_at_ms != 0).then_some(progress.last_scan_at_ms),
+        lines: progress.counts.lines,
+        malformed: progress.counts.malformed,
+        oversized: progress.counts.oversized,
+        unknown: progress.counts.unknown,
+        errors: errors.collect(),
+    }
+}
+
+fn model(model: ModelUse) -> ModelStatus {
+    let ModelUse { choice, spent, budget } = model;
+    ModelStatus {
+        provider: choice.provider,
+        name: choice.model,
+        requests_today: spent.requests,
+        tokens_today: spent.tokens,
+        requests_per_day: budget.requests_per_day,
+        tokens_per_day: budget.tokens_per_day,
+        requests_per_job: budget.requests_per_job,
+        tokens_per_job: budget.tokens_per_job,
+    }
+}
+
+fn warning(warning: DaemonWarning) -> Warning {
+    let DaemonWarning { kind, message, hint } = warning;
+    Warning { kind: kind.to_owned(), message, hint: Some(hint.to_owned()) }
+}

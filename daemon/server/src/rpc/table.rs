@@ -1,0 +1,276 @@
+//! The method table: handlers by their method's marker type.
+//!
+//! A method is registered by its marker type, so that its name, its params and its result cannot come
+//! apart, over the service it needs, and in one of three ways: [`Handlers::on`] answers at once on the
+//! connection's own task, [`Handlers::on_async`] awaits, [`Handlers::on_blocking`] keeps a processor busy
+//! on a thread of its own. A name that is missing or unknown to the protocol makes [`Table::finish`] fail,
+//! which is the daemon's start.
+
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use jsonrpsee::types::{Id, Params};
+use jsonrpsee::{Extensions, MethodCallback, MethodResponse, Methods, ResponsePayload};
+use longhaul_protocol::daemon::Initialize;
+use longhaul_protocol::method::{self, CAPABILITIES};
+use longhaul_protocol::{ErrorKind, METHODS, Method};
+use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
+use tokio::sync::Semaphore;
+
+use super::error::Failure;
+use super::params;
+use crate::ingest::Ingest;
+use crate::link::CallContext;
+
+/// Calls that may keep a thread of the blocking pool busy at the same time.
+///
+/// # Source
+/// Chosen: more than the processors of a laptop, fewer than the pool's threads, so that the store and
+/// files always find one.
+const BLOCKING_CALLS_MAX: usize = 4;
+
+/// A method table that does not fit the protocol: a defect found at the start.
+#[derive(Debug, thiserror::Error)]
+pub enum TableError {
+    /// A method was registered twice.
+    #[error("{0} is registered twice")]
+    Twice(&'static str),
+    /// A method of the protocol has no handler.
+    #[error("{0} has no handler")]
+    Missing(&'static str),
+    /// A handler's method is not in the protocol.
+    #[error("{0} is no method of the protocol")]
+    Unknown(&'static str),
+}
+
+/// A method table in the making.
+pub struct Table {
+    ingest: Arc<Ingest>,
+    blocking: Arc<Semaphore>,
+    pub(super) methods: Methods,
+}
+
+/// Registers the handlers of one service.
+pub struct Handlers<'a, S> {
+    table: &'a mut Table,
+    service: Arc<S>,
+}
+
+/// What every call of one method shares.
+pub(super) struct MethodEntry {
+    ingest: Arc<Ingest>,
+    name: &'static str,
+    /// The bit of the capability it needs.
+    capability: u32,
+}
+
+impl Table {
+    /// An empty table. A call that finds the database damaged has `ingest` repair it.
+    #[must_use]
+    pub fn new(ingest: Arc<Ingest>) -> Self {
+        let blocking = Arc::new(Semaphore::new(BLOCKING_CALLS_MAX));
+        Self { ingest, blocking, methods: Methods::new() }
+    }
+
+    /// Where the handlers of `service` are registered.
+    pub fn of<S>(&mut self, service: &Arc<S>) -> Handlers<'_, S> {
+        Handlers { table: self, service: service.clone() }
+    }
+
+    /// The finished table: every method of the protocol has a handler.
+    ///
+    /// # Errors
+    /// [`TableError::Missing`].
+    pub fn finish(self) -> Result<Methods, TableError> {
+        match METHODS.iter().find(|info| self.methods.method(info.name).is_none()) {
+            Some(info) => Err(TableError::Missing(info.name)),
+            None => Ok(self.methods),
+        }
+    }
+
+    pub(super) fn entry<M: Method>(&self) -> Result<MethodEntry, TableError> {
+        let info = method::find(M::NAME).ok_or(TableError::Unknown(M::NAME))?;
+        let capability = match info.name == Initialize::NAME {
+            true => HANDSHAKE,
+            false => capability_bit(info.capability),
+        };
+        Ok(MethodEntry { ingest: self.ingest.clone(), name: info.name, capability })
+    }
+
+    pub(super) fn insert(
+        &mut self,
+        name: &'static str,
+        callback: MethodCallback,
+    ) -> Result<(), TableError> {
+        match self.methods.verify_and_insert(name, callback) {
+            Ok(_) => Ok(()),
+            Err(_) => Err(TableError::Twice(name)),
+        }
+    }
+}
+
+impl<S: Send + Sync + 'static> Handlers<'_, S> {
+    /// Registers a method that is answered at once: it neither waits nor computes for long.
+    ///
+    /// # Errors
+    /// [`TableError`]: the name is taken or unknown.
+    pub fn on<M: Method>(
+        &mut self,
+        handler: impl Fn(&S, &CallContext, M::Params) -> Result<M::Result, Failure>
+        + Send
+        + Sync
+        + 'static,
+    ) -> Result<(), TableError> {
+        let (entry, service) = (self.table.entry::<M>()?, self.service.clone());
+        let callback =
+            move |id: Id<'_>, params: Params<'_>, response_max, extensions: Extensions| {
+                let Some(context) = extensions.get::<CallContext>() else { return no_context(id) };
+                let result = entry.read::<M>(context, &params);
+                let result = result.and_then(|params| handler(&service, context, params));
+                entry.respond(id, result, response_max, context)
+            };
+        self.table.insert(M::NAME, MethodCallback::Sync(Arc::new(callback)))
+    }
+
+    /// Registers a method that waits. Dropping its future, when the client is gone, gives the work up.
+    ///
+    /// # Errors
+    /// [`TableError`]: the name is taken or unknown.
+    pub fn on_async<M, F>(
+        &mut self,
+        handler: impl Fn(Arc<S>, CallContext, M::Params) -> F + Send + Sync + 'static,
+    ) -> Result<(), TableError>
+    where
+        M: Method,
+        F: Future<Output = Result<M::Result, Failure>> + Send + 'static,
+    {
+        let (entry, handler) = (Arc::new(self.table.entry::<M>()?), Arc::new(handler));
+        let service = self.service.clone();
+        let callback = move |id: Id<'static>,
+                             params: Params<'static>,
+                             _,
+                             response_max,
+                             extensions: Extensions| {
+            let (entry, handler, service) = (entry.clone(), handler.clone(), service.clone());
+            async move {
+                let Some(context) = extensions.get::<CallContext>() else { return no_context(id) };
+                let result = match entry.read::<M>(context, &params) {
+                    Ok(params) => handler(service, context.clone(), params).await,
+                    Err(failure) => Err(failure),
+                };
+                if matches!(&result, Err(failure) if failure.kind() == ErrorKind::StoreCorrupt) {
+                    entry.repair().await;
+                }
+                entry.respond(id, result, response_max, context)
+            }
+            .boxed()
+        };
+        self.table.insert(M::NAME, MethodCallback::Async(Arc::new(callback)))
+    }
+
+    /// Registers a method that keeps a processor busy.
+    ///
+    /// It runs on a thread for blocking work, a bounded number at the same time; a call that waits for its
+    /// turn is given up with its connection, one that runs is not, and its answer is thrown away.
+    ///
+    /// # Errors
+    /// [`TableError`]: the name is taken or unknown.
+    pub fn on_blocking<M: Method>(
+        &mut self,
+        handler: impl Fn(&S, &CallContext, M::Params) -> Result<M::Result, Failure>
+        + Send
+        + Sync
+        + 'static,
+    ) -> Result<(), TableError> {
+        let handler = Arc::new(handler);
+        let blocking = self.table.blocking.clone();
+        self.on_async::<M, _>(move |service, context, params| {
+            let (handler, blocking) = (handler.clone(), blocking.clone());
+            async move {
+                let permit = blocking.acquire_owned().await.map_err(Failure::internal)?;
+                let work = move || {
+                    let _permit = permit;
+                    handler(&service, &context, params)
+                };
+                match tokio::task::spawn_blocking(work).await {
+                    Ok(result) => result,
+                    // The dispatcher answers a panic; it has to arrive there as one.
+                    Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+                    Err(error) => Err(Failure::internal(error)),
+                }
+            }
+        })
+    }
+}
+
+impl MethodEntry {
+    /// Answers damage that a call met: the transcripts are read again.
+    async fn repair(&self) {
+        if let Err(error) = self.ingest.recover().await {
+            tracing::error!(%error, "the damaged database cannot be begun anew");
+        }
+    }
+
+    /// Checks that the connection may call the method, and reads its params.
+    pub(super) fn read<M: Method>(
+        &self,
+        context: &CallContext,
+        params: &Params<'_>,
+    ) -> Result<M::Params, Failure> {
+        if context.link.granted() & self.capability == 0 {
+            let message = format!("{} needs a capability that initialize did not grant", self.name);
+            return Err(Failure::new(ErrorKind::CapabilityMissing, message));
+        }
+        params::read(params)
+    }
+
+    fn respond<R: Serialize>(
+        &self,
+        id: Id<'_>,
+        result: Result<R, Failure>,
+        response_max: usize,
+        context: &CallContext,
+    ) -> MethodResponse {
+        match result {
+            // Written at once: jsonrpsee's own writer looks at its bound for every comma.
+            Ok(result) => match serde_json::value::to_raw_value(&result) {
+                Ok(result) => {
+                    let payload = ResponsePayload::success(Shared(result.into()));
+                    MethodResponse::response(id, payload, response_max)
+                }
+                Err(error) => self.refuse(id, Failure::internal(error), context),
+            },
+            Err(failure) => self.refuse(id, failure, context),
+        }
+    }
+
+    fn refuse(&self, id: Id<'_>, failure: Failure, context: &CallContext) -> MethodResponse {
+        MethodResponse::error(id, failure.answer(self.name, context))
+    }
+}
+
+/// A result as text that can be cloned, as jsonrpsee wants it, without being copied.
+#[derive(Clone)]
+struct Shared(Arc<RawValue>);
+
+impl Serialize for Shared {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+}
+
+/// The answer to a call that did not come through the socket's dispatcher, which is a defect.
+pub(super) fn no_context(id: Id<'_>) -> MethodResponse {
+    MethodResponse::error(id, jsonrpsee::types::ErrorCode::InternalError)
+}
+
+/// The right to negotiate: always held, else a connection that asked for little could not ask again.
+pub(super) const HANDSHAKE: u32 = 1 << 31;
+
+// The other bits stand for the capabilities, by their place in the list.
+const _: () = assert!(CAPABILITIES.len() <= 31);
+
+pub(super) fn capability_bit(capability: &str) -> u32 {
+    CAPABILITIES.iter().position(|known| *known == capability).map_or(0, |at| 1 << at)
+}

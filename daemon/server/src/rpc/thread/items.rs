@@ -1,0 +1,36 @@
+//! `thread/items`.
+
+use std::sync::Arc;
+
+use longhaul_core::compaction::handle::Handle;
+use longhaul_protocol::thread::{ItemSummary, ItemsParams, ItemsResult};
+
+use super::super::convert::{self, kind_name};
+use super::super::error::Failure;
+use crate::link::CallContext;
+use crate::service::threads::{ItemRange, Threads};
+
+pub(super) async fn items(
+    threads: Arc<Threads>,
+    _: CallContext,
+    params: ItemsParams,
+) -> Result<ItemsResult, Failure> {
+    let (range, limit) = match (params.from_seq, params.last) {
+        (Some(_), Some(_)) => {
+            return Err(Failure::invalid("last", "not together with from_seq"));
+        }
+        (Some(seq), None) => (ItemRange::From(seq), params.limit),
+        (None, last) => (ItemRange::Last, last.or(params.limit)),
+    };
+    let limit = usize::try_from(convert::page_rows(limit)).unwrap_or(usize::MAX);
+    let found = threads.items(&params.thread_id, range, limit).await?;
+    let items = found.rows.into_iter().map(|(row, at)| ItemSummary {
+        seq: row.seq,
+        at,
+        kind: kind_name(row.kind),
+        tokens: row.tokens,
+        handle: Handle::new(&params.thread_id, (row.seq, row.seq), row.digest).to_string(),
+        excerpt: row.excerpt,
+    });
+    Ok(ItemsResult { items: items.collect(), next_seq: found.next_seq, more: found.more })
+}

@@ -1,0 +1,161 @@
+//! The system calls that are left to a confined process: lists of what is allowed, so that a call which a later
+//! kernel brings is not.
+
+use std::collections::BTreeMap;
+
+use seccompiler::{
+    BackendError, SeccompCmpArgLen as Width, SeccompCmpOp as Is, SeccompCondition as Condition,
+    SeccompRule,
+};
+
+/// Calls by number; a call with rules is allowed where one of them holds.
+pub(super) type Calls = BTreeMap<i64, Vec<SeccompRule>>;
+
+/// Flags of an opening that makes a file, empties one, or only writes. `/dev/null` is opened for both.
+const CHANGING: libc::c_int =
+    libc::O_WRONLY | libc::O_CREAT | libc::O_TRUNC | (libc::O_TMPFILE & !libc::O_DIRECTORY);
+
+/// For who works on files: it reads, writes and removes them, and starts nothing.
+pub(super) fn of_worker() -> Calls {
+    READING.iter().chain(OPENING).chain(WRITING).map(|call| (*call, Vec::new())).collect()
+}
+
+/// For a program that reads files: it becomes one program, has threads, and starts no process. Nothing can be
+/// opened to be made, emptied or only written, whatever Landlock covers on this kernel.
+pub(super) fn of_reader() -> Result<Calls, BackendError> {
+    let mut calls: Calls = READING.iter().chain(PROGRAM).map(|call| (*call, Vec::new())).collect();
+    let mut allow = |call, conditions| -> Result<(), BackendError> {
+        calls.insert(call, vec![SeccompRule::new(conditions)?]);
+        Ok(())
+    };
+    let without = |argument, flags: libc::c_int| {
+        Condition::new(argument, Width::Dword, Is::MaskedEq(bits(flags)), 0)
+    };
+    allow(libc::SYS_openat, vec![without(2, CHANGING)?])?;
+    #[cfg(target_arch = "x86_64")]
+    allow(libc::SYS_open, vec![without(1, CHANGING)?])?;
+    let thread = bits(libc::CLONE_THREAD);
+    let is_thread = Condition::new(0, Width::Qword, Is::MaskedEq(thread), thread)?;
+    allow(libc::SYS_clone, vec![is_thread])?;
+    // A process asks for its own limits; it sets none.
+    let own = Condition::new(0, Width::Dword, Is::Eq, 0)?;
+    let asked = Condition::new(2, Width::Qword, Is::Eq, 0)?;
+    allow(libc::SYS_prlimit64, vec![own, asked])?;
+    Ok(calls)
+}
+
+fn bits(flags: libc::c_int) -> u64 {
+    u64::from(flags.cast_unsigned())
+}
+
+/// Opening by name, with whatever flags.
+const OPENING: &[i64] = &[
+    libc::SYS_openat,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_open,
+];
+
+/// What reading files, and writing to pipes, takes, memory, and the end of a thread.
+const READING: &[i64] = &[
+    // Pipes and files.
+    libc::SYS_read,
+    libc::SYS_write,
+    libc::SYS_readv,
+    libc::SYS_writev,
+    libc::SYS_pread64,
+    libc::SYS_lseek,
+    libc::SYS_close,
+    libc::SYS_fstat,
+    libc::SYS_newfstatat,
+    libc::SYS_statx,
+    libc::SYS_getdents64,
+    libc::SYS_readlinkat,
+    libc::SYS_fcntl,
+    libc::SYS_ppoll,
+    // Memory, locks, time.
+    libc::SYS_brk,
+    libc::SYS_mmap,
+    libc::SYS_munmap,
+    libc::SYS_mremap,
+    libc::SYS_mprotect,
+    libc::SYS_madvise,
+    libc::SYS_futex,
+    libc::SYS_getrandom,
+    libc::SYS_clock_gettime,
+    libc::SYS_clock_nanosleep,
+    libc::SYS_sched_yield,
+    // Signals, and the end.
+    libc::SYS_rt_sigaction,
+    libc::SYS_rt_sigprocmask,
+    libc::SYS_rt_sigreturn,
+    libc::SYS_sigaltstack,
+    libc::SYS_gettid,
+    libc::SYS_getpid,
+    libc::SYS_restart_syscall,
+    libc::SYS_exit,
+    libc::SYS_exit_group,
+    // The forms of the same that older processors have besides.
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_stat,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_lstat,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_readlink,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_poll,
+];
+
+/// Writing files, making and removing them.
+const WRITING: &[i64] = &[
+    libc::SYS_pwrite64,
+    libc::SYS_ftruncate,
+    libc::SYS_fsync,
+    libc::SYS_fdatasync,
+    libc::SYS_mkdirat,
+    libc::SYS_unlinkat,
+    #[cfg(not(target_arch = "riscv64"))]
+    libc::SYS_renameat,
+    libc::SYS_renameat2,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_mkdir,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_rmdir,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_unlink,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_rename,
+];
+
+/// What a program and its C library ask for besides: becoming it, its threads, where it is, who it is.
+const PROGRAM: &[i64] = &[
+    libc::SYS_execve,
+    libc::SYS_set_tid_address,
+    libc::SYS_set_robust_list,
+    libc::SYS_rseq,
+    libc::SYS_sched_getaffinity,
+    libc::SYS_getcwd,
+    libc::SYS_chdir,
+    libc::SYS_fchdir,
+    libc::SYS_faccessat,
+    libc::SYS_dup,
+    libc::SYS_dup3,
+    libc::SYS_uname,
+    libc::SYS_sysinfo,
+    libc::SYS_getuid,
+    libc::SYS_geteuid,
+    libc::SYS_getgid,
+    libc::SYS_getegid,
+    libc::SYS_getppid,
+    libc::SYS_gettimeofday,
+    libc::SYS_clock_getres,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_arch_prctl,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_access,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_dup2,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_time,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_getrlimit,
+];

@@ -1,0 +1,106 @@
+//! The role that becomes git, locked in: it reads one repository and cannot run, write or send anything.
+//!
+//! The daemon starts this program as `longhauld git FOLDER ARGUMENTS…`, with git's environment. Before git is
+//! there, our own code finds out what git may reach: the repository of the folder ([`places`]), the git of the
+//! machine ([`program`]) and the user's own settings ([`settings`]). Then it locks itself in
+//! ([`confine_reader`](super::confine::confine_reader)) and becomes git, in the same process: whoever kills it kills git.
+//!
+//! *Nothing is run unconfined*: whatever fails on the way ends the process.
+
+mod places;
+mod program;
+mod settings;
+
+use std::ffi::OsString;
+use std::io::Write as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use super::confine::{Reach, bound_reader, confine_reader};
+use places::Places;
+use program::Program;
+
+/// The first argument in this role.
+pub const ROLE: &str = "git";
+
+/// Exit code: git cannot be confined on this machine, or there is none that can be trusted. Standard output says why.
+/// git itself ends with 0, 1, 128 or 129.
+pub const UNAVAILABLE: u8 = 77;
+
+/// Exit code: there is nothing to look at. git's own for it.
+const NOTHING: u8 = 128;
+
+/// Where systems keep their libraries.
+const LIBRARIES: [&str; 10] = [
+    "/lib",
+    "/lib64",
+    "/usr/lib",
+    "/usr/lib64",
+    "/usr/local/lib",
+    "/etc/ld.so.cache",
+    "/etc/ld.so.preload",
+    // Systems that keep each package in a folder of its own.
+    "/nix/store",
+    "/gnu/store",
+    "/home/linuxbrew/.linuxbrew",
+];
+
+/// Why git was not started.
+#[derive(Debug)]
+enum Refusal {
+    /// It is nothing about this machine.
+    Nothing,
+    /// No repository can be looked at: why, for a person.
+    Unavailable(String),
+}
+
+/// The arguments of this role, when the process was started in it. Asked before anything else is done: a look
+/// starts several of these.
+#[must_use]
+pub fn asked() -> Option<impl Iterator<Item = OsString>> {
+    let mut arguments = std::env::args_os().skip(1);
+    (arguments.next()? == ROLE).then_some(arguments)
+}
+
+/// Becomes git; returns only when it cannot.
+pub fn become_git(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
+    let Some(folder) = arguments.next() else { return ExitCode::from(NOTHING) };
+    match start(Path::new(&folder), arguments) {
+        Refusal::Nothing => ExitCode::from(NOTHING),
+        Refusal::Unavailable(reason) => {
+            // The code alone says enough where nobody reads it.
+            drop(std::io::stdout().write_all(reason.as_bytes()));
+            ExitCode::from(UNAVAILABLE)
+        }
+    }
+}
+
+fn start(folder: &Path, arguments: impl Iterator<Item = OsString>) -> Refusal {
+    let Some(places) = Places::of(folder) else { return Refusal::Nothing };
+    let program = match Program::find(std::env::var_os("PATH").as_deref(), &places) {
+        Ok(Some(program)) => program,
+        Ok(None) => return Refusal::Nothing,
+        Err(reason) => return Refusal::Unavailable(reason),
+    };
+    let confined = bound_reader().and_then(|()| confine_reader(&reach(&places, &program)));
+    if let Err(reason) = confined {
+        return Refusal::Unavailable(reason);
+    }
+    let mut git = Command::new(&program.file);
+    git.arg0("git").arg("-C").arg(folder).arg("--no-pager").args(arguments);
+    // What the repository's own `core.worktree` names counts for nothing.
+    git.env("GIT_WORK_TREE", &places.root);
+    let error = git.exec();
+    Refusal::Unavailable(format!("{} cannot be run: {error}", program.file.display()))
+}
+
+fn reach(places: &Places, program: &Program) -> Reach {
+    let mut read: Vec<PathBuf> = places.folders().map(Path::to_owned).collect();
+    read.extend(LIBRARIES.map(PathBuf::from));
+    let prefix = program.prefix();
+    read.extend(prefix.map(|prefix| prefix.join("lib")));
+    read.extend(settings::files(prefix));
+    let run = [Some(&program.file), program.loader.as_ref()].into_iter().flatten();
+    Reach { read, run: run.cloned().collect() }
+}

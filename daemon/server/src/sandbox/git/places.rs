@@ -1,0 +1,178 @@
+//! The folders that a repository is made of, found without git.
+//!
+//! A repository may say that parts of it are elsewhere: `.git` may be a file or a link, and what it leads to may
+//! name a common folder. That is believed where the other end says the same, since whoever packed the folder
+//! could not write there: the entry of a linked worktree names the worktree, and the folder of a submodule is
+//! below that of the repository around it. Other places are not looked at, and neither is the repository.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::io::Read as _;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
+
+/// Bytes of a file that holds one path.
+const PATH_BYTES: u64 = 8 * 1_024;
+
+/// Where a repository is. All paths are real ones.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Places {
+    /// The working tree.
+    pub(super) root: PathBuf,
+    /// What git keeps of this working tree.
+    git_dir: PathBuf,
+    /// What it keeps of all of them.
+    shared: PathBuf,
+}
+
+impl Places {
+    /// The repository around a folder; `None` when there is none, or it claims what is not its own.
+    pub(super) fn of(folder: &Path) -> Option<Self> {
+        let folder = folder.canonicalize().ok()?;
+        let is_root = |at: &&Path| at.join(".git").symlink_metadata().is_ok();
+        let root = folder.ancestors().find(is_root)?.to_owned();
+        let dot = root.join(".git");
+        let git_dir = match fs::metadata(&dot).ok()?.is_dir() {
+            true => dot.canonicalize().ok()?,
+            false => {
+                let named = path_in(&dot)?;
+                let named = named.as_bytes().strip_prefix(b"gitdir: ")?;
+                root.join(OsStr::from_bytes(named)).canonicalize().ok()?
+            }
+        };
+        let shared = match path_in(&git_dir.join("commondir")) {
+            Some(named) => git_dir.join(named).canonicalize().ok()?,
+            None => git_dir.clone(),
+        };
+        let places = Self { root, git_dir, shared };
+        let is_own = places.has_own_git_dir(&dot) && places.has_own_shared();
+        is_own.then_some(places)
+    }
+
+    /// What git has to read.
+    pub(super) fn folders(&self) -> impl Iterator<Item = &Path> {
+        let of_all = (self.shared != self.git_dir).then_some(&self.shared);
+        let outside = [Some(&self.git_dir), of_all].into_iter().flatten();
+        let outside = outside.filter(|folder| !folder.starts_with(&self.root));
+        std::iter::once(&self.root).chain(outside).map(PathBuf::as_path)
+    }
+
+    fn has_own_git_dir(&self, dot: &Path) -> bool {
+        if self.git_dir.starts_with(&self.root) {
+            return true;
+        }
+        let back = path_in(&self.git_dir.join("gitdir"));
+        let back = back.and_then(|named| self.git_dir.join(named).canonicalize().ok());
+        if back.is_some_and(|back| back == dot) {
+            return true;
+        }
+        let around = self.root.parent().and_then(Self::of);
+        around.is_some_and(|around| {
+            let modules = [around.git_dir.join("modules"), around.shared.join("modules")];
+            modules.iter().any(|modules| self.git_dir.starts_with(modules))
+        })
+    }
+
+    fn has_own_shared(&self) -> bool {
+        let of_worktree = self.git_dir.parent().filter(|folder| folder.ends_with("worktrees"));
+        self.shared == self.git_dir
+            || self.shared.starts_with(&self.root)
+            || of_worktree.and_then(Path::parent).is_some_and(|shared| shared == self.shared)
+    }
+}
+
+/// The one line of a small regular file; a pipe in its place would not end.
+fn path_in(path: &Path) -> Option<OsString> {
+    let flags = OFlags::NONBLOCK.bits().cast_signed();
+    let file = File::options().read(true).custom_flags(flags).open(path).ok()?;
+    if !file.metadata().ok()?.is_file() {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    file.take(PATH_BYTES).read_to_end(&mut bytes).ok()?;
+    while matches!(bytes.last(), Some(b'\n' | b'\r')) {
+        bytes.pop();
+    }
+    Some(OsString::from_vec(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two repositories: `mine`, and `other`, which `mine` may not read.
+    fn two() -> (tempfile::TempDir, PathBuf, PathBuf) {
+        let home = tempfile::tempdir().unwrap();
+        let at = home.path().canonicalize().unwrap();
+        let (mine, other) = (at.join("mine"), at.join("other"));
+        fs::create_dir_all(mine.join("below")).unwrap();
+        fs::create_dir_all(other.join(".git/worktrees/w")).unwrap();
+        fs::create_dir_all(other.join(".git/modules/sub")).unwrap();
+        fs::create_dir_all(other.join("sub")).unwrap();
+        (home, mine, other)
+    }
+
+    fn folders(folder: &Path) -> Option<Vec<PathBuf>> {
+        Some(Places::of(folder)?.folders().map(Path::to_owned).collect())
+    }
+
+    #[test]
+    fn an_ordinary_repository_is_its_working_tree() {
+        let (_home, mine, other) = two();
+        assert_eq!(folders(&mine.join("below")), None);
+        fs::create_dir(mine.join(".git")).unwrap();
+        assert_eq!(folders(&mine.join("below")), Some(vec![mine]));
+        assert_eq!(folders(&other), Some(vec![other]));
+    }
+
+    #[test]
+    fn another_repository_is_reached_only_where_it_agrees() {
+        let (_home, mine, other) = two();
+        let entry = other.join(".git/worktrees/w");
+        let claim = |to: &Path| {
+            fs::write(mine.join(".git"), format!("gitdir: {}\n", to.display())).unwrap();
+        };
+        fs::write(entry.join("commondir"), "../..\n").unwrap();
+        for to in [&other.join(".git"), &entry, &other.join(".git/modules/sub")] {
+            claim(to);
+            assert_eq!(folders(&mine), None, "{to:?}");
+        }
+        // The entry is of another working tree, then of this one.
+        claim(&entry);
+        fs::write(entry.join("gitdir"), format!("{}/sub/.git\n", other.display())).unwrap();
+        assert_eq!(folders(&mine), None);
+        fs::write(entry.join("gitdir"), format!("{}/.git\n", mine.display())).unwrap();
+        assert_eq!(folders(&mine), Some(vec![mine.clone(), entry.clone(), other.join(".git")]));
+        fs::write(entry.join("gitdir"), "../../../../mine/.git\n").unwrap();
+        assert!(folders(&mine).is_some(), "relative to the entry");
+        fs::write(entry.join("commondir"), "/etc\n").unwrap();
+        assert_eq!(folders(&mine), None);
+    }
+
+    #[test]
+    fn a_submodule_is_kept_by_the_repository_around_it() {
+        let (_home, mine, other) = two();
+        fs::write(other.join("sub/.git"), "gitdir: ../.git/modules/sub\n").unwrap();
+        let expected = vec![other.join("sub"), other.join(".git/modules/sub")];
+        assert_eq!(folders(&other.join("sub")), Some(expected));
+        fs::create_dir(mine.join(".git")).unwrap();
+        fs::write(mine.join("below/.git"), "gitdir: ../../other/.git/modules/sub\n").unwrap();
+        assert_eq!(folders(&mine.join("below")), None);
+    }
+
+    #[test]
+    fn links_and_common_folders_do_not_lead_out() {
+        let (_home, mine, other) = two();
+        std::os::unix::fs::symlink(other.join(".git"), mine.join(".git")).unwrap();
+        assert_eq!(folders(&mine), None);
+        fs::remove_file(mine.join(".git")).unwrap();
+        fs::create_dir(mine.join(".git")).unwrap();
+        fs::write(mine.join(".git/commondir"), "../../other/.git\n").unwrap();
+        assert_eq!(folders(&mine), None);
+        fs::write(mine.join(".git/commondir"), ".\n").unwrap();
+        assert!(folders(&mine).is_some());
+    }
+}

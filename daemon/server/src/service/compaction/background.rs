@@ -1,0 +1,150 @@
+//! `compaction/start`: a compaction as a job.
+//!
+//! # Theory of operation
+//! Starting stores what is to be compacted: given items as a history under the compaction's id, secrets
+//! replaced, a thread by its name and its last line at that moment; then asks for a job of that id. The job
+//! compacts and records, as `compaction/run` does.
+//!
+//! *A crash* before the job's row: nothing was begun, and the stored items are pruned. After it: the next
+//! start of the daemon takes the job up. What a model had answered is kept by what it was asked, so it
+//! is not paid twice: that holds for a thread whose agent has gone on meanwhile because the job is of the
+//! thread as it was when it was asked for. A crash between the record and the job's end: the record is found, and nothing is
+//! made again. A run that was stopped past its lease, or taken over, records nothing: the record is stored
+//! only while its claim holds.
+
+use std::sync::Arc;
+
+use longhaul_core::job::{Failure, FailureKind, Job, JobKey, Kind, PAYLOAD_BYTES, Token};
+use longhaul_protocol::event::EventKind;
+use longhaul_store::Store;
+use serde_json::json;
+
+use super::compactor::Compactor;
+use super::given::GivenItems;
+use super::request::{Request, Subject};
+use crate::events::EventHub;
+use crate::jobs::runner::Work;
+use crate::jobs::{JobError, Jobs, Owner};
+use crate::service::error::ServiceError;
+use crate::service::snapshot::Snapshots;
+
+/// Compactions as jobs.
+pub struct CompactionJobs {
+    compactor: Arc<Compactor>,
+    given: Arc<GivenItems>,
+    snapshots: Arc<Snapshots>,
+    store: Store,
+    jobs: Jobs,
+    events: EventHub,
+}
+
+impl CompactionJobs {
+    #[must_use]
+    pub fn new(
+        (compactor, given): (Arc<Compactor>, Arc<GivenItems>),
+        snapshots: Arc<Snapshots>,
+        (store, jobs): (Store, Jobs),
+        events: EventHub,
+    ) -> Self {
+        Self { compactor, given, snapshots, store, jobs, events }
+    }
+
+    /// Begins a compaction that nobody waits for; returns its id and its job.
+    ///
+    /// # Errors
+    /// There is no such thread, nothing was given, or it could not be stored.
+    pub async fn start(&self, mut request: Request) -> Result<(String, JobKey), ServiceError> {
+        request.check_templates()?;
+        let id = self.compactor.new_id();
+        request.subject = match request.subject {
+            Subject::Items(items) => Subject::Stored(self.given.store(&id, items).await?),
+            Subject::Thread { thread_id, as_of: None } => {
+                let seq = self.snapshots.of(&thread_id, None).await?.seq();
+                Subject::Begun { thread_id, seq }
+            }
+            Subject::Thread { thread_id, as_of } => {
+                let row = self.store.thread_get(&thread_id).await?;
+                row.ok_or_else(|| ServiceError::ThreadNotFound(thread_id.clone()))?;
+                Subject::Thread { thread_id, as_of }
+            }
+            stored => stored,
+        };
+        let payload = serde_json::to_string(&request)
+            .map_err(|source| ServiceError::Undecodable { what: "request", source })?;
+        if payload.len() > PAYLOAD_BYTES {
+            let reason = format!("at most {PAYLOAD_BYTES} bytes, as JSON, for compaction/start");
+            return Err(ServiceError::Invalid { field: "initial_context", reason });
+        }
+        let key = JobKey { kind: Kind::Compact, subject: id.clone() };
+        let asked = longhaul_core::job::JobRequest {
+            key: key.clone(),
+            input: id.clone(),
+            payload,
+            priority: 0,
+            urgent: true,
+        };
+        self.jobs.request(asked).await?;
+        Ok((id, key))
+    }
+
+    /// Takes a compaction back that is not done; false when it is done already.
+    ///
+    /// # Errors
+    /// There is none of that id.
+    pub async fn cancel(&self, id: &str) -> Result<bool, ServiceError> {
+        let done = self.store.compaction_get(id).await?.is_some();
+        let key = JobKey { kind: Kind::Compact, subject: id.to_owned() };
+        match self.jobs.cancel(&key).await {
+            Ok(_) => Ok(!done),
+            Err(JobError::NotFound(_)) if done => Ok(false),
+            Err(JobError::NotFound(_)) => Err(ServiceError::CompactionNotFound(id.to_owned())),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// Compacts for jobs.
+pub struct CompactWork(pub Arc<CompactionJobs>);
+
+impl Work for CompactWork {
+    const KIND: Kind = Kind::Compact;
+
+    async fn run(&self, job: Job, token: Token) -> Result<(), Failure> {
+        let owner = Owner { key: job.key, token };
+        let id = owner.key.subject.clone();
+        let result = self.compact(&owner, &job.payload).await;
+        let Err((kind, detail)) = result else { return Ok(()) };
+        let is_last = kind == FailureKind::Permanent
+            || job.attempts >= self.0.jobs.rules(Kind::Compact).attempts_max;
+        if is_last {
+            let data = json!({ "compaction_id": id, "reason": detail });
+            self.0.events.publish(EventKind::CompactionFailed, data);
+        }
+        Err(Failure { kind, detail, retry_after_ms: None })
+    }
+}
+
+impl CompactWork {
+    async fn compact(&self, owner: &Owner, payload: &str) -> Result<(), (FailureKind, String)> {
+        let (jobs, id) = (&self.0, owner.key.subject.as_str());
+        let transient = |error: ServiceError| (FailureKind::Transient, error.to_string());
+        let found = jobs.store.compaction_get(id).await;
+        if found.map_err(|error| transient(error.into()))?.is_some() {
+            return Ok(());
+        }
+        let request: Request = serde_json::from_str(payload)
+            .map_err(|error| (FailureKind::Permanent, error.to_string()))?;
+        // The runner drops this future when the job is taken back: that closes the connection to a model.
+        match jobs.compactor.run_as(id.to_owned(), request, Some(owner)).await {
+            Ok(_) => Ok(()),
+            Err(
+                error @ (ServiceError::ThreadNotFound(_)
+                | ServiceError::CheckpointNotFound(_)
+                | ServiceError::HandleNotFound(_)
+                | ServiceError::NotWorthwhile { .. }
+                | ServiceError::Invalid { .. }),
+            ) => Err((FailureKind::Permanent, error.to_string())),
+            Err(error) => Err(transient(error)),
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! One compaction: gathered, guarded, brought down the ladder, accounted for, recorded.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use longhaul_core::compaction::receipt::{Receipt, Span};
+use longhaul_core::compaction::worth::Flaw;
+use longhaul_core::model::budget::Spending;
+use longhaul_protocol::event::EventKind;
+use serde_json::json;
+
+use super::gather::Gatherer;
+use super::input::Input;
+use super::ladder::{Ladder, LadderOutcome};
+use super::log::CompactionLog;
+use super::loop_guard::LoopGuard;
+use super::packet::Packets;
+use super::progress::ProgressEvents;
+use super::record::{Compaction, Notice};
+use super::replacement::Replacement;
+use super::request::{Reason, Request};
+use super::spans::Spans;
+use crate::clock::Clock;
+use crate::events::EventHub;
+use crate::jobs::Owner;
+use crate::service::error::ServiceError;
+use crate::service::preimage;
+
+/// The steps of a compaction, in their order.
+pub struct Steps {
+    pub gatherer: Gatherer,
+    pub guard: LoopGuard,
+    pub packets: Packets,
+    pub ladder: Ladder,
+    pub spans: Spans,
+    pub log: Arc<CompactionLog>,
+}
+
+/// Compacts.
+pub struct Compactor {
+    steps: Steps,
+    clock: Clock,
+    events: EventHub,
+}
+
+impl Compactor {
+    #[must_use]
+    pub fn new(steps: Steps, clock: Clock, events: EventHub) -> Self {
+        Self { steps, clock, events }
+    }
+
+    /// Compacts.
+    ///
+    /// # Errors
+    /// There is no such thread, it holds nothing, or the record could not be stored.
+    pub async fn run(&self, request: Request) -> Result<Compaction, ServiceError> {
+        let id = self.new_id();
+        let compaction = self.run_as(id.clone(), request, None).await;
+        if let Err(error) = &compaction {
+            let data = json!({ "compaction_id": id, "reason": error.to_string() });
+            self.events.publish(EventKind::CompactionFailed, data);
+        }
+        compaction
+    }
+
+    /// Whether a model could be asked.
+    #[must_use]
+    pub fn has_model(&self) -> bool {
+        self.steps.ladder.has_model()
+    }
+
+    /// The id of a compaction that is to be made.
+    #[must_use]
+    pub fn new_id(&self) -> String {
+        preimage::id(&self.clock.new_id())
+    }
+
+    /// Compacts under a given id. What the job of an `owner` makes is stored only while it owns its claim.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub async fn run_as(
+        &self,
+        id: String,
+        mut request: Request,
+        owner: Option<&Owner>,
+    ) -> Result<Compaction, ServiceError> {
+        request.check_templates()?;
+        let Steps { gatherer, guard, packets, ladder, spans, log } = &self.steps;
+        let started = self.clock.elapsed();
+        let input = gatherer.gather(&id, &request).await?;
+        guard.check(&id, &request, &input).await?;
+        let cause = packets.cause(input.thread_id.as_deref(), &mut request).await;
+        let progress = ProgressEvents::new(self.events.clone(), &id, input.thread_id.as_deref());
+        progress.begun(&request, input.fold.visible().tokens());
+        let LadderOutcome { mut replacement, rungs, spent, problems } =
+            ladder.run(&request, &input, &progress).await?;
+        if let Some(cause) = &cause {
+            cause.add_packet(&mut replacement);
+        }
+        let spans = spans.of(&input, replacement.fates.keys().copied()).await?;
+        let mut compaction = account(id, &request, input, replacement, spans);
+        compaction.warnings.extend(problems);
+        compaction.created_at_ms = self.clock.now_ms();
+        compaction.duration_ms = whole_ms(self.clock.elapsed().saturating_sub(started));
+        compaction.ladder = rungs;
+        compaction.spent = spent;
+        if let Some(cause) = cause {
+            compaction.policy = Some(cause.trigger);
+            compaction.reason = Some(Reason::Policy);
+        }
+        log.keep(&mut compaction, owner).await?;
+        progress.done(&compaction);
+        Ok(compaction)
+    }
+}
+
+fn whole_ms(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// The whole compaction: sizes, receipt, and what a person should know.
+fn account(
+    id: String,
+    request: &Request,
+    input: Input,
+    replacement: Replacement,
+    spans: Vec<Span>,
+) -> Compaction {
+    let (sizes, checked) = (input.sizes(&replacement.history), replacement.check(&input));
+    let Input { of, thread_id, fold, mut warnings, redacted, seq, .. } = input;
+    let (before, after) = (sizes.before, sizes.after);
+    match checked {
+        Ok(()) => {}
+        Err(Flaw::OverCeiling) => warnings.push(Notice::new(
+            Flaw::OverCeiling.name(),
+            format!(
+                "{after} tokens are more than half of a window of {}: the request itself is that large",
+                sizes.window
+            ),
+        )),
+        Err(Flaw::TooLarge) => warnings.push(Notice::new(
+            Flaw::TooLarge.name(),
+            format!(
+                "{before} tokens became {after}: the history is too small to gain from compacting"
+            ),
+        )),
+        Err(flaw) => {
+            warnings.push(Notice::new(
+                flaw.name(),
+                "the replacement was made without the request's own item",
+            ));
+        }
+    }
+    if replacement.strategy.asks() && fold.checkpoint().compactions > 0 {
+        warnings.push(Notice::new(
+            "accuracy",
+            "this thread was summarised more than once; what matters most is better begun in a new one",
+        ));
+    }
+    let receipt = Receipt::of(spans, |span| {
+        let fate = replacement.fates.get(&span.first).copied();
+        fate.filter(|_| span.items == 1)
+    });
+    Compaction {
+        id,
+        of,
+        thread_id,
+        strategy_used: replacement.strategy,
+        ladder: Vec::new(),
+        history: replacement.history,
+        view: replacement.view,
+        tokens: (before, after),
+        receipt,
+        redacted: redacted + replacement.redacted,
+        warnings,
+        phase: request.phase,
+        trigger: request.trigger.clone(),
+        created_at_ms: 0,
+        seq,
+        duration_ms: 0,
+        undone_at_ms: None,
+        spent: Spending::default(),
+        policy: None,
+        reason: Some(request.reason.unwrap_or_else(|| Reason::of("", &request.trigger))),
+        texts: replacement.texts,
+    }
+}

@@ -1,0 +1,144 @@
+//! What a compaction is made of, and what that fixes: how large its view may be, and whether it gains enough.
+
+use std::sync::Arc;
+
+use longhaul_core::checkpoint::semantic::Semantics;
+use longhaul_core::checkpoint::staleness::Disk;
+use longhaul_core::checkpoint::view::{self, Scene, ViewCaps};
+use longhaul_core::compaction::assemble::{self, KeptRequest};
+use longhaul_core::compaction::classify::{Class, model_switch_alone, tell};
+use longhaul_core::compaction::default_view_tokens;
+use longhaul_core::compaction::rearm::EarlierCompaction;
+use longhaul_core::compaction::worth::{self, Sizes};
+use longhaul_core::fold::Fold;
+use serde_json::Value;
+use serde_json::value::{RawValue, to_raw_value};
+
+use super::record::Notice;
+use super::request::Request;
+use crate::service::error::ServiceError;
+use crate::service::history::{Histories, HistoryQuery, Opaque, Position};
+
+/// Bytes of a history that are read for a model: several times the largest window there is.
+const HISTORY_BYTES_MAX: u64 = 64 << 20;
+
+/// Tokens of what stands around a view: the guide, prefixes, the frames of items.
+const AROUND_TOKENS: u64 = 600;
+
+/// Tokens of a view however small the window is.
+const VIEW_TOKENS_MIN: u64 = 256;
+
+/// All that a compaction is made of.
+pub(super) struct Input {
+    pub of: String,
+    pub thread_id: Option<String>,
+    pub fold: Arc<Fold>,
+    pub semantics: Semantics,
+    pub disk: Disk,
+    pub items: ItemSource,
+    /// Line and end of the request, for the account.
+    pub request_seq: Option<u64>,
+    pub kept: Option<KeptRequest>,
+    /// Line and item of the newest instructions of a model that was switched to.
+    pub model_switch: Option<(u64, KeptRequest)>,
+    pub warnings: Vec<Notice>,
+    pub redacted: u64,
+    pub seq: u64,
+    /// Tokens of the window of the model that will read the replacement.
+    pub window: u64,
+}
+
+/// Where the items of a history are.
+#[derive(Debug)]
+pub(super) enum ItemSource {
+    /// In a transcript.
+    Transcript(Box<longhaul_store::FileRow>),
+    /// Given by the caller, secrets replaced.
+    Given {
+        /// The items.
+        items: Vec<Value>,
+        /// Number of the first.
+        first_seq: u64,
+        /// What was compacted before them.
+        past: Past,
+    },
+}
+
+/// The compactions a given history goes on from.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Past {
+    /// Each of them, the newest first.
+    pub earlier: Vec<EarlierCompaction>,
+    /// Estimated tokens since the last one; `None` where there was none.
+    pub grown: Option<u64>,
+}
+
+impl Input {
+    /// Bound of the view: the caller's or the default, and what the ceiling leaves beside the request and
+    /// the initial context.
+    pub(super) fn view_tokens(&self, request: &Request) -> u64 {
+        let is_compacted = self.fold.checkpoint().compactions > 0;
+        let default = || default_view_tokens(self.fold.visible().tokens(), is_compacted);
+        let wanted = request.max_tokens.unwrap_or_else(default);
+        let kept = self.kept.iter().chain(self.model_switch.iter().map(|(_, switch)| switch));
+        let kept: u64 = kept.map(|kept| assemble::estimate([&kept.item])).sum();
+        let beside = kept + assemble::estimate(&request.initial_context) + AROUND_TOKENS;
+        wanted.min(worth::ceiling(self.window).saturating_sub(beside).max(VIEW_TOKENS_MIN))
+    }
+
+    /// The sizes of a replacement.
+    pub(super) fn sizes(&self, history: &[Value]) -> Sizes {
+        let before = self.fold.visible().tokens();
+        Sizes { before, after: assemble::estimate(history), window: self.window }
+    }
+
+    /// The view of the checkpoint.
+    pub(super) fn view(&self, max_tokens: u64) -> String {
+        let scene = Scene {
+            thread_id: Some(&self.of),
+            state: self.fold.checkpoint(),
+            semantics: &self.semantics,
+            disk: &self.disk,
+        };
+        view::render(&scene, &ViewCaps::default(), max_tokens)
+    }
+}
+
+/// A history: the line of each item, and the items.
+pub(super) type NumberedItems = (Vec<u64>, Vec<Box<RawValue>>);
+
+/// Reads the items a model sees; `None` when they are more than any model reads. With
+/// [`Opaque::StandIn`] our checkpoint stands for what only another provider could read.
+pub(super) async fn visible_items(
+    histories: &Histories,
+    input: &Input,
+    opaque: Opaque,
+) -> Result<Option<NumberedItems>, ServiceError> {
+    let (items, first_seq) = match &input.items {
+        ItemSource::Given { items, first_seq, .. } => (items, *first_seq),
+        ItemSource::Transcript(_) => {
+            let query = HistoryQuery {
+                thread_id: input.of.clone(),
+                as_of: Some(input.seq),
+                from: Position::default(),
+                max_bytes: HISTORY_BYTES_MAX,
+                opaque,
+            };
+            let history = histories.visible(query).await?;
+            let seqs = history.places.iter().map(|place| place.seq).collect();
+            return Ok(history.next.is_none().then_some((seqs, history.items)));
+        }
+    };
+    let raw = |(seq, item): (u64, &Value)| Some((seq, to_raw_value(item).ok()?));
+    Ok(Some((first_seq..).zip(items).filter_map(raw).unzip()))
+}
+
+/// The newest instructions of a model that was switched to among `items`.
+pub(super) fn newest_switch(items: &[Box<RawValue>]) -> Option<KeptRequest> {
+    let told = tell(items);
+    let switch = told.iter().rfind(|told| told.class == Class::ModelSwitch)?;
+    let alone = model_switch_alone(switch.raw)?;
+    let is_part = serde_json::from_str::<Value>(switch.raw.get()).is_ok_and(|all| all != alone);
+    let kept = assemble::keep_request(alone);
+    Some(KeptRequest { cut: kept.cut || is_part, ..kept })
+}

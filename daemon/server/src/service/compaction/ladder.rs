@@ -1,0 +1,195 @@
+//! Goes down the ladder of strategies until one made a replacement that holds.
+//!
+//! The checkpoint rung is last, asks nobody and needs no item of the history, so there is always an
+//! end, and with no model configured nothing above it costs anything.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use longhaul_core::compaction::ladder::{self, Offer, Skip, Strategy};
+use longhaul_core::model::FaultKind;
+use longhaul_core::model::budget::Spending;
+
+use super::attempt::{Attempt, RungFailure};
+use super::input::{Input, visible_items};
+use super::progress::{ProgressEvents, Stage};
+use super::record::{Notice, Rung};
+use super::replacement::{Replacement, of_checkpoint};
+use super::request::Request;
+use super::texts::CompactionTexts;
+use crate::clock::Clock;
+use crate::model::{ModelChoice, Models, Remote};
+use crate::service::error::ServiceError;
+use crate::service::history::{Histories, Opaque};
+use crate::service::texts::TextStore;
+
+/// What the ladder led to.
+pub(super) struct LadderOutcome {
+    pub(super) replacement: Replacement,
+    /// In their order, those passed by too.
+    pub(super) rungs: Vec<Rung>,
+    pub(super) spent: Spending,
+    /// Texts of the person that are not in force.
+    pub(super) problems: Vec<Notice>,
+}
+
+/// The history is more than any model reads.
+const HISTORY_TOO_LARGE: &str = "history_too_large";
+
+/// The ladder of strategies.
+pub struct Ladder {
+    models: Arc<Models>,
+    histories: Arc<Histories>,
+    texts: Arc<TextStore>,
+    clock: Clock,
+}
+
+impl Ladder {
+    #[must_use]
+    pub fn new(
+        models: Arc<Models>,
+        histories: Arc<Histories>,
+        texts: Arc<TextStore>,
+        clock: Clock,
+    ) -> Self {
+        Self { models, histories, texts, clock }
+    }
+
+    pub(super) async fn run(
+        &self,
+        request: &Request,
+        input: &Input,
+        progress: &ProgressEvents,
+    ) -> Result<LadderOutcome, ServiceError> {
+        let texts = self.texts(request, input);
+        let started = self.clock.elapsed();
+        let choice = self.choice(request);
+        let remote = choice.as_ref().map_or(Remote::No, |choice| self.remote_of(choice));
+        let offer = Offer { model: choice.is_some(), remote: remote != Remote::No };
+        let rungs = ladder::rungs(request.strategy, offer);
+        let deadline_ms = request.deadline_ms.unwrap_or(ladder::DEADLINE_MS);
+        let (mut tried, mut spent) = (Vec::new(), Spending::default());
+        for (index, (strategy, skip)) in rungs.iter().copied().enumerate() {
+            let begun_ms = self.ms_since(started);
+            let below = rungs[index + 1..].iter().filter(|rung| rung.0.asks() && rung.1.is_none());
+            let left_ms = deadline_ms.saturating_sub(begun_ms);
+            let time = ladder::rung_ms(left_ms, below.count() as u64);
+            let skip = skip.or((strategy.asks() && time.is_none()).then_some(Skip::NoTime));
+            if let Some(skip) = skip {
+                tried.push(Rung::skipped(strategy, skip.name()));
+                continue;
+            }
+            let (Some(choice), Some(time_ms), true) = (&choice, time, strategy.asks()) else {
+                break;
+            };
+            let mut attempt = Attempt {
+                strategy,
+                models: &self.models,
+                choice,
+                request,
+                input,
+                texts: &texts,
+                progress,
+                clock: &self.clock,
+                ends_at: started + Duration::from_millis(begun_ms + time_ms),
+                spent,
+                answer_key: String::new(),
+            };
+            let replacement = self.try_rung(&mut attempt, remote).await?;
+            spent = attempt.spent;
+            let took_ms = self.ms_since(started).saturating_sub(begun_ms);
+            match replacement {
+                Ok(replacement) => {
+                    tried.push(Rung::used(strategy, took_ms));
+                    let problems = texts.problems;
+                    return Ok(LadderOutcome { replacement, rungs: tried, spent, problems });
+                }
+                Err(RungFailure(reason)) if reason == HISTORY_TOO_LARGE => {
+                    tried.push(Rung::skipped(strategy, HISTORY_TOO_LARGE));
+                }
+                Err(RungFailure(reason)) => {
+                    tried.push(Rung::failed(strategy, reason, took_ms));
+                }
+            }
+        }
+        let begun_ms = self.ms_since(started);
+        let replacement = of_checkpoint(request, input, &texts);
+        let took_ms = self.ms_since(started).saturating_sub(begun_ms);
+        tried.push(Rung::used(Strategy::Checkpoint, took_ms));
+        Ok(LadderOutcome { replacement, rungs: tried, spent, problems: texts.problems })
+    }
+
+    /// Tries one rung that asks a model.
+    async fn try_rung(
+        &self,
+        attempt: &mut Attempt<'_>,
+        remote: Remote,
+    ) -> Result<Result<Replacement, RungFailure>, ServiceError> {
+        attempt.step(Stage::Reading, 0);
+        // Only its own provider can read what a provider has compacted.
+        let is_remote = attempt.strategy == Strategy::Remote;
+        let opaque = if is_remote { Opaque::AsIs } else { Opaque::StandIn };
+        let reading = visible_items(&self.histories, attempt.input, opaque);
+        let (seqs, items) = match tokio::time::timeout(attempt.left(), reading).await {
+            Ok(items) => match items? {
+                Some(items) => items,
+                None => return Ok(Err(RungFailure::named(HISTORY_TOO_LARGE))),
+            },
+            Err(_) => return Ok(Err(RungFailure::named(FaultKind::Timeout.name()))),
+        };
+        let replacement = match is_remote {
+            true => attempt.remote(&items, remote).await,
+            false => attempt.summary((&seqs, &items)).await,
+        };
+        attempt.step(Stage::Checking, 0);
+        // One that does not hold against the history is a reason to go on.
+        Ok(replacement.and_then(|replacement| match replacement.check(attempt.input) {
+            Ok(()) => Ok(replacement),
+            Err(flaw) => Err(RungFailure::named(flaw.name())),
+        }))
+    }
+
+    fn texts(&self, request: &Request, input: &Input) -> CompactionTexts {
+        let cwd = input.fold.checkpoint().cwd.clone().unwrap_or_default();
+        let max_tokens = input.view_tokens(request).to_string();
+        let places = [
+            ("thread_id", input.of.as_str()),
+            ("cwd", cwd.as_str()),
+            ("max_tokens", max_tokens.as_str()),
+        ];
+        CompactionTexts::of(&self.texts, &request.templates, &places)
+    }
+
+    fn ms_since(&self, started: Duration) -> u64 {
+        let since = self.clock.elapsed().saturating_sub(started);
+        u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// Whether a model is configured.
+    pub(super) fn has_model(&self) -> bool {
+        self.models.settings().default.is_some()
+    }
+
+    /// The model to ask: the configured one, or the caller's of a configured provider.
+    fn choice(&self, request: &Request) -> Option<ModelChoice> {
+        let settings = self.models.settings();
+        let default = settings.default.clone();
+        let Some(wanted) = &request.model else { return default };
+        let Some(provider) = &wanted.provider else { return default };
+        let known = settings.providers.contains_key(provider);
+        let base = default.filter(|default| default.provider == *provider);
+        match (known, base) {
+            (true, Some(base)) => {
+                let effort = wanted.effort.clone().or_else(|| base.effort.clone());
+                Some(ModelChoice { model: wanted.name.clone(), effort, ..base })
+            }
+            (true, None) => Some(ModelChoice::plain(provider, &wanted.name)),
+            (false, _) => settings.default.clone(),
+        }
+    }
+
+    fn remote_of(&self, choice: &ModelChoice) -> Remote {
+        let settings = self.models.settings();
+        settings.providers.get(&choice.provider).map_or(Remote::No, |provider| provider.remote)
+    }
+}

@@ -1,0 +1,137 @@
+//! A compaction that was made, as it is answered and stored.
+
+use longhaul_core::compaction::Phase;
+use longhaul_core::compaction::ladder::Strategy;
+use longhaul_core::compaction::receipt::Receipt;
+use longhaul_core::model::budget::Spending;
+use longhaul_core::policy::watcher::Trigger;
+use longhaul_core::template::Kind;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::request::Reason;
+
+/// A compaction that was made; stored as it is.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Compaction {
+    /// Its id.
+    pub id: String,
+    /// Whose lines the receipt names: the thread, or this compaction for given items.
+    pub of: String,
+    /// The thread, for one.
+    pub thread_id: Option<String>,
+    /// The rung that was used.
+    pub strategy_used: Strategy,
+    /// Rungs that were tried or passed by, with the reason they were left.
+    pub ladder: Vec<Rung>,
+    /// The replacement.
+    pub history: Vec<Value>,
+    /// The view in it.
+    pub view: String,
+    /// Estimated tokens before and after.
+    pub tokens: (u64, u64),
+    /// What became of each item.
+    pub receipt: Receipt,
+    /// Secrets taken out of what was kept or stored.
+    pub redacted: u64,
+    /// What a person should know.
+    pub warnings: Vec<Notice>,
+    /// Where in a turn.
+    pub phase: Phase,
+    /// What asked for it.
+    pub trigger: String,
+    /// When, Unix milliseconds.
+    pub created_at_ms: i64,
+    /// Last line it knows.
+    pub seq: u64,
+    /// How long it took.
+    pub duration_ms: u64,
+    /// When it was undone.
+    pub undone_at_ms: Option<i64>,
+    /// What models cost.
+    #[serde(default)]
+    pub spent: Spending,
+    /// Why the watcher asked for it, where it did.
+    #[serde(default)]
+    pub policy: Option<Trigger>,
+    /// Why it was made; `None` in records older than this.
+    #[serde(default)]
+    pub reason: Option<Reason>,
+    /// The texts it was made with.
+    #[serde(default)]
+    pub texts: Vec<TextUsed>,
+}
+
+impl Compaction {
+    /// Why it was made.
+    #[must_use]
+    pub fn reason(&self) -> Reason {
+        self.reason.unwrap_or_else(|| Reason::of("", &self.trigger))
+    }
+}
+
+/// One rung of the ladder.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Rung {
+    /// Which.
+    pub strategy: Strategy,
+    /// Whether it was tried.
+    #[serde(default)]
+    pub tried: bool,
+    /// Why it was left, a stable name; `None` for the one that was used.
+    pub left_because: Option<String>,
+    /// How long it took.
+    pub duration_ms: u64,
+}
+
+impl Rung {
+    pub(super) fn used(strategy: Strategy, duration_ms: u64) -> Self {
+        Self { strategy, tried: true, left_because: None, duration_ms }
+    }
+
+    pub(super) fn failed(strategy: Strategy, reason: String, duration_ms: u64) -> Self {
+        Self { strategy, tried: true, left_because: Some(reason), duration_ms }
+    }
+
+    pub(super) fn skipped(strategy: Strategy, reason: &str) -> Self {
+        Self { strategy, tried: false, left_because: Some(reason.to_owned()), duration_ms: 0 }
+    }
+}
+
+/// Something a person should know although nothing failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Notice {
+    /// Its kind.
+    pub kind: String,
+    /// In words.
+    pub message: String,
+}
+
+impl Notice {
+    pub(super) fn new(kind: &str, message: impl Into<String>) -> Self {
+        Self { kind: kind.to_owned(), message: message.into() }
+    }
+}
+
+/// Whose text it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TextSource {
+    /// Ours.
+    BuiltIn,
+    /// A file of the person's.
+    File,
+    /// The caller's, for this compaction alone.
+    Call,
+}
+
+/// A text that a compaction was made with: which, and which edition of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TextUsed {
+    /// Which.
+    pub kind: Kind,
+    /// Digest of the text before its places were filled.
+    pub digest: String,
+    /// Whose it is.
+    pub source: TextSource,
+}

@@ -1,0 +1,83 @@
+//! What a rung made, and the rung that is always there: the checkpoint, which asks nobody.
+
+use std::collections::BTreeMap;
+
+use longhaul_core::compaction::assemble::{self, KeptRequest, Parts};
+use longhaul_core::compaction::ladder::Strategy;
+use longhaul_core::compaction::receipt::Fate;
+use longhaul_core::compaction::{classify, worth};
+use longhaul_core::template::Kind;
+use serde_json::Value;
+
+use super::input::Input;
+use super::record::TextUsed;
+use super::request::Request;
+use super::texts::CompactionTexts;
+
+/// What takes the place of a history.
+#[derive(Debug)]
+pub(super) struct Replacement {
+    pub(super) strategy: Strategy,
+    pub(super) history: Vec<Value>,
+    pub(super) view: String,
+    /// What became of the items of single lines that did not simply go.
+    pub(super) fates: BTreeMap<u64, Fate>,
+    pub(super) redacted: u64,
+    /// The texts it was made with.
+    pub(super) texts: Vec<TextUsed>,
+}
+
+impl Replacement {
+    /// Holds it against the history, as any other.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub(super) fn check(&self, input: &Input) -> Result<(), worth::Flaw> {
+        let request = input.kept.as_ref().map(|kept| &kept.item);
+        worth::check(&self.history, request, input.sizes(&self.history))
+    }
+}
+
+/// The texts that stand in what a rung makes, or asked for it.
+pub(super) fn texts_of(strategy: Strategy) -> &'static [Kind] {
+    match strategy {
+        Strategy::Summary => &[Kind::SummaryPrompt, Kind::SummaryPrefix],
+        Strategy::Hybrid | Strategy::Auto => {
+            &[Kind::SummaryPrompt, Kind::SummaryPrefix, Kind::CheckpointGuide]
+        }
+        Strategy::Remote | Strategy::Checkpoint => &[Kind::CheckpointGuide],
+    }
+}
+
+/// The checkpoint rung: the view and the request, out of what was gathered.
+pub(super) fn of_checkpoint(
+    request: &Request,
+    input: &Input,
+    texts: &CompactionTexts,
+) -> Replacement {
+    let Input { kept, model_switch, .. } = input;
+    let view = input.view(input.view_tokens(request));
+    let guide = texts.guide();
+    let is_brought = classify::brings_model_switch(request.phase, &request.initial_context);
+    let model_switch = model_switch.as_ref().filter(|_| !is_brought);
+    let parts = Parts {
+        guide: &guide,
+        view: &view,
+        model_switch: model_switch.map(|(_, switch)| &switch.item),
+        request: kept.as_ref(),
+        initial_context: &request.initial_context,
+    };
+    let history = assemble::replacement(parts, request.phase);
+    let request = kept.as_ref().and_then(|kept| Some((input.request_seq?, kept)));
+    let switch = model_switch.map(|(seq, switch)| (*seq, switch));
+    let stay = request.into_iter().chain(switch);
+    let fates = stay.map(|(seq, kept)| (seq, fate_of(kept))).collect();
+    let redacted = kept.iter().chain(model_switch.map(|(_, switch)| switch));
+    let redacted = redacted.map(|kept| u64::from(kept.redacted)).sum();
+    let texts = texts.used(texts_of(Strategy::Checkpoint));
+    Replacement { strategy: Strategy::Checkpoint, history, view, fates, redacted, texts }
+}
+
+fn fate_of(kept: &KeptRequest) -> Fate {
+    if kept.cut || kept.redacted > 0 { Fate::Shortened } else { Fate::Kept }
+}

@@ -1,0 +1,134 @@
+//! A compaction that is asked for. Stored as the payload of a job.
+
+use std::collections::BTreeMap;
+
+use longhaul_core::compaction::Phase;
+use longhaul_core::compaction::ladder::Strategy;
+use longhaul_core::template::{self, Kind};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::service::error::ServiceError;
+
+/// What is to be compacted.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub enum Subject {
+    /// A thread, now or as it was after a line.
+    Thread {
+        /// Which.
+        thread_id: String,
+        /// The line.
+        as_of: Option<u64>,
+    },
+    /// A thread as it was when a job was asked for, a moment ago, with the files as they are now.
+    Begun {
+        /// Which.
+        thread_id: String,
+        /// Its last line then.
+        seq: u64,
+    },
+    /// These items.
+    Items(Vec<Value>),
+    /// Items that were stored under the compaction's id, and the secrets replaced in them.
+    Stored(u64),
+}
+
+/// A compaction that is asked for.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Request {
+    /// What is to be compacted.
+    pub subject: Subject,
+    /// The rung that is wanted.
+    pub strategy: Strategy,
+    /// Where in a turn.
+    pub phase: Phase,
+    /// What asked for it: `manual` or `auto`.
+    pub trigger: String,
+    /// Why, where the caller says.
+    #[serde(default)]
+    pub reason: Option<Reason>,
+    /// Bound of the view.
+    pub max_tokens: Option<u64>,
+    /// Context that the harness always rebuilds.
+    pub initial_context: Vec<Value>,
+    /// The model to ask instead of the configured one.
+    pub model: Option<ModelRef>,
+    /// Milliseconds the caller waits.
+    pub deadline_ms: Option<u64>,
+    /// The model that will read the result.
+    #[serde(default)]
+    pub reader: Option<ModelRef>,
+    /// The caller's own texts.
+    #[serde(default)]
+    pub templates: BTreeMap<Kind, String>,
+}
+
+/// A model that a caller names.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelRef {
+    /// As configured; `None` where only its window matters.
+    pub provider: Option<String>,
+    pub name: String,
+    /// How hard it is to think; `None`: as configured.
+    pub effort: Option<String>,
+    /// Its window in tokens.
+    pub context_window: Option<u64>,
+}
+
+/// Why a compaction was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reason {
+    /// A person asked.
+    UserRequested,
+    /// The limit was reached.
+    ContextLimit,
+    /// A model with a smaller window comes next.
+    ModelDownshift,
+    /// The thread's policy.
+    Policy,
+}
+
+impl Reason {
+    /// Stable name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::UserRequested => "user_requested",
+            Self::ContextLimit => "context_limit",
+            Self::ModelDownshift => "model_downshift",
+            Self::Policy => "policy",
+        }
+    }
+
+    /// What is stored of one made before reasons were.
+    #[must_use]
+    pub fn of(name: &str, trigger: &str) -> Self {
+        match (name, trigger) {
+            ("context_limit", _) | ("", "auto") => Self::ContextLimit,
+            ("model_downshift", _) => Self::ModelDownshift,
+            ("policy", _) => Self::Policy,
+            _ => Self::UserRequested,
+        }
+    }
+}
+
+impl Request {
+    /// Sees that the caller's own texts can be used.
+    ///
+    /// # Errors
+    /// [`ServiceError::Invalid`] names the text and the place that it does not have.
+    pub fn check_templates(&self) -> Result<(), ServiceError> {
+        for (kind, text) in &self.templates {
+            let field = match kind {
+                Kind::SummaryPrompt => "templates.summary_prompt",
+                Kind::SummaryPrefix => "templates.summary_prefix",
+                Kind::CheckpointGuide => "templates.checkpoint_guide",
+                _ => "templates",
+            };
+            template::check(*kind, text)
+                .map_err(|error| ServiceError::Invalid { field, reason: error.to_string() })?;
+        }
+        Ok(())
+    }
+}

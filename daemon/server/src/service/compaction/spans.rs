@@ -1,0 +1,112 @@
+//! The items of a history as its receipt names them: one by one where they are new or named, else by the page.
+
+use std::collections::BTreeSet;
+
+use longhaul_core::compaction::receipt::Span;
+use longhaul_core::fold::{Fold, Place, Source};
+use longhaul_core::item::ItemRow;
+use longhaul_store::{FileId, PageHead, Store};
+use serde_json::Value;
+
+use super::input::{Input, ItemSource};
+use crate::service::error::ServiceError;
+use crate::service::item_index::{ItemIndex, Stretch};
+
+/// Newest pages whose items stand alone in a receipt.
+const FINE_PAGES: usize = 2;
+
+/// Finds the spans of histories.
+pub struct Spans {
+    store: Store,
+    index: ItemIndex,
+}
+
+impl Spans {
+    #[must_use]
+    pub fn new(store: Store, index: ItemIndex) -> Self {
+        Self { store, index }
+    }
+
+    /// Every item of the history up to what was input, also those in transcripts it continues by
+    /// reference, in order: the newest alone, and those of the pages that hold a line of `alone` or a
+    /// cut; the others by the page.
+    pub(super) async fn of(
+        &self,
+        input: &Input,
+        alone: impl Iterator<Item = u64>,
+    ) -> Result<Vec<Span>, ServiceError> {
+        let file = match &input.items {
+            ItemSource::Given { items, first_seq, .. } => {
+                return Ok(given_spans(items, *first_seq));
+            }
+            ItemSource::Transcript(file) => file,
+        };
+        let alone: BTreeSet<u64> = alone.chain(input.request_seq).collect();
+        let mut pages = Vec::new();
+        for Stretch { file, end } in self.index.stretches(file, input.fold.next_seq()).await? {
+            let place = (file.file_id, file.cursor.generation);
+            let heads = self.store.page_heads(place.0, place.1).await?;
+            let below = heads.into_iter().filter(|head| head.first_seq < end);
+            pages.extend(below.map(|head| (place, end, head)));
+        }
+        let fine_from = pages.len().saturating_sub(FINE_PAGES);
+        let mut spans = Vec::with_capacity(pages.len() + 2 * longhaul_core::item::PAGE_ITEMS);
+        let (coarse, fine) = pages.split_at(fine_from);
+        for page @ (_, end, head) in coarse {
+            let is_named = alone.range(head.first_seq..=head.last_seq).next().is_some();
+            match is_named || head.last_seq >= *end {
+                true => spans.extend(self.fine_spans(std::slice::from_ref(page)).await?),
+                false => spans.push(span_of(head)),
+            }
+        }
+        for pages in fine.chunk_by(|one, next| one.0 == next.0) {
+            spans.extend(self.fine_spans(pages).await?);
+        }
+        Ok(spans)
+    }
+
+    /// The items of some pages that follow each other in one file, in one look at the store.
+    async fn fine_spans(&self, pages: &[Page]) -> Result<Vec<Span>, ServiceError> {
+        let [((file_id, generation), end, first), ..] = pages else { return Ok(Vec::new()) };
+        let count = u32::try_from(pages.len()).unwrap_or(u32::MAX);
+        let rows = self.store.rows_from(*file_id, *generation, first.first_seq, count).await?;
+        Ok(rows.iter().filter(|row| row.seq < *end).map(Span::from).collect())
+    }
+}
+
+/// A page: its file and generation, the line its history ends before, and its head.
+type Page = ((FileId, u64), u64, PageHead);
+
+fn span_of(head: &PageHead) -> Span {
+    Span {
+        first: head.first_seq,
+        last: head.last_seq,
+        items: head.items,
+        tokens: head.tokens,
+        digest: head.first_digest,
+        kind: None,
+    }
+}
+
+/// The lines of a history with their places.
+pub(super) fn placed(
+    lines: &[String],
+    first_seq: u64,
+) -> impl Iterator<Item = (Place, &String, usize)> {
+    let mut offset = 0;
+    lines.iter().enumerate().map(move |(at, line)| {
+        let bytes = line.len() as u64;
+        let place = Place { line: first_seq + at as u64, offset, bytes };
+        offset += bytes + 1;
+        (place, line, at)
+    })
+}
+
+/// Each given item by itself.
+fn given_spans(items: &[Value], first_seq: u64) -> Vec<Span> {
+    let lines: Vec<String> = items.iter().map(Value::to_string).collect();
+    let mut fold = Fold::new(Source::Longhaul);
+    let rows = placed(&lines, first_seq);
+    let rows = rows.filter_map(|(place, line, _)| fold.line(place, line.as_bytes()));
+    rows.map(|row: ItemRow| Span::from(&row)).collect()
+}

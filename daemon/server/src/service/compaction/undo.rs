@@ -1,0 +1,121 @@
+//! Taking a compaction back: the items it stood for, out of the transcript or of the stored history.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use longhaul_core::compaction::handle::Handle;
+use longhaul_core::compaction::receipt::{self, Span};
+use longhaul_core::item::ItemRow;
+use longhaul_core::thread::Source;
+use longhaul_store::Store;
+use serde_json::Value;
+
+use super::log::CompactionLog;
+use super::record::Compaction;
+use crate::clock::Clock;
+use crate::service::error::ServiceError;
+use crate::service::history::{EXPAND_BYTES_MAX, Histories, HistoryQuery, Opaque, Position};
+use crate::service::preimage;
+use crate::transcript::{LineError, LineReader};
+
+/// A history put back.
+#[derive(Debug)]
+pub struct UndoOutcome {
+    /// When.
+    pub undone_at_ms: i64,
+    /// The items, oldest first; empty when they are more than fit into one answer.
+    pub history: Vec<Value>,
+    /// Handles of all of them.
+    pub handles: Vec<(Handle, Span)>,
+    /// Whether `history` holds all.
+    pub complete: bool,
+}
+
+/// Takes compactions back.
+pub struct Undo {
+    store: Store,
+    log: Arc<CompactionLog>,
+    histories: Arc<Histories>,
+    preimages: PathBuf,
+    clock: Clock,
+}
+
+impl Undo {
+    /// `preimages` is the folder of stored histories.
+    #[must_use]
+    pub fn new(
+        store: Store,
+        log: Arc<CompactionLog>,
+        histories: Arc<Histories>,
+        preimages: PathBuf,
+        clock: Clock,
+    ) -> Self {
+        Self { store, log, histories, preimages, clock }
+    }
+
+    /// Takes a compaction back: gives the items it stood for, as the transcript holds them, and marks
+    /// it. Twice is the same as once.
+    ///
+    /// # Errors
+    /// There is none of that id, or the transcript has changed since.
+    pub async fn run(&self, id: &str) -> Result<UndoOutcome, ServiceError> {
+        let compaction = self.log.get(id).await?;
+        let mut spans: Vec<Span> = compaction.receipt.dropped.clone();
+        spans.extend(compaction.receipt.kept.iter().chain(&compaction.receipt.shortened).cloned());
+        spans.sort_by_key(|span| span.first);
+        let handles: Vec<(Handle, Span)> =
+            spans.into_iter().map(|span| (receipt::handle(&compaction.of, &span), span)).collect();
+        let replaced = self.replaced(&compaction).await?;
+        let (history, complete) = replaced.map_or((Vec::new(), false), |history| (history, true));
+        let now_ms = self.clock.now_ms();
+        let marked = self.store.compaction_mark_undone(id, now_ms).await?;
+        Ok(UndoOutcome { undone_at_ms: marked.unwrap_or(now_ms), history, handles, complete })
+    }
+
+    /// The history that a compaction replaced: what was visible then, or the items it was given.
+    /// `None` when it is more than fits into one answer.
+    async fn replaced(&self, compaction: &Compaction) -> Result<Option<Vec<Value>>, ServiceError> {
+        let Some(thread_id) = &compaction.thread_id else { return self.given(compaction).await };
+        let query = HistoryQuery {
+            thread_id: thread_id.clone(),
+            as_of: Some(compaction.seq),
+            from: Position::default(),
+            max_bytes: EXPAND_BYTES_MAX,
+            opaque: Opaque::AsIs,
+        };
+        let history = self.histories.visible(query).await?;
+        let items = history.items.iter().filter_map(|item| serde_json::from_str(item.get()).ok());
+        Ok(history.next.is_none().then(|| items.collect()))
+    }
+
+    async fn given(&self, compaction: &Compaction) -> Result<Option<Vec<Value>>, ServiceError> {
+        let (folder, id) = (self.preimages.clone(), compaction.id.clone());
+        tokio::task::spawn_blocking(move || {
+            let (path, rows, _) = preimage::own(&folder, &id)?
+                .ok_or_else(|| ServiceError::HandleNotFound(id.clone()))?;
+            read_given(&id, &path, &rows)
+        })
+        .await?
+    }
+}
+
+/// Reads given items; `None` when they are more than fit into one answer. Blocking.
+fn read_given(id: &str, path: &Path, rows: &[ItemRow]) -> Result<Option<Vec<Value>>, ServiceError> {
+    if rows.iter().map(|row| row.bytes).sum::<u64>() > EXPAND_BYTES_MAX {
+        return Ok(None);
+    }
+    let mut lines = LineReader::open(Source::Longhaul, path)
+        .map_err(|error| ServiceError::file(path, error))?;
+    let mut history = Vec::new();
+    for row in rows {
+        let items = lines.items(row).map_err(|error| match error {
+            LineError::Changed => ServiceError::SourceChanged {
+                handle: id.to_owned(),
+                path: path.display().to_string(),
+            },
+            LineError::Io(error) => ServiceError::file(path, error),
+        })?;
+        history.extend(items.iter().filter_map(|item| serde_json::from_str(item.get()).ok()));
+    }
+    Ok(Some(history))
+}

@@ -1,0 +1,176 @@
+//! The item index by line: which transcripts the lines of a thread stand in, its own and those it continues
+//! by reference, and their rows there.
+
+use std::path::PathBuf;
+
+use longhaul_core::item::ItemRow;
+use longhaul_core::thread::{HistoryBase, Source};
+use longhaul_store::{BaseState, FileRow, PageHead, Store};
+
+use super::error::ServiceError;
+
+/// Transcripts on the way to the first ancestor; as in ingestion.
+const DEPTH_MAX: usize = 16;
+
+/// Lines of a lineage that stand in one file.
+#[derive(Debug)]
+pub struct Stretch {
+    pub file: FileRow,
+    /// First line after them.
+    pub end: u64,
+}
+
+/// Index rows, and the transcript they stand in.
+pub struct Located {
+    pub source: Source,
+    pub path: PathBuf,
+    pub rows: Vec<ItemRow>,
+}
+
+/// The rows of the item index, by line of a thread and across the transcripts it continues.
+#[derive(Clone)]
+pub struct ItemIndex {
+    store: Store,
+}
+
+impl ItemIndex {
+    #[must_use]
+    pub fn new(store: Store) -> Self {
+        Self { store }
+    }
+
+    /// The stretches of the first `end` lines of the lineage that ends in `file`, oldest first.
+    pub async fn stretches(&self, file: &FileRow, end: u64) -> Result<Vec<Stretch>, ServiceError> {
+        let mut stretches = vec![Stretch { file: file.clone(), end }];
+        while stretches.len() < DEPTH_MAX {
+            let Some(Stretch { file, end }) = stretches.last() else { break };
+            let base = file.head.as_ref().and_then(|head| head.history_base.clone());
+            let Some(base) = base.filter(|_| file.base == BaseState::Joined) else { break };
+            let end = base.end_ordinal_exclusive.min(*end);
+            let Some(file) = self.base_file(&base, &stretches).await? else { break };
+            stretches.push(Stretch { file, end });
+        }
+        stretches.reverse();
+        Ok(stretches)
+    }
+
+    /// The index rows of lines `first` to `last` of the lineage that ends in `file`, by the
+    /// transcript they stand in, oldest first; none is empty.
+    pub async fn lineage_rows(
+        &self,
+        file: &FileRow,
+        first: u64,
+        last: u64,
+    ) -> Result<Vec<Located>, ServiceError> {
+        let mut pieces = Vec::new();
+        for Stretch { file, end } in self.stretches(file, last.saturating_add(1)).await? {
+            let mut rows = self.rows(&file, first, last).await?;
+            rows.retain(|row| row.seq < end);
+            if !rows.is_empty() {
+                let path = PathBuf::from(&file.path);
+                pieces.push(Located { source: file.source, path, rows });
+            }
+        }
+        Ok(pieces)
+    }
+
+    /// The file that `base` cuts: several of one thread can reach the cut, one at the same byte.
+    async fn base_file(
+        &self,
+        base: &HistoryBase,
+        visited: &[Stretch],
+    ) -> Result<Option<FileRow>, ServiceError> {
+        let mut reaching = None;
+        for file in self.store.thread_files(&base.thread_id).await? {
+            let is_visited = visited.iter().any(|stretch| stretch.file.file_id == file.file_id);
+            if is_visited || file.cursor.next_seq < base.end_ordinal_exclusive {
+                continue;
+            }
+            let around = self.rows_around(&file, base.end_ordinal_exclusive).await?;
+            let is_exact = base.end_byte_offset.is_some_and(|cut| {
+                around.iter().all(|row| match row.seq < base.end_ordinal_exclusive {
+                    true => row.offset + row.bytes <= cut,
+                    false => row.offset >= cut,
+                })
+            });
+            if is_exact && !around.is_empty() {
+                return Ok(Some(file));
+            }
+            reaching = reaching.or(Some(file));
+        }
+        Ok(reaching)
+    }
+
+    /// The rows of the pages next to line `seq`.
+    async fn rows_around(&self, file: &FileRow, seq: u64) -> Result<Vec<ItemRow>, ServiceError> {
+        let generation = file.cursor.generation;
+        let heads = self.store.page_heads(file.file_id, generation).await?;
+        let after = heads.partition_point(|head| head.first_seq < seq);
+        let mut rows = Vec::new();
+        for head in heads.iter().skip(after.saturating_sub(1)).take(2) {
+            let page = self.store.page(file.file_id, generation, head.first_seq).await?;
+            rows.extend(page.unwrap_or_default());
+        }
+        Ok(rows)
+    }
+
+    /// The index rows of lines `first` to `last` of a file.
+    pub async fn rows(
+        &self,
+        file: &FileRow,
+        first: u64,
+        last: u64,
+    ) -> Result<Vec<ItemRow>, ServiceError> {
+        let generation = file.cursor.generation;
+        if first == last {
+            // One line is found by the index, whatever the length of the thread.
+            let row = self.store.item_at(file.file_id, generation, first).await?;
+            return Ok(row.into_iter().collect());
+        }
+        let heads = self.store.page_heads(file.file_id, generation).await?;
+        let mut rows = Vec::new();
+        for head in heads.iter().filter(|head| head.last_seq >= first && head.first_seq <= last) {
+            let page = self.store.page(file.file_id, generation, head.first_seq).await?;
+            let page = page.unwrap_or_default();
+            rows.extend(page.into_iter().filter(|row| (first..=last).contains(&row.seq)));
+        }
+        Ok(rows)
+    }
+
+    /// The pages of a stretch that hold lines from `first` up to `end`.
+    pub async fn heads(
+        &self,
+        stretch: &Stretch,
+        first: u64,
+        end: u64,
+    ) -> Result<Vec<PageHead>, ServiceError> {
+        let file = &stretch.file;
+        let mut heads = self.store.page_heads(file.file_id, file.cursor.generation).await?;
+        let end = end.min(stretch.end);
+        heads.retain(|head| head.last_seq >= first && head.first_seq < end);
+        Ok(heads)
+    }
+
+    pub async fn page(
+        &self,
+        file: &FileRow,
+        head: &PageHead,
+    ) -> Result<Vec<ItemRow>, ServiceError> {
+        let page = self.store.page(file.file_id, file.cursor.generation, head.first_seq).await?;
+        Ok(page.unwrap_or_default())
+    }
+
+    pub async fn find<'a>(
+        &self,
+        stretches: &'a [Stretch],
+        seq: u64,
+    ) -> Result<Option<(&'a FileRow, ItemRow)>, ServiceError> {
+        for Stretch { file, .. } in stretches.iter().filter(|stretch| seq < stretch.end) {
+            let row = self.store.item_at(file.file_id, file.cursor.generation, seq).await?;
+            if let Some(row) = row {
+                return Ok(Some((file, row)));
+            }
+        }
+        Ok(None)
+    }
+}

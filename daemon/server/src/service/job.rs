@@ -1,0 +1,64 @@
+//! Why a job waits, as `job/why` tells it.
+
+use std::sync::Arc;
+
+use longhaul_core::job::{Job, JobKey, Kind, Why};
+
+use super::error::ServiceError;
+use super::memory::{Scanner, SkippedThreads};
+use crate::config::Live;
+use crate::jobs::{JobError, Jobs};
+
+/// What is known of a job, or of the one there could be.
+#[derive(Debug)]
+pub struct JobState {
+    /// `None` where nobody asked for it.
+    pub job: Option<(Job, Why)>,
+    /// Workers outside the daemon run its kind.
+    pub is_outside: bool,
+    /// For the extraction of a thread that nothing is owed for.
+    pub due: Option<Due>,
+}
+
+/// Whether a thread would be extracted.
+#[derive(Debug)]
+pub enum Due {
+    Yes,
+    No(SkippedThreads),
+}
+
+/// Explains jobs.
+pub struct JobStates {
+    jobs: Jobs,
+    scanner: Arc<Scanner>,
+    config: Live,
+}
+
+impl JobStates {
+    #[must_use]
+    pub fn new(jobs: Jobs, scanner: Arc<Scanner>, config: Live) -> Self {
+        Self { jobs, scanner, config }
+    }
+
+    /// Why a job runs or does not.
+    ///
+    /// # Errors
+    /// No such job, and none that is asked for without one; those of the store.
+    pub async fn why(&self, key: JobKey) -> Result<JobState, ServiceError> {
+        let job = match self.jobs.why(&key).await {
+            Ok(found) => Some(found),
+            Err(JobError::NotFound(_)) if key.kind == Kind::Extract || key.is_standing() => None,
+            Err(error) => return Err(error.into()),
+        };
+        let is_outside = self.config.now().jobs.outside.contains(&key.kind);
+        let owes_nothing = matches!(&job, None | Some((_, Why::NothingOwed)));
+        let due = match key.kind == Kind::Extract && owes_nothing {
+            true => {
+                let skipped = self.scanner.why_not_extracted(key.subject).await?;
+                Some(skipped.map_or(Due::Yes, Due::No))
+            }
+            false => None,
+        };
+        Ok(JobState { job, is_outside, due })
+    }
+}

@@ -1,0 +1,69 @@
+//! Use of memory: which files and threads an answer rests on.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use longhaul_core::memory::cite;
+use longhaul_core::memory::usage::UsageKind;
+use longhaul_store::Store;
+
+use super::publications::Publications;
+use crate::clock::Clock;
+use crate::service::error::ServiceError;
+
+/// What was counted as used.
+#[derive(Debug)]
+pub struct CitationResult {
+    /// Kinds of file.
+    pub kinds: Vec<String>,
+    /// Threads.
+    pub thread_ids: Vec<String>,
+    /// The answer without citations.
+    pub answer: Option<String>,
+}
+
+/// Counts uses.
+pub struct Citations {
+    store: Store,
+    publications: Arc<Publications>,
+    clock: Clock,
+}
+
+impl Citations {
+    #[must_use]
+    pub fn new((store, publications): (Store, Arc<Publications>), clock: Clock) -> Self {
+        Self { store, publications, clock }
+    }
+
+    /// Counts what an answer used.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn count(
+        &self,
+        answer: Option<&str>,
+        thread_ids: Vec<String>,
+        paths: Vec<String>,
+    ) -> Result<CitationResult, ServiceError> {
+        let cited = answer.map(cite::parse).unwrap_or_default();
+        let mut paths: BTreeSet<String> = paths.into_iter().collect();
+        paths.extend(cited.entries.into_iter().map(|entry| entry.path));
+        let mut threads: BTreeSet<String> = thread_ids.into_iter().collect();
+        threads.extend(cited.thread_ids);
+        let publication = self.publications.newest().await?;
+        let tasks = publication.handbook.projects.values().flat_map(|project| &project.tasks);
+        let mut known = BTreeSet::new();
+        for task in tasks {
+            if threads.contains(&task.thread_id) || paths.contains(&task.summary_path) {
+                known.insert(task.thread_id.clone());
+            }
+        }
+        let kinds: BTreeSet<&str> =
+            paths.iter().filter_map(|path| UsageKind::of(path)).map(UsageKind::name).collect();
+        let (kinds, thread_ids): (Vec<&str>, Vec<String>) =
+            (kinds.into_iter().collect(), known.into_iter().collect());
+        self.store.memory_use(&kinds, &thread_ids, self.clock.now_ms()).await?;
+        let kinds = kinds.into_iter().map(str::to_owned).collect();
+        Ok(CitationResult { kinds, thread_ids, answer: answer.map(cite::strip) })
+    }
+}

@@ -1,0 +1,91 @@
+//! What is in force: the newest generation, read once and kept, and the folder it stands in.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use longhaul_core::memory::Files;
+use longhaul_core::memory::consolidate::Handbook;
+use longhaul_core::memory::own::Own;
+use longhaul_store::{Generation, Store};
+
+use super::folder::Folder;
+use crate::service::error::ServiceError;
+
+/// What is in force.
+#[derive(Debug, Default)]
+pub(super) struct Publication {
+    pub(super) generation: u64,
+    pub(super) at_ms: i64,
+    pub(super) threads: u64,
+    pub(super) handbook: Handbook,
+    pub(super) own: Own,
+}
+
+/// The newest generation and the memory folder.
+pub struct Publications {
+    store: Store,
+    folder: Folder,
+    newest: Mutex<Option<Arc<Publication>>>,
+}
+
+impl Publications {
+    /// The memory folder lies in `state_dir`.
+    #[must_use]
+    pub fn new(store: Store, state_dir: &Path) -> Self {
+        Self { store, folder: Folder::new(state_dir), newest: Mutex::new(None) }
+    }
+
+    pub(super) fn folder(&self) -> &Folder {
+        &self.folder
+    }
+
+    /// What is in force, from memory or from the store.
+    pub(super) async fn newest(&self) -> Result<Arc<Publication>, ServiceError> {
+        let cached = self.newest.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(publication) = cached {
+            return Ok(publication);
+        }
+        let generations = self.store.generations().await?;
+        let publication = match generations.first() {
+            Some(newest) => in_force(newest, &self.folder),
+            None => Publication {
+                own: Own::new(self.folder.roots(), &Files::new()),
+                ..Publication::default()
+            },
+        };
+        Ok(self.keep(publication))
+    }
+
+    /// Makes `generation` the newest.
+    pub(super) fn set(&self, generation: &Generation) -> Arc<Publication> {
+        self.keep(in_force(generation, &self.folder))
+    }
+
+    fn keep(&self, publication: Publication) -> Arc<Publication> {
+        let publication = Arc::new(publication);
+        let mut held = self.newest.lock().unwrap_or_else(PoisonError::into_inner);
+        *held = Some(Arc::clone(&publication));
+        publication
+    }
+
+    /// Does something in the folder, on a thread for blocking work.
+    pub(super) async fn in_folder<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Folder) -> std::io::Result<T> + Send + 'static,
+    ) -> Result<T, ServiceError> {
+        let folder = self.folder.clone();
+        let path = folder.path().display().to_string();
+        let done = tokio::task::spawn_blocking(move || work(&folder)).await?;
+        done.map_err(|source| ServiceError::File { path, source })
+    }
+}
+
+fn in_force(generation: &Generation, folder: &Folder) -> Publication {
+    Publication {
+        generation: generation.generation,
+        at_ms: generation.at_ms,
+        threads: generation.threads,
+        handbook: Handbook::read(&generation.handbook).unwrap_or_default(),
+        own: Own::new(folder.roots(), &generation.files),
+    }
+}

@@ -1,0 +1,297 @@
+//! Reading memory: what a thread is told, search, files. None of it writes anything.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use longhaul_core::memory::Files;
+use longhaul_core::memory::summary::{self, Scope};
+use longhaul_core::memory::usage::UsageKind;
+use longhaul_core::search::loose::loosened;
+use longhaul_core::search::query::Query;
+use longhaul_core::{text, tokens};
+use longhaul_store::{Passage, PassageMatch, Store};
+
+use super::project::project_of;
+use super::publications::Publications;
+use crate::clock::Clock;
+use crate::service::error::ServiceError;
+
+/// Days after which what was learned counts less by two thirds of what freshness gives.
+const FRESH_DAYS: f64 = 90.0;
+
+/// Share of a score that freshness gives: old and fitting beats new and hardly fitting.
+const FRESH_SHARE: f64 = 0.3;
+
+/// How an agent reads memory while it works.
+const READ_PATH: &str = include_str!("../../../../../templates/memory/read_path.md");
+
+/// What a thread is told.
+#[derive(Debug)]
+pub struct SummaryText {
+    /// The text.
+    pub text: String,
+    /// How to read more; `None` when nothing is published.
+    pub instructions: Option<String>,
+    /// Number in force, 0 for none.
+    pub generation: u64,
+    /// When it was published, Unix milliseconds.
+    pub at_ms: i64,
+    /// The project it is about.
+    pub project: Option<String>,
+}
+
+/// What to look for.
+#[derive(Debug, Clone)]
+pub struct MemorySearch {
+    /// The words.
+    pub query: String,
+    /// Folder whose project it is about.
+    pub cwd: Option<String>,
+    /// Hits, at most.
+    pub hits_max: usize,
+    /// Tokens of all texts, at most.
+    pub tokens_max: Option<u64>,
+}
+
+/// A passage that was found.
+#[derive(Debug)]
+pub struct MemoryHit {
+    /// The passage.
+    pub passage: Passage,
+    /// Larger is better.
+    pub score: f64,
+}
+
+/// A file of memory.
+#[derive(Debug)]
+pub struct FileEntry {
+    /// Path below the folder.
+    pub path: String,
+    /// Bytes.
+    pub bytes: u64,
+    /// Lines.
+    pub lines: u64,
+    /// A person changed it.
+    pub is_edited: bool,
+}
+
+/// Lines of a file.
+#[derive(Debug)]
+pub struct FileLines {
+    /// First line.
+    pub start: u64,
+    /// Last line.
+    pub end: u64,
+    /// The lines.
+    pub text: String,
+    /// Where to go on.
+    pub next: Option<u64>,
+}
+
+/// Reads what is in force.
+pub struct MemoryReader {
+    store: Store,
+    publications: Arc<Publications>,
+    clock: Clock,
+}
+
+impl MemoryReader {
+    #[must_use]
+    pub fn new((store, publications): (Store, Arc<Publications>), clock: Clock) -> Self {
+        Self { store, publications, clock }
+    }
+
+    /// What a thread in `cwd` is told.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn summary(
+        &self,
+        cwd: Option<String>,
+        max_tokens: Option<u64>,
+        is_framed: bool,
+    ) -> Result<SummaryText, ServiceError> {
+        let published = self.publications.newest().await?;
+        let own = cwd.as_deref().and_then(project_of);
+        let scope = Scope { project: own.as_deref(), cwd: cwd.as_deref() };
+        let max_tokens = max_tokens.unwrap_or(summary::SUMMARY_TOKENS);
+        let text = match is_framed {
+            true => summary::injection(&published.handbook, scope, max_tokens),
+            false => summary::summary(&published.handbook, scope, max_tokens),
+        };
+        let known = summary::project(&published.handbook, scope).map(|(key, _)| key.to_owned());
+        let root = self.publications.folder().path().display().to_string();
+        let instructions = || READ_PATH.trim_end().replace("{memory_root}", &root);
+        Ok(SummaryText {
+            text,
+            instructions: (published.generation > 0).then(instructions),
+            generation: published.generation,
+            at_ms: published.at_ms,
+            project: known.or(own),
+        })
+    }
+
+    /// Finds passages; those with all words first.
+    ///
+    /// # Errors
+    /// The query has no word or too many; those of the store.
+    pub async fn search(
+        &self,
+        search: MemorySearch,
+    ) -> Result<(Vec<MemoryHit>, u64), ServiceError> {
+        let published = self.publications.newest().await?;
+        let projects: Option<Vec<String>> = search.cwd.as_deref().map(|cwd| {
+            let own = project_of(cwd);
+            let scope = Scope { project: own.as_deref(), cwd: Some(cwd) };
+            let known = summary::project(&published.handbook, scope).map(|(key, _)| key.to_owned());
+            known.into_iter().chain(own).collect()
+        });
+        let projects = projects.as_deref();
+        let all = Query::parse(&search.query)?;
+        let mut found = self.store.passages(&all.expression(), projects).await?;
+        let any = loosened(&search.query);
+        if found.len() < search.hits_max && !any.is_empty() {
+            let known: HashSet<(String, u64)> =
+                found.iter().map(|hit| place(&hit.passage)).collect();
+            let more = self.store.passages(&Query::union(&any).expression(), projects).await?;
+            let more = more.into_iter().filter(|hit| !known.contains(&place(&hit.passage)));
+            let lowest = found.iter().map(|hit| hit.relevance).fold(f64::INFINITY, f64::min);
+            found.extend(
+                more.map(|hit| PassageMatch { relevance: hit.relevance.min(lowest), ..hit }),
+            );
+        }
+        let now_ms = self.clock.now_ms();
+        let mut hits: Vec<MemoryHit> = found.into_iter().map(|hit| scored(hit, now_ms)).collect();
+        hits.sort_by(|a, b| {
+            let newer = b.passage.at_ms.cmp(&a.passage.at_ms);
+            b.score
+                .total_cmp(&a.score)
+                .then(newer)
+                .then_with(|| place(&a.passage).cmp(&place(&b.passage)))
+        });
+        Ok((bounded(hits, &search), published.generation))
+    }
+
+    /// The folder people and agents know.
+    #[must_use]
+    pub fn root(&self) -> String {
+        self.publications.folder().path().display().to_string()
+    }
+
+    /// The files, by path, as a person left them.
+    ///
+    /// # Errors
+    /// Those of the store and of the folder.
+    pub async fn files(&self) -> Result<Vec<FileEntry>, ServiceError> {
+        let Some(newest) = self.store.generations().await?.into_iter().next() else {
+            return Ok(Vec::new());
+        };
+        let number = newest.generation;
+        let found = self.publications.in_folder(move |folder| folder.found(number)).await?;
+        let found: Files = found.unwrap_or_default();
+        let entry = |(path, text): (String, String)| FileEntry {
+            bytes: text.len() as u64,
+            lines: text.lines().count() as u64,
+            is_edited: newest.files.get(&path) != Some(&text),
+            path,
+        };
+        Ok(found.into_iter().map(entry).collect())
+    }
+
+    /// Lines of a file from `line` (from 1) on, at most `max_lines` and `max_tokens`.
+    ///
+    /// # Errors
+    /// There is no such file; those of the store.
+    pub async fn read(
+        &self,
+        path: String,
+        line: u64,
+        (max_lines, max_tokens): (u64, u64),
+    ) -> Result<FileLines, ServiceError> {
+        let number = self.publications.newest().await?.generation;
+        let folder = self.publications.folder().clone();
+        let reading = tokio::task::spawn_blocking(move || folder.read(number, &path));
+        let whole = reading.await?.map_err(|_| ServiceError::Invalid {
+            field: "path",
+            reason: "memory has no file of this name".to_owned(),
+        })?;
+        Ok(lines(&whole, line.max(1), (max_lines, max_tokens)))
+    }
+}
+
+fn lines(whole: &str, start: u64, (max_lines, max_tokens): (u64, u64)) -> FileLines {
+    let bytes_max = tokens::bytes_of(max_tokens).max(1);
+    let (mut out, mut end, mut next) = (String::new(), start - 1, None);
+    let skipped = usize::try_from(start - 1).unwrap_or(usize::MAX);
+    for (number, line) in (start..).zip(whole.lines().skip(skipped)) {
+        let is_full = number - start >= max_lines || out.len() + line.len() + 1 > bytes_max;
+        if is_full && number > start {
+            next = Some(number);
+            break;
+        }
+        out.push_str(text::prefix(line, bytes_max.saturating_sub(1)));
+        out.push('\n');
+        end = number;
+    }
+    FileLines { start, end, text: out, next }
+}
+
+fn scored(hit: PassageMatch, now_ms: i64) -> MemoryHit {
+    #[expect(clippy::cast_precision_loss, reason = "days")]
+    let age_days = now_ms.saturating_sub(hit.passage.at_ms).max(0) as f64 / 86_400_000.0;
+    let fresh = (-age_days / FRESH_DAYS).exp();
+    let score = hit.relevance.max(0.0) * (1.0 - FRESH_SHARE + FRESH_SHARE * fresh);
+    MemoryHit { passage: hit.passage, score: (score * 1e4).round() / 1e4 }
+}
+
+/// The best that fit, each text once.
+fn bounded(hits: Vec<MemoryHit>, search: &MemorySearch) -> Vec<MemoryHit> {
+    let (mut seen, mut spent) = (HashSet::new(), 0);
+    let mut kept = Vec::new();
+    for hit in hits {
+        if !seen.insert(hit.passage.text.clone()) {
+            continue;
+        }
+        spent += tokens::of_text(&hit.passage.text);
+        if kept.len() >= search.hits_max || search.tokens_max.is_some_and(|max| spent > max) {
+            break;
+        }
+        kept.push(hit);
+    }
+    kept
+}
+
+fn place(passage: &Passage) -> (String, u64) {
+    (passage.path.clone(), passage.line_start)
+}
+
+/// The kind of a file, as it goes out.
+pub(super) fn kind_of(path: &str) -> &'static str {
+    UsageKind::of(path).map_or("other", UsageKind::name)
+}
+
+impl MemoryHit {
+    /// The kind of file it stands in.
+    #[must_use]
+    pub fn source(&self) -> &'static str {
+        kind_of(&self.passage.path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_read_on_where_it_was_left() {
+        let whole = "one\ntwo\nthree\nfour\n";
+        let first = lines(whole, 1, (2, 100));
+        assert_eq!((first.text.as_str(), first.end, first.next), ("one\ntwo\n", 2, Some(3)));
+        let rest = lines(whole, 3, (99, 100));
+        assert_eq!((rest.text.as_str(), rest.end, rest.next), ("three\nfour\n", 4, None));
+        let long = lines(&"x".repeat(100), 1, (9, 5));
+        assert_eq!((long.text.len(), long.next), (20, None));
+        let past = lines(whole, 9, (9, 9));
+        assert_eq!((past.text.as_str(), past.end, past.next), ("", 8, None));
+    }
+}

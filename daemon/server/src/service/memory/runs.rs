@@ -1,0 +1,63 @@
+//! One making of memory: what is due is extracted, then everything is put together.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::publications::Publications;
+use super::scan::{Scanner, Scope};
+use super::waves::{RunCounts, RunRequest, Waves};
+use crate::clock::Clock;
+use crate::ingest::Ingest;
+use crate::service::error::ServiceError;
+
+/// How long a run waits for transcripts that are still unread after a start.
+const READ_WITHIN: Duration = Duration::from_secs(30);
+
+/// Makes memory, for a client or in the background.
+pub struct MemoryRuns {
+    scanner: Arc<Scanner>,
+    waves: Waves,
+    publications: Arc<Publications>,
+    ingest: Arc<Ingest>,
+    clock: Clock,
+}
+
+impl MemoryRuns {
+    #[must_use]
+    pub fn new(
+        (scanner, waves): (Arc<Scanner>, Waves),
+        publications: Arc<Publications>,
+        ingest: Arc<Ingest>,
+        clock: Clock,
+    ) -> Self {
+        Self { scanner, waves, publications, ingest, clock }
+    }
+
+    /// Makes memory.
+    ///
+    /// # Errors
+    /// There is no such thread; those of the store; consolidation failed.
+    pub async fn run(&self, request: RunRequest) -> Result<RunCounts, ServiceError> {
+        let began = self.clock.elapsed();
+        // Right after a start there is nothing to be seen yet: what is still unread then waits for the next run.
+        drop(tokio::time::timeout(READ_WITHIN, self.ingest.first_read()).await);
+        let before = self.publications.newest().await?.generation;
+        let scope = Scope {
+            thread_id: request.thread_id.clone(),
+            current: request.current.clone(),
+            takes_all: request.takes_all,
+            is_manual: request.is_manual,
+        };
+        let scan = self.scanner.scan(&scope).await?;
+        let mut ran =
+            RunCounts { threads: scan.threads, is_done: request.waits, ..RunCounts::default() };
+        self.waves.extract(&scan, &request, &mut ran).await?;
+        ran.skipped = scan.skipped.into_values().collect();
+        self.waves.consolidate(&request).await?;
+        ran.generation = self.publications.newest().await?.generation;
+        ran.is_changed = ran.generation != before;
+        let duration = self.clock.elapsed().saturating_sub(began);
+        ran.duration_ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+        Ok(ran)
+    }
+}

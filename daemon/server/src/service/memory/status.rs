@@ -1,0 +1,114 @@
+//! How memory is: for `memory/status`.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use longhaul_core::job::{Kind, State};
+use longhaul_store::{AgentRow, JobFilter, Store, UseRow};
+
+use super::publications::Publications;
+use super::scan::{Scanner, Scope, SkippedThreads};
+use crate::jobs::Jobs;
+use crate::service::error::ServiceError;
+
+/// Jobs that are looked at to tell how many wait.
+const JOBS_MAX: u32 = 5_000;
+
+/// How memory is.
+#[derive(Debug)]
+pub struct MemoryStatus {
+    /// The memory folder.
+    pub path: String,
+    /// Number in force, 0 for none.
+    pub generation: u64,
+    /// When it was published, Unix milliseconds.
+    pub at_ms: i64,
+    /// Threads it was made of.
+    pub threads: u64,
+    /// Threads that were looked at.
+    pub extracted: u64,
+    /// Things learned in them.
+    pub learnings: u64,
+    /// Notes.
+    pub notes: u64,
+    /// Threads that are due.
+    pub due: u64,
+    /// Jobs of memory that are not done.
+    pub pending: u64,
+    /// Threads that are left out.
+    pub skipped: Vec<SkippedThreads>,
+    /// Use of the kinds of file.
+    pub uses: Vec<UseRow>,
+    /// Why consolidation last failed.
+    pub failure: Option<String>,
+    /// Threads that had to do without the model that was to read them, by reason.
+    pub fell_back: BTreeMap<String, u64>,
+    /// The last run of the consolidation agent.
+    pub agent: Option<AgentRow>,
+    /// Why the thread that was asked for is left out.
+    pub why: Option<SkippedThreads>,
+}
+
+/// Puts the status together.
+pub struct MemoryOverview {
+    store: Store,
+    jobs: Jobs,
+    publications: Arc<Publications>,
+    scanner: Arc<Scanner>,
+}
+
+impl MemoryOverview {
+    #[must_use]
+    pub fn new(
+        (store, publications): (Store, Arc<Publications>),
+        jobs: Jobs,
+        scanner: Arc<Scanner>,
+    ) -> Self {
+        Self { store, jobs, publications, scanner }
+    }
+
+    /// How memory is; with `thread_id`, also why that thread is left out.
+    ///
+    /// # Errors
+    /// There is no such thread; those of the store.
+    pub async fn status(&self, thread_id: Option<String>) -> Result<MemoryStatus, ServiceError> {
+        let why = match thread_id {
+            Some(thread_id) => self.scanner.why_not_extracted(thread_id).await?,
+            None => None,
+        };
+        let scan = self.scanner.scan(&Scope::default()).await?;
+        let (mut pending, mut failure) = (0, None);
+        for kind in [Kind::Extract, Kind::Consolidate] {
+            let filter = JobFilter { kind: Some(kind), state: None };
+            for job in self.jobs.list(&filter, JOBS_MAX).await? {
+                pending += u64::from(!matches!(job.state, State::Done | State::Dead));
+                if kind == Kind::Consolidate {
+                    failure = job.failure.map(|failure| failure.detail);
+                }
+            }
+        }
+        let marks = self.store.watermarks().await?;
+        let published = self.publications.newest().await?;
+        let mut fell_back = BTreeMap::new();
+        for reason in marks.iter().filter_map(|mark| mark.reason.clone()) {
+            *fell_back.entry(reason).or_default() += 1;
+        }
+        Ok(MemoryStatus {
+            fell_back,
+            agent: self.store.agent_get().await?,
+            path: self.publications.folder().path().display().to_string(),
+            generation: published.generation,
+            at_ms: published.at_ms,
+            threads: published.threads,
+            extracted: marks.len() as u64,
+            learnings: marks.iter().map(|mark| mark.learnings).sum(),
+            notes: self.store.notes().await?.len() as u64,
+            due: scan.due.len() as u64,
+            pending,
+            skipped: scan.skipped.into_values().collect(),
+            uses: self.store.memory_uses().await?,
+            failure,
+            why,
+        })
+    }
+}

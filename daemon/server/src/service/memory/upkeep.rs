@@ -1,0 +1,100 @@
+//! Memory kept up in the background: the folder put right after a crash, threads that have rested taken in, and
+//! the job `consolidate`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use longhaul_core::job::{Failure, FailureKind, Job, Kind, Token};
+
+use super::agent::Agent;
+use super::publish::{Publisher, Purge};
+use super::runs::MemoryRuns;
+use super::scan::{Scanner, Scope};
+use super::waves::{RunCounts, RunRequest};
+use crate::config::Live;
+use crate::ingest::Ingest;
+use crate::jobs::Owner;
+use crate::jobs::runner::Work;
+use crate::service::error::ServiceError;
+
+/// Longest time without a look at the threads.
+const LOOK_MAX: Duration = Duration::from_secs(3_600);
+
+/// Shortest time between two looks.
+const LOOK_MIN: Duration = Duration::from_secs(60);
+
+/// Consolidates for jobs.
+pub struct ConsolidateWork(pub Arc<Publisher>, pub Arc<Agent>);
+
+impl Work for ConsolidateWork {
+    const KIND: Kind = Kind::Consolidate;
+
+    async fn run(&self, job: Job, token: Token) -> Result<(), Failure> {
+        let owner = Owner { key: job.key, token };
+        let made = async {
+            self.0.publish(Purge::No, Some(&owner)).await?;
+            self.1.run(&owner).await
+        };
+        made.await.map_err(|error| Failure {
+            kind: FailureKind::Transient,
+            detail: error.to_string(),
+            retry_after_ms: None,
+        })
+    }
+}
+
+/// Keeps memory up, where the configuration says so.
+pub struct Upkeep {
+    scanner: Arc<Scanner>,
+    runs: Arc<MemoryRuns>,
+    publisher: Arc<Publisher>,
+    agent: Arc<Agent>,
+    ingest: Arc<Ingest>,
+    config: Live,
+}
+
+impl Upkeep {
+    #[must_use]
+    pub fn new(
+        (scanner, runs): (Arc<Scanner>, Arc<MemoryRuns>),
+        (publisher, agent): (Arc<Publisher>, Arc<Agent>),
+        ingest: Arc<Ingest>,
+        config: Live,
+    ) -> Self {
+        Self { scanner, runs, publisher, agent, ingest, config }
+    }
+
+    /// Makes memory whenever something is due, until it is dropped.
+    pub async fn keep(&self) {
+        if let Err(error) = self.settle().await {
+            tracing::warn!(%error, "the memory folder is not as it should be");
+        }
+        loop {
+            let mut pause = LOOK_MAX;
+            if *self.config.now().memory.enabled {
+                self.ingest.idle().await;
+                match self.make_due().await {
+                    Ok(next) => pause = next,
+                    Err(error) => tracing::warn!(%error, "memory could not be made"),
+                }
+            }
+            tokio::time::sleep(pause).await;
+        }
+    }
+
+    async fn settle(&self) -> Result<(), ServiceError> {
+        self.agent.remove_leftovers().await;
+        self.publisher.settle().await
+    }
+
+    async fn make_due(&self) -> Result<Duration, ServiceError> {
+        let scan = self.scanner.scan(&Scope::default()).await?;
+        if !scan.due.is_empty() {
+            let ran = self.runs.run(RunRequest { waits: true, ..RunRequest::default() }).await?;
+            let RunCounts { extracted, empty, failed, fell_back, generation, .. } = ran;
+            tracing::info!(extracted, empty, failed, fell_back, generation, "memory is made");
+        }
+        let next_ms = scan.next_ms.and_then(|ms| u64::try_from(ms).ok());
+        Ok(next_ms.map_or(LOOK_MAX, Duration::from_millis).clamp(LOOK_MIN, LOOK_MAX))
+    }
+}

@@ -1,0 +1,73 @@
+//! What policies ask a model: a question with a short answer of a fixed form. It sees nothing that was not redacted,
+//! and neither its question nor its answer is part of any transcript; what it costs is accounted for under a
+//! purpose of its own, and never counts as use of the thread's window.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use longhaul_core::compaction::assemble;
+use longhaul_core::model::budget::Spending;
+use longhaul_core::model::{Ask, Endpoint, Schema};
+use serde_json::value::to_raw_value;
+use tokio_util::sync::CancellationToken;
+
+use crate::config::Live;
+use crate::model::{Call, Models, Purpose};
+
+/// A question with a short answer.
+pub(super) struct Brief<'a> {
+    pub(super) purpose: Purpose,
+    /// What the model is told to be.
+    pub(super) instructions: &'a str,
+    /// What it is asked.
+    pub(super) words: &'a str,
+    /// The form of its answer.
+    pub(super) schema: Schema,
+    /// Tokens of its answer.
+    pub(super) tokens_max: u64,
+}
+
+/// Asks the configured model.
+pub struct Adviser {
+    models: Arc<Models>,
+    config: Live,
+}
+
+impl Adviser {
+    #[must_use]
+    pub fn new(models: Arc<Models>, config: Live) -> Self {
+        Self { models, config }
+    }
+
+    /// Asks the configured model; `None` when there is none, or it does not answer in time.
+    pub(super) async fn ask(&self, brief: Brief<'_>) -> Option<String> {
+        let settings = self.models.settings();
+        let choice = settings.default.as_ref()?;
+        let input = [to_raw_value(&assemble::message("user", brief.words)).ok()?];
+        let timeout_ms = self.config.now().policies.in_force.judgment_timeout_ms;
+        let ask = Ask {
+            model: &choice.model,
+            instructions: brief.instructions,
+            input: &input,
+            schema: Some(&brief.schema),
+            effort: choice.effort.as_deref(),
+            max_output_tokens: brief.tokens_max.min(choice.max_output_tokens),
+            endpoint: Endpoint::Answer,
+        };
+        let call = Call {
+            provider: &choice.provider,
+            ask,
+            purpose: brief.purpose,
+            job: Spending::default(),
+            deadline: Duration::from_millis(timeout_ms.unsigned_abs()),
+            cancel: &CancellationToken::new(),
+        };
+        match self.models.ask(call, &|_| {}).await {
+            Ok(answered) => Some(answered.answer.text),
+            Err(failed) => {
+                tracing::info!(form = brief.schema.name, fault = %failed.fault, "a model did not answer");
+                None
+            }
+        }
+    }
+}

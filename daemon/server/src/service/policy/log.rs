@@ -1,0 +1,92 @@
+//! The log of decisions: listed, and made again to see whether they would be the same.
+
+use std::sync::Arc;
+
+use longhaul_core::policy::repository::RepositoryView;
+use longhaul_core::policy::{Decision, Policy, Situation, decide};
+use longhaul_core::signal::Happened;
+use longhaul_store::{DecisionRow, Store};
+
+use super::record::DecisionRecord;
+use crate::service::error::ServiceError;
+use crate::service::snapshot::Snapshots;
+
+/// A decision of the log.
+#[derive(Debug, Clone)]
+pub struct LogEntry {
+    /// As it was logged.
+    pub row: DecisionRow,
+    /// What was decided.
+    pub decision: Decision,
+    /// The repository then.
+    pub repository: Option<Box<RepositoryView>>,
+}
+
+/// A logged decision, made once more.
+#[derive(Debug, Clone)]
+pub struct Explanation {
+    /// As it was logged.
+    pub row: DecisionRow,
+    /// As it was decided then.
+    pub logged: Decision,
+    /// As it is decided now.
+    pub decision: Decision,
+    /// What it is made of.
+    pub situation: Situation,
+    /// The policy as it was.
+    pub policy: Policy,
+}
+
+/// The decisions that were recorded.
+pub struct DecisionLog {
+    store: Store,
+    snapshots: Arc<Snapshots>,
+}
+
+impl DecisionLog {
+    #[must_use]
+    pub fn new(store: Store, snapshots: Arc<Snapshots>) -> Self {
+        Self { store, snapshots }
+    }
+
+    /// A logged decision with all it was made of, made once more.
+    ///
+    /// # Errors
+    /// No such decision is kept, or it cannot be read.
+    pub async fn explain(&self, decision_id: i64) -> Result<Explanation, ServiceError> {
+        let not_found = || ServiceError::HandleNotFound(format!("decision {decision_id}"));
+        let found = self.store.decision_get(decision_id).await?;
+        let (row, settings) = found.ok_or_else(not_found)?;
+        let undecodable = |source| ServiceError::Undecodable { what: "decision", source };
+        let policy: Policy = serde_json::from_str(&settings).map_err(undecodable)?;
+        let record: DecisionRecord = serde_json::from_str(&row.body).map_err(undecodable)?;
+        let decision = decide(&policy, &record.situation);
+        let DecisionRecord { situation, decision: logged } = record;
+        Ok(Explanation { row, logged, decision, situation, policy })
+    }
+
+    /// LogEntry decisions, newest first, and what happened in the thread, oldest first.
+    ///
+    /// # Errors
+    /// There is no such thread, or reading failed.
+    pub async fn list(
+        &self,
+        thread_id: Option<&str>,
+        policy: Option<&str>,
+        page: (Option<i64>, u32),
+    ) -> Result<(Vec<LogEntry>, Vec<Happened>), ServiceError> {
+        let mut events = Vec::new();
+        if let Some(thread_id) = thread_id {
+            let fold = self.snapshots.of(thread_id, None).await?.fold;
+            events.extend(fold.signals().happened().copied());
+        }
+        let rows = self.store.decisions(thread_id, policy, page).await?;
+        let decode = |row: DecisionRow| {
+            let record: DecisionRecord = serde_json::from_str(&row.body)
+                .map_err(|source| ServiceError::Undecodable { what: "decision", source })?;
+            let DecisionRecord { situation, decision } = record;
+            Ok(LogEntry { row, decision, repository: situation.repository })
+        };
+        Ok((rows.into_iter().map(decode).collect::<Result<_, ServiceError>>()?, events))
+    }
+}

@@ -1,0 +1,76 @@
+//! Decisions and watchers as the store keeps them.
+
+use longhaul_core::digest::Digest128;
+use longhaul_core::policy::watcher::Watcher;
+use longhaul_core::policy::{Decision, Policy, Situation};
+use longhaul_store::DecisionRow;
+use serde::{Deserialize, Serialize};
+
+/// What a policy says, and its place in the log.
+#[derive(Debug, Clone)]
+pub struct NamedDecision {
+    /// Name of the policy.
+    pub policy: String,
+    /// Its number in the log.
+    pub decision_id: Option<i64>,
+    /// The decision.
+    pub decision: Decision,
+}
+
+/// What a decision was made of, as it is stored.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct DecisionRecord {
+    pub(super) situation: Situation,
+    pub(super) decision: Decision,
+}
+
+/// A watcher as stored. One that another version wrote begins anew: nothing is lost but a place in a
+/// sequence.
+pub(in crate::service) fn watcher_of(stored: Option<&str>) -> Watcher {
+    let Some(stored) = stored else { return Watcher::default() };
+    serde_json::from_str(stored).unwrap_or_else(|error| {
+        tracing::warn!(%error, "a stored watcher cannot be read; it begins anew");
+        Watcher::default()
+    })
+}
+
+/// A decision as it is stored, with the JSON of its policy.
+pub(super) fn row_of(
+    policy: &Policy,
+    situation: &Situation,
+    decision: &Decision,
+    in_force: &str,
+) -> (DecisionRow, String) {
+    // Names, numbers and lists: serialising them to memory cannot fail.
+    let settings = serde_json::to_string(policy).unwrap_or_default();
+    let record = DecisionRecord { situation: situation.clone(), decision: decision.clone() };
+    let row = DecisionRow {
+        decision_id: 0,
+        thread_id: situation.thread_id.clone(),
+        policy: policy.name.clone(),
+        settings: Digest128::of(settings.as_bytes()).to_string(),
+        shadow: policy.name != in_force,
+        at_ms: situation.at_ms,
+        seq: situation.seq,
+        turn: situation.turn,
+        action: decision.action.name().to_owned(),
+        tier: decision.tier.map(|tier| tier.name().to_owned()),
+        body: serde_json::to_string(&record).unwrap_or_default(),
+    };
+    (row, settings)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Defect 7.11: a state that could not be read made everything after it fail.
+    #[test]
+    fn defect_7_11_a_watcher_that_cannot_be_read_begins_anew() {
+        for stored in ["", "{ torn", "[]", r#"{"phase":{"phase":"of a later version"}}"#] {
+            assert_eq!(watcher_of(Some(stored)), Watcher::default(), "{stored}");
+        }
+        let known = serde_json::to_string(&Watcher { asked: 3, ..Watcher::default() }).unwrap();
+        assert_eq!(watcher_of(Some(&known)).asked, 3);
+    }
+}

@@ -1,0 +1,33 @@
+//! The thread that is decided on.
+
+use std::sync::Arc;
+
+use longhaul_core::context::window::Window;
+use longhaul_core::fold::Fold;
+
+/// A thread whose last line is older than this is not live.
+const LIVE_MS: i64 = 600_000;
+
+/// Whose situation.
+#[derive(Debug, Clone, Default)]
+pub struct Subject {
+    /// The thread.
+    pub thread_id: String,
+    /// As it was after this line.
+    pub as_of: Option<u64>,
+    /// Name of the model.
+    pub model: Option<String>,
+    /// Tokens of its whole window.
+    pub context_window: Option<u64>,
+}
+
+/// A thread as it is gathered for a decision.
+pub(super) struct ThreadState {
+    pub(super) fold: Arc<Fold>,
+    pub(super) window: Window,
+}
+
+/// Whether a thread whose last line is of `updated_ms` is live.
+pub(super) fn is_live(updated_ms: i64, now_ms: i64) -> bool {
+    now_ms.abs_diff(updated_ms) <= LIVE_MS.unsigned_abs()
+}

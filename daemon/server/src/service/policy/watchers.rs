@@ -1,0 +1,216 @@
+//! Decisions on threads, and the steps of their watchers.
+
+use std::sync::Arc;
+
+use longhaul_core::policy::forecast::{Course, Forecast, forecast};
+use longhaul_core::policy::settings::Mode;
+use longhaul_core::policy::watcher::{Effect, Event, Watcher};
+use longhaul_core::policy::{Point, Situation, decide, replay, scratch};
+use longhaul_core::signal::Happened;
+use longhaul_core::template::TemplateGroup;
+use longhaul_store::Store;
+
+use super::adviser::Adviser;
+use super::judge::{judge, judges};
+use super::record::{NamedDecision, row_of, watcher_of};
+use super::step::{ClientEvent, StepOutcome, Stepping};
+use super::surroundings::{CLIENT_WAIT, HOOK_WAIT, Surroundings};
+use super::thread_state::{Subject, ThreadState, is_live};
+use crate::clock::Clock;
+use crate::config::Live;
+use crate::service::context::{Contexts, UsageQuery};
+use crate::service::error::ServiceError;
+use crate::service::texts::TextStore;
+
+/// The answer to an evaluation.
+#[derive(Debug, Clone)]
+pub struct Evaluation {
+    /// What it was made of.
+    pub situation: Situation,
+    /// Of the policy in force.
+    pub said: NamedDecision,
+    /// Of the others.
+    pub shadows: Vec<NamedDecision>,
+    /// What comes.
+    pub forecast: Forecast,
+    /// Where the watcher is.
+    pub watcher: Watcher,
+}
+
+/// The watchers of threads.
+pub struct Watchers {
+    store: Store,
+    contexts: Arc<Contexts>,
+    surroundings: Surroundings,
+    adviser: Arc<Adviser>,
+    texts: Arc<TextStore>,
+    config: Live,
+    clock: Clock,
+}
+
+impl Watchers {
+    #[must_use]
+    pub fn new(
+        (store, contexts): (Store, Arc<Contexts>),
+        (surroundings, adviser): (Surroundings, Arc<Adviser>),
+        texts: Arc<TextStore>,
+        config: Live,
+        clock: Clock,
+    ) -> Self {
+        Self { store, contexts, surroundings, adviser, texts, config, clock }
+    }
+
+    /// What the policy in force does with a decision.
+    #[must_use]
+    pub fn mode(&self) -> Mode {
+        self.config.now().policies.in_force.mode
+    }
+
+    /// Decides on a thread under every policy.
+    ///
+    /// # Errors
+    /// There is no such thread, it holds nothing, or reading failed.
+    pub async fn evaluate(
+        &self,
+        subject: Subject,
+        point: Point,
+        record: bool,
+    ) -> Result<Evaluation, ServiceError> {
+        let state = self.state(&subject).await?;
+        let thread_id = subject.thread_id.as_str();
+        let now_ms = self.clock.now_ms();
+        let watcher = watcher_of(self.store.watcher_get(thread_id).await?.as_deref());
+        let ThreadState { fold, window } = &state;
+        let situation = replay::situation(fold, window, thread_id, (now_ms, point));
+        let mut situation = watcher.complete(situation);
+        if subject.as_of.is_none() && is_live(state.fold.head().updated_at_ms, now_ms) {
+            // Who only looks spends nothing.
+            let wait = match record {
+                true => self.config.now().repository.settings().timeout,
+                false => CLIENT_WAIT,
+            };
+            self.surroundings.add_to(&mut situation, &state, wait, record).await;
+        }
+        let config = self.config.now();
+        let policies = &config.policies;
+        let mut said: Vec<NamedDecision> = policies
+            .all()
+            .map(|policy| NamedDecision {
+                policy: policy.name.clone(),
+                decision_id: None,
+                decision: decide(policy, &situation),
+            })
+            .collect();
+        if record && subject.as_of.is_none() {
+            self.record(&situation, &mut said).await?;
+        }
+        let policy = &policies.in_force;
+        let meter = fold.meter();
+        let course = Course {
+            points: meter.points(),
+            compacted_at: meter.compactions().last().map(|point| point.seq),
+            turn: meter.turns(),
+            used: situation.used,
+        };
+        let log: Vec<Happened> = fold.signals().happened().copied().collect();
+        let forecast = forecast(policy, window, course, &log);
+        let shadows = said.split_off(1);
+        let Some(said) = said.pop() else {
+            return Err(ServiceError::CheckpointNotFound(subject.thread_id));
+        };
+        Ok(Evaluation { situation, said, shadows, forecast, watcher })
+    }
+
+    /// Tells a thread's watcher what happened.
+    ///
+    /// # Errors
+    /// There is no such thread, it holds nothing, reading or storing failed.
+    pub async fn step(
+        &self,
+        subject: Subject,
+        agent: Option<&str>,
+        told: ClientEvent,
+    ) -> Result<StepOutcome, ServiceError> {
+        let state = self.state(&subject).await?;
+        let texts = self.texts.current(TemplateGroup::Policy);
+        let scratch_file = scratch::path(agent, &subject.thread_id);
+        let config = self.config.now();
+        let step = Stepping {
+            store: &self.store,
+            config: &config,
+            clock: &self.clock,
+            state: &state,
+            texts: &texts,
+            scratch_file,
+        };
+        let mut event = step.event(&subject.thread_id, told);
+        let (wait, may_ask) = match &event {
+            Event::TurnSeen(_) => (HOOK_WAIT, false),
+            event => (CLIENT_WAIT, matches!(event, Event::TurnEnded(_))),
+        };
+        if let Event::TurnEnded(situation)
+        | Event::TurnSeen(situation)
+        | Event::MidTurn(situation) = &mut event
+        {
+            self.surroundings.add_to(situation, &state, wait, may_ask).await;
+        }
+        let mut stepped = step.take(&subject.thread_id, event).await?;
+        let asked = stepped.effects.iter().find_map(|asked| match &asked.effect {
+            Effect::AskJudgment { request_id, .. } => Some((request_id.clone(), asked.clone())),
+            _ => None,
+        });
+        let Some((request_id, asked)) = asked.filter(|_| judges(&config)) else {
+            return Ok(stepped);
+        };
+        let judgment = judge(&self.adviser, &asked).await;
+        let answered = Event::Judged { request_id, judgment };
+        let next = step.take(&subject.thread_id, answered).await?;
+        stepped.effects.retain(|asked| !matches!(asked.effect, Effect::AskJudgment { .. }));
+        stepped.effects.extend(next.effects);
+        stepped.watcher = next.watcher;
+        Ok(stepped)
+    }
+
+    async fn state(&self, subject: &Subject) -> Result<ThreadState, ServiceError> {
+        let usage = self
+            .contexts
+            .usage(UsageQuery {
+                thread_id: Some(subject.thread_id.clone()),
+                as_of: subject.as_of,
+                items: None,
+                model: subject.model.clone(),
+                context_window: subject.context_window,
+                auto_compact_limit: None,
+            })
+            .await?;
+        let not_found = || ServiceError::CheckpointNotFound(subject.thread_id.clone());
+        Ok(ThreadState { fold: usage.fold.ok_or_else(not_found)?, window: usage.window })
+    }
+
+    /// Logs the decisions, where any policy is at a tier.
+    async fn record(
+        &self,
+        situation: &Situation,
+        said: &mut [NamedDecision],
+    ) -> Result<(), ServiceError> {
+        if said.iter().all(|said| said.decision.tier.is_none()) {
+            return Ok(());
+        }
+        let config = self.config.now();
+        let policies = &config.policies;
+        let rows: Vec<_> = policies
+            .all()
+            .zip(said.iter())
+            .map(|(policy, said)| {
+                row_of(policy, situation, &said.decision, &policies.in_force.name)
+            })
+            .collect();
+        let change = move |found: Option<String>| (found, rows, ());
+        let at = (situation.thread_id.as_str(), situation.at_ms);
+        let ((), ids) = self.store.watcher_step(at, change).await?;
+        for (said, id) in said.iter_mut().zip(ids) {
+            said.decision_id = Some(id);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,67 @@
+//! The search index and its worker: started and stopped here, used by whoever searches.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use longhaul_store::{SearchIndex, Store};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use super::indexer::Indexer;
+use super::progress::IndexProgress;
+use crate::ingest::Ingest;
+
+/// The index, in the state folder.
+const INDEX: &str = "search.db";
+
+/// The handle on the index and its worker.
+pub struct FullText {
+    index: Arc<OnceLock<SearchIndex>>,
+    pub(in crate::service) progress: Arc<IndexProgress>,
+    cancel: CancellationToken,
+    task: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl FullText {
+    /// Starts the indexer and returns at once; the index is opened in the background.
+    #[must_use]
+    pub fn start(
+        state_dir: &Path,
+        store: Store,
+        ingest: Arc<Ingest>,
+        progress: Arc<IndexProgress>,
+    ) -> Self {
+        let (index, cancel) = (Arc::<OnceLock<SearchIndex>>::default(), CancellationToken::new());
+        // Until it has looked, nobody may think that everything is indexed.
+        progress.hint_all();
+        let indexer = Indexer {
+            path: state_dir.join(INDEX),
+            index: Arc::clone(&index),
+            store,
+            ingest,
+            progress: Arc::clone(&progress),
+            cancel: cancel.clone(),
+        };
+        let task = Mutex::new(Some(tokio::spawn(indexer.run())));
+        Self { index, progress, cancel, task }
+    }
+
+    /// The index, once it is open.
+    pub fn index(&self) -> Option<&SearchIndex> {
+        self.index.get()
+    }
+
+    /// Stops after the batch under way.
+    pub async fn stop(&self) {
+        self.cancel.cancel();
+        let task = self.task.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(task) = task
+            && let Err(error) = task.await
+        {
+            tracing::error!(%error, "the indexer failed");
+        }
+        if let Some(index) = self.index.get() {
+            index.close().await;
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! Services over a real store in a temporary folder.
+
+use longhaul_core::compaction::ladder::Strategy;
+use longhaul_core::job::{JobKey, Kind, State};
+use longhaul_protocol::event::EventKind;
+
+use super::ServiceError;
+use super::compaction::{CompactWork, Reason, Subject};
+use super::history::{HistoryQuery, Opaque, Position};
+use crate::jobs::runner::Work as _;
+
+use fixture::{Fixture, conversation, message, request};
+
+mod fixture;
+
+#[tokio::test]
+async fn given_items_come_back_when_their_compaction_is_undone() {
+    let fixture = Fixture::new().await;
+    let services = &fixture.services.compaction;
+    let items = conversation(12);
+    let asked = request(Subject::Items(items.clone()), Strategy::Auto);
+    let compaction = services.compactor.run(asked).await.unwrap();
+    assert!(compaction.tokens.1 < compaction.tokens.0, "{:?}", compaction.tokens);
+    assert_eq!(compaction.reason(), Reason::UserRequested);
+    let (listed, _) = services.log.list(None, 10, None).await.unwrap();
+    assert_eq!(listed.iter().map(|row| &row.compaction_id).collect::<Vec<_>>(), [&compaction.id]);
+
+    fixture.deps.clock.advance_ms(7);
+    let undone = services.undo.run(&compaction.id).await.unwrap();
+    assert_eq!((undone.history, undone.complete), (items, true));
+    let again = services.undo.run(&compaction.id).await.unwrap();
+    assert_eq!(again.undone_at_ms, undone.undone_at_ms, "once");
+    let stored = services.log.get(&compaction.id).await.unwrap();
+    assert_eq!(stored.undone_at_ms, Some(undone.undone_at_ms));
+}
+
+#[tokio::test]
+async fn the_ladder_ends_at_the_checkpoint_and_says_why_the_rungs_above_were_left() {
+    let fixture = Fixture::new().await;
+    let mut events = fixture.deps.events.subscribe(vec![EventKind::CompactionCompleted], None);
+    let asked = request(Subject::Items(conversation(4)), Strategy::Hybrid);
+    let compaction = fixture.services.compaction.compactor.run(asked).await.unwrap();
+    assert_eq!(compaction.strategy_used, Strategy::Checkpoint);
+    let (last, above) = compaction.ladder.split_last().unwrap();
+    assert_eq!((last.strategy, last.left_because.as_deref()), (Strategy::Checkpoint, None));
+    assert!(!above.is_empty());
+    for rung in above {
+        assert_eq!((rung.tried, rung.left_because.as_deref()), (false, Some("not_configured")));
+    }
+    let event = events.next().await.unwrap();
+    assert_eq!(event.data["compaction_id"], compaction.id.as_str());
+}
+
+#[tokio::test]
+async fn a_rule_is_refused_until_the_history_has_grown_and_a_person_never() {
+    let fixture = Fixture::new().await;
+    let compactor = &fixture.services.compaction.compactor;
+    let first = request(Subject::Items(conversation(12)), Strategy::Checkpoint);
+    let mut items = compactor.run(first).await.unwrap().history;
+    items.push(message("assistant", "Done."));
+    let by = |trigger: &str, items| {
+        let asked = request(Subject::Items(items), Strategy::Checkpoint);
+        crate::service::compaction::Request { trigger: trigger.to_owned(), ..asked }
+    };
+    let refused = compactor.run(by("auto", items.clone())).await;
+    assert!(matches!(refused, Err(ServiceError::NotWorthwhile { .. })), "{refused:?}");
+    compactor.run(by("manual", items.clone())).await.unwrap();
+    items.extend(conversation(40));
+    compactor.run(by("auto", items)).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_job_compacts_once_and_an_unknown_one_cannot_be_cancelled() {
+    let fixture = Fixture::new().await;
+    let services = &fixture.services;
+    let asked = request(Subject::Items(conversation(6)), Strategy::Checkpoint);
+    let (id, key) = services.compaction.jobs.start(asked).await.unwrap();
+    assert_eq!(key, JobKey { kind: Kind::Compact, subject: id.clone() });
+    let claimed = services.jobs.claim(Kind::Compact, "worker:test").await.unwrap().unwrap();
+    let work = CompactWork(services.compaction.jobs.clone());
+    for _ in 0..2 {
+        work.run(claimed.job.clone(), claimed.claim.token.clone()).await.unwrap();
+    }
+    let done = services.jobs.finish(&key, &claimed.claim.token).await.unwrap();
+    assert_eq!(done.state, State::Done);
+    assert_eq!(services.compaction.log.list(None, 10, None).await.unwrap().0.len(), 1);
+    let unknown = services.compaction.jobs.cancel("cmp_none").await;
+    assert!(matches!(unknown, Err(ServiceError::CompactionNotFound(_))), "{unknown:?}");
+}
+
+#[tokio::test]
+async fn a_thread_is_gathered_as_it_is_and_as_it_was() {
+    let fixture = Fixture::new().await;
+    let services = &fixture.services;
+    let thread_id = fixture.thread(&conversation(3)).await;
+    let query = HistoryQuery {
+        thread_id: thread_id.clone(),
+        as_of: None,
+        from: Position::default(),
+        max_bytes: 1 << 20,
+        opaque: Opaque::AsIs,
+    };
+    let now = services.histories.visible(query.clone()).await.unwrap();
+    assert_eq!((now.items.len(), now.next), (6, None));
+    let then = HistoryQuery { as_of: Some(now.seq - 2), ..query };
+    let then = services.histories.visible(then).await.unwrap();
+    assert_eq!((then.seq, then.items.len()), (now.seq - 2, 4));
+
+    let asked = request(Subject::Thread { thread_id, as_of: None }, Strategy::Checkpoint);
+    let compaction = services.compaction.compactor.run(asked).await.unwrap();
+    let undone = services.compaction.undo.run(&compaction.id).await.unwrap();
+    assert_eq!(undone.history, conversation(3));
+
+    let subject = Subject::Thread { thread_id: "nobody".to_owned(), as_of: None };
+    let unknown = services.compaction.compactor.run(request(subject, Strategy::Checkpoint)).await;
+    assert!(matches!(unknown, Err(ServiceError::ThreadNotFound(_))), "{unknown:?}");
+}
+
+#[tokio::test]
+async fn histories_that_are_too_old_go_with_their_compactions() {
+    let fixture = Fixture::new().await;
+    let services = &fixture.services;
+    let asked = request(Subject::Items(conversation(2)), Strategy::Checkpoint);
+    let compaction = services.compaction.compactor.run(asked).await.unwrap();
+    let kept = services.retention.prune().await.unwrap();
+    assert_eq!(kept.compactions, 0);
+    let days = i64::try_from(*fixture.deps.config.now().keep_days).unwrap();
+    fixture.deps.clock.advance_ms((days + 1) * 86_400_000);
+    let pruned = services.retention.prune().await.unwrap();
+    assert_eq!((pruned.compactions, pruned.histories), (1, 1));
+    let gone = services.compaction.undo.run(&compaction.id).await;
+    assert!(matches!(gone, Err(ServiceError::CompactionNotFound(_))), "{gone:?}");
+}

@@ -1,0 +1,97 @@
+//! The services of a daemon in a temporary folder, by a manual clock, for unit tests.
+
+use longhaul_core::compaction::Phase;
+use longhaul_core::compaction::ladder::Strategy;
+use longhaul_core::rollout::compose::Opening;
+use longhaul_core::thread::ThreadKind;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::args::Args;
+use crate::clock::Clock;
+use crate::config::{Config, Surroundings};
+use crate::paths::Base;
+use crate::recorder::Key;
+use crate::service::compaction::{Request, Subject};
+use crate::service::recording::{Addition, Body};
+use crate::service::{Deps, Services};
+
+pub(super) struct Fixture {
+    pub(super) home: TempDir,
+    pub(super) deps: Deps,
+    pub(super) services: Services,
+}
+
+impl Fixture {
+    pub(super) async fn new() -> Self {
+        let home = tempfile::tempdir().unwrap();
+        let around = Surroundings {
+            base: Base::under(home.path()),
+            current_dir: home.path().to_owned(),
+            env: std::collections::BTreeMap::new(),
+        };
+        let config = Config::load(&Args::default(), &around).unwrap();
+        let deps = Deps::new(config, Clock::manual(1_000_000));
+        crate::folder::make_private(&deps.config.now().state_dir).unwrap();
+        let services = Services::open(deps.clone(), home.path().join("v1.sock")).await.unwrap();
+        Self { home, deps, services }
+    }
+
+    /// A thread of ours with these items, read to its end.
+    pub(super) async fn thread(&self, items: &[Value]) -> String {
+        let opening = Opening {
+            thread_id: String::new(),
+            client_thread_id: None,
+            cwd: self.home.path().display().to_string(),
+            originator: "test".to_owned(),
+            version: None,
+            title: None,
+            kind: ThreadKind::Interactive,
+            parent_thread_id: None,
+            model: None,
+        };
+        let recordings = &self.services.recordings;
+        let opened = recordings.open(Key::New, opening).await.unwrap();
+        let addition = |(n, item): (usize, &Value)| Addition {
+            client_item_id: n.to_string(),
+            body: Body::Item(item.clone()),
+        };
+        let additions = items.iter().enumerate().map(addition).collect();
+        recordings.append(&opened.thread_id, additions, None).await.unwrap();
+        recordings.close(&opened.thread_id).await.unwrap();
+        opened.thread_id
+    }
+}
+
+pub(super) fn message(role: &str, text: &str) -> Value {
+    let kind = if role == "user" { "input_text" } else { "output_text" };
+    json!({ "type": "message", "role": role, "content": [{ "type": kind, "text": text }] })
+}
+
+/// A conversation of `turns` turns with something to say.
+pub(super) fn conversation(turns: usize) -> Vec<Value> {
+    let words = "the parser reads one line after the other and keeps its place ".repeat(20);
+    let turn = |n| {
+        [
+            message("user", &format!("Please look at src/part_{n}.rs: {words}")),
+            message("assistant", &format!("I looked at src/part_{n}.rs: {words}")),
+        ]
+    };
+    (0..turns).flat_map(turn).collect()
+}
+
+pub(super) fn request(subject: Subject, strategy: Strategy) -> Request {
+    Request {
+        subject,
+        strategy,
+        phase: Phase::Standalone,
+        trigger: "manual".to_owned(),
+        reason: None,
+        max_tokens: None,
+        initial_context: Vec::new(),
+        model: None,
+        deadline_ms: None,
+        reader: None,
+        templates: std::collections::BTreeMap::new(),
+    }
+}

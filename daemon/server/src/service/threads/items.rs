@@ -1,0 +1,70 @@
+//! `thread/items`: the index of a thread, item by item.
+
+use std::path::Path;
+
+use longhaul_core::item::{ItemRow, PAGE_ITEMS};
+use longhaul_core::search::item;
+use longhaul_store::{FileRow, Store};
+
+use crate::service::error::ServiceError;
+use crate::transcript::LineReader;
+
+/// Which items of a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ItemRange {
+    /// From this line on.
+    From(u64),
+    /// The last ones.
+    Last,
+}
+
+/// Some items of a thread.
+#[derive(Debug)]
+pub struct Items {
+    /// In order, each with its time where its line says so.
+    pub rows: Vec<(ItemRow, Option<i64>)>,
+    /// Line to go on from.
+    pub next_seq: u64,
+    /// There is more already.
+    pub more: bool,
+}
+
+/// At most `limit` items of a thread's current transcript.
+///
+/// # Errors
+/// There is no such thread; the store cannot be read.
+pub(super) async fn items(
+    store: &Store,
+    thread_id: &str,
+    range: ItemRange,
+    limit: usize,
+) -> Result<Items, ServiceError> {
+    let thread = store.thread_get(thread_id).await?;
+    let file = thread.ok_or_else(|| ServiceError::ThreadNotFound(thread_id.to_owned()))?.file;
+    let generation = file.cursor.generation;
+    // Pages are not all full: the last one grows.
+    let pages = u32::try_from(limit / PAGE_ITEMS + 2).unwrap_or(u32::MAX);
+    let mut rows = match range {
+        ItemRange::From(seq) => store.rows_from(file.file_id, generation, seq, pages).await?,
+        ItemRange::Last => store.last_rows(file.file_id, generation, pages).await?,
+    };
+    let more = range != ItemRange::Last && rows.len() > limit;
+    match more {
+        true => rows.truncate(limit),
+        false => drop(rows.drain(..rows.len().saturating_sub(limit))),
+    }
+    let end = rows.last().map_or(0, |row| row.seq + 1);
+    let next_seq = if more { end } else { end.max(file.cursor.next_seq) };
+    let rows = tokio::task::spawn_blocking(move || dated(&file, rows)).await?;
+    Ok(Items { rows, next_seq, more })
+}
+
+/// Reads the time of each row's line; a line that cannot be read has none.
+fn dated(file: &FileRow, rows: Vec<ItemRow>) -> Vec<(ItemRow, Option<i64>)> {
+    let mut lines = LineReader::open(file.source, Path::new(&file.path)).ok();
+    let mut at_ms = |row: &ItemRow| {
+        let line = lines.as_mut()?.read(row).ok()?;
+        item::at_ms(file.source, &line)
+    };
+    rows.into_iter().map(|row| (at_ms(&row), row)).map(|(at_ms, row)| (row, at_ms)).collect()
+}

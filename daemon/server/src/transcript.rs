@@ -1,0 +1,40 @@
+//! Transcripts opened, split into lines and given back. Everything that reads one goes through here, and
+//! nothing here ever writes one.
+//!
+//! # Theory of operation
+//!
+//! A transcript is a *text* with places in it (bytes of the decompressed text), and a sequence of
+//! *pieces*, each with its place and its digest. How both come out of the disk is the layout of its
+//! source ([`longhaul_core::rollout::source::Layout`]):
+//!
+//! | layout | text | pieces |
+//! |---|---|---|
+//! | lines | the file, decompressed if it is `.zst` | its lines ([`lines`]) |
+//! | document | the file | its identity and its items ([`document`]) |
+//! | assembled | lines made of the file | those lines ([`lines`]) |
+//!
+//! Plain text is entered anywhere; compressed text from its beginning only. A document has no place
+//! where reading may be taken up: it is rewritten as a whole, and read as a whole.
+//!
+//! *A file that is changed in places* (a message stands again when more of it is there) is put into lines
+//! by a pure function of its source, from the whole file. The lines are only added to while the session goes
+//! on; they read like a compressed text, from their beginning, and digests tell whether what was read still
+//! stands. A thread in several files or in rows of a database would be a further layout: its lines are made
+//! here, and what is listed for it, and which stat says that it changed, is for `discovery::scan`.
+//!
+//! *A line over the bound* is never held: it is known by its place, its beginning and its digest. *A
+//! rest* without a newline is a line only when it is a whole JSON object.
+
+mod document;
+mod each_line;
+mod lines;
+mod open;
+mod piece;
+mod pieces;
+mod read_back;
+
+pub use each_line::{LINE_BYTES_MAX, each_line};
+pub(crate) use open::{Transcript, stat_of};
+pub(crate) use piece::{Content, Line, Piece};
+pub(crate) use pieces::Pieces;
+pub use read_back::{LineError, LineReader};

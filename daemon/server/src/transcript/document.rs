@@ -1,0 +1,346 @@
+//! The items of a transcript that is one JSON document, such as `{session, items: […]}`, in bounded
+//! memory.
+//!
+//! Its agent writes the whole file anew after every turn. The identity and each item are handed out like
+//! lines, with the place where they stand, so that nobody behind this knows the difference. Brackets and
+//! strings are followed, nothing is parsed: what an item says is the fold's affair, and a document that
+//! breaks off is one whose last item is not there yet.
+
+use std::io::{self, ErrorKind, Read};
+
+use longhaul_core::digest::DigestStream;
+use longhaul_core::rollout::source::Document;
+
+use super::lines::{CHUNK_BYTES, OVERSIZED_HEAD_BYTES};
+use super::piece::{Content, Line, Piece};
+
+/// Bytes of a key that are looked at.
+const KEY_BYTES_MAX: usize = 32;
+
+/// Splits a document into its identity and its items.
+pub(crate) struct Items<R> {
+    reader: R,
+    chunk: Vec<u8>,
+    /// The unread part of the chunk.
+    start: usize,
+    end: usize,
+    /// Offset of `start` in the document.
+    offset: u64,
+    outline: Outline,
+    item: Item,
+    item_bytes_max: usize,
+}
+
+impl<R: Read> Items<R> {
+    /// Reads items from `reader`, which stands at the beginning.
+    pub(crate) fn new(reader: R, keys: Document, item_bytes_max: usize) -> Self {
+        Self {
+            reader,
+            chunk: vec![0; CHUNK_BYTES],
+            start: 0,
+            end: 0,
+            offset: 0,
+            outline: Outline::new(keys),
+            item: Item::default(),
+            item_bytes_max,
+        }
+    }
+
+    /// The next item, or the end.
+    ///
+    /// # Errors
+    /// Those of the reader; the items before stand.
+    pub(crate) fn next(&mut self) -> io::Result<Piece<'_>> {
+        self.item = Item::default();
+        loop {
+            if self.start == self.end && self.fill()? == 0 {
+                return Ok(Piece::End { offset: self.offset, rest: &[] });
+            }
+            let unread = &self.chunk[self.start..self.end];
+            let mut from = self.outline.is_inside.then_some(0);
+            let mut last = None;
+            for (at, &byte) in unread.iter().enumerate() {
+                match self.outline.step(byte) {
+                    Step::Goes => {}
+                    Step::Begins => {
+                        self.item.offset = self.offset + at as u64;
+                        from = Some(at);
+                    }
+                    Step::Ends => {
+                        last = Some(at);
+                        break;
+                    }
+                }
+            }
+            let end = last.map_or(unread.len(), |at| at + 1);
+            if let Some(from) = from {
+                self.item.push(&unread[from..end], self.item_bytes_max);
+            }
+            self.start += end;
+            self.offset += end as u64;
+            if last.is_some() {
+                return Ok(Piece::Line(self.item.line(self.offset)));
+            }
+        }
+    }
+
+    fn fill(&mut self) -> io::Result<usize> {
+        (self.start, self.end) = (0, 0);
+        loop {
+            match self.reader.read(&mut self.chunk) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                read => {
+                    self.end = read?;
+                    return Ok(self.end);
+                }
+            }
+        }
+    }
+}
+
+/// The item being read: its bytes, or over the bound its beginning and the digest of all.
+#[derive(Default)]
+struct Item {
+    offset: u64,
+    bytes: Vec<u8>,
+    count: u64,
+    oversized: Option<DigestStream>,
+}
+
+impl Item {
+    fn push(&mut self, bytes: &[u8], bytes_max: usize) {
+        self.count += bytes.len() as u64;
+        if let Some(digest) = &mut self.oversized {
+            digest.update(bytes);
+            let room = OVERSIZED_HEAD_BYTES - self.bytes.len();
+            self.bytes.extend_from_slice(&bytes[..bytes.len().min(room)]);
+            return;
+        }
+        self.bytes.extend_from_slice(bytes);
+        if self.bytes.len() > bytes_max {
+            let mut digest = DigestStream::default();
+            digest.update(&self.bytes);
+            self.bytes.truncate(OVERSIZED_HEAD_BYTES);
+            self.bytes.shrink_to_fit();
+            self.oversized = Some(digest);
+        }
+    }
+
+    fn line(&mut self, next: u64) -> Line<'_> {
+        let (offset, bytes) = (self.offset, self.count);
+        match self.oversized.take() {
+            None => Line::whole(offset, &self.bytes, next),
+            Some(digest) => {
+                let (content, digest) = (Content::Head(&self.bytes), digest.finish());
+                Line { offset, bytes, content, digest, next }
+            }
+        }
+    }
+}
+
+/// What one byte does to the item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    /// It is its first.
+    Begins,
+    /// It is its last.
+    Ends,
+    /// Neither.
+    Goes,
+}
+
+/// Where in the document the next byte stands.
+struct Outline {
+    keys: Document,
+    /// Brackets open.
+    depth: u64,
+    in_string: bool,
+    is_escaped: bool,
+    /// The key of the outermost object whose value is being read, and whether it is still read itself.
+    key: Vec<u8>,
+    in_key: bool,
+    /// An item is being read; it began at this depth.
+    is_inside: bool,
+    item_depth: u64,
+}
+
+impl Outline {
+    fn new(keys: Document) -> Self {
+        Self {
+            keys,
+            depth: 0,
+            in_string: false,
+            is_escaped: false,
+            key: Vec::new(),
+            in_key: false,
+            is_inside: false,
+            item_depth: 0,
+        }
+    }
+
+    fn step(&mut self, byte: u8) -> Step {
+        if self.in_string {
+            self.in_string(byte);
+            return Step::Goes;
+        }
+        match byte {
+            b'"' => self.in_string = true,
+            b'{' | b'[' => return self.opens(byte),
+            b'}' | b']' => return self.closes(),
+            b':' if self.depth == 1 => self.in_key = false,
+            b',' if self.depth == 1 => self.expect_key(),
+            _ => {}
+        }
+        Step::Goes
+    }
+
+    fn in_string(&mut self, byte: u8) {
+        match byte {
+            _ if self.is_escaped => self.is_escaped = false,
+            b'\\' => self.is_escaped = true,
+            b'"' => self.in_string = false,
+            _ if self.in_key && self.key.len() < KEY_BYTES_MAX => self.key.push(byte),
+            _ => {}
+        }
+    }
+
+    fn expect_key(&mut self) {
+        self.in_key = true;
+        self.key.clear();
+    }
+
+    fn opens(&mut self, byte: u8) -> Step {
+        let Document { identity, items } = self.keys;
+        let is_in_items = self.key == items.as_bytes();
+        let begins = !self.is_inside
+            && byte == b'{'
+            && match self.depth {
+                0 => identity.is_none(),
+                1 => identity.is_some_and(|key| self.key == key.as_bytes()),
+                2 => is_in_items,
+                _ => false,
+            };
+        // What stands before the items ends with their bracket.
+        let ends = self.is_inside && self.item_depth == 0 && self.depth == 1 && is_in_items;
+        if self.depth == 0 && byte == b'{' {
+            self.expect_key();
+        }
+        if begins {
+            (self.is_inside, self.item_depth) = (true, self.depth);
+        }
+        self.depth += 1;
+        match (begins, ends && byte == b'[') {
+            (true, _) => Step::Begins,
+            (_, true) => {
+                self.is_inside = false;
+                Step::Ends
+            }
+            _ => Step::Goes,
+        }
+    }
+
+    fn closes(&mut self) -> Step {
+        self.depth = self.depth.saturating_sub(1);
+        if self.is_inside && self.depth == self.item_depth {
+            self.is_inside = false;
+            return Step::Ends;
+        }
+        Step::Goes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use longhaul_core::digest::Digest128;
+
+    use super::*;
+
+    const KEYS: Document = Document { identity: Some("session"), items: "items" };
+
+    /// Gives at most `step` bytes a read.
+    struct Drip<'a>(&'a [u8], usize);
+
+    impl Read for Drip<'_> {
+        fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+            let count = self.0.len().min(self.1).min(into.len());
+            let (now, later) = self.0.split_at(count);
+            into[..count].copy_from_slice(now);
+            self.0 = later;
+            Ok(count)
+        }
+    }
+
+    /// The items as they are handed out; each stands in the text where it says.
+    fn items(text: &str, keys: Document, step: usize, max: usize) -> Vec<String> {
+        let mut items = Items::new(Drip(text.as_bytes(), step), keys, max);
+        let mut out = Vec::new();
+        loop {
+            match items.next().unwrap() {
+                Piece::Line(Line { offset, bytes, content, digest, next }) => {
+                    let from = usize::try_from(offset).unwrap();
+                    let whole = &text.as_bytes()[from..from + usize::try_from(bytes).unwrap()];
+                    assert_eq!((digest, next), (Digest128::of(whole), offset + bytes));
+                    out.push(match content {
+                        Content::Whole(item) => {
+                            assert_eq!(item, whole);
+                            String::from_utf8_lossy(item).into_owned()
+                        }
+                        Content::Head(head) => {
+                            assert_eq!(head, &whole[..whole.len().min(OVERSIZED_HEAD_BYTES)]);
+                            format!("!{bytes}")
+                        }
+                    });
+                }
+                Piece::End { offset, rest } => {
+                    assert_eq!((offset, rest), (text.len() as u64, &b""[..]));
+                    return out;
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn an_identity_without_a_key_is_what_stands_before_the_items() {
+        let keys = Document { identity: None, items: "items" };
+        let begins = r#"{"id":"a","x":{"items":[{}]},"items":["#;
+        let cases: [(String, Vec<&str>); 4] = [
+            (
+                format!(r#"{begins}{{"b":[1]}},{{}}],"end":{{}}}}"#),
+                vec![begins, r#"{"b":[1]}"#, "{}"],
+            ),
+            (format!("{begins}]}}"), vec![begins]),
+            (r#"{"id":"a"}"#.into(), vec![r#"{"id":"a"}"#]),
+            (r#"{"id":"#.into(), vec![]),
+        ];
+        for (text, expected) in cases {
+            for step in [1, 2, 7, 1 << 20] {
+                assert_eq!(items(&text, keys, step, 1_000), expected, "{text:?} by {step}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_session_and_each_item_come_out_however_the_bytes_arrive() {
+        let long = format!(r#"{{"text":"{}"}}"#, "x".repeat(50));
+        let cases: [(String, Vec<&str>); 9] = [
+            (String::new(), vec![]),
+            (
+                "{\n  \"session\": {\n \"id\": \"a\"\n},\n  \"items\": [\n {\"b\": [1, {}]},\n {}\n]\n}\n".into(),
+                vec!["{\n \"id\": \"a\"\n}", "{\"b\": [1, {}]}", "{}"],
+            ),
+            (r#"{"items":[{"a":"]}\"{"},{"b":"\\"}],"session":{"c":1}}"#.into(),
+                vec![r#"{"a":"]}\"{"}"#, r#"{"b":"\\"}"#, r#"{"c":1}"#]),
+            (r#"{"other":{"session":{"x":1},"items":[{}]},"session":{}}"#.into(), vec!["{}"]),
+            (r#"{"items":[1,"{}",null,{"a":1}],"session":5}"#.into(), vec![r#"{"a":1}"#]),
+            (r#"{"session":{"a":1},"items":[{"b":1},{"c":"#.into(), vec![r#"{"a":1}"#, r#"{"b":1}"#]),
+            ("[{\"session\":{}}]".into(), vec![]),
+            ("}}]]]{".into(), vec![]),
+            (format!(r#"{{"items":[{long},{{}}]}}"#), vec!["!61", "{}"]),
+        ];
+        for (text, expected) in cases {
+            for step in [1, 2, 7, 1 << 20] {
+                assert_eq!(items(&text, KEYS, step, 20), expected, "{text:?} by {step}");
+            }
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! A transcript once more from its beginning, for who needs all lines and not only what was indexed.
+
+use std::io;
+use std::path::Path;
+
+use longhaul_core::fold::Place;
+use longhaul_store::FileRow;
+
+use super::open::Transcript;
+use super::piece::{Content, Piece};
+use super::pieces::Pieces;
+
+/// Longest line that is parsed, in bytes. Longer ones are known by place and digest.
+///
+/// # Source
+/// The largest line seen in real transcripts is 0.9 MB; a message may hold inline images.
+pub const LINE_BYTES_MAX: usize = 8 << 20;
+
+/// Shows the lines of a transcript that the store holds, in order, until `see` says to stop; lines over the
+/// bound are passed over. Returns the line after the last one that is stored.
+///
+/// The lines of a transcript that this one continues are not among them: they are another thread's.
+///
+/// # Errors
+/// Those of reading. A transcript that was cut short since ends where it ends.
+pub fn each_line(file: &FileRow, mut see: impl FnMut(Place, &[u8]) -> bool) -> io::Result<u64> {
+    let transcript = Transcript::open(file.source, Path::new(&file.path))?;
+    let mut pieces = Pieces::of(&transcript, 0, LINE_BYTES_MAX)?;
+    let base = file.head.as_ref().and_then(|head| head.history_base.as_ref());
+    let mut line = base.map_or(0, |base| base.end_ordinal_exclusive);
+    let is_stored = |offset: u64| transcript.is_document() || offset < file.cursor.offset;
+    loop {
+        match pieces.next()? {
+            Piece::Line(found) if is_stored(found.offset) => {
+                let place = Place { line, offset: found.offset, bytes: found.bytes };
+                if let Content::Whole(bytes) = found.content
+                    && !see(place, bytes)
+                {
+                    break;
+                }
+            }
+            Piece::End { offset, rest } if !rest.is_empty() && is_stored(offset) => {
+                see(Place { line, offset, bytes: rest.len() as u64 }, rest);
+                break;
+            }
+            Piece::Line(_) | Piece::End { .. } => break,
+        }
+        line += 1;
+    }
+    Ok(file.cursor.next_seq)
+}

@@ -1,0 +1,190 @@
+//! A transcript opened for reading, plain or compressed, never for anything else.
+//!
+//! Offsets are those of the decompressed text. A compressed file cannot be entered in the middle;
+//! that is no loss, since agents compress only what they have stopped writing. One that is changed in
+//! places is assembled when it is opened, and its offsets are those of the lines that were made.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufReader, Cursor, ErrorKind, Read, Seek as _, SeekFrom};
+use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::path::Path;
+use std::sync::Arc;
+
+use longhaul_core::rollout::source::{Assembly, Beside, Layout};
+use longhaul_core::thread::Source;
+use longhaul_store::FileStat;
+use rustix::fs::OFlags;
+use zstd::stream::read::Decoder;
+
+/// Largest window a frame may ask for, as a power of two: 16 MiB of memory. Codex writes 2 MiB.
+const WINDOW_LOG_MAX: u32 = 24;
+
+/// Bytes of a transcript that is assembled: it is held as a whole.
+const ASSEMBLED_BYTES_MAX: u64 = 256 << 20;
+
+/// Folders above a transcript in which its marker is looked for.
+const MARKER_FOLDERS: usize = 4;
+
+/// Bytes of a marker: a path.
+const MARKER_BYTES_MAX: u64 = 4 << 10;
+
+/// An open transcript.
+pub(crate) struct Transcript {
+    pub(crate) stat: FileStat,
+    /// Its text is read from the beginning: it is compressed, or assembled.
+    pub(crate) compressed: bool,
+    pub(super) layout: Layout,
+    assembled: Option<Arc<[u8]>>,
+    file: Arc<File>,
+}
+
+/// The text of a transcript from some offset on.
+pub(crate) enum Text {
+    Plain(Arc<File>),
+    Compressed(Box<Decoder<'static, BufReader<Arc<File>>>>),
+    Assembled(Cursor<Arc<[u8]>>),
+}
+
+impl Transcript {
+    /// Opens a regular file for reading.
+    ///
+    /// A link in its last place is refused and a pipe does not block: the scan resolved the path,
+    /// so either was put there since.
+    pub(crate) fn open(source: Source, path: &Path) -> io::Result<Self> {
+        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        let file =
+            OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)?;
+        let meta = file.metadata()?;
+        if !meta.is_file() {
+            return Err(io::Error::new(ErrorKind::InvalidInput, "not a regular file"));
+        }
+        let compressed = path.extension().is_some_and(|extension| extension == "zst");
+        // Given items lie in files of lines that bear no agent's name.
+        let layout = path.to_str().and_then(|path| source.spec().layout(path));
+        let layout = layout.unwrap_or(Layout::Lines);
+        let assembled = match layout {
+            Layout::Assembled(assembly) => Some(assemble(assembly, path, &file, meta.len())?),
+            _ => None,
+        };
+        let compressed = compressed || assembled.is_some();
+        Ok(Self { stat: stat_of(&meta), compressed, layout, assembled, file: Arc::new(file) })
+    }
+
+    /// It is one JSON document: rewritten as a whole, and not to be entered in its middle.
+    pub(crate) fn is_document(&self) -> bool {
+        matches!(self.layout, Layout::Document(_))
+    }
+
+    /// The text from `offset` on.
+    pub(crate) fn text_from(&self, offset: u64) -> io::Result<Text> {
+        if let Some(assembled) = &self.assembled {
+            let mut text = Cursor::new(Arc::clone(assembled));
+            text.set_position(offset);
+            return Ok(Text::Assembled(text));
+        }
+        let mut file = Arc::clone(&self.file);
+        if !self.compressed {
+            file.seek(SeekFrom::Start(offset))?;
+            return Ok(Text::Plain(file));
+        }
+        file.seek(SeekFrom::Start(0))?;
+        let mut decoder = Decoder::new(file)?;
+        decoder.window_log_max(WINDOW_LOG_MAX)?;
+        let mut text = Text::Compressed(Box::new(decoder));
+        io::copy(&mut text.by_ref().take(offset), &mut io::sink())?;
+        Ok(text)
+    }
+
+    /// At most `count` bytes of text from `offset` on. In a plain file this does not disturb a
+    /// [`Text`] being read; a compressed one has a single place.
+    pub(crate) fn bytes_at(&self, offset: u64, count: u64) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        if self.compressed {
+            self.text_from(offset)?.take(count).read_to_end(&mut bytes)?;
+            return Ok(bytes);
+        }
+        // The file may have grown since it was opened: its size then is no bound, `count` is.
+        bytes.resize(usize::try_from(count).unwrap_or(0), 0);
+        let mut filled = 0;
+        while filled < bytes.len() {
+            match self.file.read_at(&mut bytes[filled..], offset + filled as u64)? {
+                0 => break,
+                read => filled += read,
+            }
+        }
+        bytes.truncate(filled);
+        Ok(bytes)
+    }
+}
+
+impl Read for Text {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Plain(file) => file.read(into),
+            Self::Assembled(text) => text.read(into),
+            // A frame that breaks off is a file whose writer is not done: what is there is read,
+            // the rest waits like a torn line.
+            Self::Compressed(decoder) => match decoder.read(into) {
+                Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(0),
+                other => other,
+            },
+        }
+    }
+}
+
+/// The lines of a transcript that is changed in places.
+fn assemble(assembly: Assembly, path: &Path, file: &File, size: u64) -> io::Result<Arc<[u8]>> {
+    if size > ASSEMBLED_BYTES_MAX {
+        return Err(io::Error::new(ErrorKind::FileTooLarge, "over 256 MiB, to be read as a whole"));
+    }
+    let mut bytes = Vec::new();
+    file.take(ASSEMBLED_BYTES_MAX).read_to_end(&mut bytes)?;
+    let folders = path.ancestors().skip(1).take(MARKER_FOLDERS);
+    let marker = folders.map(|folder| folder.join(assembly.marker)).find_map(|marker| {
+        let mut text = String::new();
+        let marker = File::open(marker).ok()?;
+        marker.take(MARKER_BYTES_MAX).read_to_string(&mut text).ok().map(|_| text)
+    });
+    let beside = Beside { path: path.to_str().unwrap_or_default(), marker: marker.as_deref() };
+    Ok((assembly.lines)(&bytes, beside).into())
+}
+
+/// What the file system says, as the store keeps it.
+pub(crate) fn stat_of(meta: &std::fs::Metadata) -> FileStat {
+    FileStat {
+        dev: meta.dev(),
+        ino: meta.ino(),
+        size: meta.size(),
+        mtime_ns: meta.mtime().saturating_mul(1_000_000_000).saturating_add(meta.mtime_nsec()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_torn_frame_gives_what_is_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.jsonl.zst");
+        let text: String = (0..200_000).map(|n| format!("{{\"n\":{n}}}\n")).collect();
+        let whole = zstd::encode_all(text.as_bytes(), 3).unwrap();
+        std::fs::write(&path, &whole).unwrap();
+        let opened = Transcript::open(Source::Codex, &path).unwrap();
+        assert_eq!(opened.bytes_at(0, u64::MAX).unwrap(), text.as_bytes());
+        assert_eq!(opened.bytes_at(9, 8).unwrap(), &text.as_bytes()[9..17]);
+        std::fs::write(&path, &whole[..whole.len() / 2]).unwrap();
+        let torn = Transcript::open(Source::Codex, &path).unwrap().bytes_at(0, u64::MAX).unwrap();
+        assert!(!torn.is_empty() && text.as_bytes().starts_with(&torn));
+    }
+
+    #[test]
+    fn only_regular_files_are_opened() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("a"), "x").unwrap();
+        std::os::unix::fs::symlink(folder.path().join("a"), folder.path().join("b")).unwrap();
+        assert!(Transcript::open(Source::Codex, &folder.path().join("a")).is_ok());
+        assert!(Transcript::open(Source::Codex, &folder.path().join("b")).is_err());
+        assert!(Transcript::open(Source::Codex, folder.path()).is_err());
+    }
+}

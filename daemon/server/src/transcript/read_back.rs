@@ -1,0 +1,185 @@
+//! Lines back out of a transcript: exact bytes, checked against the digest they were passed with.
+//!
+//! Transcripts belong to other programs: they are opened for reading only, and may have changed
+//! since. A line that no longer has its digest is not given out.
+
+use std::io::{self, Read as _};
+use std::path::Path;
+
+use longhaul_core::digest::Digest128;
+use longhaul_core::item::{ItemKind, ItemRow};
+use longhaul_core::thread::Source;
+use serde::Deserialize;
+use serde_json::value::{RawValue, to_raw_value};
+
+use super::open::{Text, Transcript};
+
+/// Bytes of one line that are given out; a longer one is named by its place.
+const LINE_BYTES_MAX: u64 = 8 << 20;
+
+/// Reads lines of one transcript in rising order.
+pub struct LineReader {
+    source: Source,
+    transcript: Transcript,
+    /// The text and how far it is read, where it cannot be entered in its middle.
+    text: Option<(Text, u64)>,
+}
+
+/// Why a line cannot be given out.
+#[derive(Debug, thiserror::Error)]
+pub enum LineError {
+    /// Other bytes stand there now.
+    #[error("the line is not what it was")]
+    Changed,
+    /// Reading failed.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+impl LineReader {
+    /// Opens a transcript of `source`, plain or compressed.
+    ///
+    /// # Errors
+    /// It cannot be opened.
+    pub fn open(source: Source, path: &Path) -> io::Result<Self> {
+        Ok(Self { source, transcript: Transcript::open(source, path)?, text: None })
+    }
+
+    /// The bytes of a line, without its newline.
+    ///
+    /// # Errors
+    /// [`LineError::Changed`] when the digest differs or the file ends before.
+    pub fn read(&mut self, row: &ItemRow) -> Result<Vec<u8>, LineError> {
+        let line = match self.transcript.compressed {
+            true => self.read_on(row)?,
+            false => self.transcript.bytes_at(row.offset, row.bytes)?,
+        };
+        if Digest128::of(&line) == row.digest { Ok(line) } else { Err(LineError::Changed) }
+    }
+
+    fn read_on(&mut self, row: &ItemRow) -> io::Result<Vec<u8>> {
+        let (mut text, at) = match self.text.take() {
+            Some((text, at)) if at <= row.offset => (text, at),
+            _ => (self.transcript.text_from(0)?, 0),
+        };
+        let mut line = Vec::new();
+        let skipped = io::copy(&mut text.by_ref().take(row.offset - at), &mut io::sink())?;
+        if skipped == row.offset - at {
+            text.by_ref().take(row.bytes).read_to_end(&mut line)?;
+        }
+        self.text = Some((text, at + skipped + line.len() as u64));
+        Ok(line)
+    }
+
+    /// The item on a line, as its bytes stand there; several when a torn write left two.
+    ///
+    /// # Errors
+    /// As [`LineReader::read`].
+    pub fn items(&mut self, row: &ItemRow) -> Result<Vec<Box<RawValue>>, LineError> {
+        if row.kind == ItemKind::Oversized || row.bytes > LINE_BYTES_MAX {
+            return Ok(place(row).into_iter().collect());
+        }
+        Ok(items_of(&self.read(row)?))
+    }
+
+    /// The items on a line as a history holds them: to the byte where the line has them in the Responses
+    /// form, and else put into it.
+    ///
+    /// # Errors
+    /// As [`LineReader::read`].
+    pub fn history_items(&mut self, row: &ItemRow) -> Result<Vec<Box<RawValue>>, LineError> {
+        let is_read = row.kind != ItemKind::Oversized && row.bytes <= LINE_BYTES_MAX;
+        match self.source.spec().responses {
+            Some(responses) if is_read => {
+                let items = responses(&self.read(row)?);
+                Ok(items.iter().filter_map(|item| to_raw_value(item).ok()).collect())
+            }
+            _ => self.items(row),
+        }
+    }
+}
+
+/// A line's envelope, its payload as bytes.
+#[derive(Deserialize)]
+struct Envelope<'a> {
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    #[serde(borrow)]
+    payload: Option<&'a RawValue>,
+}
+
+/// The items of a line: an envelope's payload, or the bare object.
+fn items_of(line: &[u8]) -> Vec<Box<RawValue>> {
+    let text = String::from_utf8_lossy(line);
+    let text = text.trim_start_matches('\u{feff}');
+    let objects = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();
+    let mut items = Vec::new();
+    for object in objects.map_while(Result::ok) {
+        let payload = match serde_json::from_str::<Envelope<'_>>(object.get()) {
+            Ok(Envelope { payload: Some(payload), kind }) => {
+                let is_item = matches!(kind.as_deref(), Some("response_item" | "compacted"));
+                is_item.then(|| payload.to_owned())
+            }
+            _ => Some(object.to_owned()),
+        };
+        items.extend(payload);
+    }
+    items
+}
+
+/// Stands for a line that is too long to be sent.
+fn place(row: &ItemRow) -> Option<Box<RawValue>> {
+    let place = serde_json::json!({
+        "type": "oversized",
+        "offset": row.offset,
+        "bytes": row.bytes,
+        "digest": row.digest,
+    });
+    to_raw_value(&place).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::io::Write as _;
+
+    use super::*;
+
+    fn row(offset: u64, line: &str) -> ItemRow {
+        ItemRow {
+            seq: 0,
+            offset,
+            bytes: line.len() as u64,
+            kind: ItemKind::Other,
+            tokens: 1,
+            digest: Digest128::of(line.as_bytes()),
+            excerpt: String::new(),
+            call_id: None,
+        }
+    }
+
+    #[test]
+    fn items_come_back_to_the_byte_from_plain_and_compressed_files() {
+        let first =
+            r#"{"timestamp":"t","type":"response_item","payload":{"type":"message", "b":1,"a":2}}"#;
+        let second = r#"{"type":"message","role":"user"}"#;
+        let content = format!("{first}\n{second}\n");
+        let temp = tempfile::tempdir().unwrap();
+        let (plain, packed) = (temp.path().join("a.jsonl"), temp.path().join("a.jsonl.zst"));
+        std::fs::write(&plain, &content).unwrap();
+        let mut encoder = zstd::Encoder::new(File::create(&packed).unwrap(), 1).unwrap();
+        encoder.write_all(content.as_bytes()).unwrap();
+        encoder.finish().unwrap();
+        for path in [&plain, &packed] {
+            let mut lines = LineReader::open(Source::Codex, path).unwrap();
+            let items = lines.items(&row(0, first)).unwrap();
+            assert_eq!(items[0].get(), r#"{"type":"message", "b":1,"a":2}"#);
+            let items = lines.items(&row(first.len() as u64 + 1, second)).unwrap();
+            assert_eq!(items[0].get(), second);
+        }
+        let changed = LineReader::open(Source::Codex, &plain)
+            .unwrap()
+            .items(&row(0, &first.replace('2', "3")));
+        assert!(matches!(changed, Err(LineError::Changed)));
+    }
+}

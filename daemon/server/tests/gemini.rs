@@ -1,0 +1,110 @@
+//! Gemini CLI's sessions through the whole daemon.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::support::Daemon;
+
+const SESSION: &str = "5b1f0a52-7a51-4d0c-9d55-0a6f3c1d2e02";
+
+fn header() -> Value {
+    json!({"sessionId": SESSION, "projectHash": "h", "startTime": "2026-01-02T03:04:05.678Z"})
+}
+
+fn user(id: &str, words: &str) -> Value {
+    json!({"id": id, "timestamp": "2026-01-02T03:04:06.000Z", "type": "user", "content": [{"text": words}]})
+}
+
+fn model(id: &str, words: &str) -> Value {
+    json!({"id": id, "timestamp": "2026-01-02T03:04:07.000Z", "type": "gemini", "content": words,
+           "tokens": {"total": 900}, "model": "gemini-x"})
+}
+
+/// A message whose edit is done.
+fn edited() -> Value {
+    let mut message = model("m2", "I rename it.");
+    message["toolCalls"] = json!([{
+        "id": "c1", "name": "replace", "status": "success", "timestamp": "2026-01-02T03:04:08.000Z",
+        "args": {"file_path": "/w/src/a.rs", "old_string": "x", "new_string": "y"},
+        "result": [{"functionResponse": {"id": "c1", "name": "replace", "response": {"output": "Modified"}}}],
+    }]);
+    message
+}
+
+fn lines(records: &[Value]) -> String {
+    records.iter().map(|record| format!("{record}\n")).collect()
+}
+
+/// A session of the project `/w`.
+fn write(home: &Path, name: &str, text: &str) -> PathBuf {
+    let project = home.join(".gemini/tmp/w");
+    let path = project.join("chats").join(name);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(project.join(".project_root"), "/w").unwrap();
+    fs::write(&path, text).unwrap();
+    path.canonicalize().unwrap()
+}
+
+#[tokio::test]
+async fn a_journal_is_a_thread_like_any_other() {
+    let home = tempfile::tempdir().unwrap();
+    let begun = [header(), user("m1", "Rename x to y in a.rs"), model("m2", "I rename it.")];
+    let path = write(home.path(), "session-2026-01-02T03-04-5b1f0a52.jsonl", &lines(&begun));
+    let agent = [
+        json!({"sessionId": "a7", "startTime": "2026-01-02T03:04:05.678Z", "kind": "subagent"}),
+        user("s1", "Look around"),
+    ];
+    let agents = write(home.path(), &format!("{SESSION}/a7.jsonl"), &lines(&agent));
+    // Not a session, though it lies beside them.
+    fs::write(home.path().join(".gemini/tmp/w/logs.json"), "[]").unwrap();
+    let daemon = Daemon::over(home, "").await;
+    let mut client = daemon.connect().await;
+    for path in [&path, &agents] {
+        client.call("thread/sync", json!({ "path": path })).await;
+    }
+    // The message stands again when its call is done.
+    let mut file = fs::OpenOptions::new().append(true).open(&path).unwrap();
+    file.write_all(lines(&[edited(), model("m3", "Renamed.")]).as_bytes()).unwrap();
+    client.call("thread/sync", json!({ "path": path })).await;
+    let listed = client.call("thread/list", json!({"source": "gemini"})).await;
+    let threads = listed["result"]["threads"].as_array().unwrap();
+    assert_eq!(threads.len(), 2, "{listed}");
+    assert!(threads.iter().all(|thread| thread["cwd"] == "/w"), "{listed}");
+    let run = client.call("compaction/run", json!({"thread_id": SESSION})).await;
+    let view = run["result"]["view"].as_str().unwrap();
+    assert!(view.contains("src/a.rs (edited") && view.contains("Rename x to y"), "{view}");
+    let dropped = run["result"]["receipt"]["dropped"].as_array().unwrap();
+    let handle = dropped[0]["handle"].clone();
+    let expanded = client.call("history/expand", json!({"handle": handle})).await;
+    assert!(!expanded["result"]["items"].as_array().unwrap().is_empty(), "{expanded}");
+    let history = client.call("history/get", json!({"thread_id": SESSION})).await;
+    let kinds: Vec<_> =
+        history["result"]["items"].as_array().unwrap().iter().map(|i| i["type"].clone()).collect();
+    let expected = ["message", "message", "function_call", "function_call_output", "message"];
+    assert_eq!(kinds, expected, "{history}");
+}
+
+#[tokio::test]
+async fn a_document_that_became_a_journal_is_one_thread() {
+    let home = tempfile::tempdir().unwrap();
+    let mut document = header();
+    document["messages"] = json!([user("m1", "Rename x to y in a.rs"), edited()]);
+    let name = "session-2026-01-02T03-04-5b1f0a52.json";
+    let path = write(home.path(), name, &serde_json::to_string_pretty(&document).unwrap());
+    let daemon = Daemon::over(home, "").await;
+    let mut client = daemon.connect().await;
+    client.call("thread/sync", json!({ "path": path })).await;
+    document["messages"].as_array_mut().unwrap().push(model("m3", "Renamed."));
+    fs::write(&path, document.to_string()).unwrap();
+    client.call("thread/sync", json!({ "path": path })).await;
+    let checkpoint = client.call("checkpoint/get", json!({"thread_id": SESSION})).await;
+    assert!(checkpoint.to_string().contains("src/a.rs"), "{checkpoint}");
+    let journal = path.with_extension("jsonl");
+    fs::write(&journal, lines(&[header(), user("m1", "Rename x to y in a.rs"), edited()])).unwrap();
+    client.call("thread/sync", json!({ "path": journal })).await;
+    let listed = client.call("thread/list", json!({"source": "gemini"})).await;
+    assert_eq!(listed["result"]["threads"].as_array().unwrap().len(), 1, "{listed}");
+}

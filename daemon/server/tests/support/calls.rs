@@ -1,0 +1,128 @@
+//! The calls that most tests make, each for one answer that must be there.
+
+use longhaul_protocol::event::EventKind;
+use longhaul_protocol::{compaction, context, daemon, event, history, job, thread};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::{Client, soon};
+
+/// Params of a compaction of a thread.
+pub fn of_thread(thread_id: &str) -> compaction::RunParams {
+    compaction::RunParams { thread_id: Some(thread_id.to_owned()), ..Default::default() }
+}
+
+/// Params of a compaction of given items.
+pub fn of_items(items: impl Into<Vec<Value>>) -> compaction::RunParams {
+    compaction::RunParams { items: Some(items.into()), ..Default::default() }
+}
+
+fn values(items: &[Box<RawValue>]) -> Vec<Value> {
+    items.iter().map(|item| serde_json::from_str(item.get()).unwrap()).collect()
+}
+
+impl Client {
+    /// Waits until the thread's transcript is read to its end.
+    pub async fn sync(&mut self, thread_id: &str) -> thread::SyncResult {
+        self.sync_with(Some(thread_id.to_owned()), None).await
+    }
+
+    /// Waits until the transcript is read to its end.
+    pub async fn sync_file(&mut self, path: &std::path::Path) -> thread::SyncResult {
+        self.sync_with(None, Some(path.to_str().unwrap().to_owned())).await
+    }
+
+    async fn sync_with(
+        &mut self,
+        thread_id: Option<String>,
+        path: Option<String>,
+    ) -> thread::SyncResult {
+        let timeout_ms = Some(15_000);
+        let params = thread::SyncParams { thread_id, path, timeout_ms, ..Default::default() };
+        self.call::<thread::Sync>(params).await.unwrap()
+    }
+
+    pub async fn thread(&mut self, thread_id: &str) -> thread::ThreadSummary {
+        let params = thread::GetParams { thread_id: thread_id.to_owned() };
+        self.call::<thread::Get>(params).await.unwrap().thread
+    }
+
+    pub async fn threads(&mut self) -> Vec<thread::ThreadSummary> {
+        let params = thread::ListParams { limit: Some(100), ..Default::default() };
+        self.call::<thread::List>(params).await.unwrap().threads
+    }
+
+    /// The history of a thread as it is now, all of it.
+    pub async fn history(&mut self, thread_id: &str) -> Vec<Value> {
+        let params = history::GetParams { thread_id: thread_id.to_owned(), ..Default::default() };
+        let page = self.call::<history::Get>(params).await.unwrap();
+        assert_eq!(page.next_cursor, None, "one page holds it");
+        values(&page.items)
+    }
+
+    /// All items behind a handle, page by page.
+    pub async fn expand(&mut self, handle: &str) -> Vec<Value> {
+        let mut params = history::ExpandParams { handle: handle.to_owned(), ..Default::default() };
+        let mut items = Vec::new();
+        loop {
+            let page = self.call::<history::Expand>(params.clone()).await.unwrap();
+            items.extend(values(&page.items));
+            let Some(cursor) = page.next_cursor else { return items };
+            params.cursor = Some(cursor);
+        }
+    }
+
+    pub async fn usage(&mut self, thread_id: &str) -> context::UsageResult {
+        let params =
+            context::UsageParams { thread_id: Some(thread_id.to_owned()), ..Default::default() };
+        self.call::<context::Usage>(params).await.unwrap()
+    }
+
+    pub async fn compact(&mut self, params: compaction::RunParams) -> compaction::RunResult {
+        soon("a compaction", self.call::<compaction::Run>(params)).await.unwrap()
+    }
+
+    /// Asks for a compaction in the background; returns its id.
+    pub async fn start_compaction(&mut self, params: compaction::RunParams) -> String {
+        self.call::<compaction::Start>(params).await.unwrap().compaction_id
+    }
+
+    pub async fn compaction(&mut self, compaction_id: &str) -> compaction::GetResult {
+        let params = compaction::GetParams { compaction_id: compaction_id.to_owned() };
+        self.call::<compaction::Get>(params).await.unwrap()
+    }
+
+    pub async fn compactions(&mut self) -> Vec<compaction::CompactionSummary> {
+        let params = compaction::ListParams { limit: Some(100), ..Default::default() };
+        self.call::<compaction::List>(params).await.unwrap().compactions
+    }
+
+    pub async fn undo(&mut self, compaction_id: &str) -> compaction::UndoResult {
+        let params = compaction::UndoParams { compaction_id: compaction_id.to_owned() };
+        self.call::<compaction::Undo>(params).await.unwrap()
+    }
+
+    pub async fn status(&mut self) -> daemon::StatusResult {
+        self.call::<daemon::Status>(daemon::StatusParams {}).await.unwrap()
+    }
+
+    /// Subscribes this connection to events of these kinds.
+    pub async fn subscribe(&mut self, kinds: &[EventKind]) -> event::SubscribeResult {
+        let params = event::SubscribeParams { kinds: Some(kinds.to_vec()), since_seq: None };
+        self.call::<event::Subscribe>(params).await.unwrap()
+    }
+
+    /// Waits until a job is in `state`.
+    pub async fn job_in(&mut self, job: &str, state: &str) -> job::Job {
+        let reached = async {
+            loop {
+                let params = job::JobParams { job: job.to_owned() };
+                let found = self.call::<job::Get>(params).await.unwrap().job;
+                if found.state == state {
+                    return found;
+                }
+            }
+        };
+        soon(&format!("{job} is {state}"), reached).await
+    }
+}

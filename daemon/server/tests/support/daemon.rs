@@ -1,0 +1,75 @@
+//! A whole daemon in the test's own process.
+
+use std::path::{Path, PathBuf};
+
+use longhaul_daemon::app::{App, AppError, listen};
+use longhaul_daemon::args::Args;
+use longhaul_daemon::clock::Clock;
+use longhaul_daemon::config::{Config, Surroundings};
+use longhaul_daemon::paths::Base;
+use longhaul_daemon::service::Deps;
+use tempfile::TempDir;
+use tokio::task::JoinHandle;
+
+use super::{Client, soon};
+
+/// A configuration with everything under `root` and nothing from the surroundings.
+pub fn config_under(root: &Path, text: &str) -> Config {
+    let base = Base::under(root);
+    std::fs::create_dir_all(base.config_file().parent().unwrap()).unwrap();
+    std::fs::write(base.config_file(), text).unwrap();
+    let around =
+        Surroundings { base, current_dir: root.to_owned(), env: std::collections::BTreeMap::new() };
+    Config::load(&Args::default(), &around).unwrap()
+}
+
+/// A whole daemon in this process.
+pub struct Daemon {
+    pub deps: Deps,
+    pub clock: Clock,
+    pub socket: PathBuf,
+    pub home: TempDir,
+    task: JoinHandle<Result<(), AppError>>,
+}
+
+impl Daemon {
+    pub async fn start() -> Self {
+        Self::with_config("").await
+    }
+
+    pub async fn with_config(text: &str) -> Self {
+        Self::over(tempfile::tempdir().unwrap(), text).await
+    }
+
+    /// A daemon of the user whose folders lie under `home`, on a manual clock; the Codex home is
+    /// `home/.codex`.
+    pub async fn over(home: TempDir, text: &str) -> Self {
+        Self::on_clock(home, text, Clock::manual(1_763_700_000_000)).await
+    }
+
+    /// The same on a clock of the test's choosing: deadlines pass on one that goes.
+    pub async fn on_clock(home: TempDir, text: &str, clock: Clock) -> Self {
+        let config = config_under(home.path(), text);
+        let held = listen(&config).unwrap();
+        let socket = held.socket.path.clone();
+        let app = App::build(config, clock.clone(), held).await.unwrap();
+        let deps = app.deps();
+        Self { deps, clock, socket, home, task: tokio::spawn(app.run()) }
+    }
+
+    /// Stops it and gives back its user's folders.
+    pub async fn stopped(self) -> TempDir {
+        self.deps.shutdown.begin("a test");
+        soon("the daemon's end", self.task).await.unwrap().unwrap();
+        self.home
+    }
+
+    pub async fn connect(&self) -> Client {
+        Client::connect(&self.socket).await
+    }
+
+    /// Waits until the daemon has ended.
+    pub async fn ended(self) -> Result<(), AppError> {
+        soon("the daemon's end", self.task).await.unwrap()
+    }
+}

@@ -1,0 +1,65 @@
+//! Tests of the daemon read its answers by the protocol's types.
+
+use proc_macro2::{Delimiter, Group, Literal, TokenStream, TokenTree};
+
+use crate::assert_none;
+use crate::source::SOURCES;
+
+/// Words before a `[` that begin a list and index nothing.
+const KEYWORDS: &[&str] = &["in", "return", "else", "match", "if", "while", "mut", "break", "move"];
+
+/// A misspelt key of a `serde_json::Value` is null, and null equals null: such a test cannot fail. What has no
+/// type is read with `support::field`, which panics where nothing is.
+#[test]
+fn tests_of_the_daemon_index_no_json_by_a_key() {
+    let mut findings = Vec::new();
+    for source in SOURCES.iter().filter(|source| source.path.starts_with("daemon/server/tests/")) {
+        let tokens: TokenStream = source.text.parse().expect("a source file that compiles parses");
+        for line in indexed_by_text(tokens) {
+            findings.push(format!("{}:{line}", source.path));
+        }
+    }
+    assert_none("no `value[\"key\"]`: use a type of the protocol, or `field`", &findings);
+}
+
+/// Lines with an index expression whose index is a string literal, also inside of macros.
+fn indexed_by_text(tokens: TokenStream) -> Vec<usize> {
+    let (mut lines, mut can_be_indexed) = (Vec::new(), false);
+    for token in tokens {
+        let is_indexable = match &token {
+            TokenTree::Ident(word) => !KEYWORDS.contains(&word.to_string().as_str()),
+            TokenTree::Group(group) => group.delimiter() != Delimiter::Brace,
+            TokenTree::Punct(mark) => mark.as_char() == '?',
+            TokenTree::Literal(_) => false,
+        };
+        if let TokenTree::Group(group) = &token {
+            if can_be_indexed && is_text_index(group) {
+                lines.push(group.span_open().start().line);
+            }
+            lines.extend(indexed_by_text(group.stream()));
+        }
+        can_be_indexed = is_indexable;
+    }
+    lines
+}
+
+fn is_text_index(group: &Group) -> bool {
+    let inside: Vec<TokenTree> = group.stream().into_iter().collect();
+    let is_text = |literal: &Literal| literal.to_string().contains('"');
+    group.delimiter() == Delimiter::Bracket
+        && matches!(&inside[..], [TokenTree::Literal(literal)] if is_text(literal))
+}
+
+#[test]
+fn an_index_is_found_in_code_and_in_macros_and_a_list_is_not() {
+    let lines = |text: &str| indexed_by_text(text.parse().expect("tokens")).len();
+    for (text, expected) in [
+        (r#"let a = value["key"];"#, 1),
+        (r#"assert_eq!(call().await["a"]["b"], 1);"#, 2),
+        (r#"let a = found()?["key"];"#, 1),
+        (r#"for name in ["a"] {}"#, 0),
+        (r#"assert_eq!(names, ["a"]); let b = vec!["a"]; json!({ "a": ["b"] }); &["a"]"#, 0),
+    ] {
+        assert_eq!(lines(text), expected, "{text}");
+    }
+}

@@ -1,0 +1,140 @@
+//! One word, one sense: type names stand at most twice in a crate, and nothing cites absent documents.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use syn::visit::{self, Visit};
+
+use crate::assert_none;
+use crate::source::{SOURCES, files, root};
+
+/// How often a type name may be defined in one crate.
+const DEFINITIONS_MAX: usize = 2;
+
+/// Names over the limit that wait to be renamed: crate folder and name. Only remove entries.
+const OVERUSED: &[(&str, &str)] = &[
+    ("daemon/core", "Answer"),
+    ("daemon/core", "Row"),
+    ("daemon/core", "Voice"),
+    ("daemon/server", "Call"),
+    ("daemon/server", "Entry"),
+    ("daemon/server", "Found"),
+    ("daemon/server", "Gathered"),
+    ("daemon/server", "Held"),
+    ("daemon/server", "Items"),
+    ("daemon/server", "Kept"),
+    ("daemon/server", "Lines"),
+    ("daemon/server", "Look"),
+    ("daemon/server", "Origin"),
+    ("daemon/server", "Place"),
+    ("daemon/server", "Request"),
+    ("daemon/server", "Scripted"),
+    ("daemon/server", "Told"),
+    ("protocol", "Get"),
+    ("protocol", "GetParams"),
+    ("protocol", "GetResult"),
+    ("protocol", "List"),
+    ("protocol", "ListParams"),
+    ("protocol", "ListResult"),
+    ("clients/cli", "ListArgs"),
+    ("clients/cli", "ShowArgs"),
+];
+
+/// Files that still cite a document the repository does not hold. Only remove entries.
+const CITING: &[&str] = &[
+    "clients/cli/src/commands/hook.rs",
+    "daemon/core/src/checkpoint.rs",
+    "daemon/core/src/checkpoint/document.rs",
+    "daemon/core/src/checkpoint/semantic.rs",
+    "daemon/core/src/checkpoint/staleness.rs",
+    "daemon/core/src/checkpoint/view.rs",
+    "daemon/core/src/checkpoint/view/lines.rs",
+    "daemon/core/src/fold/visible.rs",
+    "daemon/core/src/memory/input.rs",
+    "daemon/core/src/memory/input/rows.rs",
+    "daemon/core/src/rollout/between_agents.rs",
+    "daemon/core/src/rollout/codex.rs",
+    "daemon/core/src/rollout/contextual.rs",
+    "daemon/core/src/rollout/continuation.rs",
+    "daemon/core/src/rollout/output.rs",
+    "daemon/core/src/rollout/weigh.rs",
+    "daemon/server/src/service/memory/scan.rs",
+    "daemon/server/tests/failures.rs",
+    "daemon/server/tests/history.rs",
+    "daemon/server/tests/pinned.rs",
+];
+
+#[test]
+fn a_type_name_stands_at_most_twice_in_a_crate() {
+    let mut defined: BTreeMap<(&str, String), Vec<&str>> = BTreeMap::new();
+    for source in SOURCES.iter() {
+        let Some((folder, _)) = source.path.split_once("/src/") else { continue };
+        let mut types = Types::default();
+        types.visit_file(&source.syntax.tree());
+        for name in types.names {
+            defined.entry((folder, name)).or_default().push(&source.path);
+        }
+    }
+    let over: BTreeMap<_, _> =
+        defined.iter().filter(|(_, paths)| paths.len() > DEFINITIONS_MAX).collect();
+    let is_listed = |key: &(&str, String)| OVERUSED.contains(&(key.0, key.1.as_str()));
+    let mut findings: Vec<String> = over
+        .iter()
+        .filter(|(key, _)| !is_listed(key))
+        .map(|(key, paths)| format!("{} in {}: {}", key.1, key.0, paths.join(", ")))
+        .collect();
+    let is_over = |entry: &(&str, &str)| over.contains_key(&(entry.0, entry.1.to_owned()));
+    findings.extend(
+        OVERUSED
+            .iter()
+            .filter(|entry| !is_over(entry))
+            .map(|(folder, name)| format!("{name} in {folder} is within the limit: unlist it")),
+    );
+    assert_none("a type name stands at most twice in a crate", &findings);
+}
+
+#[derive(Default)]
+struct Types {
+    names: Vec<String>,
+}
+
+impl<'ast> Visit<'ast> for Types {
+    fn visit_item_struct(&mut self, item: &'ast syn::ItemStruct) {
+        self.names.push(item.ident.to_string());
+        visit::visit_item_struct(self, item);
+    }
+
+    fn visit_item_enum(&mut self, item: &'ast syn::ItemEnum) {
+        self.names.push(item.ident.to_string());
+        visit::visit_item_enum(self, item);
+    }
+
+    fn visit_item_trait(&mut self, item: &'ast syn::ItemTrait) {
+        self.names.push(item.ident.to_string());
+        visit::visit_item_trait(self, item);
+    }
+
+    fn visit_item_type(&mut self, item: &'ast syn::ItemType) {
+        self.names.push(item.ident.to_string());
+        visit::visit_item_type(self, item);
+    }
+}
+
+#[test]
+fn no_document_is_cited_that_the_repository_does_not_hold() {
+    // Put together here, or this file would be its own finding.
+    let absent =
+        [["fac", "ts/codex"], ["fac", "ts/rollout"], ["fac", "ts/dep"], ["docu", "ment 00"]]
+            .into_iter()
+            .chain([["DES", "IGN.md"], ["revi", "ews/"]])
+            .map(|halves| halves.concat());
+    let absent: Vec<String> = absent.collect();
+    let is_citing = |path: &String| {
+        let text = std::fs::read_to_string(root().join(path)).expect("a text file is readable");
+        absent.iter().any(|word| text.contains(word))
+    };
+    let endings = ["rs", "toml", "md", "sql", "ts", "lua", "yml"];
+    let citing: BTreeSet<String> = files(&endings).into_iter().filter(is_citing).collect();
+    let listed: BTreeSet<String> = CITING.iter().map(ToString::to_string).collect();
+    let findings: Vec<String> = citing.symmetric_difference(&listed).cloned().collect();
+    assert_none("documents that are not in the repository are not cited", &findings);
+}

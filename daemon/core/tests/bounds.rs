@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::session::{call, fold, message, meta, push, shell};
 
 /// Bytes of a saved fold, whatever was folded.
-const SAVED_BYTES_MAX: usize = 256 * 1_024;
+const SAVED_BYTES_MAX: usize = 512 * 1_024;
 
 fn assert_bounded(fold: &Fold, what: &str) {
     let saved = fold.save();

@@ -206,7 +206,7 @@ fn outcome_words(outcome: CommandOutcome) -> String {
 }
 
 /// Counts first; of a failure the lines that say what failed, else the last line that says how it went.
-fn result(run: &Finished<'_>) -> String {
+pub(super) fn result(run: &Finished<'_>) -> String {
     let counts =
         run.counts.map(|counts| format!("{} passed, {} failed", counts.passed, counts.failed));
     let failed = run.outcome.is_failure() || run.counts.is_some_and(|counts| counts.failed > 0);

@@ -4,7 +4,7 @@ use std::collections::{HashSet, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
-use super::checks::{Commands, Finished};
+use super::checks::{self, Commands, Finished};
 use super::effects::Effects;
 use super::evidence::{Line, Lines};
 use super::kinds::Kind;
@@ -15,7 +15,7 @@ use crate::digest::Digest128;
 use crate::rollout::output::TestCounts;
 use crate::rollout::shell::Class;
 use crate::step::CommandOutcome;
-use crate::text;
+use crate::{limits, text};
 
 /// Turns whose outcome is kept.
 const TURNS_MAX: usize = 512;
@@ -24,7 +24,10 @@ const TURNS_MAX: usize = 512;
 const PENDING_WORDS_BYTES: usize = 24 * 1_024;
 
 /// Lines of earlier messages that are known again, so that a template is told from typed words.
-const SEEN_LINES_MAX: usize = 2_048;
+const SEEN_LINES_MAX: usize = 1_024;
+
+/// Opens what a short answer refers to.
+pub(super) const ANSWERS: &str = "(answers: ";
 
 /// Calls without an answer that are kept.
 const RUNNING_MAX: usize = 16;
@@ -42,6 +45,9 @@ pub struct Briefing {
     pub(super) requests: Lines,
     pub(super) template: Lines,
     template_name: String,
+    /// What the person typed last, as typed; a template is named.
+    active: String,
+    active_seq: u64,
     pub(super) reports: Lines,
     pub(super) remarks: Lines,
     pub(super) documents: Lines,
@@ -53,10 +59,10 @@ pub struct Briefing {
     pub(super) tasks: TaskList,
     /// Calls that were not answered yet, or that still run.
     pub(super) running: VecDeque<Running>,
-    /// What the agent did last, newest last.
-    pub(super) actions: VecDeque<String>,
+    /// What the agent did last, newest last: the call, and what came of it.
+    pub(super) actions: VecDeque<Action>,
     /// Digests of the lines of earlier messages.
-    seen_lines: VecDeque<u64>,
+    seen_lines: VecDeque<u32>,
 }
 
 /// A turn.
@@ -92,6 +98,13 @@ pub(super) struct Running {
     pub is_known_running: bool,
 }
 
+/// A call of the turn.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Action {
+    pub call_id: String,
+    pub text: String,
+}
+
 /// A change of one file. Redacted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Edit {
@@ -109,6 +122,7 @@ pub(super) struct Edit {
 pub(super) struct Run<'a> {
     /// Line of the transcript that tells its end.
     pub seq: u64,
+    pub call_id: &'a str,
     pub script: &'a str,
     /// Program of the command that matters, wrappers left out.
     pub program: &'a str,
@@ -122,7 +136,7 @@ impl Briefing {
     /// A message of the person's begins a turn.
     pub(super) fn request(&mut self, seq: u64, message: &str, folder: Option<&str>) {
         self.end_turn(false, folder);
-        let digests: Vec<u64> = message
+        let digests: Vec<u32> = message
             .lines()
             .map(str::trim)
             .filter(|line| line.len() >= prompt::REPEATED_BYTES_MIN)
@@ -138,10 +152,14 @@ impl Briefing {
         }
         self.turns.push_back(Turn { number: self.turn, outcome: Outcome::Open });
         let last_report: Vec<String> = self.last_report();
+        let active =
+            if typed.is_empty() { format!("(prompt template: {name})") } else { typed.clone() };
+        self.active = text::cut_middle(&active, limits::REQUEST_BYTES).into_owned();
+        self.active_seq = seq;
         self.typed(seq, if typed.is_empty() { &name } else { &typed }, typed.is_empty(), folder);
         let report: Vec<&str> = last_report.iter().map(String::as_str).collect();
         for answered in prompt::answered(&typed, &report) {
-            let text = format!("(answers: {})", text::one_line_cut(&answered, 260));
+            let text = format!("{ANSWERS}{})", text::one_line_cut(&answered, 260));
             self.push(Kind::Request, seq, 60, ("", ""), text);
         }
         if let Some(template) = template {
@@ -174,7 +192,7 @@ impl Briefing {
                 text::one_line(words).into_owned(),
             );
         }
-        let words = text::cut_middle(words, crate::limits::REQUEST_BYTES);
+        let words = text::cut_middle(words, limits::REQUEST_BYTES);
         let mut is_first = true;
         lines::split(&words, |spoken| {
             let line = lines::tidy(spoken.text, folder, 400);
@@ -258,7 +276,8 @@ impl Briefing {
         if self.actions.len() >= 4 {
             self.actions.pop_front();
         }
-        self.actions.push_back(what.clone());
+        let call_id = running.call_id.clone();
+        self.actions.push_back(Action { call_id, text: what.clone() });
         self.running.push_back(Running { what, ..running });
     }
 
@@ -276,7 +295,7 @@ impl Briefing {
     /// A command ended.
     pub(super) fn ran(&mut self, run: Run<'_>, folder: Option<&str>) {
         let command = lines::tidy(without_entering(head(run.script)), folder, 400);
-        self.commands.finish(Finished {
+        let finished = Finished {
             seq: run.seq,
             turn: self.turn,
             command: &command,
@@ -285,7 +304,12 @@ impl Briefing {
             outcome: run.outcome,
             counts: run.counts,
             printed: run.printed,
-        });
+        };
+        let action = self.actions.iter_mut().rev().find(|action| action.call_id == run.call_id);
+        if let Some(action) = action {
+            action.text.push_str(&format!(" → {}", checks::result(&finished)));
+        }
+        self.commands.finish(finished);
     }
 
     /// A file was read.
@@ -348,6 +372,13 @@ impl Briefing {
         }
         self.turns.retain(|turn| turn.number <= kept);
         self.turn = kept;
+        let last = self
+            .requests
+            .iter()
+            .filter(|line| line.turn == kept && !line.text.starts_with(ANSWERS));
+        let last: Vec<&str> = last.map(|line| line.text.as_str()).collect();
+        self.active = last.join("\n");
+        self.active_seq = self.requests.iter().next_back().map_or(0, |line| line.seq);
     }
 
     /// The number of the current turn.
@@ -358,6 +389,11 @@ impl Briefing {
     pub(super) fn outcome(&self, turn: u32) -> Outcome {
         let known = self.turns.iter().rev().find(|known| known.number == turn);
         known.map_or(Outcome::Answered, |known| known.outcome)
+    }
+
+    /// Line and words of the last request.
+    pub(super) fn active(&self) -> (u64, &str) {
+        (self.active_seq, &self.active)
     }
 
     pub(super) fn template_name(&self) -> &str {
@@ -443,16 +479,16 @@ fn push(
     lines.push(line, kind.rule().bytes_max);
 }
 
-/// Half of the line's digest is enough to know it again.
+/// A quarter of the line's digest is enough to know it again.
+fn digest(line: &str) -> u32 {
+    u32::try_from(Digest128::of(line.as_bytes()).0 >> 96).unwrap_or_default()
+}
+
 /// Whether a line was pasted from data or code rather than typed.
 fn is_data(line: &str) -> bool {
     line.starts_with(['"', '{', '}', '[', ']', '<'])
         || line.ends_with(['{', ';', ','])
         || line.contains("\": ")
-}
-
-fn digest(line: &str) -> u64 {
-    u64::try_from(Digest128::of(line.as_bytes()).0 >> 64).unwrap_or_default()
 }
 
 /// A script without the body of a here-document.

@@ -7,10 +7,13 @@ use serde::{Deserialize, Serialize};
 use super::documents;
 
 /// Files whose effects are kept; the one changed longest ago goes first.
-const FILES_MAX: usize = 256;
+const FILES_MAX: usize = 128;
 
 /// Names of a file that are kept: the ones added last.
 const NAMES_MAX: usize = 8;
+
+/// Bytes of a name.
+const NAME_BYTES: usize = 48;
 
 /// Added lines of one edit that are looked at.
 const ADDED_MAX: usize = 400;
@@ -92,7 +95,7 @@ impl Effect {
         if self.names.len() >= NAMES_MAX {
             self.names.remove(0);
         }
-        self.names.push(name.to_owned());
+        self.names.push(crate::text::prefix(name, NAME_BYTES).to_owned());
     }
 
     /// Reads the lines that an edit added: keeps the names they declare and shows those worth quoting, with heading
@@ -109,7 +112,7 @@ impl Effect {
             });
             for line in added.lines().take(ADDED_MAX) {
                 if let Some(title) = super::lines::heading_of(line.trim()) {
-                    self.name(crate::text::prefix(title, 60));
+                    self.name(crate::text::prefix(title, NAME_BYTES));
                 }
             }
             return;

@@ -34,7 +34,7 @@ pub(super) struct Lines {
 }
 
 /// Bytes a line takes beside its texts.
-const LINE_BYTES: usize = 24;
+const LINE_BYTES: usize = 40;
 
 impl Line {
     fn bytes(&self) -> usize {

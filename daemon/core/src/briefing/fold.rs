@@ -11,7 +11,7 @@ use crate::text;
 const PREPARING: [&str; 7] = ["cd", "echo", "set", "export", "source", "pushd", "true"];
 
 /// Bytes of added lines kept for the calls that wait: more only delays what a later edit shows again.
-const WAITING_BYTES: usize = 64 * 1_024;
+const WAITING_BYTES: usize = 32 * 1_024;
 
 impl Briefing {
     /// Takes in the next step; paths are shown below `folder`.
@@ -33,6 +33,7 @@ impl Briefing {
                 let program = program_of(script);
                 let run = Run {
                     seq: at.seq,
+                    call_id: &script.call.id,
                     script: &script.call.what,
                     program: &program,
                     outcome,
@@ -92,6 +93,7 @@ impl Briefing {
             Work::Script { line, reads, .. } => {
                 let run = Run {
                     seq: at.seq,
+                    call_id: &call.id,
                     script: line.as_deref().unwrap_or(&call.what),
                     program: &running.program,
                     outcome: *outcome,

@@ -34,6 +34,10 @@ pub enum Kind {
     Git,
     /// An item of a task list that is kept in a file.
     Task,
+    /// A command that did something.
+    Ran,
+    /// A file that was read or searched.
+    Look,
     /// A step of the agent's plan.
     Plan,
     /// Where the work stands now.
@@ -64,19 +68,21 @@ const fn rule(
 }
 
 /// All kinds, in the order of a view.
-pub(super) const RULES: [Rule; 14] = [
-    rule(Kind::Request, "PERSON", 24, [6.0, 2.2, 2.2], 64 << 10),
-    rule(Kind::Template, "TEMPLATE_STEPS", 9, [0.9, 0.9, 0.4], 12 << 10),
-    rule(Kind::Report, "REPORTS", 40, [4.0, 2.4, 1.4], 96 << 10),
-    rule(Kind::Remark, "REMARKS", 9, [1.7, 0.9, 0.9], 32 << 10),
+pub(super) const RULES: [Rule; 16] = [
+    rule(Kind::Request, "PERSON", 24, [2.2, 2.2, 2.2], 40 << 10),
+    rule(Kind::Template, "TEMPLATE_STEPS", 9, [0.9, 0.9, 0.4], 10 << 10),
+    rule(Kind::Report, "REPORTS", 40, [4.0, 2.4, 1.4], 64 << 10),
+    rule(Kind::Remark, "REMARKS", 9, [1.7, 0.9, 0.9], 20 << 10),
     rule(Kind::Accepted, "RECORDED", 12, [3.0, 3.0, 2.4], 0),
-    rule(Kind::Document, "DOCUMENTS", 8, [1.0, 1.0, 0.7], 48 << 10),
+    rule(Kind::Document, "DOCUMENTS", 8, [1.0, 1.0, 0.7], 28 << 10),
     rule(Kind::File, "CHANGED_FILES", 11, [2.4, 1.8, 1.0], 0),
-    rule(Kind::Added, "ADDED_LINES", 16, [1.5, 1.1, 0.7], 64 << 10),
+    rule(Kind::Added, "ADDED_LINES", 16, [1.5, 1.1, 0.7], 40 << 10),
     rule(Kind::Failure, "FAILED", 5, [1.6, 1.2, 0.9], 8 << 10),
     rule(Kind::Check, "CHECKS", 8, [3.0, 2.4, 1.6], 12 << 10),
     rule(Kind::Git, "GIT", 6, [2.0, 1.6, 1.2], 6 << 10),
     rule(Kind::Task, "TASK_LIST", 6, [2.0, 1.6, 1.2], 0),
+    rule(Kind::Ran, "RAN", 6, [0.6, 0.6, 0.6], 0),
+    rule(Kind::Look, "LOOKED_AT", 4, [0.25, 0.25, 0.25], 0),
     rule(Kind::Plan, "PLAN", 5, [2.0, 2.0, 2.0], 0),
     rule(Kind::Now, "NOW", 6, [6.0, 6.0, 6.0], 0),
 ];

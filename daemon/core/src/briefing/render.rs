@@ -1,7 +1,7 @@
 //! The chosen lines as text.
 
 use super::checks::{Census, Check};
-use super::collect::{Briefing, Outcome, report_strength};
+use super::collect::{ANSWERS, Briefing, Outcome, report_strength};
 use super::evidence::{Line, Lines};
 use super::kinds::{Kind, RULES};
 use super::lines;
@@ -21,6 +21,10 @@ pub struct Extra<'a> {
     pub accepted: Vec<String>,
     /// Changed files, the one changed last first.
     pub files: Vec<ChangedFile>,
+    /// Commands that did something, the one run last first.
+    pub ran: Vec<String>,
+    /// Files read or searched, the last one first.
+    pub looked_at: Vec<String>,
 }
 
 /// A changed file, as the host knows it.
@@ -35,41 +39,65 @@ pub struct ChangedFile {
 const SMALL_TOKENS: u64 = 3_000;
 const SMALL_LINE_BYTES: usize = 220;
 
-/// Percent of a view that the last request may take.
-const LAST_REQUEST_PERCENT: usize = 30;
-
-/// The briefing within `max_tokens` (bytes / 4).
+/// The briefing within `max_tokens` (bytes / 4). It ends with the request, verbatim if it fits: a model goes on
+/// from what it read last.
 pub fn render(briefing: &Briefing, extra: &Extra<'_>, max_tokens: u64) -> String {
-    let header = tokens::of_text(&extra.header) + 1;
-    let Some(room) = max_tokens.checked_sub(header) else { return String::new() };
-    let mut builder = Builder { briefing, extra, budget: room, candidates: Vec::new() };
-    builder.collect();
-    let focus = builder.focus();
-    let selection = Selection::new(builder.candidates, &focus);
-    let mut budget = room;
-    let mut text = written(&extra.header, selection.select(budget));
-    // Costs of lines are estimates, a little high: what they leave over is used.
-    for _ in 0..FILLS {
-        let left = max_tokens.saturating_sub(tokens::of_text(&text));
+    let bytes = tokens::bytes_of(max_tokens);
+    let mut request_bytes = bytes * REQUEST_PERCENT / 100;
+    let mut spare = 0;
+    let mut text = String::new();
+    for _ in 0..PASSES {
+        let task = task(briefing, request_bytes);
+        let beside = tokens::of_text(&extra.header) + tokens::of_text(&task) + 2;
+        let Some(budget) = max_tokens.checked_sub(beside) else { break };
+        let mut builder = Builder { briefing, extra, budget, candidates: Vec::new() };
+        builder.collect();
+        let focus = builder.focus();
+        let selection = Selection::new(builder.candidates, &focus);
+        let fuller = written(extra, selection.select(budget + spare), &task);
+        let Some(left) = max_tokens.checked_sub(tokens::of_text(&fuller)) else { break };
+        text = fuller;
+        // Costs of lines are estimates, a little high: what they leave over is used.
         if left * 50 < max_tokens {
             break;
         }
-        budget += left;
-        let fuller = written(&extra.header, selection.select(budget));
-        if tokens::of_text(&fuller) > max_tokens {
-            break;
+        match task.len() + 64 > request_bytes {
+            true => request_bytes += tokens::bytes_of(left),
+            false => spare += left,
         }
-        text = fuller;
     }
-    text::prefix(&text, tokens::bytes_of(max_tokens)).to_owned()
+    if text.is_empty() && extra.header.len() < bytes {
+        text = format!("{}\n", extra.header);
+    }
+    text
 }
 
-/// Times that a view is chosen again with what its lines left over.
-const FILLS: usize = 2;
+/// Percent of a view that the last request may take, unless room is left.
+const REQUEST_PERCENT: usize = 30;
 
-fn written(header: &str, chosen: Vec<&Candidate>) -> String {
-    let mut out = format!("{header}\n");
+/// Times that a view is chosen: again with what was left over.
+const PASSES: usize = 3;
+
+/// The section of the request to go on with.
+fn task(briefing: &Briefing, bytes: usize) -> String {
+    let (seq, request) = briefing.active();
+    if request.is_empty() {
+        return String::new();
+    }
+    let mark = match briefing.outcome(briefing.turn()) {
+        Outcome::Open if briefing.pending_words().next().is_none() => "in progress",
+        Outcome::Open | Outcome::Answered => "the agent spoke last",
+        Outcome::Interrupted => "interrupted by the person",
+    };
+    let head = format!("[TASK]\n#{seq} ({mark}) ");
+    let room = bytes.saturating_sub(head.len());
+    format!("{head}{}\n", text::cut_middle(request, room))
+}
+
+fn written(extra: &Extra<'_>, chosen: Vec<&Candidate>, task: &str) -> String {
+    let mut out = format!("{}\n", extra.header);
     write(&mut out, chosen);
+    out.push_str(task);
     out
 }
 
@@ -93,6 +121,14 @@ impl Builder<'_> {
         self.tasks();
         for (order, line) in (0..).zip(&self.extra.accepted) {
             self.push(Kind::Accepted, order, 0, 100, line.clone());
+        }
+        for (kind, lines) in [(Kind::Ran, &self.extra.ran), (Kind::Look, &self.extra.looked_at)] {
+            for (order, line) in (0..).zip(lines) {
+                // The newest ones are the likeliest to be wanted.
+                let strength = if order < 8 { 100 } else { 50 };
+                let strength = if self.budget < SMALL_TOKENS { strength / 10 } else { strength };
+                self.push(kind, order, 0, strength, line.clone());
+            }
         }
         for (order, (line, is_open)) in (0..).zip(&self.extra.plan) {
             self.push(Kind::Plan, order, 0, if *is_open { 110 } else { 45 }, line.clone());
@@ -127,32 +163,20 @@ impl Builder<'_> {
 
     fn requests(&mut self) {
         let now = self.briefing.turn();
-        let mut last = String::new();
-        let mut last_seq = 0;
         let mut turn = 0;
         for line in self.briefing.requests.iter() {
             let is_first = line.turn != turn;
             turn = line.turn;
-            if line.turn == now && !line.text.starts_with("(answers: ") {
-                last.push_str(if last.is_empty() { "" } else { " " });
-                last.push_str(&line.text);
-                last_seq = line.seq;
+            let is_answer = line.text.starts_with(ANSWERS);
+            // The last request stands at the end.
+            if line.turn == now && !is_answer {
                 continue;
             }
-            let mark = if is_first { self.mark(line) } else { "  ".to_owned() };
-            let age = usize::from(line.turn != now) * 2;
+            let mark = if is_first && !is_answer { self.mark(line) } else { "  ".to_owned() };
+            // What the last request answers is as much wanted as the request.
+            let strength = if line.turn == now { 250 } else { line.strength };
             let order = (line.seq, self.candidates.len() as u64);
-            self.push(Kind::Request, order, age, line.strength, format!("{mark}{}", line.text));
-        }
-        if !last.is_empty() {
-            let bytes = tokens::bytes_of(self.budget) * LAST_REQUEST_PERCENT / 100;
-            let mark = match self.briefing.outcome(now) {
-                Outcome::Open if self.briefing.pending_words().next().is_none() => "in progress",
-                Outcome::Open | Outcome::Answered => "the last request",
-                Outcome::Interrupted => "interrupted by the person",
-            };
-            let text = format!("#{last_seq} ({mark}) {}", text::cut_middle(&last, bytes));
-            self.fixed(Kind::Request, (last_seq, 0), text);
+            self.push(Kind::Request, order, 0, strength, format!("{mark}{}", line.text));
         }
     }
 
@@ -305,7 +329,7 @@ impl Builder<'_> {
         }
         if self.briefing.outcome(self.briefing.turn()) == Outcome::Open {
             for (order, action) in (0..).zip(&self.briefing.actions) {
-                self.push(Kind::Now, (1, order), 0, 25, format!("last action: {action}"));
+                self.push(Kind::Now, (1, order), 0, 25, format!("last action: {}", action.text));
             }
         }
     }

@@ -54,8 +54,9 @@ impl Focus {
 /// Worth of a term that was said this many times already.
 const AGAIN: [f64; 4] = [1.0, 0.35, 0.12, 0.05];
 
-/// Lines that add less are left out even where there is room.
-const WORTH_MIN: f64 = 0.02;
+/// Lines worth less wait until the others had more than their share, or are left out even where there is room.
+const WORTH_MIN_OF_SHARE: f64 = 0.02;
+const WORTH_MIN: f64 = 0.002;
 
 struct Weighed {
     candidate: Candidate,
@@ -167,7 +168,7 @@ impl<'a> Choice<'a> {
                 continue;
             }
             let worth = self.worth_of(index);
-            if worth < WORTH_MIN {
+            if worth < if within_shares { WORTH_MIN_OF_SHARE } else { WORTH_MIN } {
                 continue;
             }
             if heap.peek().is_some_and(|next| next.worth > worth) {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::text;
 
 /// Items that are kept.
-const ITEMS_MAX: usize = 256;
+const ITEMS_MAX: usize = 96;
 
 /// The items of all task lists, as last read or edited.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]

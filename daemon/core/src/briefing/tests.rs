@@ -31,6 +31,7 @@ fn thread() -> Briefing {
     calls(&mut briefing, 6, "c2", "cargo test");
     let run = Run {
         seq: 7,
+        call_id: "c2",
         script: "cargo test",
         program: "cargo",
         outcome: CommandOutcome::Exit(0),
@@ -76,7 +77,7 @@ fn a_budget_is_never_exceeded_and_the_request_stays() {
         let text = view(tokens);
         assert!(text.len() as u64 <= tokens * 4, "{tokens}");
         if tokens >= 120 {
-            assert!(text.contains("#10 (in progress) yes"), "{tokens}: {text}");
+            assert!(text.ends_with("#10 (in progress) yes\n"), "{tokens}: {text}");
         }
     }
 }

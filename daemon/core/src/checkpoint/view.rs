@@ -87,6 +87,8 @@ pub fn render(scene: &Scene<'_>, caps: &ViewCaps, max_tokens: u64) -> String {
         plan: lines::plan(scene, caps),
         accepted: accepted.collect(),
         files: lines::changed(scene),
+        ran: lines::ran(scene, caps),
+        looked_at: lines::looked_at(scene, caps),
     };
     briefing::render(&scene.state.briefing, &extra, max_tokens)
 }

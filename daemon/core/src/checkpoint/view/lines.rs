@@ -1,14 +1,22 @@
 //! What the host knows beside the transcript, as lines: the plan, changed files and how they stand on
 //! disk, accepted facts and decisions.
 
+use std::collections::HashSet;
+
+use super::super::commands::Command;
 use super::super::files::{File, FileState};
 use super::super::plan::StepState;
+use super::super::printed::Printed;
 use super::super::semantic::{Dependency, Evidence, Update};
 use super::super::staleness::{self, Standing};
 use super::{HEADER, Scene, ViewCaps};
 use crate::briefing::ChangedFile;
 use crate::limits;
-use crate::text::{cut, cut_chars};
+use crate::rollout::shell::Class;
+use crate::text::{cut, cut_chars, one_line};
+
+/// Bytes of a command.
+const COMMAND_BYTES: usize = 160;
 
 /// The header, most telling form first.
 pub(super) fn header(scene: &Scene<'_>) -> Vec<String> {
@@ -41,13 +49,79 @@ fn file_words(scene: &Scene<'_>, key: &str, file: &File) -> String {
     if file.changes > 1 {
         words.push_str(&format!(" {}x", file.changes));
     }
+    words + standing_words(scene, key, file, "")
+}
+
+fn standing_words(
+    scene: &Scene<'_>,
+    key: &str,
+    file: &File,
+    unchanged: &'static str,
+) -> &'static str {
     let expected = file.state != FileState::Deleted;
-    words
-        + match staleness::standing(file.hash.as_ref(), expected, scene.disk.get(key)) {
-            Standing::Changed => ", changed on disk since",
-            Standing::Gone => ", gone from disk",
-            Standing::Unchanged | Standing::Unverified => "",
+    match staleness::standing(file.hash.as_ref(), expected, scene.disk.get(key)) {
+        Standing::Changed => ", changed on disk since",
+        Standing::Gone => ", gone from disk",
+        Standing::Unchanged => unchanged,
+        Standing::Unverified => "",
+    }
+}
+
+/// Commands that did something and were no check, the one run last first, with how each ended.
+pub(super) fn ran(scene: &Scene<'_>, caps: &ViewCaps) -> Vec<String> {
+    let commands = scene.state.commands.newest();
+    let did = commands.filter(|command| !command.is_look && !Class::of(&command.text).is_check());
+    let mut lines: Vec<String> = did.take(caps.max_recent_artifacts).map(command_line).collect();
+    // Scripts that a program was handed look alike: the newest one stands for all.
+    let mut seen = HashSet::new();
+    lines.retain(|line| seen.insert(line.clone()));
+    lines
+}
+
+fn command_line(command: &Command) -> String {
+    let mut words = command.outcome.words();
+    if command.runs > 1 {
+        words.push_str(&format!(", {}x", command.runs));
+    }
+    words.push_str(&price_words(command.printed));
+    let line = one_line(script_head(&command.text));
+    let line = cut(&line, COMMAND_BYTES);
+    match words.trim_start_matches(", ") {
+        "" => line.into_owned(),
+        words => format!("{line} ({words})"),
+    }
+}
+
+/// Files that were read or searched, the last one first, and whether each is still as it was.
+pub(super) fn looked_at(scene: &Scene<'_>, caps: &ViewCaps) -> Vec<String> {
+    let files = scene.state.files.newest().into_iter();
+    let looked =
+        files.filter(|(_, file)| matches!(file.state, FileState::Read | FileState::Searched));
+    let line = |(key, file): (&str, &File)| {
+        let mut words = file.state.word().to_owned();
+        if file.state == FileState::Read {
+            words.push_str(standing_words(scene, key, file, ", unchanged"));
+            words.push_str(&price_words(file.printed));
         }
+        format!("{} ({words})", shown_path(scene, key, file))
+    };
+    looked.take(caps.max_recent_artifacts).map(line).collect()
+}
+
+/// What a long output costs to read again.
+fn price_words(printed: Option<Printed>) -> String {
+    match printed.filter(|printed| printed.is_long()) {
+        Some(printed) => format!(", {}", printed.words()),
+        None => String::new(),
+    }
+}
+
+/// A script without the body of a heredoc: the file that it wrote has a line of its own.
+fn script_head(script: &str) -> &str {
+    match script.split_once('\n') {
+        Some((first, _)) if first.contains("<<") => first,
+        _ => script,
+    }
 }
 
 /// Plan steps in order, and whether each is open: the open ones, and the last done ones.

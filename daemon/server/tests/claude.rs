@@ -100,7 +100,7 @@ async fn a_copy_of_a_session_is_not_another_thread() {
 
 #[tokio::test]
 async fn a_disabled_source_is_not_read() {
-    for (config, is_read) in [("", true), ("[claude]\nenabled = false\n", false)] {
+    for (config, is_read) in [("", true), ("[sources.claude]\nenabled = false\n", false)] {
         let home = tempfile::tempdir().unwrap();
         write(home.path(), &format!("{SESSION}.jsonl"), &lines().concat());
         let daemon = Daemon::over(home, config).await;

@@ -1,8 +1,8 @@
 //! How full a window is, of threads as their transcripts tell it and of given items.
 
 use longhaul_protocol::context::{
-    CollaborationMode, Diff, DiffParams, DiffResult, Environment, Model, OptIn, Permissions, Place,
-    Settings, Usage, UsageParams, UsageResult,
+    CollaborationMode, Diff, DiffParams, DiffResult, Environment, Model, OptionalSetting,
+    Permissions, Settings, Usage, UsageParams, UsageResult, WorkingFolder,
 };
 use longhaul_protocol::{ErrorKind, compaction};
 use serde_json::{Value, json};
@@ -37,14 +37,20 @@ async fn usage(client: &mut Client, params: UsageParams) -> UsageResult {
     client.call::<Usage>(params).await.unwrap()
 }
 
-async fn diff(client: &mut Client, current: Settings, also: Option<Vec<OptIn>>) -> DiffResult {
-    let params = DiffParams { thread_id: Some(THREAD.into()), current, also, reference: None };
+async fn diff(
+    client: &mut Client,
+    current: Settings,
+    also: Option<Vec<OptionalSetting>>,
+) -> DiffResult {
+    let params =
+        DiffParams { thread_id: Some(THREAD.into()), current, include: also, reference: None };
     client.call::<Diff>(params).await.unwrap()
 }
 
 fn environment(cwd: &str, shell: Option<&str>) -> Option<Environment> {
-    let place = Place { cwd: cwd.into(), shell: shell.map(str::to_owned), ..Default::default() };
-    Some(Environment { places: vec![place], ..Default::default() })
+    let place =
+        WorkingFolder { cwd: cwd.into(), shell: shell.map(str::to_owned), ..Default::default() };
+    Some(Environment { folders: vec![place], ..Default::default() })
 }
 
 #[tokio::test]
@@ -65,11 +71,11 @@ async fn the_providers_count_is_the_base_and_its_window_is_shown() {
     let window = &result.window;
     assert_eq!((window.tokens, window.source.as_str()), (272_000, "transcript"));
     assert_eq!((window.effective, window.trigger), (258_400, Some(244_800)));
-    assert_eq!((window.percent_used, window.percent_left), (4, 100));
+    assert_eq!((window.percent_used, window.percent_remaining), (4, 100));
     assert_eq!(result.by_kind.keys().collect::<Vec<_>>(), ["assistant", "user"]);
-    let course = result.course.unwrap();
-    assert_eq!(course.turns, 2);
-    let last = course.points.last().unwrap();
+    let timeline = result.timeline.unwrap();
+    assert_eq!(timeline.turns, 2);
+    let last = timeline.points.last().unwrap();
     assert_eq!((last.seq, last.turn, last.tokens), (4, 2, result.tokens.used));
     let then = usage(&mut client, UsageParams { as_of: Some(3), ..of_thread() }).await;
     assert_eq!((then.seq, then.tokens.used), (Some(3), 9_000), "before the last message");
@@ -89,11 +95,11 @@ async fn right_after_a_compaction_nothing_is_missing_from_the_count() {
         rollout.message("user", &"z".repeat(8_000));
     })
     .await;
-    let UsageResult { tokens, course, .. } = client.usage(THREAD).await;
+    let UsageResult { tokens, timeline, .. } = client.usage(THREAD).await;
     assert_eq!(tokens.reported, None);
     assert_eq!(tokens.used, tokens.estimated + tokens.overhead);
     assert!(tokens.estimated > 2_000 && tokens.overhead > 7_000, "{tokens:?}");
-    let step = course.unwrap().compactions[0];
+    let step = timeline.unwrap().compactions[0];
     assert_eq!(step.before, 18_000);
     assert!(step.after < 9_000, "{step:?}");
 }
@@ -165,7 +171,7 @@ async fn project_instructions_are_repeated_only_when_they_changed() {
     client.sync(THREAD).await;
     let cwd = project.to_str().unwrap();
     let current = Settings { environment: environment(cwd, None), ..Default::default() };
-    let also = Some(vec![OptIn::AgentsMd, OptIn::Memory]);
+    let also = Some(vec![OptionalSetting::AgentsMd, OptionalSetting::Memory]);
     let text = |result: &DiffResult| Value::from(result.items.clone()).to_string();
 
     let same = diff(&mut client, current.clone(), also.clone()).await;
@@ -195,7 +201,7 @@ async fn a_rolled_back_thread_does_not_trust_an_old_count() {
     .await;
     let result = client.usage(THREAD).await;
     assert!((4_900..5_100).contains(&result.tokens.used), "{:?}", result.tokens);
-    assert_eq!(result.course.unwrap().turns, 1);
+    assert_eq!(result.timeline.unwrap().turns, 1);
 }
 
 #[tokio::test]

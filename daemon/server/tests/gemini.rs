@@ -4,9 +4,10 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use longhaul_protocol::{checkpoint, thread};
 use serde_json::{Value, json};
 
-use crate::support::Daemon;
+use crate::support::{Client, Daemon, of_thread, text_at};
 
 const SESSION: &str = "5b1f0a52-7a51-4d0c-9d55-0a6f3c1d2e02";
 
@@ -48,6 +49,11 @@ fn write(home: &Path, name: &str, text: &str) -> PathBuf {
     path.canonicalize().unwrap()
 }
 
+async fn threads(client: &mut Client) -> Vec<thread::ThreadSummary> {
+    let params = thread::ListParams { source: Some("gemini".into()), ..Default::default() };
+    client.call::<thread::List>(params).await.unwrap().threads
+}
+
 #[tokio::test]
 async fn a_journal_is_a_thread_like_any_other() {
     let home = tempfile::tempdir().unwrap();
@@ -63,28 +69,24 @@ async fn a_journal_is_a_thread_like_any_other() {
     let daemon = Daemon::over(home, "").await;
     let mut client = daemon.connect().await;
     for path in [&path, &agents] {
-        client.call("thread/sync", json!({ "path": path })).await;
+        client.sync_file(path).await;
     }
     // The message stands again when its call is done.
     let mut file = fs::OpenOptions::new().append(true).open(&path).unwrap();
     file.write_all(lines(&[edited(), model("m3", "Renamed.")]).as_bytes()).unwrap();
-    client.call("thread/sync", json!({ "path": path })).await;
-    let listed = client.call("thread/list", json!({"source": "gemini"})).await;
-    let threads = listed["result"]["threads"].as_array().unwrap();
-    assert_eq!(threads.len(), 2, "{listed}");
-    assert!(threads.iter().all(|thread| thread["cwd"] == "/w"), "{listed}");
-    let run = client.call("compaction/run", json!({"thread_id": SESSION})).await;
-    let view = run["result"]["view"].as_str().unwrap();
-    assert!(view.contains("src/a.rs (edited") && view.contains("Rename x to y"), "{view}");
-    let dropped = run["result"]["receipt"]["dropped"].as_array().unwrap();
-    let handle = dropped[0]["handle"].clone();
-    let expanded = client.call("history/expand", json!({"handle": handle})).await;
-    assert!(!expanded["result"]["items"].as_array().unwrap().is_empty(), "{expanded}");
-    let history = client.call("history/get", json!({"thread_id": SESSION})).await;
-    let kinds: Vec<_> =
-        history["result"]["items"].as_array().unwrap().iter().map(|i| i["type"].clone()).collect();
+    client.sync_file(&path).await;
+    let listed = threads(&mut client).await;
+    assert_eq!(listed.len(), 2, "{listed:?}");
+    assert!(listed.iter().all(|thread| thread.cwd.as_deref() == Some("/w")), "{listed:?}");
+    let run = client.compact(of_thread(SESSION)).await;
+    for known in ["src/a.rs (edited", "Rename x to y"] {
+        assert!(run.view.contains(known), "{}", run.view);
+    }
+    assert!(!client.expand(&run.receipt.dropped[0].handle).await.is_empty());
+    let history = client.history(SESSION).await;
+    let kinds: Vec<_> = history.iter().map(|item| text_at(item, "type")).collect();
     let expected = ["message", "message", "function_call", "function_call_output", "message"];
-    assert_eq!(kinds, expected, "{history}");
+    assert_eq!(kinds, expected, "{history:?}");
 }
 
 #[tokio::test]
@@ -96,15 +98,16 @@ async fn a_document_that_became_a_journal_is_one_thread() {
     let path = write(home.path(), name, &serde_json::to_string_pretty(&document).unwrap());
     let daemon = Daemon::over(home, "").await;
     let mut client = daemon.connect().await;
-    client.call("thread/sync", json!({ "path": path })).await;
+    client.sync_file(&path).await;
     document["messages"].as_array_mut().unwrap().push(model("m3", "Renamed."));
     fs::write(&path, document.to_string()).unwrap();
-    client.call("thread/sync", json!({ "path": path })).await;
-    let checkpoint = client.call("checkpoint/get", json!({"thread_id": SESSION})).await;
-    assert!(checkpoint.to_string().contains("src/a.rs"), "{checkpoint}");
+    client.sync_file(&path).await;
+    let params = checkpoint::GetParams { thread_id: SESSION.into(), ..Default::default() };
+    let found = client.call::<checkpoint::Get>(params).await.unwrap().checkpoint;
+    assert!(found.to_string().contains("src/a.rs"), "{found}");
     let journal = path.with_extension("jsonl");
     fs::write(&journal, lines(&[header(), user("m1", "Rename x to y in a.rs"), edited()])).unwrap();
-    client.call("thread/sync", json!({ "path": journal })).await;
-    let listed = client.call("thread/list", json!({"source": "gemini"})).await;
-    assert_eq!(listed["result"]["threads"].as_array().unwrap().len(), 1, "{listed}");
+    client.sync_file(&journal).await;
+    let listed = threads(&mut client).await;
+    assert_eq!(listed.len(), 1, "{listed:?}");
 }

@@ -90,10 +90,10 @@ async fn history(client: &mut Client, thread_id: &str, as_of: Option<u64>) -> Ge
         params.cursor = Some(cursor);
         let page = client.call::<Get>(params.clone()).await.unwrap();
         whole.items.extend(page.items);
-        whole.places.extend(page.places);
+        whole.origins.extend(page.origins);
         whole.next_cursor = page.next_cursor;
     }
-    assert_eq!(whole.items.len(), whole.places.len(), "{thread_id}");
+    assert_eq!(whole.items.len(), whole.origins.len(), "{thread_id}");
     whole
 }
 
@@ -103,7 +103,7 @@ fn bytes(history: &GetResult) -> String {
 }
 
 fn sum(history: &GetResult) -> u64 {
-    history.places.iter().map(|place| place.tokens).sum()
+    history.origins.iter().map(|place| place.tokens).sum()
 }
 
 async fn check_legal(client: &mut Client, history: &GetResult) {
@@ -120,7 +120,7 @@ async fn check_legal(client: &mut Client, history: &GetResult) {
 
 /// Lines of a history that stand after its base.
 fn lines(history: &GetResult) -> BTreeSet<u64> {
-    let seqs = history.places.iter().map(|place| place.seq);
+    let seqs = history.origins.iter().map(|place| place.seq);
     seqs.filter(|seq| *seq > history.base.seq).collect()
 }
 

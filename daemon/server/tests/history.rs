@@ -142,7 +142,7 @@ async fn the_checkpoint_stands_in_for_an_encrypted_compaction() {
     let daemon = start(&[&rollout]).await;
     let history = get(&daemon, of(THREAD)).await;
     assert_eq!(history.base.kind, BaseKind::Opaque);
-    let stand_ins: Vec<bool> = history.places.iter().map(|place| place.stand_in).collect();
+    let stand_ins: Vec<bool> = history.origins.iter().map(|origin| origin.stand_in).collect();
     assert_eq!(stand_ins, [false, true]);
     assert!(text_of(&items(&history)[1]).starts_with("[longhaul]"), "{history:?}");
     let as_is = get(&daemon, GetParams { opaque: Some(Opaque::AsIs), ..of(THREAD) }).await;

@@ -16,7 +16,7 @@ use longhaul_daemon::repository::Repositories;
 
 use crate::checkout::{Checkout, LONGHAULD, SETTINGS, confined, git, seen};
 use crate::policy::{ONE, daemon};
-use crate::policy_evidence::{decided_with_repository, scripted};
+use crate::policy_evidence::{decision_with_repository, scripted};
 use crate::sandbox::without_landlock;
 use crate::support::PATIENCE;
 
@@ -94,7 +94,7 @@ async fn a_client_that_names_a_hostile_folder_runs_nothing() {
     let home = tempfile::tempdir().unwrap();
     scripted(ONE, home.path(), &work.at);
     let (_daemon, mut client) = daemon(home, "").await;
-    decided_with_repository(&mut client, ONE).await;
+    decision_with_repository(&mut client, ONE).await;
     assert_eq!(work.sprung(), [""; 0]);
     work.assert_sprung_by_plain_git();
 }

@@ -74,7 +74,7 @@ impl Rig {
         self.provider.release();
         let (process, mut client) = self.daemon("").await;
         let job = client.job_in(&key.to_string(), "done").await;
-        assert!(!job.is_owed, "{job:?}");
+        assert!(!job.is_pending, "{job:?}");
         let listed = client.compactions().await;
         let ids: Vec<&str> = listed.iter().map(|row| row.compaction_id.as_str()).collect();
         assert_eq!(ids, [&key.subject], "once");

@@ -4,9 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Output;
 
-use longhaul_protocol::daemon::{
-    ClientInfo, Initialize, InitializeParams, Shutdown, ShutdownParams,
-};
+use longhaul_protocol::daemon::{ClientInfo, Initialize, InitializeParams, NoParams, Shutdown};
 use longhaul_protocol::event::{EventKind, Subscribe, SubscribeParams};
 use longhaul_protocol::{ErrorKind, METHODS, PROTOCOL_REVISION, RevisionRange, thread};
 use rustix::process::Signal;
@@ -56,7 +54,7 @@ async fn a_connection_may_call_what_it_asked_for_and_may_ask_again() {
     let wanted = vec!["event".to_owned(), "telepathy".to_owned()];
     let result = client.call::<Initialize>(hello(None, Some(wanted))).await.unwrap();
     assert_eq!(result.capabilities, ["event"]);
-    assert_eq!(result.methods, ["event/subscribe", "event/unsubscribe", "initialize"]);
+    assert_eq!(result.methods, ["initialize", "event/subscribe", "event/unsubscribe"]);
     let refused = client.request("daemon/status", json!({})).await;
     assert_eq!(refused.kind(), Some(ErrorKind::CapabilityMissing));
     client.call::<Initialize>(hello(None, None)).await.unwrap();
@@ -164,7 +162,7 @@ async fn a_shutdown_answers_closes_subscriptions_and_leaves_no_socket() {
     subscriber.call::<Subscribe>(SubscribeParams::default()).await.unwrap();
     daemon.deps.events.publish(EventKind::ThreadUpdated, json!({}));
     let mut client = daemon.connect().await;
-    let answer = client.call::<Shutdown>(ShutdownParams {}).await.unwrap();
+    let answer = client.call::<Shutdown>(NoParams {}).await.unwrap();
     assert_eq!(answer.pid, std::process::id());
     assert_eq!(client.receive().await, None);
     for expected in [EventKind::ThreadUpdated, EventKind::Closing] {

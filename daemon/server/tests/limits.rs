@@ -290,7 +290,7 @@ async fn calls_are_counted_with_their_errors_and_times() {
     let nobody = thread::GetParams { thread_id: "nobody".into() };
     client.call::<thread::Get>(nobody).await.unwrap_err();
     client.request("no/such", json!({})).await;
-    let metrics = client.call::<daemon::Metrics>(daemon::MetricsParams {}).await.unwrap();
+    let metrics = client.call::<daemon::Metrics>(daemon::NoParams {}).await.unwrap();
     let counted = |method: &str| {
         let found = metrics.methods.iter().find(|found| found.method == method)?;
         assert!(found.p50_us <= found.p99_us && found.p99_us <= found.max_us, "{found:?}");

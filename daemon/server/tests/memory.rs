@@ -74,7 +74,7 @@ async fn read(client: &mut Client, path: &str) -> ReadResult {
 
 pub fn assert_run(run: &RunResult, extracted: u64, changed: bool) {
     assert_eq!((run.extracted, run.changed), (extracted, changed), "{run:?}");
-    assert_eq!((run.state, run.failed, run.fell_back), (RunState::Done, 0, 0), "{run:?}");
+    assert_eq!((run.state, run.failed, run.fallbacks), (RunState::Done, 0, 0), "{run:?}");
 }
 
 pub async fn daemon_with(threads: &[(&str, &str, &str)], config: &str) -> (Daemon, Client) {
@@ -164,7 +164,7 @@ async fn nothing_is_published_without_a_change_and_new_lines_are_read() {
     assert_run(&again, 0, false);
     assert_eq!(first.generation, again.generation);
     let status = status_of(&mut client, FIRST).await;
-    assert_eq!(status.why.as_ref().unwrap().reason, "nothing_new", "{status:?}");
+    assert_eq!(status.skip_reason.as_ref().unwrap().reason, "nothing_new", "{status:?}");
     assert_eq!((status.threads, status.extracted, status.notes), (1, 1, 0), "{status:?}");
     assert!(status.learnings > 0 && !status.enabled, "{status:?}");
 
@@ -224,9 +224,9 @@ async fn forgotten_memory_is_nowhere_when_the_call_is_answered() {
     let (path, text) = summaries.iter().find(|(_, text)| text.contains(SECOND)).unwrap();
     std::fs::write(path, format!("{text}mine\n")).unwrap();
     let of = |id: &str| ForgetParams { thread_id: Some(id.into()), ..Default::default() };
-    assert_eq!(ask::<Forget>(&mut client, of(SECOND)).await.gone, 1);
+    assert_eq!(ask::<Forget>(&mut client, of(SECOND)).await.removed, 1);
     let status = status_of(&mut client, SECOND).await;
-    assert_eq!(status.why.unwrap().reason, "excluded");
+    assert_eq!(status.skip_reason.unwrap().reason, "excluded");
     let unknown = client.call::<Forget>(of("nobody")).await.unwrap_err();
     assert_eq!(unknown.kind(), ErrorKind::ThreadNotFound);
 

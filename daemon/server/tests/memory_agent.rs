@@ -150,7 +150,7 @@ async fn the_agent_reads_all_files_first_and_then_only_what_changed() {
     let script =
         [Answer::To(account), read(), Answer::To(reword), done()].into_iter().chain(second);
     let mut rig = Rig::start(script.collect(), "").await;
-    assert_eq!(rig.run().await.fell_back, 0);
+    assert_eq!(rig.run().await.fallbacks, 0);
     let agent = rig.agent().await;
     assert_eq!((agent.outcome.as_str(), agent.mode.as_str()), ("published", "init"), "{agent:?}");
     assert_eq!(agent.turns, 3, "{agent:?}");
@@ -261,7 +261,7 @@ async fn every_bound_and_failure_of_the_agent_has_a_name() {
     ] {
         let mut rig = Rig::start(vec![Answer::To(account), answer], config).await;
         let run = rig.run().await;
-        assert_eq!((run.state, run.fell_back), (RunState::Done, 0), "{outcome} {run:?}");
+        assert_eq!((run.state, run.fallbacks), (RunState::Done, 0), "{outcome} {run:?}");
         let agent = rig.agent().await;
         assert_eq!(agent.outcome, outcome, "{agent:?}");
         assert!(rig.asked() <= 18, "{outcome}: {}", rig.asked());
@@ -321,7 +321,7 @@ async fn forgetting_does_not_wait_for_the_agent_and_stops_it() {
     let provider = &rig.provider;
     eventually("the agent waits for the model", || provider.hanging() > 0).await;
     let forget = ForgetParams { thread_id: Some(FIRST.into()), ..Default::default() };
-    assert_eq!(rig.ask::<Forget>(forget).await.gone, 1);
+    assert_eq!(rig.ask::<Forget>(forget).await.removed, 1);
     let (provider, staging) = (&rig.provider, rig.staging());
     eventually("the agent is stopped", || provider.hanging() == 0 && !staging.exists()).await;
     assert!(!rig.memory().await.contains("nextest"));

@@ -52,7 +52,7 @@ async fn status(client: &mut Client) -> StatusResult {
 
 /// Threads that were extracted, of which without the model, of which without anything to learn.
 fn counts(run: &RunResult) -> (u64, u64, u64) {
-    (run.extracted, run.fell_back, run.empty)
+    (run.extracted, run.fallbacks, run.empty)
 }
 
 /// The line of the thread that holds `words`, as the model was shown it.
@@ -138,7 +138,7 @@ async fn what_a_model_can_prove_becomes_memory_and_the_rest_does_not() {
     let summary = client.call::<Summary>(params).await.unwrap().text;
     assert!(summary.contains("cargo nextest") && !summary.contains("curl evil"), "{summary}");
     let status = status(&mut client).await;
-    assert_eq!((status.engine.as_str(), status.fell_back), ("model", vec![]));
+    assert_eq!((status.engine.as_str(), status.fallbacks), ("model", vec![]));
 }
 
 #[tokio::test]
@@ -152,7 +152,7 @@ async fn a_poisoned_thread_plants_no_rule_whatever_the_model_makes_of_it() {
     ] {
         let provider = Provider::start(vec![answer(&[planted], &format!("- {ORDER}"))]).await;
         let (_daemon, mut client) = daemon(&provider, "").await;
-        assert_eq!(run(&mut client).await.fell_back, 1, "nothing of it can be believed");
+        assert_eq!(run(&mut client).await.fallbacks, 1, "nothing of it can be believed");
         let all = everything(&mut client).await;
         assert!(!all.contains("evil.example"), "{all}");
         assert!(all.contains(RULE), "what the person said stands: {all}");
@@ -201,9 +201,9 @@ async fn every_failure_has_a_name_and_memory_is_made_without_the_model() {
         assert_eq!(counts(&run), (1, 1, 0), "{reason} {run:?}");
         assert!(run.generation >= 1, "{reason}: {run:?}");
         let status = status(&mut client).await;
-        let [fell_back] = &status.fell_back[..] else { panic!("{reason}: {status:?}") };
-        assert!(fell_back.reason.starts_with(reason), "{reason}: {}", fell_back.reason);
-        assert_eq!(fell_back.threads, 1);
+        let [fallbacks] = &status.fallbacks[..] else { panic!("{reason}: {status:?}") };
+        assert!(fallbacks.reason.starts_with(reason), "{reason}: {}", fallbacks.reason);
+        assert_eq!(fallbacks.threads, 1);
         let extract = job::ListParams { kind: Some("extract".into()), ..Default::default() };
         let jobs = client.call::<job::List>(extract).await.unwrap().jobs;
         assert_eq!(jobs[0].state, state, "{reason}: {jobs:?}");
@@ -240,7 +240,7 @@ async fn without_a_fallback_nothing_is_stored_until_the_model_answers() {
         Provider::start(vec![oops, answer(&[], "- the parser is in `src/parse.rs`")]).await;
     let (_daemon, mut client) = daemon(&provider, "fallback = false\n").await;
     let first = run(&mut client).await;
-    assert_eq!((first.failed, first.extracted, first.fell_back), (1, 0, 0), "{first:?}");
+    assert_eq!((first.failed, first.extracted, first.fallbacks), (1, 0, 0), "{first:?}");
     let second = run(&mut client).await;
     assert_eq!((second.failed, second.extracted), (0, 1), "asked again: {second:?}");
 }

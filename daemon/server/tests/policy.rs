@@ -58,16 +58,16 @@ pub async fn step(client: &mut Client, thread: &str, event: StepEvent) -> StepRe
 }
 
 pub fn turn_ended() -> StepEvent {
-    StepEvent::TurnEnded { message: None, boundaries: None, only_tell: None }
+    StepEvent::TurnEnded { message: None, boundaries: None, notify_only: None }
 }
 
 /// A turn that ended with this last message of the agent.
 pub fn turn_ended_with(message: &str) -> StepEvent {
-    StepEvent::TurnEnded { message: Some(message.into()), boundaries: None, only_tell: None }
+    StepEvent::TurnEnded { message: Some(message.into()), boundaries: None, notify_only: None }
 }
 
 pub fn user_message() -> StepEvent {
-    StepEvent::UserMessage { is_shell: None, takes_prefix: None }
+    StepEvent::UserMessage { is_shell: None, accepts_prefix: None }
 }
 
 pub fn compaction_failed() -> StepEvent {
@@ -139,7 +139,7 @@ async fn a_decision_rests_on_what_was_ingested_and_can_be_repeated_to_the_byte()
     for logged in &log.decisions {
         assert_eq!((logged.thread_id.as_str(), logged.turn), (ONE, 1));
         let explained = explain(&mut client, &logged.decision).await;
-        assert!(explained.is_same);
+        assert!(explained.is_reproduced);
         assert_eq!((&explained.decision, &explained.logged), (&logged.decision, logged));
     }
     let past = EvaluateParams { as_of: Some(1), ..in_window(ONE) };
@@ -271,7 +271,7 @@ async fn a_report_replays_the_transcript_under_every_policy() {
         ReportParams { thread_id: thread.into(), context_window }
     };
     let report = client.call::<Report>(params(ONE)).await.unwrap();
-    assert_eq!((report.thread_id.as_str(), report.turns, report.is_cut), (ONE, 1, false));
+    assert_eq!((report.thread_id.as_str(), report.turns, report.is_truncated), (ONE, 1, false));
     let compactions: Vec<_> =
         report.policies.iter().map(|of| (of.policy.as_str(), of.compactions)).collect();
     let [(_, 1), ("never", 0)] = compactions[..] else { panic!("{report:?}") };

@@ -34,7 +34,7 @@ fn repository(folder: &Path) {
 }
 
 /// A turn in which a script made the commit: nothing in the transcript is a sign of one.
-fn scripted(id: &str, home: &Path, cwd: &Path) {
+pub fn scripted(id: &str, home: &Path, cwd: &Path) {
     let mut rollout = Rollout::new(id, cwd);
     rollout.message("user", "Release it.");
     rollout.command("cat notes", 0, &"a line of notes\n".repeat(5_000));
@@ -45,7 +45,7 @@ fn scripted(id: &str, home: &Path, cwd: &Path) {
 }
 
 /// Steps to the turn's end until the decision knows the repository.
-async fn decision_with_repository(client: &mut Client, thread: &str) -> Decision {
+pub async fn decision_with_repository(client: &mut Client, thread: &str) -> Decision {
     let looked = async {
         loop {
             let stepped = step(client, thread, turn_ended()).await;
@@ -75,9 +75,9 @@ async fn a_commit_that_only_the_repository_shows_is_a_boundary_and_is_kept_with_
     assert_eq!((seen.branch.as_deref(), seen.commits_in_turn), (Some("topic"), 1), "{seen:?}");
     assert_eq!(seen.commits[0].subject, "release 1");
     assert_eq!(seen.head.as_ref(), Some(&seen.commits[0].id));
-    assert!(seen.words.starts_with("topic at "), "{seen:?}");
+    assert!(seen.summary.starts_with("topic at "), "{seen:?}");
     let again = explain(&mut client, &newest.decision).await;
-    assert!(again.is_same);
+    assert!(again.is_reproduced);
     assert_eq!(again.logged.repository.as_ref(), Some(seen));
     // A thread in no repository is decided on as ever.
     let other = step(&mut client, TWO, turn_ended()).await;

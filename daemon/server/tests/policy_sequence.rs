@@ -157,7 +157,7 @@ async fn a_hook_is_given_words_and_nothing_to_do() {
     let seen = || StepEvent::TurnEnded {
         message: Some("Done.".into()),
         boundaries: None,
-        only_tell: Some(true),
+        notify_only: Some(true),
     };
     let told = step(&mut client, ONE, seen()).await;
     assert_eq!((effects(&told), told.watcher.phase.as_str()), (vec!["notify"], "idle"));
@@ -190,12 +190,12 @@ async fn boundaries_that_a_client_saw_count_and_stay_with_the_decision() {
     let saw = StepEvent::TurnEnded {
         message: None,
         boundaries: Some(vec!["commit".into()]),
-        only_tell: None,
+        notify_only: None,
     };
     let told = step(&mut client, ONE, saw).await;
     assert_eq!(effects(&told), ["notify"], "{told:?}");
     let again = explain(&mut client, decision_of(&told)).await;
-    assert!(again.is_same);
+    assert!(again.is_reproduced);
     assert_eq!(again.decision.satisfied, ["commit"]);
     for name in ["comit", "turn_complete"] {
         let event = StepEvent::MidTurn { boundaries: Some(vec![name.into()]) };

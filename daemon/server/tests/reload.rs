@@ -1,7 +1,7 @@
 //! The configuration while the daemon runs: shown, read anew, refused.
 
 use longhaul_protocol::ErrorKind;
-use longhaul_protocol::daemon::{ConfigChange, Reload, ReloadParams, ShowConfig, ShowConfigParams};
+use longhaul_protocol::daemon::{ConfigChange, NoParams, Reload, ShowConfig};
 use rustix::process::Signal;
 
 use crate::support::{Client, Daemon, Process, soon};
@@ -14,7 +14,7 @@ fn write(daemon_home: &std::path::Path, text: &str) {
 
 /// The value of a key and where it comes from.
 async fn value(client: &mut Client, key: &str) -> (String, String) {
-    let config = client.call::<ShowConfig>(ShowConfigParams {}).await.unwrap();
+    let config = client.call::<ShowConfig>(NoParams {}).await.unwrap();
     let found = config.values.into_iter().find(|value| value.key == key).unwrap();
     (found.value, found.origin)
 }
@@ -35,7 +35,7 @@ async fn what_can_change_holds_at_once_and_the_rest_is_named() {
          [model]\nprovider = \"local\"\nname = \"m\"\n\
          [providers.local]\nkind = \"chat\"\nbase_url = \"http://127.0.0.1:1/v1\"\n",
     );
-    let changes = client.call::<Reload>(ReloadParams {}).await.unwrap().changes;
+    let changes = client.call::<Reload>(NoParams {}).await.unwrap().changes;
     let change = |key: &str| changes.iter().find(|change| change.key == key).unwrap();
     let keep_days = ConfigChange {
         key: "compaction.keep_days".into(),
@@ -52,7 +52,7 @@ async fn what_can_change_holds_at_once_and_the_rest_is_named() {
     assert_eq!((model.provider.as_str(), model.name.as_str()), ("local", "m"));
     assert_eq!(model.requests_per_day, Some(3));
 
-    let again = client.call::<Reload>(ReloadParams {}).await.unwrap().changes;
+    let again = client.call::<Reload>(NoParams {}).await.unwrap().changes;
     let keys: Vec<&str> = again.iter().map(|change| change.key.as_str()).collect();
     assert_eq!(keys, ["server.drain_ms"], "what waits for a start is named each time");
 }
@@ -68,7 +68,7 @@ async fn a_file_that_is_refused_changes_nothing() {
         ("[compaction\n", "line 1"),
     ] {
         write(daemon.home.path(), text);
-        let error = client.call::<Reload>(ReloadParams {}).await.unwrap_err();
+        let error = client.call::<Reload>(NoParams {}).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::ConfigInvalid, "{text}");
         assert!(error.message.contains(expected), "{}", error.message);
         assert_eq!(value(&mut client, "compaction.keep_days").await.0, "7");

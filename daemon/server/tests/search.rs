@@ -60,7 +60,7 @@ async fn a_hit_names_its_place_and_its_handle_expands_to_it() {
     let mut client = daemon.connect().await;
     indexed(&mut client, 4).await;
 
-    let result = search(&mut client, SearchParams { k: Some(5), ..of("deadlock") }).await;
+    let result = search(&mut client, SearchParams { limit: Some(5), ..of("deadlock") }).await;
     assert_eq!(result.hits.len(), 2, "{result:?}");
     let first = &result.hits[0];
     assert_eq!((first.kind.as_str(), first.seq), ("user_message", 1), "{first:?}");
@@ -126,7 +126,7 @@ async fn filters_narrow_a_search() {
             3,
         ),
         (SearchParams { since: Some(written + day), ..of("deadlock") }, 0),
-        (SearchParams { k: Some(1), ..of("deadlock") }, 1),
+        (SearchParams { limit: Some(1), ..of("deadlock") }, 1),
         (SearchParams { max_tokens: Some(1), ..of("deadlock") }, 0),
     ] {
         assert_eq!(texts(&mut client, params.clone()).await.len(), found, "{params:?}");

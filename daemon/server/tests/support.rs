@@ -20,7 +20,7 @@ pub use process::{Process, command};
 pub use rig::Rig;
 
 /// How long a state may take to come about before a test gives up on it.
-const PATIENCE: Duration = Duration::from_secs(20);
+pub const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Waits for `future`, or fails the test.
 pub async fn soon<T>(what: &str, future: impl Future<Output = T>) -> T {

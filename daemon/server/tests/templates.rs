@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use longhaul_protocol::ErrorKind;
 use longhaul_protocol::compaction::{
-    OwnTexts, RunParams, RunResult, Strategy, Templates, TextSource,
+    RunParams, RunResult, Strategy, TemplateOverrides, TemplateSource, Templates,
 };
 use longhaul_protocol::policy::{TemplateInfo, TemplatesParams};
 use serde_json::json;
@@ -25,7 +25,7 @@ fn last_prompt(provider: &Provider) -> String {
 }
 
 /// Where a text of the compaction came from, and its digest.
-fn used(result: &RunResult, name: &str) -> (TextSource, String) {
+fn used(result: &RunResult, name: &str) -> (TemplateSource, String) {
     let text = result.templates.iter().find(|text| text.name == name).unwrap();
     (text.source, text.digest.clone())
 }
@@ -37,7 +37,7 @@ async fn a_file_is_in_force_once_it_is_written_and_a_bad_one_leaves_what_was_bef
     let summary = || on(Strategy::Summary);
     let first = client.compact(summary()).await;
     let (source, built_in) = used(&first, "summary_prompt");
-    assert_eq!(source, TextSource::BuiltIn);
+    assert_eq!(source, TemplateSource::BuiltIn);
 
     let seeded = templates(&mut client, Some(true)).await;
     assert!(seeded.iter().all(|text| text.is_seeded), "{seeded:?}");
@@ -45,12 +45,12 @@ async fn a_file_is_in_force_once_it_is_written_and_a_bad_one_leaves_what_was_bef
     let path = PathBuf::from(&prompt.path);
     assert!(path.starts_with(daemon.home.path()), "{}", path.display());
     let second = client.compact(summary()).await;
-    assert_eq!(used(&second, "summary_prompt"), (TextSource::File, built_in.clone()));
+    assert_eq!(used(&second, "summary_prompt"), (TemplateSource::File, built_in.clone()));
 
     fs::write(&path, "Tell in {max_tokens} tokens what was done in {cwd}. My own words.").unwrap();
     let third = client.compact(RunParams { max_tokens: Some(900), ..summary() }).await;
     let own = used(&third, "summary_prompt");
-    assert!(own.0 == TextSource::File && own.1 != built_in);
+    assert!(own.0 == TemplateSource::File && own.1 != built_in);
     let asked = last_prompt(&provider);
     assert!(asked.starts_with("Tell in 900 tokens what was done in /"), "{asked}");
     assert_eq!(third.warnings, []);
@@ -71,7 +71,7 @@ async fn a_file_is_in_force_once_it_is_written_and_a_bad_one_leaves_what_was_bef
 async fn a_call_brings_its_own_texts_and_the_result_names_their_editions() {
     let provider = Provider::start(vec![Answer::says(SUMMARY)]).await;
     let (_daemon, mut client) = daemon(&provider, "").await;
-    let own = OwnTexts {
+    let own = TemplateOverrides {
         summary_prompt: Some("Summarise, tersely.".into()),
         summary_prefix: Some("What was done:".into()),
         checkpoint_guide: Some("What is known:".into()),
@@ -83,7 +83,7 @@ async fn a_call_brings_its_own_texts_and_the_result_names_their_editions() {
     let opening = format!("[HANDOFF_SUMMARY v1]\nWhat was done:\n\n{SUMMARY}");
     assert!(view.starts_with(&opening) && view.contains("\nWhat is known:\n"), "{view}");
     for name in ["summary_prompt", "summary_prefix", "checkpoint_guide"] {
-        assert_eq!(used(&result, name).0, TextSource::Call);
+        assert_eq!(used(&result, name).0, TemplateSource::Call);
     }
     let log = client.compaction(&result.compaction_id).await;
     assert_eq!(log.run.templates, result.templates, "the log has them too");

@@ -1,7 +1,7 @@
 //! Workers outside the daemon work by the rules of those inside; what a killed daemon left is resumed.
 
-use longhaul_core::job::{self, JobKey, Kind, Request};
-use longhaul_protocol::daemon::{Reload, ReloadParams};
+use longhaul_core::job::{self, JobKey, JobRequest, Kind};
+use longhaul_protocol::daemon::{NoParams, Reload};
 use longhaul_protocol::job::{
     Claim, ClaimParams, ClaimedJob, Complete, Fail, FailKind, FailParams, Heartbeat, Job,
     JobParams, TokenParams, Why, WhyResult,
@@ -20,7 +20,7 @@ pub async fn request_job(daemon: &Daemon, subject: &str) {
     let (store, _) = Store::open(&database, daemon.clock.now_ms()).await.unwrap();
     let key = JobKey { kind: Kind::Reindex, subject: subject.to_owned() };
     let (input, payload) = ("1".to_owned(), "{}".to_owned());
-    let request = Request { key: key.clone(), input, payload, priority: 0, urgent: false };
+    let request = JobRequest { key: key.clone(), input, payload, priority: 0, urgent: false };
     let now = daemon.clock.moment();
     let decide = move |found| (Some(job::request(found, request, &now)), ());
     store.job_decide(&key, decide).await.unwrap();
@@ -95,7 +95,7 @@ async fn a_worker_that_was_taken_over_changes_nothing() {
     let late = complete(&mut client, &first).await.unwrap_err();
     assert_eq!(late.kind(), ErrorKind::LeaseLost);
     let done = complete(&mut client, &second).await.unwrap();
-    assert_eq!((done.state.as_str(), done.is_owed), ("done", false));
+    assert_eq!((done.state.as_str(), done.is_pending), ("done", false));
     let twice = complete(&mut client, &second).await.unwrap_err();
     assert_eq!(twice.kind(), ErrorKind::LeaseLost, "settled once");
     daemon.stopped().await;
@@ -112,7 +112,7 @@ async fn kinds_of_failure_differ_and_their_details_hold_no_secret() {
     let second = claim(&mut client, "one").await;
     let permanent = failure(&second, FailKind::Permanent, "it can never work");
     let job = fail(&mut client, permanent).await;
-    assert_eq!((job.state.as_str(), job.is_owed), ("dead", true));
+    assert_eq!((job.state.as_str(), job.is_pending), ("dead", true));
     assert!(job.failure.unwrap().contains("it can never work"));
     assert_eq!(try_claim(&mut client, "one").await, None);
     daemon.stopped().await;
@@ -164,7 +164,7 @@ async fn a_job_that_waits_for_another_configuration_is_due_after_a_reload() {
     let held = claim(&mut client, "one").await;
     fail(&mut client, failure(&held, FailKind::Unauthorized, "no key")).await;
     assert_eq!(why(&mut client, "reindex/search").await.reason, "parked");
-    client.call::<Reload>(ReloadParams {}).await.unwrap();
+    client.call::<Reload>(NoParams {}).await.unwrap();
     let due = async { while why(&mut client, "reindex/search").await.reason != "due" {} };
     soon("it is due", due).await;
     daemon.stopped().await;

@@ -103,7 +103,7 @@ impl Client {
     }
 
     pub async fn status(&mut self) -> daemon::StatusResult {
-        self.call::<daemon::Status>(daemon::StatusParams {}).await.unwrap()
+        self.call::<daemon::Status>(daemon::NoParams {}).await.unwrap()
     }
 
     /// Subscribes this connection to events of these kinds.

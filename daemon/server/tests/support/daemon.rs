@@ -18,8 +18,12 @@ pub fn config_under(root: &Path, text: &str) -> Config {
     let base = Base::under(root);
     std::fs::create_dir_all(base.config_file().parent().unwrap()).unwrap();
     std::fs::write(base.config_file(), text).unwrap();
-    let around =
-        Surroundings { base, current_dir: root.to_owned(), env: std::collections::BTreeMap::new() };
+    let around = Surroundings {
+        base,
+        current_dir: root.to_owned(),
+        env: std::collections::BTreeMap::new(),
+        program: env!("CARGO_BIN_EXE_longhauld").into(),
+    };
     Config::load(&Args::default(), &around).unwrap()
 }
 

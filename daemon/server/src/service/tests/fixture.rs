@@ -28,6 +28,7 @@ impl Fixture {
         let around = Surroundings {
             base: Base::under(home.path()),
             current_dir: home.path().to_owned(),
+            program: "/nowhere".into(),
             env: std::collections::BTreeMap::new(),
         };
         let config = Config::load(&Args::default(), &around).unwrap();

@@ -121,10 +121,10 @@ async fn updates_with_evidence_are_shown_and_others_are_refused_by_rule() {
     }
     let view = session.view().await;
     for line in [
-        "- by_file: holds (evidence=file:src/a.rs deps=1)",
-        "- keep a — b needs it (id=d1 evidence=user:1)",
-        "- [x] look (id=s1)",
-        "- [ ] write (id=s2)",
+        "by_file: holds (evidence=file:src/a.rs deps=1)",
+        "keep a — b needs it (id=d1 evidence=user:1)",
+        "[x] look (id=s1)",
+        "[ ] write (id=s2)",
     ] {
         assert!(view.contains(line), "{line}\n{view}");
     }
@@ -141,10 +141,10 @@ async fn only_a_fact_whose_file_changed_is_suspect() {
     assert!(!session.view().await.contains("SUSPECT"));
     fs::write(session.project.join("src/a.rs"), "fn changed() {}\n").unwrap();
     let view = session.view().await;
-    let (_, suspect) = view.split_once("[FACTS_SUSPECT]").unwrap();
-    assert!(suspect.contains("about_a") && !suspect.contains("about_b"), "{view}");
+    assert!(view.contains("about_a: holds (why=SUSPECT dep=src/a.rs)"), "{view}");
+    assert!(view.contains("about_b: holds (evidence="), "{view}");
     fs::remove_file(session.project.join("src/b.rs")).unwrap();
-    assert!(session.view().await.contains("- about_b: holds (why=SUSPECT dep=src/b.rs)"));
+    assert!(session.view().await.contains("about_b: holds (why=SUSPECT dep=src/b.rs)"));
 }
 
 #[tokio::test]
@@ -176,7 +176,7 @@ async fn a_fact_depends_on_the_content_the_thread_saw() {
     session.assert_accepted(fact("late", of_file(), &["new.txt"])).await;
     let view = session.view().await;
     for key in ["right", "late"] {
-        let line = format!("- {key}: holds (why=SUSPECT dep=new.txt)");
+        let line = format!("{key}: holds (why=SUSPECT dep=new.txt)");
         assert!(view.contains(&line), "{view}");
     }
 }

@@ -49,7 +49,7 @@ async fn a_thread_becomes_a_view_and_its_last_request() {
     let RunResult { view, history, tokens, ladder, .. } = client.compact(params).await;
     assert!(view.len() <= 2_400, "{}", view.len());
     assert!(view.contains("src/fetch.rs (edited"), "{view}");
-    assert!(view.trim_end().ends_with(&format!("- {REQUEST}")), "{view}");
+    assert!(view.trim_end().ends_with(REQUEST), "{view}");
     let texts = texts(&history);
     assert!(texts[0].contains("[SESSION_CHECKPOINT v1]"), "{texts:?}");
     assert_eq!(texts[1..], [REQUEST]);

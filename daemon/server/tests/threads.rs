@@ -103,7 +103,9 @@ async fn appended_items_are_in_every_later_answer() {
         assert_eq!(appended.thread_id, thread.thread_id);
         let params = RunParams { max_tokens: Some(2_000), ..of_thread(&thread.thread_id) };
         let run = client.compact(params).await;
-        assert_eq!(run.warnings, []);
+        // A thread of a few requests is too small to gain from compacting, which is said.
+        let others = run.warnings.iter().filter(|warning| warning.kind != "not_worthwhile");
+        assert_eq!(others.count(), 0, "{:?}", run.warnings);
         assert!(run.view.contains(&format!("Request number {number}:")), "{}", run.view);
         assert!(run.view.contains(&format!("src/m{number}.rs")), "{}", run.view);
         let sync = SyncParams {

@@ -262,7 +262,7 @@ impl Builder<'_> {
         }
         for failure in &commands.failures {
             let mend = failure.mend.as_ref().map(|mend| format!("; then worked: {mend}"));
-            let text = format!("{}{}", failure.text, mend.unwrap_or_default());
+            let text = format!("#{} {}{}", failure.seq, failure.text, mend.unwrap_or_default());
             self.push(Kind::Failure, (failure.seq, 0), age(failure.turn), 100, text);
         }
         for (order, line) in (0..).zip(&commands.git) {
@@ -282,7 +282,7 @@ impl Builder<'_> {
     /// A check says what it proves: nothing about files that changed since.
     fn check_words(&self, check: &Check) -> String {
         let since = self.briefing.effects.since(check.seq);
-        let mut words = format!("{} → {}", check.command, check.result);
+        let mut words = format!("#{} {} → {}", check.seq, check.command, check.result);
         if !since.is_empty() && !check.outcome.is_failure() {
             let more = if since.len() > 3 {
                 format!(" and {} more", since.len() - 3)

@@ -49,6 +49,9 @@ fn file_words(scene: &Scene<'_>, key: &str, file: &File) -> String {
     if file.changes > 1 {
         words.push_str(&format!(" {}x", file.changes));
     }
+    if let Some(hash) = &file.hash {
+        words.push_str(&format!(", hash={}", hash.short()));
+    }
     words + standing_words(scene, key, file, "")
 }
 

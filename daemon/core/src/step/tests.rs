@@ -78,8 +78,8 @@ fn ran(id: &str, script: &str, output: &str) -> [Value; 2] {
     [called(id, "exec_command", &json!({ "cmd": script })), answered(id, output)]
 }
 
-fn event(payload: Value) -> Value {
-    codex("event_msg", &payload)
+fn event(payload: &Value) -> Value {
+    codex("event_msg", payload)
 }
 
 const RUNS_ON: &str = "Chunk ID: 1\nProcess running with session ID 7\nOutput:\nCompiling\n";
@@ -109,7 +109,7 @@ fn a_command_that_is_polled_ends_in_every_fold() {
 fn the_first_account_of_an_end_counts_once_in_every_fold() {
     let done = |id: &str, exit: i64| {
         let command = ["bash", "-lc", "make check"];
-        event(json!({ "type": "exec_command_end", "call_id": id, "command": command,
+        event(&json!({ "type": "exec_command_end", "call_id": id, "command": command,
             "exit_code": exit }))
     };
     let call = called("a", "exec_command", &json!({ "cmd": "make check" }));
@@ -155,7 +155,7 @@ fn the_first_account_of_an_end_counts_once_in_every_fold() {
 #[test]
 fn a_patch_that_the_harness_reports_is_one_change() {
     let patch = "*** Begin Patch\n*** Update File: src/a.rs\n@@\n-x\n+y\n*** End Patch";
-    let report = event(json!({ "type": "patch_apply_end", "call_id": "p", "success": true,
+    let report = event(&json!({ "type": "patch_apply_end", "call_id": "p", "success": true,
         "changes": { "/w/src/a.rs": { "type": "update" } } }));
     let lines = [
         codex("session_meta", &json!({ "id": "t", "cwd": "/w" })),

@@ -19,7 +19,7 @@ pub mod watcher;
 
 use serde::{Deserialize, Serialize};
 
-pub use decide::{Action, Decision, Reason, Situation, decide};
+pub use decide::{Decision, PolicyAction, Reason, Situation, decide};
 pub use settings::{Policy, PolicyTable};
 
 /// Urgency, by percent left of the window.

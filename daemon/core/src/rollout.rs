@@ -103,6 +103,9 @@ pub struct Entry<'a> {
     pub body: Body<'a>,
 }
 
+/// Where the bodies of a line go.
+type Show<'v> = dyn FnMut(Body<'_>) + 'v;
+
 /// The kinds of line that matter to a thread's state.
 #[derive(Debug)]
 pub enum Body<'a> {

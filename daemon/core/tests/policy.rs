@@ -8,7 +8,7 @@ use longhaul_core::context::window::{Window, WindowSources, decide};
 use longhaul_core::digest::Digest128;
 use longhaul_core::fold::{Fold, Source};
 use longhaul_core::policy::replay::Replay;
-use longhaul_core::policy::{self, Action, Policy, PolicyTable, Tier};
+use longhaul_core::policy::{self, Policy, PolicyAction, PolicyTable, Tier};
 use serde_json::{Value, json};
 
 use crate::corpus;
@@ -163,15 +163,16 @@ fn real_transcripts_are_decided_on_without_circles() {
         for line in bytes.split(|byte| *byte == b'\n') {
             push(&mut fold, line);
             let known = WindowSources { stated: fold.meter().window(), ..WindowSources::default() };
-            let mut made = |policy: &Policy,
-                            at: &policy::Situation,
-                            decision: &policy::Decision| {
-                assert!(!decision.reasons.is_empty());
-                pinned.take(policy, decision);
-                if decision.action == Action::Compact && decision.tier != Some(Tier::Emergency) {
-                    assert!(!decision.satisfied.is_empty(), "{} {at:?}", policy.name);
-                }
-            };
+            let mut made =
+                |policy: &Policy, at: &policy::Situation, decision: &policy::Decision| {
+                    assert!(!decision.reasons.is_empty());
+                    pinned.take(policy, decision);
+                    if decision.action == PolicyAction::Compact
+                        && decision.tier != Some(Tier::Emergency)
+                    {
+                        assert!(!decision.satisfied.is_empty(), "{} {at:?}", policy.name);
+                    }
+                };
             replay.line(&mut fold, &decide(&known), &mut made);
             grown += fold.used().saturating_sub(before);
             before = fold.used();
@@ -198,7 +199,7 @@ struct Pinned {
 impl Pinned {
     fn take(&mut self, policy: &Policy, decision: &policy::Decision) {
         self.decisions += 1;
-        let made = u64::from(decision.action == Action::Compact);
+        let made = u64::from(decision.action == PolicyAction::Compact);
         *self.compactions.entry(policy.name.clone()).or_default() += made;
         let before = self.digest.map(|digest| digest.to_string()).unwrap_or_default();
         let bytes = [before.as_bytes(), policy.name.as_bytes(), &decision.bytes()].concat();

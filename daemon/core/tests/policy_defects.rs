@@ -8,7 +8,7 @@ use longhaul_core::policy::repository::{Commit, Repository, RepositoryView};
 use longhaul_core::policy::semantic::Reader;
 use longhaul_core::policy::settings::{Author, Mode, OnFailure, Policy, PolicyTable, TierTable};
 use longhaul_core::policy::watcher::{Effect, Env, Event, Phase, StepOutcome, Watcher, step};
-use longhaul_core::policy::{Action, Point, Situation, Tier, decide};
+use longhaul_core::policy::{Point, PolicyAction, Situation, Tier, decide};
 use longhaul_core::signal::Boundary;
 use longhaul_core::template::{Kind, Texts};
 use serde_json::json;
@@ -285,12 +285,12 @@ fn a_commit_seen_in_the_repository_is_a_sign_that_a_logged_decision_keeps() {
         |is_shared| Some(Box::new(RepositoryView::since(repository.clone(), 4_000, is_shared)));
     let situation = Situation { repository: seen(false), ..at(70, 60_000, &[]) };
     let decision = decide(&Policy::default(), &situation);
-    assert_eq!((decision.action, decision.tier), (Action::Compact, Some(Tier::Ready)));
+    assert_eq!((decision.action, decision.tier), (PolicyAction::Compact, Some(Tier::Ready)));
     let saved = serde_json::to_vec(&situation).unwrap();
     let again: Situation = serde_json::from_slice(&saved).unwrap();
     assert_eq!(decide(&Policy::default(), &again).bytes(), decision.bytes());
     let shared = Situation { repository: seen(true), ..situation };
-    assert_eq!(decide(&Policy::default(), &shared).action, Action::Wait);
+    assert_eq!(decide(&Policy::default(), &shared).action, PolicyAction::Wait);
 }
 
 /// A model's reading stands in the place of the phrases for the policy that asked for it, and for no other.
@@ -303,8 +303,12 @@ fn a_model_s_reading_counts_for_the_policy_that_wants_it() {
     };
     let by_model = PolicyTable { semantic: Some(Reader::Model), ..PolicyTable::default() };
     let by_model = Policy::default().with("model", &by_model);
-    assert_eq!(decide(&by_model, &situation).action, Action::Wait);
-    assert_eq!(decide(&Policy::default(), &situation).action, Action::Compact);
+    assert_eq!(decide(&by_model, &situation).action, PolicyAction::Wait);
+    assert_eq!(decide(&Policy::default(), &situation).action, PolicyAction::Compact);
     let away = Situation { read_by_model: None, ..situation };
-    assert_eq!(decide(&by_model, &away).action, Action::Compact, "without it the phrases count");
+    assert_eq!(
+        decide(&by_model, &away).action,
+        PolicyAction::Compact,
+        "without it the phrases count"
+    );
 }

@@ -6,7 +6,7 @@ use longhaul_core::fold::{Fold, Source};
 use longhaul_core::policy::decide::Baseline;
 use longhaul_core::policy::settings::{Author, Mode, Policy, PolicyTable, TierTable};
 use longhaul_core::policy::watcher::{Effect, Event, Phase, Watcher};
-use longhaul_core::policy::{Action, Point, Situation, decide, replay};
+use longhaul_core::policy::{Point, PolicyAction, Situation, decide, replay};
 use longhaul_core::signal::Boundary;
 use serde_json::json;
 
@@ -32,7 +32,7 @@ fn what_the_agent_compacted_itself_needs_growth_before_it_is_compacted_again() {
     let decision = decide(&Policy::default(), &found);
     assert_eq!(
         (decision.action, decision.refused_by().unwrap().rule.as_str()),
-        (Action::Wait, "rearm")
+        (PolicyAction::Wait, "rearm")
     );
     let later = replay::situation(&fold, &window, "t", (now_ms + 3_600_000, Point::TurnEnd));
     assert_eq!(later.compactions_in_hour, 0);
@@ -110,7 +110,7 @@ fn who_can_only_tell_begins_nothing() {
         let [Effect::Notify { text }] = &told.effects[..] else { panic!("{told:?}") };
         assert_eq!(text, "60 % of the window left (asap: commit): a good moment to compact");
         assert_eq!(told.state.phase, Phase::Idle);
-        assert_eq!(told.decided.unwrap().1.action, Action::Compact);
+        assert_eq!(told.decided.unwrap().1.action, PolicyAction::Compact);
         let again = take(&policy, told.state.clone(), seen(60, 100_100));
         assert_eq!(names(&again.effects), [""; 0]);
         // After a compaction that nobody told of, there is something to say again.

@@ -105,7 +105,7 @@ pub enum SyncTarget {
 
 /// How far a file must be read at least.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Reach {
+pub struct SyncPoint {
     /// Up to this byte.
     pub offset: Option<u64>,
     /// Up to and with the line of this seq.
@@ -125,7 +125,7 @@ pub struct Synced {
     pub next_seq: u64,
 }
 
-impl Reach {
+impl SyncPoint {
     fn is_met_by(self, synced: &Synced) -> bool {
         self.offset.is_none_or(|offset| synced.offset >= offset)
             && self.seq.is_none_or(|seq| synced.next_seq > seq)
@@ -202,7 +202,7 @@ impl Ingest {
         min_offset: Option<u64>,
         timeout: Duration,
     ) -> Result<Synced, SyncError> {
-        self.sync_to(target, Reach { offset: min_offset, seq: None }, timeout).await
+        self.sync_to(target, SyncPoint { offset: min_offset, seq: None }, timeout).await
     }
 
     /// As [`Ingest::sync`], up to an offset or a line that may not be written yet.
@@ -212,7 +212,7 @@ impl Ingest {
     pub async fn sync_to(
         &self,
         target: SyncTarget,
-        reach: Reach,
+        reach: SyncPoint,
         timeout: Duration,
     ) -> Result<Synced, SyncError> {
         let reached = async {

@@ -24,15 +24,19 @@ fn model(id: &str, words: &str) -> Value {
            "tokens": {"total": 900}, "model": "gemini-x"})
 }
 
+fn with(mut record: Value, key: &str, value: Value) -> Value {
+    record.as_object_mut().unwrap().insert(key.to_owned(), value);
+    record
+}
+
 /// A message whose edit is done.
 fn edited() -> Value {
-    let mut message = model("m2", "I rename it.");
-    message["toolCalls"] = json!([{
+    let calls = json!([{
         "id": "c1", "name": "replace", "status": "success", "timestamp": "2026-01-02T03:04:08.000Z",
         "args": {"file_path": "/w/src/a.rs", "old_string": "x", "new_string": "y"},
         "result": [{"functionResponse": {"id": "c1", "name": "replace", "response": {"output": "Modified"}}}],
     }]);
-    message
+    with(model("m2", "I rename it."), "toolCalls", calls)
 }
 
 fn lines(records: &[Value]) -> String {
@@ -92,21 +96,22 @@ async fn a_journal_is_a_thread_like_any_other() {
 #[tokio::test]
 async fn a_document_that_became_a_journal_is_one_thread() {
     let home = tempfile::tempdir().unwrap();
-    let mut document = header();
-    document["messages"] = json!([user("m1", "Rename x to y in a.rs"), edited()]);
+    let begun = [user("m1", "Rename x to y in a.rs"), edited()];
+    let document = |messages: &[Value]| with(header(), "messages", json!(messages));
     let name = "session-2026-01-02T03-04-5b1f0a52.json";
-    let path = write(home.path(), name, &serde_json::to_string_pretty(&document).unwrap());
+    let path = write(home.path(), name, &serde_json::to_string_pretty(&document(&begun)).unwrap());
     let daemon = Daemon::over(home, "").await;
     let mut client = daemon.connect().await;
     client.sync_file(&path).await;
-    document["messages"].as_array_mut().unwrap().push(model("m3", "Renamed."));
-    fs::write(&path, document.to_string()).unwrap();
+    let [request, edit] = begun;
+    let ended = document(&[request.clone(), edit.clone(), model("m3", "Renamed.")]);
+    fs::write(&path, ended.to_string()).unwrap();
     client.sync_file(&path).await;
     let params = checkpoint::GetParams { thread_id: SESSION.into(), ..Default::default() };
     let found = client.call::<checkpoint::Get>(params).await.unwrap().checkpoint;
     assert!(found.to_string().contains("src/a.rs"), "{found}");
     let journal = path.with_extension("jsonl");
-    fs::write(&journal, lines(&[header(), user("m1", "Rename x to y in a.rs"), edited()])).unwrap();
+    fs::write(&journal, lines(&[header(), request, edit])).unwrap();
     client.sync_file(&journal).await;
     let listed = threads(&mut client).await;
     assert_eq!(listed.len(), 1, "{listed:?}");

@@ -15,10 +15,10 @@ use longhaul_daemon::clock::Clock;
 use longhaul_daemon::repository::Repositories;
 
 use crate::checkout::{Checkout, LONGHAULD, SETTINGS, confined, git, seen};
-use crate::policy::{ONE, daemon};
+use crate::policy::ONE;
 use crate::policy_evidence::{decision_with_repository, scripted};
 use crate::sandbox::without_landlock;
-use crate::support::PATIENCE;
+use crate::support::{Daemon, PATIENCE};
 
 /// A checkout with a program in every place that git knows for one.
 fn full_of_traps() -> Checkout {
@@ -93,7 +93,9 @@ async fn a_client_that_names_a_hostile_folder_runs_nothing() {
     let work = Checkout::with_nameless_filter();
     let home = tempfile::tempdir().unwrap();
     scripted(ONE, home.path(), &work.at);
-    let (_daemon, mut client) = daemon(home, "").await;
+    let daemon = Daemon::over(home, "").await;
+    let mut client = daemon.connect().await;
+    client.sync(ONE).await;
     decision_with_repository(&mut client, ONE).await;
     assert_eq!(work.sprung(), [""; 0]);
     work.assert_sprung_by_plain_git();

@@ -80,8 +80,8 @@ const SERVER: &[Floor] = &[
 /// The use-cases of the shell, lowest first.
 const SERVICE: &[Floor] = &[
     floor(&["error"]),
-    floor(&["disk", "preimage", "texts", "transcript"]),
-    floor(&["item_index", "search", "snapshot", "threads"]),
+    floor(&["disk", "item_index", "texts"]),
+    floor(&["preimage", "search", "snapshot", "threads"]),
     floor(&[
         "checkpoint",
         "context",

@@ -52,8 +52,14 @@ fn is_crate_root(path: &str) -> bool {
     let (folder, file) = path.rsplit_once('/').unwrap_or(("", path));
     let is_target = ["main.rs", "lib.rs", "build.rs"].contains(&file);
     let is_single = ["tests", "benches", "examples", "bin"].iter().any(|f| folder.ends_with(f));
-    let is_module = folder.contains("/src/") && !folder.ends_with("/src/bin");
+    let is_module = (folder.contains("/src/") && !folder.ends_with("/src/bin")) || has_main(folder);
     is_target || (is_single && !is_module)
+}
+
+/// Whether the folder holds the root of one binary, whose modules the other files are.
+fn has_main(folder: &str) -> bool {
+    let main = format!("{folder}/main.rs");
+    SOURCES.iter().any(|source| source.path == main)
 }
 
 /// The files that a file declares by `mod name;`.

@@ -9,8 +9,7 @@ use crate::item::breakdown::{Breakdown, ContextKind};
 use crate::limits;
 use crate::rollout::Replacement;
 
-/// Newest user messages that survive a compaction without a replacement history, in tokens
-/// (`facts/codex-compaction.md` §2.2).
+/// Newest user messages that survive a compaction without a replacement history, in tokens.
 const KEPT_USER_TOKENS: u64 = 20_000;
 
 /// Rolled-back spans kept. The oldest is forgotten first: it has most likely been compacted away.
@@ -29,8 +28,7 @@ struct Turn {
 /// The model-visible history in numbers.
 ///
 /// The base is chosen after rollbacks: taking back a turn also takes back the compactions in it, and
-/// with them what they had replaced comes back. Codex itself installs such a base all the same
-/// (`facts/codex-compaction.md` §1.12, defects a to c).
+/// with them what they had replaced comes back. Codex itself installs such a base all the same.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Visible {
     tokens: Breakdown,

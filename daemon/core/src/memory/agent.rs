@@ -30,7 +30,7 @@ use crate::digest::Digest128;
 
 pub use carry::{carried, kept, taken_out};
 pub use check::{CheckInputs, check};
-pub use step::{Step, ToolCall, ToolName, schema};
+pub use step::{AgentStep, ToolCall, ToolName, schema};
 pub use task::{AgentTask, task};
 
 /// What the agent is given.

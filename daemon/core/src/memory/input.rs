@@ -21,10 +21,10 @@ use crate::rollout::{self, Body, Item, Role, contextual, output, tool};
 use crate::tokens;
 use rows::{Row, Rows, Voice};
 
-/// Tokens of a transcript without a known window (document 000).
+/// Tokens of a transcript without a known window.
 pub const FALLBACK_TOKENS: u64 = 150_000;
 
-/// Share of a model's window that a transcript may take, in per cent (document 000).
+/// Share of a model's window that a transcript may take, in per cent.
 pub const WINDOW_PERCENT: u64 = 70;
 
 const SYSTEM: &str = include_str!("../../../../templates/memory/extract_system.md");

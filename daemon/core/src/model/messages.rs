@@ -55,7 +55,7 @@ pub(super) fn whole(body: &Value, show: &mut dyn FnMut(StreamEvent)) {
     for block in body["content"].as_array().into_iter().flatten() {
         match block["type"].as_str() {
             Some("text") => {
-                show(StreamEvent::Words(block["text"].as_str().unwrap_or_default().into()))
+                show(StreamEvent::Words(block["text"].as_str().unwrap_or_default().into()));
             }
             Some("tool_use") => show(StreamEvent::Words(block["input"].to_string())),
             _ => {}

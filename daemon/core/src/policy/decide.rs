@@ -61,14 +61,14 @@ pub struct Baseline {
 /// The action to take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Action {
+pub enum PolicyAction {
     Wait,
     /// Ask for a judgment first.
     Judge,
     Compact,
 }
 
-impl Action {
+impl PolicyAction {
     /// Name on the wire and in the store.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -94,7 +94,7 @@ pub struct Reason {
 /// A decision with the result of every rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decision {
-    pub action: Action,
+    pub action: PolicyAction,
     /// Urgency.
     pub tier: Option<Tier>,
     /// Percent left.
@@ -164,9 +164,9 @@ pub fn decide(policy: &Policy, situation: &Situation) -> Decision {
         .is_some_and(|rule| rule.judgment && !is_emergency);
     let passed = reasons.0.iter().all(|reason| reason.passed);
     let action = match (passed, is_judged) {
-        (false, _) => Action::Wait,
-        (true, true) => Action::Judge,
-        (true, false) => Action::Compact,
+        (false, _) => PolicyAction::Wait,
+        (true, true) => PolicyAction::Judge,
+        (true, false) => PolicyAction::Compact,
     };
     if is_judged {
         // Asked only if every other rule agrees (defect 7.13.2: it decided alone).

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::decide::{Action, Baseline, Decision, Situation, decide};
+use super::decide::{Baseline, Decision, PolicyAction, Situation, decide};
 use super::settings::Policy;
 use super::{Point, Tier};
 use crate::compaction::default_view_tokens;
@@ -174,7 +174,7 @@ impl Track {
         self.made_ms.retain(|made| *made > situation.at_ms - HOUR_MS);
         situation.compactions_in_hour = self.made_ms.len() as u64;
         let decision = decide(&self.policy, &situation);
-        if decision.action != Action::Wait {
+        if decision.action != PolicyAction::Wait {
             self.note(&situation, &decision, fold);
         }
         decision
@@ -199,7 +199,7 @@ impl Track {
             tier,
             percent_remaining: decision.percent_remaining,
             boundaries: decision.satisfied.iter().map(|b| b.name().to_owned()).collect(),
-            judged: decision.action == Action::Judge,
+            judged: decision.action == PolicyAction::Judge,
             used_again: Vec::new(),
         });
     }

@@ -27,7 +27,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
-use super::decide::{Action, Baseline, Decision, Situation, decide, growth_needed};
+use super::decide::{Baseline, Decision, PolicyAction, Situation, decide, growth_needed};
 use super::judgment::Judgment;
 use super::settings::{Author, Mode, OnFailure, Policy};
 use super::{Point, Tier};
@@ -263,7 +263,7 @@ impl Run<'_, '_> {
         }
         let situation = self.state.complete(situation.clone());
         let decision = decide(self.env.policy, &situation);
-        if decision.action != Action::Compact {
+        if decision.action != PolicyAction::Compact {
             return false;
         }
         let trigger = self.trigger(&situation, &decision, Author::Watcher);

@@ -2,7 +2,7 @@
 //!
 //! A harness writes them as if the agent had said them itself, as JSON in the one text of an answer. They
 //! begin a turn as a person's request does: a rollback takes them back, and what they ask for is what the
-//! thread is at (`facts/codex-compaction.md` §1.11, §1.13, §5.7).
+//! thread is at.
 
 use std::borrow::Cow;
 

@@ -25,19 +25,19 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::codex::{repair, time};
-use super::source::{Files, Folder, Home, Layout, SourceSpec};
-use super::{Body, Compacted, Entry, Images, Item, Replacement, Role, TurnSettings, Usage};
+use super::source::{FilePattern, Folder, Home, Layout, SourceSpec};
+use super::{Body, Compacted, Entry, Images, Item, Replacement, Role, Show, TurnSettings, Usage};
 use crate::item::breakdown::{Breakdown, ContextKind};
 use crate::tokens;
 use block::{Content, Message};
 use tool::slashed;
-use words::Words;
+use words::UserText;
 
 pub(super) const SPEC: SourceSpec = SourceSpec {
     title: "Claude Code",
     home: Some(Home { folder: ".claude", variable: "CLAUDE_CONFIG_DIR" }),
     folders: &[Folder { path: "projects", archived: false }],
-    files: &[Files { prefix: "", suffix: ".jsonl", layout: Layout::Lines }],
+    files: &[FilePattern { prefix: "", suffix: ".jsonl", layout: Layout::Lines }],
     read,
     is_item: |head| {
         [r#""type":"user""#, r#""type":"assistant""#, r#""type":"attachment""#]
@@ -167,9 +167,6 @@ fn read_line(line: &Line<'_>, wants_meta: bool, visit: &mut dyn FnMut(Entry<'_>)
     }
 }
 
-/// Where the bodies of a line go.
-type Show<'v> = dyn FnMut(Body<'_>) + 'v;
-
 /// Whether the line is of a sub-agent that speaks inside its parent's file.
 fn is_aside(line: &Line<'_>) -> bool {
     line.is_sidechain == Some(true) && line.agent_id.is_none()
@@ -201,21 +198,21 @@ fn user(line: &Line<'_>, raw: &RawValue, show: &mut Show<'_>) -> Option<()> {
 fn said(line: &Line<'_>, text: &str, images: Images, show: &mut Show<'_>) {
     let tokens = tokens::of_bytes(text.len() as u64 + images.cost);
     let words = match line.is_meta {
-        Some(true) => Words::Harness,
+        Some(true) => UserText::Harness,
         _ => words::of(text),
     };
     let (role, text) = match words {
-        Words::Summary => return show(compacted(text.into())),
-        Words::Person(words) => {
+        UserText::Summary => return show(compacted(text.into())),
+        UserText::Person(words) => {
             let parent = line.parent_uuid.as_ref().map(|parent| parent.0.as_ref().into());
             show(Body::Branch { parent });
             (Role::User, words)
         }
-        Words::Interrupt => {
+        UserText::Interrupt => {
             show(Body::TurnAborted);
             (Role::Developer, text.into())
         }
-        Words::Harness => (Role::Developer, text.into()),
+        UserText::Harness => (Role::Developer, text.into()),
     };
     show(Body::Item(Item::Message { role, text, images }, tokens));
 }

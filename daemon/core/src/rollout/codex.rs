@@ -18,7 +18,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::source::{Document, Files, Folder, Home, Layout, SourceSpec};
+use super::source::{Document, FilePattern, Folder, Home, Layout, SourceSpec};
 use super::{Body, Entry, Item};
 pub(super) use time::time;
 
@@ -32,9 +32,9 @@ pub(super) const SPEC: SourceSpec = SourceSpec {
         Folder { path: "archived_sessions", archived: true },
     ],
     files: &[
-        Files { prefix: "", suffix: ".jsonl", layout: Layout::Lines },
+        FilePattern { prefix: "", suffix: ".jsonl", layout: Layout::Lines },
         // Of its first command line, until August 2025. Other JSON files lie there, too.
-        Files { prefix: "rollout-", suffix: ".json", layout: Layout::Document(DOCUMENT) },
+        FilePattern { prefix: "rollout-", suffix: ".json", layout: Layout::Document(DOCUMENT) },
     ],
     read: |line, _, visit| read(line, visit),
     is_item: |head| {

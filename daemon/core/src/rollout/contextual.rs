@@ -3,8 +3,7 @@
 //! Harnesses put context into the history as user messages. Taking one for a request would make the
 //! checkpoint pursue a file listing.
 
-/// Openings of messages that a harness writes in the person's name
-/// (`facts/rollout-formats.md` §5, prefixes seen in 332 public sessions).
+/// Openings of messages that a harness writes in the person's name.
 const OPENINGS: [&str; 22] = [
     "<environment_context>",
     "# AGENTS.md instructions",
@@ -62,8 +61,7 @@ pub fn is_summary(text: &str) -> bool {
 /// Marks the request inside a message that an editor wrapped in context.
 const EDITOR_REQUEST: &str = "## My request for Codex:";
 
-/// Openings of developer messages that belong to the turn below them (`facts/codex-compaction.md`
-/// §5.7): a rollback of the turn takes them too.
+/// Openings of developer messages that belong to the turn below them: a rollback of the turn takes them too.
 const SETTINGS: [&str; 5] = [
     "<permissions instructions>",
     "<model_switch>",
@@ -79,7 +77,7 @@ pub fn is_settings(text: &str) -> bool {
 }
 
 /// Whether a developer's message carries the instructions of a model that was switched to: it is sent once, so
-/// it must not be lost (`facts/codex-compaction.md` §4.5).
+/// it must not be lost.
 pub fn is_model_switch(text: &str) -> bool {
     text.contains("<model_switch>")
 }

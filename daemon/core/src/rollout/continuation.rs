@@ -30,8 +30,7 @@ const OF_THE_OLD_THREAD: [&str; 10] = [
 
 /// From this version on Codex puts its context into every first turn by itself.
 ///
-/// # Source
-/// `facts/rollout-formats.md`, appended `compacted` lines: 0.142.5 and 0.169.0 do, 0.77.0 does not; in
+/// Measured by appending `compacted` lines: 0.142.5 and 0.169.0 do, 0.77.0 does not; in
 /// between, 0.105.0 is the first that writes replacement histories itself.
 const CONTEXT_IS_FRESH_SINCE: u32 = 105;
 

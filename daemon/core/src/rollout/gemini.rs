@@ -11,10 +11,10 @@ pub mod tool;
 use serde_json::{Map, Value};
 
 use super::codex::{repair, time};
-use super::source::{Assembly, Files, Folder, Home, Layout, SourceSpec};
+use super::source::{Assembly, FilePattern, Folder, Home, Layout, SourceSpec};
 use super::{
-    Body, Compacted, Entry, Images, Item, Meta, Replacement, Role, TitleBy, TurnSettings, Usage,
-    responses,
+    Body, Compacted, Entry, Images, Item, Meta, Replacement, Role, Show, TitleBy, TurnSettings,
+    Usage, responses,
 };
 use crate::item::breakdown::{Breakdown, ContextKind};
 use crate::thread::ThreadKind;
@@ -25,8 +25,8 @@ pub(super) const SPEC: SourceSpec = SourceSpec {
     home: Some(Home { folder: ".gemini", variable: "LONGHAUL_GEMINI_HOME" }),
     folders: &[Folder { path: "tmp", archived: false }],
     files: &[
-        Files { prefix: "", suffix: ".jsonl", layout: Layout::Assembled(ASSEMBLY) },
-        Files { prefix: "", suffix: ".json", layout: Layout::Assembled(ASSEMBLY) },
+        FilePattern { prefix: "", suffix: ".jsonl", layout: Layout::Assembled(ASSEMBLY) },
+        FilePattern { prefix: "", suffix: ".json", layout: Layout::Assembled(ASSEMBLY) },
     ],
     read,
     is_item: |head| {
@@ -45,9 +45,6 @@ const ASSEMBLY: Assembly =
     Assembly { within: assemble::FOLDER, marker: ".project_root", lines: assemble::lines };
 
 type Object = Map<String, Value>;
-
-/// Where the bodies of a line go.
-type Show<'v> = dyn FnMut(Body<'_>) + 'v;
 
 /// What Gemini CLI puts before the model in the person's name, by its opening.
 const HARNESS: [&str; 4] = ["<session_context>", "<hook_context>", "<loaded_context>", "<system"];
@@ -123,7 +120,7 @@ fn notice(object: &Object, show: &mut Show<'_>) {
 }
 
 fn user(object: &Object, show: &mut Show<'_>) {
-    let content = Content::of(object.get("content"));
+    let content = Parts::of(object.get("content"));
     for response in &content.responses {
         answer(response, show);
     }
@@ -149,7 +146,7 @@ fn user(object: &Object, show: &mut Show<'_>) {
         false => Role::User,
     };
     // What the person typed, where the texts of the files they named were put behind it.
-    let typed = Content::of(object.get("displayContent")).text;
+    let typed = Parts::of(object.get("displayContent")).text;
     match words.strip_prefix(typed.trim()).filter(|more| !typed.is_empty() && !more.is_empty()) {
         Some(more) => {
             message(role, typed.trim(), Images::default(), show);
@@ -169,7 +166,7 @@ fn model(object: &Object, show: &mut Show<'_>) {
         let model = Some(model.to_owned());
         show(Body::Settings(Box::new(TurnSettings { model, ..TurnSettings::default() })));
     }
-    let content = Content::of(object.get("content"));
+    let content = Parts::of(object.get("content"));
     let thoughts = object.get("thoughts").and_then(Value::as_array);
     let thoughts = thoughts.into_iter().flatten().filter_map(|thought| {
         let bytes = |key: &str| thought.get(key)?.as_str().map(str::len);
@@ -204,7 +201,7 @@ fn answer(result: &Object, show: &mut Show<'_>) {
 
 /// The parts of a message by what they are.
 #[derive(Default)]
-struct Content<'a> {
+struct Parts<'a> {
     text: String,
     images: Images,
     thought_bytes: usize,
@@ -212,7 +209,7 @@ struct Content<'a> {
     responses: Vec<&'a Object>,
 }
 
-impl<'a> Content<'a> {
+impl<'a> Parts<'a> {
     /// A content is a string, a part, or a list of both.
     fn of(value: Option<&'a Value>) -> Self {
         let mut content = Self::default();

@@ -1,13 +1,13 @@
 //! Transcripts of clients that write none: the daemon's own, in the form of Codex ([`super::compose`]).
 
 use super::codex;
-use super::source::{Files, Layout, SourceSpec};
+use super::source::{FilePattern, Layout, SourceSpec};
 
 pub(super) const SPEC: SourceSpec = SourceSpec {
     title: "longhaul",
     home: None,
     folders: &[],
-    files: &[Files { prefix: "", suffix: ".jsonl", layout: Layout::Lines }],
+    files: &[FilePattern { prefix: "", suffix: ".jsonl", layout: Layout::Lines }],
     resume: &[],
     ..codex::SPEC
 };

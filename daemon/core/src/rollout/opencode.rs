@@ -12,17 +12,14 @@ use serde_json::{Map, Value};
 
 use super::codex::repair;
 use super::{
-    Body, Compacted, Entry, Images, Item, Meta, Replacement, Role, TitleBy, TurnSettings, Usage,
-    responses,
+    Body, Compacted, Entry, Images, Item, Meta, Replacement, Role, Show, TitleBy, TurnSettings,
+    Usage, responses,
 };
 use crate::item::breakdown::{Breakdown, ContextKind};
 use crate::thread::ThreadKind;
 use crate::tokens::{self, image};
 
 type Object = Map<String, Value>;
-
-/// Where the bodies of a line go.
-type Show<'v> = dyn FnMut(Body<'_>) + 'v;
 
 /// What sessions are called before a model has named them.
 const NAMELESS: [&str; 2] = ["New session - ", "Child session - "];

@@ -6,6 +6,15 @@ use serde_json::Value;
 use super::Entry;
 use super::tool::{Action, Call};
 
+/// Shows what a line holds; see [`SourceSpec::read`].
+pub type ReadLine = fn(&[u8], bool, &mut dyn FnMut(Entry<'_>));
+
+/// Gives a line as items; see [`SourceSpec::responses`].
+pub type ToResponses = fn(&[u8]) -> Vec<Value>;
+
+/// Reads a call of an agent's own tools; see [`SourceSpec::interpret`].
+pub type Interpret = fn(&Call<'_>) -> Option<Action>;
+
 /// All that is particular to a source.
 #[derive(Debug)]
 pub struct SourceSpec {
@@ -16,16 +25,16 @@ pub struct SourceSpec {
     /// Folders with transcripts, below the home.
     pub folders: &'static [Folder],
     /// The files in them that are transcripts.
-    pub files: &'static [Files],
+    pub files: &'static [FilePattern],
     /// Reads one line (or one item of a document, one row of a database). The flag says whether the
     /// thread's identity is wanted where every line repeats it.
-    pub read: fn(&[u8], bool, &mut dyn FnMut(Entry<'_>)),
+    pub read: ReadLine,
     /// Whether a line over the bound is a history item, by its first bytes.
     pub is_item: fn(&str) -> bool,
     /// A line as items of the Responses API; `None` where a line already holds such an item.
-    pub responses: Option<fn(&[u8]) -> Vec<Value>>,
+    pub responses: Option<ToResponses>,
     /// What a call of the agent's own tools does; `None` for calls it does not know.
-    pub interpret: Option<fn(&Call<'_>) -> Option<Action>>,
+    pub interpret: Option<Interpret>,
     /// The command that resumes a thread whose id follows; empty where there is none.
     pub resume: &'static [&'static str],
     /// The agent reads `AGENTS.md`.
@@ -54,7 +63,7 @@ pub struct Folder {
 
 /// Files that are transcripts, by their names.
 #[derive(Debug, Clone, Copy)]
-pub struct Files {
+pub struct FilePattern {
     /// What the name begins with.
     pub prefix: &'static str,
     /// What it ends with, before `.zst`.
@@ -121,7 +130,7 @@ impl SourceSpec {
             return None;
         }
         let plain = name.strip_suffix(".zst");
-        let fits = |files: &&Files| match (plain, files.layout) {
+        let fits = |files: &&FilePattern| match (plain, files.layout) {
             (Some(plain), Layout::Lines) => files.holds(plain),
             (_, Layout::Assembled(Assembly { within, .. })) => {
                 files.holds(name) && folder.split('/').any(|folder| folder == within)
@@ -132,7 +141,7 @@ impl SourceSpec {
     }
 }
 
-impl Files {
+impl FilePattern {
     fn holds(&self, name: &str) -> bool {
         name.starts_with(self.prefix) && name.ends_with(self.suffix)
     }

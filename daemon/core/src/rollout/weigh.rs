@@ -4,8 +4,7 @@ use super::{Item, Role, contextual};
 use crate::item::breakdown::{Breakdown, ContextKind};
 use crate::tokens;
 
-/// Openings of developer messages that restate settings
-/// (`facts/codex-compaction.md` §5.7, and the bundles of §5.5).
+/// Openings of developer messages that restate settings, alone or in a bundle.
 const SETTINGS: [&str; 8] = [
     "<permissions instructions>",
     "<model_switch>",

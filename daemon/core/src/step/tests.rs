@@ -53,32 +53,32 @@ impl Folded {
     }
 }
 
-fn codex(kind: &str, payload: Value) -> Value {
+fn codex(kind: &str, payload: &Value) -> Value {
     json!({ "timestamp": "2026-01-01T00:00:00Z", "type": kind, "payload": payload })
 }
 
 fn asked(words: &str) -> Value {
     let content = json!([{ "type": "input_text", "text": words }]);
-    codex("response_item", json!({ "type": "message", "role": "user", "content": content }))
+    codex("response_item", &json!({ "type": "message", "role": "user", "content": content }))
 }
 
 fn called(id: &str, tool: &str, arguments: &Value) -> Value {
     let arguments = arguments.to_string();
     let call =
         json!({ "type": "function_call", "name": tool, "arguments": arguments, "call_id": id });
-    codex("response_item", call)
+    codex("response_item", &call)
 }
 
 fn answered(id: &str, output: &str) -> Value {
     let output = json!({ "type": "function_call_output", "call_id": id, "output": output });
-    codex("response_item", output)
+    codex("response_item", &output)
 }
 
 fn ran(id: &str, script: &str, output: &str) -> [Value; 2] {
     [called(id, "exec_command", &json!({ "cmd": script })), answered(id, output)]
 }
 
-fn event(payload: Value) -> Value {
+fn event(payload: &Value) -> Value {
     codex("event_msg", payload)
 }
 
@@ -109,7 +109,7 @@ fn a_command_that_is_polled_ends_in_every_fold() {
 fn the_first_account_of_an_end_counts_once_in_every_fold() {
     let done = |id: &str, exit: i64| {
         let command = ["bash", "-lc", "make check"];
-        event(json!({ "type": "exec_command_end", "call_id": id, "command": command,
+        event(&json!({ "type": "exec_command_end", "call_id": id, "command": command,
             "exit_code": exit }))
     };
     let call = called("a", "exec_command", &json!({ "cmd": "make check" }));
@@ -133,7 +133,7 @@ fn the_first_account_of_an_end_counts_once_in_every_fold() {
         ),
         (
             "it was stopped when the harness went",
-            vec![call.clone(), answered("a", RUNS_ON), done("a", -1)],
+            vec![call, answered("a", RUNS_ON), done("a", -1)],
             CommandOutcome::Unknown,
         ),
         ("no call shows it", vec![done("nested", 2)], failed),
@@ -155,10 +155,10 @@ fn the_first_account_of_an_end_counts_once_in_every_fold() {
 #[test]
 fn a_patch_that_the_harness_reports_is_one_change() {
     let patch = "*** Begin Patch\n*** Update File: src/a.rs\n@@\n-x\n+y\n*** End Patch";
-    let report = event(json!({ "type": "patch_apply_end", "call_id": "p", "success": true,
+    let report = event(&json!({ "type": "patch_apply_end", "call_id": "p", "success": true,
         "changes": { "/w/src/a.rs": { "type": "update" } } }));
     let lines = [
-        codex("session_meta", json!({ "id": "t", "cwd": "/w" })),
+        codex("session_meta", &json!({ "id": "t", "cwd": "/w" })),
         asked("change it"),
         called("p", "apply_patch", &json!({ "input": patch })),
         report,

@@ -10,7 +10,7 @@ use longhaul_store::{ThreadCursor, ThreadFilter};
 
 use super::error::Failure;
 use super::{Table, TableError, convert, cursor};
-use crate::ingest::Reach;
+use crate::ingest::SyncPoint;
 use crate::link::CallContext;
 use crate::service::threads::{SYNC_TIMEOUT_DEFAULT, Threads, target};
 
@@ -61,7 +61,7 @@ async fn sync(
 ) -> Result<SyncResult, Failure> {
     let timeout = params.timeout_ms.map_or(SYNC_TIMEOUT_DEFAULT, Duration::from_millis);
     let target = target(params.thread_id, params.path)?;
-    let reach = Reach { offset: params.min_offset, seq: params.min_seq };
+    let reach = SyncPoint { offset: params.min_offset, seq: params.min_seq };
     let synced = threads.sync(target, reach, timeout).await?;
     let thread_id = synced.thread_id.ok_or_else(|| Failure::thread_not_found(&synced.path))?;
     Ok(SyncResult { thread_id, offset: synced.offset, seq: synced.next_seq.saturating_sub(1) })

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::error::ServiceError;
 use super::threads::{SYNC_TIMEOUT_DEFAULT, Threads};
-use crate::ingest::{Ingest, Reach, SyncTarget};
+use crate::ingest::{Ingest, SyncPoint, SyncTarget};
 use crate::recorder::{Appended, Key, Line, Opened, Recorder};
 
 /// Bytes of a folder's path.
@@ -106,7 +106,7 @@ impl Recordings {
     pub async fn close(&self, thread_id: &str) -> Result<Opened, ServiceError> {
         let closed = self.recorder.close(thread_id).await?;
         let target = SyncTarget::Path(closed.path.clone());
-        let reach = Reach { offset: None, seq: Some(closed.seq) };
+        let reach = SyncPoint { offset: None, seq: Some(closed.seq) };
         self.threads.sync(target, reach, SYNC_TIMEOUT_DEFAULT).await?;
         Ok(closed)
     }

@@ -12,7 +12,7 @@ use longhaul_store::{FileRow, Store, ThreadCursor, ThreadFilter, ThreadRow};
 
 use super::error::ServiceError;
 use crate::config::Live;
-use crate::ingest::{Ingest, Reach, SyncError, SyncTarget, Synced};
+use crate::ingest::{Ingest, SyncError, SyncPoint, SyncTarget, Synced};
 use crate::thread_names;
 
 pub use items::{ItemRange, Items};
@@ -104,7 +104,7 @@ impl Threads {
     pub async fn sync(
         &self,
         target: SyncTarget,
-        reach: Reach,
+        reach: SyncPoint,
         timeout: Duration,
     ) -> Result<Synced, ServiceError> {
         let asked = match &target {

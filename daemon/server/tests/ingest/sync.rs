@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use longhaul_daemon::ingest::{Limits, Reach, SyncError, SyncTarget};
+use longhaul_daemon::ingest::{Limits, SyncError, SyncPoint, SyncTarget};
 
 use crate::rig::{Rig, WAIT, append, limits, name, session, thread, turn_of};
 
@@ -60,7 +60,7 @@ async fn a_sync_waits_for_bytes_until_its_deadline() {
 async fn a_sync_waits_for_a_line_until_its_deadline() {
     let rig = Rig::new().await;
     let path = rig.write(&name(1), session(&thread(1), 2));
-    let to = |seq| Reach { offset: None, seq: Some(seq) };
+    let to = |seq| SyncPoint { offset: None, seq: Some(seq) };
     for target in [SyncTarget::Path(path.clone()), SyncTarget::Thread(thread(1))] {
         let there = rig.ingest.sync_to(target.clone(), to(6), WAIT).await.unwrap();
         assert_eq!(there.next_seq, 7, "the last line has seq 6");

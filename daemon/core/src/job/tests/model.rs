@@ -138,7 +138,7 @@ impl World {
                 self.change(subject, |job, now| rescue(job, &RULES, false, now));
             }
             SimulatedEvent::Wait { ms } | SimulatedEvent::Suspend { ms } => {
-                self.now = self.now.plus_ms(ms)
+                self.now = self.now.plus_ms(ms);
             }
             SimulatedEvent::SetClock { wall_ms } => self.now.wall_ms = wall_ms,
             SimulatedEvent::Reboot => {
@@ -154,7 +154,7 @@ impl World {
                 *self.asked.entry(subject).or_default() += u64::from(is_free && !was_owed);
             }
             SimulatedEvent::Cancel { subject } => {
-                self.change(subject, |job, now| Some(cancel(job, now)))
+                self.change(subject, |job, now| Some(cancel(job, now)));
             }
         }
     }

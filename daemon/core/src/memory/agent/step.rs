@@ -11,7 +11,7 @@ const CALLS_MAX: usize = 16;
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Step {
+pub struct AgentStep {
     /// Tool calls in order.
     #[serde(default)]
     pub calls: Vec<ToolCall>,
@@ -56,7 +56,7 @@ pub struct ToolCall {
     pub lines: u64,
 }
 
-impl Step {
+impl AgentStep {
     /// Parses an answer.
     ///
     /// # Errors

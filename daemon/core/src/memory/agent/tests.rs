@@ -259,14 +259,14 @@ fn the_agents_wording_is_carried_over_and_what_is_new_or_gone_comes_and_goes() {
 
 #[test]
 fn a_step_is_calls_or_the_end() {
-    let step = Step::read(
+    let step = AgentStep::read(
         r#"{"calls":[{"tool":"read","path":"MEMORY.md","text":"","new_text":"","line":1,"lines":20}],"done":false}"#,
     );
     assert_eq!(step.unwrap().calls[0].tool, ToolName::Read);
-    assert!(Step::read("```json\n{\"calls\":[],\"done\":true}\n```").unwrap().done);
+    assert!(AgentStep::read("```json\n{\"calls\":[],\"done\":true}\n```").unwrap().done);
     for wrong in
         ["{}", "done", r#"{"calls":[{"tool":"exec"}],"done":false}"#, r#"{"done":true,"x":1}"#]
     {
-        assert!(Step::read(wrong).is_err(), "{wrong}");
+        assert!(AgentStep::read(wrong).is_err(), "{wrong}");
     }
 }

@@ -48,7 +48,7 @@ impl Voice {
         }
     }
 
-    /// Bytes of one row (`facts/codex-memory.md` §1.7: 2,000 tokens of an output, 10,000 bytes a row).
+    /// Bytes of one row, as Codex bounds them: 2,000 tokens of an output, 10,000 bytes a row.
     fn bytes_max(self) -> usize {
         match self {
             Self::User => 10_000,

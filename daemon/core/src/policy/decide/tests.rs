@@ -20,7 +20,7 @@ fn at(percent: u64, boundaries: &[Boundary]) -> Situation {
     }
 }
 
-fn action(situation: &Situation) -> (Action, Option<Tier>) {
+fn action(situation: &Situation) -> (PolicyAction, Option<Tier>) {
     let decision = decide(&Policy::default(), situation);
     (decision.action, decision.tier)
 }
@@ -34,17 +34,17 @@ fn the_default_matrix() {
     use Boundary::{AgentDone, Commit, PlanUpdate, PrCheckpoint};
     use Tier::{Asap, Early, Emergency, Ready};
     for (percent, boundaries, expected) in [
-        (85, vec![PrCheckpoint], (Action::Wait, None)),
-        (84, vec![PrCheckpoint], (Action::Compact, Some(Early))),
-        (84, vec![Commit], (Action::Wait, Some(Early))),
-        (74, vec![Commit], (Action::Compact, Some(Ready))),
-        (74, vec![PlanUpdate], (Action::Wait, Some(Ready))),
-        (74, vec![PlanUpdate, Commit], (Action::Compact, Some(Ready))),
-        (64, vec![PlanUpdate], (Action::Compact, Some(Asap))),
-        (74, vec![AgentDone], (Action::Wait, Some(Ready))),
-        (64, vec![AgentDone], (Action::Compact, Some(Asap))),
-        (15, vec![], (Action::Wait, Some(Asap))),
-        (14, vec![], (Action::Compact, Some(Emergency))),
+        (85, vec![PrCheckpoint], (PolicyAction::Wait, None)),
+        (84, vec![PrCheckpoint], (PolicyAction::Compact, Some(Early))),
+        (84, vec![Commit], (PolicyAction::Wait, Some(Early))),
+        (74, vec![Commit], (PolicyAction::Compact, Some(Ready))),
+        (74, vec![PlanUpdate], (PolicyAction::Wait, Some(Ready))),
+        (74, vec![PlanUpdate, Commit], (PolicyAction::Compact, Some(Ready))),
+        (64, vec![PlanUpdate], (PolicyAction::Compact, Some(Asap))),
+        (74, vec![AgentDone], (PolicyAction::Wait, Some(Ready))),
+        (64, vec![AgentDone], (PolicyAction::Compact, Some(Asap))),
+        (15, vec![], (PolicyAction::Wait, Some(Asap))),
+        (14, vec![], (PolicyAction::Compact, Some(Emergency))),
     ] {
         assert_eq!(action(&at(percent, &boundaries)), expected, "{percent} {boundaries:?}");
     }
@@ -56,8 +56,8 @@ fn words_release_the_plan_gate() {
         message: Some(words.to_owned()),
         ..at(74, &[Boundary::PlanUpdate])
     };
-    assert_eq!(action(&with("The parser is done.")).0, Action::Compact);
-    assert_eq!(action(&with("The parser is not done.")).0, Action::Wait);
+    assert_eq!(action(&with("The parser is done.")).0, PolicyAction::Compact);
+    assert_eq!(action(&with("The parser is not done.")).0, PolicyAction::Wait);
 }
 
 /// Defect 7.13.1: a policy's list was used as it stood.
@@ -66,8 +66,8 @@ fn defect_7_13_1_a_policy_cannot_make_a_boundary_count_before_its_tier() {
     let requires = Some([Boundary::Commit].into());
     let tier = TierTable { requires_any_boundary: requires, ..TierTable::default() };
     let policy = Policy::default().with("mine", &table(tier));
-    assert_eq!(decide(&policy, &at(84, &[Boundary::Commit])).action, Action::Wait);
-    assert_eq!(decide(&policy, &at(74, &[Boundary::Commit])).action, Action::Compact);
+    assert_eq!(decide(&policy, &at(84, &[Boundary::Commit])).action, PolicyAction::Wait);
+    assert_eq!(decide(&policy, &at(74, &[Boundary::Commit])).action, PolicyAction::Compact);
     assert!(policy.problems().iter().any(|problem| problem.key == "early.requires_any_boundary"));
 }
 
@@ -77,8 +77,8 @@ fn defect_7_2c_a_plan_update_takes_no_other_boundary_away() {
     let requires = Some([Boundary::TurnComplete, Boundary::PlanUpdate].into());
     let tier = TierTable { requires_any_boundary: requires, ..TierTable::default() };
     let policy = Policy::default().with("mine", &table(tier));
-    assert_eq!(decide(&policy, &at(74, &[])).action, Action::Compact);
-    assert_eq!(decide(&policy, &at(74, &[Boundary::PlanUpdate])).action, Action::Compact);
+    assert_eq!(decide(&policy, &at(74, &[])).action, PolicyAction::Compact);
+    assert_eq!(decide(&policy, &at(74, &[Boundary::PlanUpdate])).action, PolicyAction::Compact);
 }
 
 /// Defect 7.13.2: with a judgment configured, boundaries were not asked.
@@ -88,9 +88,9 @@ fn defect_7_13_2_a_judgment_is_asked_for_only_when_every_rule_agrees_and_never_i
     let mut given = table(tier.clone());
     given.emergency = tier;
     let policy = Policy::default().with("mine", &given);
-    assert_eq!(decide(&policy, &at(74, &[])).action, Action::Wait);
-    assert_eq!(decide(&policy, &at(74, &[Boundary::Commit])).action, Action::Judge);
-    assert_eq!(decide(&policy, &at(5, &[])).action, Action::Compact);
+    assert_eq!(decide(&policy, &at(74, &[])).action, PolicyAction::Wait);
+    assert_eq!(decide(&policy, &at(74, &[Boundary::Commit])).action, PolicyAction::Judge);
+    assert_eq!(decide(&policy, &at(5, &[])).action, PolicyAction::Compact);
 }
 
 /// Defect 7.13.3: two actors read their settings from different places.
@@ -108,7 +108,7 @@ fn defect_7_13_3_each_key_has_one_precedence() {
 #[test]
 fn defect_7_13_7_an_unknown_window_is_told_and_compacts_nothing() {
     let decision = decide(&Policy::default(), &Situation { window: 0, ..at(0, &[]) });
-    assert_eq!((decision.action, decision.tier), (Action::Wait, None));
+    assert_eq!((decision.action, decision.tier), (PolicyAction::Wait, None));
     assert_eq!(decision.refused_by().unwrap().rule, "window");
 }
 
@@ -117,8 +117,8 @@ fn defect_7_13_7_an_unknown_window_is_told_and_compacts_nothing() {
 fn defect_7_5_an_emergency_is_where_the_policy_says() {
     let lt = TierTable { percent_remaining_lt: Some(30), ..TierTable::default() };
     let policy = Policy::default().with("x", &PolicyTable { emergency: lt, ..Default::default() });
-    assert_eq!(decide(&policy, &at(29, &[])).action, Action::Compact);
-    assert_eq!(decide(&policy, &at(30, &[])).action, Action::Wait);
+    assert_eq!(decide(&policy, &at(29, &[])).action, PolicyAction::Compact);
+    assert_eq!(decide(&policy, &at(30, &[])).action, PolicyAction::Wait);
 }
 
 #[test]
@@ -127,10 +127,10 @@ fn no_second_compaction_before_growth() {
         baseline: Some(Baseline { used, at_ms: 0 }),
         ..at(64, &[Boundary::Commit])
     };
-    assert_eq!(action(&after(95_001)).0, Action::Wait);
-    assert_eq!(action(&after(95_000)).0, Action::Compact);
+    assert_eq!(action(&after(95_001)).0, PolicyAction::Wait);
+    assert_eq!(action(&after(95_000)).0, PolicyAction::Compact);
     let emergency = Situation { percent_remaining: 3, ..after(100_000) };
-    assert_eq!(action(&emergency).0, Action::Wait, "not even in an emergency");
+    assert_eq!(action(&emergency).0, PolicyAction::Wait, "not even in an emergency");
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn a_budget_holds_back_all_but_an_emergency_and_every_reason_is_listed() {
     let no: Vec<_> =
         decision.reasons.iter().filter(|r| !r.passed).map(|r| r.rule.as_str()).collect();
     assert_eq!(no, ["boundary", "budget"], "both that said no");
-    assert_eq!(action(&Situation { percent_remaining: 3, ..spent }).0, Action::Compact);
+    assert_eq!(action(&Situation { percent_remaining: 3, ..spent }).0, PolicyAction::Compact);
 }
 
 /// Mid-turn the turn has not ended, whatever the signals hold.
@@ -150,7 +150,7 @@ fn a_turn_s_end_does_not_count_in_its_middle() {
     let tier = TierTable { requires_any_boundary: requires, ..TierTable::default() };
     let policy = Policy::default().with("x", &table(tier));
     let mid = Situation { point: Point::MidTurn, ..at(74, &[Boundary::TurnComplete]) };
-    assert_eq!(decide(&policy, &mid).action, Action::Wait);
+    assert_eq!(decide(&policy, &mid).action, PolicyAction::Wait);
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Decides on a situation, then starts a sequence or notifies.
 
 use super::{
-    Action, Author, Baseline, Decision, Effect, Mode, Phase, Point, Run, Situation, Tier, Trigger,
-    decide, growth_needed,
+    Author, Baseline, Decision, Effect, Mode, Phase, Point, PolicyAction, Run, Situation, Tier,
+    Trigger, decide, growth_needed,
 };
 
 impl Run<'_, '_> {
@@ -26,7 +26,7 @@ impl Run<'_, '_> {
         }
         let situation = self.complete(situation);
         let decision = decide(self.env.policy, &situation);
-        if decision.action != Action::Wait {
+        if decision.action != PolicyAction::Wait {
             self.tell(&situation, &decision);
         }
         self.note_decided(situation, decision);
@@ -45,9 +45,9 @@ impl Run<'_, '_> {
             false => policy.packet_author,
         };
         match (decision.action, policy.mode) {
-            (Action::Wait, _) | (_, Mode::Off) => {}
+            (PolicyAction::Wait, _) | (_, Mode::Off) => {}
             (_, Mode::Tag | Mode::Suggest) => self.tell(&situation, &decision),
-            (Action::Judge, Mode::Auto) => {
+            (PolicyAction::Judge, Mode::Auto) => {
                 self.state.asked += 1;
                 let request_id = format!("judgment-{}", self.state.asked);
                 let trigger = self.trigger(&situation, &decision, author);
@@ -59,7 +59,7 @@ impl Run<'_, '_> {
                 self.effects.push(ask);
                 self.state.phase = Phase::AwaitingJudgment { request_id, trigger, since_ms };
             }
-            (Action::Compact, Mode::Auto) => {
+            (PolicyAction::Compact, Mode::Auto) => {
                 let trigger = self.trigger(&situation, &decision, author);
                 self.begin(trigger);
             }
@@ -75,8 +75,9 @@ impl Run<'_, '_> {
             (None, next) => next.is_some(),
             (Some(_), None) => false,
         };
-        self.is_news =
-            situation.point == Point::TurnEnd || decision.action != Action::Wait || is_pressed_more;
+        self.is_news = situation.point == Point::TurnEnd
+            || decision.action != PolicyAction::Wait
+            || is_pressed_more;
         if situation.point == Point::MidTurn && is_pressed_more {
             self.state.pressed = pressed;
         }

@@ -13,7 +13,7 @@ use crate::text;
 /// The arguments that these tools take.
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Arguments {
+struct ClaudeArguments {
     #[serde(alias = "filePath", alias = "notebook_path")]
     file_path: Option<String>,
     path: Option<String>,
@@ -54,7 +54,7 @@ pub(in crate::rollout) fn interpret(call: &Call<'_>) -> Option<Action> {
         return None;
     }
     let name = call.name.as_ref();
-    let read = || serde_json::from_str::<Arguments>(&call.arguments).ok();
+    let read = || serde_json::from_str::<ClaudeArguments>(&call.arguments).ok();
     match name {
         "Read" | "NotebookRead" => Some(Action::View { path: slash(read()?.file_path?) }),
         "Edit" | "MultiEdit" | "NotebookEdit" | "Write" => change(read()?),
@@ -78,7 +78,7 @@ pub(in crate::rollout) fn interpret(call: &Call<'_>) -> Option<Action> {
     }
 }
 
-fn change(arguments: Arguments) -> Option<Action> {
+fn change(arguments: ClaudeArguments) -> Option<Action> {
     let path = slash(arguments.file_path?);
     if let Some(content) = arguments.content {
         let mut op = FileOp::new(path, Op::Edited);
@@ -129,7 +129,7 @@ fn status(word: &str) -> StepStatus {
     }
 }
 
-fn update(arguments: Arguments) -> Option<Action> {
+fn update(arguments: ClaudeArguments) -> Option<Action> {
     let id = match arguments.task_id? {
         Value::String(id) => id,
         other => other.to_string(),

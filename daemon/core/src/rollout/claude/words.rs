@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 /// Whose words a text is.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Words<'a> {
+pub(super) enum UserText<'a> {
     /// The person's, freed of what the harness put around them.
     Person(Cow<'a, str>),
     /// The harness's.
@@ -94,13 +94,13 @@ const SWITCHES: [&str; 34] = [
 ];
 
 /// Judges a text in the user's role.
-pub(super) fn of(text: &str) -> Words<'_> {
+pub(super) fn of(text: &str) -> UserText<'_> {
     let trimmed = text.trim();
     if trimmed.starts_with(INTERRUPT) {
-        return Words::Interrupt;
+        return UserText::Interrupt;
     }
     if trimmed.starts_with(SUMMARY) {
-        return Words::Summary;
+        return UserText::Summary;
     }
     if trimmed.starts_with("<command-name>") || trimmed.starts_with("<command-message>") {
         return command(trimmed);
@@ -108,20 +108,20 @@ pub(super) fn of(text: &str) -> Words<'_> {
     let words = without_asides(trimmed);
     let is_harness = HARNESS.iter().any(|opening| words.trim_start().starts_with(opening));
     match words.trim().is_empty() && !trimmed.is_empty() || is_harness {
-        true => Words::Harness,
-        false => Words::Person(words),
+        true => UserText::Harness,
+        false => UserText::Person(words),
     }
 }
 
 /// `/name arguments`, as the person typed it.
-fn command(text: &str) -> Words<'_> {
+fn command(text: &str) -> UserText<'_> {
     let name = between(text, "<command-name>", "</command-name>").unwrap_or_default().trim();
     let arguments = between(text, "<command-args>", "</command-args>").unwrap_or_default().trim();
     if name.is_empty() || SWITCHES.contains(&name) {
-        return Words::Harness;
+        return UserText::Harness;
     }
     let slash = if name.starts_with('/') { "" } else { "/" };
-    Words::Person(format!("{slash}{name} {arguments}").trim_end().to_owned().into())
+    UserText::Person(format!("{slash}{name} {arguments}").trim_end().to_owned().into())
 }
 
 fn without_asides(text: &str) -> Cow<'_, str> {
@@ -150,17 +150,23 @@ mod tests {
 
     #[test]
     fn the_persons_words_are_told_from_the_harnesss() {
-        let person = |words: &'static str| Words::Person(words.into());
+        let person = |words: &'static str| UserText::Person(words.into());
         for (text, words) in [
             (" fix it\n", person("fix it")),
             ("fix it<system-reminder>\nbe brief\n</system-reminder>", person("fix it")),
             ("<ide_selection>x</ide_selection>why?", person("why?")),
-            ("<system-reminder>only this</system-reminder>", Words::Harness),
-            ("<task-notification>\n<task-id>a", Words::Harness),
-            ("<local-command-stdout>Compacted</local-command-stdout>", Words::Harness),
-            ("[Request interrupted by user for tool use]", Words::Interrupt),
-            ("This session is being continued from a previous conversation that", Words::Summary),
-            ("<command-name>/compact</command-name><command-args></command-args>", Words::Harness),
+            ("<system-reminder>only this</system-reminder>", UserText::Harness),
+            ("<task-notification>\n<task-id>a", UserText::Harness),
+            ("<local-command-stdout>Compacted</local-command-stdout>", UserText::Harness),
+            ("[Request interrupted by user for tool use]", UserText::Interrupt),
+            (
+                "This session is being continued from a previous conversation that",
+                UserText::Summary,
+            ),
+            (
+                "<command-name>/compact</command-name><command-args></command-args>",
+                UserText::Harness,
+            ),
             (
                 "<command-message>review</command-message>\n<command-name>/review</command-name>\n\
                  <command-args>12 now</command-args>",

@@ -55,7 +55,7 @@ struct TokenUsage {
 }
 
 #[derive(Deserialize)]
-struct Change {
+struct FileChange {
     #[serde(rename = "type")]
     kind: String,
     content: Option<String>,
@@ -135,13 +135,13 @@ fn files_changed<'a>(call_id: &'a str, success: bool, changes: &str) -> Option<B
     let call_id = text(call_id)?.unwrap_or_default();
     let changes = match changes {
         "" => BTreeMap::new(),
-        changes => value::<BTreeMap<String, Change>>(changes)?,
+        changes => value::<BTreeMap<String, FileChange>>(changes)?,
     };
     let changes = changes.into_iter().flat_map(|(path, change)| ops(path, change)).collect();
     Some(Body::FilesChanged { call_id, success, changes })
 }
 
-fn ops(path: String, change: Change) -> Vec<FileOp> {
+fn ops(path: String, change: FileChange) -> Vec<FileOp> {
     let op = match change.kind.as_str() {
         "add" => Op::Created { content: change.content },
         "delete" => Op::Deleted,

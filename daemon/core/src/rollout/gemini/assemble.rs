@@ -10,14 +10,14 @@ use std::collections::HashSet;
 use serde_json::{Value, json};
 
 use super::super::source::Beside;
-use super::{Content, SNAPSHOT};
+use super::{Parts, SNAPSHOT};
 
 /// The folder of sessions.
 pub(super) const FOLDER: &str = "chats";
 
 /// What the session's place on the disk tells of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct Location {
     /// Folder that the agent works in.
     pub cwd: Option<String>,
     /// Session that called this one, a sub-agent.
@@ -29,12 +29,12 @@ pub struct Place {
 pub fn lines(file: &[u8], beside: Beside<'_>) -> Vec<u8> {
     let folder = beside.path.rsplit('/').nth(1).filter(|folder| *folder != FOLDER);
     let cwd = beside.marker.map(|root| root.trim().to_owned()).filter(|root| !root.is_empty());
-    assemble(file, &Place { cwd, parent: folder.map(str::to_owned) })
+    assemble(file, &Location { cwd, parent: folder.map(str::to_owned) })
 }
 
 /// Puts a session's file into lines.
 #[must_use]
-pub fn assemble(file: &[u8], place: &Place) -> Vec<u8> {
+pub fn assemble(file: &[u8], place: &Location) -> Vec<u8> {
     let mut journal = Journal::default();
     match serde_json::from_slice::<Value>(file) {
         Ok(mut document) if document.get("messages").is_some() => {
@@ -53,7 +53,7 @@ pub fn assemble(file: &[u8], place: &Place) -> Vec<u8> {
                 match serde_json::from_slice(line) {
                     Ok(record) => journal.record(record, place),
                     Err(_) if line.trim_ascii().is_empty() => {}
-                    Err(_) => journal.entries.push(Entry::Broken(line.to_vec())),
+                    Err(_) => journal.entries.push(JournalEntry::Broken(line.to_vec())),
                 }
             }
         }
@@ -61,7 +61,7 @@ pub fn assemble(file: &[u8], place: &Place) -> Vec<u8> {
     journal.lines()
 }
 
-enum Entry {
+enum JournalEntry {
     Message { id: String, message: Value, is_current: bool },
     Other(Value),
     Broken(Vec<u8>),
@@ -69,7 +69,7 @@ enum Entry {
 
 #[derive(Default)]
 struct Journal {
-    entries: Vec<Entry>,
+    entries: Vec<JournalEntry>,
     has_header: bool,
     summary: String,
     /// Ids of messages that nobody said.
@@ -80,7 +80,7 @@ struct Journal {
 }
 
 impl Journal {
-    fn record(&mut self, mut record: Value, place: &Place) {
+    fn record(&mut self, mut record: Value, place: &Location) {
         if let Some(id) = record["$rewindTo"].as_str() {
             self.settle();
             let from = self.current().find(|(_, known)| *known == id).map_or(0, |(at, _)| at);
@@ -95,31 +95,31 @@ impl Journal {
         if record["sessionId"].is_string() {
             // It stands again where the session was resumed.
             if !std::mem::replace(&mut self.has_header, true) {
-                self.entries.push(Entry::Other(header(&record, place)));
+                self.entries.push(JournalEntry::Other(header(&record, place)));
             }
             return;
         }
-        self.entries.push(Entry::Other(record));
+        self.entries.push(JournalEntry::Other(record));
     }
 
     fn message(&mut self, new: Value) {
         self.settle();
         let id = new["id"].as_str().unwrap_or_default().to_owned();
         for entry in &mut self.entries {
-            if let Entry::Message { id: known, message, is_current: true } = entry
+            if let JournalEntry::Message { id: known, message, is_current: true } = entry
                 && *known == id
             {
                 *message = new;
                 return;
             }
         }
-        self.entries.push(Entry::Message { id, message: new, is_current: true });
+        self.entries.push(JournalEntry::Message { id, message: new, is_current: true });
     }
 
     fn set(&mut self, mut set: Value) {
         if let Some(summary) = set["summary"].as_str().filter(|new| *new != self.summary) {
             self.summary = summary.to_owned();
-            self.entries.push(Entry::Other(json!({ "$set": { "summary": summary } })));
+            self.entries.push(JournalEntry::Other(json!({ "$set": { "summary": summary } })));
         }
         if set["messages"].is_array() {
             self.restated = Some(list(set["messages"].take()));
@@ -144,7 +144,7 @@ impl Journal {
         let is_compressed = messages.iter().any(|message| is_new(message) && is_snapshot(message));
         if is_compressed {
             for entry in &mut self.entries {
-                if let Entry::Message { id, is_current, .. } = entry {
+                if let JournalEntry::Message { id, is_current, .. } = entry {
                     *is_current = *is_current && stated.contains(id);
                 }
             }
@@ -170,7 +170,7 @@ impl Journal {
     /// Messages that count, with their places.
     fn current(&self) -> impl Iterator<Item = (usize, &str)> {
         self.entries.iter().enumerate().filter_map(|(at, entry)| match entry {
-            Entry::Message { id, is_current: true, .. } => Some((at, id.as_str())),
+            JournalEntry::Message { id, is_current: true, .. } => Some((at, id.as_str())),
             _ => None,
         })
     }
@@ -178,7 +178,7 @@ impl Journal {
     fn take_back(&mut self, from: usize) {
         let (mut turns, mut first) = (0, None);
         for entry in &mut self.entries[from..] {
-            if let Entry::Message { id, message, is_current } = entry
+            if let JournalEntry::Message { id, message, is_current } = entry
                 && std::mem::take(is_current)
             {
                 first.get_or_insert_with(|| id.clone());
@@ -186,7 +186,7 @@ impl Journal {
             }
         }
         if turns > 0 {
-            self.entries.push(Entry::Other(json!({ "$rewindTo": first, "turns": turns })));
+            self.entries.push(JournalEntry::Other(json!({ "$rewindTo": first, "turns": turns })));
         }
     }
 
@@ -195,15 +195,15 @@ impl Journal {
         let last = self.entries.len().saturating_sub(1);
         for (at, entry) in self.entries.into_iter().enumerate() {
             match entry {
-                Entry::Message { message, .. } => {
+                JournalEntry::Message { message, .. } => {
                     // A call is about to be added to it.
                     let is_begun = at == last && is_empty(&message);
                     if !is_begun {
                         lines.message(message);
                     }
                 }
-                Entry::Other(value) => lines.push(&value),
-                Entry::Broken(line) => {
+                JournalEntry::Other(value) => lines.push(&value),
+                JournalEntry::Broken(line) => {
                     lines.bytes.extend_from_slice(&line);
                     lines.bytes.push(b'\n');
                 }
@@ -253,7 +253,7 @@ impl Lines {
 
     /// Whether a message only repeats, as the model was sent them, answers that are told.
     fn is_answered(&self, message: &Value) -> bool {
-        let content = Content::of(message.get("content"));
+        let content = Parts::of(message.get("content"));
         let is_known = |id: &str| self.answered.contains(id);
         content.text.is_empty()
             && !content.responses.is_empty()
@@ -269,7 +269,7 @@ impl Lines {
     }
 }
 
-fn header(record: &Value, place: &Place) -> Value {
+fn header(record: &Value, place: &Location) -> Value {
     let mut header = json!({ "sessionId": record["sessionId"], "startTime": record["startTime"] });
     for key in ["kind", "directories"] {
         if !record[key].is_null() {
@@ -292,16 +292,16 @@ fn list(value: Value) -> Vec<Value> {
 }
 
 fn is_snapshot(message: &Value) -> bool {
-    message["type"] == "user" && Content::of(message.get("content")).text.contains(SNAPSHOT)
+    message["type"] == "user" && Parts::of(message.get("content")).text.contains(SNAPSHOT)
 }
 
 fn is_prompt(message: &Value) -> bool {
-    let text = Content::of(message.get("content")).text;
+    let text = Parts::of(message.get("content")).text;
     message["type"] == "user" && !text.trim().is_empty() && !text.trim_start().starts_with('<')
 }
 
 fn is_empty(message: &Value) -> bool {
-    let content = Content::of(message.get("content"));
+    let content = Parts::of(message.get("content"));
     let has_calls = message["toolCalls"].as_array().is_some_and(|calls| !calls.is_empty());
     message["type"] == "gemini" && content.text.is_empty() && content.calls.is_empty() && !has_calls
 }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::super::Images;
-use super::{Content, Object, text as field};
+use super::{Object, Parts, text as field};
 
 /// What a shell's answer stands between in newer versions.
 const WRAPPER: (&str, &str) = ("<untrusted_context>\n", "\n</untrusted_context>");
@@ -18,7 +18,7 @@ pub(super) fn text(result: &Object) -> (String, Images) {
     let mut answers = String::new();
     let mut error = None;
     for response in responses(result) {
-        images = add(images, Content::of(response.get("parts")).images);
+        images = add(images, Parts::of(response.get("parts")).images);
         let Some(response) = response.get("response") else { continue };
         error = error.or_else(|| response.get("error")?.as_str());
         if let Some(output) = response.get("output").and_then(Value::as_str) {
@@ -27,7 +27,7 @@ pub(super) fn text(result: &Object) -> (String, Images) {
     }
     match result.get("result") {
         Some(Value::String(output)) => answers.push_str(output),
-        parts => images = add(images, Content::of(parts).images),
+        parts => images = add(images, Parts::of(parts).images),
     }
     let text = match (error, field(result, "status")) {
         (Some(error), Some("cancelled")) => format!("aborted: {error}"),
@@ -44,7 +44,7 @@ fn responses(result: &Object) -> Vec<&Object> {
     if result.contains_key("response") {
         return vec![result];
     }
-    Content::of(result.get("result").filter(|result| !result.is_string())).responses
+    Parts::of(result.get("result").filter(|result| !result.is_string())).responses
 }
 
 const fn add(left: Images, right: Images) -> Images {
@@ -78,8 +78,8 @@ fn shell(answer: &str) -> String {
         printed = before;
     }
     let background = inner.lines().rev().take(STATUS.len());
-    let background = background.filter_map(|line| line.strip_prefix("Background PIDs: "));
-    let background = background.filter(|ids| *ids != "(none)").next();
+    let mut background = background.filter_map(|line| line.strip_prefix("Background PIDs: "));
+    let background = background.find(|ids| *ids != "(none)");
     match (background, code.unwrap_or("0").trim().parse::<i64>()) {
         (Some(ids), _) => format!("Process running with session ID {ids}\nOutput:\n{printed}"),
         (None, Ok(code)) => format!("Exit code: {code}\nOutput:\n{printed}"),

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::assemble::{Place, assemble};
+use super::assemble::{Location, assemble};
 use super::*;
 use crate::rollout::source::Beside;
 use crate::rollout::tool::Action;
@@ -38,8 +38,8 @@ fn text_of(lines: &[Value]) -> Vec<u8> {
     lines.iter().flat_map(|line| format!("{line}\n").into_bytes()).collect()
 }
 
-fn place() -> Place {
-    Place { cwd: Some("/w".into()), parent: None }
+fn place() -> Location {
+    Location { cwd: Some("/w".into()), parent: None }
 }
 
 fn header_line() -> Value {
@@ -192,7 +192,7 @@ fn a_compression_is_told_once() {
     let lines = [
         user_line("m1", "one"),
         kept.clone(),
-        json!({"$set": {"messages": [snapshot.clone(), courtesy.clone(), kept.clone()]}}),
+        json!({"$set": {"messages": [snapshot, courtesy, kept]}}),
         json!({"id": "i", "type": "info", "content": ""}),
         user_line("m3", "two"),
         json!({"$set": {"messages": [snapshot, courtesy, kept, user_line("m3", "two")]}}),

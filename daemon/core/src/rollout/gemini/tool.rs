@@ -10,7 +10,7 @@ use crate::text::prefix;
 /// The arguments that these tools take.
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Arguments {
+struct GeminiArguments {
     #[serde(alias = "absolute_path")]
     file_path: Option<String>,
     #[serde(alias = "path")]
@@ -20,7 +20,7 @@ struct Arguments {
     content: Option<String>,
     old_string: String,
     new_string: String,
-    todos: Vec<Todo>,
+    todos: Vec<Task>,
     agent_name: String,
     objective: String,
     prompt: String,
@@ -29,7 +29,7 @@ struct Arguments {
 #[derive(Deserialize)]
 #[serde(default)]
 #[derive(Default)]
-struct Todo {
+struct Task {
     description: String,
     status: String,
 }
@@ -49,15 +49,15 @@ pub(super) fn call(call: &Object) -> Call<'_> {
 
 /// Reads a call; `None` for tools that any agent may have, and for arguments of another shape.
 pub fn interpret(call: &Call<'_>) -> Option<Action> {
-    let read = || serde_json::from_str::<Arguments>(&call.arguments).ok();
+    let read = || serde_json::from_str::<GeminiArguments>(&call.arguments).ok();
     match call.name.as_ref() {
         "run_shell_command" => {
-            let Arguments { command, directory, dir_path, .. } = read()?;
+            let GeminiArguments { command, directory, dir_path, .. } = read()?;
             Some(Action::Shell { script: command?, workdir: directory.or(dir_path) })
         }
         "read_file" => Some(Action::View { path: read()?.file_path? }),
         "replace" => {
-            let Arguments { file_path, old_string, new_string, .. } = read()?;
+            let GeminiArguments { file_path, old_string, new_string, .. } = read()?;
             let mut op = FileOp::new(file_path?, Op::Edited);
             for part in [old_string, new_string] {
                 op.changed.push_str(prefix(&part, CHANGED_BYTES));
@@ -66,7 +66,7 @@ pub fn interpret(call: &Call<'_>) -> Option<Action> {
             Some(Action::Patch(vec![op]))
         }
         "write_file" => {
-            let Arguments { file_path, content, .. } = read()?;
+            let GeminiArguments { file_path, content, .. } = read()?;
             let mut op = FileOp::new(file_path?, Op::Edited);
             op.changed = prefix(content.as_ref()?, 2 * CHANGED_BYTES).to_owned();
             op.op = Op::Created { content };
@@ -81,7 +81,7 @@ pub fn interpret(call: &Call<'_>) -> Option<Action> {
             })
         }
         "invoke_agent" | "codebase_investigator" => {
-            let Arguments { agent_name, objective, prompt, .. } = read()?;
+            let GeminiArguments { agent_name, objective, prompt, .. } = read()?;
             let words = [agent_name, if prompt.is_empty() { objective } else { prompt }];
             let words = words.iter().filter(|words| !words.is_empty()).cloned();
             let values = words.collect::<Vec<_>>().join(": ");
@@ -92,7 +92,7 @@ pub fn interpret(call: &Call<'_>) -> Option<Action> {
 }
 
 /// `None` for a step that is not to be done any more.
-fn step(todo: Todo) -> Option<PlanStep> {
+fn step(todo: Task) -> Option<PlanStep> {
     let status = match todo.status.as_str() {
         "cancelled" => return None,
         "completed" => StepStatus::Done,

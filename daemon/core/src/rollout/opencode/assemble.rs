@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 /// A message and its parts, both in the order of their ids.
 #[derive(Debug, Clone, Default)]
-pub struct Message {
+pub struct SessionMessage {
     /// Rises with time.
     pub id: String,
     /// As OpenCode has it; it may lack its own id.
@@ -27,7 +27,7 @@ const END: [&str; 4] = ["modelID", "tokens", "finish", "error"];
 
 /// Puts a session into lines.
 #[must_use]
-pub fn assemble(session: &Value, messages: &[Message]) -> Vec<u8> {
+pub fn assemble(session: &Value, messages: &[SessionMessage]) -> Vec<u8> {
     let mut lines = Lines::default();
     let mut about = pick(session, &SESSION);
     let created = session.pointer("/time/created").cloned().unwrap_or_default();
@@ -53,7 +53,7 @@ struct Lines {
 
 impl Lines {
     /// `false` when something of it waits.
-    fn message(&mut self, message: &Message, is_last: bool) -> bool {
+    fn message(&mut self, message: &SessionMessage, is_last: bool) -> bool {
         let info = &message.info;
         let is_assistant = info["role"] == "assistant";
         let is_ended = !is_assistant || !info["time"]["completed"].is_null();

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::assemble::{Message, assemble};
+use super::assemble::{SessionMessage, assemble};
 use super::*;
 use crate::rollout::tool::Action;
 
@@ -39,29 +39,29 @@ fn session_row() -> Value {
            "time": {"created": 1_700_000_000_000_i64, "updated": 1_700_000_000_001_i64}})
 }
 
-fn user_row(id: &str, parts: &[Value]) -> Message {
-    Message {
+fn user_row(id: &str, parts: &[Value]) -> SessionMessage {
+    SessionMessage {
         id: id.into(),
         info: json!({"role": "user", "time": {"created": 5}, "summary": {"diffs": []}}),
         parts: parts.to_vec(),
     }
 }
 
-fn model_row(id: &str, more: &Value, parts: &[Value]) -> Message {
+fn model_row(id: &str, more: &Value, parts: &[Value]) -> SessionMessage {
     let mut info = json!({"role": "assistant", "modelID": "m-1", "path": {"cwd": "/w"},
         "time": {"created": 6, "completed": 9},
         "tokens": {"input": 5, "output": 2, "reasoning": 1, "cache": {"read": 3, "write": 4}}});
     for (key, value) in more.as_object().unwrap() {
         info[key] = value.clone();
     }
-    Message { id: id.into(), info, parts: parts.to_vec() }
+    SessionMessage { id: id.into(), info, parts: parts.to_vec() }
 }
 
 fn words(text: &str) -> Value {
     json!({"type": "text", "text": text, "time": {"start": 6, "end": 7}})
 }
 
-fn tool_part(tool: &str, state: Value) -> Value {
+fn tool_part(tool: &str, state: &Value) -> Value {
     json!({"type": "tool", "tool": tool, "callID": format!("c-{tool}"), "state": state})
 }
 
@@ -86,11 +86,11 @@ fn parts_become_items() {
                 json!({"type": "step-start"}),
                 json!({"type": "reasoning", "text": "12345678", "time": {"start": 6, "end": 7}}),
                 words("On it."),
-                tool_part("bash", bash),
-                tool_part("edit", edit),
+                tool_part("bash", &bash),
+                tool_part("edit", &edit),
                 tool_part(
                     "invalid",
-                    json!({"status": "completed", "input": {}, "output": "no such tool"}),
+                    &json!({"status": "completed", "input": {}, "output": "no such tool"}),
                 ),
             ],
         ),
@@ -167,10 +167,10 @@ fn interruptions_compactions_and_reverts_are_told() {
 
 #[test]
 fn what_is_under_way_waits_and_nothing_said_changes() {
-    let running = tool_part("bash", json!({"status": "running", "input": {"command": "make"}}));
+    let running = tool_part("bash", &json!({"status": "running", "input": {"command": "make"}}));
     let done = tool_part(
         "bash",
-        json!({"status": "completed", "input": {"command": "make"}, "output": "",
+        &json!({"status": "completed", "input": {"command": "make"}, "output": "",
         "metadata": {"exit": 0}}),
     );
     let open = json!({"time": {"created": 6}});
@@ -203,7 +203,7 @@ fn what_is_under_way_waits_and_nothing_said_changes() {
 
 #[test]
 fn a_call_left_by_a_program_that_ended_was_aborted() {
-    let running = tool_part("bash", json!({"status": "running", "input": {"command": "make"}}));
+    let running = tool_part("bash", &json!({"status": "running", "input": {"command": "make"}}));
     let open = json!({"time": {"created": 6}});
     let messages = [model_row("msg_1", &open, &[running]), user_row("msg_2", &[words("again")])];
     assert!(said(&assemble(&session_row(), &messages)).contains(&"c-bash: aborted".to_owned()));
@@ -212,7 +212,7 @@ fn a_call_left_by_a_program_that_ended_was_aborted() {
 #[test]
 fn the_tools_are_known() {
     let action = |tool: &str, input: Value| {
-        let part = tool_part(tool, json!({"input": input}));
+        let part = tool_part(tool, &json!({"input": input}));
         tool::interpret(&tool::call(part.as_object().unwrap()))
     };
     let shell = action("bash", json!({"command": "make", "workdir": "/w"}));
@@ -307,7 +307,7 @@ proptest! {
     ) {
         let _ = said(&bytes);
         let _ = said(values[0].to_string().as_bytes());
-        let message = Message { id: "m".into(), info: values[1].clone(), parts: vec![values[2].clone(), values[3].clone()] };
+        let message = SessionMessage { id: "m".into(), info: values[1].clone(), parts: vec![values[2].clone(), values[3].clone()] };
         let _ = said(&assemble(&values[0], &[message.clone(), message]));
     }
 }

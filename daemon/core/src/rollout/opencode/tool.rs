@@ -10,7 +10,7 @@ use crate::text::prefix;
 /// The arguments that these tools take.
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
-struct Arguments {
+struct OpenCodeArguments {
     file_path: Option<String>,
     path: Option<String>,
     command: Option<String>,
@@ -58,10 +58,10 @@ pub(super) fn call(part: &Object) -> Call<'_> {
 /// Reads a call; `None` for tools that any agent may have, and for arguments of another shape.
 pub fn interpret(call: &Call<'_>) -> Option<Action> {
     let name = call.name.as_ref();
-    let read = || serde_json::from_str::<Arguments>(&call.arguments).ok();
+    let read = || serde_json::from_str::<OpenCodeArguments>(&call.arguments).ok();
     match name {
         "bash" => {
-            let Arguments { command, workdir, .. } = read()?;
+            let OpenCodeArguments { command, workdir, .. } = read()?;
             Some(Action::Shell { script: command?, workdir })
         }
         "read" => Some(Action::View { path: read()?.file_path? }),
@@ -74,7 +74,7 @@ pub fn interpret(call: &Call<'_>) -> Option<Action> {
             path: read()?.path,
         }),
         "task" => {
-            let Arguments { subagent_type, description, prompt, .. } = read()?;
+            let OpenCodeArguments { subagent_type, description, prompt, .. } = read()?;
             let words = [subagent_type, description, prompt].join(": ");
             Some(Action::Other { tool: name.to_owned(), values: words })
         }
@@ -82,7 +82,7 @@ pub fn interpret(call: &Call<'_>) -> Option<Action> {
     }
 }
 
-fn change(arguments: Arguments) -> Option<Action> {
+fn change(arguments: OpenCodeArguments) -> Option<Action> {
     let mut op = FileOp::new(arguments.file_path?, Op::Edited);
     if let Some(content) = arguments.content {
         op.changed = prefix(&content, CHANGED_BYTES).to_owned();

@@ -18,8 +18,7 @@ const PAGE_THREADS: u32 = 256;
 
 /// Threads that are due that one look finds.
 ///
-/// # Source
-/// The scan limit of requirement document 000. Threads that are not due do not count, so that old ones are
+/// Threads that are not due do not count, so that old ones are
 /// reached.
 const DUE_MAX: usize = 5_000;
 

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use longhaul_core::memory::Files;
-use longhaul_core::memory::agent::{AgentTask, Step, ToolCall, ToolName, schema};
+use longhaul_core::memory::agent::{AgentStep, AgentTask, ToolCall, ToolName, schema};
 use longhaul_core::memory::input::budget_tokens;
 use longhaul_core::model::Schema;
 use longhaul_core::model::budget::Spending;
@@ -138,7 +138,7 @@ impl<'a> Turns<'a> {
     }
 
     /// The model's next step, or why it is none, with its words.
-    async fn step(&mut self) -> Result<(String, Result<Step, String>), AgentError> {
+    async fn step(&mut self) -> Result<(String, Result<AgentStep, String>), AgentError> {
         if self.taken >= self.turns_max {
             let words = format!("not done after {} requests", self.turns_max);
             return Err(AgentError::Spent("turns_spent", words));
@@ -152,7 +152,7 @@ impl<'a> Turns<'a> {
         self.taken += 1;
         let answer = self.asking.ask(&self.task.system, &input, &schema).await;
         let Answered { answer, digest, .. } = answer.map_err(AgentError::Fault)?;
-        let step = Step::read(&answer.text);
+        let step = AgentStep::read(&answer.text);
         if step.is_err() {
             self.asking.models.forget(&digest).await;
         }

@@ -37,6 +37,7 @@ const CORE: &[Floor] = &[
     floor(&["context"]),
     floor(&["search"]),
     floor(&["step"]),
+    floor(&["briefing"]),
     floor(&["checkpoint"]),
     floor(&["signal"]),
     floor(&["fold"]),

@@ -38,7 +38,6 @@ const CITING: &[&str] = &[
     "daemon/core/src/checkpoint/semantic.rs",
     "daemon/core/src/checkpoint/staleness.rs",
     "daemon/core/src/checkpoint/view.rs",
-    "daemon/core/src/checkpoint/view/lines.rs",
 ];
 
 #[test]

@@ -28,7 +28,7 @@ pub(super) struct Check {
 
 /// A command that failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Failure {
+pub(super) struct FailedCommand {
     pub seq: u64,
     pub turn: u32,
     pub program: String,
@@ -59,7 +59,7 @@ pub(super) struct Census {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(super) struct Commands {
     pub checks: VecDeque<Check>,
-    pub failures: VecDeque<Failure>,
+    pub failures: VecDeque<FailedCommand>,
     pub git: VecDeque<GitLine>,
     pub census: Census,
 }
@@ -124,7 +124,7 @@ impl Commands {
         let text = format!("{command} → {}: {lines}", outcome_words(run.outcome));
         let program = run.program.to_owned();
         self.failures.retain(|known| known.text != text);
-        let failure = Failure { seq: run.seq, turn: run.turn, program, text, mend: None };
+        let failure = FailedCommand { seq: run.seq, turn: run.turn, program, text, mend: None };
         push(&mut self.failures, failure, FAILURES_MAX);
     }
 

@@ -1,21 +1,22 @@
 //! The folded state: evidence as it comes in, line after line.
 
+mod asked;
+
 use std::collections::{HashSet, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
 use super::checks::{self, Commands, Finished};
+use super::documents;
 use super::effects::Effects;
-use super::evidence::{Line, Lines};
-use super::kinds::Kind;
+use super::evidence::{EvidenceLines, Line};
+use super::kinds::EvidenceKind;
 use super::lines::{self, Shape};
 use super::tasks::TaskList;
-use super::{documents, prompt};
-use crate::digest::Digest128;
 use crate::rollout::output::TestCounts;
 use crate::rollout::shell::Class;
 use crate::step::CommandOutcome;
-use crate::{limits, text};
+use crate::text;
 
 /// Turns whose outcome is kept.
 const TURNS_MAX: usize = 512;
@@ -23,17 +24,11 @@ const TURNS_MAX: usize = 512;
 /// Bytes of what the agent said last that wait for the turn's end: a report, or words on the way.
 const PENDING_WORDS_BYTES: usize = 24 * 1_024;
 
-/// Lines of earlier messages that are known again, so that a template is told from typed words.
-const SEEN_LINES_MAX: usize = 1_024;
-
 /// Opens what a short answer refers to.
 pub(super) const ANSWERS: &str = "(answers: ";
 
 /// Calls without an answer that are kept.
 const RUNNING_MAX: usize = 16;
-
-/// Bytes of a typed message up to which it is quoted as one piece.
-const WHOLE_REQUEST_BYTES: usize = 500;
 
 /// What is known of a thread for a briefing.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -41,17 +36,17 @@ pub struct Briefing {
     /// Number of the current turn, from 1; 0 before the first.
     turn: u32,
     /// Seq and outcome of the last turns, newest last.
-    turns: VecDeque<Turn>,
-    pub(super) requests: Lines,
-    pub(super) template: Lines,
+    turns: VecDeque<TurnRecord>,
+    pub(super) requests: EvidenceLines,
+    pub(super) template: EvidenceLines,
     template_name: String,
     /// What the person typed last, as typed; a template is named.
     active: String,
     active_seq: u64,
-    pub(super) reports: Lines,
-    pub(super) remarks: Lines,
-    pub(super) documents: Lines,
-    pub(super) added: Lines,
+    pub(super) reports: EvidenceLines,
+    pub(super) remarks: EvidenceLines,
+    pub(super) documents: EvidenceLines,
+    pub(super) added: EvidenceLines,
     /// What the agent said since its last call.
     pending_words: Vec<(u64, String)>,
     pub(super) effects: Effects,
@@ -60,22 +55,22 @@ pub struct Briefing {
     /// Calls that were not answered yet, or that still run.
     pub(super) running: VecDeque<Running>,
     /// What the agent did last, newest last: the call, and what came of it.
-    pub(super) actions: VecDeque<Action>,
+    pub(super) actions: VecDeque<RecentCall>,
     /// Digests of the lines of earlier messages.
     seen_lines: VecDeque<u32>,
 }
 
 /// A turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Turn {
+pub(super) struct TurnRecord {
     pub number: u32,
-    pub outcome: Outcome,
+    pub outcome: TurnOutcome,
 }
 
 /// How a turn went on after the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Outcome {
+pub(super) enum TurnOutcome {
     /// It runs, or ended without a word of the agent.
     Open,
     /// The agent spoke last.
@@ -93,21 +88,21 @@ pub(super) struct Running {
     /// Program of the command that matters; empty for a tool.
     pub program: String,
     /// Files it changes, if it works.
-    pub edits: Vec<Edit>,
+    pub edits: Vec<FileEdit>,
     /// It was answered, and runs on.
     pub is_known_running: bool,
 }
 
 /// A call of the turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Action {
+pub(super) struct RecentCall {
     pub call_id: String,
     pub text: String,
 }
 
 /// A change of one file. Redacted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Edit {
+pub(super) struct FileEdit {
     /// Below the thread's folder if it is there.
     pub path: String,
     pub added: String,
@@ -119,7 +114,7 @@ pub(super) struct Edit {
 
 /// A finished command. Redacted.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Run<'a> {
+pub(super) struct CommandRun<'a> {
     /// Line of the transcript that tells its end.
     pub seq: u64,
     pub call_id: &'a str,
@@ -133,109 +128,6 @@ pub(super) struct Run<'a> {
 }
 
 impl Briefing {
-    /// A message of the person's begins a turn.
-    pub(super) fn request(&mut self, seq: u64, message: &str, folder: Option<&str>) {
-        self.end_turn(false, folder);
-        let digests: Vec<u32> = message
-            .lines()
-            .map(str::trim)
-            .filter(|line| line.len() >= prompt::REPEATED_BYTES_MIN)
-            .map(digest)
-            .collect();
-        let was_seen = |line: &str| self.seen_lines.contains(&digest(line));
-        let parsed = prompt::parse(message, was_seen);
-        let (typed, name) = (parsed.typed, parsed.name);
-        let template = parsed.template.map(str::to_owned);
-        self.turn += 1;
-        if self.turns.len() >= TURNS_MAX {
-            self.turns.pop_front();
-        }
-        self.turns.push_back(Turn { number: self.turn, outcome: Outcome::Open });
-        let last_report: Vec<String> = self.last_report();
-        let active =
-            if typed.is_empty() { format!("(prompt template: {name})") } else { typed.clone() };
-        self.active = text::cut_middle(&active, limits::REQUEST_BYTES).into_owned();
-        self.active_seq = seq;
-        self.typed(seq, if typed.is_empty() { &name } else { &typed }, typed.is_empty(), folder);
-        let report: Vec<&str> = last_report.iter().map(String::as_str).collect();
-        for answered in prompt::answered(&typed, &report) {
-            let text = format!("{ANSWERS}{})", text::one_line_cut(&answered, 260));
-            self.push(Kind::Request, seq, 60, ("", ""), text);
-        }
-        if let Some(template) = template {
-            self.read_template(seq, &name, &template, folder);
-        }
-        self.seen_lines.extend(digests);
-        while self.seen_lines.len() > SEEN_LINES_MAX {
-            self.seen_lines.pop_front();
-        }
-        self.actions.clear();
-    }
-
-    fn typed(&mut self, seq: u64, words: &str, is_template: bool, folder: Option<&str>) {
-        if is_template {
-            return self.push(
-                Kind::Request,
-                seq,
-                45,
-                ("", ""),
-                format!("(prompt template: {words})"),
-            );
-        }
-        if words.len() <= WHOLE_REQUEST_BYTES {
-            let strength = if words.len() > 30 { 100 } else { 50 };
-            return self.push(
-                Kind::Request,
-                seq,
-                strength,
-                ("", ""),
-                text::one_line(words).into_owned(),
-            );
-        }
-        let words = text::cut_middle(words, limits::REQUEST_BYTES);
-        let mut is_first = true;
-        lines::split(&words, |spoken| {
-            let line = lines::tidy(spoken.text, folder, 400);
-            let strength = match () {
-                () if is_first => 110,
-                () if is_data(&line) => 12,
-                () if prompt::is_limit(&line) => 75,
-                () => 40,
-            };
-            is_first = false;
-            push(
-                &mut self.requests,
-                Kind::Request,
-                (seq, self.turn),
-                strength,
-                ("", spoken.heading),
-                line,
-            );
-        });
-    }
-
-    fn read_template(&mut self, seq: u64, name: &str, template: &str, folder: Option<&str>) {
-        self.template.clear();
-        name.clone_into(&mut self.template_name);
-        let mut seen = 0;
-        lines::split(text::prefix(template, 48 * 1_024), |spoken| {
-            if let Some(strength) = prompt::step_strength(&spoken)
-                && seen < 60
-            {
-                seen += 1;
-                let line = lines::tidy(spoken.text, folder, 220);
-                push(
-                    &mut self.template,
-                    Kind::Template,
-                    (seq, self.turn),
-                    strength,
-                    ("", spoken.heading),
-                    line,
-                );
-            }
-        });
-    }
-
     /// Words of the agent: the report of the turn, unless a call follows.
     pub(super) fn words(&mut self, seq: u64, message: &str) {
         if message.trim().is_empty() {
@@ -259,7 +151,14 @@ impl Briefing {
         lines::split(&message, |spoken| {
             let strength = if spoken.shape == Shape::Item { 100 } else { 70 };
             let line = lines::tidy(spoken.text, folder, 260);
-            push(&mut self.remarks, Kind::Remark, (seq, self.turn), strength, ("", heading), line);
+            push(
+                &mut self.remarks,
+                EvidenceKind::Remark,
+                (seq, self.turn),
+                strength,
+                ("", heading),
+                line,
+            );
         });
     }
 
@@ -267,7 +166,7 @@ impl Briefing {
     pub(super) fn call(&mut self, running: Running, folder: Option<&str>) {
         self.flush_remarks(folder);
         if let Some(turn) = self.turns.back_mut() {
-            turn.outcome = Outcome::Open;
+            turn.outcome = TurnOutcome::Open;
         }
         if self.running.len() >= RUNNING_MAX {
             self.running.pop_front();
@@ -277,7 +176,7 @@ impl Briefing {
             self.actions.pop_front();
         }
         let call_id = running.call_id.clone();
-        self.actions.push_back(Action { call_id, text: what.clone() });
+        self.actions.push_back(RecentCall { call_id, text: what.clone() });
         self.running.push_back(Running { what, ..running });
     }
 
@@ -293,7 +192,7 @@ impl Briefing {
     }
 
     /// A command ended.
-    pub(super) fn ran(&mut self, run: Run<'_>, folder: Option<&str>) {
+    pub(super) fn ran(&mut self, run: CommandRun<'_>, folder: Option<&str>) {
         let command = lines::tidy(without_entering(head(run.script)), folder, 400);
         let finished = Finished {
             seq: run.seq,
@@ -325,12 +224,19 @@ impl Briefing {
         documents::passages(path, printed, |passage| {
             let strength = if is_manual { passage.strength / 2 } else { passage.strength };
             let text = lines::tidy(&passage.text, None, 240);
-            push(lines, Kind::Document, (seq, turn), strength, (path, &passage.heading), text);
+            push(
+                lines,
+                EvidenceKind::Document,
+                (seq, turn),
+                strength,
+                (path, &passage.heading),
+                text,
+            );
         });
     }
 
     /// A file was changed, as line `seq` tells.
-    pub(super) fn edited(&mut self, seq: u64, edit: &Edit) {
+    pub(super) fn edited(&mut self, seq: u64, edit: &FileEdit) {
         let at = (seq, self.turn);
         self.tasks.read(seq, &edit.path, edit.added.lines());
         // What a later edit took out or wrote over does not hold any more.
@@ -344,7 +250,7 @@ impl Briefing {
         let added = &mut self.added;
         effect.read(&edit.path, &edit.added, |heading, text, strength| {
             let text = lines::tidy(&text, None, 260);
-            push(added, Kind::Added, at, strength, (&edit.path, heading), text);
+            push(added, EvidenceKind::Added, at, strength, (&edit.path, heading), text);
         });
     }
 
@@ -354,9 +260,9 @@ impl Briefing {
         self.flush_report(folder);
         if let Some(turn) = self.turns.back_mut() {
             if is_interrupted {
-                turn.outcome = Outcome::Interrupted;
-            } else if spoke && turn.outcome == Outcome::Open {
-                turn.outcome = Outcome::Answered;
+                turn.outcome = TurnOutcome::Interrupted;
+            } else if spoke && turn.outcome == TurnOutcome::Open {
+                turn.outcome = TurnOutcome::Answered;
             }
         }
     }
@@ -386,9 +292,9 @@ impl Briefing {
         self.turn
     }
 
-    pub(super) fn outcome(&self, turn: u32) -> Outcome {
+    pub(super) fn outcome(&self, turn: u32) -> TurnOutcome {
         let known = self.turns.iter().rev().find(|known| known.number == turn);
-        known.map_or(Outcome::Answered, |known| known.outcome)
+        known.map_or(TurnOutcome::Answered, |known| known.outcome)
     }
 
     /// Line and words of the last request.
@@ -423,7 +329,7 @@ impl Briefing {
                 let line = lines::tidy(spoken.text, folder, 420);
                 push(
                     &mut self.reports,
-                    Kind::Report,
+                    EvidenceKind::Report,
                     (seq, turn),
                     strength,
                     ("", spoken.heading),
@@ -438,15 +344,22 @@ impl Briefing {
         for (seq, words) in std::mem::take(&mut self.pending_words) {
             lines::split(&words, |spoken| {
                 let line = lines::tidy(spoken.text, folder, 260);
-                push(&mut self.remarks, Kind::Remark, (seq, turn), 100, ("", ""), line);
+                push(&mut self.remarks, EvidenceKind::Remark, (seq, turn), 100, ("", ""), line);
             });
         }
     }
 
-    fn push(&mut self, kind: Kind, seq: u64, strength: u16, place: (&str, &str), text: String) {
+    fn push(
+        &mut self,
+        kind: EvidenceKind,
+        seq: u64,
+        strength: u16,
+        place: (&str, &str),
+        text: String,
+    ) {
         let at = (seq, self.turn);
         let lines = match kind {
-            Kind::Request => &mut self.requests,
+            EvidenceKind::Request => &mut self.requests,
             _ => &mut self.remarks,
         };
         push(lines, kind, at, strength, place, text);
@@ -464,8 +377,8 @@ pub(super) fn report_strength(shape: Shape, is_first: bool, text: &str) -> u16 {
 }
 
 fn push(
-    lines: &mut Lines,
-    kind: Kind,
+    lines: &mut EvidenceLines,
+    kind: EvidenceKind,
     (seq, turn): (u64, u32),
     strength: u16,
     (group, heading): (&str, &str),
@@ -477,18 +390,6 @@ fn push(
     let heading = text::cut_words(heading, 80).into_owned();
     let line = Line { seq, turn, strength, group: group.to_owned(), heading, text };
     lines.push(line, kind.rule().bytes_max);
-}
-
-/// A quarter of the line's digest is enough to know it again.
-fn digest(line: &str) -> u32 {
-    u32::try_from(Digest128::of(line.as_bytes()).0 >> 96).unwrap_or_default()
-}
-
-/// Whether a line was pasted from data or code rather than typed.
-fn is_data(line: &str) -> bool {
-    line.starts_with(['"', '{', '}', '[', ']', '<'])
-        || line.ends_with(['{', ';', ','])
-        || line.contains("\": ")
 }
 
 /// A script without the body of a here-document.

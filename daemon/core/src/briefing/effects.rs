@@ -154,7 +154,7 @@ fn is_bracket(line: &str) -> bool {
 fn code_strength(line: &str) -> u16 {
     let is_comment =
         ["//", "#", "--", "/*", "*", "\"\"\"", "<!--"].iter().any(|mark| line.starts_with(mark));
-    let marks = ["return", "Err(", "throw", "raise", "assert", "t.Run(", "it(", "test("];
+    let marks = ["return", "Err(", "throw", "raise", "assert", "t.CommandRun(", "it(", "test("];
     let has_message = line.split('"').nth(1).is_some_and(|words| words.len() > 11);
     if is_comment || has_message || marks.iter().any(|mark| line.contains(mark)) { 100 } else { 55 }
 }

@@ -28,7 +28,7 @@ pub(super) struct Line {
 
 /// Lines in the order they were seen.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub(super) struct Lines {
+pub(super) struct EvidenceLines {
     lines: VecDeque<Line>,
     bytes: usize,
 }
@@ -42,7 +42,7 @@ impl Line {
     }
 }
 
-impl Lines {
+impl EvidenceLines {
     pub(super) fn push(&mut self, line: Line, bytes_max: usize) {
         self.bytes += line.bytes();
         self.lines.push_back(line);
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn the_bound_holds_and_weak_old_lines_go_first() {
-        let mut lines = Lines::default();
+        let mut lines = EvidenceLines::default();
         for seq in 0..400 {
             let strength = if seq % 2 == 0 { 50 } else { 150 };
             let text = format!("line {seq} {}", "x".repeat(60));

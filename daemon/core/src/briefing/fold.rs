@@ -1,6 +1,6 @@
 //! Steps in order → evidence.
 
-use super::collect::{Briefing, Edit, Run, Running};
+use super::collect::{Briefing, CommandRun, FileEdit, Running};
 use crate::rollout::shell::Use;
 use crate::step::{
     Action, Answered, At, Called, Change, ChangeKind, CommandOutcome, Script, Step, Work,
@@ -31,7 +31,7 @@ impl Briefing {
             Step::Ran { script, exit_code } => {
                 let outcome = exit_code.map_or(CommandOutcome::Unknown, CommandOutcome::Exit);
                 let program = program_of(script);
-                let run = Run {
+                let run = CommandRun {
                     seq: at.seq,
                     call_id: &script.call.id,
                     script: &script.call.what,
@@ -91,7 +91,7 @@ impl Briefing {
         }
         match &call.work {
             Work::Script { line, reads, .. } => {
-                let run = Run {
+                let run = CommandRun {
                     seq: at.seq,
                     call_id: &call.id,
                     script: line.as_deref().unwrap_or(&call.what),
@@ -127,7 +127,7 @@ fn program_of(called: &Called) -> String {
 }
 
 /// The files that a script writes from heredocs: whole texts that no patch shows.
-fn written(script: &Script, folder: Option<&str>) -> Vec<Edit> {
+fn written(script: &Script, folder: Option<&str>) -> Vec<FileEdit> {
     let mut edits = Vec::new();
     for command in script.commands.iter().filter(|command| !command.input.is_empty()) {
         let path = crate::rollout::shell::uses(command)
@@ -140,7 +140,7 @@ fn written(script: &Script, folder: Option<&str>) -> Vec<Edit> {
         let (path, added) = (shown(&path, folder).to_owned(), command.input.clone());
         let is_whole = command.words.first().is_some_and(|program| program == "cat")
             && !command.words.iter().any(|word| word == "-a");
-        edits.push(Edit { path, added, removed: String::new(), is_whole, is_deleted: false });
+        edits.push(FileEdit { path, added, removed: String::new(), is_whole, is_deleted: false });
     }
     edits
 }
@@ -150,8 +150,8 @@ fn is_passing(path: &str) -> bool {
     path.starts_with("/tmp/") || path.starts_with("/dev/") || path.contains('$')
 }
 
-fn edit(change: &Change, folder: Option<&str>) -> Edit {
-    Edit {
+fn edit(change: &Change, folder: Option<&str>) -> FileEdit {
+    FileEdit {
         path: shown(&change.path, folder).to_owned(),
         added: change.added.clone(),
         removed: change.removed.clone(),

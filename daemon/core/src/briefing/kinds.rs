@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// What kind of line a piece of evidence is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum EvidenceKind {
     /// Typed by the person.
     Request,
     /// A step of the prompt template that the person sent last.
@@ -27,13 +27,13 @@ pub enum Kind {
     /// Added by an edit.
     Added,
     /// A command that failed.
-    Failure,
+    FailedCommand,
     /// A test, build or lint run.
     Check,
     /// Branch, commits, uncommitted files.
     Git,
     /// An item of a task list that is kept in a file.
-    Task,
+    TaskItem,
     /// A command that did something.
     Ran,
     /// A file that was read or searched.
@@ -45,8 +45,8 @@ pub enum Kind {
 }
 
 /// How a kind is treated.
-pub(super) struct Rule {
-    pub kind: Kind,
+pub(super) struct KindRule {
+    pub kind: EvidenceKind,
     /// Title of its section.
     pub title: &'static str,
     /// Percent of the view it may take before others had their turn.
@@ -58,37 +58,37 @@ pub(super) struct Rule {
 }
 
 const fn rule(
-    kind: Kind,
+    kind: EvidenceKind,
     title: &'static str,
     share_percent: u32,
     weights: [f64; 3],
     bytes_max: usize,
-) -> Rule {
-    Rule { kind, title, share_percent, weights, bytes_max }
+) -> KindRule {
+    KindRule { kind, title, share_percent, weights, bytes_max }
 }
 
 /// All kinds, in the order of a view.
-pub(super) const RULES: [Rule; 16] = [
-    rule(Kind::Request, "PERSON", 24, [2.2, 2.2, 2.2], 40 << 10),
-    rule(Kind::Template, "TEMPLATE_STEPS", 9, [0.9, 0.9, 0.4], 10 << 10),
-    rule(Kind::Report, "REPORTS", 40, [4.0, 2.4, 1.4], 64 << 10),
-    rule(Kind::Remark, "REMARKS", 9, [1.7, 0.9, 0.9], 20 << 10),
-    rule(Kind::Accepted, "RECORDED", 12, [3.0, 3.0, 2.4], 0),
-    rule(Kind::Document, "DOCUMENTS", 8, [1.0, 1.0, 0.7], 28 << 10),
-    rule(Kind::File, "CHANGED_FILES", 11, [2.4, 1.8, 1.0], 0),
-    rule(Kind::Added, "ADDED_LINES", 16, [1.5, 1.1, 0.7], 40 << 10),
-    rule(Kind::Failure, "FAILED", 5, [1.6, 1.2, 0.9], 8 << 10),
-    rule(Kind::Check, "CHECKS", 8, [3.0, 2.4, 1.6], 12 << 10),
-    rule(Kind::Git, "GIT", 6, [2.0, 1.6, 1.2], 6 << 10),
-    rule(Kind::Task, "TASK_LIST", 6, [2.0, 1.6, 1.2], 0),
-    rule(Kind::Ran, "RAN", 6, [0.6, 0.6, 0.6], 0),
-    rule(Kind::Look, "LOOKED_AT", 4, [0.25, 0.25, 0.25], 0),
-    rule(Kind::Plan, "PLAN", 5, [2.0, 2.0, 2.0], 0),
-    rule(Kind::Now, "NOW", 6, [6.0, 6.0, 6.0], 0),
+pub(super) const RULES: [KindRule; 16] = [
+    rule(EvidenceKind::Request, "PERSON", 24, [2.2, 2.2, 2.2], 40 << 10),
+    rule(EvidenceKind::Template, "TEMPLATE_STEPS", 9, [0.9, 0.9, 0.4], 10 << 10),
+    rule(EvidenceKind::Report, "REPORTS", 40, [4.0, 2.4, 1.4], 64 << 10),
+    rule(EvidenceKind::Remark, "REMARKS", 9, [1.7, 0.9, 0.9], 20 << 10),
+    rule(EvidenceKind::Accepted, "RECORDED", 12, [3.0, 3.0, 2.4], 0),
+    rule(EvidenceKind::Document, "DOCUMENTS", 8, [1.0, 1.0, 0.7], 28 << 10),
+    rule(EvidenceKind::File, "CHANGED_FILES", 11, [2.4, 1.8, 1.0], 0),
+    rule(EvidenceKind::Added, "ADDED_LINES", 16, [1.5, 1.1, 0.7], 40 << 10),
+    rule(EvidenceKind::FailedCommand, "FAILED", 5, [1.6, 1.2, 0.9], 8 << 10),
+    rule(EvidenceKind::Check, "CHECKS", 8, [3.0, 2.4, 1.6], 12 << 10),
+    rule(EvidenceKind::Git, "GIT", 6, [2.0, 1.6, 1.2], 6 << 10),
+    rule(EvidenceKind::TaskItem, "TASK_LIST", 6, [2.0, 1.6, 1.2], 0),
+    rule(EvidenceKind::Ran, "RAN", 6, [0.6, 0.6, 0.6], 0),
+    rule(EvidenceKind::Look, "LOOKED_AT", 4, [0.25, 0.25, 0.25], 0),
+    rule(EvidenceKind::Plan, "PLAN", 5, [2.0, 2.0, 2.0], 0),
+    rule(EvidenceKind::Now, "NOW", 6, [6.0, 6.0, 6.0], 0),
 ];
 
-impl Kind {
-    pub(super) fn rule(self) -> &'static Rule {
+impl EvidenceKind {
+    pub(super) fn rule(self) -> &'static KindRule {
         &RULES[self as usize]
     }
 }

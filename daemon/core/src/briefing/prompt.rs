@@ -234,13 +234,13 @@ mod tests {
     fn typed_words_are_told_from_templates() {
         let of =
             |message: &'static str| parse(message, |line| line.starts_with("You are the reviewer"));
-        let template = "\n## User Input\n\n```text\nPhase 3\n```\n\nYou **MUST** consider it.\n\n1. Run the script that lists tasks.";
+        let template = "\n## User Input\n\n```text\nPhase 3\n```\n\nYou **MUST** consider it.\n\n1. CommandRun the script that lists tasks.";
         let prompt = of(template);
         assert_eq!(
             (prompt.typed.as_str(), prompt.name.as_str()),
-            ("Phase 3", "1. Run the script that lists tasks.")
+            ("Phase 3", "1. CommandRun the script that lists tasks.")
         );
-        assert!(prompt.template.unwrap().contains("1. Run"));
+        assert!(prompt.template.unwrap().contains("1. CommandRun"));
         let command =
             of("<command-name>/review</command-name><command-args>the parser</command-args>");
         assert_eq!(command.typed, "/review the parser");

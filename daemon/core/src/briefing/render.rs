@@ -1,11 +1,11 @@
 //! The chosen lines as text.
 
 use super::checks::{Census, Check};
-use super::collect::{ANSWERS, Briefing, Outcome, report_strength};
-use super::evidence::{Line, Lines};
-use super::kinds::{Kind, RULES};
+use super::collect::{ANSWERS, Briefing, TurnOutcome, report_strength};
+use super::evidence::{EvidenceLines, Line};
+use super::kinds::{EvidenceKind, RULES};
 use super::lines;
-use super::select::{Candidate, Focus, Selection};
+use super::select::{Focus, Quote, Selection};
 use crate::{text, tokens};
 
 /// What the host knows beside the transcript, as lines of their own.
@@ -85,16 +85,16 @@ fn task(briefing: &Briefing, bytes: usize) -> String {
         return String::new();
     }
     let mark = match briefing.outcome(briefing.turn()) {
-        Outcome::Open if briefing.pending_words().next().is_none() => "in progress",
-        Outcome::Open | Outcome::Answered => "the agent spoke last",
-        Outcome::Interrupted => "interrupted by the person",
+        TurnOutcome::Open if briefing.pending_words().next().is_none() => "in progress",
+        TurnOutcome::Open | TurnOutcome::Answered => "the agent spoke last",
+        TurnOutcome::Interrupted => "interrupted by the person",
     };
     let head = format!("[TASK]\n#{seq} ({mark}) ");
     let room = bytes.saturating_sub(head.len());
     format!("{head}{}\n", text::cut_middle(request, room))
 }
 
-fn written(extra: &Extra<'_>, chosen: Vec<&Candidate>, task: &str) -> String {
+fn written(extra: &Extra<'_>, chosen: Vec<&Quote>, task: &str) -> String {
     let mut out = format!("{}\n", extra.header);
     write(&mut out, chosen);
     out.push_str(task);
@@ -105,24 +105,26 @@ struct Builder<'a> {
     briefing: &'a Briefing,
     extra: &'a Extra<'a>,
     budget: u64,
-    candidates: Vec<Candidate>,
+    candidates: Vec<Quote>,
 }
 
 impl Builder<'_> {
     fn collect(&mut self) {
         self.requests();
-        self.lines(Kind::Template, &self.briefing.template);
+        self.lines(EvidenceKind::Template, &self.briefing.template);
         self.reports();
-        self.lines(Kind::Remark, &self.briefing.remarks);
-        self.lines(Kind::Document, &self.briefing.documents);
-        self.lines(Kind::Added, &self.briefing.added);
+        self.lines(EvidenceKind::Remark, &self.briefing.remarks);
+        self.lines(EvidenceKind::Document, &self.briefing.documents);
+        self.lines(EvidenceKind::Added, &self.briefing.added);
         self.files();
         self.commands();
         self.tasks();
         for (order, line) in (0..).zip(&self.extra.accepted) {
-            self.push(Kind::Accepted, order, 0, 100, line.clone());
+            self.push(EvidenceKind::Accepted, order, 0, 100, line.clone());
         }
-        for (kind, lines) in [(Kind::Ran, &self.extra.ran), (Kind::Look, &self.extra.looked_at)] {
+        for (kind, lines) in
+            [(EvidenceKind::Ran, &self.extra.ran), (EvidenceKind::Look, &self.extra.looked_at)]
+        {
             for (order, line) in (0..).zip(lines) {
                 // The newest ones are the likeliest to be wanted.
                 let strength = if order < 8 { 100 } else { 50 };
@@ -131,7 +133,7 @@ impl Builder<'_> {
             }
         }
         for (order, (line, is_open)) in (0..).zip(&self.extra.plan) {
-            self.push(Kind::Plan, order, 0, if *is_open { 110 } else { 45 }, line.clone());
+            self.push(EvidenceKind::Plan, order, 0, if *is_open { 110 } else { 45 }, line.clone());
         }
         self.now();
     }
@@ -176,15 +178,15 @@ impl Builder<'_> {
             // What the last request answers is as much wanted as the request.
             let strength = if line.turn == now { 250 } else { line.strength };
             let order = (line.seq, self.candidates.len() as u64);
-            self.push(Kind::Request, order, 0, strength, format!("{mark}{}", line.text));
+            self.push(EvidenceKind::Request, order, 0, strength, format!("{mark}{}", line.text));
         }
     }
 
     fn mark(&self, line: &Line) -> String {
         let outcome = match self.briefing.outcome(line.turn) {
-            Outcome::Answered => "",
-            Outcome::Open => " (not answered)",
-            Outcome::Interrupted => " (interrupted)",
+            TurnOutcome::Answered => "",
+            TurnOutcome::Open => " (not answered)",
+            TurnOutcome::Interrupted => " (interrupted)",
         };
         format!("#{}{outcome} ", line.seq)
     }
@@ -195,7 +197,7 @@ impl Builder<'_> {
         let pending = usize::from(self.briefing.pending_words().next().is_some());
         for line in self.briefing.reports.iter() {
             let newer = turns.iter().rev().position(|turn| *turn == line.turn).unwrap_or(2);
-            self.line(Kind::Report, line, newer + pending, &format!("turn {}", line.turn));
+            self.line(EvidenceKind::Report, line, newer + pending, &format!("turn {}", line.turn));
         }
         let turn = self.briefing.turn();
         let mut spoken = Vec::new();
@@ -208,24 +210,24 @@ impl Builder<'_> {
             });
         }
         for line in spoken {
-            self.line(Kind::Report, &line, 0, &format!("turn {turn}, last words"));
+            self.line(EvidenceKind::Report, &line, 0, &format!("turn {turn}, last words"));
         }
     }
 
-    fn lines(&mut self, kind: Kind, lines: &Lines) {
+    fn lines(&mut self, kind: EvidenceKind, lines: &EvidenceLines) {
         let now = self.briefing.turn();
         for line in lines.iter() {
             let age = usize::try_from(now.saturating_sub(line.turn)).unwrap_or(2);
             let group = match kind {
-                Kind::Template => self.briefing.template_name().to_owned(),
-                Kind::Remark => format!("turn {}", line.turn),
+                EvidenceKind::Template => self.briefing.template_name().to_owned(),
+                EvidenceKind::Remark => format!("turn {}", line.turn),
                 _ => line.group.clone(),
             };
             self.line(kind, line, age, &group);
         }
     }
 
-    fn line(&mut self, kind: Kind, line: &Line, age: usize, group: &str) {
+    fn line(&mut self, kind: EvidenceKind, line: &Line, age: usize, group: &str) {
         let order = (line.seq, self.candidates.len() as u64);
         self.push(kind, order, age, line.strength, line.text.clone());
         if let Some(candidate) = self.candidates.last_mut() {
@@ -247,7 +249,13 @@ impl Builder<'_> {
                 }
             }
             text.push(')');
-            self.push(Kind::File, order, age, 100, text::cut_words(&text, 300).into_owned());
+            self.push(
+                EvidenceKind::File,
+                order,
+                age,
+                100,
+                text::cut_words(&text, 300).into_owned(),
+            );
         }
     }
 
@@ -258,12 +266,12 @@ impl Builder<'_> {
         for (newer, check) in commands.checks.iter().rev().enumerate() {
             let strength = if newer < 2 { 120 } else { 80 };
             let text = self.check_words(check);
-            self.push(Kind::Check, (check.seq, 0), age(check.turn), strength, text);
+            self.push(EvidenceKind::Check, (check.seq, 0), age(check.turn), strength, text);
         }
         for failure in &commands.failures {
             let mend = failure.mend.as_ref().map(|mend| format!("; then worked: {mend}"));
             let text = format!("#{} {}{}", failure.seq, failure.text, mend.unwrap_or_default());
-            self.push(Kind::Failure, (failure.seq, 0), age(failure.turn), 100, text);
+            self.push(EvidenceKind::FailedCommand, (failure.seq, 0), age(failure.turn), 100, text);
         }
         for (order, line) in (0..).zip(&commands.git) {
             // What git told last is how things stand.
@@ -275,7 +283,13 @@ impl Builder<'_> {
             } else {
                 60
             };
-            self.push(Kind::Git, (line.seq, order), age(line.turn), strength, line.text.clone());
+            self.push(
+                EvidenceKind::Git,
+                (line.seq, order),
+                age(line.turn),
+                strength,
+                line.text.clone(),
+            );
         }
     }
 
@@ -299,7 +313,13 @@ impl Builder<'_> {
         let Some((path, tasks)) = self.briefing.tasks.current() else { return };
         let done = tasks.iter().filter(|task| task.is_done).count();
         let open = tasks.len() - done;
-        self.push(Kind::Task, (0, 0), 0, 110, format!("{path}: {done} ticked, {open} open"));
+        self.push(
+            EvidenceKind::TaskItem,
+            (0, 0),
+            0,
+            110,
+            format!("{path}: {done} ticked, {open} open"),
+        );
         let mut ahead = 0;
         for (order, task) in (1..).zip(&tasks) {
             let (mark, strength) = match task.is_done {
@@ -309,13 +329,19 @@ impl Builder<'_> {
                     (" ", if ahead <= 8 { 110 } else { 45 })
                 }
             };
-            self.push(Kind::Task, (order, 0), 0, strength, format!("[{mark}] {}", task.text));
+            self.push(
+                EvidenceKind::TaskItem,
+                (order, 0),
+                0,
+                strength,
+                format!("[{mark}] {}", task.text),
+            );
         }
     }
 
     fn now(&mut self) {
         let text = self.census(self.briefing.commands.census);
-        self.fixed(Kind::Now, (0, 0), text);
+        self.fixed(EvidenceKind::Now, (0, 0), text);
         for running in &self.briefing.running {
             let text = {
                 let state = if running.is_known_running {
@@ -325,11 +351,17 @@ impl Builder<'_> {
                 };
                 format!("{state}: #{} {}", running.seq, running.what)
             };
-            self.push(Kind::Now, (2, running.seq), 0, 60, text);
+            self.push(EvidenceKind::Now, (2, running.seq), 0, 60, text);
         }
-        if self.briefing.outcome(self.briefing.turn()) == Outcome::Open {
+        if self.briefing.outcome(self.briefing.turn()) == TurnOutcome::Open {
             for (order, action) in (0..).zip(&self.briefing.actions) {
-                self.push(Kind::Now, (1, order), 0, 25, format!("last action: {}", action.text));
+                self.push(
+                    EvidenceKind::Now,
+                    (1, order),
+                    0,
+                    25,
+                    format!("last action: {}", action.text),
+                );
             }
         }
     }
@@ -360,7 +392,7 @@ impl Builder<'_> {
         format!("seen in this thread: {ran}; never seen: {never}; {files} files changed{untested}")
     }
 
-    fn fixed(&mut self, kind: Kind, order: (u64, u64), text: String) {
+    fn fixed(&mut self, kind: EvidenceKind, order: (u64, u64), text: String) {
         self.push(kind, order, 0, 100, text);
         if let Some(candidate) = self.candidates.last_mut() {
             candidate.is_fixed = true;
@@ -369,28 +401,20 @@ impl Builder<'_> {
 
     fn push(
         &mut self,
-        kind: Kind,
+        kind: EvidenceKind,
         order: impl Into<Order>,
         age: usize,
         strength: u16,
         text: String,
     ) {
         // In a small view two short lines say more than a long one.
-        let is_small = self.budget < SMALL_TOKENS && kind != Kind::Request;
+        let is_small = self.budget < SMALL_TOKENS && kind != EvidenceKind::Request;
         let text =
             if is_small { text::cut_words(&text, SMALL_LINE_BYTES).into_owned() } else { text };
         let weight = kind.rule().weights[age.min(2)] * f64::from(strength) / 100.0;
         let Order(order) = order.into();
         let (group, heading) = (String::new(), String::new());
-        self.candidates.push(Candidate {
-            kind,
-            order,
-            weight,
-            group,
-            heading,
-            text,
-            is_fixed: false,
-        });
+        self.candidates.push(Quote { kind, order, weight, group, heading, text, is_fixed: false });
     }
 }
 
@@ -409,7 +433,7 @@ impl From<u64> for Order {
     }
 }
 
-fn write(out: &mut String, mut chosen: Vec<&Candidate>) {
+fn write(out: &mut String, mut chosen: Vec<&Quote>) {
     chosen.sort_by_key(|candidate| (candidate.kind, candidate.order));
     for rule in &RULES {
         let lines = chosen.iter().filter(|candidate| candidate.kind == rule.kind);

@@ -12,14 +12,14 @@ use std::collections::{BinaryHeap, HashMap, HashSet};
 
 use rustc_hash::FxBuildHasher;
 
-use super::kinds::{Kind, RULES};
+use super::kinds::{EvidenceKind, RULES};
 use super::terms;
 use crate::tokens;
 
 /// A line that may be chosen.
 #[derive(Debug, Clone)]
-pub(super) struct Candidate {
-    pub kind: Kind,
+pub(super) struct Quote {
+    pub kind: EvidenceKind,
     /// Ranks lines of a section in the text.
     pub order: (u64, u64),
     /// Weight of its kind and age times the strength of its form.
@@ -59,26 +59,26 @@ const WORTH_MIN_OF_SHARE: f64 = 0.02;
 const WORTH_MIN: f64 = 0.002;
 
 struct Weighed {
-    candidate: Candidate,
+    candidate: Quote,
     terms: Vec<u32>,
     tokens: u64,
 }
 
 #[derive(PartialEq)]
-struct Turn {
+struct Offer {
     worth: f64,
     index: usize,
 }
 
-impl Eq for Turn {}
+impl Eq for Offer {}
 
-impl Ord for Turn {
+impl Ord for Offer {
     fn cmp(&self, other: &Self) -> Ordering {
         self.worth.total_cmp(&other.worth).then_with(|| other.index.cmp(&self.index))
     }
 }
 
-impl PartialOrd for Turn {
+impl PartialOrd for Offer {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
@@ -96,7 +96,7 @@ struct Choice<'a> {
     worth: &'a HashMap<u32, f64, FxBuildHasher>,
     said: HashMap<u32, usize, FxBuildHasher>,
     /// Groups and headings whose label is paid.
-    labels: HashSet<(Kind, &'a str, &'a str), FxBuildHasher>,
+    labels: HashSet<(EvidenceKind, &'a str, &'a str), FxBuildHasher>,
     used: [u64; RULES.len()],
     left: u64,
     budget: u64,
@@ -104,7 +104,7 @@ struct Choice<'a> {
 }
 
 impl Selection {
-    pub(super) fn new(candidates: Vec<Candidate>, focus: &Focus) -> Self {
+    pub(super) fn new(candidates: Vec<Quote>, focus: &Focus) -> Self {
         let weighed: Vec<Weighed> = candidates.into_iter().map(weigh).collect();
         let mut lines: HashMap<u32, u32, FxBuildHasher> = HashMap::default();
         for term in weighed.iter().flat_map(|w| &w.terms) {
@@ -125,7 +125,7 @@ impl Selection {
     }
 
     /// The lines to show within `budget` tokens.
-    pub(super) fn select(&self, budget: u64) -> Vec<&Candidate> {
+    pub(super) fn select(&self, budget: u64) -> Vec<&Quote> {
         let mut choice = Choice {
             weighed: &self.weighed,
             worth: &self.worth,
@@ -148,7 +148,7 @@ impl Selection {
     }
 }
 
-fn weigh(candidate: Candidate) -> Weighed {
+fn weigh(candidate: Quote) -> Weighed {
     let terms = terms::of(&candidate.text);
     let tokens = tokens::of_text(&candidate.text) + 1;
     Weighed { candidate, terms, tokens }
@@ -157,9 +157,9 @@ fn weigh(candidate: Candidate) -> Weighed {
 impl<'a> Choice<'a> {
     fn fill(&mut self, within_shares: bool) {
         let open = (0..self.weighed.len()).filter(|index| !self.chosen[*index]);
-        let mut heap: BinaryHeap<Turn> =
-            open.map(|index| Turn { worth: self.worth_of(index), index }).collect();
-        while let Some(Turn { index, .. }) = heap.pop() {
+        let mut heap: BinaryHeap<Offer> =
+            open.map(|index| Offer { worth: self.worth_of(index), index }).collect();
+        while let Some(Offer { index, .. }) = heap.pop() {
             let cost = self.cost(index);
             let kind = self.weighed[index].candidate.kind;
             let share = self.budget * u64::from(kind.rule().share_percent) / 100;
@@ -172,7 +172,7 @@ impl<'a> Choice<'a> {
                 continue;
             }
             if heap.peek().is_some_and(|next| next.worth > worth) {
-                heap.push(Turn { worth, index });
+                heap.push(Offer { worth, index });
                 continue;
             }
             self.take(index);

@@ -14,12 +14,12 @@ const ITEMS_MAX: usize = 96;
 #[serde(transparent)]
 pub(super) struct TaskList {
     /// By file and by the id or first words of the item.
-    items: BTreeMap<(String, String), Task>,
+    items: BTreeMap<(String, String), TaskItem>,
 }
 
 /// One item.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Task {
+pub(super) struct TaskItem {
     pub seq: u64,
     /// Position in its file when it was read.
     pub order: u32,
@@ -38,15 +38,15 @@ impl TaskList {
             }
             let order = self.items.get(&key).map_or(order, |known| known.order.max(order));
             let text = text::one_line_cut(words, 220);
-            self.items.insert(key, Task { seq, order, is_done, text });
+            self.items.insert(key, TaskItem { seq, order, is_done, text });
         }
     }
 
     /// The list that was seen last: its file, and its items in order. Others are of earlier work, or templates.
-    pub(super) fn current(&self) -> Option<(&str, Vec<&Task>)> {
+    pub(super) fn current(&self) -> Option<(&str, Vec<&TaskItem>)> {
         let newest = self.items.iter().max_by_key(|(_, task)| task.seq)?;
         let path = newest.0.0.as_str();
-        let mut tasks: Vec<&Task> =
+        let mut tasks: Vec<&TaskItem> =
             self.items.iter().filter(|((of, _), _)| of == path).map(|(_, task)| task).collect();
         tasks.sort_by_key(|task| task.order);
         (tasks.len() > 1).then_some((path, tasks))

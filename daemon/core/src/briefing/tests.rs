@@ -1,4 +1,4 @@
-use super::collect::{Edit, Run, Running};
+use super::collect::{CommandRun, FileEdit, Running};
 use super::*;
 use crate::step::CommandOutcome;
 
@@ -18,7 +18,7 @@ fn calls(briefing: &mut Briefing, seq: u64, id: &str, what: &str) {
 
 fn edits(briefing: &mut Briefing, seq: u64, path: &str, added: &str, removed: &str) {
     let (path, added, removed) = (path.to_owned(), added.to_owned(), removed.to_owned());
-    briefing.edited(seq, &Edit { path, added, removed, is_whole: false, is_deleted: false });
+    briefing.edited(seq, &FileEdit { path, added, removed, is_whole: false, is_deleted: false });
 }
 
 fn thread() -> Briefing {
@@ -29,7 +29,7 @@ fn thread() -> Briefing {
     let added = "/// Sink of audit events.\npub trait AuditSink {\n    fn record(&self, event: &Event);\n}\n";
     edits(&mut briefing, 5, "src/core/audit.rs", added, "");
     calls(&mut briefing, 6, "c2", "cargo test");
-    let run = Run {
+    let run = CommandRun {
         seq: 7,
         call_id: "c2",
         script: "cargo test",

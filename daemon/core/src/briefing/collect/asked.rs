@@ -1,0 +1,130 @@
+//! The person's messages as evidence: what they typed, what it answers, the steps of the template around it.
+
+use super::super::kinds::EvidenceKind;
+use super::super::{lines, prompt};
+use super::{ANSWERS, Briefing, TURNS_MAX, TurnOutcome, TurnRecord, push};
+use crate::digest::Digest128;
+use crate::{limits, text};
+
+/// Lines of earlier messages that are known again, so that a template is told from typed words.
+const SEEN_LINES_MAX: usize = 1_024;
+
+/// Bytes of a typed message up to which it is quoted as one piece.
+const WHOLE_REQUEST_BYTES: usize = 500;
+
+impl Briefing {
+    /// A message of the person's begins a turn.
+    pub(in crate::briefing) fn request(&mut self, seq: u64, message: &str, folder: Option<&str>) {
+        self.end_turn(false, folder);
+        let digests: Vec<u32> = message
+            .lines()
+            .map(str::trim)
+            .filter(|line| line.len() >= prompt::REPEATED_BYTES_MIN)
+            .map(digest)
+            .collect();
+        let was_seen = |line: &str| self.seen_lines.contains(&digest(line));
+        let parsed = prompt::parse(message, was_seen);
+        let (typed, name) = (parsed.typed, parsed.name);
+        let template = parsed.template.map(str::to_owned);
+        self.turn += 1;
+        if self.turns.len() >= TURNS_MAX {
+            self.turns.pop_front();
+        }
+        self.turns.push_back(TurnRecord { number: self.turn, outcome: TurnOutcome::Open });
+        let last_report: Vec<String> = self.last_report();
+        let active =
+            if typed.is_empty() { format!("(prompt template: {name})") } else { typed.clone() };
+        self.active = text::cut_middle(&active, limits::REQUEST_BYTES).into_owned();
+        self.active_seq = seq;
+        self.typed(seq, if typed.is_empty() { &name } else { &typed }, typed.is_empty(), folder);
+        let report: Vec<&str> = last_report.iter().map(String::as_str).collect();
+        for answered in prompt::answered(&typed, &report) {
+            let text = format!("{ANSWERS}{})", text::one_line_cut(&answered, 260));
+            self.push(EvidenceKind::Request, seq, 60, ("", ""), text);
+        }
+        if let Some(template) = template {
+            self.read_template(seq, &name, &template, folder);
+        }
+        self.seen_lines.extend(digests);
+        while self.seen_lines.len() > SEEN_LINES_MAX {
+            self.seen_lines.pop_front();
+        }
+        self.actions.clear();
+    }
+
+    fn typed(&mut self, seq: u64, words: &str, is_template: bool, folder: Option<&str>) {
+        if is_template {
+            return self.push(
+                EvidenceKind::Request,
+                seq,
+                45,
+                ("", ""),
+                format!("(prompt template: {words})"),
+            );
+        }
+        if words.len() <= WHOLE_REQUEST_BYTES {
+            let strength = if words.len() > 30 { 100 } else { 50 };
+            return self.push(
+                EvidenceKind::Request,
+                seq,
+                strength,
+                ("", ""),
+                text::one_line(words).into_owned(),
+            );
+        }
+        let words = text::cut_middle(words, limits::REQUEST_BYTES);
+        let mut is_first = true;
+        lines::split(&words, |spoken| {
+            let line = lines::tidy(spoken.text, folder, 400);
+            let strength = match () {
+                () if is_first => 110,
+                () if is_data(&line) => 12,
+                () if prompt::is_limit(&line) => 75,
+                () => 40,
+            };
+            is_first = false;
+            push(
+                &mut self.requests,
+                EvidenceKind::Request,
+                (seq, self.turn),
+                strength,
+                ("", spoken.heading),
+                line,
+            );
+        });
+    }
+
+    fn read_template(&mut self, seq: u64, name: &str, template: &str, folder: Option<&str>) {
+        self.template.clear();
+        name.clone_into(&mut self.template_name);
+        let mut seen = 0;
+        lines::split(text::prefix(template, 48 * 1_024), |spoken| {
+            if let Some(strength) = prompt::step_strength(&spoken)
+                && seen < 60
+            {
+                seen += 1;
+                let line = lines::tidy(spoken.text, folder, 220);
+                push(
+                    &mut self.template,
+                    EvidenceKind::Template,
+                    (seq, self.turn),
+                    strength,
+                    ("", spoken.heading),
+                    line,
+                );
+            }
+        });
+    }
+}
+
+/// Whether a line was pasted from data or code rather than typed.
+fn is_data(line: &str) -> bool {
+    line.starts_with(['"', '{', '}', '[', ']', '<'])
+        || line.ends_with(['{', ';', ','])
+        || line.contains("\": ")
+}
+
+/// A quarter of the line's digest is enough to know it again.
+fn digest(line: &str) -> u32 {
+    u32::try_from(Digest128::of(line.as_bytes()).0 >> 96).unwrap_or_default()
+}

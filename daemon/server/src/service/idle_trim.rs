@@ -3,9 +3,9 @@
 //! # Theory of operation
 //! *Owns* nothing; it asks the owners of caches to release them. While idle it waits for whatever begins work: a
 //! request, an event (ingestion publishes one for each thread that grew), a job. While busy it looks every
-//! [`LOOK`] at the processor time the process took since, which counts all work, whoever does it. When that is
+//! `LOOK` at the processor time the process took since, which counts all work, whoever does it. When that is
 //! next to nothing it releases what is cheap to have again, pages of databases and free heap, and waits; when
-//! nothing begins for [`FORGET`], it drops the cached folds too, which an agent that pauses between two turns
+//! nothing begins for `FORGET`, it drops the cached folds too, which an agent that pauses between two turns
 //! would have to wait for.
 //!
 //! An idle daemon thus wakes for nothing, and one that works releases nothing.

@@ -13,7 +13,7 @@
 //! that no call shows, as of code that runs tools, are steps of their own.
 //!
 //! *Redacted once.* Text leaves this module redacted and cut to its window: [`SCRIPT_BYTES`] of a script,
-//! [`words::WORDS_BYTES`] of a message, [`answer::PRINTED_BYTES`] of what a tool printed. What is
+//! `words::WORDS_BYTES` of a message, `answer::PRINTED_BYTES` of what a tool printed. What is
 //! costly and not always wanted is made when it is asked for.
 //!
 //! *Part of the fold.* The stepper is saved with the fold, so a transcript may be cut between any two

@@ -1,8 +1,8 @@
 //! Which transcripts there are, and which of them have changed: names and stats, no content.
 //!
-//! A **hint** ([`watch`]) or a **listing** ([`scan`]) says which files may have changed. Hints may be lost
-//! or doubled; the listing repairs. It costs one `stat` a file. [`plan`] compares it with the
-//! [`catalogue`]: same device, inode, size and time means that no byte is read.
+//! A **hint** (`watch`) or a **listing** (`scan`) says which files may have changed. Hints may be lost
+//! or doubled; the listing repairs. It costs one `stat` a file. `plan` compares it with the
+//! `catalogue`: same device, inode, size and time means that no byte is read.
 
 pub(crate) mod catalogue;
 pub(crate) mod plan;

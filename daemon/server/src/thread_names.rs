@@ -19,7 +19,7 @@ const FILE: &str = "session_index.jsonl";
 const BYTES_MAX: u64 = 1 << 20;
 
 #[derive(Deserialize)]
-struct Entry {
+struct NameLine {
     id: String,
     thread_name: String,
 }
@@ -28,7 +28,7 @@ struct Entry {
 pub(crate) fn read(codex_home: &Path, wanted: impl Fn(&str) -> bool) -> HashMap<String, String> {
     let bytes = end_of(&codex_home.join(FILE)).unwrap_or_default();
     let entries = bytes.split(|byte| *byte == b'\n').filter_map(|line| {
-        let entry: Entry = serde_json::from_slice(line).ok()?;
+        let entry: NameLine = serde_json::from_slice(line).ok()?;
         wanted(&entry.id).then_some((entry.id, entry.thread_name))
     });
     let last: HashMap<String, String> = entries.collect();

@@ -9,9 +9,9 @@
 //!
 //! | layout | text | pieces |
 //! |---|---|---|
-//! | lines | the file, decompressed if it is `.zst` | its lines ([`lines`]) |
-//! | document | the file | its identity and its items ([`document`]) |
-//! | assembled | lines made of the file | those lines ([`lines`]) |
+//! | lines | the file, decompressed if it is `.zst` | its lines (`lines`) |
+//! | document | the file | its identity and its items (`document`) |
+//! | assembled | lines made of the file | those lines (`lines`) |
 //!
 //! Plain text is entered anywhere; compressed text from its beginning only. A document has no place
 //! where reading may be taken up: it is rewritten as a whole, and read as a whole.

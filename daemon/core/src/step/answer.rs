@@ -67,7 +67,7 @@ impl<'a> Answered<'a> {
         }
     }
 
-    /// What was printed, redacted, without the escapes of a terminal, at most about [`PRINTED_BYTES`].
+    /// What was printed, redacted, without the escapes of a terminal, at most about `PRINTED_BYTES`.
     pub fn printed(&self) -> &str {
         self.printed.get_or_init(|| {
             let window = text::cut_middle(&self.text, PRINTED_BYTES);

@@ -34,7 +34,7 @@ impl<'a> Words<'a> {
         self.whole.len() as u64
     }
 
-    /// The words, redacted, at most about [`WORDS_BYTES`].
+    /// The words, redacted, at most about `WORDS_BYTES`.
     pub fn redacted(&self) -> &str {
         self.redacted
             .get_or_init(|| redact(&text::cut_middle(&self.whole, WORDS_BYTES)).text.into_owned())

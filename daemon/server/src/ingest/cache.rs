@@ -10,7 +10,7 @@ const FOLDS_MAX: usize = 8;
 
 /// A fold and what it is the state of.
 #[derive(Debug, Clone)]
-struct Kept {
+struct CachedFold {
     thread_id: String,
     file_id: FileId,
     fold: Arc<Fold>,
@@ -22,7 +22,7 @@ pub(crate) struct Folds(Mutex<Inner>);
 
 #[derive(Debug, Default)]
 struct Inner {
-    kept: Vec<Kept>,
+    kept: Vec<CachedFold>,
     /// Counts what was stored, so that a fold loaded before a commit is not kept after it.
     epoch: u64,
 }
@@ -55,7 +55,7 @@ impl Folds {
         let mut inner = self.lock();
         if inner.epoch == epoch {
             let (thread_id, fold) = (thread_id.to_owned(), Arc::clone(fold));
-            inner.put(Kept { thread_id, file_id, fold });
+            inner.put(CachedFold { thread_id, file_id, fold });
         }
     }
 
@@ -80,7 +80,7 @@ impl Folds {
         inner.kept.remove(at);
         if let Some(fold) = fold.filter(|_| done.is_current && cursor.offset > 0) {
             let (thread_id, fold) = (thread_id.to_owned(), Arc::new(fold));
-            inner.put(Kept { thread_id, file_id: done.file_id, fold });
+            inner.put(CachedFold { thread_id, file_id: done.file_id, fold });
         }
     }
 
@@ -93,7 +93,7 @@ impl Folds {
 }
 
 impl Inner {
-    fn put(&mut self, kept: Kept) {
+    fn put(&mut self, kept: CachedFold) {
         self.kept.retain(|other| other.thread_id != kept.thread_id);
         if self.kept.len() == FOLDS_MAX {
             self.kept.remove(0);

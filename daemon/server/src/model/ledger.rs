@@ -56,14 +56,14 @@ pub(super) struct Ledger {
 
 /// A request that is under way.
 #[derive(Debug)]
-pub(super) struct Entry {
+pub(super) struct OpenRequest {
     row: UsageRow,
     input: u64,
 }
 
 /// An answer as it is kept.
 #[derive(Serialize, Deserialize)]
-struct Kept {
+struct StoredAnswer {
     text: String,
     items: Vec<Box<serde_json::value::RawValue>>,
 }
@@ -118,7 +118,7 @@ impl Ledger {
         call: &Call<'_>,
         job: Spending,
         input: u64,
-    ) -> Result<Entry, Fault> {
+    ) -> Result<OpenRequest, Fault> {
         let unkept = |error: StoreError| {
             Fault::new(FaultKind::BudgetSpent, &format!("the accounts cannot be kept: {error}"))
         };
@@ -140,12 +140,16 @@ impl Ledger {
             ..UsageRow::default()
         };
         self.store.usage_add(&row).await.map_err(unkept)?;
-        Ok(Entry { row, input })
+        Ok(OpenRequest { row, input })
     }
 
     /// Corrects an entry by what came of the request, and returns what it cost. Where the provider says
     /// nothing the estimate stays, unless it has surely not read the input.
-    pub(super) async fn close(&self, entry: &Entry, result: &Result<Answer, Fault>) -> Spending {
+    pub(super) async fn close(
+        &self,
+        entry: &OpenRequest,
+        result: &Result<Answer, Fault>,
+    ) -> Spending {
         let (input, cached_input, output) = match result {
             Ok(answer) => {
                 let Usage { input, cached_input, output } = answer.usage;
@@ -177,7 +181,7 @@ impl Ledger {
     /// The answer an earlier run was given. One that cannot be read is none.
     pub(super) async fn kept_answer(&self, digest: &str) -> Option<Answer> {
         let body = self.store.answer_get(digest).await.ok()??;
-        let kept: Kept = serde_json::from_slice(&body).ok()?;
+        let kept: StoredAnswer = serde_json::from_slice(&body).ok()?;
         Some(Answer { text: kept.text, items: kept.items, usage: Usage::default() })
     }
 
@@ -190,7 +194,7 @@ impl Ledger {
 
     /// Keeps an answer; without it the next run pays again, which is no failure of this one.
     pub(super) async fn keep_answer(&self, digest: &str, answer: &Answer) {
-        let kept = Kept { text: answer.text.clone(), items: answer.items.clone() };
+        let kept = StoredAnswer { text: answer.text.clone(), items: answer.items.clone() };
         let Ok(body) = serde_json::to_vec(&kept) else { return };
         let now_ms = self.clock.now_ms();
         if let Err(error) = self.store.answer_put(digest, now_ms, &body).await {

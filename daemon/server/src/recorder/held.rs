@@ -27,13 +27,13 @@ pub(super) struct Held {
 
 #[derive(Debug, Default)]
 struct Logs {
-    by_thread: HashMap<String, Entry>,
+    by_thread: HashMap<String, OpenLog>,
     /// Counts uses: the larger, the more recent.
     uses: u64,
 }
 
 #[derive(Debug)]
-struct Entry {
+struct OpenLog {
     log: Arc<Turns<Log>>,
     used: u64,
 }
@@ -60,14 +60,14 @@ impl Held {
         // Another may have come in between: there is one log of a thread, or there would be two writers.
         let entry = logs.by_thread.entry(thread_id.to_owned());
         let entry =
-            entry.or_insert_with(|| Entry { log: Arc::new(Turns::new(Log::at(path))), used });
+            entry.or_insert_with(|| OpenLog { log: Arc::new(Turns::new(Log::at(path))), used });
         Arc::clone(&entry.log)
     }
 
     /// Forgets a thread, unless somebody uses it.
     pub(super) fn let_go(&self, thread_id: &str) {
         let mut logs = self.logs.lock().unwrap_or_else(PoisonError::into_inner);
-        if logs.by_thread.get(thread_id).is_some_and(Entry::is_idle) {
+        if logs.by_thread.get(thread_id).is_some_and(OpenLog::is_idle) {
             logs.by_thread.remove(thread_id);
         }
     }
@@ -88,7 +88,7 @@ impl Logs {
     }
 }
 
-impl Entry {
+impl OpenLog {
     /// Nobody has it in hand, and nobody can get it while the table is locked.
     fn is_idle(&self) -> bool {
         Arc::strong_count(&self.log) == 1

@@ -89,12 +89,12 @@ struct Known {
     lines: u64,
     /// Lines by the digest of their client's id. Two ids of one thread share a digest with a chance of
     /// one in a hundred million at its longest.
-    ids: HashMap<u64, Held>,
+    ids: HashMap<u64, KnownLine>,
 }
 
 /// What is known of a line.
 #[derive(Debug, Clone, Copy)]
-struct Held {
+struct KnownLine {
     seq: u64,
     /// Digest of what it says.
     content: u64,
@@ -178,7 +178,7 @@ impl Known {
         }
         self.bytes += text.len() as u64;
         for line in &new {
-            let held = Held { seq: self.lines, content: content(&line.text) };
+            let held = KnownLine { seq: self.lines, content: content(&line.text) };
             self.ids.insert(digest(line), held);
             self.lines += 1;
         }
@@ -262,7 +262,7 @@ impl Known {
         if let Ok(text) = std::str::from_utf8(line)
             && let Some(id) = compose::client_item_id(text)
         {
-            let held = Held { seq: self.lines, content: content(text) };
+            let held = KnownLine { seq: self.lines, content: content(text) };
             self.ids.insert(xxh3_64(id.as_bytes()), held);
         }
         self.lines += 1;

@@ -1,9 +1,9 @@
 //! The role that becomes git, locked in: it reads one repository and cannot run, write or send anything.
 //!
 //! The daemon starts this program as `longhauld git FOLDER ARGUMENTS…`, with git's environment. Before git is
-//! there, our own code finds out what git may reach: the repository of the folder ([`places`]), the git of the
-//! machine ([`program`]) and the user's own settings ([`settings`]). Then it locks itself in
-//! ([`confine_reader`](super::confine::confine_reader)) and becomes git, in the same process: whoever kills it kills git.
+//! there, our own code finds out what git may reach: the repository of the folder (`places`), the git of the
+//! machine (`program`) and the user's own settings (`settings`). Then it locks itself in
+//! ([`confine_reader`]) and becomes git, in the same process: whoever kills it kills git.
 //!
 //! *Nothing is run unconfined*: whatever fails on the way ends the process.
 

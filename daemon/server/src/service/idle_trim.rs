@@ -3,9 +3,9 @@
 //! # Theory of operation
 //! *Owns* nothing; it asks the owners of caches to release them. While idle it waits for whatever begins work: a
 //! request, an event (ingestion publishes one for each thread that grew), a job. While busy it looks every
-//! [`LOOK`] at the processor time the process took since, which counts all work, whoever does it. When that is
+//! `LOOK` at the processor time the process took since, which counts all work, whoever does it. When that is
 //! next to nothing it releases what is cheap to have again, pages of databases and free heap, and waits; when
-//! nothing begins for [`FORGET`], it drops the cached folds too, which an agent that pauses between two turns
+//! nothing begins for `FORGET`, it drops the cached folds too, which an agent that pauses between two turns
 //! would have to wait for.
 //!
 //! An idle daemon thus wakes for nothing, and one that works releases nothing.
@@ -156,14 +156,14 @@ mod tests {
     use super::*;
 
     /// Works for as many looks as it is told, then does nothing.
-    struct Scripted {
+    struct ScriptedActivity {
         looks_of_work: AtomicU64,
         worked_ms: AtomicU64,
         begun: Notify,
         went: mpsc::Sender<(TrimDepth, u64)>,
     }
 
-    impl Activity for Scripted {
+    impl Activity for ScriptedActivity {
         async fn begun(&self) {
             self.begun.notified().await;
         }
@@ -187,7 +187,7 @@ mod tests {
     async fn it_trims_once_when_work_ends_and_again_only_after_more_work() {
         let (went, mut goes) = mpsc::channel(8);
         let [looks_of_work, worked_ms] = [5, 0].map(AtomicU64::new);
-        let worker = Scripted { looks_of_work, worked_ms, begun: Notify::new(), went };
+        let worker = ScriptedActivity { looks_of_work, worked_ms, begun: Notify::new(), went };
         let (look, forget) = (Duration::from_millis(1), Duration::from_millis(1));
         let script = async {
             assert_eq!(goes.recv().await, Some((TrimDepth::Caches, 0)), "not while it works");

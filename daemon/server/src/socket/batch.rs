@@ -35,7 +35,7 @@ pub(super) fn start(
     let concurrency = permits.as_ref().map_or(1, OwnedSemaphorePermit::num_permits);
     let work: Vec<_> = entries
         .into_iter()
-        .map(|entry| Entry {
+        .map(|entry| BatchEntry {
             dispatcher: dispatcher.clone(),
             link: link.clone(),
             message: entry.get().into(),
@@ -44,7 +44,7 @@ pub(super) fn start(
     let frame_bytes_max = dispatcher.bounds.frame_bytes_max;
     Outcome::Pending(Box::pin(async move {
         let _permits = permits;
-        let replies = futures_util::stream::iter(work.into_iter().map(Entry::run));
+        let replies = futures_util::stream::iter(work.into_iter().map(BatchEntry::run));
         let mut answers = Answers::new(frame_bytes_max);
         let mut replies = replies.buffered(concurrency);
         while let Some((message, reply)) = replies.next().await {
@@ -109,13 +109,13 @@ fn permits(entries: usize, in_flight: &Arc<Semaphore>) -> Option<OwnedSemaphoreP
     in_flight.clone().try_acquire_many_owned(wanted).ok()
 }
 
-struct Entry {
+struct BatchEntry {
     dispatcher: Arc<Dispatcher>,
     link: Arc<Link>,
     message: Box<str>,
 }
 
-impl Entry {
+impl BatchEntry {
     fn run(self) -> BoxFuture<'static, (Box<str>, Option<Reply>)> {
         Box::pin(async move {
             let outcome =

@@ -153,9 +153,8 @@ impl Briefing {
             let line = lines::tidy(spoken.text, folder, 260);
             push(
                 &mut self.remarks,
-                EvidenceKind::Remark,
                 (seq, self.turn),
-                strength,
+                (EvidenceKind::Remark, strength),
                 ("", heading),
                 line,
             );
@@ -226,9 +225,8 @@ impl Briefing {
             let text = lines::tidy(&passage.text, None, 240);
             push(
                 lines,
-                EvidenceKind::Document,
                 (seq, turn),
-                strength,
+                (EvidenceKind::Document, strength),
                 (path, &passage.heading),
                 text,
             );
@@ -250,7 +248,7 @@ impl Briefing {
         let added = &mut self.added;
         effect.read(&edit.path, &edit.added, |heading, text, strength| {
             let text = lines::tidy(&text, None, 260);
-            push(added, EvidenceKind::Added, at, strength, (&edit.path, heading), text);
+            push(added, at, (EvidenceKind::Added, strength), (&edit.path, heading), text);
         });
     }
 
@@ -329,9 +327,8 @@ impl Briefing {
                 let line = lines::tidy(spoken.text, folder, 420);
                 push(
                     &mut self.reports,
-                    EvidenceKind::Report,
                     (seq, turn),
-                    strength,
+                    (EvidenceKind::Report, strength),
                     ("", spoken.heading),
                     line,
                 );
@@ -344,25 +341,18 @@ impl Briefing {
         for (seq, words) in std::mem::take(&mut self.pending_words) {
             lines::split(&words, |spoken| {
                 let line = lines::tidy(spoken.text, folder, 260);
-                push(&mut self.remarks, EvidenceKind::Remark, (seq, turn), 100, ("", ""), line);
+                push(&mut self.remarks, (seq, turn), (EvidenceKind::Remark, 100), ("", ""), line);
             });
         }
     }
 
-    fn push(
-        &mut self,
-        kind: EvidenceKind,
-        seq: u64,
-        strength: u16,
-        place: (&str, &str),
-        text: String,
-    ) {
+    fn push(&mut self, kind: EvidenceKind, seq: u64, strength: u16, text: String) {
         let at = (seq, self.turn);
         let lines = match kind {
             EvidenceKind::Request => &mut self.requests,
             _ => &mut self.remarks,
         };
-        push(lines, kind, at, strength, place, text);
+        push(lines, at, (kind, strength), ("", ""), text);
     }
 }
 
@@ -378,9 +368,8 @@ pub(super) fn report_strength(shape: Shape, is_first: bool, text: &str) -> u16 {
 
 fn push(
     lines: &mut EvidenceLines,
-    kind: EvidenceKind,
     (seq, turn): (u64, u32),
-    strength: u16,
+    (kind, strength): (EvidenceKind, u16),
     (group, heading): (&str, &str),
     text: String,
 ) {

@@ -20,7 +20,7 @@ impl Briefing {
             Step::Asked { words, .. } => self.request(at.seq, words.redacted(), folder),
             Step::Said(words) => self.words(at.seq, words.redacted()),
             Step::Reported(words) => {
-                self.hear(at.seq, "another agent reports", words.redacted(), folder)
+                self.hear(at.seq, "another agent reports", words.redacted(), folder);
             }
             Step::Compacted(words) => {
                 self.forget_words(words.redacted());

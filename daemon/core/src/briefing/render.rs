@@ -120,7 +120,7 @@ impl Builder<'_> {
         self.commands();
         self.tasks();
         for (order, line) in (0..).zip(&self.extra.accepted) {
-            self.push(EvidenceKind::Accepted, order, 0, 100, line.clone());
+            self.push(EvidenceKind::Accepted, order, (0, 100), line.clone());
         }
         for (kind, lines) in
             [(EvidenceKind::Ran, &self.extra.ran), (EvidenceKind::Look, &self.extra.looked_at)]
@@ -129,11 +129,16 @@ impl Builder<'_> {
                 // The newest ones are the likeliest to be wanted.
                 let strength = if order < 8 { 100 } else { 50 };
                 let strength = if self.budget < SMALL_TOKENS { strength / 10 } else { strength };
-                self.push(kind, order, 0, strength, line.clone());
+                self.push(kind, order, (0, strength), line.clone());
             }
         }
         for (order, (line, is_open)) in (0..).zip(&self.extra.plan) {
-            self.push(EvidenceKind::Plan, order, 0, if *is_open { 110 } else { 45 }, line.clone());
+            self.push(
+                EvidenceKind::Plan,
+                order,
+                (0, if *is_open { 110 } else { 45 }),
+                line.clone(),
+            );
         }
         self.now();
     }
@@ -178,7 +183,7 @@ impl Builder<'_> {
             // What the last request answers is as much wanted as the request.
             let strength = if line.turn == now { 250 } else { line.strength };
             let order = (line.seq, self.candidates.len() as u64);
-            self.push(EvidenceKind::Request, order, 0, strength, format!("{mark}{}", line.text));
+            self.push(EvidenceKind::Request, order, (0, strength), format!("{mark}{}", line.text));
         }
     }
 
@@ -229,7 +234,7 @@ impl Builder<'_> {
 
     fn line(&mut self, kind: EvidenceKind, line: &Line, age: usize, group: &str) {
         let order = (line.seq, self.candidates.len() as u64);
-        self.push(kind, order, age, line.strength, line.text.clone());
+        self.push(kind, order, (age, line.strength), line.text.clone());
         if let Some(candidate) = self.candidates.last_mut() {
             group.clone_into(&mut candidate.group);
             candidate.heading.clone_from(&line.heading);
@@ -252,8 +257,7 @@ impl Builder<'_> {
             self.push(
                 EvidenceKind::File,
                 order,
-                age,
-                100,
+                (age, 100),
                 text::cut_words(&text, 300).into_owned(),
             );
         }
@@ -266,12 +270,17 @@ impl Builder<'_> {
         for (newer, check) in commands.checks.iter().rev().enumerate() {
             let strength = if newer < 2 { 120 } else { 80 };
             let text = self.check_words(check);
-            self.push(EvidenceKind::Check, (check.seq, 0), age(check.turn), strength, text);
+            self.push(EvidenceKind::Check, (check.seq, 0), (age(check.turn), strength), text);
         }
         for failure in &commands.failures {
             let mend = failure.mend.as_ref().map(|mend| format!("; then worked: {mend}"));
             let text = format!("#{} {}{}", failure.seq, failure.text, mend.unwrap_or_default());
-            self.push(EvidenceKind::FailedCommand, (failure.seq, 0), age(failure.turn), 100, text);
+            self.push(
+                EvidenceKind::FailedCommand,
+                (failure.seq, 0),
+                (age(failure.turn), 100),
+                text,
+            );
         }
         for (order, line) in (0..).zip(&commands.git) {
             // What git told last is how things stand.
@@ -286,8 +295,7 @@ impl Builder<'_> {
             self.push(
                 EvidenceKind::Git,
                 (line.seq, order),
-                age(line.turn),
-                strength,
+                (age(line.turn), strength),
                 line.text.clone(),
             );
         }
@@ -316,8 +324,7 @@ impl Builder<'_> {
         self.push(
             EvidenceKind::TaskItem,
             (0, 0),
-            0,
-            110,
+            (0, 110),
             format!("{path}: {done} ticked, {open} open"),
         );
         let mut ahead = 0;
@@ -332,8 +339,7 @@ impl Builder<'_> {
             self.push(
                 EvidenceKind::TaskItem,
                 (order, 0),
-                0,
-                strength,
+                (0, strength),
                 format!("[{mark}] {}", task.text),
             );
         }
@@ -351,15 +357,14 @@ impl Builder<'_> {
                 };
                 format!("{state}: #{} {}", running.seq, running.what)
             };
-            self.push(EvidenceKind::Now, (2, running.seq), 0, 60, text);
+            self.push(EvidenceKind::Now, (2, running.seq), (0, 60), text);
         }
         if self.briefing.outcome(self.briefing.turn()) == TurnOutcome::Open {
             for (order, action) in (0..).zip(&self.briefing.actions) {
                 self.push(
                     EvidenceKind::Now,
                     (1, order),
-                    0,
-                    25,
+                    (0, 25),
                     format!("last action: {}", action.text),
                 );
             }
@@ -393,7 +398,7 @@ impl Builder<'_> {
     }
 
     fn fixed(&mut self, kind: EvidenceKind, order: (u64, u64), text: String) {
-        self.push(kind, order, 0, 100, text);
+        self.push(kind, order, (0, 100), text);
         if let Some(candidate) = self.candidates.last_mut() {
             candidate.is_fixed = true;
         }
@@ -403,8 +408,7 @@ impl Builder<'_> {
         &mut self,
         kind: EvidenceKind,
         order: impl Into<Order>,
-        age: usize,
-        strength: u16,
+        (age, strength): (usize, u16),
         text: String,
     ) {
         // In a small view two short lines say more than a long one.

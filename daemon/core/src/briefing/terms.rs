@@ -22,7 +22,7 @@ pub(super) fn of(text: &str) -> Vec<u32> {
         |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '/' | ':' | '-' | '#' | '@');
     for word in text.split(|c: char| !is_inside(c)) {
         let word = word.trim_matches(|c: char| !c.is_alphanumeric() && c != '_');
-        if word.chars().nth(1).is_some() || word.chars().any(|c| !c.is_ascii()) {
+        if word.chars().nth(1).is_some() || !word.is_ascii() {
             push(&mut terms, word);
         }
     }

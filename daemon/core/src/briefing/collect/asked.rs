@@ -40,7 +40,7 @@ impl Briefing {
         let report: Vec<&str> = last_report.iter().map(String::as_str).collect();
         for answered in prompt::answered(&typed, &report) {
             let text = format!("{ANSWERS}{})", text::one_line_cut(&answered, 260));
-            self.push(EvidenceKind::Request, seq, 60, ("", ""), text);
+            self.push(EvidenceKind::Request, seq, 60, text);
         }
         if let Some(template) = template {
             self.read_template(seq, &name, &template, folder);
@@ -58,7 +58,6 @@ impl Briefing {
                 EvidenceKind::Request,
                 seq,
                 45,
-                ("", ""),
                 format!("(prompt template: {words})"),
             );
         }
@@ -68,7 +67,6 @@ impl Briefing {
                 EvidenceKind::Request,
                 seq,
                 strength,
-                ("", ""),
                 text::one_line(words).into_owned(),
             );
         }
@@ -85,9 +83,8 @@ impl Briefing {
             is_first = false;
             push(
                 &mut self.requests,
-                EvidenceKind::Request,
                 (seq, self.turn),
-                strength,
+                (EvidenceKind::Request, strength),
                 ("", spoken.heading),
                 line,
             );
@@ -106,9 +103,8 @@ impl Briefing {
                 let line = lines::tidy(spoken.text, folder, 220);
                 push(
                     &mut self.template,
-                    EvidenceKind::Template,
                     (seq, self.turn),
-                    strength,
+                    (EvidenceKind::Template, strength),
                     ("", spoken.heading),
                     line,
                 );

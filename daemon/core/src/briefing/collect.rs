@@ -27,6 +27,10 @@ const PENDING_WORDS_BYTES: usize = 24 * 1_024;
 /// Opens what a short answer refers to.
 pub(super) const ANSWERS: &str = "(answers: ";
 
+/// Earlier requests that are kept as typed, and bytes of each.
+const EARLIER_MAX: usize = 8;
+const EARLIER_BYTES: usize = 4 * 1_024;
+
 /// Calls without an answer that are kept.
 const RUNNING_MAX: usize = 16;
 
@@ -41,8 +45,9 @@ pub struct Briefing {
     pub(super) template: EvidenceLines,
     template_name: String,
     /// What the person typed last, as typed; a template is named.
-    active: String,
-    active_seq: u64,
+    active: ActiveRequest,
+    /// The requests before it, newest last: a rollback goes back to one of them.
+    earlier: VecDeque<ActiveRequest>,
     pub(super) reports: EvidenceLines,
     pub(super) remarks: EvidenceLines,
     pub(super) documents: EvidenceLines,
@@ -65,6 +70,13 @@ pub struct Briefing {
 pub(super) struct TurnRecord {
     pub number: u32,
     pub outcome: TurnOutcome,
+}
+
+/// A request as it was typed.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+struct ActiveRequest {
+    seq: u64,
+    text: String,
 }
 
 /// How a turn went on after the request.
@@ -269,6 +281,9 @@ impl Briefing {
     pub(super) fn roll_back(&mut self, turns: u64, folder: Option<&str>) {
         self.flush_report(folder);
         let turns = u32::try_from(turns).unwrap_or(u32::MAX);
+        if turns == 0 {
+            return;
+        }
         let kept = self.turn.saturating_sub(turns);
         for lines in [&mut self.requests, &mut self.reports, &mut self.remarks, &mut self.template]
         {
@@ -276,13 +291,9 @@ impl Briefing {
         }
         self.turns.retain(|turn| turn.number <= kept);
         self.turn = kept;
-        let last = self
-            .requests
-            .iter()
-            .filter(|line| line.turn == kept && !line.text.starts_with(ANSWERS));
-        let last: Vec<&str> = last.map(|line| line.text.as_str()).collect();
-        self.active = last.join("\n");
-        self.active_seq = self.requests.iter().next_back().map_or(0, |line| line.seq);
+        let back = usize::try_from(turns).unwrap_or(usize::MAX).saturating_sub(1);
+        self.earlier.truncate(self.earlier.len().saturating_sub(back));
+        self.active = self.earlier.pop_back().unwrap_or_default();
     }
 
     /// The number of the current turn.
@@ -297,7 +308,7 @@ impl Briefing {
 
     /// Line and words of the last request.
     pub(super) fn active(&self) -> (u64, &str) {
-        (self.active_seq, &self.active)
+        (self.active.seq, &self.active.text)
     }
 
     pub(super) fn template_name(&self) -> &str {

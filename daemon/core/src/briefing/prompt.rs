@@ -46,12 +46,16 @@ pub(super) fn parse(message: &str, was_seen: impl Fn(&str) -> bool) -> Prompt<'_
         typed.push_str(line);
         typed.push('\n');
     }
-    if dropped * 2 > message.len() {
+    // What is short was typed again.
+    if dropped * 2 > message.len() && message.len() > TEMPLATE_BYTES_MIN {
         let name = name_of(message);
         return Prompt { typed: typed.trim().to_owned(), template: Some(message), name };
     }
     Prompt { typed: message.trim().to_owned(), template: None, name: String::new() }
 }
+
+/// Shorter messages are typed, not sent by a command.
+const TEMPLATE_BYTES_MIN: usize = 600;
 
 /// Shorter lines repeat by chance.
 pub(super) const REPEATED_BYTES_MIN: usize = 40;
@@ -246,9 +250,12 @@ mod tests {
         assert_eq!(command.typed, "/review the parser");
         let skill = of("<skill>\n<name>deploy</name>\n1. Build.\n</skill>");
         assert_eq!((skill.typed.as_str(), skill.name.as_str()), ("", "deploy"));
-        let repeated =
-            of("You are the reviewer of this repository and read every line of it.\nnow the lexer");
-        assert_eq!(repeated.typed, "now the lexer");
+        let template =
+            "You are the reviewer of this repository and read every line of it.\n".repeat(12);
+        let message: &'static str = Box::leak(format!("{template}now the lexer").into_boxed_str());
+        assert_eq!(of(message).typed, "now the lexer");
+        let short = "You are the reviewer of this repository and read every line of it.";
+        assert_eq!(of(short).typed, short);
         assert_eq!(of("fix the parser").typed, "fix the parser");
     }
 

@@ -2,7 +2,10 @@
 
 use super::super::kinds::EvidenceKind;
 use super::super::{lines, prompt};
-use super::{ANSWERS, Briefing, TURNS_MAX, TurnOutcome, TurnRecord, push};
+use super::{
+    ANSWERS, ActiveRequest, Briefing, EARLIER_BYTES, EARLIER_MAX, TURNS_MAX, TurnOutcome,
+    TurnRecord, push,
+};
 use crate::digest::Digest128;
 use crate::{limits, text};
 
@@ -34,8 +37,13 @@ impl Briefing {
         let last_report: Vec<String> = self.last_report();
         let active =
             if typed.is_empty() { format!("(prompt template: {name})") } else { typed.clone() };
-        self.active = text::cut_middle(&active, limits::REQUEST_BYTES).into_owned();
-        self.active_seq = seq;
+        let text = text::cut_middle(&active, limits::REQUEST_BYTES).into_owned();
+        let before = std::mem::replace(&mut self.active, ActiveRequest { seq, text });
+        if self.earlier.len() >= EARLIER_MAX {
+            self.earlier.pop_front();
+        }
+        let text = text::cut_middle(&before.text, EARLIER_BYTES).into_owned();
+        self.earlier.push_back(ActiveRequest { text, ..before });
         self.typed(seq, if typed.is_empty() { &name } else { &typed }, typed.is_empty(), folder);
         let report: Vec<&str> = last_report.iter().map(String::as_str).collect();
         for answered in prompt::answered(&typed, &report) {

@@ -2,12 +2,12 @@
 //!
 //! # Theory of operation
 //! Folding a transcript collects *evidence*: single lines, each with where it stands and what kind of
-//! line it is, such as a sentence of a report or an added line of code ([`evidence`]). Each kind has a bound in
+//! line it is, such as a sentence of a report or an added line of code (`evidence`). Each kind has a bound in
 //! bytes and evicts its weakest, oldest lines, so a briefing's size does not depend on the transcript's.
 //! Nothing is ranked while folding: what matters is known only when somebody asks.
 //!
-//! A view asks. [`select`] takes the lines that say the most, for their cost, about what the last turns were
-//! about and that no chosen line says already, within the shares of [`kinds`]. [`render`] puts them in
+//! A view asks. `select` takes the lines that say the most, for their cost, about what the last turns were
+//! about and that no chosen line says already, within the shares of `kinds`. `render` puts them in
 //! the order in which a person would brief a colleague: what was asked, what was done and why, how it was
 //! checked, what comes next.
 //!

@@ -13,8 +13,8 @@ const ITEMS_MAX: usize = 96;
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(super) struct TaskList {
-    /// By file and by the id or first words of the item.
-    items: BTreeMap<(String, String), TaskItem>,
+    /// By file, then by the id or first words of the item.
+    files: BTreeMap<String, BTreeMap<String, TaskItem>>,
 }
 
 /// One item.
@@ -32,24 +32,25 @@ impl TaskList {
     pub(super) fn read<'a>(&mut self, seq: u64, path: &str, lines: impl Iterator<Item = &'a str>) {
         for (order, line) in (0..).zip(lines) {
             let Some((is_done, words)) = item(line) else { continue };
-            let key = (path.to_owned(), key(words).to_owned());
-            if self.items.len() >= ITEMS_MAX && !self.items.contains_key(&key) {
+            let is_full = self.files.values().map(BTreeMap::len).sum::<usize>() >= ITEMS_MAX;
+            let known = self.files.get(path).and_then(|items| items.get(key(words)));
+            if is_full && known.is_none() {
                 continue;
             }
-            let order = self.items.get(&key).map_or(order, |known| known.order.max(order));
+            let order = known.map_or(order, |known| known.order.max(order));
             let text = text::one_line_cut(words, 220);
-            self.items.insert(key, TaskItem { seq, order, is_done, text });
+            let items = self.files.entry(path.to_owned()).or_default();
+            items.insert(key(words).to_owned(), TaskItem { seq, order, is_done, text });
         }
     }
 
     /// The list that was seen last: its file, and its items in order. Others are of earlier work, or templates.
     pub(super) fn current(&self) -> Option<(&str, Vec<&TaskItem>)> {
-        let newest = self.items.iter().max_by_key(|(_, task)| task.seq)?;
-        let path = newest.0.0.as_str();
-        let mut tasks: Vec<&TaskItem> =
-            self.items.iter().filter(|((of, _), _)| of == path).map(|(_, task)| task).collect();
-        tasks.sort_by_key(|task| task.order);
-        (tasks.len() > 1).then_some((path, tasks))
+        let seen = |items: &BTreeMap<String, TaskItem>| items.values().map(|item| item.seq).max();
+        let (path, items) = self.files.iter().max_by_key(|(_, items)| seen(items))?;
+        let mut items: Vec<&TaskItem> = items.values().collect();
+        items.sort_by_key(|item| item.order);
+        (items.len() > 1).then_some((path, items))
     }
 }
 
@@ -90,6 +91,8 @@ mod tests {
             "# Tasks\n- [ ] T001 parser\n  - [ ] T002 lexer [US1]\n- [link] no".lines(),
         );
         list.read(3, "tasks.md", ["- [X] T001 parser"].into_iter());
+        let saved = serde_json::to_string(&list).unwrap();
+        let list: TaskList = serde_json::from_str(&saved).unwrap();
         let (path, tasks) = list.current().unwrap();
         let seen: Vec<_> = tasks.iter().map(|task| (task.is_done, task.text.as_str())).collect();
         assert_eq!(

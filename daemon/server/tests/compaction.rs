@@ -229,8 +229,16 @@ async fn old_compactions_are_pruned_with_their_histories_and_the_hint_says_so() 
         made
     };
     let made = soon("a pass", pruned).await;
-    let listed = client.compactions().await;
-    assert!(listed.len() < made.len(), "of {} {} are left", made.len(), listed.len());
+    // A pass removes the file of a history before the rows of others.
+    let listed = async {
+        loop {
+            let listed = client.compactions().await;
+            if listed.len() < made.len() {
+                break listed;
+            }
+        }
+    };
+    let listed = soon("fewer compactions", listed).await;
     assert_eq!(Some(&listed[0].compaction_id), made.last(), "the newest are kept");
 
     let undo = compaction::UndoParams { compaction_id: given.compaction_id };

@@ -1,6 +1,6 @@
 //! The structured state of a thread: what an agent must know to go on, folded from its items.
 //!
-//! This is requirement document 002's checkpoint, with what measurement showed an agent needs next:
+//! It holds what measurement showed an agent needs next:
 //! files bound to what became of them, commands to their exit status, tests to their counts, plan
 //! steps to their state, the request verbatim, and the names (paths, identifiers) that were in play
 //! beside the file or command they were seen with. Every list is bounded and evicts

@@ -29,13 +29,7 @@ const OVERUSED: &[(&str, &str)] = &[
 ];
 
 /// Files that still cite a document the repository does not hold. Only remove entries.
-const CITING: &[&str] = &[
-    "daemon/core/src/checkpoint.rs",
-    "daemon/core/src/checkpoint/document.rs",
-    "daemon/core/src/checkpoint/semantic.rs",
-    "daemon/core/src/checkpoint/staleness.rs",
-    "daemon/core/src/checkpoint/view.rs",
-];
+const CITING: &[&str] = &[];
 
 #[test]
 fn a_type_name_stands_at_most_twice_in_a_crate() {

@@ -1,4 +1,4 @@
-//! The checkpoint as the JSON document of requirement document 002 §5, with what is known besides.
+//! The checkpoint as a JSON document (`checkpoint_v1`), with what is known besides.
 
 use std::collections::BTreeMap;
 

@@ -2,7 +2,7 @@
 //!
 //! Tool output can carry instructions, and a model can believe them. So an update may state what is
 //! so and why, with evidence that exists, but never how the agent is to behave: stored text that
-//! says "always do X" would outlive the attack that planted it (document 002 §11, S1–S4).
+//! says "always do X" would outlive the attack that planted it.
 
 mod bind;
 pub mod policy;

@@ -1,7 +1,7 @@
 //! Whether what is known of a file still holds, judged from what the host saw on disk.
 //!
 //! Nothing here is stored: staleness is derived each time it is served, so it cannot itself go
-//! stale (document 002 §7). Unknown is not the same as unchanged.
+//! stale. Unknown is not the same as unchanged.
 
 use std::collections::BTreeMap;
 

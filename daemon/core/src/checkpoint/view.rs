@@ -36,7 +36,7 @@ pub struct Scene<'a> {
     pub disk: &'a Disk,
 }
 
-/// Caps of document 002 §8.1.
+/// How many of each a view may hold, whatever room there is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ViewCaps {

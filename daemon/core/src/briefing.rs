@@ -13,6 +13,7 @@
 //!
 //! Everything is a quotation or a count; nothing is inferred from words. Text enters redacted.
 
+mod chain;
 mod checks;
 mod collect;
 mod documents;
@@ -25,7 +26,9 @@ mod prompt;
 mod render;
 mod select;
 mod tasks;
+mod telling;
 mod terms;
+mod write;
 
 pub use collect::Briefing;
 pub use render::{ChangedFile, Extra, render};

@@ -58,7 +58,7 @@ pub enum FoldError {
         expected: u32,
     },
     /// Not the bytes of a saved fold.
-    #[error("saved fold cannot be read: {0}")]
+    #[error("fold cannot be saved or read: {0}")]
     Broken(#[from] serde_json::Error),
 }
 
@@ -94,7 +94,7 @@ struct Version {
 impl Fold {
     /// Version of the saved form. Raised with every change of what is folded or how: saved folds of
     /// other versions are folded anew.
-    pub const VERSION: u32 = 15;
+    pub const VERSION: u32 = 16;
 
     /// The state before the first line.
     pub fn new(source: Source) -> Self {
@@ -256,10 +256,13 @@ impl Fold {
     }
 
     /// Renders the state; [`Fold::load`] gives back an equal one.
-    pub fn save(&self) -> Vec<u8> {
+    ///
+    /// # Errors
+    /// A part of the state that JSON cannot hold, which is a mistake in this program: nothing must be saved then.
+    pub fn save(&self) -> Result<Vec<u8>, FoldError> {
         let mut bytes = Vec::with_capacity(SAVED_BYTES);
-        // Strings, numbers and maps with string keys: serialising them to memory cannot fail.
-        serde_json::to_writer(&mut bytes, self).map(|()| bytes).unwrap_or_default()
+        serde_json::to_writer(&mut bytes, self)?;
+        Ok(bytes)
     }
 
     /// Takes up a saved state.

@@ -9,9 +9,9 @@ use crate::session::{call, fold, message, meta, push, shell};
 const SAVED_BYTES_MAX: usize = 512 * 1_024;
 
 fn assert_bounded(fold: &Fold, what: &str) {
-    let saved = fold.save();
+    let saved = fold.save().unwrap();
     assert!(saved.len() <= SAVED_BYTES_MAX, "{what}: {} bytes", saved.len());
-    assert_eq!(Fold::load(&saved).unwrap().save(), saved, "{what}");
+    assert_eq!(Fold::load(&saved).unwrap().save().unwrap(), saved, "{what}");
 }
 
 #[test]

@@ -67,16 +67,16 @@ fn real_transcripts_fold_the_same_in_parts() {
             push(&mut whole, line);
             push(&mut parts, line);
             if at % 37 == 11 {
-                parts = Fold::load(&parts.save()).unwrap();
+                parts = Fold::load(&parts.save().unwrap()).unwrap();
             }
         }
-        assert!(whole.save() == parts.save(), "{}", file.display());
+        assert!(whole.save().unwrap() == parts.save().unwrap(), "{}", file.display());
         if source(&file) == Source::Claude {
             let head = whole.head();
             assert_eq!((head.malformed, head.unknown), (0, 0), "{}", file.display());
             assert!(head.thread_id.is_some() && head.items > 0, "{}", file.display());
         }
-        assert!(whole.save().len() <= 512 * 1_024, "{}", file.display());
+        assert!(whole.save().unwrap().len() <= 512 * 1_024, "{}", file.display());
         for budget in [100, 1_000, 4_000] {
             let text = view(&whole, &ViewCaps::default(), budget);
             assert!(tokens::of_text(&text) <= budget, "{}", file.display());

@@ -139,7 +139,7 @@ fn a_replay_gives_the_same_decisions_wherever_the_fold_was_saved() {
             push(&mut fold, line.as_bytes());
             replay.line(&mut fold, &window, &mut |_, _, decision| bytes.extend(decision.bytes()));
             if saves {
-                fold = Fold::load(&fold.save()).unwrap();
+                fold = Fold::load(&fold.save().unwrap()).unwrap();
             }
         }
         bytes

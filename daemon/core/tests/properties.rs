@@ -1,6 +1,7 @@
 //! What holds for any lines, any split of them and any budget.
 
 use longhaul_core::checkpoint::view::{HEADER, ViewCaps};
+use longhaul_core::context::tokenizer::Tokenizer;
 use longhaul_core::fold::Fold;
 use longhaul_core::tokens;
 use proptest::prelude::*;
@@ -69,11 +70,11 @@ proptest! {
         let cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(lines.len() + 1)).collect();
         for (at, line) in lines.iter().enumerate() {
             if cuts.contains(&at) {
-                split = Fold::load(&split.save()).unwrap();
+                split = Fold::load(&split.save().unwrap()).unwrap();
             }
             push(&mut split, line);
         }
-        prop_assert_eq!(whole.save(), split.save());
+        prop_assert_eq!(whole.save().unwrap(), split.save().unwrap());
         let caps = ViewCaps::default();
         prop_assert_eq!(view(&whole, &caps, 700), view(&split, &caps, 700));
     }
@@ -95,6 +96,7 @@ proptest! {
                 let text = view(&folded, caps, budget);
                 prop_assert!(tokens::of_text(&text) <= budget);
                 prop_assert!(text.is_empty() || text.starts_with(HEADER));
+                prop_assert!(Tokenizer::O200k.count(&text) <= budget);
                 if budget > 400 && let Some(request) = folded.checkpoint().requests.active() {
                     prop_assert!(text.trim_end().ends_with(request.text.trim_end()));
                 }

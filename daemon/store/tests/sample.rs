@@ -55,7 +55,7 @@ pub fn file(path: &str, thread: &str, updated_at_ms: i64, items: u64) -> FileCom
         base: BaseState::None,
         thread_id: Some(thread.into()),
         head,
-        fold: fold.save(),
+        fold: fold.save().unwrap(),
         pages: rows.chunks(64).filter_map(ItemPage::of).collect(),
         observations: Vec::new(),
     }

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
+use super::chain;
 use crate::rollout::output::{self, TestCounts};
 use crate::rollout::shell::Class;
 use crate::step::CommandOutcome;
@@ -82,12 +83,14 @@ impl Commands {
     pub(super) fn finish(&mut self, run: Finished<'_>) {
         self.count(&run);
         if run.class.is_check() {
+            let part = chain::checking_part(run.command);
+            let is_told = part.owns_exit_code || run.outcome.is_failure();
             let check = Check {
                 seq: run.seq,
                 turn: run.turn,
                 is_test: run.class == Class::Test,
-                outcome: run.outcome,
-                command: text::cut_words(checking_part(run.command), 150).into_owned(),
+                outcome: if is_told { run.outcome } else { CommandOutcome::Unknown },
+                command: text::cut_words(part.text, 150).into_owned(),
                 result: result(&run),
             };
             self.checks.retain(|known| known.command != check.command);
@@ -144,12 +147,21 @@ impl Commands {
         } else if ["git reset", "git rebase"].iter().any(|words| run.command.contains(words)) {
             self.git.retain(|line| !line.text.starts_with('[') && !is_log_line(&line.text));
         }
+        if [" commit", " stash", " checkout", " switch", " restore", " clean", " reset"]
+            .iter()
+            .any(|word| run.command.contains(word))
+        {
+            self.git.retain(|line| !line.text.starts_with(UNCOMMITTED));
+        }
         let mut uncommitted = Vec::new();
         for line in run.printed.lines().take(200) {
             let bare = line.trim();
             if let Some(path) = changed_path(line) {
                 uncommitted.push(path);
             } else if is_telling(bare) {
+                if is_branch_state(bare) {
+                    self.git.retain(|line| line.seq == run.seq || !is_branch_state(&line.text));
+                }
                 self.git(run, text::one_line_cut(bare, 160));
             }
         }
@@ -182,12 +194,6 @@ fn push<T>(list: &mut VecDeque<T>, item: T, most: usize) {
     list.push_back(item);
 }
 
-/// Of several commands in a line, the one that checks.
-fn checking_part(command: &str) -> &str {
-    let parts = command.split("&&").flat_map(|part| part.split(';')).map(str::trim);
-    parts.min_by_key(|part| Class::of(part)).filter(|part| !part.is_empty()).unwrap_or(command)
-}
-
 /// A search or comparison that ends with 1 found nothing or a difference.
 fn finds_nothing(run: &Finished<'_>) -> bool {
     run.outcome == CommandOutcome::Exit(1)
@@ -205,25 +211,34 @@ fn outcome_words(outcome: CommandOutcome) -> String {
     }
 }
 
-/// Counts first; of a failure the lines that say what failed, else the last line that says how it went.
+/// Counts first; of a failure the lines that say what failed, else the last line that says how it went. An exit
+/// code that is another command's, as `tail`'s is in `test | tail`, proves nothing and is not shown.
 pub(super) fn result(run: &Finished<'_>) -> String {
+    let part = chain::checking_part(run.command);
+    let is_hidden =
+        run.class.is_check() && !part.owns_exit_code && run.outcome == CommandOutcome::Exit(0);
     let counts =
         run.counts.map(|counts| format!("{} passed, {} failed", counts.passed, counts.failed));
-    let failed = run.outcome.is_failure() || run.counts.is_some_and(|counts| counts.failed > 0);
+    let failed = run.outcome.is_failure()
+        || run.counts.is_some_and(|counts| counts.failed > 0)
+        || is_hidden && output::says_failure(run.printed);
     let lines = if failed {
         output::failure_lines(run.printed, 3).join(" | ")
     } else if counts.is_some() {
         String::new()
+    } else if part.is_last {
+        let mut lines = run.printed.lines().map(str::trim);
+        lines.rfind(|line| !line.is_empty()).unwrap_or_default().to_owned()
     } else {
-        run.printed
-            .lines()
-            .map(str::trim)
-            .rfind(|line| !line.is_empty())
-            .unwrap_or_default()
-            .to_owned()
+        String::new()
     };
     let lines = text::one_line_cut(&lines, if failed { 320 } else { 140 });
-    let parts = [Some(outcome_words(run.outcome)), counts, (!lines.is_empty()).then_some(lines)];
+    let outcome = if is_hidden && counts.is_none() {
+        if failed { "failed" } else { "exit code hidden by what follows it" }.to_owned()
+    } else {
+        outcome_words(run.outcome)
+    };
+    let parts = [Some(outcome), counts, (!lines.is_empty()).then_some(lines)];
     parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
@@ -244,13 +259,17 @@ fn changed_path(line: &str) -> Option<&str> {
     is_state.then(|| path.trim())
 }
 
+/// Tells the branch and how it stands to its remote: only the newest holds.
+fn is_branch_state(line: &str) -> bool {
+    let marks = ["On branch ", "Your branch ", "## ", "* ", "Switched to ", "Already on "];
+    marks.iter().any(|mark| line.starts_with(mark))
+}
+
 /// Lines of git's that tell where the work stands: branch, new commits, remote.
 fn is_telling(line: &str) -> bool {
     let is_commit = line.starts_with('[') && line.contains("] ") || is_log_line(line);
     is_commit
-        || ["On branch ", "Your branch ", "## ", "* ", "Switched to "]
-            .iter()
-            .any(|mark| line.starts_with(mark))
+        || is_branch_state(line)
         || line.contains("-> FETCH_HEAD")
         || line.contains(" -> origin")
 }

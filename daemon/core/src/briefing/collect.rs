@@ -13,6 +13,7 @@ use super::evidence::{EvidenceLines, Line};
 use super::kinds::EvidenceKind;
 use super::lines::{self, Shape};
 use super::tasks::TaskList;
+use super::telling;
 use crate::rollout::output::TestCounts;
 use crate::rollout::shell::Class;
 use crate::step::CommandOutcome;
@@ -330,6 +331,9 @@ impl Briefing {
 
     fn flush_report(&mut self, folder: Option<&str>) {
         let turn = self.turn;
+        if !self.pending_words.is_empty() {
+            self.reports.weaken_before(turn);
+        }
         for (seq, words) in std::mem::take(&mut self.pending_words) {
             let mut is_first = true;
             lines::split(&words, |spoken| {
@@ -351,8 +355,15 @@ impl Briefing {
         let turn = self.turn;
         for (seq, words) in std::mem::take(&mut self.pending_words) {
             lines::split(&words, |spoken| {
+                let strength = telling::strength(spoken.text);
                 let line = lines::tidy(spoken.text, folder, 260);
-                push(&mut self.remarks, (seq, turn), (EvidenceKind::Remark, 100), ("", ""), line);
+                push(
+                    &mut self.remarks,
+                    (seq, turn),
+                    (EvidenceKind::Remark, strength),
+                    ("", ""),
+                    line,
+                );
             });
         }
     }
@@ -369,12 +380,13 @@ impl Briefing {
 
 /// Items and bold words carry results; the first line says what the message is about; code rarely says anything.
 pub(super) fn report_strength(shape: Shape, is_first: bool, text: &str) -> u16 {
-    match shape {
-        Shape::Code => 40,
+    let of_shape = match shape {
+        Shape::Code => return 40,
         Shape::Item | Shape::Row => 110,
         Shape::Prose if is_first || text.contains("**") => 110,
         Shape::Prose => 75,
-    }
+    };
+    of_shape * telling::strength(text) / 100
 }
 
 fn push(

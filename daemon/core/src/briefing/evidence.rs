@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
+use super::telling;
+
 /// A line and where it stands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Line {
@@ -33,6 +35,9 @@ pub(super) struct EvidenceLines {
     bytes: usize,
 }
 
+/// What is left of the strength of a line that was true only when it was said.
+const PASSING_PERCENT: u16 = 35;
+
 /// Bytes a line takes beside its texts.
 const LINE_BYTES: usize = 40;
 
@@ -58,6 +63,16 @@ impl EvidenceLines {
     pub(super) fn retain(&mut self, keep: impl FnMut(&Line) -> bool) {
         self.lines.retain(keep);
         self.bytes = self.lines.iter().map(Line::bytes).sum();
+    }
+
+    /// What an earlier turn asked, or told of the state of things, is answered or outdated by a later one.
+    pub(super) fn weaken_before(&mut self, turn: u32) {
+        let newest = self.lines.iter().rev().map(|line| line.turn).find(|known| *known < turn);
+        for line in self.lines.iter_mut().rev().take_while(|line| Some(line.turn) >= newest) {
+            if Some(line.turn) == newest && telling::is_passing(&line.heading, &line.text) {
+                line.strength = line.strength * PASSING_PERCENT / 100;
+            }
+        }
     }
 
     pub(super) fn clear(&mut self) {

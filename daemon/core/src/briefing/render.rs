@@ -3,9 +3,11 @@
 use super::checks::{Census, Check};
 use super::collect::{ANSWERS, Briefing, TurnOutcome, report_strength};
 use super::evidence::{EvidenceLines, Line};
-use super::kinds::{EvidenceKind, RULES};
+use super::kinds::EvidenceKind;
 use super::lines;
 use super::select::{Focus, Quote, Selection};
+use super::write::write;
+use crate::context::tokenizer::Tokenizer;
 use crate::{text, tokens};
 
 /// What the host knows beside the transcript, as lines of their own.
@@ -39,44 +41,65 @@ pub struct ChangedFile {
 const SMALL_TOKENS: u64 = 3_000;
 const SMALL_LINE_BYTES: usize = 220;
 
-/// The briefing within `max_tokens` (bytes / 4). It ends with the request, verbatim if it fits: a model goes on
-/// from what it read last.
+/// The briefing within `max_tokens`, by bytes / 4 and by o200k alike. It ends with the request, verbatim if it
+/// fits: a model goes on from what it read last.
 pub fn render(briefing: &Briefing, extra: &Extra<'_>, max_tokens: u64) -> String {
     let bytes = tokens::bytes_of(max_tokens);
     let mut request_bytes = bytes * REQUEST_PERCENT / 100;
-    let mut spare = 0;
+    let is_small = max_tokens < SMALL_TOKENS;
+    let mut builder = Builder { briefing, extra, is_small, candidates: Vec::new() };
+    builder.collect();
+    let focus = builder.focus();
+    let selection = Selection::new(builder.candidates, &focus);
+    // What the lines may cost by their estimates, which are a little off.
+    let mut room = max_tokens;
     let mut text = String::new();
+    let mut is_over = false;
     for _ in 0..PASSES {
         let task = task(briefing, request_bytes);
         let beside = tokens::of_text(&extra.header) + tokens::of_text(&task) + 2;
-        let Some(budget) = max_tokens.checked_sub(beside) else { break };
-        let mut builder = Builder { briefing, extra, budget, candidates: Vec::new() };
-        builder.collect();
-        let focus = builder.focus();
-        let selection = Selection::new(builder.candidates, &focus);
-        let fuller = written(extra, selection.select(budget + spare), &task);
-        let Some(left) = max_tokens.checked_sub(tokens::of_text(&fuller)) else { break };
-        text = fuller;
-        // Costs of lines are estimates, a little high: what they leave over is used.
-        if left * 50 < max_tokens {
+        let fuller = written(extra, selection.select(room.saturating_sub(beside)), &task);
+        let cost = cost(&fuller);
+        if cost > max_tokens {
+            is_over = true;
+            let shrunk = |size: u64| (size * max_tokens / cost).saturating_sub(2);
+            // The request is cut only where no line is left to leave out.
+            if room > beside {
+                room = shrunk(room.min(tokens::of_text(&fuller)));
+            } else {
+                request_bytes = request_bytes.min(tokens::bytes_of(shrunk(tokens::of_text(&task))));
+            }
+            continue;
+        }
+        if fuller.len() > text.len() {
+            text = fuller;
+        }
+        let left = max_tokens - cost;
+        // What was over once is near its best.
+        if left * 50 < max_tokens || is_over {
             break;
         }
         match task.len() + 64 > request_bytes {
             true => request_bytes += tokens::bytes_of(left),
-            false => spare += left,
+            false => room += left,
         }
     }
-    if text.is_empty() && extra.header.len() < bytes {
+    if text.is_empty() && cost(&extra.header) < max_tokens {
         text = format!("{}\n", extra.header);
     }
     text
 }
 
+/// Tokens of a view: the higher of the estimate that agents budget with and the count of a real tokenizer.
+fn cost(text: &str) -> u64 {
+    tokens::of_text(text).max(Tokenizer::O200k.count(text))
+}
+
 /// Percent of a view that the last request may take, unless room is left.
 const REQUEST_PERCENT: usize = 30;
 
-/// Times that a view is chosen: again with what was left over.
-const PASSES: usize = 3;
+/// Times that a view is chosen: again with what was left over, or with less where tokens are short.
+const PASSES: usize = 8;
 
 /// The section of the request to go on with.
 fn task(briefing: &Briefing, bytes: usize) -> String {
@@ -104,7 +127,7 @@ fn written(extra: &Extra<'_>, chosen: Vec<&Quote>, task: &str) -> String {
 struct Builder<'a> {
     briefing: &'a Briefing,
     extra: &'a Extra<'a>,
-    budget: u64,
+    is_small: bool,
     candidates: Vec<Quote>,
 }
 
@@ -128,7 +151,7 @@ impl Builder<'_> {
             for (order, line) in (0..).zip(lines) {
                 // The newest ones are the likeliest to be wanted.
                 let strength = if order < 8 { 100 } else { 50 };
-                let strength = if self.budget < SMALL_TOKENS { strength / 10 } else { strength };
+                let strength = if self.is_small { strength / 10 } else { strength };
                 self.push(kind, order, (0, strength), line.clone());
             }
         }
@@ -235,9 +258,15 @@ impl Builder<'_> {
     fn line(&mut self, kind: EvidenceKind, line: &Line, age: usize, group: &str) {
         let order = (line.seq, self.candidates.len() as u64);
         self.push(kind, order, (age, line.strength), line.text.clone());
+        self.group(group);
+        if let Some(candidate) = self.candidates.last_mut() {
+            candidate.heading.clone_from(&line.heading);
+        }
+    }
+
+    fn group(&mut self, group: &str) {
         if let Some(candidate) = self.candidates.last_mut() {
             group.clone_into(&mut candidate.group);
-            candidate.heading.clone_from(&line.heading);
         }
     }
 
@@ -260,6 +289,7 @@ impl Builder<'_> {
                 (age, 100),
                 text::cut_words(&text, 300).into_owned(),
             );
+            self.group(&file.path);
         }
     }
 
@@ -412,9 +442,9 @@ impl Builder<'_> {
         text: String,
     ) {
         // In a small view two short lines say more than a long one.
-        let is_small = self.budget < SMALL_TOKENS && kind != EvidenceKind::Request;
+        let is_cut = self.is_small && kind != EvidenceKind::Request;
         let text =
-            if is_small { text::cut_words(&text, SMALL_LINE_BYTES).into_owned() } else { text };
+            if is_cut { text::cut_words(&text, SMALL_LINE_BYTES).into_owned() } else { text };
         let weight = kind.rule().weights[age.min(2)] * f64::from(strength) / 100.0;
         let Order(order) = order.into();
         let (group, heading) = (String::new(), String::new());
@@ -434,28 +464,5 @@ impl From<(u64, u64)> for Order {
 impl From<u64> for Order {
     fn from(order: u64) -> Self {
         Self((order, 0))
-    }
-}
-
-fn write(out: &mut String, mut chosen: Vec<&Quote>) {
-    chosen.sort_by_key(|candidate| (candidate.kind, candidate.order));
-    for rule in &RULES {
-        let lines = chosen.iter().filter(|candidate| candidate.kind == rule.kind);
-        let mut place = ("", "");
-        for (index, line) in lines.enumerate() {
-            if index == 0 {
-                out.push_str(&format!("[{}]\n", rule.title));
-            }
-            let here = (line.group.as_str(), line.heading.as_str());
-            if here.0 != place.0 {
-                out.push_str(&format!("{}:\n", here.0));
-            }
-            if here != place && !here.1.is_empty() {
-                out.push_str(&format!(" {}:\n", here.1));
-            }
-            place = here;
-            let indent = if here.0.is_empty() { "" } else { " " };
-            out.push_str(&format!("{indent}{}\n", line.text));
-        }
     }
 }

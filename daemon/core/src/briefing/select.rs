@@ -24,7 +24,7 @@ pub(super) struct Quote {
     pub order: (u64, u64),
     /// Weight of its kind and age times the strength of its form.
     pub weight: f64,
-    /// Label above it: a turn or a file; lines of one group share it.
+    /// Label above it: a turn or a file; lines of one group share it. The line of a file is a label itself.
     pub group: String,
     pub heading: String,
     pub text: String,
@@ -195,8 +195,9 @@ impl<'a> Choice<'a> {
     fn cost(&self, index: usize) -> u64 {
         let Weighed { candidate, tokens, .. } = &self.weighed[index];
         let label = |group: &'a str, heading: &'a str, words: &str| {
-            let is_new =
-                !words.is_empty() && !self.labels.contains(&(candidate.kind, group, heading));
+            let is_new = !words.is_empty()
+                && candidate.kind != EvidenceKind::File
+                && !self.labels.contains(&(candidate.kind, group, heading));
             if is_new { tokens::of_text(words) + 2 } else { 0 }
         };
         let group = label(&candidate.group, "", &candidate.group);
@@ -215,6 +216,10 @@ impl<'a> Choice<'a> {
         self.used[candidate.kind as usize] += cost;
         self.labels.insert((candidate.kind, &candidate.group, ""));
         self.labels.insert((candidate.kind, &candidate.group, &candidate.heading));
+        // Added lines stand below the line of their file.
+        if candidate.kind == EvidenceKind::File {
+            self.labels.insert((EvidenceKind::Added, &candidate.group, ""));
+        }
         self.chosen[index] = true;
         for term in &line.terms {
             *self.said.entry(*term).or_default() += 1;

@@ -26,7 +26,7 @@ impl Folded {
             fold.line(place, text.as_bytes());
             extractor.line(place, text.as_bytes());
             // A transcript may be cut anywhere.
-            fold = Fold::load(&fold.save()).unwrap();
+            fold = Fold::load(&fold.save().unwrap()).unwrap();
         }
         Self { fold, memory: extractor.finish() }
     }

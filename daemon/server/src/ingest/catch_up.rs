@@ -262,7 +262,7 @@ impl<'a> Pass<'a> {
         let thread_id = (head.lines > 0).then(|| {
             head.thread_id.clone().unwrap_or_else(|| thread_of_name(self.job.path.as_ref()))
         });
-        let saved = fold.save();
+        let saved = fold.save().map_err(io::Error::other)?;
         // Whoever waits for this thread is served from memory; others need not pay for it.
         let is_wanted =
             is_last && thread_id.as_ref().is_some_and(|id| reading.shared.folds.holds(id));

@@ -63,12 +63,30 @@ impl Class {
                     "vet",
                     "golangci-lint",
                     "shellcheck",
+                    "flake8",
+                    "pylint",
+                    "rubocop",
+                    "stylelint",
+                    "biome",
+                    "oxlint",
+                    "markdownlint",
+                    "markdownlint-cli2",
+                    "vale",
+                    "hadolint",
+                    "actionlint",
                 ],
             ),
             (Class::Build, &["build", "compile", "make", "package", "assemble", "bundle"]),
             (Class::Install, &["install", "add", "sync", "ci", "restore", "i"]),
             (Class::Start, &["run", "start", "serve", "dev", "up"]),
         ];
+        // The shell's own `test -f x` tests no program.
+        if main.trim_start().starts_with("test ") || main.trim_start().starts_with("[ ") {
+            return Self::Other;
+        }
+        if main.contains("git diff") && main.contains("--check") {
+            return Self::Lint;
+        }
         let words: Vec<&str> = main
             .split([' ', ':'])
             .filter(|word| !word.is_empty())
@@ -115,6 +133,8 @@ mod tests {
             ("cargo clippy --all", Class::Lint),
             ("make -j4", Class::Build),
             ("uv sync", Class::Install),
+            ("git diff --check", Class::Lint),
+            ("test -f Cargo.toml", Class::Other),
             ("git commit -m 'test'", Class::Other),
         ] {
             assert_eq!(Class::of(line), class, "{line}");

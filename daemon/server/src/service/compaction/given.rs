@@ -94,7 +94,11 @@ impl GivenItems {
                 None => None,
             };
             let fold = given.fold(base.as_ref());
-            if let Err(error) = preimage::write_fold(&folder, &id, &fold.save()) {
+            let kept = match fold.save() {
+                Ok(bytes) => preimage::write_fold(&folder, &id, &bytes).map_err(|e| e.to_string()),
+                Err(error) => Err(error.to_string()),
+            };
+            if let Err(error) = kept {
                 tracing::debug!(%error, "what is known of given items is not kept");
             }
             let past = given.past(&folder, base.is_some())?;

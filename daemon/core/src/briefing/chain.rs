@@ -1,0 +1,106 @@
+//! A line of several commands: the one that checks, and whether the line's exit code is that command's.
+
+use crate::rollout::shell::Class;
+
+/// The command of a line that checks.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct CheckingPart<'a> {
+    pub text: &'a str,
+    /// The exit code of the line says how it ended: no pipe, `;` or `||` hides it.
+    pub owns_exit_code: bool,
+    /// What the line printed last may be its words.
+    pub is_last: bool,
+}
+
+/// The first command of the most telling class.
+pub(super) fn checking_part(line: &str) -> CheckingPart<'_> {
+    let parts = parts(line);
+    let best = (0..parts.len()).min_by_key(|index| Class::of(parts[*index].0)).unwrap_or(0);
+    let Some((text, _)) = parts.get(best).filter(|(text, _)| !text.is_empty()) else {
+        return CheckingPart { text: line, owns_exit_code: true, is_last: true };
+    };
+    let after = &parts[best..];
+    let is_hidden = after.iter().any(|(_, end)| matches!(end, End::Pipe | End::Any));
+    CheckingPart {
+        text,
+        owns_exit_code: !is_hidden || line.contains("pipefail"),
+        is_last: after.iter().take_while(|(_, end)| *end == End::Pipe).count() + 1 == after.len(),
+    }
+}
+
+/// What stands between a command and the next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// `&&`: the next one runs if this one worked.
+    And,
+    /// `|`: the next one reads its output and gives the exit code.
+    Pipe,
+    /// `;`, `||` or `&`: the next one runs whatever became of this one.
+    Any,
+    /// Nothing follows.
+    Line,
+}
+
+fn parts(line: &str) -> Vec<(&str, End)> {
+    let bytes = line.as_bytes();
+    let (mut parts, mut start, mut at, mut quote) = (Vec::new(), 0, 0, None);
+    while at < bytes.len() {
+        let byte = bytes[at];
+        let next = bytes.get(at + 1).copied();
+        let end = match (quote, byte) {
+            (Some(open), _) => {
+                quote = (byte != open).then_some(open);
+                None
+            }
+            (None, b'\'' | b'"') => {
+                quote = Some(byte);
+                None
+            }
+            (None, b'&') if next == Some(b'&') => Some((End::And, 2)),
+            (None, b'|') if next == Some(b'|') => Some((End::Any, 2)),
+            (None, b'|') => Some((End::Pipe, 1)),
+            (None, b';') => Some((End::Any, 1)),
+            // `2>&1` and `&>` redirect.
+            (None, b'&') if next == Some(b' ') => Some((End::Any, 1)),
+            _ => None,
+        };
+        match end {
+            Some((end, width)) => {
+                parts.push((line[start..at].trim(), end));
+                at += width;
+                start = at;
+            }
+            None => at += 1,
+        }
+    }
+    match line[start..].trim() {
+        "" => {
+            if let Some(last) = parts.last_mut() {
+                last.1 = End::Line;
+            }
+        }
+        rest => parts.push((rest, End::Line)),
+    }
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_exit_code_is_of_the_check_unless_something_hides_it() {
+        for (line, text, owns_exit_code, is_last) in [
+            ("cargo test", "cargo test", true, true),
+            ("cd a && go test ./... && git add .", "go test ./...", true, false),
+            ("go test ./... 2>&1 | tail -3", "go test ./... 2>&1", false, true),
+            ("npm run lint; echo done", "npm run lint", false, false),
+            ("set -o pipefail; pytest | tail", "pytest", true, true),
+            ("pytest -k 'a && b' || true", "pytest -k 'a && b'", false, false),
+            ("cargo test;", "cargo test", true, true),
+        ] {
+            let expected = CheckingPart { text, owns_exit_code, is_last };
+            assert_eq!(checking_part(line), expected, "{line}");
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! How much a line of the agent's says by its form: reasons and findings last, announcements and questions pass.
+
+/// Words in which people and agents give a reason, a finding or a decision, in small letters.
+const REASONS: [&str; 36] = [
+    "because",
+    "root cause",
+    "turns out",
+    "instead of",
+    "rather than",
+    "rejected",
+    "decided",
+    "decision",
+    "so that",
+    "therefore",
+    "which is why",
+    "due to",
+    "the reason",
+    "caused by",
+    "the bug",
+    "the problem",
+    "the fix",
+    "fixed by",
+    "found that",
+    "it means",
+    "trade-off",
+    "won't",
+    "must not",
+    "never ",
+    "only if",
+    "unless",
+    "falls back",
+    "fallback",
+    "caveat",
+    "weil ",
+    "deshalb",
+    "statt ",
+    "parce que",
+    "au lieu",
+    "porque",
+    "потому",
+];
+
+/// First words of a line that only says what comes next.
+const ANNOUNCEMENTS: [&str; 22] = [
+    "let me ",
+    "now let me",
+    "now i",
+    "i'll ",
+    "i’ll ",
+    "i will ",
+    "i'm ",
+    "i’m ",
+    "going to ",
+    "next i",
+    "next, i",
+    "let's ",
+    "first, i",
+    "first i",
+    "okay",
+    "ok,",
+    "good",
+    "perfect",
+    "great",
+    "done.",
+    "je vais",
+    "ich werde",
+];
+
+/// Headings and words of what was open when it was said.
+const PASSING: [&str; 26] = [
+    "next step",
+    "next:",
+    "remaining",
+    "todo",
+    "to do",
+    "not yet",
+    "still ",
+    "pending",
+    "uncommitted",
+    "untracked",
+    "in progress",
+    "waiting",
+    "if you want",
+    "if you'd like",
+    "would you like",
+    "want me to",
+    "shall i",
+    "should i",
+    "let me know",
+    "say the word",
+    "currently",
+    "follow-up",
+    "suggested commit",
+    "prochaine",
+    "nächste",
+    "select:",
+];
+
+/// Percent of an ordinary line.
+pub(super) fn strength(text: &str) -> u16 {
+    let lower = text.to_lowercase();
+    let lower = lower.trim_start_matches(['*', '`', ' ']);
+    let gives_reason = REASONS.iter().any(|word| lower.contains(word));
+    if gives_reason {
+        return 135;
+    }
+    if is_menu(text) || ANNOUNCEMENTS.iter().any(|words| lower.starts_with(words)) {
+        return 55;
+    }
+    100
+}
+
+/// Whether a line tells how things stood, or asks: a later report answers it.
+pub(super) fn is_passing(heading: &str, text: &str) -> bool {
+    if text.ends_with(['?', '？']) || is_menu(text) {
+        return true;
+    }
+    let (heading, text) = (heading.to_lowercase(), text.to_lowercase());
+    PASSING
+        .iter()
+        .any(|words| text.contains(words) || heading.contains(words.trim_end_matches(':')))
+}
+
+/// `[A] Advanced [C] Continue`: keys to press.
+fn is_menu(text: &str) -> bool {
+    let keys = text
+        .as_bytes()
+        .windows(3)
+        .filter(|key| key[0] == b'[' && key[1].is_ascii_uppercase() && key[2] == b']');
+    keys.count() > 1 || text.contains(" [DA] ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_weigh_more_than_announcements() {
+        for (text, expected) in [
+            ("The cache was stale because the key left out the branch.", 135),
+            ("Now let me read the parser.", 55),
+            ("Select: [A] Advanced [C] Continue", 55),
+            ("The parser keeps its state.", 100),
+        ] {
+            assert_eq!(strength(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_was_open_is_known_by_its_words() {
+        assert!(is_passing("Next steps", "Write the lexer."));
+        assert!(is_passing("", "Would it help to split the file?"));
+        assert!(is_passing("", "`runs/` remains untracked."));
+        assert!(!is_passing("Changes", "The lexer keeps comments."));
+    }
+}

@@ -101,7 +101,7 @@ impl Commands {
         } else if matches!(run.outcome, CommandOutcome::Exit(0) | CommandOutcome::Unknown) {
             self.mend(&run);
         }
-        if run.program == "git" && !run.outcome.is_failure() {
+        if !run.outcome.is_failure() && runs_git(run.command) {
             self.read_git(&run);
         }
     }
@@ -172,14 +172,22 @@ impl Commands {
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
             self.git.retain(|line| !line.text.starts_with(UNCOMMITTED));
             self.git(run, format!("{UNCOMMITTED}{}{more}", uncommitted.join(", ")));
-        } else if is_status && run.printed.contains("nothing to commit") {
+        } else if is_status
+            && (run.printed.contains("nothing to commit")
+                || run.printed.lines().any(|line| line.starts_with("## ")))
+        {
             self.git.retain(|line| !line.text.starts_with(UNCOMMITTED));
             self.git(run, format!("{UNCOMMITTED}nothing"));
         }
     }
 
     fn git(&mut self, run: &Finished<'_>, text: String) {
-        self.git.retain(|known| known.text != text);
+        // An amended commit keeps its subject, a listed one its id.
+        let is_same = |known: &str| match (commit_of(known), commit_of(&text)) {
+            (Some(known), Some(new)) => known.0 == new.0 || known.1 == new.1,
+            _ => known == text,
+        };
+        self.git.retain(|known| !is_same(&known.text));
         push(&mut self.git, GitLine { seq: run.seq, turn: run.turn, text }, GIT_MAX);
     }
 }
@@ -242,6 +250,11 @@ pub(super) fn result(run: &Finished<'_>) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
+/// Whether one of the commands of the line is git's.
+fn runs_git(line: &str) -> bool {
+    line.split(['&', ';', '|']).any(|part| part.trim_start().starts_with("git "))
+}
+
 /// The path of a line of `git status`, short or long.
 fn changed_path(line: &str) -> Option<&str> {
     let bare = line.trim_start();
@@ -261,7 +274,12 @@ fn changed_path(line: &str) -> Option<&str> {
 
 /// Tells the branch and how it stands to its remote: only the newest holds.
 fn is_branch_state(line: &str) -> bool {
-    let marks = ["On branch ", "Your branch ", "## ", "* ", "Switched to ", "Already on "];
+    // `## main...origin/main [behind 1]`, and no heading of a text that was printed with it.
+    if let Some(branch) = line.strip_prefix("## ") {
+        let words = branch.split_once(' ').map_or("[", |(_, words)| words);
+        return words.starts_with('[') || branch.starts_with("No commits yet");
+    }
+    let marks = ["On branch ", "Your branch ", "* ", "Switched to ", "Already on "];
     marks.iter().any(|mark| line.starts_with(mark))
 }
 
@@ -272,6 +290,17 @@ fn is_telling(line: &str) -> bool {
         || is_branch_state(line)
         || line.contains("-> FETCH_HEAD")
         || line.contains(" -> origin")
+}
+
+/// Id and subject of `[main 1926682b] feat: …` or `1926682b feat: …`.
+fn commit_of(line: &str) -> Option<(&str, &str)> {
+    match line.strip_prefix('[') {
+        Some(rest) => {
+            let (place, subject) = rest.split_once("] ")?;
+            Some((place.rsplit(' ').next()?, subject))
+        }
+        None => is_log_line(line).then(|| line.split_once(' ')).flatten(),
+    }
 }
 
 /// `1926682b feat: …`
@@ -311,14 +340,22 @@ mod tests {
         ));
         commands.finish(run("cargo test --lib", 0, "test result: ok. 4 passed; 0 failed; in 1s"));
         commands.finish(run("rg nothing", 1, ""));
+        commands.finish(run(
+            "go vet ./... | tail -1 && git add .",
+            0,
+            "a.go:4: x declared and not used",
+        ));
         commands.finish(run("git commit -m x", 0, "[main 1926682b] fix: the lexer keeps state"));
-        commands.finish(run("git status --short", 0, " M src/a.rs\n?? notes.md\n"));
+        commands.finish(run("git status -sb", 0, "## main...origin/main [behind 2]\n?? old.md\n"));
+        let printed = "## main...origin/main\n## Testing Guidelines\n M src/a.rs\n?? notes.md\n";
+        commands.finish(Finished { seq: 2, ..run("git status -sb", 0, printed) });
         let results: Vec<_> = commands.checks.iter().map(|check| check.result.as_str()).collect();
         assert_eq!(
             results,
             [
                 "exit 101; 3 passed, 1 failed; thread 'a' panicked at x.rs:4",
-                "exit 0; 4 passed, 0 failed"
+                "exit 0; 4 passed, 0 failed",
+                "exit code hidden by what follows it"
             ]
         );
         assert_eq!(commands.failures.len(), 1);
@@ -328,6 +365,7 @@ mod tests {
             git,
             [
                 "[main 1926682b] fix: the lexer keeps state",
+                "## main...origin/main",
                 "uncommitted at the last look: src/a.rs, notes.md"
             ]
         );

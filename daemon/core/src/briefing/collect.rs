@@ -396,7 +396,7 @@ fn push(
     (group, heading): (&str, &str),
     text: String,
 ) {
-    if text.is_empty() {
+    if !text.contains(char::is_alphanumeric) {
         return;
     }
     let heading = text::cut_words(heading, 80).into_owned();

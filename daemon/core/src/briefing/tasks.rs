@@ -30,6 +30,10 @@ pub(super) struct TaskItem {
 impl TaskList {
     /// Reads the items that stand in `lines` of a file.
     pub(super) fn read<'a>(&mut self, seq: u64, path: &str, lines: impl Iterator<Item = &'a str>) {
+        // A template's items are nobody's work.
+        if path.contains("template") {
+            return;
+        }
         for (order, line) in (0..).zip(lines) {
             let Some((is_done, words)) = item(line) else { continue };
             let is_full = self.files.values().map(BTreeMap::len).sum::<usize>() >= ITEMS_MAX;
@@ -44,7 +48,7 @@ impl TaskList {
         }
     }
 
-    /// The list that was seen last: its file, and its items in order. Others are of earlier work, or templates.
+    /// The list that was seen last: its file, and its items in order. Others are of earlier work.
     pub(super) fn current(&self) -> Option<(&str, Vec<&TaskItem>)> {
         let seen = |items: &BTreeMap<String, TaskItem>| items.values().map(|item| item.seq).max();
         let (path, items) = self.files.iter().max_by_key(|(_, items)| seen(items))?;

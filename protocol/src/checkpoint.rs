@@ -4,6 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::text::Block;
+
 mod update;
 
 pub use update::{
@@ -35,7 +37,7 @@ pub struct GetParams {
 #[schemars(rename = "CheckpointGetResult")]
 pub struct GetResult {
     /// An object with a `schema_version` of its own (1); bounded in size.
-    pub checkpoint: Value,
+    pub checkpoint: Block<Value>,
     /// Lines of the transcript that are folded into it.
     pub seq: u64,
     /// Digest of the checkpoint: equal digests, equal checkpoints.
@@ -99,7 +101,7 @@ pub struct Caps {
 #[schemars(rename = "CheckpointViewResult")]
 pub struct ViewResult {
     /// For a model to read.
-    pub text: String,
+    pub text: Block<String>,
     /// Its tokens, an estimate.
     pub tokens: u64,
     /// Digest of the checkpoint it was made from.

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::text::{Block, Raw};
 use crate::warning::Warning;
 
 mod log;
@@ -187,9 +188,9 @@ pub struct RunResult {
     /// The rungs that were tried, in order; the last one made it.
     pub ladder: Vec<Rung>,
     /// The history that replaces the old one.
-    pub history: Vec<Value>,
+    pub history: Raw<Vec<Value>>,
     /// The text in it that carries the checkpoint or summary, at most `max_tokens`.
-    pub view: String,
+    pub view: Block<String>,
     /// Tokens of the history.
     pub tokens: TokensChange,
     /// What happened to every item.

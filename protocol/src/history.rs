@@ -33,6 +33,7 @@ pub struct ExpandParams {
 #[schemars(rename = "HistoryExpandResult")]
 pub struct ExpandResult {
     /// The items of the handle, in order. Secrets are *not* replaced here: these are the user's own bytes.
+    #[schemars(extend("x-text" = "raw"))]
     pub items: Vec<Box<RawValue>>,
     /// The transcript that holds them.
     pub path: String,
@@ -99,6 +100,7 @@ pub struct GetResult {
     pub base: Base,
     /// The items, byte for byte as the transcript holds them. Secrets are *not* replaced here: these are the
     /// user's own bytes.
+    #[schemars(extend("x-text" = "raw"))]
     pub items: Vec<Box<RawValue>>,
     /// Where each of `items` comes from, in the same order.
     pub origins: Vec<Origin>,

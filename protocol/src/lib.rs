@@ -36,11 +36,13 @@ pub mod message_history;
 pub mod method;
 pub mod policy;
 pub mod schema;
+pub mod text;
 pub mod thread;
 pub mod version;
 pub mod warning;
 
 pub use error::{ErrorData, ErrorKind, Retry, WireError};
 pub use method::{METHODS, Method, MethodInfo};
+pub use text::{Block, Raw};
 pub use version::{PROTOCOL_MAJOR, PROTOCOL_REVISION, RevisionRange};
 pub use warning::Warning;

@@ -6,6 +6,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::text::Block;
+
 mod change;
 mod run;
 
@@ -43,13 +45,13 @@ pub struct SummaryParams {
 #[schemars(rename = "MemorySummaryResult")]
 pub struct SummaryResult {
     /// To be injected as it is; empty when nothing is known that concerns the folder.
-    pub text: String,
+    pub text: Block<String>,
     /// Its tokens, without the instructions.
     pub tokens: u64,
     /// How an agent reads more and names what it used, about 300 tokens, to be put below the text. Absent when
     /// nothing is published.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub instructions: Option<String>,
+    pub instructions: Option<Block<String>>,
     /// Number of the published memory it is of; 0: none is published yet.
     pub generation: u64,
     /// When that was made.
@@ -120,7 +122,7 @@ pub struct Hit {
     /// Larger is better; comparable within one answer.
     pub score: f64,
     /// Its lines.
-    pub text: String,
+    pub text: Block<String>,
 }
 
 /// `memory/list`: the files of memory.
@@ -205,7 +207,7 @@ pub struct ReadResult {
     /// Last line; one less than the first when there is none.
     pub line_end: u64,
     /// The lines.
-    pub text: String,
+    pub text: Block<String>,
     /// The line to continue at; absent at the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_line: Option<u64>,

@@ -6,6 +6,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::text::Raw;
+
 /// `message_history/append`: keeps one prompt.
 ///
 /// What looks like a credential is replaced before it is written. The oldest prompts make room when the
@@ -110,7 +112,7 @@ pub struct Message {
     /// When it was sent, Unix milliseconds; Codex keeps whole seconds.
     pub at: i64,
     /// Its words, secrets replaced.
-    pub text: String,
+    pub text: Raw<String>,
     /// The thread it was sent in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread_id: Option<String>,

@@ -39,6 +39,9 @@ fn the_page_for_people_names_everything_and_was_read_since_the_source_changed() 
     let page = with_section(&page, "errors", &error_table());
     let capabilities: Vec<String> = CAPABILITIES.iter().map(|name| format!("`{name}`")).collect();
     let page = with_section(&page, "capabilities", &(capabilities.join(", ") + "\n"));
+    let raw: Vec<String> =
+        schema::marked_fields("raw").iter().map(|field| format!("`{field}`")).collect();
+    let page = with_section(&page, "raw", &(raw.join(", ") + "\n"));
     let page = with_section(
         &page,
         "source",

@@ -43,6 +43,7 @@ const STEPS: &[Step] = &[
 
 /// What a crate must never have among its dependencies, at any depth: the floors of ARCHITECTURE.md.
 const FORBIDDEN_EDGES: &[(&str, &[&str])] = &[
+    ("longhaul-printable", &["serde", "tokio", "longhaul-core", "longhaul-protocol"]),
     ("longhaul-core", &["tokio", "sqlx", "longhaul-protocol", "tracing", "rustix", "rand"]),
     ("longhaul-protocol", &["tokio", "sqlx", "longhaul-core", "jsonrpsee"]),
     ("longhaul-store", &["jsonrpsee", "longhaul-protocol", "notify"]),

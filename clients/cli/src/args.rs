@@ -1,6 +1,5 @@
 //! The command line: global flags, the list of commands, and the help that teaches both.
 
-use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -8,9 +7,11 @@ use clap::Parser;
 use clap::builder::Styles;
 use clap::builder::styling::AnsiColor;
 use clap::error::ErrorKind;
+use longhaul_printable as printable;
 
 use crate::commands::Command;
 use crate::failure::{Failure, USAGE};
+use crate::output;
 use crate::style::ColorWhen;
 
 const STYLES: Styles = Styles::styled()
@@ -81,9 +82,11 @@ impl ParseFailure {
         match !is_asked_for && words.any(|word| word == "--json") {
             true => {
                 let error = Failure::of_usage(&self.0.to_string());
-                io::stderr().write_all(format!("{error}\n").as_bytes()).unwrap_or_default();
+                output::to_stderr(&printable::json(&format!("{error}\n")));
             }
-            false => self.0.print().unwrap_or_default(),
+            false if is_asked_for => self.0.print().unwrap_or_default(),
+            // It repeats the words it was given.
+            false => output::to_stderr(&output::text(&self.0.render().to_string(), false)),
         }
         if is_asked_for { ExitCode::SUCCESS } else { ExitCode::from(USAGE) }
     }

@@ -1,11 +1,14 @@
 //! How a command fails: a message, at most one hint, and an exit code a script can act on.
 
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind};
 use std::process::ExitCode;
 
 use longhaul_client::ClientError;
+use longhaul_printable as printable;
 use longhaul_protocol::{Retry, WireError};
 use serde_json::{Value, json};
+
+use crate::output;
 
 /// The daemon looked and said no.
 pub(crate) const SAID_NO: u8 = 1;
@@ -53,14 +56,14 @@ impl Failure {
             return ExitCode::SUCCESS;
         }
         let text = match is_json {
-            true => self.json().to_string() + "\n",
+            true => printable::json(&(self.json().to_string() + "\n")).into_owned(),
             false => {
                 let hint = self.hint.iter().map(|hint| format!("hint: {hint}\n"));
-                format!("error: {}\n", self.message) + &hint.collect::<String>()
+                let text = format!("error: {}\n", self.message) + &hint.collect::<String>();
+                output::text(&text, false).into_owned()
             }
         };
-        // With nobody left to read it the exit code still tells.
-        io::stderr().write_all(text.as_bytes()).unwrap_or_default();
+        output::to_stderr(&text);
         ExitCode::from(self.exit)
     }
 

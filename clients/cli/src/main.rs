@@ -4,6 +4,7 @@ mod args;
 mod clock;
 mod commands;
 mod failure;
+mod output;
 mod progress;
 mod select;
 mod session;

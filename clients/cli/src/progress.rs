@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use futures_util::{Stream, StreamExt as _};
 use indicatif::{ProgressBar, ProgressStyle};
+use longhaul_printable as printable;
 
 /// Milliseconds before anything is shown: most answers are there by then.
 const QUIET_MS: u64 = 1_000;
@@ -43,7 +44,7 @@ pub(crate) async fn while_told<T>(
             Some(words) = told.next() => {
                 label = words;
                 if let Some(bar) = &bar {
-                    bar.set_message(label.clone());
+                    bar.set_message(printable::one_line(&label).into_owned());
                 }
             }
         }
@@ -58,7 +59,7 @@ fn spinner(label: &str) -> ProgressBar {
     if !std::io::stderr().is_terminal() {
         return ProgressBar::hidden();
     }
-    let bar = ProgressBar::new_spinner().with_message(label.to_owned());
+    let bar = ProgressBar::new_spinner().with_message(printable::one_line(label).into_owned());
     let template = ProgressStyle::with_template("{spinner} {msg} {elapsed}");
     bar.set_style(template.unwrap_or_else(|_| ProgressStyle::default_spinner()));
     bar.enable_steady_tick(Duration::from_millis(TICK_MS));

@@ -1,12 +1,14 @@
 //! What a command works with: the way to the daemon, and the way to the reader.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 
 use longhaul_client::{Client, ConnectOptions};
+use longhaul_printable as printable;
 use serde::Serialize;
 
 use crate::failure::Failure;
+use crate::output;
 use crate::style::{ColorWhen, Style};
 
 /// Something a command prints: as JSON by its own shape, for people as a text.
@@ -50,17 +52,30 @@ impl Session {
         }
     }
 
-    /// Text as it is, to stdout.
+    /// Text, or with `--json` lines of JSON, to stdout.
     pub(crate) fn print_text(&self, text: &str) -> Result<(), Failure> {
-        let mut stdout = io::stdout().lock();
-        stdout.write_all(text.as_bytes())?;
-        Ok(stdout.flush()?)
+        match self.is_json {
+            true => self.print_json(text),
+            false => Ok(output::to_stdout(&output::text(text, self.style.is_color))?),
+        }
+    }
+
+    /// Lines of JSON, to stdout.
+    pub(crate) fn print_json(&self, json: &str) -> Result<(), Failure> {
+        Ok(output::to_stdout(&printable::json(json))?)
+    }
+
+    /// Text in the place of the last `lines` lines of a terminal.
+    pub(crate) fn print_over(&self, lines: usize, text: &str) -> Result<(), Failure> {
+        // To the first of these lines, and clear from there.
+        output::to_stdout(&format!("\x1b[{lines}F\x1b[J"))?;
+        self.print_text(text)
     }
 
     /// A remark beside the result: to stderr, and only for people.
     pub(crate) fn note(&self, text: &str) {
         if !self.is_json && io::stderr().is_terminal() {
-            io::stderr().write_all(format!("{text}\n").as_bytes()).unwrap_or_default();
+            output::to_stderr(&output::text(&format!("{text}\n"), self.style.is_color));
         }
     }
 }

@@ -8,6 +8,7 @@ mod eval;
 mod exit;
 mod help;
 mod hook;
+mod hostile;
 mod install;
 mod print;
 mod tail;

@@ -31,6 +31,7 @@ pub enum Reply {
 }
 
 type Answer = Box<dyn Fn(&Value) -> Reply + Send + Sync>;
+type Change = Box<dyn Fn(Value) -> Value + Send + Sync>;
 
 /// What to answer to which method.
 #[derive(Default)]
@@ -38,6 +39,7 @@ pub struct Script {
     answers: HashMap<String, Answer>,
     /// `(method, params, answer)` of the examples, with samples in place of placeholders.
     examples: Vec<(String, Value, Value)>,
+    change: Option<Change>,
 }
 
 impl Script {
@@ -74,7 +76,27 @@ impl Script {
         self.on(method, move |_| Reply::Result(result.clone()))
     }
 
+    /// Changes every result and every error on its way out.
+    #[must_use]
+    pub fn changed(mut self, change: impl Fn(Value) -> Value + Send + Sync + 'static) -> Self {
+        self.change = Some(Box::new(change));
+        self
+    }
+
     fn reply(&self, method: &str, params: &Value) -> Reply {
+        let reply = self.known(method, params);
+        match (&self.change, reply) {
+            (Some(change), Reply::Result(result)) => Reply::Result(change(result)),
+            (Some(change), Reply::Error(error)) => {
+                let changed = serde_json::to_value(&error).ok().map(change);
+                let changed = changed.and_then(|changed| serde_json::from_value(changed).ok());
+                Reply::Error(changed.unwrap_or(error))
+            }
+            (_, reply) => reply,
+        }
+    }
+
+    fn known(&self, method: &str, params: &Value) -> Reply {
         if let Some(answer) = self.answers.get(method) {
             return answer(params);
         }

@@ -66,7 +66,7 @@ fn hit(hit: &memory::Hit) -> String {
 pub(crate) async fn read(link: &Link, args: ReadArgs) -> Result<String, Fault> {
     let ReadArgs { path, line, max_lines } = args;
     let params = memory::ReadParams { path, line, max_lines, max_tokens: None };
-    Ok(link.call::<memory::Read>(params).await?.text)
+    Ok(link.call::<memory::Read>(params).await?.text.0)
 }
 
 pub(crate) async fn note(link: &Link, args: NoteArgs) -> Result<String, Fault> {
@@ -83,7 +83,7 @@ pub(crate) async fn summary(link: &Link) -> Result<String, Fault> {
         max_tokens: Some(SUMMARY_TOKENS),
         ..Default::default()
     };
-    let text = link.call::<memory::Summary>(params).await?.text;
+    let text = link.call::<memory::Summary>(params).await?.text.0;
     Ok(match text.trim() {
         "" => "Nothing is remembered about this project yet.".to_owned(),
         _ => text,

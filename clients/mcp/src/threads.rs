@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use longhaul_printable as printable;
 use longhaul_protocol::history::{Expand, ExpandParams};
 use longhaul_protocol::thread::{
     List, ListParams, Search, SearchHit, SearchParams, Sync, SyncParams,
@@ -84,7 +85,7 @@ pub(crate) async fn view(link: &Link, args: ViewArgs) -> Result<String, Fault> {
         max_tokens: args.max_tokens.or(Some(VIEW_TOKENS)),
         ..Default::default()
     };
-    Ok(link.call::<checkpoint::View>(params).await?.text)
+    Ok(link.call::<checkpoint::View>(params).await?.text.0)
 }
 
 pub(crate) async fn usage(link: &Link, args: UsageArgs) -> Result<String, Fault> {
@@ -116,7 +117,8 @@ pub(crate) async fn expand(link: &Link, args: ExpandArgs) -> Result<String, Faul
     let params =
         ExpandParams { handle: args.handle, cursor: args.cursor, max_bytes: Some(EXPAND_BYTES) };
     let found = link.call::<Expand>(params).await?;
-    let mut text: String = found.items.iter().map(|item| format!("{item}\n")).collect();
+    let mut text: String =
+        found.items.iter().map(|item| printable::json(item.get()).into_owned() + "\n").collect();
     if let Some(cursor) = found.next_cursor {
         text.push_str(&format!("There is more; call again with cursor {cursor}\n"));
     }

@@ -4,6 +4,7 @@ export { Client } from "./client";
 export type { CallOptions, ConnectOptions } from "./client";
 export { LonghaulError } from "./errors";
 export type { Failure } from "./errors";
+export { printable } from "./printable";
 export * from "./protocol.generated";
 export { defaultSocket, defaultStateDir } from "./socket";
 export { Subscription } from "./subscription";

@@ -1,4 +1,6 @@
-// History items as text, for reading.
+// History items as text, for reading. They are bytes of others: what is hidden in them is shown.
+
+import { printable } from "@longhaul/client";
 
 interface Item {
   type?: string;
@@ -13,7 +15,7 @@ interface Item {
 
 /** Some items, each under a heading. */
 export function itemsAsText(items: unknown[]): string {
-  return items.map((item) => itemAsText((item ?? {}) as Item)).join("\n\n");
+  return printable(items.map((item) => itemAsText((item ?? {}) as Item)).join("\n\n"));
 }
 
 function itemAsText(item: Item): string {

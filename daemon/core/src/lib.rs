@@ -32,6 +32,7 @@ pub mod memory;
 pub mod message_history;
 pub mod model;
 pub mod policy;
+pub mod quote;
 pub mod redact;
 pub mod rollout;
 pub mod search;

@@ -4,9 +4,12 @@
 //! placeholder stays in a prompt (defect 7.13.11). Filling is one pass: placeholders inside values are not
 //! filled (defect 7.8).
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+
+use crate::quote;
 
 /// Purpose of a template; each group has a folder of its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -222,12 +225,15 @@ pub fn has(text: &str, name: &str) -> bool {
     pieces(text).iter().any(|piece| matches!(piece, Piece::Place(found) if *found == name))
 }
 
-/// Fills a validated template; a placeholder without a value becomes empty.
+/// Fills a validated template; a placeholder without a value becomes empty. Values are words of others.
 #[must_use]
 pub fn fill(text: &str, values: &[(&str, &str)]) -> String {
-    let value = |name: &str| values.iter().find(|(known, _)| *known == name).map_or("", |(_, v)| v);
+    let value = |name: &str| {
+        let value = values.iter().find(|(known, _)| *known == name);
+        value.map_or(Cow::Borrowed(""), |(_, value)| quote::block(value))
+    };
     let filled = pieces(text).into_iter().map(|piece| match piece {
-        Piece::Text(text) => text,
+        Piece::Text(text) => Cow::Borrowed(text),
         Piece::Place(name) => value(name),
     });
     filled.collect()

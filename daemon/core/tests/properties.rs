@@ -3,7 +3,7 @@
 use longhaul_core::checkpoint::view::{HEADER, ViewCaps};
 use longhaul_core::context::tokenizer::Tokenizer;
 use longhaul_core::fold::Fold;
-use longhaul_core::tokens;
+use longhaul_core::{quote, tokens};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -98,7 +98,7 @@ proptest! {
                 prop_assert!(text.is_empty() || text.starts_with(HEADER));
                 prop_assert!(Tokenizer::O200k.count(&text) <= budget);
                 if budget > 400 && let Some(request) = folded.checkpoint().requests.active() {
-                    prop_assert!(text.trim_end().ends_with(request.text.trim_end()));
+                    prop_assert!(text.trim_end().ends_with(quote::block(&request.text).trim_end()));
                 }
             }
         }

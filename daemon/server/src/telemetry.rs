@@ -3,9 +3,10 @@
 //! No transcript text: events carry ids, paths, counts and durations. A panic's message is left out as
 //! well, since the standard library puts the string it failed on into it; its place is enough.
 
-use std::io::IsTerminal;
+use std::io::{self, IsTerminal, Write};
 use std::sync::OnceLock;
 
+use longhaul_printable as printable;
 use tracing_subscriber::filter::ParseError;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
@@ -23,8 +24,8 @@ static FILTER: OnceLock<reload::Handle<EnvFilter, Registry>> = OnceLock::new();
 pub fn start(filter: &str) -> Result<(), ParseError> {
     let (filter, handle) = reload::Layer::new(EnvFilter::try_new(filter)?);
     let lines = fmt::layer()
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal())
+        .with_writer(|| GatedStderr)
+        .with_ansi(io::stderr().is_terminal())
         .with_target(false);
     // The journal stamps every line itself; a second stamp would only push the text to the right.
     let lines = match std::env::var_os("JOURNAL_STREAM") {
@@ -40,6 +41,21 @@ pub fn start(filter: &str) -> Result<(), ParseError> {
         }));
     }
     Ok(())
+}
+
+/// Standard error behind the gate: a path or a name in a field may hold anything.
+struct GatedStderr;
+
+impl Write for GatedStderr {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        let text = String::from_utf8_lossy(line);
+        io::stderr().write_all(printable::painted(&text).as_bytes())?;
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stderr().flush()
+    }
 }
 
 /// Replaces the filter; where nothing is logged it is only read.

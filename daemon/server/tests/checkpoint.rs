@@ -62,7 +62,7 @@ impl Session {
     }
 
     async fn view(&mut self) -> String {
-        self.client.call::<checkpoint::View>(view_params()).await.unwrap().text
+        self.client.call::<checkpoint::View>(view_params()).await.unwrap().text.0
     }
 }
 

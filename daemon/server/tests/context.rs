@@ -172,7 +172,7 @@ async fn project_instructions_are_repeated_only_when_they_changed() {
     let cwd = project.to_str().unwrap();
     let current = Settings { environment: environment(cwd, None), ..Default::default() };
     let also = Some(vec![OptionalSetting::AgentsMd, OptionalSetting::Memory]);
-    let text = |result: &DiffResult| Value::from(result.items.clone()).to_string();
+    let text = |result: &DiffResult| Value::from(result.items.bytes().clone()).to_string();
 
     let same = diff(&mut client, current.clone(), also.clone()).await;
     assert!(same.changed.is_empty(), "{same:?}");

@@ -50,7 +50,7 @@ pub async fn assert_holds(client: &mut Client, result: &RunResult, what: &str) {
     let undone = client.undo(&result.compaction_id).await;
     let whole = client.history(THREAD).await;
     assert!(undone.complete, "{what}");
-    assert_eq!(undone.history, whole, "{what}: the old history is back, item by item");
+    assert_eq!(undone.history.into_bytes(), whole, "{what}: the old history is back, item by item");
     let totals = &result.receipt.totals;
     let items = totals.kept.items + totals.shortened.items + totals.dropped.items;
     assert_eq!(items, whole.len() as u64, "{what}: all accounted for");

@@ -92,7 +92,7 @@ async fn undoing_a_forks_compaction_restores_the_whole_history() {
         .filter(|(seq, _)| ![0, CUT].contains(seq))
         .map(|(_, line)| payload(line))
         .collect();
-    assert_eq!(client.undo(&run.compaction_id).await.history, expected);
+    assert_eq!(client.undo(&run.compaction_id).await.history.into_bytes(), expected);
 }
 
 #[tokio::test]

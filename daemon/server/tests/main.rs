@@ -16,6 +16,7 @@ mod gemini;
 mod histories;
 mod history;
 mod hostile_repository;
+mod hostile_text;
 mod job_crash;
 mod job_simulation;
 mod ladder;

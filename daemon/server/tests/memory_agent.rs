@@ -115,7 +115,7 @@ impl Rig {
 
     async fn memory(&mut self) -> String {
         let params = ReadParams { path: "MEMORY.md".into(), ..Default::default() };
-        self.ask::<Read>(params).await.text
+        self.ask::<Read>(params).await.text.0
     }
 
     fn asked(&self) -> usize {

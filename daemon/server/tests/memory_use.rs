@@ -75,7 +75,7 @@ async fn an_ephemeral_thread_is_never_read() {
     let run = run_all(&mut client).await;
     assert_eq!((run.extracted, run.skipped[0].reason.as_str()), (0, "ephemeral"));
     assert_eq!(left_out(&mut client, "ephemeral").await, 1);
-    assert_eq!(summary(&mut client).await.text, "");
+    assert_eq!(summary(&mut client).await.text.0, "");
     daemon.stopped().await;
 }
 

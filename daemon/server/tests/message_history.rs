@@ -49,8 +49,11 @@ async fn a_daemon_killed_while_it_trims_has_every_answered_prompt_under_its_numb
         let (first, next) = (found.logs[0].first, found.logs[0].next);
         assert!(next > *kept.last_key_value().unwrap().0, "{found:?}");
         assert!(next - first >= 3, "a trim keeps what has room: {found:?}");
-        let there: BTreeMap<u64, &str> =
-            found.messages.iter().map(|found| (found.offset, found.text.as_str())).collect();
+        let there: BTreeMap<u64, &str> = found
+            .messages
+            .iter()
+            .map(|found| (found.offset, found.text.bytes().as_str()))
+            .collect();
         let count = there.len() as u64;
         assert_eq!(count, next - first, "a number is missing or stands twice: {found:?}");
         for (offset, number) in kept.range(first..) {

@@ -200,7 +200,7 @@ async fn the_limit_is_reached_again_in_the_same_turn() {
         let full = should(&mut client, mid_turn(&history)).await;
         assert_eq!((full.compact, full.reason.as_str()), (true, "context_limit"));
         let params = RunParams { phase: Some(Phase::MidTurn), ..summary_of(&history) };
-        history = client.compact(params).await.history;
+        history = client.compact(params).await.history.into_bytes();
         let small = should(&mut client, mid_turn(&history)).await;
         assert!(!small.compact && small.used < full.used, "round {round}: {small:?}");
     }

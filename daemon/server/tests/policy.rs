@@ -158,7 +158,7 @@ async fn defect_7_10_the_sequence_survives_restarts_and_the_compaction_says_why_
     let packet = "Next step: document the retry.";
     let written = step(&mut client, ONE, turn_ended_with(packet)).await;
     assert_eq!(effects(&written), ["compact"]);
-    assert_eq!(written.effects[0].packet.as_deref(), Some(packet));
+    assert_eq!(written.effects[0].packet.as_ref().map(|text| text.as_str()), Some(packet));
 
     let (_daemon_3, mut client) = daemon(daemon_2.stopped().await, text).await;
     let run = client.compact(RunParams { max_tokens: Some(600), ..of_thread(ONE) }).await;
@@ -256,7 +256,7 @@ async fn texts_are_written_out_overridden_and_checked() {
     let expected = format!(
         "<longhaul_context about=\"packet\">\nWrite it down for {ONE}.\n</longhaul_context>"
     );
-    assert_eq!(asked.effects[0].prompt, Some(expected));
+    assert_eq!(asked.effects[0].prompt, Some(expected.into()));
 }
 
 #[tokio::test]

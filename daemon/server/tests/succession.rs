@@ -51,7 +51,7 @@ async fn eight(client: &mut Client) -> Vec<RunResult> {
     for number in 1..=8 {
         items.extend(round(number));
         let result = compact(client, &items).await;
-        items = result.history.clone();
+        items = result.history.bytes().clone();
         results.push(result);
     }
     results
@@ -189,7 +189,7 @@ async fn a_loop_in_a_given_history_is_reported_with_the_files_that_are_read_agai
             items.extend(shell(&id, "cat src/parser.rs", &"fn parse() {}\n".repeat(200)));
         }
         let result = compact(&mut client, &items).await;
-        (items, last) = (result.history, result.compaction_id);
+        (items, last) = (result.history.into_bytes(), result.compaction_id);
     }
     let event = soon("the warning", listener.event()).await;
     assert_eq!(event.kind, EventKind::CompactionLoop);

@@ -209,7 +209,7 @@ fn extraction(row: &sqlx::sqlite::SqliteRow) -> Result<ExtractionRow, sqlx::Erro
         extracted_at_ms: get(row, "extracted_at_ms")?,
         uses: unsigned(row, "uses")?,
         last_used_ms: get(row, "last_used_ms")?,
-        memory: body.and_then(|body| serde_json::from_str(&body).ok()),
+        memory: body.and_then(|body| serde_json::from_str(&body).ok()).map(RolloutMemory::quoted),
         engine: engine(row)?,
         reason: get(row, "reason")?,
     })

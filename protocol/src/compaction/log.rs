@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Cost, Entry, Phase, Reason, RunResult, Strategy, TokensChange, Trigger};
+use crate::text::Raw;
 
 /// `compaction/list`: compactions that were made, the newest first.
 #[derive(Debug, Clone, Copy)]
@@ -125,7 +126,7 @@ pub struct UndoResult {
     /// When it was first undone, Unix milliseconds.
     pub undone_at: i64,
     /// The old history, as far as it fits into a frame.
-    pub history: Vec<Value>,
+    pub history: Raw<Vec<Value>>,
     /// What did not fit, to be fetched by `history/expand`, in order after `history`.
     pub handles: Vec<Entry>,
     /// Whether `history` holds all of it, that is, `handles` is empty.

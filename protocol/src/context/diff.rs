@@ -4,6 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::text::Raw;
+
 /// `context/diff`: what to tell a model before its next turn about changed settings.
 #[derive(Debug, Clone, Copy)]
 pub struct Diff;
@@ -45,7 +47,7 @@ pub enum OptionalSetting {
 #[schemars(rename = "ContextDiffResult")]
 pub struct DiffResult {
     /// At most a developer message and, after it, a user message.
-    pub items: Vec<Value>,
+    pub items: Raw<Vec<Value>>,
     /// The settings they contain, in order: `model`, `permissions`, `memory`, `collaboration_mode`,
     /// `personality`, `agents_md`, `environment`.
     pub changed: Vec<String>,

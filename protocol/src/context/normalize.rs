@@ -33,6 +33,7 @@ pub struct NormalizeParams {
 #[schemars(rename = "ContextNormalizeResult")]
 pub struct NormalizeResult {
     /// The items; one that needed no change has the bytes that were sent.
+    #[schemars(extend("x-text" = "raw"))]
     pub items: Vec<Box<RawValue>>,
     /// What was changed, by index; empty if the history was valid.
     pub changes: Vec<Change>,

@@ -4,6 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::text::Raw;
+
 /// `context/truncate`: cuts the middle out of a text, or out of the tool outputs among items.
 #[derive(Debug, Clone, Copy)]
 pub struct Truncate;
@@ -60,10 +62,10 @@ pub enum TruncateMode {
 pub struct TruncateResult {
     /// The text, a marker where something was removed; only for a text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub text: Option<String>,
+    pub text: Option<Raw<String>>,
     /// The items; only for items.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub items: Option<Vec<Value>>,
+    pub items: Option<Raw<Vec<Value>>>,
     /// How much was removed, as the markers say.
     pub removed: u64,
     /// What `removed` counts: `tokens`, `chars` or `lines`. Under `model_format` a text that had too

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Job;
+use crate::text::Raw;
 
 /// `job/claim`: takes the next job of a kind that is due.
 #[derive(Debug, Clone, Copy)]
@@ -40,7 +41,7 @@ pub struct ClaimedJob {
     /// Shows the claim in the calls that follow.
     pub token: String,
     /// What it needs to know besides its name; may be empty.
-    pub payload: String,
+    pub payload: Raw<String>,
     /// Milliseconds after which the work must have stopped unless the claim is renewed.
     pub stop_in_ms: u64,
     /// Milliseconds between two renewals.

@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::text::Block;
+
 /// `memory/add_note`: remembers a sentence, at a person's wish. Secrets in it are replaced.
 #[derive(Debug, Clone, Copy)]
 pub struct AddNote;
@@ -29,7 +31,7 @@ pub struct AddNoteResult {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
     /// Its words as they are kept.
-    pub text: String,
+    pub text: Block<String>,
     /// Number of the published memory that holds it.
     pub generation: u64,
 }

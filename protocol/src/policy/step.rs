@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Decision, Watcher};
+use crate::text::Block;
 
 /// `policy/step`: reports an event to the thread's watcher; the caller carries out the effects.
 ///
@@ -127,13 +128,13 @@ pub struct Effect {
     pub effect: String,
     /// Words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub text: Option<String>,
+    pub text: Option<Block<String>>,
     /// A message for the agent, or the question for a judge.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub prompt: Option<String>,
+    pub prompt: Option<Block<String>>,
     /// System instructions for the judge.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub instructions: Option<String>,
+    pub instructions: Option<Block<String>>,
     /// The JSON Schema of the judge's answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<Value>,
@@ -142,10 +143,10 @@ pub struct Effect {
     pub request_id: Option<String>,
     /// The agent's notes for after the compaction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub packet: Option<String>,
+    pub packet: Option<Block<String>>,
     /// Goes before the words of the user's message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub prefix: Option<String>,
+    pub prefix: Option<Block<String>>,
     /// Why: for the compaction's record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trigger: Option<Trigger>,

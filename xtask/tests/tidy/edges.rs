@@ -9,17 +9,22 @@ use crate::source::root;
 
 /// Each crate with the crates of ours it may depend on; tests of the shell drive it by its client.
 const MAY_KNOW: &[(&str, &[&str], &[&str])] = &[
-    ("longhaul-protocol", &[], &[]),
-    ("longhaul-core", &[], &[]),
+    ("longhaul-printable", &[], &[]),
+    ("longhaul-protocol", &["longhaul-printable"], &[]),
+    ("longhaul-core", &["longhaul-printable"], &[]),
     ("longhaul-store", &["longhaul-core"], &[]),
     (
         "longhaul-daemon",
-        &["longhaul-core", "longhaul-store", "longhaul-protocol"],
+        &["longhaul-core", "longhaul-store", "longhaul-protocol", "longhaul-printable"],
         &["longhaul-client"],
     ),
     ("longhaul-client", &["longhaul-protocol"], &[]),
-    ("longhaul-cli", &["longhaul-client", "longhaul-protocol", "longhaul-eval"], &[]),
-    ("longhaul-mcp", &["longhaul-client", "longhaul-protocol"], &[]),
+    (
+        "longhaul-cli",
+        &["longhaul-client", "longhaul-protocol", "longhaul-eval", "longhaul-printable"],
+        &[],
+    ),
+    ("longhaul-mcp", &["longhaul-client", "longhaul-protocol", "longhaul-printable"], &[]),
     ("longhaul-eval", &[], &[]),
     ("xtask", &["longhaul-core", "longhaul-eval"], &[]),
 ];

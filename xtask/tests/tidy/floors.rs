@@ -28,6 +28,7 @@ const CORE: &[Floor] = &[
         "tokens",
         "limits",
         "message_history",
+        "quote",
         "redact",
         "template",
     ]),

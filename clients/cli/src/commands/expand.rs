@@ -1,6 +1,7 @@
 //! `longhaul expand`: the exact items behind a handle.
 
 use clap::Args;
+use longhaul_printable as printable;
 use longhaul_protocol::history::{Expand, ExpandParams, ExpandResult};
 use serde_json::Value;
 
@@ -64,11 +65,13 @@ pub(super) fn item_text(item: &Value, style: &Style) -> String {
     });
     match (item["role"].as_str(), words) {
         (Some(role), Some(words)) if !words.is_empty() => {
-            format!("{}\n{}\n", style.bold(role), words.trim_end())
+            let role = style.bold(&printable::one_line(role));
+            format!("{role}\n{}\n", printable::block(words.trim_end()))
         }
         _ => {
             let kind = item["type"].as_str().unwrap_or("item");
-            format!("{}\n{item:#}\n", style.bold(kind))
+            let kind = style.bold(&printable::one_line(kind));
+            format!("{kind}\n{}\n", printable::json(&format!("{item:#}")))
         }
     }
 }

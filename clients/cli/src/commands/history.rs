@@ -1,6 +1,7 @@
 //! `longhaul history`: what the model sees of a thread.
 
 use clap::Args;
+use longhaul_printable as printable;
 use longhaul_protocol::history::{BaseKind, Get, GetParams, GetResult, Opaque, Origin};
 use serde_json::Value;
 
@@ -121,9 +122,7 @@ fn excerpt(item: &Value) -> String {
     let encrypted = item["encrypted_content"].is_string().then(|| "(encrypted)".to_owned());
     let text = name + &words.or(encrypted).unwrap_or_default();
     let head: String = text.chars().take(EXCERPT_BYTES).collect();
-    // Escape codes of a transcript must not reach the terminal.
-    let shown = head.chars().map(|c| if c.is_control() { ' ' } else { c }).collect::<String>();
-    shown.split_whitespace().collect::<Vec<_>>().join(" ")
+    printable::one_line(&head.split_whitespace().collect::<Vec<_>>().join(" ")).into_owned()
 }
 
 fn beginning(history: &GetResult, style: &Style) -> String {

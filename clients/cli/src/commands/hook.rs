@@ -9,7 +9,7 @@
 //! What is put before the model is marked (`<longhaul_context`), so that the daemon never takes it for words
 //! of the person when it reads the transcript back.
 
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -19,6 +19,7 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout_at};
 
 use crate::failure::Failure;
+use crate::output;
 use crate::session::Session;
 
 mod answer;
@@ -71,14 +72,14 @@ pub(crate) async fn run(args: HookArgs, session: &Session) -> Result<(), Failure
     };
     if let Some(json) = said {
         // An agent that no longer reads has no use for an error either.
-        session.print_text(&(json + "\n")).unwrap_or_default();
+        session.print_json(&(json + "\n")).unwrap_or_default();
     }
     Ok(())
 }
 
 /// One line for whoever looks into the agent's log; nothing for the agent.
 fn complain(why: &str) -> Option<String> {
-    io::stderr().write_all(format!("longhaul hook: {why}\n").as_bytes()).unwrap_or_default();
+    output::to_stderr(&output::text(&format!("longhaul hook: {why}\n"), false));
     None
 }
 

@@ -90,6 +90,7 @@ impl Page for LookupResult {
 }
 
 fn row(message: &Message, style: &Style) -> Vec<String> {
-    let words: Vec<&str> = message.text.split_whitespace().collect();
+    let text = message.text.to_string();
+    let words: Vec<&str> = text.split_whitespace().collect();
     vec![style.ago(message.at), message.source.clone(), words.join(" ")]
 }

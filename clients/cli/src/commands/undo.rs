@@ -30,7 +30,7 @@ pub(crate) async fn run(args: UndoArgs, session: &Session) -> Result<(), Failure
 
 impl Page for UndoResult {
     fn text(&self, style: &Style) -> String {
-        let items = counted(self.history.len() as u64, "item");
+        let items = counted(self.history.bytes().len() as u64, "item");
         let heading = format!("undone: {items} of the old history are back\n");
         let rest = match self.complete {
             true => String::new(),

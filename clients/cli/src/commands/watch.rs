@@ -77,18 +77,15 @@ struct LastLine {
 }
 
 impl LastLine {
-    /// What is to be written for the text: nothing, a further line, or one in the place of the last.
-    fn next(&mut self, text: String, summary: String, is_terminal: bool) -> Option<String> {
+    /// Whether the text is to be printed, and in the place of how many lines.
+    fn next(&mut self, text: &str, summary: String, is_terminal: bool) -> Option<usize> {
         let is_change = summary != self.summary;
         if text == self.text || !(is_change || is_terminal) {
             return None;
         }
-        // Up to the first of the lines that were printed last, and clear from there.
-        let lines = self.text.lines().count();
-        let back = if is_change { String::new() } else { format!("\x1b[{lines}F\x1b[J") };
-        let written = back + &text;
-        (self.text, self.summary) = (text, summary);
-        Some(written)
+        let lines = if is_change { 0 } else { self.text.lines().count() };
+        (self.text, self.summary) = (text.to_owned(), summary);
+        Some(lines)
     }
 }
 
@@ -122,8 +119,9 @@ async fn show(
         }
     };
     let is_terminal = !session.is_json && io::stdout().is_terminal();
-    match shown.next(text, summary, is_terminal) {
-        Some(written) => session.print_text(&written),
+    match shown.next(&text, summary, is_terminal) {
+        Some(0) => session.print_text(&text),
+        Some(lines) => session.print_over(lines, &text),
         None => Ok(()),
     }
 }
@@ -244,16 +242,14 @@ mod tests {
 
     #[test]
     fn what_only_grows_is_kept_up_to_date_in_its_place() {
-        let text = |text: &str| text.to_owned();
         for is_terminal in [true, false] {
             let mut shown = LastLine::default();
             let mut next =
-                |line: &str, summary: &str| shown.next(text(line), text(summary), is_terminal);
-            assert_eq!(next("turn 1  1k\n  wait\n", "one"), Some(text("turn 1  1k\n  wait\n")));
+                |line: &str, summary: &str| shown.next(line, summary.to_owned(), is_terminal);
+            assert_eq!(next("turn 1  1k\n  wait\n", "one"), Some(0));
             assert_eq!(next("turn 1  1k\n  wait\n", "one"), None);
-            let again = is_terminal.then(|| text("\x1b[2F\x1b[Jturn 1  2k\n  wait\n"));
-            assert_eq!(next("turn 1  2k\n  wait\n", "one"), again);
-            assert_eq!(next("turn 2  2k\n", "two"), Some(text("turn 2  2k\n")));
+            assert_eq!(next("turn 1  2k\n  wait\n", "one"), is_terminal.then_some(2));
+            assert_eq!(next("turn 2  2k\n", "two"), Some(0));
         }
     }
 

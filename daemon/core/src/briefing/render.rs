@@ -8,7 +8,7 @@ use super::lines;
 use super::select::{Focus, Quote, Selection};
 use super::write::write;
 use crate::context::tokenizer::Tokenizer;
-use crate::{text, tokens};
+use crate::{quote, text, tokens};
 
 /// What the host knows beside the transcript, as lines of their own.
 #[derive(Default)]
@@ -114,7 +114,7 @@ fn task(briefing: &Briefing, bytes: usize) -> String {
     };
     let head = format!("[TASK]\n#{seq} ({mark}) ");
     let room = bytes.saturating_sub(head.len());
-    format!("{head}{}\n", text::cut_middle(request, room))
+    format!("{head}{}\n", text::cut_middle(&quote::block(request), room))
 }
 
 fn written(extra: &Extra<'_>, chosen: Vec<&Quote>, task: &str) -> String {
@@ -260,13 +260,13 @@ impl Builder<'_> {
         self.push(kind, order, (age, line.strength), line.text.clone());
         self.group(group);
         if let Some(candidate) = self.candidates.last_mut() {
-            candidate.heading.clone_from(&line.heading);
+            candidate.heading = quote::line(&line.heading).into_owned();
         }
     }
 
     fn group(&mut self, group: &str) {
         if let Some(candidate) = self.candidates.last_mut() {
-            group.clone_into(&mut candidate.group);
+            candidate.group = quote::line(group).into_owned();
         }
     }
 
@@ -441,10 +441,11 @@ impl Builder<'_> {
         (age, strength): (usize, u16),
         text: String,
     ) {
+        let text = quote::line(&text);
         // In a small view two short lines say more than a long one.
         let is_cut = self.is_small && kind != EvidenceKind::Request;
         let text =
-            if is_cut { text::cut_words(&text, SMALL_LINE_BYTES).into_owned() } else { text };
+            if is_cut { text::cut_words(&text, SMALL_LINE_BYTES) } else { text }.into_owned();
         let weight = kind.rule().weights[age.min(2)] * f64::from(strength) / 100.0;
         let Order(order) = order.into();
         let (group, heading) = (String::new(), String::new());

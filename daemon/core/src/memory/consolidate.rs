@@ -27,7 +27,7 @@ use super::learning::{Evidence, Learning, LearningKind, Origin, RolloutMemory, T
 use super::place;
 use super::slug::stem;
 use crate::redact::redact;
-use crate::text;
+use crate::{quote, text};
 
 pub(in crate::memory) use files::rule_line;
 pub use handbook::{EarlierValue, Entry, Handbook, MapEntry, Project, Skill, TaskEntry};
@@ -169,7 +169,7 @@ fn add_notes(handbook: &mut Handbook, inputs: &Inputs<'_>) {
     notes.sort_by(|a, b| (a.3, a.2, a.1).cmp(&(b.3, b.2, b.1)));
     for (project, words, source, at_ms) in notes {
         let redacted = redact(words);
-        let text = text::one_line_cut(&redacted.text, TEXT_BYTES);
+        let text = text::one_line_cut(&quote::line(&redacted.text), TEXT_BYTES);
         let id = merge::id(project.unwrap_or_default(), LearningKind::Note, &text);
         if inputs.exclusions.entries.contains(&id)
             || project.is_some_and(|project| inputs.exclusions.projects.contains(project))

@@ -1,6 +1,10 @@
 //! What one thread teaches: the contract between extraction and consolidation.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
+
+use crate::quote;
 
 /// Kinds of learnings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -238,4 +242,35 @@ pub struct RolloutMemory {
     pub map: Vec<Name>,
     /// Working commands in order, from which procedures are found.
     pub steps: Vec<String>,
+}
+
+impl RolloutMemory {
+    /// With every word of the thread quoted, as files and prompts may hold it.
+    #[must_use]
+    pub fn quoted(mut self) -> Self {
+        fn line(text: &mut String) {
+            if let Cow::Owned(shown) = quote::line(text) {
+                *text = shown;
+            }
+        }
+        let Self { thread_id, project, cwd, branch, learnings, map, steps, .. } = &mut self;
+        line(thread_id);
+        [project, cwd, branch].into_iter().flatten().for_each(line);
+        steps.iter_mut().for_each(line);
+        for learning in learnings {
+            [&mut learning.text, &mut learning.evidence.quote].into_iter().for_each(line);
+            learning.keywords.iter_mut().chain(&mut learning.slot).for_each(line);
+            learning.branch.iter_mut().for_each(line);
+        }
+        for name in map {
+            line(&mut name.text);
+            name.file.iter_mut().for_each(line);
+        }
+        for account in [&mut self.rollout_summary, &mut self.raw_memory] {
+            if let Cow::Owned(shown) = quote::block(account) {
+                *account = shown;
+            }
+        }
+        self
+    }
 }

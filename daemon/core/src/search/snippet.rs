@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use longhaul_printable as printable;
+
 use super::query::Query;
 use super::word::{self, Piece};
 use crate::{limits, text};
@@ -17,6 +19,8 @@ pub struct Snippet {
 
 /// Cuts the part of `text` with the most terms of `query`, or its beginning if there are none.
 pub fn snippet(text: &str, query: &Query) -> Snippet {
+    // Positions are those in the text as it is shown.
+    let text = &*printable::block(text);
     let found = matches(text, query);
     let window = window(text, &found);
     let inside = found.into_iter().map(|(range, _)| range);

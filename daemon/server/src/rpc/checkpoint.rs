@@ -27,7 +27,7 @@ async fn get(
     params: GetParams,
 ) -> Result<GetResult, Failure> {
     let (checkpoint, digest, seq) = checkpoints.get(&params.thread_id, params.as_of).await?;
-    Ok(GetResult { checkpoint, seq, digest: digest.to_string() })
+    Ok(GetResult { checkpoint: checkpoint.into(), seq, digest: digest.to_string() })
 }
 
 async fn view(
@@ -38,7 +38,12 @@ async fn view(
     let caps = convert::caps(params.caps);
     let view = checkpoints.view(&params.thread_id, &caps, params.max_tokens, params.as_of).await?;
     let tokens = longhaul_core::tokens::of_text(&view.text);
-    Ok(ViewResult { text: view.text, tokens, digest: view.digest.to_string(), seq: view.seq })
+    Ok(ViewResult {
+        text: view.text.into(),
+        tokens,
+        digest: view.digest.to_string(),
+        seq: view.seq,
+    })
 }
 
 /// A refusal is an answer, not an error: the model reads the reason and proposes again.

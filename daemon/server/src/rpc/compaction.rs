@@ -198,7 +198,7 @@ async fn undo(
     Ok(UndoResult {
         compaction_id: params.compaction_id,
         undone_at: undone.undone_at_ms,
-        history: undone.history,
+        history: undone.history.into(),
         handles: undone
             .handles
             .into_iter()

@@ -118,13 +118,18 @@ fn cut((): &(), _: &CallContext, params: TruncateParams) -> Result<TruncateResul
                 truncate(&text, policy)
             };
             let unit = cut.unit.name().to_owned();
-            Ok(TruncateResult { text: Some(cut.text), items: None, removed: cut.removed, unit })
+            Ok(TruncateResult {
+                text: Some(cut.text.into()),
+                items: None,
+                removed: cut.removed,
+                unit,
+            })
         }
         (None, Some(mut items)) => {
             let form = if is_formatted { Form::Formatted } else { Form::Plain };
             let removed = items.iter_mut().map(|item| budget::record(item, policy, form)).sum();
             let unit = policy.unit().name().to_owned();
-            Ok(TruncateResult { text: None, items: Some(items), removed, unit })
+            Ok(TruncateResult { text: None, items: Some(items.into()), removed, unit })
         }
         _ => Err(Failure::invalid("text", "give either text or items")),
     }
@@ -169,7 +174,7 @@ async fn compare(
         tokens: estimate::of_items(texts.iter().map(String::as_str)).total(),
         changed: injection.told.iter().map(|dimension| dimension.name().to_owned()).collect(),
         full: injection.is_full,
-        items: injection.items,
+        items: injection.items.into(),
     })
 }
 

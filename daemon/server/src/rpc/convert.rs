@@ -215,8 +215,8 @@ pub(super) fn run_result(compaction: Compaction) -> wire::RunResult {
         compaction_id: compaction.id,
         strategy_used: strategy_out(compaction.strategy_used),
         ladder: compaction.ladder.into_iter().map(rung).collect(),
-        history: compaction.history,
-        view: compaction.view,
+        history: compaction.history.into(),
+        view: compaction.view.into(),
         tokens: wire::TokensChange { before: compaction.tokens.0, after: compaction.tokens.1 },
         receipt: wire::Receipt {
             totals: wire::Totals {

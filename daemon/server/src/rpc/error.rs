@@ -7,6 +7,8 @@ use std::error::Error;
 use std::io;
 
 use jsonrpsee::types::ErrorObjectOwned;
+use longhaul_printable as printable;
+use longhaul_protocol::text::gated;
 use longhaul_protocol::{ErrorKind, WireError};
 use longhaul_store::StoreError;
 use serde_json::{Value, json};
@@ -104,7 +106,10 @@ impl Failure {
             true => tracing::error!(method, request, kind = kind.name(), cause, "request failed"),
             false => tracing::debug!(method, request, kind = kind.name(), cause, "request refused"),
         }
-        ErrorObjectOwned::owned(self.error.code, self.error.message, self.error.data)
+        // A path, a name or a key of a configuration may be in it.
+        let message = printable::block(&self.error.message).into_owned();
+        let data = self.error.data.and_then(|data| gated(&data).ok());
+        ErrorObjectOwned::owned(self.error.code, message, data)
     }
 }
 

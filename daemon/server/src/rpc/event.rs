@@ -16,8 +16,8 @@ use longhaul_protocol::event::{
     Subscribe, SubscribeParams, SubscribeResult, Unsubscribe, UnsubscribeResult,
 };
 use longhaul_protocol::method::EVENT_NOTIFICATION;
+use longhaul_protocol::text::gated;
 use serde::Serialize;
-use serde_json::value::to_raw_value;
 
 use super::table::{MethodEntry, Table, TableError, no_context};
 use crate::events::{Event, EventHub, Subscriber};
@@ -120,7 +120,7 @@ async fn feed(mut subscriber: Subscriber, sink: &MethodSink, subscription: &str)
     while let Some(event) = subscriber.next().await {
         let params = Fed { subscription, result: &event };
         let notification = Notification { jsonrpc: "2.0", method: EVENT_NOTIFICATION, params };
-        let Ok(message) = to_raw_value(&notification) else { continue };
+        let Ok(message) = gated(&notification) else { continue };
         if sink.send(message).await.is_err() {
             return;
         }

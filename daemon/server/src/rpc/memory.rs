@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use longhaul_core::tokens;
+use longhaul_protocol::Block;
 use longhaul_protocol::limit::{MEMORY_READ_TOKENS_MAX, SEARCH_HITS_DEFAULT, SEARCH_HITS_MAX};
 use longhaul_protocol::memory::{
     AddNote, AddNoteParams, AddNoteResult, AgentRun, Cite, CiteParams, CiteResult, Fallback,
@@ -56,8 +57,8 @@ async fn summary(
     let told = reader.summary(cwd, params.max_tokens, params.framed.unwrap_or(true)).await?;
     Ok(SummaryResult {
         tokens: tokens::of_text(&told.text),
-        text: told.text,
-        instructions: told.instructions,
+        text: told.text.into(),
+        instructions: told.instructions.map(Block),
         generation: told.generation,
         published_at: (told.generation > 0).then_some(told.at_ms),
         project: told.project,
@@ -92,7 +93,7 @@ fn shown(hit: MemoryHit) -> Hit {
         project: passage.project,
         at: passage.at_ms,
         score,
-        text: passage.text,
+        text: passage.text.into(),
     }
 }
 
@@ -137,7 +138,7 @@ async fn read(
         path: params.path,
         line_start: lines.start,
         line_end: lines.end,
-        text: lines.text,
+        text: lines.text.into(),
         next_line: lines.next,
     })
 }
@@ -151,7 +152,7 @@ async fn add_note(
     Ok(AddNoteResult {
         note_id: added.note.note_id,
         project: added.note.project,
-        text: added.note.text,
+        text: added.note.text.into(),
         generation: added.generation,
     })
 }

@@ -120,7 +120,7 @@ fn message(found: Found) -> wire::Message {
         log_id: found.log_id,
         offset: found.place.offset,
         at: found.place.at_ms,
-        text: found.message.text,
+        text: found.message.text.into(),
         thread_id: found.message.thread_id,
         cwd: found.message.cwd,
     }

@@ -10,6 +10,7 @@ use longhaul_core::policy::judgment::{self, Judgment};
 use longhaul_core::policy::watcher::{Effect as Done, Event};
 use longhaul_core::policy::{Point as At, replay};
 use longhaul_core::signal::Boundary;
+use longhaul_protocol::Block;
 use longhaul_protocol::ErrorKind;
 use longhaul_protocol::policy::{
     Check, Effect, Evaluate, EvaluateParams, EvaluateResult, Explain, ExplainParams, ExplainResult,
@@ -149,33 +150,37 @@ fn effect(asked: StepEffect) -> Effect {
     let StepEffect { effect, question } = asked;
     let named = |name: &str| Effect { effect: name.to_owned(), ..Effect::default() };
     match effect {
-        Done::Notify { text } => Effect { text: Some(text), ..named("notify") },
-        Done::Warn { text } => Effect { text: Some(text), ..named("warn") },
+        Done::Notify { text } => Effect { text: Some(text.into()), ..named("notify") },
+        Done::Warn { text } => Effect { text: Some(text.into()), ..named("warn") },
         Done::AskJudgment { request_id, trigger } => {
             let (instructions, prompt) = question.unzip();
             Effect {
                 request_id: Some(request_id),
-                instructions,
-                prompt,
+                instructions: instructions.map(Block),
+                prompt: prompt.map(Block),
                 schema: Some(judgment::schema()),
                 trigger: Some(shown::trigger(&trigger)),
                 ..named("ask_judgment")
             }
         }
         Done::RequestScratch { prompt } => {
-            Effect { prompt: Some(prompt), ..named("request_scratch") }
+            Effect { prompt: Some(prompt.into()), ..named("request_scratch") }
         }
         Done::RequestPacket { prompt } => {
-            Effect { prompt: Some(prompt), ..named("request_packet") }
+            Effect { prompt: Some(prompt.into()), ..named("request_packet") }
         }
         Done::Compact { trigger, packet } => Effect {
-            packet: Some(packet),
+            packet: Some(packet.into()),
             trigger: Some(shown::trigger(&trigger)),
             ..named("compact")
         },
-        Done::InjectHandoff { text } => Effect { text: Some(text), ..named("inject_handoff") },
+        Done::InjectHandoff { text } => {
+            Effect { text: Some(text.into()), ..named("inject_handoff") }
+        }
         Done::HoldMessage => named("hold_message"),
-        Done::ReleaseMessage { prefix } => Effect { prefix, ..named("release_message") },
+        Done::ReleaseMessage { prefix } => {
+            Effect { prefix: prefix.map(Block), ..named("release_message") }
+        }
     }
 }
 

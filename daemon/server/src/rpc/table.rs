@@ -13,6 +13,7 @@ use jsonrpsee::types::{Id, Params};
 use jsonrpsee::{Extensions, MethodCallback, MethodResponse, Methods, ResponsePayload};
 use longhaul_protocol::daemon::Initialize;
 use longhaul_protocol::method::{self, CAPABILITIES};
+use longhaul_protocol::text::gated;
 use longhaul_protocol::{ErrorKind, METHODS, Method};
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
@@ -234,7 +235,7 @@ impl MethodEntry {
     ) -> MethodResponse {
         match result {
             // Written at once: jsonrpsee's own writer looks at its bound for every comma.
-            Ok(result) => match serde_json::value::to_raw_value(&result) {
+            Ok(result) => match gated(&result) {
                 Ok(result) => {
                     let payload = ResponsePayload::success(Shared(result.into()));
                     MethodResponse::response(id, payload, response_max)

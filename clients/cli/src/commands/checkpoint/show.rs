@@ -59,6 +59,6 @@ impl Page for ViewResult {
 
 impl Page for GetResult {
     fn text(&self, _: &Style) -> String {
-        format!("{:#}\n", self.checkpoint)
+        format!("{:#}\n", *self.checkpoint)
     }
 }

@@ -59,6 +59,6 @@ pub(crate) async fn run(args: TruncateArgs, session: &Session) -> Result<(), Fai
 
 impl Page for TruncateResult {
     fn text(&self, _: &Style) -> String {
-        self.text.clone().unwrap_or_default()
+        self.text.as_ref().map(ToString::to_string).unwrap_or_default()
     }
 }

@@ -51,7 +51,7 @@ impl Stage {
         let thread_id = self.thread(cut)?;
         let params = ViewParams { thread_id, max_tokens: Some(budget), caps: None, as_of: None };
         let answer = self.runtime.block_on(self.client.call::<View>(params));
-        answer.map(|view| view.text).map_err(|error| error.to_string())
+        answer.map(|view| view.text.0).map_err(|error| error.to_string())
     }
 
     /// The thread of what came before a cut, read to its end.

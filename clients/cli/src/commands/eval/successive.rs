@@ -64,7 +64,7 @@ impl Stage {
                     ..RunParams::default()
                 };
                 let made = client.call::<Run>(params).await.map_err(|error| error.to_string())?;
-                (given, view) = (made.history, made.view);
+                (given, view) = (made.history.into_bytes(), made.view.0);
             }
             Ok(view)
         })

@@ -167,7 +167,8 @@ impl Hook<'_> {
         let params =
             policy::StepParams { thread_id, event, agent: None, model: None, context_window: None };
         let stepped = self.call::<policy::Step>(params).await?;
-        let texts: Vec<String> = stepped.effects.into_iter().filter_map(|done| done.text).collect();
+        let texts: Vec<String> =
+            stepped.effects.into_iter().filter_map(|done| Some(done.text?.0)).collect();
         Ok((!texts.is_empty()).then(|| format!("longhaul: {} (/compact)", texts.join("; "))))
     }
 
@@ -177,7 +178,7 @@ impl Hook<'_> {
             max_tokens: Some(max_tokens),
             ..Default::default()
         };
-        Ok(self.call::<checkpoint::View>(params).await?.text)
+        Ok(self.call::<checkpoint::View>(params).await?.text.0)
     }
 
     /// The memory of the project, and how to read more of it; `None` when there is none.
@@ -194,7 +195,7 @@ impl Hook<'_> {
         if text.is_empty() || !fits(text, text_tokens) {
             return None;
         }
-        let instructions = summary.instructions.as_deref().unwrap_or_default().trim();
+        let instructions = summary.instructions.as_ref().map_or("", |text| text.trim());
         // A folder with a long name may make them longer than what is left for them.
         Some(match instructions {
             "" => text.to_owned(),

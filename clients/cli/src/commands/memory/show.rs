@@ -79,7 +79,7 @@ impl Page for SummaryResult {
 
 impl Page for ReadResult {
     fn text(&self, _: &Style) -> String {
-        self.text.clone()
+        self.text.to_string()
     }
 }
 

@@ -12,6 +12,7 @@ use super::super::staleness::{self, Standing};
 use super::{HEADER, Scene, ViewCaps};
 use crate::briefing::ChangedFile;
 use crate::limits;
+use crate::quote;
 use crate::rollout::shell::Class;
 use crate::text::{cut, cut_chars, one_line};
 
@@ -22,7 +23,8 @@ const COMMAND_BYTES: usize = 160;
 pub(super) fn header(scene: &Scene<'_>) -> Vec<String> {
     let mut forms = Vec::new();
     let cwd = scene.state.cwd.as_deref().filter(|cwd| cwd.len() <= limits::PATH_BYTES);
-    match (scene.thread_id, cwd) {
+    let cwd = cwd.map(quote::line);
+    match (scene.thread_id.map(quote::line), cwd) {
         (Some(thread), Some(cwd)) => forms.push(format!("{HEADER}\nthread={thread} cwd={cwd}")),
         (Some(thread), None) => forms.push(format!("{HEADER}\nthread={thread}")),
         (None, Some(cwd)) => forms.push(format!("{HEADER}\ncwd={cwd}")),

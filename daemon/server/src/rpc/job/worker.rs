@@ -46,7 +46,7 @@ async fn claim(
     let claimed = jobs.claim(kind, &holder).await.map_err(ServiceError::from)?;
     let claim = claimed.map(|claimed| ClaimedJob {
         token: token_text(&claimed.claim.token),
-        payload: claimed.job.payload.clone(),
+        payload: claimed.job.payload.clone().into(),
         stop_in_ms: jobs.stop_in_ms(&claimed.claim),
         heartbeat_ms: jobs.rules(kind).heartbeat_ms,
         job: shown(claimed.job),

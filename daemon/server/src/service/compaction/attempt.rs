@@ -84,7 +84,7 @@ impl Attempt<'_> {
             return Err(RungFailure::named(refusal.name()));
         }
         let words = longhaul_core::redact::redact(answer.text.trim());
-        let view = self.text(&words.text);
+        let view = self.text(&longhaul_core::quote::block(&words.text));
         let layout = Layout {
             split: &split,
             summary: &view,

@@ -156,12 +156,18 @@ fn first_odd(text: &str, lines: Lines) -> Option<usize> {
     if is_plain(text.as_bytes(), lines) {
         return None;
     }
-    let mut before = None;
-    text.char_indices().find_map(|(at, c)| {
-        let is_kept = is_kept(before, c, &text[at + c.len_utf8()..], lines);
-        before = Some(c);
-        (!is_kept).then_some(at)
-    })
+    let mut at = 0;
+    while let Some(plain) = text.as_bytes()[at..].iter().position(|b| !matches!(b, b' '..=b'~')) {
+        at += plain;
+        let c = text[at..].chars().next()?;
+        let before = text[..at].chars().next_back();
+        let end = at + c.len_utf8();
+        if !is_kept(before, c, &text[end..], lines) {
+            return Some(at);
+        }
+        at = end;
+    }
+    None
 }
 
 /// Whether all bytes are printable ASCII: in blocks without a branch, since nearly all text is.

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::answers::{COMPACTION, THREAD, script};
 use crate::{Desk, Done};
 
-const HOSTILE: &str = "\u{1b}[31mEVIL\u{1b}[2J\u{1b}]52;c;aGk=\u{7}\u{9b}31m\u{7f}\u{202e}b\u{2066}\u{200b}\u{e0041}\r";
+const HOSTILE: &str = "\u{1b}[7mEVIL\u{1b}[2J\u{1b}]52;c;aGk=\u{7}\u{9b}31m\u{7f}\u{202e}b\u{2066}\u{200b}\u{e0041}\r";
 
 /// Fields that hold words of others. The rest are ids, names of ours and numbers.
 const WORDS: &[&str] = &[
@@ -131,14 +131,12 @@ fn desk() -> Desk {
 fn odd(done: &Done, is_color: bool) -> String {
     let own = ["0", "1", "2", "22", "31", "32", "33", "39"].map(|code| format!("\x1b[{code}m"));
     let all = [done.stdout.as_str(), done.stderr.as_str()].concat();
-    // A planted colour would be painted over by none of ours.
-    let planted = all.matches("\x1b[31mEVIL").count();
     let text = match is_color {
         true => own.iter().fold(all, |text, colour| text.replace(colour, "")),
         false => all,
     };
     let odd = text.chars().filter(|c| is_hidden(*c) && !matches!(c, '\n' | '\t'));
-    odd.map(|c| c.escape_unicode().to_string()).collect::<String>() + &"!".repeat(planted)
+    odd.map(|c| c.escape_unicode().to_string()).collect()
 }
 
 #[test]

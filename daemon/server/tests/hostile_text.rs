@@ -180,7 +180,9 @@ impl Walk {
 #[tokio::test]
 async fn nothing_hidden_comes_out_of_any_method() {
     let home = tempfile::tempdir().unwrap();
-    [codex, claude, gemini].map(|write| write(home.path()));
+    for write in [codex, claude, gemini] {
+        write(home.path());
+    }
     let daemon = Daemon::over(home, "").await;
     let mut walk = Walk {
         client: daemon.connect().await,
@@ -272,7 +274,7 @@ impl Walk {
 
     async fn of_memory(&mut self) {
         let note = self.ask("memory/add_note", json!({ "text": HOSTILE, "cwd": "/w" })).await;
-        self.ask("memory/run", json!({})).await;
+        self.ask("memory/run", json!({ "all": true })).await;
         let summary = self.ask("memory/summary", json!({ "cwd": "/w" })).await;
         let text = summary["text"].as_str().unwrap_or_default();
         assert!(text.matches("</longhaul_memory>").count() <= 1, "{text}");
@@ -336,10 +338,13 @@ impl Walk {
             ("daemon/status", json!({})),
             ("daemon/reload", json!({})),
             ("event/unsubscribe", json!({ "subscription": HOSTILE })),
-            ("event/subscribe", json!({ "kinds": ["gap"] })),
-            ("daemon/shutdown", json!({})),
         ] {
             self.ask(method, params).await;
         }
+        // No event may come between the calls after it.
+        let subscribed = self.ask("event/subscribe", json!({ "kinds": ["gap"] })).await;
+        let name = subscribed["subscription"].clone();
+        self.ask("event/unsubscribe", json!({ "subscription": name })).await;
+        self.ask("daemon/shutdown", json!({})).await;
     }
 }

@@ -5,6 +5,7 @@ use longhaul_protocol::error::ERROR_KINDS;
 use longhaul_protocol::event::EventKind;
 use longhaul_protocol::method::{CAPABILITIES, find};
 use longhaul_protocol::{METHODS, schema};
+use strum::VariantArray as _;
 
 const PAGE: &str = "PROTOCOL.md";
 
@@ -23,8 +24,8 @@ fn method_names_are_unique_and_begin_with_their_capability() {
 
 #[test]
 fn the_names_of_event_kinds_are_what_they_are_on_the_wire() {
-    for kind in EventKind::ALL {
-        assert_eq!(serde_json::to_value(kind).unwrap(), kind.name());
+    for &kind in EventKind::VARIANTS {
+        assert_eq!(serde_json::to_value(kind).unwrap(), <&str>::from(kind));
     }
 }
 
@@ -46,7 +47,7 @@ fn the_page_for_people_names_everything_and_was_read_since_the_source_changed() 
     );
     assert_golden(PAGE, &page);
     let methods = METHODS.iter().map(|info| info.name);
-    for name in methods.chain(EventKind::ALL.iter().map(|kind| kind.name())) {
+    for name in methods.chain(EventKind::VARIANTS.iter().map(<&str>::from)) {
         assert!(page.contains(&format!("`{name}`")), "{PAGE} does not name {name}");
     }
 }
@@ -54,7 +55,7 @@ fn the_page_for_people_names_everything_and_was_read_since_the_source_changed() 
 fn error_table() -> String {
     let mut table = String::from("| code | kind | retry | when |\n|---|---|---|---|\n");
     for kind in ERROR_KINDS {
-        let (code, name, retry) = (kind.code(), kind.name(), kind.retry().name());
+        let (code, name, retry) = (kind.code(), kind.name(), <&str>::from(kind.retry()));
         table += &format!("| {code} | `{name}` | {retry} | {} |\n", kind.when());
     }
     table

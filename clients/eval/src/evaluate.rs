@@ -191,11 +191,11 @@ impl Run<'_> {
             if self.options.misses {
                 self.report.misses(misses);
             }
-            for baseline in Baseline::ALL {
+            for &baseline in Baseline::ALL {
                 let Some(histories) = &histories else { break };
                 let text = histories.view(baseline, limit, &question.gold[0], &question.facts);
                 let (score, _) = question.score(&text, budget, &self.tools.words);
-                self.report.score(&question.key(baseline.name(), budget), &score);
+                self.report.score(&question.key(baseline.into_str(), budget), &score);
             }
         }
     }

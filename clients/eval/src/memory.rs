@@ -268,7 +268,7 @@ impl Run<'_> {
         for name in gold {
             let is_kept = view.names(name);
             session.note(is_kept);
-            score.kinds.entry(name.kind.name()).or_default().note(is_kept);
+            score.kinds.entry(name.kind.into_str()).or_default().note(is_kept);
         }
         score.names.add(session);
         score.repositories.entry(repository.to_owned()).or_default().add(session);
@@ -351,7 +351,7 @@ impl MemoryReport {
                 out,
                 "{:<20} {:>9} {:>7} {:>7} {:>9} {:>12}  {}",
                 row.view,
-                row.extractor.name(),
+                row.extractor.into_str(),
                 row.budget,
                 percent(row.names.percent()),
                 percent(row.per_session),

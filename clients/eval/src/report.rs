@@ -196,13 +196,13 @@ impl Miss {
             times: gold.last_seen.times,
             used_before: gold.last_seen.used_before,
         };
-        let (what, text) = (gold.entity.kind.name(), gold.entity.text.clone());
+        let (what, text) = (gold.entity.kind.into_str(), gold.entity.text.clone());
         Self { name: Some(name), ..Self::new(cut, budget_tokens, what, text) }
     }
 
     /// A fact that the view does not state.
     pub fn fact(cut: &Cut<'_>, budget_tokens: u64, fact: &Fact) -> Self {
-        Self::new(cut, budget_tokens, fact.kind().name(), fact.sentence())
+        Self::new(cut, budget_tokens, fact.kind().into_str(), fact.sentence())
     }
 
     fn new(cut: &Cut<'_>, budget_tokens: u64, what: &'static str, text: String) -> Self {

@@ -37,26 +37,14 @@ pub use learning::{Evidence, Learning, LearningKind, Origin, Outcome, RolloutMem
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr, strum::EnumString)]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub enum Engine {
     /// Built-in rules, without a model.
     #[default]
     Deterministic,
     /// A language model whose output is verified.
     Model,
-}
-
-impl Engine {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Deterministic => "deterministic",
-            Self::Model => "model",
-        }
-    }
-
-    /// Finds an engine by its stable name.
-    pub fn named(name: &str) -> Option<Self> {
-        [Self::Deterministic, Self::Model].into_iter().find(|engine| engine.name() == name)
-    }
 }
 
 /// Files of a memory folder: relative path with `/`, and text.

@@ -186,7 +186,7 @@ pub enum Body<'a> {
     PartialOrd,
     Ord,
     serde::Serialize,
-    serde::Deserialize,
+    serde::Deserialize
 )]
 #[serde(rename_all = "snake_case")]
 pub enum TitleBy {

@@ -5,34 +5,30 @@
 //! filled (defect 7.8).
 
 use std::collections::BTreeMap;
+use strum::VariantArray as _;
 
 use serde::{Deserialize, Serialize};
 
 /// Purpose of a template; each group has a folder of its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub enum TemplateGroup {
     Policy,
     Compaction,
 }
 
 impl TemplateGroup {
-    /// Name of its folder.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Policy => "policy",
-            Self::Compaction => "compaction",
-        }
-    }
-
     pub fn kinds(self) -> impl Iterator<Item = Kind> {
-        Kind::ALL.into_iter().filter(move |kind| kind.group() == self)
+        Kind::ALL.iter().copied().filter(move |kind| kind.group() == self)
     }
 }
 
 /// A template that a person may override.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub enum Kind {
     /// System prompt of a judge.
     Judgment,
@@ -59,20 +55,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    pub const ALL: [Self; 12] = [
-        Self::Judgment,
-        Self::JudgmentEarly,
-        Self::JudgmentReady,
-        Self::JudgmentAsap,
-        Self::JudgmentContext,
-        Self::Packet,
-        Self::Scratch,
-        Self::Handoff,
-        Self::WatcherPacket,
-        Self::SummaryPrompt,
-        Self::SummaryPrefix,
-        Self::CheckpointGuide,
-    ];
+    pub const ALL: &'static [Self] = Self::VARIANTS;
 
     /// The template used if this one has no file.
     #[must_use]
@@ -99,25 +82,6 @@ impl Kind {
         match self {
             Self::SummaryPrefix | Self::CheckpointGuide => 4 * 1_024,
             _ => TEMPLATE_BYTES,
-        }
-    }
-
-    /// Name of its file, without `.md`.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Judgment => "judgment",
-            Self::JudgmentEarly => "judgment_early",
-            Self::JudgmentReady => "judgment_ready",
-            Self::JudgmentAsap => "judgment_asap",
-            Self::JudgmentContext => "judgment_context",
-            Self::Packet => "packet",
-            Self::Scratch => "scratch",
-            Self::Handoff => "handoff",
-            Self::WatcherPacket => "watcher_packet",
-            Self::SummaryPrompt => "summary_prompt",
-            Self::SummaryPrefix => "summary_prefix",
-            Self::CheckpointGuide => "checkpoint_guide",
         }
     }
 
@@ -158,7 +122,7 @@ impl Texts {
     /// Creates templates from a function.
     #[must_use]
     pub fn of(text: impl Fn(Kind) -> String) -> Self {
-        Self(Kind::ALL.into_iter().map(|kind| (kind, text(kind))).collect())
+        Self(Kind::ALL.iter().copied().map(|kind| (kind, text(kind))).collect())
     }
 
     /// The template of that kind.

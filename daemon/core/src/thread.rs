@@ -18,7 +18,7 @@ use strum::VariantArray as _;
     Deserialize,
     strum::EnumString,
     strum::IntoStaticStr,
-    strum::VariantArray,
+    strum::VariantArray
 )]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]

@@ -120,7 +120,7 @@ impl Jobs {
     /// Those of the store.
     pub async fn rescue(&self) -> Result<usize, JobError> {
         let mut taken = 0;
-        for kind in Kind::ALL {
+        for &kind in Kind::ALL {
             let (rules, now, own) = (self.rules(kind), self.clock.moment(), self.holder());
             let decide = move |jobs: &[Job]| {
                 let is_dead = |job: &Job| {
@@ -279,7 +279,7 @@ impl Jobs {
     /// Wakes what waits for another configuration; returns how many.
     async fn unpark(&self) -> Result<usize, JobError> {
         let mut woken = 0;
-        for kind in Kind::ALL {
+        for &kind in Kind::ALL {
             let parked = JobFilter { kind: Some(kind), state: Some(State::Parked) };
             for job in self.store.job_list(&parked, SCAN_MAX).await? {
                 let now = self.clock.moment();

@@ -60,6 +60,8 @@ pub enum MessageHistoryError {
 
 /// The program that keeps a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(strum::IntoStaticStr, strum::EnumString, strum::VariantArray)]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub enum Origin {
     /// Codex: `$CODEX_HOME/history.jsonl`.
     Codex,

@@ -13,7 +13,7 @@ use sqlx::Row as _;
 
 use crate::error::StoreError;
 use crate::job::fenced;
-use crate::row::{get, unsigned};
+use crate::row::{get, named, unsigned};
 use crate::store::Store;
 
 pub use agent::AgentRow;
@@ -102,10 +102,10 @@ impl Store {
         .bind(row.extracted_at_ms)
         .bind(memory.map_or(0, |memory| memory.updated_at_ms))
         .bind(memory.and_then(|memory| memory.project.as_deref()))
-        .bind(memory.map_or("uncertain", |memory| memory.outcome.name()))
+        .bind(memory.map_or("uncertain", |memory| memory.outcome.into_str()))
         .bind(i64::try_from(memory.map_or(0, |memory| memory.learnings.len())).unwrap_or(i64::MAX))
         .bind(body)
-        .bind(row.engine.name())
+        .bind(row.engine.into_str())
         .bind(row.reason.as_deref())
         .execute(&mut *transaction)
         .await
@@ -133,7 +133,7 @@ impl Store {
                 learnings: unsigned(&row, "learnings")?,
                 extracted_at_ms: get(&row, "extracted_at_ms")?,
                 project: get(&row, "project")?,
-                engine: engine(&row)?,
+                engine: named(&row, "engine")?,
                 reason: get(&row, "reason")?,
             })
         })
@@ -210,13 +210,7 @@ fn extraction(row: &sqlx::sqlite::SqliteRow) -> Result<ExtractionRow, sqlx::Erro
         uses: unsigned(row, "uses")?,
         last_used_ms: get(row, "last_used_ms")?,
         memory: body.and_then(|body| serde_json::from_str(&body).ok()),
-        engine: engine(row)?,
+        engine: named(row, "engine")?,
         reason: get(row, "reason")?,
     })
-}
-
-/// An engine of a newer version counts as the free one.
-fn engine(row: &sqlx::sqlite::SqliteRow) -> Result<Engine, sqlx::Error> {
-    let name: String = get(row, "engine")?;
-    Ok(Engine::named(&name).unwrap_or_default())
 }

@@ -10,7 +10,7 @@ use super::files::FileState;
 use super::plan::StepState;
 use super::requests::Request;
 use super::semantic::{Dependency, Evidence, EvidenceSource, Update, UpdateStep};
-use super::staleness::{self, Standing};
+use super::staleness;
 use super::view::{Scene, dependency_holds};
 use crate::limits;
 use crate::text::{cut, one_line};
@@ -117,7 +117,7 @@ fn artifacts<'a>(scene: &Scene<'a>) -> BTreeMap<String, Artifact<'a>> {
             hash: file.hash.as_ref().or(seen).map(crate::digest::ContentHash::as_str),
             last_observed_seq: file.seq,
             state: Some(file.state),
-            standing: Some(word(standing)),
+            standing: Some(standing.into_str()),
             command: None,
         };
         (key.to_owned(), artifact)
@@ -136,15 +136,6 @@ fn artifacts<'a>(scene: &Scene<'a>) -> BTreeMap<String, Artifact<'a>> {
         (format!("cmd:{key}"), artifact)
     });
     files.chain(commands).collect()
-}
-
-fn word(standing: Standing) -> &'static str {
-    match standing {
-        Standing::Unchanged => "unchanged",
-        Standing::Changed => "changed",
-        Standing::Gone => "gone",
-        Standing::Unverified => "unverified",
-    }
 }
 
 fn plan(scene: &Scene<'_>) -> Plan {

@@ -46,6 +46,8 @@ pub struct File {
 /// What became of a file, weakest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub enum FileState {
     /// Named in a command.
     Named,
@@ -65,18 +67,6 @@ impl FileState {
     /// Whether the agent changed the file: such files are never forgotten before others.
     pub fn is_change(self) -> bool {
         matches!(self, Self::Edited | Self::Created | Self::Deleted)
-    }
-
-    /// The word shown.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Named => "named",
-            Self::Searched => "searched",
-            Self::Read => "read",
-            Self::Edited => "edited",
-            Self::Created => "created",
-            Self::Deleted => "deleted",
-        }
     }
 }
 

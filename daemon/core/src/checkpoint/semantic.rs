@@ -35,6 +35,8 @@ pub struct Evidence {
 /// Kinds of source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub enum EvidenceSource {
     /// The person said it.
     User,
@@ -42,17 +44,6 @@ pub enum EvidenceSource {
     File,
     /// A tool printed it.
     ToolOutput,
-}
-
-impl EvidenceSource {
-    /// The word shown.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::User => "user",
-            Self::File => "file",
-            Self::ToolOutput => "tool_output",
-        }
-    }
 }
 
 /// An update the model proposes.

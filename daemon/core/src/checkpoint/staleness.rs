@@ -35,7 +35,8 @@ pub enum Now {
 pub type Disk = BTreeMap<String, OnDisk>;
 
 /// How far what the thread knows of a file can be trusted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub enum Standing {
     /// The same content as then.
     Unchanged,

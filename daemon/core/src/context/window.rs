@@ -36,6 +36,8 @@ const LARGER: [u64; 4] = [400_000, 500_000, 1_000_000, 2_000_000];
 
 /// Where a value came from, weakest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub enum Origin {
     /// Unknown model: [`FALLBACK_TOKENS`].
     Fallback,
@@ -51,22 +53,6 @@ pub enum Origin {
     /// The daemon's configuration.
     Config,
     Request,
-}
-
-impl Origin {
-    /// The name on the wire.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Fallback => "fallback",
-            Self::Default => "default",
-            Self::ModelTable => "model_table",
-            Self::Observed => "observed",
-            Self::Agent => "agent",
-            Self::Transcript => "transcript",
-            Self::Config => "config",
-            Self::Request => "request",
-        }
-    }
 }
 
 /// Inputs to [`decide`].

@@ -62,6 +62,8 @@ impl Default for Rules {
 
 /// Why a thread is not extracted: the first reason that holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub enum Skip {
     Excluded,
     /// Its program opted out of memory.
@@ -133,23 +135,6 @@ fn is_personal(kind: ThreadKind, rules: &Rules) -> bool {
     }
 }
 
-impl Skip {
-    pub fn kind(&self) -> &'static str {
-        match self {
-            Self::Excluded => "excluded",
-            Self::Ephemeral => "ephemeral",
-            Self::NotInteractive(_) => "not_interactive",
-            Self::ReachedOutside => "reached_outside",
-            Self::Current => "current",
-            Self::NothingNew => "nothing_new",
-            Self::NoRequest => "no_request",
-            Self::TooSmall { .. } => "too_small",
-            Self::TooOld { .. } => "too_old",
-            Self::Busy { .. } => "busy",
-        }
-    }
-}
-
 impl fmt::Display for Skip {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -203,7 +188,7 @@ mod tests {
         let mut thread = rested();
         change(&mut thread);
         let found = eligible(&thread, &Rules::default(), NOW).err();
-        assert_eq!(found.map(|skip| skip.kind()), expected, "{thread:?}");
+        assert_eq!(found.map(|skip| skip.into_str()), expected, "{thread:?}");
     }
 
     #[test]

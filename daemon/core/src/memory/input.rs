@@ -295,7 +295,7 @@ fn schema() -> Value {
         LearningKind::Fact,
         LearningKind::CoChange,
     ]
-    .map(LearningKind::name);
+    .map(|kind| kind.into_str());
     let learning = json!({
         "type": "object",
         "additionalProperties": false,

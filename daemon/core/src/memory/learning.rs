@@ -1,10 +1,13 @@
 //! What one thread teaches: the contract between extraction and consolidation.
 
 use serde::{Deserialize, Serialize};
+use strum::VariantArray as _;
 
 /// Kinds of learnings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub enum LearningKind {
     /// A rule of the person: always or never.
     Constraint,
@@ -27,41 +30,19 @@ pub enum LearningKind {
 }
 
 impl LearningKind {
-    pub const ALL: [Self; 9] = [
-        Self::Constraint,
-        Self::Preference,
-        Self::Correction,
-        Self::Note,
-        Self::Fix,
-        Self::Command,
-        Self::Fact,
-        Self::CoChange,
-        Self::Outcome,
-    ];
+    pub const ALL: &'static [Self] = Self::VARIANTS;
 
     /// Whether it instructs the agent, so that only a person may be its origin.
     pub fn is_rule(self) -> bool {
         matches!(self, Self::Constraint | Self::Preference | Self::Correction | Self::Note)
-    }
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Constraint => "constraint",
-            Self::Preference => "preference",
-            Self::Correction => "correction",
-            Self::Note => "note",
-            Self::Fix => "fix",
-            Self::Command => "command",
-            Self::Fact => "fact",
-            Self::CoChange => "co_change",
-            Self::Outcome => "outcome",
-        }
     }
 }
 
 /// Source of a learning's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub enum Origin {
     User,
     /// Content of a file of the project.
@@ -76,17 +57,7 @@ pub enum Origin {
 
 impl Origin {
     /// All origins, most trusted first.
-    pub const ALL: [Self; 5] = [Self::User, Self::File, Self::ToolOutput, Self::Agent, Self::Web];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::User => "user",
-            Self::File => "file",
-            Self::ToolOutput => "tool_output",
-            Self::Agent => "agent",
-            Self::Web => "web",
-        }
-    }
+    pub const ALL: &'static [Self] = Self::VARIANTS;
 }
 
 /// Source of a learning.
@@ -132,10 +103,10 @@ pub struct Learning {
 }
 
 /// Outcome of a thread's task.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub enum Outcome {
     /// Evidence of success: final checks passed, or the person said so.
     Success,
@@ -145,17 +116,6 @@ pub enum Outcome {
     /// No evidence either way.
     #[default]
     Uncertain,
-}
-
-impl Outcome {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Success => "success",
-            Self::Partial => "partial",
-            Self::Fail => "fail",
-            Self::Uncertain => "uncertain",
-        }
-    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

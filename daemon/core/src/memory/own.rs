@@ -120,12 +120,12 @@ fn is_marked(line: &str) -> bool {
     };
     let of_origin = inside('[', ']').is_some_and(|mark| {
         let word = mark.split([' ', ',']).next().unwrap_or_default();
-        Origin::ALL.iter().any(|origin| origin.name() == word) && mark.contains('#')
+        Origin::ALL.iter().any(|origin| origin.into_str() == word) && mark.contains('#')
             || mark.contains("; id ")
     });
     let of_kind =
         inside('(', ')').and_then(|mark| mark.split_once(", ")).is_some_and(|(word, day)| {
-            LearningKind::ALL.iter().any(|kind| kind.name() == word) && day.len() == 10
+            LearningKind::ALL.iter().any(|kind| kind.into_str() == word) && day.len() == 10
         });
     of_origin || of_kind
 }

@@ -103,7 +103,7 @@ pub fn project<'a>(handbook: &'a Handbook, scope: Scope<'_>) -> Option<(&'a str,
 fn task_lines(project: &Project) -> impl Iterator<Item = String> {
     project.tasks.iter().take(8).map(|task| {
         let title = text::cut_words(&task.title, 100);
-        format!("{} {}: {title}", date(task.updated_at_ms), task.outcome.name())
+        format!("{} {}: {title}", date(task.updated_at_ms), task.outcome.into_str())
     })
 }
 

@@ -8,6 +8,8 @@ use serde_json::Value;
 /// Kinds of failure. Names are stable: they appear in a compaction's attempts and in job errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub enum FaultKind {
     /// Nobody answers at the address.
     Unreachable,
@@ -42,27 +44,6 @@ pub enum FaultKind {
 }
 
 impl FaultKind {
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Unreachable => "unreachable",
-            Self::StreamCut => "stream_cut",
-            Self::Timeout => "timeout",
-            Self::RateLimited => "rate_limited",
-            Self::QuotaExceeded => "quota_exceeded",
-            Self::ContextOverflow => "context_overflow",
-            Self::Unauthorized => "unauthorized",
-            Self::NotFound => "not_found",
-            Self::Unavailable => "unavailable",
-            Self::Refused => "refused",
-            Self::Unreadable => "unreadable",
-            Self::AnswerTooLarge => "answer_too_large",
-            Self::Incomplete => "incomplete",
-            Self::Cancelled => "cancelled",
-            Self::BudgetSpent => "budget_spent",
-        }
-    }
-
     /// Whether the provider has processed, and bills, the input of the failed request.
     #[must_use]
     pub fn is_billed(self) -> bool {
@@ -137,7 +118,7 @@ impl Fault {
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.kind.name(), self.detail)
+        write!(f, "{}: {}", self.kind.into_str(), self.detail)
     }
 }
 

@@ -61,23 +61,13 @@ pub struct Baseline {
 /// The action to take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub enum PolicyAction {
     Wait,
     /// Ask for a judgment first.
     Judge,
     Compact,
-}
-
-impl PolicyAction {
-    /// Name on the wire and in the store.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Wait => "wait",
-            Self::Judge => "judge",
-            Self::Compact => "compact",
-        }
-    }
 }
 
 /// Result of one rule.
@@ -141,7 +131,7 @@ pub fn decide(policy: &Policy, situation: &Situation) -> Decision {
     let percent = situation.percent_remaining;
     let tier = if situation.window > 0 { policy.tier(percent) } else { None };
     reasons.add("tier", tier.is_some(), || match tier {
-        Some(tier) => format!("{percent} % left: {}", tier.name()),
+        Some(tier) => format!("{percent} % left: {}", tier.into_str()),
         None => format!("{percent} % left: no tier holds yet"),
     });
     let is_emergency = tier == Some(Tier::Emergency);
@@ -226,12 +216,12 @@ fn gates(
     let effective = policy.effective(tier);
     let mut satisfied: BTreeSet<Boundary> = boundaries.intersection(&effective).copied().collect();
     reasons.add("boundary", !satisfied.is_empty(), || match satisfied.is_empty() {
-        false => format!("{} at {}", names(&satisfied), tier.name()),
+        false => format!("{} at {}", names(&satisfied), tier.into_str()),
         true if boundaries.is_empty() => "no sign that a phase ended".to_owned(),
         true if boundaries.iter().all(|sign| *sign == Boundary::TurnComplete) => {
-            format!("no sign that a phase ended; a turn's end alone is none at {}", tier.name())
+            format!("no sign that a phase ended; a turn's end alone is none at {}", tier.into_str())
         }
-        true => format!("of {}, none counts at {}", names(boundaries), tier.name()),
+        true => format!("of {}, none counts at {}", names(boundaries), tier.into_str()),
     });
     let is_gated =
         policy.tiers.get(&tier).is_some_and(|rule| rule.plan_boundaries_require_semantic_break);
@@ -275,7 +265,7 @@ pub fn growth_needed(situation: &Situation, is_emergency: bool) -> u64 {
 }
 
 fn names(boundaries: &BTreeSet<Boundary>) -> String {
-    boundaries.iter().map(|boundary| boundary.name()).collect::<Vec<_>>().join(", ")
+    boundaries.iter().map(|boundary| boundary.into_str()).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]

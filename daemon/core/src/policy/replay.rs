@@ -198,7 +198,7 @@ impl Track {
             point: situation.point,
             tier,
             percent_remaining: decision.percent_remaining,
-            boundaries: decision.satisfied.iter().map(|b| b.name().to_owned()).collect(),
+            boundaries: decision.satisfied.iter().map(|b| b.into_str().to_owned()).collect(),
             judged: decision.action == PolicyAction::Judge,
             used_again: Vec::new(),
         });

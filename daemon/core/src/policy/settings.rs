@@ -235,7 +235,7 @@ impl Default for Policy {
             mode: Mode::default(),
             packet_author: Author::default(),
             scratch: false,
-            tiers: Tier::ALL.into_iter().map(|tier| (tier, built_in(tier))).collect(),
+            tiers: Tier::ALL.iter().copied().map(|tier| (tier, built_in(tier))).collect(),
             judge: Judge::default(),
             on_judgment_failure: OnFailure::default(),
             judgment_timeout_ms: 30_000,
@@ -290,7 +290,7 @@ impl Policy {
         let holds = |tier: &Tier| {
             self.tiers.get(tier).is_some_and(|rule| percent_remaining < rule.percent_remaining_lt)
         };
-        Tier::ALL.into_iter().rev().find(holds)
+        Tier::ALL.iter().copied().rev().find(holds)
     }
 
     /// Boundaries that count at a tier: required and allowed.
@@ -339,12 +339,15 @@ impl Policy {
             );
         }
         for (tier, rule) in &self.tiers {
-            let key = |name: &str| format!("{}.{name}", tier.name());
+            let key = |name: &str| format!("{}.{name}", tier.into_str());
             if rule.percent_remaining_lt > 100 {
                 problem(&key("percent_remaining_lt"), "is more than 100".to_owned(), true);
             }
-            let idle: Vec<_> =
-                rule.requires_any_boundary.difference(&allowed(*tier)).map(|b| b.name()).collect();
+            let idle: Vec<_> = rule
+                .requires_any_boundary
+                .difference(&allowed(*tier))
+                .map(|b| b.into_str())
+                .collect();
             if !idle.is_empty() && *tier != Tier::Emergency {
                 let reason = format!("{} never counts at this tier", idle.join(", "));
                 problem(&key("requires_any_boundary"), reason, false);
@@ -356,8 +359,8 @@ impl Policy {
         for pair in Tier::ALL.windows(2) {
             let lt = |tier: Tier| self.tiers.get(&tier).map_or(0, |rule| rule.percent_remaining_lt);
             if lt(pair[1]) > lt(pair[0]) {
-                let reason = format!("lies above {}, which never holds", pair[0].name());
-                problem(&format!("{}.percent_remaining_lt", pair[1].name()), reason, false);
+                let reason = format!("lies above {}, which never holds", pair[0].into_str());
+                problem(&format!("{}.percent_remaining_lt", pair[1].into_str()), reason, false);
             }
         }
         problems

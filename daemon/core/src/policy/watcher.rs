@@ -69,6 +69,8 @@ pub struct Trigger {
 /// State of the watcher.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(tag = "phase", rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub enum Phase {
     /// Waiting for a turn to end.
     #[default]
@@ -98,18 +100,6 @@ pub enum Phase {
 }
 
 impl Phase {
-    /// Name on the wire.
-    #[must_use]
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::Idle => "idle",
-            Self::AwaitingJudgment { .. } => "awaiting_judgment",
-            Self::AwaitingScratch { .. } => "awaiting_scratch",
-            Self::AwaitingPacket { .. } => "awaiting_packet",
-            Self::Compacting { .. } => "compacting",
-        }
-    }
-
     fn since_ms(&self) -> Option<i64> {
         match self {
             Self::Idle => None,

@@ -59,7 +59,7 @@ const WEEK_S: u64 = 604_800;
 /// The values in force.
 pub(super) fn settings(tables: &JobTables, engine: Engine) -> Result<JobSettings, ConfigError> {
     let (mut rules, mut outside) = (BTreeMap::new(), BTreeSet::new());
-    for kind in Kind::ALL {
+    for &kind in Kind::ALL {
         let table = match kind {
             Kind::Extract => &tables.extract,
             Kind::Consolidate => &tables.consolidate,
@@ -77,7 +77,7 @@ pub(super) fn settings(tables: &JobTables, engine: Engine) -> Result<JobSettings
 
 fn rules_of((kind, engine): (Kind, Engine), table: &JobTable) -> Result<Rules, ConfigError> {
     let invalid = |key: &str, reason: String| {
-        let key = format!("jobs.{}.{key}", kind.name());
+        let key = format!("jobs.{}.{key}", kind.into_str());
         ConfigError::Invalid { key, reason }
     };
     let number = |key, given: Option<u64>, max| match given {
@@ -116,7 +116,7 @@ impl JobSettings {
         let kinds = self.rules.iter().map(|(kind, rules)| {
             format!(
                 "{} {}s/{}s x{}{}",
-                kind.name(),
+                kind.into_str(),
                 seconds(rules.lease_ms),
                 seconds(rules.retry_ms),
                 rules.running_max,

@@ -138,7 +138,7 @@ impl MemorySettings {
             number("memory.max_unused_days", &self.max_unused_days),
             number("memory.summary_tokens", &self.summary_tokens),
             flag("memory.takes_exec", &self.takes_exec),
-            ("memory.engine", self.engine.name().to_owned(), self.engine.origin.clone()),
+            ("memory.engine", self.engine.into_str().to_owned(), self.engine.origin.clone()),
             flag("memory.fallback", &self.fallback),
             seconds("memory.answer_timeout_s", &self.answer_timeout),
             number("memory.agent_turns", &self.agent_turns),

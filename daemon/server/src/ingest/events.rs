@@ -22,7 +22,8 @@ pub struct ThreadUpdated {
 }
 
 /// Why a warning is given.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub enum WarningKind {
     /// A file or folder cannot be read; it is tried again when it changes.
     Unreadable,

@@ -54,7 +54,7 @@ pub async fn run<W: Work>(jobs: Jobs, work: Arc<W>, stop: CancellationToken) {
                 }
                 Ok(None) => break,
                 Err(error) => {
-                    tracing::warn!(kind = W::KIND.name(), %error, "no job could be claimed");
+                    tracing::warn!(kind = W::KIND.into_str(), %error, "no job could be claimed");
                     break;
                 }
             }

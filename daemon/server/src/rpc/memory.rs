@@ -229,7 +229,7 @@ async fn status(
     let fallbacks = status.fell_back.into_iter().take(REASONS_MAX);
     Ok(StatusResult {
         enabled: *settings.enabled,
-        engine: settings.engine.name().to_owned(),
+        engine: settings.engine.into_str().to_owned(),
         fallbacks: fallbacks.map(|(reason, threads)| Fallback { reason, threads }).collect(),
         agent: status.agent.map(agent_run),
         path: status.path,

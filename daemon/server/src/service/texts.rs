@@ -42,7 +42,7 @@ impl TextStore {
 
     /// The folder of a group.
     pub fn folder(&self, group: TemplateGroup) -> PathBuf {
-        self.folder.join(group.name())
+        self.folder.join(group.into_str())
     }
 
     /// The texts in force now.
@@ -109,7 +109,7 @@ impl TextStore {
     }
 
     fn path(&self, kind: Kind) -> PathBuf {
-        self.folder(kind.group()).join(format!("{}.md", kind.name()))
+        self.folder(kind.group()).join(format!("{}.md", kind.into_str()))
     }
 }
 
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn what_is_built_in_fills_only_places_that_exist() {
-        for kind in Kind::ALL {
+        for &kind in Kind::ALL {
             assert_eq!(check(kind, built_in(kind)), Ok(()), "{kind:?}");
         }
     }

@@ -82,7 +82,9 @@ impl Tail<'_> {
             let about_us = loop {
                 match events.next().await {
                     // A gap, or a kind of a newer daemon: look.
-                    Some(event) if event.kind != EventKind::ThreadUpdated.name() => break true,
+                    Some(event) if event.kind != <&str>::from(EventKind::ThreadUpdated) => {
+                        break true;
+                    }
                     Some(event) if event.data["thread_id"] == self.thread_id.as_str() => {
                         break true;
                     }

@@ -119,7 +119,7 @@ fn task_group(out: &mut String, key: &str, project: &Project) {
     for (number, task) in project.tasks.iter().take(TASKS_MAX).enumerate() {
         let day = date(task.updated_at_ms);
         push(out, format_args!("\n## Task {}: {}\n\n", number + 1, task.title));
-        push(out, format_args!("outcome: {}\n\n", task.outcome.name()));
+        push(out, format_args!("outcome: {}\n\n", task.outcome.into_str()));
         push(out, format_args!("### rollout_summary_files\n\n- {} ", task.summary_path));
         push(out, format_args!("(updated_at={day}, thread_id={})\n", task.thread_id));
         if !task.keywords.is_empty() {
@@ -139,7 +139,7 @@ fn entry_line(out: &mut String, entry: &Entry) {
     let evidence = entry.evidence.first();
     let place = evidence.map_or_else(String::new, |e| format!(" {} #{}", e.thread_id, e.seq));
     let day = date(entry.last_ms);
-    push(out, format_args!("- {} [{}, {day}", entry.text, entry.origin.name()));
+    push(out, format_args!("- {} [{}, {day}", entry.text, entry.origin.into_str()));
     push(out, format_args!(",{place}; id {}", entry.id));
     if entry.threads > 1 {
         push(out, format_args!("; {} threads", entry.threads));
@@ -186,7 +186,11 @@ fn memory_summary(book: &Handbook, max_tokens: u64) -> String {
             let title = text::cut(&task.title, 100);
             push(
                 &mut part,
-                format_args!("- {day} {}: {title} — {}\n", task.outcome.name(), task.summary_path),
+                format_args!(
+                    "- {day} {}: {title} — {}\n",
+                    task.outcome.into_str(),
+                    task.summary_path
+                ),
             );
         }
         for skill in &project.skills {
@@ -202,7 +206,12 @@ fn memory_summary(book: &Handbook, max_tokens: u64) -> String {
 
 /// A rule with its mark, which distinguishes it from new text (see [`crate::memory::own`]).
 pub(in crate::memory) fn rule_line(entry: &Entry, bytes: usize) -> String {
-    format!("{} ({}, {})", text::cut(&entry.text, bytes), entry.kind.name(), date(entry.last_ms))
+    format!(
+        "{} ({}, {})",
+        text::cut(&entry.text, bytes),
+        entry.kind.into_str(),
+        date(entry.last_ms)
+    )
 }
 
 fn newest(project: &Project) -> i64 {

@@ -95,7 +95,7 @@ fn root(roots: &BTreeMap<&str, &str>, learning: &Learning) -> String {
 
 /// The id of an entry: equal for the same text in the same project.
 pub(super) fn id(project: &str, kind: LearningKind, text: &str) -> String {
-    let whole = format!("{project}\n{}\n{}", kind.name(), plain(text));
+    let whole = format!("{project}\n{}\n{}", kind.into_str(), plain(text));
     Digest128::of(whole.as_bytes()).to_string()[..12].to_owned()
 }
 

@@ -231,7 +231,7 @@ impl Maker<'_> {
 
     fn command(&mut self, run: &Run) -> Learning {
         let class = Class::of(&run.line);
-        let mut text = format!("{}: `{}`", class.name(), run.line);
+        let mut text = format!("{}: `{}`", class.into_str(), run.line);
         if let Some(folder) = &run.folder {
             text.push_str(&format!(" in `{folder}`"));
         }
@@ -269,7 +269,7 @@ impl Maker<'_> {
 
     fn outcome(&mut self, read: &Extractor, outcome: Outcome) -> Option<Learning> {
         let title = text::one_line_cut(&read.title()?, 160);
-        let text = format!("{}: {title}", outcome.name());
+        let text = format!("{}: {title}", outcome.into_str());
         let learning = self.learning(LearningKind::Outcome, &text, Origin::User);
         Some(self.at(learning, read.last_seq, read.updated_at_ms, &title))
     }

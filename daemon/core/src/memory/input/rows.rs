@@ -7,6 +7,8 @@ use crate::text;
 
 /// Whose words a row holds; the more a row says for its bytes, the lower.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub(super) enum Voice {
     User,
     Agent,
@@ -38,16 +40,6 @@ pub(super) struct Rows {
 }
 
 impl Voice {
-    fn name(self) -> &'static str {
-        match self {
-            Self::User => "user",
-            Self::Agent => "agent",
-            Self::Call => "call",
-            Self::Tool => "tool",
-            Self::Outside => "outside",
-        }
-    }
-
     /// Bytes of one row, as Codex bounds them: 2,000 tokens of an output, 10,000 bytes a row.
     fn bytes_max(self) -> usize {
         match self {
@@ -102,7 +94,7 @@ impl Rows {
             out.push_str("[rows that did not fit are left out]\n");
         }
         for row in &rows {
-            out.push_str(&format!("[{} {}] {}\n", row.seq, row.voice.name(), row.text));
+            out.push_str(&format!("[{} {}] {}\n", row.seq, row.voice.into_str(), row.text));
         }
         (out, rows)
     }

@@ -2,16 +2,20 @@
 
 /// What a command is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub enum Class {
     /// Runs tests.
     Test,
     /// Builds.
     Build,
     /// Lints, checks types or format.
+    #[strum(serialize = "check")]
     Lint,
     /// Brings in packages.
     Install,
     /// Starts the program.
+    #[strum(serialize = "run")]
     Start,
     /// Anything else.
     Other,
@@ -101,18 +105,6 @@ impl Class {
         });
         let named = |names: &[&str]| is_tool && words.iter().any(|word| names.contains(word));
         WORDS.iter().find(|(_, names)| named(names)).map_or(Class::Other, |(class, _)| *class)
-    }
-
-    /// The word that is shown.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Test => "test",
-            Self::Build => "build",
-            Self::Lint => "check",
-            Self::Install => "install",
-            Self::Start => "run",
-            Self::Other => "other",
-        }
     }
 
     /// Whether its end says whether the work is good.

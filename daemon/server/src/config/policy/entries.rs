@@ -69,7 +69,7 @@ fn tier_entries(policy: &Policy, said: &PolicyTable) -> Vec<Entry> {
             Tier::Asap => &said.asap,
             Tier::Emergency => &said.emergency,
         };
-        let required: Vec<_> = rule.requires_any_boundary.iter().map(|b| b.name()).collect();
+        let required: Vec<_> = rule.requires_any_boundary.iter().map(|b| b.into_str()).collect();
         let gate = rule.plan_boundaries_require_semantic_break;
         let is_gate_said = said.plan_boundaries_require_semantic_break.is_some();
         let is_required_said = said.requires_any_boundary.is_some();

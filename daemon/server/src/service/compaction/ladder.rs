@@ -76,7 +76,7 @@ impl Ladder {
             let time = ladder::rung_ms(left_ms, below.count() as u64);
             let skip = skip.or((strategy.asks() && time.is_none()).then_some(Skip::NoTime));
             if let Some(skip) = skip {
-                tried.push(Rung::skipped(strategy, skip.name()));
+                tried.push(Rung::skipped(strategy, skip.into_str()));
                 continue;
             }
             let (Some(choice), Some(time_ms), true) = (&choice, time, strategy.asks()) else {
@@ -135,7 +135,7 @@ impl Ladder {
                 Some(items) => items,
                 None => return Ok(Err(RungFailure::named(HISTORY_TOO_LARGE))),
             },
-            Err(_) => return Ok(Err(RungFailure::named(FaultKind::Timeout.name()))),
+            Err(_) => return Ok(Err(RungFailure::named(FaultKind::Timeout.into_str()))),
         };
         let replacement = match is_remote {
             true => attempt.remote(&items, remote).await,
@@ -145,7 +145,7 @@ impl Ladder {
         // One that does not hold against the history is a reason to go on.
         Ok(replacement.and_then(|replacement| match replacement.check(attempt.input) {
             Ok(()) => Ok(replacement),
-            Err(flaw) => Err(RungFailure::named(flaw.name())),
+            Err(flaw) => Err(RungFailure::named(flaw.into_str())),
         }))
     }
 

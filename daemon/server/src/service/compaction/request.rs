@@ -78,6 +78,8 @@ pub struct ModelRef {
 /// Why a compaction was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub enum Reason {
     /// A person asked.
     UserRequested,
@@ -90,17 +92,6 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// Stable name.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::UserRequested => "user_requested",
-            Self::ContextLimit => "context_limit",
-            Self::ModelDownshift => "model_downshift",
-            Self::Policy => "policy",
-        }
-    }
-
     /// What is stored of one made before reasons were.
     #[must_use]
     pub fn of(name: &str, trigger: &str) -> Self {

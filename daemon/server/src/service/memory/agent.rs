@@ -118,7 +118,7 @@ impl Agent {
         };
         Staging::new(self.folder.path()).remove().await;
         let mut row = AgentRow {
-            mode: mode.name().to_owned(),
+            mode: mode.into_str().to_owned(),
             turns: turns.taken(),
             tokens: turns.spent_tokens(),
             ..AgentRow::default()

@@ -59,7 +59,7 @@ impl Citations {
             }
         }
         let kinds: BTreeSet<&str> =
-            paths.iter().filter_map(|path| UsageKind::of(path)).map(UsageKind::name).collect();
+            paths.iter().filter_map(|path| UsageKind::of(path)).map(<&str>::from).collect();
         let (kinds, thread_ids): (Vec<&str>, Vec<String>) =
             (kinds.into_iter().collect(), known.into_iter().collect());
         self.store.memory_use(&kinds, &thread_ids, self.clock.now_ms()).await?;

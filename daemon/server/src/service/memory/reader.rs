@@ -267,7 +267,7 @@ fn place(passage: &Passage) -> (String, u64) {
 
 /// The kind of a file, as it goes out.
 pub(super) fn kind_of(path: &str) -> &'static str {
-    UsageKind::of(path).map_or("other", UsageKind::name)
+    UsageKind::of(path).map_or("other", Into::into)
 }
 
 impl MemoryHit {

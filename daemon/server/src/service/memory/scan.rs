@@ -175,7 +175,7 @@ impl Eligibility<'_> {
                     scan.next_ms =
                         Some(scan.next_ms.map_or(remaining_ms, |next| next.min(remaining_ms)));
                 }
-                skip(reason.kind(), reason.to_string());
+                skip(reason.into_str(), reason.to_string());
             }
         }
     }

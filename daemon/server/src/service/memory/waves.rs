@@ -105,7 +105,7 @@ impl Waves {
         let engine = *self.config.now().memory.engine;
         let asked = JobRequest {
             key: key.clone(),
-            input: format!("{}:{EXTRACT_VERSION}:{}", due.next_seq, engine.name()),
+            input: format!("{}:{EXTRACT_VERSION}:{}", due.next_seq, engine.into_str()),
             payload: String::new(),
             priority: i32::from(is_manual),
             urgent: is_manual,

@@ -36,7 +36,7 @@ pub(super) fn step_effect(
 ) -> StepEffect {
     let question = match &effect {
         Effect::AskJudgment { trigger, .. } => {
-            let places = [("thread_id", thread_id), ("tier", trigger.tier.name())];
+            let places = [("thread_id", thread_id), ("tier", trigger.tier.into_str())];
             let kind = judgment::text_of(trigger.tier);
             let instructions = template::fill(texts.get(kind), &places);
             Some((instructions, context(trigger, state, thread_id, texts)))
@@ -47,11 +47,11 @@ pub(super) fn step_effect(
 }
 
 fn context(trigger: &Trigger, state: &ThreadState, thread_id: &str, texts: &Texts) -> String {
-    let names: Vec<_> = trigger.boundaries.iter().map(|boundary| boundary.name()).collect();
+    let names: Vec<_> = trigger.boundaries.iter().map(|boundary| boundary.into_str()).collect();
     let (percent, turn) = (trigger.percent_remaining.to_string(), trigger.turn.to_string());
     let (used, window) = (trigger.used.to_string(), state.window.tokens.to_string());
     let values = [
-        ("tier", trigger.tier.name()),
+        ("tier", trigger.tier.into_str()),
         ("percent_remaining", &percent),
         ("boundaries", &names.join(", ")),
         ("last_agent_message", trigger.message.as_deref().unwrap_or("(none)")),

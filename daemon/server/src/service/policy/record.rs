@@ -53,8 +53,8 @@ pub(super) fn row_of(
         at_ms: situation.at_ms,
         seq: situation.seq,
         turn: situation.turn,
-        action: decision.action.name().to_owned(),
-        tier: decision.tier.map(|tier| tier.name().to_owned()),
+        action: decision.action.into_str().to_owned(),
+        tier: decision.tier.map(|tier| tier.into_str().to_owned()),
         body: serde_json::to_string(&record).unwrap_or_default(),
     };
     (row, settings)

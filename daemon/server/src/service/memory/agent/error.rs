@@ -35,7 +35,7 @@ impl AgentError {
         match self {
             Self::Sandbox(SandboxError::Unavailable(_)) => "sandbox_unavailable",
             Self::Sandbox(SandboxError::Failed(_)) => "child_failed",
-            Self::Fault(fault) => fault.kind.name(),
+            Self::Fault(fault) => fault.kind.into_str(),
             Self::Spent(name, _) => name,
             Self::Unreadable(_) => "step_unreadable",
             Self::Refused(_) => "result_refused",

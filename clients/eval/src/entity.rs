@@ -12,13 +12,11 @@ use crate::corpus::Fnv;
 use crate::transcript::Transcript;
 use strum::VariantArray as _;
 
-/// What an entity is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 #[derive(strum::IntoStaticStr, strum::VariantArray)]
 #[strum(serialize_all = "snake_case", const_into_str)]
 pub enum EntityKind {
-    /// A file or folder.
     Path,
     /// A whole shell command of one line.
     Command,
@@ -26,7 +24,6 @@ pub enum EntityKind {
     Identifier,
     /// A hash, a UUID, an issue or session number.
     Id,
-    /// A URL.
     Url,
 }
 
@@ -38,7 +35,6 @@ impl EntityKind {
 /// One thing referred to by name. Ordered, so that every report is the same in every run.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 pub struct Entity {
-    /// What it is.
     pub kind: EntityKind,
     /// Its comparable text: a path without the working directory, a command with single spaces.
     pub text: String,

@@ -29,7 +29,6 @@ const SUMMARIES_MAX: usize = 32;
 /// The name under which the view in question is reported.
 pub const VIEW_NAME: &str = "longhaul";
 
-/// What to measure.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Budgets of the views (tokens, bytes / 4).
@@ -83,7 +82,6 @@ pub fn evaluate(
     Ok(run.report.finish(options))
 }
 
-/// What is compiled once.
 struct Tools {
     extractors: [Extractor; 2],
     facts: FactReader,

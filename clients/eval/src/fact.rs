@@ -67,7 +67,6 @@ pub enum Fact {
 }
 
 impl Fact {
-    /// The class.
     pub fn kind(&self) -> FactKind {
         match self {
             Self::File { .. } => FactKind::EditedFile,
@@ -110,7 +109,6 @@ const TEST_COMMAND: &str = r"(?x)^
         (?:\s+(?:run|-[\w-]+|exec|workspace\s+\S+))*\s+(?:nextest|[\w:-]*tests?)
     )(?:\s|:|$)";
 
-/// Reads facts off transcripts.
 #[derive(Debug)]
 pub struct FactReader {
     test_command: Regex,

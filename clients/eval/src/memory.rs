@@ -64,7 +64,6 @@ pub struct MemoryRow {
     pub per_repository: Option<f64>,
 }
 
-/// What was measured.
 #[derive(Debug, Clone, Default, serde::Serialize)]
 pub struct MemoryReport {
     /// Sessions, after copies were left out.
@@ -73,7 +72,6 @@ pub struct MemoryReport {
     pub repositories: usize,
     /// Sessions that needed something.
     pub asked: usize,
-    /// Scores.
     pub rows: Vec<MemoryRow>,
     /// Rows of the largest views, and those that are worth nothing.
     pub junk: Junk,
@@ -81,7 +79,6 @@ pub struct MemoryReport {
     pub worthless: Vec<String>,
     /// Rows of the largest views, and those that a memory of this repository alone would not hold.
     pub leaks: Tally,
-    /// Those rows.
     pub leaked: Vec<String>,
     /// Views over their budget.
     pub over_budget: usize,
@@ -92,7 +89,6 @@ pub struct MemoryReport {
 /// What one session needed of memory.
 #[derive(Debug, Clone, serde::Serialize)]
 pub struct MemoryQuestion {
-    /// Its repository.
     pub repository: String,
     /// Names in the order of first use, each with whether the largest view holds it.
     pub needed: Vec<(Entity, bool)>,

@@ -33,7 +33,6 @@ Without thread_id this thread is meant.";
 const SUMMARY_URI: &str = "longhaul://memory/summary";
 const SUMMARY_TYPE: &str = "text/markdown";
 
-/// The server.
 #[derive(Debug)]
 pub(crate) struct Bridge {
     link: Link,

@@ -9,7 +9,6 @@ use crate::link::Link;
 
 /// Tokens of a search's answer.
 const SEARCH_TOKENS: u64 = 2_500;
-/// Tokens of the summary.
 const SUMMARY_TOKENS: u64 = 5_000;
 
 /// Words to look for.

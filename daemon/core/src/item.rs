@@ -28,7 +28,6 @@ const PAGE_BYTES: usize = 16 * 1_024;
 pub enum ItemKind {
     /// Message of the person (or of a parent agent).
     UserMessage,
-    /// Message of the model.
     AssistantMessage,
     /// Instructions and context from the harness: developer, system, environment, AGENTS.md.
     Context,

@@ -39,7 +39,6 @@ pub use rules::{Rules, RulesError};
 pub use settle::{Failure, FailureKind, Fence, LeaseLost, fail, finish};
 pub use why::{Why, why};
 
-/// What a job does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[derive(strum::IntoStaticStr, strum::EnumString, strum::VariantArray)]
@@ -53,7 +52,6 @@ pub enum Kind {
     Compact,
     /// Deletes what is past its retention.
     Prune,
-    /// Rebuilds an index.
     Reindex,
 }
 
@@ -106,7 +104,6 @@ impl JobKey {
     }
 }
 
-/// State of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[derive(strum::IntoStaticStr, strum::EnumString, strum::VariantArray)]
@@ -155,7 +152,6 @@ pub struct Job {
     pub created_at: Moment,
     /// When its state or holder last changed; its position in the queue.
     pub updated_at: Moment,
-    /// When it last succeeded.
     pub finished_at: Option<Moment>,
 }
 
@@ -171,7 +167,6 @@ pub struct Lease {
     pub nonce: String,
     /// Value of `wanted` when the run was claimed.
     pub wanted: u64,
-    /// When it was claimed.
     pub since: Moment,
     /// When it was last renewed, or claimed.
     pub renewed: Moment,

@@ -60,7 +60,6 @@ const PASSES_MAX: u32 = 6;
 pub struct RedactedText<'a> {
     /// The text; borrowed when nothing was replaced.
     pub text: Cow<'a, str>,
-    /// Number of replacements made.
     pub hits: u32,
 }
 

@@ -68,10 +68,8 @@ impl Source {
 /// What a turn's line of settings tells; a part that is absent is not told.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TurnSettings {
-    /// Working folder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
-    /// Model asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// When the person is asked, as `on-request`.
@@ -94,12 +92,10 @@ pub struct TurnSettings {
     pub mode: Option<String>,
 }
 
-/// What one line says.
 #[derive(Debug)]
 pub struct Entry<'a> {
     /// Unix milliseconds of the line, when it is dated.
     pub at_ms: Option<i64>,
-    /// The rest.
     pub body: Body<'a>,
 }
 
@@ -124,7 +120,6 @@ pub enum Body<'a> {
     Compacted(Compacted<'a>),
     /// The person took back the last turns.
     RolledBack {
-        /// How many.
         turns: u64,
     },
     /// Where the request on the same line goes on from: a place that an earlier request went on from
@@ -138,20 +133,15 @@ pub enum Body<'a> {
     Aside(Item<'a>),
     /// What to call the thread.
     Title {
-        /// The title.
         words: Cow<'a, str>,
-        /// Who gave it.
         by: TitleBy,
     },
     /// A turn ended by itself.
     TurnComplete,
-    /// A turn was interrupted.
     TurnAborted,
     /// The harness reports files it changed.
     FilesChanged {
-        /// Call that changed them.
         call_id: Cow<'a, str>,
-        /// Whether it worked.
         success: bool,
         /// Path and what became of it.
         changes: Vec<patch::FileOp>,
@@ -160,7 +150,6 @@ pub enum Body<'a> {
     CommandDone {
         /// Call or nested call that ran it.
         call_id: Cow<'a, str>,
-        /// The script.
         command: String,
         /// Its exit status, if it ended.
         exit_code: Option<i64>,
@@ -197,24 +186,18 @@ pub enum TitleBy {
     Summary,
     /// A model that was asked for one.
     Model,
-    /// The person.
     Person,
 }
 
-/// Identity of a thread.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Meta {
-    /// Thread id.
     pub id: Option<String>,
     /// Unix milliseconds of creation.
     pub created_at_ms: Option<i64>,
-    /// Working folder.
     pub cwd: Option<String>,
     /// What to call it, where its program says so.
     pub title: Option<String>,
-    /// Program.
     pub originator: Option<String>,
-    /// Its version.
     pub cli_version: Option<String>,
     /// How it came to be.
     pub kind: crate::thread::ThreadKind,
@@ -235,9 +218,7 @@ pub struct Meta {
 pub enum Item<'a> {
     /// A message; parts joined by newlines, images left out.
     Message {
-        /// Who speaks.
         role: Role,
-        /// The words.
         text: Cow<'a, str>,
         /// Base64 bytes of inline images and how many there are.
         images: Images,
@@ -249,13 +230,11 @@ pub enum Item<'a> {
     },
     /// A call of a tool.
     Call(tool::Call<'a>),
-    /// What a tool answered.
     Output {
         /// Pairs it with its call.
         call_id: Cow<'a, str>,
         /// Its text parts, joined by newlines.
         text: Cow<'a, str>,
-        /// Inline images.
         images: Images,
     },
     /// An opaque compaction of `encrypted` characters.
@@ -275,7 +254,6 @@ pub enum Item<'a> {
 /// Inline images of an item.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Images {
-    /// How many.
     pub count: u64,
     /// Bytes of their base64 text.
     pub bytes: u64,
@@ -283,14 +261,11 @@ pub struct Images {
     pub cost: u64,
 }
 
-/// Who speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// The person, or the harness in their name.
     User,
-    /// The model.
     Assistant,
-    /// The harness.
     Developer,
 }
 
@@ -306,7 +281,6 @@ pub struct Compacted<'a> {
 /// Size of a replacement history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Replacement {
-    /// Items.
     pub items: u64,
     /// Estimated tokens, by what they are spent on.
     pub tokens: Breakdown,

@@ -28,7 +28,6 @@ pub enum Boundary {
     Commit,
     /// A step of the plan was done.
     PlanCheckpoint,
-    /// The plan was changed.
     PlanUpdate,
     /// A pull request was opened, merged, closed, reviewed.
     PrCheckpoint,
@@ -38,7 +37,6 @@ pub enum Boundary {
     TopicShift,
     /// The agent sums up.
     ConcludingThought,
-    /// The turn ended.
     TurnComplete,
 }
 
@@ -63,9 +61,7 @@ impl Boundary {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Occurrence {
-    /// A turn began.
     TurnStarted,
-    /// A sign was seen.
     Boundary(Boundary),
     /// The agent compacted its history.
     Compacted,
@@ -74,7 +70,6 @@ pub enum Occurrence {
 }
 
 impl Occurrence {
-    /// Name on the wire.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -89,7 +84,6 @@ impl Occurrence {
 /// Something that happened, and where.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Happened {
-    /// The line.
     #[serde(rename = "s")]
     pub seq: u64,
     /// The turn, from 1.
@@ -98,7 +92,6 @@ pub struct Happened {
     /// Unix milliseconds of the line; 0 when it is not dated.
     #[serde(rename = "t")]
     pub at_ms: i64,
-    /// What.
     #[serde(rename = "k")]
     pub what: Occurrence,
 }

@@ -47,23 +47,18 @@ pub use words::Words;
 /// Where and when an entry stands.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct At {
-    /// Line.
     pub seq: u64,
     /// Unix milliseconds; 0 unknown.
     pub ms: i64,
 }
 
-/// What happened.
 #[derive(Debug)]
 pub enum Step<'a> {
     /// A turn begins: the person asks for something, or another agent does.
     Asked {
-        /// The request.
         words: Words<'a>,
-        /// Another agent asks.
         by_agent: bool,
     },
-    /// The agent speaks.
     Said(Words<'a>),
     /// Another agent reports, through the harness.
     Reported(Words<'a>),
@@ -73,7 +68,6 @@ pub enum Step<'a> {
     Answered(Answered<'a>),
     /// A command that no call shows has ended.
     Ran {
-        /// The command.
         script: Called,
         /// Its status, if it tells one.
         exit_code: Option<i64>,
@@ -86,7 +80,6 @@ pub enum Step<'a> {
     TurnInterrupted,
     /// The person took back the last turns.
     RolledBack {
-        /// How many.
         turns: u64,
     },
     /// The agent compacted its history; the summary is empty when it is opaque.

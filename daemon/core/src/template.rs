@@ -85,7 +85,6 @@ impl Kind {
         }
     }
 
-    /// Its placeholders.
     #[must_use]
     pub fn places(self) -> &'static [&'static str] {
         match self {
@@ -147,10 +146,7 @@ pub enum TemplateError {
     Empty,
     /// Over the size limit.
     #[error("it has more than {most} bytes")]
-    TooLong {
-        /// The limit in bytes.
-        most: usize,
-    },
+    TooLong { most: usize },
 }
 
 /// Maximum bytes of any template.

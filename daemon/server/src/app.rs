@@ -63,7 +63,6 @@ pub enum AppError {
     /// A task ended although the daemon was not told to stop.
     #[error("task `{name}` ended")]
     TaskEnded {
-        /// The task.
         name: &'static str,
         /// Why, where it said so.
         #[source]
@@ -71,7 +70,6 @@ pub enum AppError {
     },
 }
 
-/// Why a task ended.
 pub type TaskFailure = Box<dyn std::error::Error + Send + Sync>;
 
 /// What only one daemon may have.

@@ -29,7 +29,6 @@ pub fn release() {
     let _is_any = unsafe { libc::malloc_trim(0) };
 }
 
-/// Nothing to bound here.
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 pub fn bound() {}
 

@@ -15,7 +15,6 @@ use tokio_util::task::TaskTracker;
 
 use crate::metering::CallTimes;
 
-/// One connection.
 #[derive(Debug)]
 pub struct Link {
     /// Unique in this daemon.
@@ -130,7 +129,6 @@ pub(crate) fn request_id(number: u64) -> String {
 /// Counts since the start, for `daemon/status`.
 #[derive(Debug, Default)]
 pub struct Counters {
-    /// Open connections.
     pub connections: AtomicU64,
     /// Requests seen, answered or not.
     pub requests: AtomicU64,
@@ -154,7 +152,6 @@ pub struct Activity {
 }
 
 impl Activity {
-    /// A request came.
     pub(crate) fn note(&self) {
         if self.is_awaited.load(Ordering::Relaxed) && self.is_awaited.swap(false, Ordering::Relaxed)
         {

@@ -45,14 +45,8 @@ pub enum MessageHistoryError {
     /// Another process holds the lock for too long.
     #[error("the message history is held by another process")]
     Busy,
-    /// A file failed.
     #[error("{}: {source}", path.display())]
-    File {
-        /// Which one.
-        path: PathBuf,
-        /// The cause.
-        source: std::io::Error,
-    },
+    File { path: PathBuf, source: std::io::Error },
     /// A task of ours died.
     #[error("a background task ended early")]
     Task(#[from] tokio::task::JoinError),
@@ -69,7 +63,6 @@ pub enum Origin {
     Longhaul,
 }
 
-/// The prompts.
 #[derive(Debug, Clone)]
 pub struct MessageHistory {
     folder: PathBuf,
@@ -89,7 +82,6 @@ impl MessageHistory {
         Self { folder, codex_home, max_bytes, clock, turn: Arc::default() }
     }
 
-    /// Our file.
     #[must_use]
     pub fn path(&self) -> PathBuf {
         self.folder.join("message_history.jsonl")

@@ -80,9 +80,7 @@ pub use error::ServiceError;
 /// What a daemon is made with; clones are the same handles.
 #[derive(Debug, Clone)]
 pub struct Deps {
-    /// The values in force.
     pub config: Live,
-    /// Time and ids.
     pub clock: Clock,
     /// Where to tell what happened.
     pub events: EventHub,

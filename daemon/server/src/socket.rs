@@ -36,9 +36,7 @@ pub struct Bounds {
     pub frame_bytes_max: usize,
     /// Requests of one connection that are worked on at the same time.
     pub in_flight_max: usize,
-    /// Messages in one batch.
     pub batch_max: usize,
-    /// Subscriptions of one connection.
     pub subscriptions_max: usize,
     /// Connections open at the same time.
     pub connections_max: usize,

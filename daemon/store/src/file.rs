@@ -17,7 +17,6 @@ pub struct FileId(pub i64);
 /// What the file system says of a file: the gate that lets an unchanged one cost no read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FileStat {
-    /// Device.
     pub dev: u64,
     /// Inode.
     pub ino: u64,
@@ -54,7 +53,6 @@ pub struct Cursor {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, strum::IntoStaticStr, strum::EnumString)]
 #[strum(serialize_all = "snake_case", const_into_str)]
 pub enum BaseState {
-    /// It starts from nothing.
     #[default]
     None,
     /// It was folded on top of the state it names.
@@ -66,9 +64,7 @@ pub enum BaseState {
 /// A file as the store knows it, without the folded state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileRow {
-    /// Its number.
     pub file_id: FileId,
-    /// Who wrote it.
     pub source: Source,
     /// Where it is; unique.
     pub path: String,
@@ -82,7 +78,6 @@ pub struct FileRow {
     pub cursor: Cursor,
     /// Whether it was folded on top of another.
     pub base: BaseState,
-    /// Thread it belongs to.
     pub thread_id: Option<String>,
     /// Version of the saved fold.
     pub fold_version: u32,

@@ -28,9 +28,7 @@ const PRUNED_PER_TURN: u32 = 64;
 pub struct JobEvent {
     /// When, Unix milliseconds.
     pub at_ms: i64,
-    /// Epoch of the job.
     pub epoch: u64,
-    /// New state.
     pub state: String,
     /// Description; may be empty.
     pub detail: String,

@@ -27,7 +27,6 @@ pub struct ExtractionRow {
     pub thread_id: String,
     /// Line after the last one read.
     pub next_seq: u64,
-    /// Extraction version.
     pub version: u32,
     /// When, Unix milliseconds.
     pub extracted_at_ms: i64,
@@ -48,9 +47,7 @@ pub struct Watermark {
     pub thread_id: String,
     /// Line after the last one read.
     pub next_seq: u64,
-    /// Extraction version.
     pub version: u32,
-    /// Number of learnings.
     pub learnings: u64,
     /// When, Unix milliseconds.
     pub extracted_at_ms: i64,

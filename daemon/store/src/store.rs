@@ -46,7 +46,6 @@ impl Store {
         Ok((store, opened))
     }
 
-    /// Where the database is.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -82,7 +81,6 @@ impl Store {
         self.rebuilt.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Bytes of its files.
     pub fn bytes(&self) -> u64 {
         open::bytes(&self.path)
     }

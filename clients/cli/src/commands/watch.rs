@@ -68,7 +68,6 @@ pub(crate) async fn run(args: WatchArgs, session: &Session) -> Result<(), Failur
     }
 }
 
-/// What was printed last.
 #[derive(Debug, Default)]
 struct LastLine {
     text: String,

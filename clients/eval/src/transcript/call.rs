@@ -25,7 +25,6 @@ pub struct Call {
 /// One argument value and the role it plays.
 #[derive(Debug, Clone)]
 pub struct Argument {
-    /// The role.
     pub origin: Origin,
     /// The value, decoded.
     pub text: String,
@@ -43,7 +42,6 @@ pub enum Origin {
     Command,
     /// A shell command of several lines: a script, a here-document.
     Script,
-    /// Any other value.
     Value,
 }
 
@@ -52,7 +50,6 @@ pub enum Origin {
 pub struct PlanStep {
     /// What is to be done.
     pub text: String,
-    /// How far it is.
     pub state: PlanState,
 }
 

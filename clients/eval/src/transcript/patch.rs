@@ -17,7 +17,6 @@ pub enum PatchAction {
 pub struct PatchOp {
     /// The path as the agent wrote it.
     pub path: String,
-    /// What happens to it.
     pub action: PatchAction,
 }
 

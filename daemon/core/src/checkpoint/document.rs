@@ -18,11 +18,9 @@ use crate::text::{cut, one_line};
 /// Version of the document's form.
 const SCHEMA_VERSION: u32 = 1;
 
-/// The document.
 #[derive(Debug, Serialize)]
 pub struct CheckpointV1<'a> {
     schema_version: u32,
-    /// Last line applied.
     seq: u64,
     cwd: Option<&'a str>,
     task: Option<Task<'a>>,
@@ -45,7 +43,6 @@ struct Task<'a> {
 struct Plan {
     steps: Vec<UpdateStep>,
     done: BTreeMap<String, bool>,
-    /// Steps being worked on.
     in_progress: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     evidence: Option<Evidence>,
@@ -74,7 +71,6 @@ struct Fact<'a> {
     status: &'static str,
 }
 
-/// Makes the document.
 pub fn document<'a>(scene: &Scene<'a>) -> CheckpointV1<'a> {
     let state = scene.state;
     let artifacts = artifacts(scene);

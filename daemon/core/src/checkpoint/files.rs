@@ -18,18 +18,15 @@ pub struct Files {
     map: BTreeMap<String, File>,
 }
 
-/// One file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct File {
     /// Path as the agent last wrote it.
     pub path: String,
-    /// What became of it.
     pub state: FileState,
     /// Last line that touched it.
     pub seq: u64,
     /// When, Unix milliseconds; 0 unknown.
     pub at_ms: i64,
-    /// Times it was changed.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub changes: u32,
     /// Times it was read or searched.
@@ -49,13 +46,10 @@ pub struct File {
 #[derive(strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case", const_into_str)]
 pub enum FileState {
-    /// Named in a command.
     Named,
     /// Listed or searched.
     Searched,
-    /// Read.
     Read,
-    /// Changed.
     Edited,
     /// New in this thread.
     Created,
@@ -75,7 +69,6 @@ impl FileState {
 pub struct Touch {
     /// Path as the agent wrote it.
     pub path: String,
-    /// Line that touched it.
     pub seq: u64,
     /// When, Unix milliseconds; 0 unknown.
     pub at_ms: i64,
@@ -90,9 +83,7 @@ pub struct FileTouch<'a> {
     pub path: &'a str,
     /// Folder a relative path starts from.
     pub cwd: Option<&'a str>,
-    /// What the touch did.
     pub state: FileState,
-    /// Line.
     pub seq: u64,
     /// Unix milliseconds.
     pub at_ms: i64,

@@ -8,9 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case", const_into_str)]
 pub enum Strategy {
-    /// The highest configured strategy.
     Auto,
-    /// The provider's own compaction.
     Remote,
     Hybrid,
     Summary,
@@ -27,9 +25,7 @@ impl Strategy {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Offer {
-    /// A model is available.
     pub model: bool,
-    /// Its provider can compact.
     pub remote: bool,
 }
 
@@ -43,7 +39,6 @@ pub enum Skip {
     NotConfigured,
     /// The caller's deadline leaves no time.
     NoTime,
-    /// Nothing to summarize.
     NothingToSummarise,
 }
 

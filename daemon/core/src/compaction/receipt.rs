@@ -41,7 +41,6 @@ impl From<&ItemRow> for Span {
 /// What happened to an item that was not dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
-    /// Kept unchanged.
     Kept,
     /// Kept, but cut or redacted.
     Shortened,
@@ -49,7 +48,6 @@ pub enum Fate {
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Receipt {
-    /// Items kept unchanged.
     pub kept: Vec<Span>,
     /// Items kept cut or redacted.
     pub shortened: Vec<Span>,

@@ -23,7 +23,6 @@ pub use shown::ShownDocuments;
 #[derive(strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case", const_into_str)]
 pub enum Dimension {
-    /// The model's own instructions.
     Model,
     /// What the agent may do.
     Permissions,

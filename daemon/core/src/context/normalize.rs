@@ -34,7 +34,6 @@ pub struct Options {
 #[derive(strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case", const_into_str)]
 pub enum ChangeKind {
-    /// Removed on request.
     Removed,
     /// Counterpart of a removed item.
     CounterpartRemoved,
@@ -97,7 +96,6 @@ pub fn normalize<'a>(items: &[&'a str], options: &Options) -> NormalizedHistory<
     work.finish(items)
 }
 
-/// State of one normalization.
 struct Work {
     /// Items removed from their position.
     gone: BTreeSet<usize>,
@@ -107,7 +105,6 @@ struct Work {
     /// Items inserted after an item: synthesized or moved.
     behind: BTreeMap<usize, InsertedItem>,
     changes: Vec<Change>,
-    /// Total number of items.
     length: usize,
 }
 

@@ -46,11 +46,8 @@ pub enum Origin {
     ModelTable,
     /// The thread held more than the table or fallback says: the next larger offered window.
     Observed,
-    /// The agent's own configuration.
     Agent,
-    /// The agent's transcript.
     Transcript,
-    /// The daemon's configuration.
     Config,
     Request,
 }
@@ -59,15 +56,12 @@ pub enum Origin {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct WindowSources<'a> {
     pub model: Option<&'a str>,
-    /// From the request.
     pub asked: Option<u64>,
-    /// From the configuration.
     pub configured: Option<u64>,
     /// From the transcript: the whole window or its effective part.
     pub stated: Option<u64>,
     /// Tokens the window has held, by the provider's count.
     pub filled: Option<u64>,
-    /// From the agent's configuration.
     pub agent_window: Option<u64>,
     /// The user's compaction limit in the request; 0 switches compaction off.
     pub limit_asked: Option<u64>,

@@ -11,9 +11,7 @@ use strum::VariantArray as _;
 pub enum ContextKind {
     /// Instructions of the harness that are not part of the initial context.
     System,
-    /// Messages of the person.
     User,
-    /// Messages of the model.
     Assistant,
     ToolCalls,
     ToolOutputs,
@@ -24,7 +22,6 @@ pub enum ContextKind {
     InitialContext,
     /// Summaries and opaque compactions.
     Summary,
-    /// Items of another kind.
     Other,
 }
 
@@ -45,24 +42,20 @@ impl Breakdown {
         breakdown
     }
 
-    /// Tokens of a kind.
     pub fn get(&self, kind: ContextKind) -> u64 {
         self.0[kind as usize]
     }
 
-    /// Adds another breakdown.
     pub fn add(&mut self, other: &Self) {
         for (mine, theirs) in self.0.iter_mut().zip(other.0) {
             *mine = mine.saturating_add(theirs);
         }
     }
 
-    /// All tokens.
     pub fn total(&self) -> u64 {
         self.0.iter().fold(0, |sum, tokens| sum.saturating_add(*tokens))
     }
 
-    /// The kinds with tokens.
     pub fn entries(&self) -> impl Iterator<Item = (ContextKind, u64)> {
         ContextKind::ALL.iter().copied().zip(self.0).filter(|(_, tokens)| *tokens > 0)
     }

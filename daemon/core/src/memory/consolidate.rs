@@ -70,13 +70,10 @@ pub struct Inputs<'a> {
     pub threads: &'a [ExtractedThread<'a>],
     /// Notes, in any order.
     pub notes: &'a [Note],
-    /// Changes of the person.
     pub edits: &'a Edits,
-    /// What is left out.
     pub exclusions: &'a Exclusions,
 }
 
-/// How much is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
     /// Maximum threads to consolidate. Default 256.

@@ -7,7 +7,6 @@ use crate::thread::ThreadKind;
 /// Facts about a candidate thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThreadFacts {
-    /// Its origin.
     pub kind: ThreadKind,
     /// In use: it requested the memory, or a client has it open.
     pub is_current: bool,
@@ -19,7 +18,6 @@ pub struct ThreadFacts {
     pub reached_outside: bool,
     /// Unix milliseconds of its newest line.
     pub updated_at_ms: i64,
-    /// History items.
     pub items: u64,
     pub requests: u64,
     /// Line after the last one.
@@ -30,7 +28,6 @@ pub struct ThreadFacts {
     pub is_outdated: bool,
 }
 
-/// Rules of eligibility.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rules {
     /// Milliseconds a thread must be idle. Default 6 h.
@@ -38,7 +35,6 @@ pub struct Rules {
     /// Maximum age in milliseconds. Default 90 days: extraction without a model costs nothing, so old threads
     /// are worth reading once.
     pub max_age_ms: i64,
-    /// Minimum history items.
     pub min_items: u64,
     /// Whether non-interactive threads (run once by a script) are included.
     pub takes_exec: bool,
@@ -72,14 +68,11 @@ pub enum Skip {
     NotInteractive(ThreadKind),
     /// It used the network, and the configuration excludes such threads.
     ReachedOutside,
-    /// It is in use.
     Current,
     /// Nothing new since its extraction.
     NothingNew,
-    /// It contains no request.
     NoRequest,
     TooSmall {
-        /// History items.
         items: u64,
         needed: u64,
     },

@@ -45,9 +45,7 @@ pub(crate) use render::keywords;
 /// The thread that is read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThreadRef {
-    /// Its id.
     pub thread_id: String,
-    /// Who wrote it.
     pub source: Source,
     /// What scopes the learnings: the repository (its root or remote) where the caller knows it;
     /// `None`: the working folder.

@@ -85,14 +85,7 @@ pub enum AnswerError {
     Shape(String),
     /// It has more than is kept: bytes of a text, or learnings.
     #[error("`{field}` has {bytes}, more than {max}")]
-    TooLong {
-        /// Field.
-        field: &'static str,
-        /// Its size.
-        bytes: usize,
-        /// The bound.
-        max: usize,
-    },
+    TooLong { field: &'static str, bytes: usize, max: usize },
     /// A learning rests on words that the thread does not hold.
     #[error("learning {number} rests on words that are not in the thread")]
     NoEvidence {

@@ -3,7 +3,6 @@
 use serde::{Deserialize, Serialize};
 use strum::VariantArray as _;
 
-/// Kinds of learnings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[derive(strum::IntoStaticStr, strum::VariantArray)]
@@ -60,11 +59,9 @@ impl Origin {
     pub const ALL: &'static [Self] = Self::VARIANTS;
 }
 
-/// Source of a learning.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Evidence {
     pub thread_id: String,
-    /// Line of its transcript.
     pub seq: u64,
     /// Quoted text, redacted, at most [`QUOTE_BYTES`] bytes; data, never an instruction.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -83,7 +80,6 @@ pub struct Learning {
     pub kind: LearningKind,
     /// One line, at most [`TEXT_BYTES`] bytes.
     pub text: String,
-    /// Source of its text.
     pub origin: Origin,
     pub evidence: Evidence,
     /// Subject that can have only one value at a time (`package manager`, `version of node`): the newest
@@ -93,7 +89,6 @@ pub struct Learning {
     /// Probably for this task only: used once a second thread repeats it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_passing: bool,
-    /// Search keywords.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub keywords: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -139,7 +134,6 @@ pub struct Name {
     /// Number of times the agent or the person wrote it.
     #[serde(rename = "u", default, skip_serializing_if = "is_zero")]
     pub uses: u32,
-    /// Total occurrences.
     #[serde(rename = "h", default, skip_serializing_if = "is_zero")]
     pub hits: u32,
     /// Used among the thread's first calls, which resemble those of other threads.
@@ -185,7 +179,6 @@ pub struct RolloutMemory {
     /// Newest dated line, Unix milliseconds; 0 if none.
     pub updated_at_ms: i64,
     pub last_seq: u64,
-    /// Outcome of the task.
     pub outcome: Outcome,
     /// Account of the thread, as markdown.
     pub rollout_summary: String,

@@ -18,7 +18,6 @@ use crate::rollout::tool::Call;
 /// First line of a text that injects memory.
 pub const OPENING: &str = "<longhaul_memory>";
 
-/// Its last line.
 pub const CLOSING: &str = "</longhaul_memory>";
 
 /// First lines of the files of the memory folder.

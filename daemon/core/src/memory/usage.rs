@@ -33,7 +33,6 @@ pub struct MemoryRead {
 }
 
 impl UsageKind {
-    /// Every kind.
     pub const ALL: &'static [Self] = Self::VARIANTS;
 
     /// The kind of a file, by its path below the memory folder.

@@ -16,18 +16,15 @@ use crate::compaction::rearm;
 use crate::context::window::Window;
 use crate::signal::Boundary;
 
-/// Inputs of a decision.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Situation {
     pub thread_id: String,
-    /// Last known line.
     pub seq: u64,
     /// The turn, from 1.
     pub turn: u64,
     /// Time in Unix milliseconds.
     pub at_ms: i64,
     pub point: Point,
-    /// Tokens in the window.
     pub used: u64,
     /// Tokens of the whole window; 0 if unknown.
     pub window: u64,
@@ -58,7 +55,6 @@ pub struct Baseline {
     pub at_ms: i64,
 }
 
-/// The action to take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[derive(strum::IntoStaticStr)]
@@ -70,7 +66,6 @@ pub enum PolicyAction {
     Compact,
 }
 
-/// Result of one rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reason {
     /// The rule: `words`, `repository`, `window`, `tier`, `boundary`, `plan_gate`, `rearm`, `budget`,
@@ -85,7 +80,6 @@ pub struct Reason {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decision {
     pub action: PolicyAction,
-    /// Urgency.
     pub tier: Option<Tier>,
     /// Percent left.
     pub percent_remaining: u64,
@@ -93,7 +87,6 @@ pub struct Decision {
     pub boundaries: BTreeSet<Boundary>,
     /// Signs that satisfied the tier.
     pub satisfied: BTreeSet<Boundary>,
-    /// Every rule, in order.
     pub reasons: Vec<Reason>,
 }
 

@@ -16,15 +16,11 @@ pub struct Forecast {
     /// Turns until the window is full.
     pub turns_left: Option<u64>,
     pub next_tier: Option<Tier>,
-    /// Turns until that tier.
     pub turns_to_next_tier: Option<u64>,
-    /// The most frequent boundary.
     pub next_boundary: Option<Boundary>,
-    /// Turns until that boundary.
     pub turns_to_boundary: Option<u64>,
 }
 
-/// Inputs of a forecast.
 #[derive(Debug, Clone, Copy)]
 pub struct Course<'a> {
     /// Window sizes since the thread's start, oldest first.
@@ -32,7 +28,6 @@ pub struct Course<'a> {
     /// Line of the last compaction, from which growth is measured.
     pub compacted_at: Option<u64>,
     pub turn: u64,
-    /// Tokens in the window.
     pub used: u64,
 }
 

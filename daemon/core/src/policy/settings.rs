@@ -136,7 +136,6 @@ pub struct PolicyTable {
     pub semantic: Option<Reader>,
     /// Model for a summary requested by the watcher.
     pub compaction_model: Option<String>,
-    /// Its reasoning effort.
     pub compaction_effort: Option<String>,
 }
 
@@ -159,10 +158,8 @@ pub struct TierTable {
 #[serde(deny_unknown_fields, default)]
 pub struct PhraseTable {
     pub agent_done: Option<Vec<String>>,
-    /// A change of topic.
     pub topic_shift: Option<Vec<String>>,
     pub concluding_thought: Option<Vec<String>>,
-    /// Negations.
     pub negation: Option<Vec<String>>,
 }
 

@@ -10,7 +10,6 @@
 
 use std::ops::RangeInclusive;
 
-/// Words of a passphrase.
 const WORDS: RangeInclusive<usize> = 2..=12;
 /// The longest word of one, in bytes.
 const WORD_BYTES_MAX: usize = 24;

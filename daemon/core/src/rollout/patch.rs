@@ -10,7 +10,6 @@ const END: &str = "*** End Patch";
 pub struct FileOp {
     /// As the agent wrote it.
     pub path: String,
-    /// What becomes of it.
     pub op: Op,
     /// Its changed lines and those around them, at most 16 KiB.
     pub changed: String,
@@ -28,12 +27,9 @@ const CHANGED_BYTES: usize = 16 * 1_024;
 pub enum Op {
     /// It is new; its content when the patch holds all of it.
     Created {
-        /// Whole content.
         content: Option<String>,
     },
-    /// It changes.
     Edited,
-    /// It goes.
     Deleted,
 }
 

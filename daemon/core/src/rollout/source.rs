@@ -43,10 +43,8 @@ pub struct SourceSpec {
     pub has_session_meta: bool,
 }
 
-/// The agent's own folder.
 #[derive(Debug, Clone, Copy)]
 pub struct Home {
-    /// Below the user's home.
     pub folder: &'static str,
     /// Environment variable that names another place.
     pub variable: &'static str,
@@ -55,7 +53,6 @@ pub struct Home {
 /// A folder with transcripts, searched with all folders below it.
 #[derive(Debug, Clone, Copy)]
 pub struct Folder {
-    /// Below the agent's home.
     pub path: &'static str,
     /// The agent moved there what it is done with.
     pub archived: bool,
@@ -97,7 +94,6 @@ pub struct Assembly {
 /// What is known of a transcript beside its bytes.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Beside<'a> {
-    /// Its path.
     pub path: &'a str,
     /// The text of the marker, if there is one.
     pub marker: Option<&'a str>,

@@ -20,7 +20,6 @@ const DEPTH_MAX: usize = 16;
 /// A folder in which an agent keeps transcripts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Root {
-    /// Which agent.
     pub source: Source,
     /// The folder; it may not exist yet.
     pub path: PathBuf,
@@ -46,7 +45,6 @@ impl Root {
     }
 }
 
-/// A transcript file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Listed {
     pub(crate) path: String,
@@ -55,7 +53,6 @@ pub(crate) struct Listed {
     pub(crate) stat: FileStat,
 }
 
-/// What a listing found.
 #[derive(Debug, Default)]
 pub(crate) struct Listing {
     /// By path, so that a file reached twice counts once.

@@ -38,7 +38,6 @@ impl Hints {
         self.wake.notified().await;
     }
 
-    /// Takes the hinted paths.
     pub(crate) fn take(&self) -> Vec<PathBuf> {
         std::mem::take(&mut *self.paths.lock().unwrap_or_else(PoisonError::into_inner))
             .into_iter()

@@ -36,7 +36,6 @@ const PAUSE_MAX: Duration = Duration::from_secs(60);
 pub(crate) enum Request {
     /// Catch this file up before anything else.
     File(PathBuf, oneshot::Sender<Result<(), String>>),
-    /// List everything now.
     Scan(oneshot::Sender<()>),
 }
 

@@ -21,7 +21,6 @@ use super::{Claimed, JobError, Jobs};
 
 /// What does the work of one kind.
 pub trait Work: Send + Sync + 'static {
-    /// The kind it does.
     const KIND: Kind;
 
     /// Does one job. Its token guards whatever it publishes. Dropping the future gives the work up.

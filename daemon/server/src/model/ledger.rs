@@ -20,7 +20,6 @@ pub enum Purpose {
     Compaction,
     /// Memory out of one thread.
     Extraction,
-    /// Memory over all threads.
     Consolidation,
     /// A judgment of the policy.
     Judgment,
@@ -28,7 +27,6 @@ pub enum Purpose {
     Signs,
 }
 
-/// The accounts.
 #[derive(Debug)]
 pub(super) struct Ledger {
     store: Store,

@@ -5,16 +5,13 @@ use std::time::Duration;
 use longhaul_core::model::{Ask, Fault, FaultKind, WireApi};
 use tokio::process::Command;
 
-/// A provider of models.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Provider {
     /// How it is spoken to.
     pub kind: Kind,
     /// Where, for HTTP: the URL that `responses`, `chat/completions` or `messages` is added to.
     pub base_url: String,
-    /// Where its key is.
     pub key: KeySource,
-    /// Further headers.
     pub headers: Vec<(String, String)>,
     /// How long it is waited for.
     pub timeouts: Timeouts,
@@ -61,7 +58,6 @@ impl Default for Timeouts {
 /// Whether and how a provider compacts a history itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Remote {
-    /// It does not.
     #[default]
     No,
     /// By `POST …/responses/compact`.

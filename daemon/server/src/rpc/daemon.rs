@@ -28,7 +28,6 @@ mod status;
 const CLIENT_NAME_BYTES_MAX: usize = 128;
 const CLIENT_VERSION_BYTES_MAX: usize = 64;
 
-/// The program's version.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 pub(super) fn register(

@@ -18,7 +18,6 @@ use crate::link::CallContext;
 use crate::message_history::MessageHistoryError;
 use crate::service::{ServiceError, preimage};
 
-/// A request that failed.
 #[derive(Debug)]
 pub struct Failure {
     // Boxed: every handler's result carries it.

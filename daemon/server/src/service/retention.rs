@@ -42,7 +42,6 @@ const YOUNG: Duration = Duration::from_secs(600);
 
 const DAY_MS: i64 = 86_400_000;
 
-/// Prunes for jobs.
 pub struct PruneWork(pub Arc<Retention>);
 
 impl Work for PruneWork {
@@ -58,14 +57,10 @@ impl Work for PruneWork {
     }
 }
 
-/// What a pass removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PruneCounts {
-    /// Compactions.
     pub compactions: u64,
-    /// Histories of given items.
     pub histories: u64,
-    /// Jobs.
     pub jobs: u64,
 }
 

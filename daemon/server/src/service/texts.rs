@@ -22,9 +22,7 @@ pub struct TextStore {
 /// Where a text comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TextStatus {
-    /// Which.
     pub kind: Kind,
-    /// Its file.
     pub path: PathBuf,
     /// A file is in force.
     pub is_of_file: bool,

@@ -41,7 +41,6 @@ use super::held::Share;
 use super::outgoing::Outgoing;
 use crate::link::Link;
 
-/// Bytes of one read.
 const CHUNK_BYTES: usize = 64 * 1024;
 /// Lines taken before other tasks get their turn.
 const LINES_PER_TURN: usize = 64;
@@ -68,12 +67,10 @@ enum Input {
     Draining,
 }
 
-/// Why a connection ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
     /// All that was asked is answered.
     Finished,
-    /// The peer is gone.
     PeerGone,
     /// The client did not read.
     WriteTimeout,
@@ -92,7 +89,6 @@ pub(super) struct Connection {
     input: Input,
     in_flight: Arc<Semaphore>,
     calls: FuturesUnordered<BoxFuture<'static, Option<Reply>>>,
-    /// Messages of subscriptions.
     messages: mpsc::Receiver<Box<RawValue>>,
     out: Outgoing,
     /// What of the bytes held for all clients is this one's.

@@ -34,7 +34,6 @@ pub type Reply = Box<str>;
 pub enum Outcome {
     /// There is nothing to answer (a notification) or the answer takes another way (a subscription).
     Nothing,
-    /// The answer.
     Ready(Reply),
     /// The answer to come; dropping it gives the work up.
     Pending(BoxFuture<'static, Option<Reply>>),

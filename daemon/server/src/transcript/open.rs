@@ -28,7 +28,6 @@ const MARKER_FOLDERS: usize = 4;
 /// Bytes of a marker: a path.
 const MARKER_BYTES_MAX: u64 = 4 << 10;
 
-/// An open transcript.
 pub(crate) struct Transcript {
     pub(crate) stat: FileStat,
     /// Its text is read from the beginning: it is compressed, or assembled.

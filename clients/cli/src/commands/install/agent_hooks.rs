@@ -12,7 +12,6 @@ use jsonc_parser::json;
 
 use super::place;
 
-/// Events that are answered.
 pub(super) const EVENTS: [&str; 5] =
     ["SessionStart", "UserPromptSubmit", "PreCompact", "PostCompact", "Stop"];
 /// Seconds after which the agent ends a hook that hangs. It ends itself long before.

@@ -47,12 +47,10 @@ impl Change {
         Ok(Self { path, before, after, own_root: None })
     }
 
-    /// Writes the whole file.
     pub(super) fn write(path: PathBuf, text: &str) -> Result<Self, Failure> {
         Self::edit(path, |_| Ok(Some(text.to_owned())))
     }
 
-    /// Removes the file.
     pub(super) fn remove(path: PathBuf) -> Result<Self, Failure> {
         Self::edit(path, |_| Ok(None))
     }

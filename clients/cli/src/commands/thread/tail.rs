@@ -67,7 +67,6 @@ async fn subscribe(client: &Client) -> Result<Subscription, ClientError> {
     client.subscribe(SubscribeParams { kinds, since_seq: None }).await
 }
 
-/// What has been shown.
 struct Tail<'a> {
     session: &'a Session,
     thread_id: String,
@@ -154,7 +153,6 @@ impl Tail<'_> {
     }
 }
 
-/// Why showing stopped.
 enum Stopped {
     /// The daemon did not answer.
     Daemon,

@@ -23,13 +23,11 @@ pub trait Known {
 /// Why an update is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rejection {
-    /// The rule it breaks.
     pub rule: Rule,
     /// What is wrong and where, for the model to mend.
     pub reason: String,
 }
 
-/// Rules of an update.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[derive(strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case", const_into_str)]

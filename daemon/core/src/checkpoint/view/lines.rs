@@ -173,7 +173,6 @@ pub(super) fn facts_suspect(scene: &Scene<'_>, caps: &ViewCaps) -> Vec<String> {
     facts(scene, caps, false, caps.max_facts_suspect)
 }
 
-/// Facts that hold.
 pub(super) fn facts_valid(scene: &Scene<'_>, caps: &ViewCaps) -> Vec<String> {
     facts(scene, caps, true, caps.max_facts_valid)
 }

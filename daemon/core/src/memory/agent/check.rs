@@ -33,7 +33,6 @@ const GROWTH_BYTES: usize = 16 * 1_024;
 pub struct CheckInputs<'a> {
     /// The files the agent started from; publishable as they are.
     pub draft: &'a Files,
-    /// All known entries.
     pub book: &'a Handbook,
     /// Tokens of `memory_summary.md`.
     pub summary_tokens: u64,

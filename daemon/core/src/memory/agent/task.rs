@@ -29,7 +29,6 @@ pub struct AgentTask {
     pub mode: Mode,
     pub system: String,
     pub user: String,
-    /// Content of its folder.
     pub files: Files,
     /// Files in it that are not memory.
     pub extras: Vec<String>,

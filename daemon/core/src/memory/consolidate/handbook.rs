@@ -16,7 +16,6 @@ pub struct Handbook {
     pub projects: BTreeMap<String, Project>,
 }
 
-/// Memory of one project.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Project {
     /// Working folders of its threads.
@@ -27,7 +26,6 @@ pub struct Project {
     pub map: Vec<MapEntry>,
     /// Its threads, newest first.
     pub tasks: Vec<TaskEntry>,
-    /// Repeated procedures.
     pub skills: Vec<Skill>,
 }
 
@@ -96,7 +94,6 @@ pub struct TaskEntry {
     pub updated_at_ms: i64,
     /// Path of its summary in the memory folder.
     pub summary_path: String,
-    /// Search keywords.
     pub keywords: Vec<String>,
 }
 
@@ -105,7 +102,6 @@ pub struct TaskEntry {
 pub struct Skill {
     /// Folder below `skills/`.
     pub name: String,
-    /// Its commands, in order.
     pub steps: Vec<String>,
     /// Number of threads that ran them in this order.
     pub threads: u32,
@@ -114,7 +110,6 @@ pub struct Skill {
 }
 
 impl Handbook {
-    /// Format version.
     pub const VERSION: u32 = 1;
 
     /// Serializes it; the inverse of [`Handbook::read`].

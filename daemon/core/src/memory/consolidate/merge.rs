@@ -99,7 +99,6 @@ pub(super) fn id(project: &str, kind: LearningKind, text: &str) -> String {
     Digest128::of(whole.as_bytes()).to_string()[..12].to_owned()
 }
 
-/// An entry under construction.
 struct EntryDraft {
     newest: Learning,
     evidence: Vec<Evidence>,
@@ -108,7 +107,6 @@ struct EntryDraft {
     superseded: Vec<EarlierValue>,
     is_passing: bool,
     words: BTreeSet<String>,
-    /// All wordings.
     texts: BTreeSet<String>,
     /// Its name if it merges several texts.
     family: Option<String>,
@@ -140,7 +138,6 @@ impl EntryDraft {
         negations(&self.words) == negations(&other) && shared * 100 >= all * SAME_PERCENT
     }
 
-    /// Merges a later repetition.
     fn add(&mut self, learning: &Learning, root: String) {
         let (old, new) = (plain(&self.newest.text), plain(&learning.text));
         if old != new && learning.slot.is_some() && learning.kind == LearningKind::Fact {

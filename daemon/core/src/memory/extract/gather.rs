@@ -21,7 +21,6 @@ const PAIRS_KEPT: usize = 12;
 /// Names that must have been used for a thread without learnings to be worth its map.
 const NAMES_MIN: usize = 4;
 
-/// Keywords of a learning.
 const KEYWORDS_MAX: usize = 8;
 
 /// What was read, by what becomes of it.
@@ -32,7 +31,6 @@ pub(super) struct Gathered {
     pub requests: Vec<String>,
     /// Files changed, and in how many calls.
     pub changed: Vec<(String, u32)>,
-    /// The agent's last words.
     pub report: Option<String>,
 }
 

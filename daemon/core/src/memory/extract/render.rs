@@ -10,7 +10,6 @@ use crate::text;
 /// Files named in an account.
 const FILES_MAX: usize = 24;
 
-/// Keywords of a thread.
 const KEYWORDS_MAX: usize = 16;
 
 /// What happened, for people and agents who want the whole story.

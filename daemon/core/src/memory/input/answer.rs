@@ -20,7 +20,6 @@ use crate::text;
 /// Bytes of a summary or raw memory.
 const ACCOUNT_BYTES: usize = 24 * 1_024;
 
-/// Learnings of one answer.
 const LEARNINGS_MAX: usize = 64;
 
 /// Bytes of the shortest quotation that says anything.
@@ -129,9 +128,7 @@ fn learning(
 
 /// What was shown, to hold an account against.
 struct Record {
-    /// Everything.
     all: String,
-    /// The person's words.
     said: String,
 }
 

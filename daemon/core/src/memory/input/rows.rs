@@ -17,7 +17,6 @@ pub(super) enum Voice {
     Outside,
 }
 
-/// One row.
 #[derive(Debug, Clone)]
 pub(super) struct Row {
     pub(super) seq: u64,
@@ -62,7 +61,6 @@ impl Rows {
         Self { rows, bytes, bytes_max: budget_bytes.saturating_mul(2) }
     }
 
-    /// Adds a row.
     pub(super) fn push(&mut self, seq: u64, voice: Voice, words: &str) {
         let redacted = redact(words.trim());
         if redacted.text.is_empty() {

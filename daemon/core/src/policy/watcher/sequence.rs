@@ -220,7 +220,6 @@ impl Run<'_, '_> {
         self.state.baseline = Some(Baseline { used, at_ms: self.env.now_ms });
     }
 
-    /// Sends the held-back message.
     pub(super) fn release(&mut self, prefix: Option<String>) {
         if self.state.held.take().is_some() {
             self.effects.push(Effect::ReleaseMessage { prefix });

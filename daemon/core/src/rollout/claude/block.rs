@@ -22,7 +22,6 @@ pub(super) struct Message<'a> {
     pub(super) usage: Option<Counted>,
 }
 
-/// What the provider counted.
 #[derive(Deserialize)]
 pub(super) struct Counted {
     input_tokens: Option<u64>,
@@ -84,7 +83,6 @@ impl<'a> Block<'a> {
         self.tool_use_id.as_ref().is_some_and(|id| id.0 == call_id)
     }
 
-    /// What stands inside it.
     pub(super) fn content(&self) -> Option<&'a RawValue> {
         self.content
     }

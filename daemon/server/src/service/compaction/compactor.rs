@@ -36,7 +36,6 @@ pub struct Steps {
     pub log: Arc<CompactionLog>,
 }
 
-/// Compacts.
 pub struct Compactor {
     steps: Steps,
     clock: Clock,

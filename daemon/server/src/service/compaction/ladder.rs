@@ -36,7 +36,6 @@ pub(super) struct LadderOutcome {
 /// The history is more than any model reads.
 const HISTORY_TOO_LARGE: &str = "history_too_large";
 
-/// The ladder of strategies.
 pub struct Ladder {
     models: Arc<Models>,
     histories: Arc<Histories>,

@@ -22,7 +22,6 @@ pub(super) enum Stage {
     Reading,
     /// A model was asked and has not begun to answer.
     Asking,
-    /// A model writes.
     Writing,
     /// What it wrote is held against the history.
     Checking,

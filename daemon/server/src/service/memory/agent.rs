@@ -49,7 +49,6 @@ const DETAIL_BYTES: usize = 600;
 
 /// What a run is about.
 struct AgentTask {
-    /// What is in force.
     base: Base,
     /// What the rules make of all that is known.
     known: Consolidation,

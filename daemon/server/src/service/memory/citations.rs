@@ -14,15 +14,12 @@ use crate::service::error::ServiceError;
 /// What was counted as used.
 #[derive(Debug)]
 pub struct CitationResult {
-    /// Kinds of file.
     pub kinds: Vec<String>,
-    /// Threads.
     pub thread_ids: Vec<String>,
     /// The answer without citations.
     pub answer: Option<String>,
 }
 
-/// Counts uses.
 pub struct Citations {
     store: Store,
     publications: Arc<Publications>,

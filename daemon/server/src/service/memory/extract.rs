@@ -34,7 +34,6 @@ use crate::transcript::each_line;
 /// Version of what is made of a thread: another one extracts all threads again.
 pub const EXTRACT_VERSION: u32 = 3;
 
-/// Extracts threads for jobs.
 pub struct ExtractWork(pub Arc<Extraction>);
 
 /// Why a thread is not read as it was to be.

@@ -15,13 +15,11 @@ use crate::service::error::ServiceError;
 /// A note that was taken.
 #[derive(Debug)]
 pub struct NewNote {
-    /// It.
     pub note: NoteRow,
     /// Number of the memory that holds it.
     pub generation: u64,
 }
 
-/// What was forgotten.
 #[derive(Debug)]
 pub struct ForgetResult {
     /// Extractions and notes that went.

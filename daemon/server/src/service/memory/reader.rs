@@ -28,7 +28,6 @@ const READ_PATH: &str = include_str!("../../../../../templates/memory/read_path.
 /// What a thread is told.
 #[derive(Debug)]
 pub struct SummaryText {
-    /// The text.
     pub text: String,
     /// How to read more; `None` when nothing is published.
     pub instructions: Option<String>,
@@ -40,14 +39,11 @@ pub struct SummaryText {
     pub project: Option<String>,
 }
 
-/// What to look for.
 #[derive(Debug, Clone)]
 pub struct MemorySearch {
-    /// The words.
     pub query: String,
     /// Folder whose project it is about.
     pub cwd: Option<String>,
-    /// Hits, at most.
     pub hits_max: usize,
     /// Tokens of all texts, at most.
     pub tokens_max: Option<u64>,
@@ -56,33 +52,23 @@ pub struct MemorySearch {
 /// A passage that was found.
 #[derive(Debug)]
 pub struct MemoryHit {
-    /// The passage.
     pub passage: Passage,
     /// Larger is better.
     pub score: f64,
 }
 
-/// A file of memory.
 #[derive(Debug)]
 pub struct FileEntry {
-    /// Path below the folder.
     pub path: String,
-    /// Bytes.
     pub bytes: u64,
-    /// Lines.
     pub lines: u64,
-    /// A person changed it.
     pub is_edited: bool,
 }
 
-/// Lines of a file.
 #[derive(Debug)]
 pub struct FileLines {
-    /// First line.
     pub start: u64,
-    /// Last line.
     pub end: u64,
-    /// The lines.
     pub text: String,
     /// Where to go on.
     pub next: Option<u64>,

@@ -14,10 +14,8 @@ use crate::service::error::ServiceError;
 /// Jobs that are looked at to tell how many wait.
 const JOBS_MAX: u32 = 5_000;
 
-/// How memory is.
 #[derive(Debug)]
 pub struct MemoryStatus {
-    /// The memory folder.
     pub path: String,
     /// Number in force, 0 for none.
     pub generation: u64,
@@ -27,11 +25,8 @@ pub struct MemoryStatus {
     pub threads: u64,
     /// Threads that were looked at.
     pub extracted: u64,
-    /// Things learned in them.
     pub learnings: u64,
-    /// Notes.
     pub notes: u64,
-    /// Threads that are due.
     pub due: u64,
     /// Jobs of memory that are not done.
     pub pending: u64,
@@ -39,7 +34,6 @@ pub struct MemoryStatus {
     pub skipped: Vec<SkippedThreads>,
     /// Use of the kinds of file.
     pub uses: Vec<UseRow>,
-    /// Why consolidation last failed.
     pub failure: Option<String>,
     /// Threads that had to do without the model that was to read them, by reason.
     pub fell_back: BTreeMap<String, u64>,

@@ -21,7 +21,6 @@ const EXCERPT_BYTES: usize = 6_000;
 /// An effect, with the question where it asks one.
 #[derive(Debug, Clone)]
 pub struct StepEffect {
-    /// The effect.
     pub effect: Effect,
     /// What the judge is told to be, and what it is asked.
     pub question: Option<(String, String)>,

@@ -9,11 +9,9 @@ use serde::{Deserialize, Serialize};
 /// What a policy says, and its place in the log.
 #[derive(Debug, Clone)]
 pub struct NamedDecision {
-    /// Name of the policy.
     pub policy: String,
     /// Its number in the log.
     pub decision_id: Option<i64>,
-    /// The decision.
     pub decision: Decision,
 }
 

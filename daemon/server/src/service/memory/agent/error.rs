@@ -30,7 +30,6 @@ pub(super) enum AgentError {
 }
 
 impl AgentError {
-    /// Stable name.
     pub(super) fn name(&self) -> &'static str {
         match self {
             Self::Sandbox(SandboxError::Unavailable(_)) => "sandbox_unavailable",

@@ -31,7 +31,6 @@ const MISTAKES_MAX: u32 = 2;
 /// Stands where an answer was left out.
 const LEFT_OUT: &str = "(left out to make room: ask again if you need it)";
 
-/// One run.
 pub(super) struct Turns<'a> {
     asking: MemoryQuestion<'a>,
     turns_max: u64,

@@ -37,7 +37,7 @@ pub use learning::{Evidence, Learning, LearningKind, Origin, Outcome, RolloutMem
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[derive(strum::IntoStaticStr, strum::EnumString)]
+#[derive(strum::Display, strum::IntoStaticStr, strum::EnumString)]
 #[strum(serialize_all = "snake_case", const_into_str)]
 pub enum Engine {
     /// Built-in rules, without a model.

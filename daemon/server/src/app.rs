@@ -16,6 +16,7 @@ use std::future::Future;
 use std::io;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -139,9 +140,9 @@ impl App {
         let methods = rpc::table(&services, &deps)?;
         let config = deps.config.now();
         let bounds = Bounds {
-            connections_max: *config.connections_max,
-            write_timeout: *config.write_timeout,
-            drain: *config.drain,
+            connections_max: *config.server.connections_max,
+            write_timeout: Duration::from_millis(*config.server.write_timeout_ms),
+            drain: Duration::from_millis(*config.server.drain_ms),
             ..Bounds::default()
         };
         let server = Server::new(methods, bounds, deps.counters.clone(), deps.clock.clone());

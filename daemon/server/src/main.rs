@@ -52,9 +52,9 @@ fn main() -> ExitCode {
             Some("log takes error, warn, info, debug, trace or a tracing filter"),
         );
     }
-    let descriptors = descriptors::raise(*config.connections_max);
+    let descriptors = descriptors::raise(*config.server.connections_max);
     tracing::debug!(descriptors, "bound on open files");
-    let tokio = match runtime::start(*config.worker_threads) {
+    let tokio = match runtime::start(*config.server.worker_threads) {
         Ok(tokio) => tokio,
         Err(error) => return refuse(SOFTWARE, &error, None),
     };

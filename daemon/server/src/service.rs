@@ -31,12 +31,14 @@ pub mod threads;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use longhaul_core::thread::Source;
 use longhaul_store::{OpenReport, Store, StoreError};
 
 use crate::clock::Clock;
-use crate::config::{Config, Live, Persistence};
+use crate::config::tables::Persistence;
+use crate::config::{Config, Live};
 use crate::events::EventHub;
 use crate::ingest::{Ingest, IngestDeps, IngestEvents as _, Limits, Root};
 use crate::jobs::Jobs;
@@ -450,7 +452,10 @@ fn reading(
         roots: roots(&config, own),
         events: Arc::new(notices),
         now_ms: Arc::new(move || now.now_ms()),
-        limits: Limits { scan_period: *config.scan_interval, ..Limits::default() },
+        limits: Limits {
+            scan_period: Duration::from_secs(*config.ingest.scan_interval_s),
+            ..Limits::default()
+        },
     }));
     let full_text = FullText::start(&config.state_dir, store.clone(), ingest.clone(), progress);
     (ingest, Arc::new(full_text))
@@ -467,8 +472,8 @@ fn roots(config: &Config, own: &Path) -> Vec<Root> {
 }
 
 fn messages(config: &Config, clock: &Clock) -> MessageHistory {
-    let max_bytes = match *config.message_persistence {
-        Persistence::SaveAll => Some(*config.message_max_bytes),
+    let max_bytes = match *config.message_history.persistence {
+        Persistence::SaveAll => Some(*config.message_history.max_bytes),
         Persistence::None => None,
     };
     MessageHistory::new(&config.state_dir, config.home(Source::Codex), max_bytes, clock.clone())

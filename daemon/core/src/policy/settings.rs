@@ -125,6 +125,11 @@ pub struct PolicyTable {
     pub wait_ms: Option<u64>,
     /// Compactions per hour. 1 to 1000.
     pub compactions_per_hour: Option<u64>,
+    /// `phrases` or `model`.
+    pub semantic: Option<Reader>,
+    /// Model for a summary requested by the watcher.
+    pub compaction_model: Option<String>,
+    pub compaction_effort: Option<String>,
     pub early: TierTable,
     pub ready: TierTable,
     pub asap: TierTable,
@@ -132,11 +137,6 @@ pub struct PolicyTable {
     pub emergency: TierTable,
     /// Phrases to find in the agent's text.
     pub phrases: PhraseTable,
-    /// `phrases` or `model`.
-    pub semantic: Option<Reader>,
-    /// Model for a summary requested by the watcher.
-    pub compaction_model: Option<String>,
-    pub compaction_effort: Option<String>,
 }
 
 /// The rule of one tier as written by a person.

@@ -10,7 +10,8 @@ use longhaul_core::model::WireApi;
 use longhaul_core::model::budget::Budget;
 use serde::Deserialize;
 
-use super::{ConfigError, Number, Setting};
+use super::tables::BudgetSettings;
+use super::{ConfigError, Setting};
 use crate::model::{KeySource, Kind, ModelChoice, ModelSettings, Provider, Remote, Timeouts};
 use crate::model::{OUTPUT_DEFAULT, WINDOW_DEFAULT};
 
@@ -51,7 +52,7 @@ pub struct ProviderTable {
     pub idle_timeout_ms: Option<u64>,
     /// Whether the provider compacts histories itself.
     #[serde(default)]
-    pub remote_compaction: RemoteName,
+    pub remote_compaction: Remote,
 }
 
 /// Values of `kind`.
@@ -66,69 +67,6 @@ pub enum KindName {
     Messages,
     /// A program.
     Command,
-}
-
-/// Values of `remote_compaction`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RemoteName {
-    /// It does not.
-    #[default]
-    No,
-    /// By `POST …/responses/compact`.
-    Unary,
-    /// By a streamed request that ends in a trigger item.
-    Streamed,
-}
-
-/// `[budget]`: 0 for no bound.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct BudgetTable {
-    /// Requests of one UTC day.
-    pub requests_per_day: Option<u64>,
-    /// Tokens of one UTC day, input and answers.
-    pub tokens_per_day: Option<u64>,
-    /// Requests of one job.
-    pub requests_per_job: Option<u64>,
-    /// Tokens of one job.
-    pub tokens_per_job: Option<u64>,
-}
-
-/// What may be spent, 0 for no bound.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BudgetSettings {
-    /// Requests of one UTC day.
-    pub requests_per_day: Setting<u64>,
-    /// Tokens of one UTC day, input and answers.
-    pub tokens_per_day: Setting<u64>,
-    /// Requests of one job.
-    pub requests_per_job: Setting<u64>,
-    /// Tokens of one job.
-    pub tokens_per_job: Setting<u64>,
-}
-
-/// A bound of the budget: a day of hard work stays below its default, a loop does not.
-const fn bound(key: &'static str, default: u64) -> Number {
-    Number { key, default, min: 0, max: u64::MAX }
-}
-
-const REQUESTS_PER_DAY: Number = bound("budget.requests_per_day", 500);
-const TOKENS_PER_DAY: Number = bound("budget.tokens_per_day", 10_000_000);
-const REQUESTS_PER_JOB: Number = bound("budget.requests_per_job", 16);
-const TOKENS_PER_JOB: Number = bound("budget.tokens_per_job", 2_000_000);
-
-/// Reads `[budget]`.
-///
-/// # Errors
-/// None today: every number is within its bounds.
-pub(super) fn budget(table: &BudgetTable) -> Result<BudgetSettings, ConfigError> {
-    Ok(BudgetSettings {
-        requests_per_day: REQUESTS_PER_DAY.of(table.requests_per_day)?,
-        tokens_per_day: TOKENS_PER_DAY.of(table.tokens_per_day)?,
-        requests_per_job: REQUESTS_PER_JOB.of(table.requests_per_job)?,
-        tokens_per_job: TOKENS_PER_JOB.of(table.tokens_per_job)?,
-    })
 }
 
 impl BudgetSettings {
@@ -221,9 +159,7 @@ fn provider(name: &str, table: ProviderTable) -> Result<Provider, ConfigError> {
         check_url(&base_url, key != KeySource::None).map_err(|why| invalid("base_url", why))?;
     }
     let remote = match (table.remote_compaction, &kind) {
-        (RemoteName::No, _) => Remote::No,
-        (RemoteName::Unary, Kind::Http(WireApi::Responses)) => Remote::Unary,
-        (RemoteName::Streamed, Kind::Http(WireApi::Responses)) => Remote::Streamed,
+        (remote, Kind::Http(WireApi::Responses)) | (remote @ Remote::No, _) => remote,
         _ => return Err(invalid("remote_compaction", "only kind = \"responses\" has it")),
     };
     let mut timeouts = Timeouts::default();
@@ -302,14 +238,10 @@ mod tests {
 
     #[test]
     fn a_bound_of_zero_is_none() {
-        let table = BudgetTable {
-            requests_per_day: Some(0),
-            tokens_per_job: Some(7),
-            ..Default::default()
-        };
-        let bounds = budget(&table).unwrap().bounds();
+        let text = "[budget]\nrequests_per_day = 0\ntokens_per_job = 7\n";
+        let bounds = File::parse(text).unwrap().budget.bounds();
         assert_eq!((bounds.requests_per_day, bounds.tokens_per_job), (None, Some(7)));
-        assert_eq!(bounds.tokens_per_day, Some(TOKENS_PER_DAY.default));
+        assert_eq!(bounds.tokens_per_day, Some(10_000_000));
     }
 
     #[test]

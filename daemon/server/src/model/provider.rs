@@ -56,7 +56,8 @@ impl Default for Timeouts {
 }
 
 /// Whether and how a provider compacts a history itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Remote {
     #[default]
     No,

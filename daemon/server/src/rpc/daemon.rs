@@ -85,7 +85,10 @@ fn initialize(
         },
         capabilities: granted.into_iter().map(str::to_owned).collect(),
         methods,
-        limits: Limits { connections_max: *daemon.config.now().connections_max, ..Limits::OURS },
+        limits: Limits {
+            connections_max: *daemon.config.now().server.connections_max,
+            ..Limits::OURS
+        },
     })
 }
 
@@ -113,7 +116,7 @@ fn agree(client: RevisionRange) -> Result<u32, Failure> {
 fn config(daemon: &Status, _: &CallContext, _: NoParams) -> Result<ShowConfigResult, Failure> {
     let config = daemon.config.now();
     let values = config.entries().into_iter().map(|(key, value, origin)| ConfigValue {
-        key: key.to_owned(),
+        key,
         value,
         origin: origin.to_string(),
     });
@@ -127,7 +130,7 @@ fn config(daemon: &Status, _: &CallContext, _: NoParams) -> Result<ShowConfigRes
 fn reload(reloads: &Reload, _: &CallContext, _: NoParams) -> Result<ReloadResult, Failure> {
     let Reloaded { config, changes } = reloads.run()?;
     let changes = changes.into_iter().map(|change| ConfigChange {
-        key: change.key.to_owned(),
+        key: change.key,
         before: change.before,
         after: change.after,
         applied: change.is_applied,

@@ -80,7 +80,7 @@ impl Contexts {
         };
         let model = query.model.or_else(|| fold.as_ref()?.head().model.clone());
         let config = self.config.now();
-        let percent = &config.auto_compact_percent;
+        let percent = &config.context.auto_compact_percent;
         let agent = match &fold {
             Some(fold) => agent_settings(&config, fold.head().source).await?,
             None => AgentSettings::default(),
@@ -88,7 +88,7 @@ impl Contexts {
         let window = window::decide(&WindowSources {
             model: model.as_deref(),
             asked: query.context_window,
-            configured: Some(*config.window_tokens),
+            configured: Some(*config.context.window_tokens),
             stated: fold.as_ref().and_then(|fold| fold.meter().window()),
             filled: fold.as_ref().and_then(|fold| fold.meter().filled()),
             limit_asked: query.auto_compact_limit,

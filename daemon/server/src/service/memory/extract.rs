@@ -10,6 +10,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use longhaul_core::job::{Failure, FailureKind, Job, Kind, Token};
 use longhaul_core::memory::extract::{Extractor, ThreadRef};
@@ -134,7 +135,7 @@ impl Extraction {
             models: &self.models,
             choice: &choice,
             purpose: Purpose::Extraction,
-            timeout: *settings.answer_timeout,
+            timeout: Duration::from_secs(*settings.answer_timeout_s),
             spent: Spending::default(),
         };
         // Where no person speaks there is nothing to be asked.

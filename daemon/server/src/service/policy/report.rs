@@ -57,7 +57,7 @@ impl Replays {
         let file = self.snapshots.of(&subject.thread_id, None).await?.file;
         let config = self.config.now();
         let policies: Vec<Policy> = config.policies.all().cloned().collect();
-        let configured = *config.window_tokens;
+        let configured = *config.context.window_tokens;
         let known = KnownWindow { asked: subject.context_window, configured };
         let work = move || {
             let path = Path::new(&file.path);

@@ -228,7 +228,6 @@ pub enum Item<'a> {
         /// Length of the encrypted payload, in characters.
         encrypted: Option<u64>,
     },
-    /// A call of a tool.
     Call(tool::Call<'a>),
     Output {
         /// Pairs it with its call.

@@ -39,9 +39,7 @@ pub use live::{Change, Live, Reloaded};
 /// Where a value came from, weakest first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
-    /// Nobody said anything.
     Default,
-    /// The configuration file.
     File,
     /// An environment variable, by name.
     Environment(&'static str),
@@ -63,9 +61,7 @@ impl fmt::Display for Origin {
 /// A value and its origin; reads as the value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setting<T> {
-    /// The value in force.
     pub value: T,
-    /// Where it came from.
     pub origin: Origin,
 }
 
@@ -96,7 +92,6 @@ pub struct Config {
     pub state_dir: Setting<PathBuf>,
     /// The socket to listen on, unless systemd hands one over.
     pub socket: Setting<PathBuf>,
-    /// A tracing filter.
     pub log: Setting<String>,
     /// The agents whose transcripts can be read.
     pub sources: Vec<sources::SourceSettings>,
@@ -125,9 +120,7 @@ pub enum ConfigError {
     /// The file named by a flag or the environment cannot be read.
     #[error("cannot read {}", path.display())]
     Unreadable {
-        /// The file.
         path: PathBuf,
-        /// Why.
         #[source]
         source: std::io::Error,
     },
@@ -144,7 +137,6 @@ pub enum ConfigError {
     /// The file that was read cannot be understood.
     #[error("{}, {error}", file.display())]
     InFile {
-        /// Which.
         file: PathBuf,
         /// Where in it and why.
         error: Box<ConfigError>,
@@ -152,29 +144,18 @@ pub enum ConfigError {
     /// A value cannot be meant.
     #[error("{key}: {reason}")]
     Invalid {
-        /// The key.
         key: String,
         /// What is wrong with its value.
         reason: String,
     },
     /// A value is out of its bounds.
     #[error("{key} = {given} is out of bounds: {min} to {max}")]
-    OutOfBounds {
-        /// The key.
-        key: &'static str,
-        /// What was said.
-        given: u64,
-        /// Smallest value allowed.
-        min: u64,
-        /// Largest value allowed.
-        max: u64,
-    },
+    OutOfBounds { key: &'static str, given: u64, min: u64, max: u64 },
 }
 
 /// What a configuration is made from, besides the file.
 #[derive(Debug, Clone)]
 pub struct Surroundings {
-    /// The user's folders.
     pub base: Base,
     /// The folder relative paths of flags and environment start at.
     pub current_dir: PathBuf,

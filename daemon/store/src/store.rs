@@ -23,7 +23,6 @@ pub struct Store {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RebuildReport {
     pub moved_to: PathBuf,
-    /// What was salvaged from it.
     pub salvaged: Option<SalvageReport>,
 }
 

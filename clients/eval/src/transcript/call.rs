@@ -45,7 +45,6 @@ pub enum Origin {
     Value,
 }
 
-/// One step of a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanStep {
     /// What is to be done.

@@ -76,7 +76,6 @@ pub struct Touch {
     pub cwd: Option<String>,
 }
 
-/// One touch of a file.
 #[derive(Debug, Clone)]
 pub struct FileTouch<'a> {
     /// As the agent wrote it.
@@ -146,7 +145,6 @@ impl Files {
         }
     }
 
-    /// The file with this key.
     pub fn get(&self, key: &str) -> Option<&File> {
         self.map.get(key)
     }

@@ -170,7 +170,6 @@ impl Terms {
         self.map.iter().map(|(text, term)| (&**text, term))
     }
 
-    /// The term with this text.
     pub fn get(&self, text: &str) -> Option<&Term> {
         self.map.get(text)
     }

@@ -76,7 +76,6 @@ pub fn totals(spans: &[Span]) -> (u64, u64) {
     spans.iter().fold((0, 0), |(items, tokens), span| (items + span.items, tokens + span.tokens))
 }
 
-/// The handle of a span of `of`.
 pub fn handle(of: &str, span: &Span) -> Handle {
     Handle::new(of, (span.first, span.last), span.digest)
 }

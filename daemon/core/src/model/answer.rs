@@ -39,7 +39,6 @@ pub struct Answer {
     pub usage: Usage,
 }
 
-/// One event of a stream.
 #[derive(Debug)]
 pub(super) enum StreamEvent {
     Words(String),

@@ -142,7 +142,6 @@ pub struct Env<'a> {
 pub struct StepOutcome {
     pub state: Watcher,
     pub effects: Vec<Effect>,
-    /// The decision, if any, with its situation.
     pub decided: Option<(Situation, Decision)>,
     /// Whether to log the decision: not one more refusal in the middle of a turn at the same urgency.
     pub is_news: bool,

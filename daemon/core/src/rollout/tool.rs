@@ -27,7 +27,6 @@ pub struct Call<'a> {
     pub arguments: Cow<'a, str>,
 }
 
-/// A step of a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanStep {
     /// What is to be done.

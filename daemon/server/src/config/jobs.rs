@@ -40,7 +40,6 @@ pub struct JobSettings {
 
 const WEEK_S: u64 = 604_800;
 
-/// The values in force.
 pub(super) fn settings(
     tables: &BTreeMap<Kind, JobTable>,
     engine: Engine,

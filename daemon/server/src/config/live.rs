@@ -18,9 +18,7 @@ pub struct Live {
 /// A key that the file gives another value than the daemon was run with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
-    /// The key.
     pub key: String,
-    /// The value until now.
     pub before: String,
     /// The value of the file.
     pub after: String,
@@ -28,7 +26,6 @@ pub struct Change {
     pub is_applied: bool,
 }
 
-/// What a reload did.
 #[derive(Debug, Clone)]
 pub struct Reloaded {
     /// The values in force now.

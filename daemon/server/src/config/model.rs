@@ -45,7 +45,6 @@ pub struct ProviderTable {
     pub key_command: Option<Vec<String>>,
     /// Program that answers, for `kind = "command"`.
     pub command: Option<Vec<String>>,
-    /// Further headers.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
     /// Milliseconds until the provider is given up as silent.
@@ -55,22 +54,17 @@ pub struct ProviderTable {
     pub remote_compaction: Remote,
 }
 
-/// Values of `kind`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum KindName {
-    /// OpenAI's Responses API.
     Responses,
     /// Chat Completions: Ollama, LM Studio, vLLM, llama.cpp, and OpenAI too.
     Chat,
-    /// Anthropic's Messages API.
     Messages,
-    /// A program.
     Command,
 }
 
 impl BudgetSettings {
-    /// The bounds in force.
     #[must_use]
     pub fn bounds(&self) -> Budget {
         let bound = |setting: &Setting<u64>| (setting.value > 0).then_some(setting.value);

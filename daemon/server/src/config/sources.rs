@@ -21,7 +21,6 @@ use super::{ConfigError, Entry, Layers, Setting, or_default};
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SourceTable {
-    /// The agent's own folder.
     pub home: Option<PathBuf>,
     /// Whether its transcripts are read.
     pub enabled: Option<bool>,
@@ -30,7 +29,6 @@ pub struct SourceTable {
 /// One agent whose transcripts can be read.
 #[derive(Debug, Clone)]
 pub struct SourceSettings {
-    /// Which agent.
     pub source: Source,
     /// The agent's folder; need not exist.
     pub home: Setting<PathBuf>,

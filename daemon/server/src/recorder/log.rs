@@ -86,7 +86,6 @@ struct Known {
     ids: HashMap<u64, KnownLine>,
 }
 
-/// What is known of a line.
 #[derive(Debug, Clone, Copy)]
 struct KnownLine {
     seq: u64,

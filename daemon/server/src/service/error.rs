@@ -125,7 +125,6 @@ impl From<RecorderError> for ServiceError {
 }
 
 impl ServiceError {
-    /// An error of the file at `path`.
     pub fn file(path: &std::path::Path, source: std::io::Error) -> Self {
         Self::File { path: path.display().to_string(), source }
     }

@@ -38,7 +38,6 @@ impl TextStore {
         Self { folder, good: Mutex::default() }
     }
 
-    /// The folder of a group.
     pub fn folder(&self, group: TemplateGroup) -> PathBuf {
         self.folder.join(group.into_str())
     }

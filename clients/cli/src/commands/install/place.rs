@@ -38,7 +38,6 @@ pub(super) fn beside(program: &str) -> Option<PathBuf> {
     beside.filter(|path| path.is_file()).or_else(|| on_path(program))
 }
 
-/// A program on the `PATH`.
 pub(super) fn on_path(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&path).map(|folder| folder.join(program));

@@ -23,7 +23,6 @@ const CHANGES: &str = "changes.diff";
 /// Path of the agent's previous first page.
 const PREVIOUS: &str = "previous/memory_summary.md";
 
-/// A task for the agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentTask {
     pub mode: Mode,

@@ -74,7 +74,6 @@ fn id(made: &Consolidation, project: &str, words: &str) -> String {
     entries.iter().find(|entry| entry.text.contains(words)).unwrap().id.clone()
 }
 
-/// The files with one of them changed.
 fn with(made: &Consolidation, path: &str, change: impl FnOnce(&str) -> String) -> Files {
     let mut files = made.files.clone();
     let text = change(files.get(path).map_or("", String::as_str));

@@ -78,7 +78,6 @@ struct Source<'a> {
 }
 
 impl<'a> Block<'a> {
-    /// Whether it answers the call.
     pub(super) fn answers(&self, call_id: &str) -> bool {
         self.tool_use_id.as_ref().is_some_and(|id| id.0 == call_id)
     }

@@ -44,7 +44,6 @@ struct Todo {
 /// Bytes of an edit's old and new text that are looked at for names.
 const CHANGED_BYTES: usize = 16 * 1_024;
 
-/// A call as its part has it.
 pub(super) fn call(part: &Object) -> Call<'_> {
     let input = part.get("state").and_then(|state| state.get("input"));
     Call {

@@ -32,7 +32,6 @@ pub(super) struct Scope {
     pub(super) is_manual: bool,
 }
 
-/// A thread that is due.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct DueThread {
     pub(super) thread_id: String,

@@ -21,6 +21,62 @@ pub enum Class {
     Other,
 }
 
+/// Words of a command that make it one of a class.
+const WORDS: &[(Class, &[&str])] = &[
+    (
+        Class::Test,
+        &[
+            "test",
+            "tests",
+            "pytest",
+            "jest",
+            "vitest",
+            "nextest",
+            "rspec",
+            "phpunit",
+            "ctest",
+            "tox",
+            "playwright",
+            "t",
+        ],
+    ),
+    (
+        Class::Lint,
+        &[
+            "lint",
+            "clippy",
+            "eslint",
+            "ruff",
+            "mypy",
+            "tsc",
+            "typecheck",
+            "type-check",
+            "fmt",
+            "format",
+            "prettier",
+            "check",
+            "pyright",
+            "vet",
+            "golangci-lint",
+            "shellcheck",
+            "flake8",
+            "pylint",
+            "rubocop",
+            "stylelint",
+            "biome",
+            "oxlint",
+            "markdownlint",
+            "markdownlint-cli2",
+            "vale",
+            "hadolint",
+            "actionlint",
+        ],
+    ),
+    (Class::Build, &["build", "compile", "make", "package", "assemble", "bundle"]),
+    (Class::Install, &["install", "add", "sync", "ci", "restore", "i"]),
+    (Class::Start, &["run", "start", "serve", "dev", "up"]),
+];
+
 impl Class {
     /// By the words of a line; of several commands, that of the most telling.
     pub fn of(line: &str) -> Self {
@@ -30,60 +86,6 @@ impl Class {
 
     /// By the words of one command.
     fn of_one(main: &str) -> Self {
-        const WORDS: &[(Class, &[&str])] = &[
-            (
-                Class::Test,
-                &[
-                    "test",
-                    "tests",
-                    "pytest",
-                    "jest",
-                    "vitest",
-                    "nextest",
-                    "rspec",
-                    "phpunit",
-                    "ctest",
-                    "tox",
-                    "playwright",
-                    "t",
-                ],
-            ),
-            (
-                Class::Lint,
-                &[
-                    "lint",
-                    "clippy",
-                    "eslint",
-                    "ruff",
-                    "mypy",
-                    "tsc",
-                    "typecheck",
-                    "type-check",
-                    "fmt",
-                    "format",
-                    "prettier",
-                    "check",
-                    "pyright",
-                    "vet",
-                    "golangci-lint",
-                    "shellcheck",
-                    "flake8",
-                    "pylint",
-                    "rubocop",
-                    "stylelint",
-                    "biome",
-                    "oxlint",
-                    "markdownlint",
-                    "markdownlint-cli2",
-                    "vale",
-                    "hadolint",
-                    "actionlint",
-                ],
-            ),
-            (Class::Build, &["build", "compile", "make", "package", "assemble", "bundle"]),
-            (Class::Install, &["install", "add", "sync", "ci", "restore", "i"]),
-            (Class::Start, &["run", "start", "serve", "dev", "up"]),
-        ];
         // The shell's own `test -f x` tests no program.
         if main.trim_start().starts_with("test ") || main.trim_start().starts_with("[ ") {
             return Self::Other;

@@ -4,7 +4,7 @@ use std::path::Path;
 use longhaul_protocol::error::ERROR_KINDS;
 use longhaul_protocol::event::EventKind;
 use longhaul_protocol::method::{CAPABILITIES, find};
-use longhaul_protocol::{METHODS, schema};
+use longhaul_protocol::{AgentAccess, METHODS, schema};
 use strum::VariantArray as _;
 
 const PAGE: &str = "PROTOCOL.md";
@@ -40,6 +40,7 @@ fn the_page_for_people_names_everything_and_was_read_since_the_source_changed() 
     let page = with_section(&page, "errors", &error_table());
     let capabilities: Vec<String> = CAPABILITIES.iter().map(|name| format!("`{name}`")).collect();
     let page = with_section(&page, "capabilities", &(capabilities.join(", ") + "\n"));
+    let page = with_section(&page, "callers", &caller_table());
     let page = with_section(
         &page,
         "source",
@@ -50,6 +51,16 @@ fn the_page_for_people_names_everything_and_was_read_since_the_source_changed() 
     for name in methods.chain(EventKind::VARIANTS.iter().map(<&str>::from)) {
         assert!(page.contains(&format!("`{name}`")), "{PAGE} does not name {name}");
     }
+}
+
+fn caller_table() -> String {
+    let mut table = String::from("| an agent may call | methods |\n|---|---|\n");
+    for access in [AgentAccess::Yes, AgentAccess::OwnProject, AgentAccess::No] {
+        let methods = METHODS.iter().filter(|info| info.agents == access);
+        let names: Vec<String> = methods.map(|info| format!("`{}`", info.name)).collect();
+        table += &format!("| {} | {} |\n", access.words(), names.join(", "));
+    }
+    table
 }
 
 fn error_table() -> String {

@@ -16,8 +16,8 @@ use crate::{memory, threads};
 
 /// All that some agents show of a server before its first call.
 const INSTRUCTIONS: &str = "\
-longhaul keeps what a context window cannot: a checkpoint of every thread, the transcripts of all of them, \
-and a long-term memory of the projects on this machine.
+longhaul keeps what a context window cannot: of the threads of this project a checkpoint and the transcript, and \
+its long-term memory.
 
 - After a compaction, or when something from earlier is missing: checkpoint_view, then expand for the exact \
 words behind a handle. Do not guess and do not ask the user again.
@@ -58,7 +58,7 @@ impl Bridge {
     }
 
     #[tool(
-        description = "The exact items behind a handle of a checkpoint, receipt or search hit, byte for byte as the transcript holds them.",
+        description = "The exact items behind a handle of a checkpoint, receipt or search hit, as the transcript holds them; what looks like a credential is replaced.",
         annotations(read_only_hint = true, open_world_hint = false)
     )]
     async fn expand(&self, args: Parameters<threads::ExpandArgs>) -> CallToolResult {
@@ -78,7 +78,7 @@ impl Bridge {
     }
 
     #[tool(
-        description = "Searches everything that was said and done in all threads of all agents on this machine. Each hit has a handle to expand.",
+        description = "Searches everything that was said and done in the threads of this project, whichever agent's. Each hit has a handle to expand.",
         annotations(read_only_hint = true, open_world_hint = false)
     )]
     async fn thread_search(&self, args: Parameters<threads::SearchArgs>) -> CallToolResult {

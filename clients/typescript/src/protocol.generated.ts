@@ -910,6 +910,11 @@ export interface InitializeParams {
   capabilities?: string[] | null;
   /** The calling program. */
   client: ClientInfo;
+  /**
+   * The folder an agent works in, an absolute path. Read on the agents' socket only: it must lie in the
+   * project the daemon sees the process run in, and decides where the system does not tell.
+   */
+  folder?: string | null;
   /** The revisions it speaks; absent: the oldest one. */
   protocol?: RevisionRange | null;
 }

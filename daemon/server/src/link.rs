@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use jsonrpsee::{BoundedSubscriptions, ConnectionId, MethodSink};
@@ -14,9 +14,21 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::metering::CallTimes;
+use crate::peer::WorkFolder;
+
+/// Who is at the other end. The socket a connection came in on says it; nothing it sends does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Caller {
+    /// The person: the command line, editors.
+    Person,
+    /// An agent: the MCP bridge, hooks.
+    Agent,
+}
 
 #[derive(Debug)]
 pub struct Link {
+    /// Who is at the other end.
+    pub caller: Caller,
     /// Unique in this daemon.
     pub id: ConnectionId,
     /// The peer's process, where the system says.
@@ -35,18 +47,21 @@ pub struct Link {
     spoken: AtomicBool,
     /// Abilities it holds, as bits; what each stands for is the method table's affair.
     granted: AtomicU32,
+    /// Of an agent: set once, by the system or else by the handshake.
+    folder: OnceLock<WorkFolder>,
     subscriptions: Mutex<HashMap<String, CancellationToken>>,
 }
 
 impl Link {
     pub(crate) fn new(
-        id: ConnectionId,
-        pid: Option<i32>,
+        caller: Caller,
+        (id, pid): (ConnectionId, Option<i32>),
         since: Duration,
         sink: MethodSink,
         subscriptions_max: u32,
     ) -> Self {
         Self {
+            caller,
             id,
             pid,
             since,
@@ -57,8 +72,20 @@ impl Link {
             permits: BoundedSubscriptions::new(subscriptions_max),
             spoken: AtomicBool::new(false),
             granted: AtomicU32::new(u32::MAX),
+            folder: OnceLock::new(),
             subscriptions: Mutex::default(),
         }
+    }
+
+    /// The folder an agent works in, where it is known.
+    #[must_use]
+    pub fn folder(&self) -> Option<&WorkFolder> {
+        self.folder.get()
+    }
+
+    /// Notes the folder an agent works in; the first word holds.
+    pub(crate) fn note_folder(&self, folder: WorkFolder) {
+        self.folder.get_or_init(|| folder);
     }
 
     /// Whether it ever sent a message.

@@ -54,6 +54,12 @@ impl ModelSettings {
         self.default.as_ref().map_or_else(|| "none".to_owned(), name)
     }
 
+    /// Whether this provider is a program of the machine.
+    #[must_use]
+    pub fn is_program(&self, provider: &str) -> bool {
+        self.providers.get(provider).is_some_and(|known| matches!(known.kind, Kind::Command(_)))
+    }
+
     /// The names of the providers, for people: what else is said of them may be secret.
     #[must_use]
     pub fn provider_words(&self) -> String {

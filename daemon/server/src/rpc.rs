@@ -6,6 +6,7 @@ use jsonrpsee::Methods;
 
 use crate::service::{Deps, Services};
 
+mod agents;
 mod checkpoint;
 mod compaction;
 mod context;
@@ -33,7 +34,7 @@ pub use table::{Table, TableError};
 /// [`TableError`]: the table and the protocol differ.
 pub fn table(services: &Services, deps: &Deps) -> Result<Methods, TableError> {
     let Deps { config, events, counters, shutdown, .. } = deps;
-    let mut table = Table::new(services.ingest.clone());
+    let mut table = Table::new(services.ingest.clone(), services.projects.clone());
     daemon::register(&mut table, &services.status, &services.reload, counters, shutdown)?;
     event::register(&mut table, events)?;
     thread::register(&mut table, &services.threads)?;

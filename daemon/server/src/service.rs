@@ -18,6 +18,7 @@ pub mod message_history;
 mod notices;
 pub mod policy;
 pub mod preimage;
+pub mod projects;
 pub mod recording;
 pub mod reload;
 pub mod retention;
@@ -66,6 +67,7 @@ use memory::{
 use message_history::Prompts;
 use notices::Notices;
 use policy::{Adviser, DecisionLog, LivePolicies, Replays, Surroundings, Watchers};
+use projects::Projects;
 use recording::Recordings;
 use reload::Reload;
 use retention::Retention;
@@ -116,6 +118,7 @@ pub struct Services {
     pub job_states: Arc<JobStates>,
     pub texts: Arc<TextStore>,
     pub threads: Arc<Threads>,
+    pub projects: Arc<Projects>,
     pub recordings: Arc<Recordings>,
     pub prompts: Arc<Prompts>,
     pub searcher: Arc<Searcher>,
@@ -213,7 +216,6 @@ impl Services {
         let (retention, preimages) = (parts.retention, parts.preimages);
         let threads = Arc::new(Threads::new(store.clone(), ingest.clone(), config.clone()));
         let recorder = Recorder::new(own, clock.clone());
-        let prompts = Prompts::new(messages(&now, &clock));
         let storage = Storage::new(ingest.clone(), full_text.clone(), store.clone());
         let (reader, scanner) = (memory.reader.clone(), memory.scanner.clone());
         let settings_diffs =
@@ -231,8 +233,10 @@ impl Services {
                 clock.clone(),
             )),
             contexts: Arc::new(Contexts::new(snapshots, config.clone())),
+            projects: Arc::new(Projects::new(store.clone())),
             job_states: Arc::new(JobStates::new(jobs.clone(), scanner, config.clone())),
             reload: Arc::new(Reload::new(config.clone(), models.clone(), jobs.clone())),
+            prompts: Arc::new(Prompts::new(messages(&now, &clock))),
             status: Arc::new(Status {
                 instance,
                 config,
@@ -243,7 +247,6 @@ impl Services {
                 models,
             }),
             settings_diffs: Arc::new(settings_diffs),
-            prompts: Arc::new(prompts),
             storage: Arc::new(storage),
             ingest,
             jobs,

@@ -1,4 +1,5 @@
-//! The socket: one owner, one user, one line a message.
+//! The sockets: one owner, one user, one line a message. The person's and the agents' differ in nothing but who is
+//! at the other end ([`Caller`](crate::link::Caller)).
 //!
 //! # Theory of operation
 //! [`bind`] comes into possession of the path (or takes the socket systemd hands over), [`accept`] lets
@@ -9,6 +10,7 @@
 //! Nothing in here is durable: a crash at any point loses connections, which clients open again.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use jsonrpsee::Methods;
@@ -38,7 +40,7 @@ pub struct Bounds {
     pub in_flight_max: usize,
     pub batch_max: usize,
     pub subscriptions_max: usize,
-    /// Connections open at the same time.
+    /// Connections of one socket open at the same time.
     pub connections_max: usize,
     /// Bytes of frames not whole yet and answers not read yet, over all connections.
     pub held_bytes_max: usize,
@@ -70,6 +72,8 @@ pub struct Server {
     counters: Arc<Counters>,
     held: Arc<Held>,
     clock: Clock,
+    /// The id of the next connection, whichever socket it comes in on.
+    connection_ids: AtomicUsize,
     /// The user whose processes may connect.
     uid: u32,
 }
@@ -83,6 +87,7 @@ impl Server {
             counters,
             held: Arc::new(Held::new(bounds.held_bytes_max)),
             clock,
+            connection_ids: AtomicUsize::new(1),
             uid: rustix::process::geteuid().as_raw(),
         }
     }

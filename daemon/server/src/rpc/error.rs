@@ -63,6 +63,12 @@ impl Failure {
             .with_detail(json!({ "field": field }))
     }
 
+    /// What an agent may not do; `message` says what, the kind's hint who may.
+    #[must_use]
+    pub fn forbidden(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Forbidden, message)
+    }
+
     /// No such thread.
     #[must_use]
     pub fn thread_not_found(thread: &str) -> Self {

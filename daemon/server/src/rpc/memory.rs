@@ -13,10 +13,11 @@ use longhaul_protocol::memory::{
 };
 use longhaul_store::{AgentRow, Exclusion};
 
+use super::agents::work_folder;
 use super::error::Failure;
 use super::{Table, TableError, convert};
 use crate::config::Live;
-use crate::link::CallContext;
+use crate::link::{CallContext, Caller};
 use crate::service::MemoryServices;
 use crate::service::memory::{
     Citations, MemoryHit, MemoryNotes, MemoryOverview, MemoryReader, MemoryRuns, MemorySearch,
@@ -125,14 +126,18 @@ async fn list(
 
 async fn read(
     reader: Arc<MemoryReader>,
-    _: CallContext,
+    context: CallContext,
     params: ReadParams,
 ) -> Result<ReadResult, Failure> {
     let max_tokens = params.max_tokens.unwrap_or(MEMORY_READ_TOKENS_MAX);
     let bounds =
         (params.max_lines.unwrap_or(u64::MAX).max(1), max_tokens.min(MEMORY_READ_TOKENS_MAX));
     let line = params.line.unwrap_or(1);
-    let lines = reader.read(params.path.clone(), line, bounds).await?;
+    let cwd = match context.link.caller {
+        Caller::Person => None,
+        Caller::Agent => Some(work_folder(&context)?),
+    };
+    let lines = reader.read((params.path.clone(), cwd), line, bounds).await?;
     Ok(ReadResult {
         path: params.path,
         line_start: lines.start,

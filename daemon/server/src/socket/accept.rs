@@ -27,7 +27,8 @@ use tokio_util::sync::CancellationToken;
 use super::Server;
 use super::connection::{Connection, End};
 use super::dispatch::error_reply;
-use crate::link::{Gauge, Link};
+use crate::link::{Caller, Gauge, Link};
+use crate::peer::{self, WorkFolder};
 
 /// How long a connection may say nothing before its place can be taken.
 ///
@@ -40,24 +41,20 @@ const BACKOFF_MAX: Duration = Duration::from_secs(1);
 /// Messages of subscriptions waiting for their connection's task.
 const MESSAGES_MAX: usize = 64;
 
-/// Accepts until `draining`, then waits for the connections, at most for the grace period.
+/// Accepts callers of one kind until `draining`, then waits for their connections, at most for the grace period.
+/// Each kind has its own bound on connections: agents cannot lock the person out.
 ///
 /// # Errors
 /// The listener is broken for good.
 pub async fn serve(
-    listener: std::os::unix::net::UnixListener,
+    (listener, caller): (std::os::unix::net::UnixListener, Caller),
     server: Arc<Server>,
     draining: CancellationToken,
 ) -> io::Result<()> {
     listener.set_nonblocking(true)?;
     let listener = UnixListener::from_std(listener)?;
-    let mut accept = Accept {
-        server,
-        draining,
-        connections: JoinSet::new(),
-        silent: VecDeque::new(),
-        next_id: 0,
-    };
+    let mut accept =
+        Accept { server, draining, connections: JoinSet::new(), silent: VecDeque::new(), caller };
     let result = accept.run(&listener).await;
     drop(listener);
     accept.draining.cancel();
@@ -71,7 +68,8 @@ struct Accept {
     connections: JoinSet<End>,
     /// Connections that had said nothing when last looked at, oldest first.
     silent: VecDeque<Arc<Link>>,
-    next_id: usize,
+    /// Who connects to this listener.
+    caller: Caller,
 }
 
 impl Accept {
@@ -134,20 +132,22 @@ impl Accept {
     }
 
     fn start(&mut self, stream: UnixStream, pid: Option<i32>) {
-        self.next_id += 1;
+        let id = ConnectionId(self.server.connection_ids.fetch_add(1, Ordering::Relaxed));
         let bounds = self.server.dispatcher.bounds;
         let (sender, messages) = mpsc::channel(MESSAGES_MAX);
         let response_max = u32::try_from(bounds.frame_bytes_max).unwrap_or(u32::MAX);
         let sink = MethodSink::new_with_limit(sender, response_max);
         let subscriptions_max = u32::try_from(bounds.subscriptions_max).unwrap_or(u32::MAX);
         let since = self.server.clock.elapsed();
-        let link =
-            Arc::new(Link::new(ConnectionId(self.next_id), pid, since, sink, subscriptions_max));
+        let link = Arc::new(Link::new(self.caller, (id, pid), since, sink, subscriptions_max));
         self.note_silent(link.clone());
-        tracing::debug!(connection = self.next_id, pid, "connected");
+        tracing::debug!(connection = id.0, pid, caller = ?self.caller, "connected");
         let (server, draining) = (self.server.clone(), self.draining.clone());
         self.connections.spawn(async move {
             let _open = Gauge::up(&server.counters.connections);
+            if link.caller == Caller::Agent {
+                note_folder(&link).await;
+            }
             let share = server.held.share(link.id.0);
             let connection =
                 Connection::new(server.dispatcher.clone(), link.clone(), messages, share);
@@ -206,6 +206,16 @@ impl Accept {
             tracing::warn!(connections = self.connections.len(), "dropped with requests in flight");
             self.connections.shutdown().await;
         }
+    }
+}
+
+/// Looks where an agent works, once: what it does later cannot change it.
+async fn note_folder(link: &Link) {
+    let pid = link.pid;
+    // Off this thread: the folder may be on a disk that does not answer.
+    let found = tokio::task::spawn_blocking(move || peer::folder_of(pid)).await;
+    if let Some(folder) = found.unwrap_or(Some(WorkFolder::Hidden)) {
+        link.note_folder(folder);
     }
 }
 

@@ -169,7 +169,8 @@ impl Ladder {
         self.models.settings().default.is_some()
     }
 
-    /// The model to ask: the configured one, or the caller's of a configured provider.
+    /// The model to ask: the configured one, or the caller's of a configured provider. No caller can choose a
+    /// program: that runs only where `[model]` of the configuration names it.
     fn choice(&self, request: &Request) -> Option<ModelChoice> {
         let settings = self.models.settings();
         let default = settings.default.clone();
@@ -182,8 +183,10 @@ impl Ladder {
                 let effort = wanted.effort.clone().or_else(|| base.effort.clone());
                 Some(ModelChoice { model: wanted.name.clone(), effort, ..base })
             }
-            (true, None) => Some(ModelChoice::plain(provider, &wanted.name)),
-            (false, _) => settings.default.clone(),
+            (true, None) if !settings.is_program(provider) => {
+                Some(ModelChoice::plain(provider, &wanted.name))
+            }
+            _ => settings.default.clone(),
         }
     }
 

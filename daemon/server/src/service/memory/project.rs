@@ -18,7 +18,7 @@ pub(super) fn project_of(cwd: &str) -> Option<String> {
 }
 
 /// The project a thread in `cwd` belongs to: its repository, or else the folder by its name.
-pub(super) fn project_or_folder(cwd: &str) -> String {
+pub(crate) fn project_or_folder(cwd: &str) -> String {
     project_of(cwd).unwrap_or_else(|| place::project(cwd))
 }
 

@@ -70,6 +70,7 @@ impl Source {
             Self::Codex => &codex::SPEC,
             Self::Claude => &claude::SPEC,
             Self::Gemini => &gemini::SPEC,
+            Self::OpenCode => &opencode::SPEC,
             Self::Longhaul => &longhaul::SPEC,
         }
     }

@@ -29,6 +29,10 @@ pub enum Source {
     Claude,
     /// Sessions of Gemini CLI.
     Gemini,
+    /// Sessions of OpenCode.
+    #[serde(rename = "opencode")]
+    #[strum(serialize = "opencode")]
+    OpenCode,
     /// Written by the daemon for clients without a transcript of their own.
     Longhaul,
 }

@@ -10,6 +10,8 @@ pub mod tool;
 
 use serde_json::{Map, Value};
 
+use super::records::{RecordFolders, RecordStorage, Records};
+use super::source::{FilePattern, Folder, Home, Layout, SourceSpec};
 use super::{
     Body, Compacted, Entry, Images, Item, Meta, Replacement, Role, Show, TitleBy, TurnSettings,
     Usage, object_of, responses,
@@ -17,6 +19,37 @@ use super::{
 use crate::item::breakdown::{Breakdown, ContextKind};
 use crate::thread::ThreadKind;
 use crate::tokens::{self, image};
+
+pub(super) const SPEC: SourceSpec = SourceSpec {
+    title: "OpenCode",
+    home: Some(Home { folder: ".local/share/opencode", variable: "LONGHAUL_OPENCODE_HOME" }),
+    folders: &[
+        Folder { path: "storage/session", archived: false },
+        Folder { path: "opencode.db", archived: false },
+    ],
+    files: &[
+        FilePattern { prefix: "ses_", suffix: ".json", layout: records(FOLDERS) },
+        FilePattern { prefix: "ses_", suffix: "", layout: records(RecordStorage::Database) },
+    ],
+    read,
+    is_item: |head| [r#""part":{"#, r#""output":{"#].iter().any(|key| head.contains(key)),
+    responses: Some(responses),
+    interpret: Some(tool::interpret),
+    resume: &["opencode", "-s"],
+    reads_agents_md: true,
+    has_session_meta: false,
+};
+
+/// Until 1.1; later versions have a database.
+const FOLDERS: RecordStorage = RecordStorage::Folders(RecordFolders {
+    sessions: "session",
+    messages: "message",
+    parts: "part",
+});
+
+const fn records(storage: RecordStorage) -> Layout {
+    Layout::Records(Records { storage, lines: assemble::assemble })
+}
 
 type Object = Map<String, Value>;
 

@@ -15,8 +15,11 @@ pub mod continuation;
 pub mod gemini;
 mod longhaul;
 pub mod opencode;
+#[cfg(test)]
+mod outline;
 pub mod output;
 pub mod patch;
+pub mod records;
 pub mod responses;
 pub mod shell;
 pub mod source;
@@ -26,6 +29,7 @@ pub mod weigh;
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use crate::item::breakdown::Breakdown;
 use crate::thread::{HistoryBase, Source};
@@ -35,6 +39,12 @@ use source::SourceSpec;
 /// the thread's identity where every line repeats it.
 pub fn read(source: Source, line: &[u8], wants_meta: bool, visit: &mut dyn FnMut(Entry<'_>)) {
     (source.spec().read)(line, wants_meta, visit);
+}
+
+/// The JSON object on a line, mended where only its text is damaged.
+fn object_of(line: &[u8]) -> Option<Map<String, Value>> {
+    let object = serde_json::from_slice(line).ok();
+    object.or_else(|| serde_json::from_str(&codex::repair(line)?).ok())
 }
 
 /// The transcript that one beginning with `line` continues by reference, if it names one.
@@ -60,6 +70,7 @@ impl Source {
             Self::Codex => &codex::SPEC,
             Self::Claude => &claude::SPEC,
             Self::Gemini => &gemini::SPEC,
+            Self::OpenCode => &opencode::SPEC,
             Self::Longhaul => &longhaul::SPEC,
         }
     }

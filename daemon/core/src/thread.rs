@@ -27,6 +27,10 @@ pub enum Source {
     Codex,
     Claude,
     Gemini,
+    /// Sessions of OpenCode.
+    #[serde(rename = "opencode")]
+    #[strum(serialize = "opencode")]
+    OpenCode,
     /// Written by the daemon for clients without a transcript of their own.
     Longhaul,
 }

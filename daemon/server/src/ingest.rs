@@ -63,6 +63,7 @@ pub use progress::{Progress, SourceProgress};
 pub use shared::NowMs;
 
 use crate::discovery::catalogue::Catalogue;
+use crate::discovery::databases::Databases;
 use crate::discovery::scan::{self, Outside};
 use crate::discovery::watch::Hints;
 use shared::Shared;
@@ -145,6 +146,7 @@ impl Ingest {
             now_ms: deps.now_ms,
             events: deps.events,
             catalogue: Catalogue::default(),
+            databases: Databases::default(),
             folds: cache::Folds::default(),
             progress: progress::Counters::default(),
             hints: Arc::new(Hints::new(Arc::clone(&stop))),

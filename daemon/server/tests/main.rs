@@ -28,6 +28,7 @@ mod memory_agent;
 mod memory_model;
 mod memory_use;
 mod message_history;
+mod opencode;
 mod pinned;
 mod pinned_remote;
 mod policy;

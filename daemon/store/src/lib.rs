@@ -48,6 +48,7 @@ mod row;
 mod salvage;
 mod schema;
 mod search;
+mod session_database;
 mod store;
 mod thread;
 mod update;
@@ -75,6 +76,7 @@ pub use schema::SCHEMA_VERSION;
 pub use search::{
     INDEX_VERSION, IndexItem, IndexPart, IndexedFile, Match, SearchFilter, SearchIndex,
 };
+pub use session_database::{DatabaseState, SessionContent, SessionDatabase, SessionState};
 pub use store::{RebuildReport, Store};
 pub use thread::{ThreadCursor, ThreadFilter, ThreadRow};
 pub use update::{UPDATES_PER_THREAD_MAX, UpdateRow};

@@ -83,10 +83,15 @@ pub(super) fn thread_summary(row: ThreadRow) -> thread::ThreadSummary {
 }
 
 pub(super) fn thread_file(file: FileRow, current: &FileRow) -> thread::ThreadFile {
+    // The length of a text that is made when it is read is known as far as it was read.
+    let bytes = match file.source.spec().has_places_of_file(&file.path) {
+        true => file.stat.size,
+        false => file.cursor.offset,
+    };
     thread::ThreadFile {
         current: file.file_id == current.file_id,
         path: file.path,
-        bytes: file.stat.size,
+        bytes,
         offset: file.cursor.offset,
         generation: file.cursor.generation,
     }

@@ -144,6 +144,7 @@ impl App {
             connections_max: *config.connections_max,
             write_timeout: *config.write_timeout,
             drain: *config.drain,
+            large: rpc::LARGE,
             ..Bounds::default()
         };
         let server = Server::new(methods, bounds, deps.counters.clone(), deps.clock.clone());

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
 
+mod at_rest;
 mod background;
 mod checkout;
 mod checkpoint;
@@ -37,6 +38,7 @@ mod repository;
 mod sandbox;
 mod search;
 mod secrets;
+mod siege;
 mod socket_traps;
 mod succession;
 mod support;

@@ -171,6 +171,7 @@ impl App {
             connections_max: *config.server.connections_max,
             write_timeout: Duration::from_millis(*config.server.write_timeout_ms),
             drain: Duration::from_millis(*config.server.drain_ms),
+            large: rpc::LARGE,
             ..Bounds::default()
         };
         let server = Server::new(methods, bounds, deps.counters.clone(), deps.clock.clone());

@@ -43,8 +43,12 @@ pub struct Link {
     pub tasks: TaskTracker,
     pub(crate) sink: MethodSink,
     pub(crate) permits: BoundedSubscriptions,
-    /// Whether it ever sent a message.
+    /// Whether it ever sent a whole message.
     spoken: AtomicBool,
+    /// Milliseconds on the daemon's clock when it last sent a message or was given an answer.
+    active_ms: AtomicU64,
+    /// Whether the daemon works for it, and it reads.
+    works: AtomicBool,
     /// Abilities it holds, as bits; what each stands for is the method table's affair.
     granted: AtomicU32,
     /// Of an agent: set once, by the system or else by the handshake.
@@ -71,6 +75,8 @@ impl Link {
             sink,
             permits: BoundedSubscriptions::new(subscriptions_max),
             spoken: AtomicBool::new(false),
+            active_ms: AtomicU64::new(whole_ms(since)),
+            works: AtomicBool::new(false),
             granted: AtomicU32::new(u32::MAX),
             folder: OnceLock::new(),
             subscriptions: Mutex::default(),
@@ -88,14 +94,39 @@ impl Link {
         self.folder.get_or_init(|| folder);
     }
 
-    /// Whether it ever sent a message.
+    /// Whether it ever sent a whole message.
     #[must_use]
     pub fn has_spoken(&self) -> bool {
         self.spoken.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn note_spoken(&self) {
+    /// How much another connection deserves its place, `None` where it is at work: those that never said
+    /// anything come first, those that subscribed last, and of the same kind the one that was idle for longest.
+    pub(crate) fn idleness(&self, now: Duration) -> Option<Idleness> {
+        let is_over = self.closed.is_cancelled() || self.evicted.is_cancelled();
+        if is_over || self.works.load(Ordering::Relaxed) {
+            return None;
+        }
+        let kind = match (self.has_spoken(), self.live().is_empty()) {
+            (false, _) => IdleKind::Silent,
+            (true, true) => IdleKind::Quiet,
+            (true, false) => IdleKind::Listening,
+        };
+        let idle_ms = whole_ms(now).saturating_sub(self.active_ms.load(Ordering::Relaxed));
+        Some(Idleness { kind, idle_ms })
+    }
+
+    pub(crate) fn note_spoken(&self, now: Duration) {
         self.spoken.store(true, Ordering::Relaxed);
+        self.note_active(now);
+    }
+
+    pub(crate) fn note_active(&self, now: Duration) {
+        self.active_ms.store(whole_ms(now), Ordering::Relaxed);
+    }
+
+    pub(crate) fn note_work(&self, works: bool) {
+        self.works.store(works, Ordering::Relaxed);
     }
 
     /// The abilities it holds; all of them until [`grant`](Self::grant) says otherwise.
@@ -129,6 +160,28 @@ impl Link {
     fn live(&self) -> MutexGuard<'_, HashMap<String, CancellationToken>> {
         self.subscriptions.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn whole_ms(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Connections that do nothing, by kind; a later kind gives its place before an earlier one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum IdleKind {
+    /// It has subscribed to events.
+    Listening,
+    /// It asked and was answered.
+    Quiet,
+    /// It never sent a whole message.
+    Silent,
+}
+
+/// How idle a connection is; the greatest gives its place first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Idleness {
+    pub(crate) kind: IdleKind,
+    pub(crate) idle_ms: u64,
 }
 
 /// A call in its surroundings.

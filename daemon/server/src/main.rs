@@ -21,6 +21,8 @@ fn main() -> ExitCode {
         return git::become_git(arguments);
     }
     heap::bound();
+    // Whatever is made from here on is its owner's alone.
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(asked) => {

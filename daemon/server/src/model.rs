@@ -229,6 +229,7 @@ impl Models {
             spent = add(spent, cost);
             let fault = match result {
                 Ok(answer) => {
+                    let answer = answer.redacted();
                     self.ledger.keep_answer(&digest, &answer).await;
                     return Ok(Answered { answer, spent, tries, digest });
                 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use jsonrpsee::Methods;
+use longhaul_protocol::{self as wire, Method};
 
 use crate::service::{Deps, Services};
 
@@ -27,6 +28,17 @@ mod texts;
 mod thread;
 
 pub use table::{Table, TableError};
+
+/// Methods whose answers may have megabytes. They are read and put together within milliseconds, so that
+/// others can wait for their turn.
+pub const LARGE: &[&str] = &[
+    wire::checkpoint::Get::NAME,
+    wire::compaction::Get::NAME,
+    wire::context::Normalize::NAME,
+    wire::context::Truncate::NAME,
+    wire::history::Expand::NAME,
+    wire::history::Get::NAME,
+];
 
 /// The table of all methods over `services`.
 ///

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
 
 mod agents;
+mod at_rest;
 mod background;
 mod checkout;
 mod checkpoint;
@@ -39,6 +40,7 @@ mod repository;
 mod sandbox;
 mod search;
 mod secrets;
+mod siege;
 mod socket_traps;
 mod succession;
 mod support;

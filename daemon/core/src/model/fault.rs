@@ -83,7 +83,7 @@ impl Fault {
     #[must_use]
     pub fn new(kind: FaultKind, detail: &str) -> Self {
         let clean = crate::redact::redact(detail).text;
-        let line = crate::text::one_line(&clean);
+        let line = without_queries(&crate::text::one_line(&clean));
         let detail = crate::text::cut(&line, DETAIL_BYTES).into_owned();
         Self { kind, detail, retry_after_ms: None }
     }
@@ -114,6 +114,26 @@ impl Fault {
         let kind = kind_of(status_of(code), code, words);
         Self::new(kind, words)
     }
+}
+
+/// Cuts what follows the `?` of an address: a provider repeats the one it was asked at, and a key may stand there.
+fn without_queries(line: &str) -> String {
+    let is_end =
+        |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '<' | '>' | ')' | ',');
+    let mut clean = String::with_capacity(line.len());
+    for word in line.split_inclusive(is_end) {
+        let address = word.trim_end_matches(is_end);
+        let query = address.find("://").and_then(|at| Some(at + address[at..].find('?')?));
+        match query {
+            Some(query) => {
+                clean.push_str(&address[..query]);
+                clean.push_str("?…");
+                clean.push_str(&word[address.len()..]);
+            }
+            None => clean.push_str(word),
+        }
+    }
+    clean
 }
 
 impl fmt::Display for Fault {
@@ -249,6 +269,16 @@ mod tests {
                 "{header}"
             );
         }
+    }
+
+    #[test]
+    fn the_query_of_an_address_is_not_kept() {
+        let fault = Fault::new(
+            FaultKind::Refused,
+            "no route to 'https://a.example/v1?api-version=1&code=hunter2', see https://b.example/doc",
+        );
+        assert_eq!(fault.detail, "no route to 'https://a.example/v1?…', see https://b.example/doc");
+        assert_eq!(Fault::new(FaultKind::Refused, "why? because").detail, "why? because");
     }
 
     #[test]

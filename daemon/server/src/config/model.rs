@@ -4,6 +4,7 @@
 //! environment variable, or a program that prints it.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::time::Duration;
 
 use longhaul_core::model::WireApi;
@@ -150,7 +151,8 @@ fn provider(name: &str, table: ProviderTable) -> Result<Provider, ConfigError> {
     };
     let base_url = table.base_url.unwrap_or_default();
     if matches!(kind, Kind::Http(_)) {
-        check_url(&base_url, key != KeySource::None).map_err(|why| invalid("base_url", why))?;
+        let has_key = key != KeySource::None || !table.headers.is_empty();
+        check_url(&base_url, has_key).map_err(|why| invalid("base_url", why))?;
     }
     let remote = match (table.remote_compaction, &kind) {
         (remote, Kind::Http(WireApi::Responses)) | (remote @ Remote::No, _) => remote,
@@ -178,12 +180,23 @@ fn check_url(url: &str, has_key: bool) -> Result<(), &'static str> {
     let Some(rest) = url.strip_prefix("http://") else {
         return Err("must begin with https:// or http://");
     };
-    let host = rest.split('/').next().unwrap_or_default();
-    let local = ["127.", "localhost", "[::1]"].iter().any(|prefix| host.starts_with(prefix));
-    if has_key && !local {
+    let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
+    if has_key && !is_loopback(authority) {
         return Err("a key must not go over plain http:// to another machine");
     }
     Ok(())
+}
+
+/// Whether the host of an authority is this machine, by its whole name or as an address.
+fn is_loopback(authority: &str) -> bool {
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    let host = match host.strip_prefix('[').map(|rest| rest.split_once(']')) {
+        Some(Some((host, port))) if port.is_empty() || port.starts_with(':') => host,
+        Some(_) => return false,
+        None => host.split(':').next().unwrap_or_default(),
+    };
+    host.eq_ignore_ascii_case("localhost")
+        || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 #[cfg(test)]
@@ -194,6 +207,37 @@ mod tests {
     fn read(text: &str) -> Result<ModelSettings, String> {
         let file = File::parse(text).map_err(|error| error.to_string())?;
         settings(file.model, file.providers).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_key_goes_over_plain_http_to_this_machine_alone() {
+        let with_key = |url: &str| check_url(url, true).is_ok();
+        for url in [
+            "https://api.example/v1",
+            "http://localhost/v1",
+            "http://LOCALHOST:8080",
+            "http://127.0.0.1:8080/v1",
+            "http://127.8.9.1",
+            "http://[::1]:8080/v1",
+        ] {
+            assert!(with_key(url), "{url}");
+        }
+        for url in [
+            "http://localhost.evil.example/v1",
+            "http://127.evil.example/v1",
+            "http://127.0.0.1.evil.example",
+            "http://localhost@evil.example/v1",
+            "http://localhost:80@evil.example/v1",
+            "http://evil.example?localhost",
+            "http://evil.example\\@localhost/",
+            "http://[::1].evil.example/x",
+            "http://[::2]/v1",
+            "http://10.0.0.1/v1",
+            "ftp://localhost/",
+        ] {
+            assert!(!with_key(url), "{url}");
+        }
+        assert!(check_url("http://10.0.0.1/v1", false).is_ok(), "nothing to lose");
     }
 
     #[test]

@@ -135,6 +135,10 @@ impl Store {
         }
         let gone = delete(&mut transaction, what).await.map_err(sorted)?;
         transaction.commit().await.map_err(sorted)?;
+        // Pages of the log still hold what was there. It is forgotten all the same where this cannot be done now.
+        if let Err(error) = pools.scrub().await {
+            tracing::warn!(%error, "the log is emptied later");
+        }
         Ok(gone)
     }
 

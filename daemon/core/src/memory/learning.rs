@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::step::Origin;
+
 /// Kinds of learnings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -59,36 +61,6 @@ impl LearningKind {
     }
 }
 
-/// Source of a learning's text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Origin {
-    User,
-    /// Content of a file of the project.
-    File,
-    /// Output of a command or tool.
-    ToolOutput,
-    /// The agent's own account.
-    Agent,
-    /// A web page or an external tool.
-    Web,
-}
-
-impl Origin {
-    /// All origins, most trusted first.
-    pub const ALL: [Self; 5] = [Self::User, Self::File, Self::ToolOutput, Self::Agent, Self::Web];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::User => "user",
-            Self::File => "file",
-            Self::ToolOutput => "tool_output",
-            Self::Agent => "agent",
-            Self::Web => "web",
-        }
-    }
-}
-
 /// Source of a learning.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Evidence {
@@ -112,7 +84,7 @@ pub struct Learning {
     pub kind: LearningKind,
     /// One line, at most [`TEXT_BYTES`] bytes.
     pub text: String,
-    /// Source of its text.
+    /// Whose words its text is.
     pub origin: Origin,
     pub evidence: Evidence,
     /// Subject that can have only one value at a time (`package manager`, `version of node`): the newest

@@ -60,6 +60,13 @@ impl Page for StatusResult {
                 ),
             ),
             (
+                "waiting",
+                match self.notes_pending {
+                    0 => "no note for you to review".to_owned(),
+                    pending => format!("{}: longhaul memory review", counted(pending, "note")),
+                },
+            ),
+            (
                 "due",
                 format!(
                     "{}, {} waiting",

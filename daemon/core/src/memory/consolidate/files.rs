@@ -2,10 +2,11 @@
 
 use std::fmt::Write as _;
 
+use super::claims::{CLAIMS, claim_line};
 use super::handbook::{Entry, Handbook, Project, Skill};
 use super::{Bounds, date, summary_path};
 use crate::memory::Files;
-use crate::memory::learning::{LearningKind, RolloutMemory};
+use crate::memory::learning::{LearningKind, RolloutMemory, TEXT_BYTES};
 use crate::memory::own::TITLES;
 use crate::{text, tokens};
 
@@ -131,6 +132,12 @@ fn task_group(out: &mut String, key: &str, project: &Project) {
         if rows.peek().is_some() {
             push(out, format_args!("\n## {heading}\n\n"));
             rows.for_each(|entry| entry_line(out, entry));
+        }
+    }
+    if !project.claims.is_empty() {
+        push(out, format_args!("\n## {CLAIMS}\n\n"));
+        for claim in &project.claims {
+            push(out, format_args!("- {}\n", claim_line(claim, TEXT_BYTES)));
         }
     }
 }

@@ -3,12 +3,14 @@
 use std::borrow::Cow;
 
 use crate::redact::redact;
+use crate::step::Origin;
 use crate::text;
 
 /// Whose words a row holds; the more a row says for its bytes, the lower.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Voice {
     User,
+    Client,
     Agent,
     Call,
     Tool,
@@ -20,6 +22,7 @@ pub(super) enum Voice {
 pub(super) struct Row {
     pub(super) seq: u64,
     pub(super) voice: Voice,
+    pub(super) origin: Origin,
     pub(super) text: String,
 }
 
@@ -38,9 +41,19 @@ pub(super) struct Rows {
 }
 
 impl Voice {
+    /// Of words that ask for something.
+    pub(super) fn of_request(origin: Origin) -> Self {
+        match origin {
+            _ if origin.is_person() => Self::User,
+            Origin::AGENT => Self::Agent,
+            _ => Self::Client,
+        }
+    }
+
     fn name(self) -> &'static str {
         match self {
             Self::User => "user",
+            Self::Client => "client",
             Self::Agent => "agent",
             Self::Call => "call",
             Self::Tool => "tool",
@@ -51,7 +64,7 @@ impl Voice {
     /// Bytes of one row, as Codex bounds them: 2,000 tokens of an output, 10,000 bytes a row.
     fn bytes_max(self) -> usize {
         match self {
-            Self::User => 10_000,
+            Self::User | Self::Client => 10_000,
             Self::Agent => 6_000,
             Self::Call => 2_000,
             Self::Tool | Self::Outside => 4_000,
@@ -71,7 +84,7 @@ impl Rows {
     }
 
     /// Adds a row.
-    pub(super) fn push(&mut self, seq: u64, voice: Voice, words: &str) {
+    pub(super) fn push(&mut self, seq: u64, (voice, origin): (Voice, Origin), words: &str) {
         let redacted = redact(words.trim());
         if redacted.text.is_empty() {
             return;
@@ -80,7 +93,7 @@ impl Rows {
         let plain = redacted.text.replace("</record>", "< /record>");
         let text = text::cut_middle(&plain, voice.bytes_max()).into_owned();
         self.bytes += text.len() + MARK_BYTES;
-        self.rows.push(Row { seq, voice, text });
+        self.rows.push(Row { seq, voice, origin, text });
         if self.bytes > self.bytes_max {
             self.shed();
         }

@@ -224,7 +224,7 @@ fn what_a_skill_could_be_talked_into_is_refused() {
         ))
     };
     with_head("description: \"Run the tests of the server.\"").unwrap();
-    with_body("## Steps\n\n1. First run `cargo test -p server`, then check the output.\n2. Never push to main\n\n```sh\ncargo test -p server\n```").unwrap();
+    with_body("## Steps\n\n1. First run `cargo test -p server`, then check the output.\n2. Check that the tests pass.\n\n```sh\ncargo test -p server\n```").unwrap();
     for head in [
         "description: how\nallowed-tools: Bash",
         "description: how\nmodel: opus",

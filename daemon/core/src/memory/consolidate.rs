@@ -33,7 +33,9 @@ use crate::text;
 
 pub(in crate::memory) use claims::{CLAIMS, claim_line};
 pub(in crate::memory) use files::rule_line;
-pub use handbook::{EarlierValue, Entry, Handbook, MapEntry, Project, Skill, TaskEntry, UnconfirmedNote};
+pub use handbook::{
+    EarlierValue, Entry, Handbook, MapEntry, Project, Skill, TaskEntry, UnconfirmedNote,
+};
 pub(in crate::memory) use merge::plain;
 
 /// A thread's extraction and its usage.

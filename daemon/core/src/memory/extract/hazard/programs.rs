@@ -230,7 +230,7 @@ pub(super) fn runs_from<'a>(words: &[&'a str]) -> (Runs, Vec<&'a str>) {
         CODE_OPTIONS.contains(&lower.as_str())
             || is_shell && cluster.is_some_and(|letters| letters.ends_with('c'))
     };
-    if let Some(at) = rest.iter().position(|word| is_code(&word)) {
+    if let Some(at) = rest.iter().position(is_code) {
         return (Runs::Code, rest[at + 1..].to_vec());
     }
     if matches!(name.as_str(), "make" | "gmake") {
@@ -245,7 +245,7 @@ pub(super) fn runs_from<'a>(words: &[&'a str]) -> (Runs, Vec<&'a str>) {
     let operands: Vec<&str> = rest.iter().copied().filter(|word| !word.starts_with('-')).collect();
     match operands.first() {
         None => (Runs::Input, Vec::new()),
-        _ if rest.iter().any(|word| reads(&word)) => (Runs::Input, Vec::new()),
+        _ if rest.iter().any(reads) => (Runs::Input, Vec::new()),
         Some(first) => {
             // `-o pipefail x.sh`: the value of an option names no file.
             let names_file = |word: &&&str| word.contains(['.', '/', '\u{1}']);

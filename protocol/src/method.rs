@@ -164,7 +164,9 @@ methods! {
         "memory/cite" => Cite(CiteParams) -> CiteResult, agents: OwnProject;
         "memory/forget" => Forget(ForgetParams) -> ForgetResult, agents: No;
         "memory/list" => List(ListParams) -> ListResult, agents: No;
+        "memory/list_notes" => ListNotes(ListNotesParams) -> ListNotesResult, agents: No;
         "memory/read" => Read(ReadParams) -> ReadResult, agents: OwnProject;
+        "memory/review_note" => ReviewNote(ReviewNoteParams) -> ReviewNoteResult, agents: No;
         "memory/run" => Run(RunParams) -> RunResult, agents: No;
         "memory/search" => Search(SearchParams) -> SearchResult, agents: OwnProject;
         "memory/status" => Status(StatusParams) -> StatusResult, agents: No;

@@ -100,7 +100,7 @@ impl Fold {
             next_seq: 0,
             head: ThreadHead::new(source),
             title_by: TitleBy::default(),
-            stepper: Stepper::default(),
+            stepper: Stepper::of(source),
             references: References::default(),
             visible: Visible::default(),
             meter: Meter::default(),

@@ -32,8 +32,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+pub use crate::step::{Caller, Origin};
 pub use eligible::{Skip, ThreadFacts, eligible};
-pub use learning::{Evidence, Learning, LearningKind, Origin, Outcome, RolloutMemory};
+pub use extract::names_hazard;
+pub use learning::{Evidence, Learning, LearningKind, Outcome, RolloutMemory};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -1,11 +1,10 @@
 //! What is on the disk: who may read it, and what is no longer there once it was forgotten.
 
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use longhaul_protocol::compaction::{Run, RunParams, Strategy};
-use longhaul_protocol::memory::{AddNote, AddNoteParams, Forget, ForgetParams};
+use longhaul_protocol::memory::{AddNote, AddNoteParams, Forget, ForgetParams, Origin};
 use serde_json::json;
 
 use crate::support::provider::{Answer, Provider};
@@ -71,7 +70,7 @@ async fn a_forgotten_note_is_in_no_byte_of_any_file() {
     let daemon = Daemon::start().await;
     let mut client = daemon.connect().await;
     let state = daemon.home.path().join(".local/state/longhaul");
-    let params = AddNoteParams { text: NOTE.into(), cwd: Some("/w/app".into()) };
+    let params = AddNoteParams { text: NOTE.into(), cwd: Some("/w/app".into()), origin: Some(Origin::Person) };
     let note = client.call::<AddNote>(params).await.unwrap();
     assert!(files(&state).iter().any(|(_, bytes)| holds(bytes, NOTE)), "it is there at first");
     let forget = ForgetParams { note_id: Some(note.note_id), ..Default::default() };

@@ -27,6 +27,7 @@ mod maintenance;
 mod memory;
 mod memory_agent;
 mod memory_model;
+mod memory_origin;
 mod memory_use;
 mod message_history;
 mod opencode;

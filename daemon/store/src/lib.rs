@@ -60,8 +60,8 @@ pub use error::{RetryClass, StoreError};
 pub use file::{BaseState, Cursor, FileId, FileRow, FileStat};
 pub use job::{EVENTS_PER_JOB_MAX, JobEvent, JobFilter, SCAN_MAX};
 pub use memory::{
-    AgentRow, Exclusion, ExtractionRow, GENERATIONS_KEPT, Generation, NOTES_MAX, NewGeneration,
-    NoteRow, Passage, PassageMatch, UseRow, Watermark,
+    AgentRow, CLAIMS_MAX, Exclusion, ExtractionRow, GENERATIONS_KEPT, Generation, NOTES_MAX,
+    NewGeneration, NoteRow, Passage, PassageMatch, UseRow, Watermark,
 };
 pub use meta::Totals;
 pub use model::{ANSWERS_MAX, USAGE_DAYS_MAX, UsageRow};

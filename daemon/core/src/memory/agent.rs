@@ -15,6 +15,7 @@ mod carry;
 mod check;
 mod known;
 mod line;
+mod skill;
 mod step;
 mod task;
 #[cfg(test)]

@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use strum::VariantArray as _;
 
+use crate::step::Origin;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[derive(strum::IntoStaticStr, strum::VariantArray)]
@@ -37,28 +39,6 @@ impl LearningKind {
     }
 }
 
-/// Source of a learning's text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[derive(strum::IntoStaticStr, strum::VariantArray)]
-#[strum(serialize_all = "snake_case", const_into_str)]
-pub enum Origin {
-    User,
-    /// Content of a file of the project.
-    File,
-    /// Output of a command or tool.
-    ToolOutput,
-    /// The agent's own account.
-    Agent,
-    /// A web page or an external tool.
-    Web,
-}
-
-impl Origin {
-    /// All origins, most trusted first.
-    pub const ALL: &'static [Self] = Self::VARIANTS;
-}
-
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Evidence {
     pub thread_id: String,
@@ -80,6 +60,7 @@ pub struct Learning {
     pub kind: LearningKind,
     /// One line, at most [`TEXT_BYTES`] bytes.
     pub text: String,
+    /// Whose words its text is.
     pub origin: Origin,
     pub evidence: Evidence,
     /// Subject that can have only one value at a time (`package manager`, `version of node`): the newest

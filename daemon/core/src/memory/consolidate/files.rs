@@ -2,10 +2,11 @@
 
 use std::fmt::Write as _;
 
+use super::claims::{CLAIMS, claim_line};
 use super::handbook::{Entry, Handbook, Project, Skill};
 use super::{Bounds, date, summary_path};
 use crate::memory::Files;
-use crate::memory::learning::{LearningKind, RolloutMemory};
+use crate::memory::learning::{LearningKind, RolloutMemory, TEXT_BYTES};
 use crate::memory::own::TITLES;
 use crate::{text, tokens};
 
@@ -133,13 +134,19 @@ fn task_group(out: &mut String, key: &str, project: &Project) {
             rows.for_each(|entry| entry_line(out, entry));
         }
     }
+    if !project.claims.is_empty() {
+        push(out, format_args!("\n## {CLAIMS}\n\n"));
+        for claim in &project.claims {
+            push(out, format_args!("- {}\n", claim_line(claim, TEXT_BYTES)));
+        }
+    }
 }
 
 fn entry_line(out: &mut String, entry: &Entry) {
     let evidence = entry.evidence.first();
     let place = evidence.map_or_else(String::new, |e| format!(" {} #{}", e.thread_id, e.seq));
     let day = date(entry.last_ms);
-    push(out, format_args!("- {} [{}, {day}", entry.text, entry.origin.into_str()));
+    push(out, format_args!("- {} [{}, {day}", entry.text, entry.origin.name()));
     push(out, format_args!(",{place}; id {}", entry.id));
     if entry.threads > 1 {
         push(out, format_args!("; {} threads", entry.threads));

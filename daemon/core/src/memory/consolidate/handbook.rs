@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::memory::learning::{Evidence, LearningKind, NameKind, Origin, Outcome};
+use crate::memory::learning::{Evidence, LearningKind, NameKind, Outcome};
+use crate::step::Origin;
 
 /// The whole memory. Saved beside the published files.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -27,6 +28,9 @@ pub struct Project {
     /// Its threads, newest first.
     pub tasks: Vec<TaskEntry>,
     pub skills: Vec<Skill>,
+    /// Notes that no person confirmed, newest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub claims: Vec<UnconfirmedNote>,
 }
 
 /// A learning merged over threads.
@@ -36,7 +40,7 @@ pub struct Entry {
     pub id: String,
     pub kind: LearningKind,
     pub text: String,
-    /// The most trusted of its origins.
+    /// Whose words its text is.
     pub origin: Origin,
     /// Sources, newest first, at most four.
     pub evidence: Vec<Evidence>,
@@ -50,6 +54,16 @@ pub struct Entry {
     pub superseded: Vec<EarlierValue>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub keywords: Vec<String>,
+}
+
+/// A note of an agent or a program that no person confirmed: quoted in its own project, and nothing rests on it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnconfirmedNote {
+    pub note_id: String,
+    pub text: String,
+    pub origin: Origin,
+    /// Unix milliseconds.
+    pub at_ms: i64,
 }
 
 /// A value that was superseded.
@@ -110,7 +124,7 @@ pub struct Skill {
 }
 
 impl Handbook {
-    pub const VERSION: u32 = 1;
+    pub const VERSION: u32 = 2;
 
     /// Serializes it; the inverse of [`Handbook::read`].
     pub fn to_json(&self) -> String {

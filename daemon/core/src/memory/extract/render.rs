@@ -105,7 +105,7 @@ fn with_evidence(learning: &Learning) -> String {
     format!(
         "{} [{} #{}{passing}]",
         learning.text,
-        learning.origin.into_str(),
+        learning.origin.name(),
         learning.evidence.seq
     )
 }

@@ -33,7 +33,7 @@ use crate::service::error::ServiceError;
 use crate::transcript::each_line;
 
 /// Version of what is made of a thread: another one extracts all threads again.
-pub const EXTRACT_VERSION: u32 = 3;
+pub const EXTRACT_VERSION: u32 = 4;
 
 pub struct ExtractWork(pub Arc<Extraction>);
 

@@ -27,6 +27,8 @@ pub struct MemoryStatus {
     pub extracted: u64,
     pub learnings: u64,
     pub notes: u64,
+    /// Notes that wait for a person.
+    pub notes_pending: u64,
     pub due: u64,
     /// Jobs of memory that are not done.
     pub pending: u64,
@@ -82,6 +84,7 @@ impl MemoryOverview {
             }
         }
         let marks = self.store.watermarks().await?;
+        let notes = self.store.notes().await?;
         let published = self.publications.newest().await?;
         let mut fell_back = BTreeMap::new();
         for reason in marks.iter().filter_map(|mark| mark.reason.clone()) {
@@ -96,7 +99,8 @@ impl MemoryOverview {
             threads: published.threads,
             extracted: marks.len() as u64,
             learnings: marks.iter().map(|mark| mark.learnings).sum(),
-            notes: self.store.notes().await?.len() as u64,
+            notes: notes.len() as u64,
+            notes_pending: notes.iter().filter(|note| !note.origin.is_person()).count() as u64,
             due: scan.due.len() as u64,
             pending,
             skipped: scan.skipped.into_values().collect(),

@@ -10,14 +10,9 @@
 
 use std::ops::RangeInclusive;
 
-<<<<<<< HEAD
-const WORDS: RangeInclusive<usize> = 2..=12;
-=======
 use super::words::WORDS;
 
-/// Words of a passphrase.
 const WORDS_IN_ONE: RangeInclusive<usize> = 2..=12;
->>>>>>> 5c85bf4 (redact: rules are data; colours, escapes and broken lines no longer hide a secret)
 /// The longest word of one, in bytes.
 const WORD_BYTES_MAX: usize = 24;
 

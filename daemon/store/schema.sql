@@ -181,7 +181,8 @@ CREATE TABLE memory_note (
     note_id TEXT    PRIMARY KEY,
     project TEXT,
     at_ms   INTEGER NOT NULL,
-    text    TEXT    NOT NULL
+    text    TEXT    NOT NULL,
+    origin  TEXT    NOT NULL DEFAULT 'client'
 ) STRICT, WITHOUT ROWID;
 
 -- What is not to be remembered: threads, projects, entries.

@@ -81,6 +81,8 @@ pub struct RunParams {
 /// How a history is compacted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::Display)]
+#[strum(serialize_all = "snake_case")]
 pub enum Strategy {
     /// The highest rung of the ladder that is configured.
     Auto,
@@ -92,20 +94,6 @@ pub enum Strategy {
     Hybrid,
     /// The provider's own compaction.
     Remote,
-}
-
-impl Strategy {
-    /// The name on the wire.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Auto => "auto",
-            Self::Checkpoint => "checkpoint",
-            Self::Summary => "summary",
-            Self::Hybrid => "hybrid",
-            Self::Remote => "remote",
-        }
-    }
 }
 
 /// When in the life of a thread a compaction happens; decides where the initial context goes.
@@ -147,20 +135,6 @@ pub enum Reason {
     #[default]
     #[serde(other)]
     Other,
-}
-
-impl Reason {
-    /// The name on the wire.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::UserRequested => "user_requested",
-            Self::ContextLimit => "context_limit",
-            Self::ModelDownshift => "model_downshift",
-            Self::Policy => "policy",
-            Self::Other => "other",
-        }
-    }
 }
 
 /// A model by name, and what the caller knows of it.

@@ -32,6 +32,10 @@ pub struct InitializeParams {
     /// The capabilities it asks for; absent: the baseline. Names the daemon does not know are not granted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capabilities: Option<Vec<String>>,
+    /// The folder an agent works in, an absolute path. Read on the agents' socket only: it must lie in the
+    /// project the daemon sees the process run in, and decides where the system does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folder: Option<String>,
 }
 
 /// A program that calls the daemon.

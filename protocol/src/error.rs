@@ -16,6 +16,8 @@ pub use table::{ERROR_KINDS, ErrorKind};
 /// What a caller should do with a request that was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Retry {
     /// The same request will be refused again.
     Never,
@@ -25,19 +27,6 @@ pub enum Retry {
     Backoff,
     /// Open a new connection and send the same request there.
     Reconnect,
-}
-
-impl Retry {
-    /// The name on the wire.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Never => "never",
-            Self::Refresh => "refresh",
-            Self::Backoff => "backoff",
-            Self::Reconnect => "reconnect",
-        }
-    }
 }
 
 /// `error.data`: what a program needs to react, and a hint for a person.

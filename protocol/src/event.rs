@@ -87,6 +87,8 @@ pub struct Event {
 /// The kinds of events of this revision, with the fields of their `data`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum EventKind {
     /// A thread is new or has grown: `{thread_id, path, seq, items, tokens}`.
     ThreadUpdated,
@@ -123,45 +125,4 @@ pub enum EventKind {
     Gap,
     /// The last event: the daemon shuts down or the subscription ends: `{reason}`.
     Closing,
-}
-
-impl EventKind {
-    /// Every kind of this revision.
-    pub const ALL: [Self; 14] = [
-        Self::ThreadUpdated,
-        Self::IngestWarning,
-        Self::StoreRebuilt,
-        Self::CompactionStarted,
-        Self::CompactionProgress,
-        Self::CompactionFailed,
-        Self::CompactionWarning,
-        Self::CompactionLoop,
-        Self::CompactionCompleted,
-        Self::ContextCompacted,
-        Self::MemoryProgress,
-        Self::MemoryPublished,
-        Self::Gap,
-        Self::Closing,
-    ];
-
-    /// The name on the wire.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::ThreadUpdated => "thread_updated",
-            Self::IngestWarning => "ingest_warning",
-            Self::StoreRebuilt => "store_rebuilt",
-            Self::CompactionStarted => "compaction_started",
-            Self::CompactionProgress => "compaction_progress",
-            Self::CompactionFailed => "compaction_failed",
-            Self::CompactionWarning => "compaction_warning",
-            Self::CompactionLoop => "compaction_loop",
-            Self::CompactionCompleted => "compaction_completed",
-            Self::ContextCompacted => "context_compacted",
-            Self::MemoryProgress => "memory_progress",
-            Self::MemoryPublished => "memory_published",
-            Self::Gap => "gap",
-            Self::Closing => "closing",
-        }
-    }
 }

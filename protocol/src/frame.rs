@@ -16,7 +16,9 @@
 use crate::limit::{FRAME_BYTES_MAX, FRAME_HEAD_BYTES};
 
 /// Bytes of buffer that are kept between lines; what a longer line took is given back.
-const IDLE_BUFFER_BYTES: usize = 64 * 1024;
+const IDLE_BUFFER_BYTES: usize = 16 * 1024;
+/// Bytes of a line from which its buffer grows in smaller steps.
+const GROWN_GENTLY_BYTES: usize = 1024 * 1024;
 
 /// One line of a peer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,7 +80,18 @@ impl Decoder {
     /// Takes the next bytes of the stream.
     pub fn push(&mut self, bytes: &[u8]) {
         self.forget_read_lines();
+        // A long line grows by a quarter, not to twice its size: peers send many at the same time.
+        let spare = self.buffer.capacity() - self.buffer.len();
+        if self.buffer.len() > GROWN_GENTLY_BYTES && spare < bytes.len() {
+            self.buffer.reserve_exact(bytes.len().max(self.buffer.len() / 4));
+        }
         self.buffer.extend_from_slice(bytes);
+    }
+
+    /// Whether a line was begun that is not complete yet.
+    #[must_use]
+    pub const fn is_in_a_line(&self) -> bool {
+        self.buffered_bytes() > 0 || self.skipped.is_some()
     }
 
     /// The next line, or `None` until more bytes are pushed.
@@ -148,6 +161,18 @@ impl Decoder {
 pub fn encode_into(message: &[u8], out: &mut Vec<u8>) {
     let begin = out.len();
     out.extend_from_slice(message);
+    end_line(out, begin);
+}
+
+/// Makes one message the line it is sent as, see [`encode_into`], in the memory it has.
+#[must_use]
+pub fn into_line(mut message: Vec<u8>) -> Vec<u8> {
+    message.reserve_exact(1);
+    end_line(&mut message, 0);
+    message
+}
+
+fn end_line(out: &mut Vec<u8>, begin: usize) {
     for byte in &mut out[begin..] {
         if matches!(byte, b'\n' | b'\r') {
             *byte = b' ';

@@ -7,7 +7,7 @@
 //! - [`version`]: which revisions exist and how two ends agree on one;
 //! - [`error`]: the error table: number, kind, what a caller should do next;
 //! - [`limit`]: the bounds both sides must know;
-//! - [`frame`]: bytes to lines and back, without I/O;
+//! - [`frame`]: bytes to lines and back, without I/O; [`socket`]: the names of the two sockets;
 //! - one module per namespace of methods, with their params and results: [`checkpoint`], [`compaction`],
 //!   [`context`], [`daemon`], [`event`], [`history`], [`job`], [`memory`], [`message_history`],
 //!   [`policy`], [`thread`];
@@ -36,13 +36,14 @@ pub mod message_history;
 pub mod method;
 pub mod policy;
 pub mod schema;
+pub mod socket;
 pub mod text;
 pub mod thread;
 pub mod version;
 pub mod warning;
 
 pub use error::{ErrorData, ErrorKind, Retry, WireError};
-pub use method::{METHODS, Method, MethodInfo};
+pub use method::{AgentAccess, METHODS, Method, MethodInfo};
 pub use text::{Block, Raw};
 pub use version::{PROTOCOL_MAJOR, PROTOCOL_REVISION, RevisionRange};
 pub use warning::Warning;

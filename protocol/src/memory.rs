@@ -9,11 +9,13 @@ use serde::{Deserialize, Serialize};
 use crate::text::Block;
 
 mod change;
+mod note;
 mod run;
 
-pub use change::{
-    AddNote, AddNoteParams, AddNoteResult, Cite, CiteParams, CiteResult, Forget, ForgetParams,
-    ForgetResult,
+pub use change::{Cite, CiteParams, CiteResult, Forget, ForgetParams, ForgetResult};
+pub use note::{
+    AddNote, AddNoteParams, AddNoteResult, ListNotes, ListNotesParams, ListNotesResult, Note,
+    Origin, ReviewNote, ReviewNoteParams, ReviewNoteResult, Verdict,
 };
 pub use run::{
     AgentRun, Fallback, MemoryUse, Run, RunParams, RunResult, RunState, SkipCount, Status,

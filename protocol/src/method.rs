@@ -34,6 +34,31 @@ pub struct MethodInfo {
     pub since: u32,
     /// The capability a connection must hold to call it, one of [`CAPABILITIES`].
     pub capability: &'static str,
+    /// What a connection on the agents' socket may do with it.
+    pub agents: AgentAccess,
+}
+
+/// What a connection on the agents' socket may do with a method. The person's socket may call them all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AgentAccess {
+    /// Nothing: the call is refused before its params are read.
+    No,
+    /// Call it: it answers from its params alone, or with nothing of any project.
+    Yes,
+    /// Call it for threads and memory of the project the agent runs in.
+    OwnProject,
+}
+
+impl AgentAccess {
+    /// As the documentation says it.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::No => "no",
+            Self::Yes => "yes",
+            Self::OwnProject => "own project",
+        }
+    }
 }
 
 /// Receives every method of the contract, see [`visit_methods`].
@@ -42,10 +67,11 @@ pub trait MethodVisitor {
     fn visit<M: Method>(&mut self);
 }
 
-/// Expands the table below. A block is a module of this crate and the capability its methods need.
+/// Expands the table below. A block is a module of this crate and the capability its methods need. `agents` has
+/// no default: whoever adds a method says what an agent may do with it.
 macro_rules! methods {
     ($($capability:ident {
-        $($name:literal => $marker:ident($params:ident) -> $result:ident,)+
+        $($name:literal => $marker:ident($params:ident) -> $result:ident, agents: $agents:ident;)+
     })+) => {
         $($(
             impl Method for $capability::$marker {
@@ -57,7 +83,12 @@ macro_rules! methods {
 
         /// Every method of this revision, by capability.
         pub const METHODS: &[MethodInfo] =
-            &[$($(MethodInfo { name: $name, since: 1, capability: stringify!($capability) },)+)+];
+            &[$($(MethodInfo {
+                name: $name,
+                since: 1,
+                capability: stringify!($capability),
+                agents: AgentAccess::$agents,
+            },)+)+];
 
         /// The capabilities that `initialize` negotiates, sorted.
         ///
@@ -80,88 +111,90 @@ macro_rules! methods {
 
 methods! {
     checkpoint {
-        "checkpoint/apply" => Apply(ApplyParams) -> ApplyResult,
-        "checkpoint/get" => Get(GetParams) -> GetResult,
-        "checkpoint/view" => View(ViewParams) -> ViewResult,
+        "checkpoint/apply" => Apply(ApplyParams) -> ApplyResult, agents: No;
+        "checkpoint/get" => Get(GetParams) -> GetResult, agents: OwnProject;
+        "checkpoint/view" => View(ViewParams) -> ViewResult, agents: OwnProject;
     }
     compaction {
-        "compaction/cancel" => Cancel(CancelParams) -> CancelResult,
-        "compaction/get" => Get(GetParams) -> GetResult,
-        "compaction/list" => List(ListParams) -> ListResult,
-        "compaction/run" => Run(RunParams) -> RunResult,
-        "compaction/should" => Should(ShouldParams) -> ShouldResult,
-        "compaction/start" => Start(RunParams) -> StartResult,
-        "compaction/templates" => Templates(TemplatesParams) -> TemplatesResult,
-        "compaction/undo" => Undo(UndoParams) -> UndoResult,
+        "compaction/cancel" => Cancel(CancelParams) -> CancelResult, agents: No;
+        "compaction/get" => Get(GetParams) -> GetResult, agents: OwnProject;
+        "compaction/list" => List(ListParams) -> ListResult, agents: OwnProject;
+        "compaction/run" => Run(RunParams) -> RunResult, agents: OwnProject;
+        "compaction/should" => Should(ShouldParams) -> ShouldResult, agents: OwnProject;
+        "compaction/start" => Start(RunParams) -> StartResult, agents: No;
+        "compaction/templates" => Templates(TemplatesParams) -> TemplatesResult, agents: No;
+        "compaction/undo" => Undo(UndoParams) -> UndoResult, agents: No;
     }
     context {
-        "context/diff" => Diff(DiffParams) -> DiffResult,
-        "context/estimate" => Estimate(EstimateParams) -> EstimateResult,
-        "context/normalize" => Normalize(NormalizeParams) -> NormalizeResult,
-        "context/truncate" => Truncate(TruncateParams) -> TruncateResult,
-        "context/usage" => Usage(UsageParams) -> UsageResult,
+        "context/diff" => Diff(DiffParams) -> DiffResult, agents: No;
+        "context/estimate" => Estimate(EstimateParams) -> EstimateResult, agents: Yes;
+        "context/normalize" => Normalize(NormalizeParams) -> NormalizeResult, agents: Yes;
+        "context/truncate" => Truncate(TruncateParams) -> TruncateResult, agents: Yes;
+        "context/usage" => Usage(UsageParams) -> UsageResult, agents: OwnProject;
     }
     daemon {
-        "initialize" => Initialize(InitializeParams) -> InitializeResult,
-        "daemon/config" => ShowConfig(NoParams) -> ShowConfigResult,
-        "daemon/metrics" => Metrics(NoParams) -> MetricsResult,
-        "daemon/reload" => Reload(NoParams) -> ReloadResult,
-        "daemon/shutdown" => Shutdown(NoParams) -> ShutdownResult,
-        "daemon/status" => Status(NoParams) -> StatusResult,
+        "initialize" => Initialize(InitializeParams) -> InitializeResult, agents: Yes;
+        "daemon/config" => ShowConfig(NoParams) -> ShowConfigResult, agents: No;
+        "daemon/metrics" => Metrics(NoParams) -> MetricsResult, agents: No;
+        "daemon/reload" => Reload(NoParams) -> ReloadResult, agents: No;
+        "daemon/shutdown" => Shutdown(NoParams) -> ShutdownResult, agents: No;
+        "daemon/status" => Status(NoParams) -> StatusResult, agents: Yes;
     }
     event {
-        "event/subscribe" => Subscribe(SubscribeParams) -> SubscribeResult,
-        "event/unsubscribe" => Unsubscribe(UnsubscribeParams) -> UnsubscribeResult,
+        "event/subscribe" => Subscribe(SubscribeParams) -> SubscribeResult, agents: No;
+        "event/unsubscribe" => Unsubscribe(UnsubscribeParams) -> UnsubscribeResult, agents: No;
     }
     history {
-        "history/expand" => Expand(ExpandParams) -> ExpandResult,
-        "history/get" => Get(GetParams) -> GetResult,
+        "history/expand" => Expand(ExpandParams) -> ExpandResult, agents: OwnProject;
+        "history/get" => Get(GetParams) -> GetResult, agents: OwnProject;
     }
     job {
-        "job/cancel" => Cancel(JobParams) -> JobResult,
-        "job/claim" => Claim(ClaimParams) -> ClaimResult,
-        "job/complete" => Complete(TokenParams) -> JobResult,
-        "job/fail" => Fail(FailParams) -> JobResult,
-        "job/get" => Get(JobParams) -> GetResult,
-        "job/heartbeat" => Heartbeat(TokenParams) -> HeartbeatResult,
-        "job/list" => List(ListParams) -> ListResult,
-        "job/retry" => Retry(JobParams) -> JobResult,
-        "job/why" => Why(JobParams) -> WhyResult,
+        "job/cancel" => Cancel(JobParams) -> JobResult, agents: No;
+        "job/claim" => Claim(ClaimParams) -> ClaimResult, agents: No;
+        "job/complete" => Complete(TokenParams) -> JobResult, agents: No;
+        "job/fail" => Fail(FailParams) -> JobResult, agents: No;
+        "job/get" => Get(JobParams) -> GetResult, agents: No;
+        "job/heartbeat" => Heartbeat(TokenParams) -> HeartbeatResult, agents: No;
+        "job/list" => List(ListParams) -> ListResult, agents: No;
+        "job/retry" => Retry(JobParams) -> JobResult, agents: No;
+        "job/why" => Why(JobParams) -> WhyResult, agents: No;
     }
     memory {
-        "memory/add_note" => AddNote(AddNoteParams) -> AddNoteResult,
-        "memory/cite" => Cite(CiteParams) -> CiteResult,
-        "memory/forget" => Forget(ForgetParams) -> ForgetResult,
-        "memory/list" => List(ListParams) -> ListResult,
-        "memory/read" => Read(ReadParams) -> ReadResult,
-        "memory/run" => Run(RunParams) -> RunResult,
-        "memory/search" => Search(SearchParams) -> SearchResult,
-        "memory/status" => Status(StatusParams) -> StatusResult,
-        "memory/summary" => Summary(SummaryParams) -> SummaryResult,
+        "memory/add_note" => AddNote(AddNoteParams) -> AddNoteResult, agents: OwnProject;
+        "memory/cite" => Cite(CiteParams) -> CiteResult, agents: OwnProject;
+        "memory/forget" => Forget(ForgetParams) -> ForgetResult, agents: No;
+        "memory/list" => List(ListParams) -> ListResult, agents: No;
+        "memory/list_notes" => ListNotes(ListNotesParams) -> ListNotesResult, agents: No;
+        "memory/read" => Read(ReadParams) -> ReadResult, agents: OwnProject;
+        "memory/review_note" => ReviewNote(ReviewNoteParams) -> ReviewNoteResult, agents: No;
+        "memory/run" => Run(RunParams) -> RunResult, agents: No;
+        "memory/search" => Search(SearchParams) -> SearchResult, agents: OwnProject;
+        "memory/status" => Status(StatusParams) -> StatusResult, agents: No;
+        "memory/summary" => Summary(SummaryParams) -> SummaryResult, agents: OwnProject;
     }
     message_history {
-        "message_history/append" => Append(AppendParams) -> AppendResult,
-        "message_history/lookup" => Lookup(LookupParams) -> LookupResult,
+        "message_history/append" => Append(AppendParams) -> AppendResult, agents: No;
+        "message_history/lookup" => Lookup(LookupParams) -> LookupResult, agents: No;
     }
     policy {
-        "policy/check" => Check(CheckParams) -> CheckResult,
-        "policy/evaluate" => Evaluate(EvaluateParams) -> EvaluateResult,
-        "policy/explain" => Explain(ExplainParams) -> ExplainResult,
-        "policy/log" => Log(LogParams) -> LogResult,
-        "policy/report" => Report(ReportParams) -> ReportResult,
-        "policy/step" => Step(StepParams) -> StepResult,
-        "policy/templates" => Templates(TemplatesParams) -> TemplatesResult,
+        "policy/check" => Check(CheckParams) -> CheckResult, agents: No;
+        "policy/evaluate" => Evaluate(EvaluateParams) -> EvaluateResult, agents: OwnProject;
+        "policy/explain" => Explain(ExplainParams) -> ExplainResult, agents: No;
+        "policy/log" => Log(LogParams) -> LogResult, agents: No;
+        "policy/report" => Report(ReportParams) -> ReportResult, agents: No;
+        "policy/step" => Step(StepParams) -> StepResult, agents: OwnProject;
+        "policy/templates" => Templates(TemplatesParams) -> TemplatesResult, agents: No;
     }
     thread {
-        "thread/append" => Append(AppendParams) -> AppendResult,
-        "thread/close" => Close(CloseParams) -> CloseResult,
-        "thread/continue" => Continue(ContinueParams) -> ContinueResult,
-        "thread/get" => Get(GetParams) -> GetResult,
-        "thread/items" => Items(ItemsParams) -> ItemsResult,
-        "thread/list" => List(ListParams) -> ListResult,
-        "thread/open" => Open(OpenParams) -> OpenResult,
-        "thread/search" => Search(SearchParams) -> SearchResult,
-        "thread/sync" => Sync(SyncParams) -> SyncResult,
+        "thread/append" => Append(AppendParams) -> AppendResult, agents: No;
+        "thread/close" => Close(CloseParams) -> CloseResult, agents: No;
+        "thread/continue" => Continue(ContinueParams) -> ContinueResult, agents: No;
+        "thread/get" => Get(GetParams) -> GetResult, agents: OwnProject;
+        "thread/items" => Items(ItemsParams) -> ItemsResult, agents: OwnProject;
+        "thread/list" => List(ListParams) -> ListResult, agents: OwnProject;
+        "thread/open" => Open(OpenParams) -> OpenResult, agents: No;
+        "thread/search" => Search(SearchParams) -> SearchResult, agents: OwnProject;
+        "thread/sync" => Sync(SyncParams) -> SyncResult, agents: OwnProject;
     }
 }
 

@@ -122,6 +122,7 @@ impl MethodVisitor for Collector {
             "result": self.generator.subschema_for::<M::Result>(),
             "since": info.map(|info| info.since),
             "capability": info.map(|info| info.capability),
+            "agents": info.map(|info| info.agents.words()),
         });
         self.methods.insert(M::NAME.to_owned(), entry);
     }

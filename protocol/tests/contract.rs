@@ -4,7 +4,8 @@ use std::path::Path;
 use longhaul_protocol::error::ERROR_KINDS;
 use longhaul_protocol::event::EventKind;
 use longhaul_protocol::method::{CAPABILITIES, find};
-use longhaul_protocol::{METHODS, schema};
+use longhaul_protocol::{AgentAccess, METHODS, schema};
+use strum::VariantArray as _;
 
 const PAGE: &str = "PROTOCOL.md";
 
@@ -23,8 +24,8 @@ fn method_names_are_unique_and_begin_with_their_capability() {
 
 #[test]
 fn the_names_of_event_kinds_are_what_they_are_on_the_wire() {
-    for kind in EventKind::ALL {
-        assert_eq!(serde_json::to_value(kind).unwrap(), kind.name());
+    for &kind in EventKind::VARIANTS {
+        assert_eq!(serde_json::to_value(kind).unwrap(), <&str>::from(kind));
     }
 }
 
@@ -39,6 +40,7 @@ fn the_page_for_people_names_everything_and_was_read_since_the_source_changed() 
     let page = with_section(&page, "errors", &error_table());
     let capabilities: Vec<String> = CAPABILITIES.iter().map(|name| format!("`{name}`")).collect();
     let page = with_section(&page, "capabilities", &(capabilities.join(", ") + "\n"));
+    let page = with_section(&page, "callers", &caller_table());
     let raw: Vec<String> =
         schema::marked_fields("raw").iter().map(|field| format!("`{field}`")).collect();
     let page = with_section(&page, "raw", &(raw.join(", ") + "\n"));
@@ -49,15 +51,25 @@ fn the_page_for_people_names_everything_and_was_read_since_the_source_changed() 
     );
     assert_golden(PAGE, &page);
     let methods = METHODS.iter().map(|info| info.name);
-    for name in methods.chain(EventKind::ALL.iter().map(|kind| kind.name())) {
+    for name in methods.chain(EventKind::VARIANTS.iter().map(<&str>::from)) {
         assert!(page.contains(&format!("`{name}`")), "{PAGE} does not name {name}");
     }
+}
+
+fn caller_table() -> String {
+    let mut table = String::from("| an agent may call | methods |\n|---|---|\n");
+    for access in [AgentAccess::Yes, AgentAccess::OwnProject, AgentAccess::No] {
+        let methods = METHODS.iter().filter(|info| info.agents == access);
+        let names: Vec<String> = methods.map(|info| format!("`{}`", info.name)).collect();
+        table += &format!("| {} | {} |\n", access.words(), names.join(", "));
+    }
+    table
 }
 
 fn error_table() -> String {
     let mut table = String::from("| code | kind | retry | when |\n|---|---|---|---|\n");
     for kind in ERROR_KINDS {
-        let (code, name, retry) = (kind.code(), kind.name(), kind.retry().name());
+        let (code, name, retry) = (kind.code(), kind.name(), <&str>::from(kind.retry()));
         table += &format!("| {code} | `{name}` | {retry} | {} |\n", kind.when());
     }
     table

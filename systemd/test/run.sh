@@ -48,7 +48,7 @@ cp "$binary" "$root/home/.local/bin/longhauld"
 longhaul=$(dirname "$binary")/longhaul
 [ ! -x "$longhaul" ] || cp "$longhaul" "$root/home/.local/bin/longhaul"
 cp "$here"/../longhauld.{socket,service} "$root/home/.config/systemd/user/"
-cp "$here/checks.sh" "$here/ask.py" "$root/"
+cp "$here/checks.sh" "$here/ask.py" "$here/folder.py" "$root/"
 chown -R $user:$user "$root"
 
 export ROOT=$root MANAGER=$manager TEST_USER=$user TEST_GROUP=$group

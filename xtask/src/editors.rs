@@ -21,7 +21,6 @@ pub(crate) struct EditorsArgs {
     pictures: Option<PathBuf>,
 }
 
-/// Result of the tests.
 pub(crate) enum EditorOutcome {
     Passed,
     Skipped(&'static str),

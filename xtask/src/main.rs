@@ -12,6 +12,7 @@ mod process;
 mod sample;
 mod stopwatch;
 mod suite;
+mod supply;
 mod up;
 mod wire;
 
@@ -38,6 +39,8 @@ enum Task {
     Agents(agents::AgentsArgs),
     /// Drives the extension of VS Code in a real editor, headless, and keeps pictures of it if asked
     Editors(editors::EditorsArgs),
+    /// Writes a bill of materials (CycloneDX) of what the binaries are made of
+    Sbom(supply::SbomArgs),
     /// Scores what views keep of what the agent needed next, on a folder of rollouts
     Eval(eval::EvalArgs),
 }
@@ -49,6 +52,7 @@ fn main() -> ExitCode {
         Task::Bench(options) => bench::run(&options),
         Task::Agents(options) => agents::run(&options),
         Task::Editors(options) => editors::run(&options),
+        Task::Sbom(options) => supply::write_sbom(&options),
         Task::Eval(options) => eval::run(&options),
     };
     match done {

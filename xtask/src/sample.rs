@@ -8,7 +8,6 @@ use anyhow::Context as _;
 /// Where the sample session says its project lies; replaced by where it really lies.
 const PROJECT_IN_SAMPLE: &str = "/home/dev/ledger";
 
-/// A laid-out sample.
 pub(crate) struct Sample {
     pub(crate) codex_home: PathBuf,
     pub(crate) project: PathBuf,

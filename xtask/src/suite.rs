@@ -10,6 +10,9 @@ use anyhow::{Context as _, bail, ensure};
 use crate::stopwatch::Stopwatch;
 use crate::{place, process};
 
+/// What `systemd-analyze security` may say of the service, in hundredths.
+const EXPOSURE_MAX: u32 = 25;
+
 /// What to run.
 #[derive(clap::Args)]
 pub(crate) struct SuiteArgs {
@@ -35,7 +38,8 @@ const STEPS: &[Step] = &[
     Step { name: "doc", what: "documentation builds without a warning", run: doc },
     Step { name: "tests", what: "unit, integration, schema, example and tidy tests", run: tests },
     Step { name: "doctests", what: "examples in the documentation run", run: doctests },
-    Step { name: "units", what: "systemd accepts the unit files", run: units },
+    Step { name: "units", what: "systemd accepts the unit files and their sandbox", run: units },
+    Step { name: "deny", what: "dependencies: licences, sources, advisories", run: deny },
     Step { name: "agents", what: "Codex and Claude Code get what we say", run: agents },
     Step { name: "editors", what: "the clients in TypeScript and Lua work", run: editors },
     Step { name: "vscode", what: "the extension works in a real editor", run: vscode },
@@ -170,6 +174,13 @@ fn vscode() -> anyhow::Result<StepResult> {
     })
 }
 
+fn deny() -> anyhow::Result<StepResult> {
+    Ok(match crate::supply::check()? {
+        crate::supply::SupplyOutcome::Passed => StepResult::Passed,
+        crate::supply::SupplyOutcome::Skipped(why) => StepResult::Skipped(why),
+    })
+}
+
 /// Every package a package is built from, itself included, tests left out.
 fn dependencies(package: &str) -> anyhow::Result<Vec<String>> {
     let output = place::cargo()?
@@ -217,7 +228,30 @@ fn verify_units(units: &[std::path::PathBuf]) -> anyhow::Result<StepResult> {
     }
     let mut verify = Command::new("systemd-analyze");
     // It wants a runtime folder, also where no user manager runs.
-    verify.args(["--user", "verify"]).args(copies).env("XDG_RUNTIME_DIR", folder.path());
+    verify.args(["--user", "verify"]).args(&copies).env("XDG_RUNTIME_DIR", folder.path());
     process::check(&mut verify)?;
+    for service in copies.iter().filter(|path| path.extension().is_some_and(|end| end == "service"))
+    {
+        check_exposure(service, folder.path())?;
+    }
     Ok(StepResult::Passed)
+}
+
+/// What systemd says a service leaves in reach, with and without a network; prints the figure.
+fn check_exposure(service: &std::path::Path, runtime: &std::path::Path) -> anyhow::Result<()> {
+    let unit = std::fs::read_to_string(service)?;
+    let local = "RestrictAddressFamilies=AF_UNIX\n";
+    ensure!(unit.contains(local), "the unit that is shipped reaches no network");
+    for families in [local, "RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6\n"] {
+        std::fs::write(service, unit.replace(local, families))?;
+        let mut security = Command::new("systemd-analyze");
+        security.args(["security", "--user", "--offline=true", "--no-pager"]);
+        security.arg(format!("--threshold={EXPOSURE_MAX}")).arg(service);
+        let output = security.env("XDG_RUNTIME_DIR", runtime).output()?;
+        let words = String::from_utf8_lossy(&output.stdout);
+        let verdict = words.lines().rfind(|line| line.contains("exposure")).unwrap_or_default();
+        println!("    {} {verdict}", families.trim_end());
+        ensure!(output.status.success(), "exposure over {EXPOSURE_MAX} of 100: {verdict}");
+    }
+    Ok(())
 }

@@ -24,7 +24,11 @@ impl Desk {
     /// Runs the hook; the pipe stays open behind the payload, as an agent may leave it.
     fn hook(&self, payload: &str) -> Done {
         let mut command = program(self.folder.path());
-        command.arg("--socket").arg(self.server.path()).arg("hook").env("LONGHAUL_AUTOSTART", "0");
+        command
+            .arg("--socket")
+            .arg(self.folder.path().join("v1.sock"))
+            .arg("hook")
+            .env("LONGHAUL_AUTOSTART", "0");
         let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = piped.spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
@@ -73,7 +77,7 @@ fn stepped(effects: &Value) -> Value {
 
 #[test]
 fn after_a_compaction_the_model_is_given_the_checkpoint_and_the_memory() {
-    let desk = Desk::new(with_memory(script()));
+    let desk = Desk::of_agents(with_memory(script()));
     let compacted = json!({ "source": "compact" });
     let done = desk.hook(&payload("SessionStart", &compacted));
     let text = context(&done, "SessionStart");
@@ -90,7 +94,7 @@ fn after_a_compaction_the_model_is_given_the_checkpoint_and_the_memory() {
 #[test]
 fn a_new_thread_with_nothing_remembered_is_told_nothing() {
     let nothing = json!({ "text": "", "tokens": 0, "generation": 0 });
-    let desk = Desk::new(script().result("memory/summary", nothing));
+    let desk = Desk::of_agents(script().result("memory/summary", nothing));
     let done = desk.hook(&payload("SessionStart", &json!({ "source": "startup" })));
     assert_eq!((done.code, done.stdout.as_str()), (0, ""), "{done:?}");
     let resumed = desk.hook(&payload("SessionStart", &json!({ "source": "resume" })));
@@ -100,7 +104,7 @@ fn a_new_thread_with_nothing_remembered_is_told_nothing() {
 
 #[test]
 fn before_a_compaction_the_state_is_kept_and_the_person_told() {
-    let desk = Desk::new(script());
+    let desk = Desk::of_agents(script());
     let done = desk.hook(&payload("PreCompact", &json!({ "trigger": "auto" })));
     let answer: Value = serde_json::from_str(&done.stdout).unwrap();
     // Codex takes no other member at this event.
@@ -109,7 +113,7 @@ fn before_a_compaction_the_state_is_kept_and_the_person_told() {
     let asked = desk.last_params("compaction/run");
     assert_eq!((&asked["strategy"], &asked["trigger"]), (&json!("checkpoint"), &json!("auto")));
     let worthless = |_: &Value| Reply::Error(WireError::new(ErrorKind::NotWorthwhile, "too short"));
-    let desk = Desk::new(script().on("compaction/run", worthless));
+    let desk = Desk::of_agents(script().on("compaction/run", worthless));
     let done = desk.hook(&payload("PreCompact", &json!({ "trigger": "manual" })));
     assert_eq!((done.stdout.as_str(), done.stderr.as_str()), ("", ""));
 }
@@ -117,7 +121,7 @@ fn before_a_compaction_the_state_is_kept_and_the_person_told() {
 #[test]
 fn the_agent_is_told_of_a_nearly_full_window_and_of_no_other() {
     for (used, is_told) in [(10_000, false), (200_000, true)] {
-        let desk = Desk::new(script().on("context/usage", move |_| {
+        let desk = Desk::of_agents(script().on("context/usage", move |_| {
             let mut usage = crate::answers::usage();
             usage["tokens"]["used"] = used.into();
             usage["window"]["tokens"] = 240_000.into();
@@ -136,7 +140,7 @@ fn the_agent_is_told_of_a_nearly_full_window_and_of_no_other() {
 
 #[test]
 fn the_end_of_a_turn_counts_what_the_answer_used_of_the_memory() {
-    let desk = Desk::new(with_memory(script()));
+    let desk = Desk::of_agents(with_memory(script()));
     let done = desk.hook(&payload("Stop", &json!({ "last_assistant_message": "Done." })));
     assert_eq!((done.code, done.stdout.as_str(), done.stderr.as_str()), (0, "", ""));
     assert_eq!(desk.last_params("memory/cite")["answer"], "Done.");
@@ -149,7 +153,7 @@ fn the_person_is_told_at_the_end_of_a_turn_that_it_is_a_good_moment_to_compact()
         (json!([{ "effect": "notify", "text": text }]), format!("longhaul: {text} (/compact)")),
         (json!([]), String::new()),
     ] {
-        let desk = Desk::new(with_memory(script()).result("policy/step", stepped(&effects)));
+        let desk = Desk::of_agents(with_memory(script()).result("policy/step", stepped(&effects)));
         let done = desk.hook(&payload("Stop", &json!({ "last_assistant_message": "Done." })));
         assert_eq!((done.code, done.stderr.as_str()), (0, ""), "{done:?}");
         let event = &desk.last_params("policy/step")["event"];
@@ -182,13 +186,13 @@ fn whatever_goes_wrong_the_agent_goes_on() {
     };
     let compacted = payload("SessionStart", &json!({ "source": "compact" }));
     for script in [silent(), closing(), refusing()] {
-        let done = Desk::new(script).hook(&compacted);
+        let done = Desk::of_agents(script).hook(&compacted);
         assert_eq!((done.code, done.stdout.as_str()), (0, ""), "{done:?}");
         assert_eq!(done.stderr.lines().count(), 1, "{done:?}");
     }
     // Payloads nobody expects.
     for wrong in ["no json\n", "[]", "{}", r#"{"hook_event_name":"PreToolUse"}"#] {
-        let done = Desk::new(script()).hook(wrong);
+        let done = Desk::of_agents(script()).hook(wrong);
         assert_eq!((done.code, done.stdout.as_str()), (0, ""), "{wrong}: {done:?}");
     }
     // Nobody there at all.

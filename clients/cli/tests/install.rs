@@ -97,6 +97,26 @@ fn codex_gets_hooks_and_the_server_and_loses_nothing() {
 }
 
 #[test]
+fn a_command_of_the_persons_own_around_our_hook_stays() {
+    let home = Home::new();
+    let own = r#"{ "hooks": { "Stop": [{ "hooks": [{ "type": "command", "command": "pre && longhaul hook Stop && post" }] }] } }"#;
+    home.put(".codex/hooks.json", own);
+    let stop = || {
+        let hooks: serde_json::Value =
+            serde_json::from_str(&home.text(".codex/hooks.json")).unwrap();
+        let commands = hooks["hooks"]["Stop"].as_array().unwrap().iter();
+        commands.map(|it| it["hooks"][0]["command"].as_str().unwrap().to_owned()).collect()
+    };
+    done(&home.run(&["install", "codex"]));
+    let installed: Vec<String> = stop();
+    assert_eq!(installed.len(), 1, "{installed:?}");
+    assert!(installed[0].starts_with("pre && ") && installed[0].ends_with("codex && post"));
+    done(&home.run(&["uninstall", "codex"]));
+    assert_eq!(stop(), ["pre && post"]);
+    assert_eq!(home.text(".codex/hooks.json.longhaul-backup"), own, "the first backup stays");
+}
+
+#[test]
 fn a_file_that_only_held_our_hooks_goes_with_them() {
     let home = Home::new();
     fs::remove_file(home.path(".codex/hooks.json")).unwrap();

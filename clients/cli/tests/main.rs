@@ -41,6 +41,14 @@ impl Desk {
         Self { server, folder }
     }
 
+    /// A daemon on the agents' socket alone: what calls as the person does not find it.
+    fn of_agents(script: Script) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let socket = longhaul_protocol::socket::of_agents(&folder.path().join("v1.sock"));
+        let server = ScriptedServer::start(&socket, script).unwrap();
+        Self { server, folder }
+    }
+
     fn run(&self, args: &[&str]) -> Done {
         run(program(self.folder.path()).arg("--socket").arg(self.server.path()).args(args))
     }

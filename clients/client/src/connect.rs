@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use longhaul_protocol::RevisionRange;
 use longhaul_protocol::daemon::{ClientInfo, Initialize, InitializeParams};
+use longhaul_protocol::socket::of_agents;
 use tokio::net::UnixStream;
 
 use crate::{Client, ClientError, socket};
@@ -15,6 +16,7 @@ use crate::{Client, ClientError, socket};
 pub struct ConnectOptions {
     client: ClientInfo,
     socket: Option<PathBuf>,
+    is_agent: bool,
     request_timeout_ms: u64,
     connect_timeout_ms: u64,
 }
@@ -32,9 +34,18 @@ impl ConnectOptions {
         Self {
             client: ClientInfo { name: name.to_owned(), version: version.to_owned() },
             socket: None,
+            is_agent: false,
             request_timeout_ms: Self::REQUEST_TIMEOUT_MS,
             connect_timeout_ms: Self::CONNECT_TIMEOUT_MS,
         }
+    }
+
+    /// Calls as an agent, for the project of this process's folder: on the socket for agents that lies beside
+    /// the one that would be used.
+    #[must_use]
+    pub const fn agent(mut self) -> Self {
+        self.is_agent = true;
+        self
     }
 
     /// Uses this socket instead of the default one.
@@ -70,6 +81,7 @@ impl Client {
             Some(path) => path,
             None => socket::default_socket().ok_or(ClientError::NoSocket)?,
         };
+        let path = if options.is_agent { of_agents(&path) } else { path };
         let after_ms = options.connect_timeout_ms;
         let opened = tokio::time::timeout(Duration::from_millis(after_ms), open(&path, options));
         opened.await.unwrap_or(Err(ClientError::Timeout { method: "initialize", after_ms }))
@@ -84,9 +96,15 @@ async fn open(path: &Path, options: ConnectOptions) -> Result<Client, ClientErro
         client: options.client,
         protocol: Some(RevisionRange::OURS),
         capabilities: None,
+        folder: work_folder().filter(|_| options.is_agent),
     };
     let session = client.call::<Initialize>(hello).await.map_err(ClientError::from_handshake)?;
     Ok(client.with_session(session))
+}
+
+/// Where this process works, for a daemon whose system does not tell it.
+fn work_folder() -> Option<String> {
+    std::env::current_dir().ok()?.into_os_string().into_string().ok()
 }
 
 fn unreachable(path: &Path, error: io::Error) -> ClientError {

@@ -108,7 +108,7 @@ impl Queue {
         let kept = match self.sender.capacity() {
             0 => return,
             1 => Event {
-                kind: EventKind::Gap.name().to_owned(),
+                kind: <&str>::from(EventKind::Gap).to_owned(),
                 data: json!({ "next_seq": event.seq }),
                 ..event
             },

@@ -1,6 +1,7 @@
 //! Views that need no thought, made in the same run: the floor and the ceiling of every figure.
 
 use std::collections::{HashMap, HashSet};
+use strum::VariantArray as _;
 
 use crate::corpus::Fnv;
 use crate::entity::Extractor;
@@ -11,14 +12,20 @@ use crate::transcript::{StepKind, Transcript};
 
 /// The views that are scored beside the one in question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub enum Baseline {
     /// The end of the history as it is.
+    #[strum(serialize = "raw tail")]
     RawTail,
     /// The end of the history with all but the newest outputs left out.
+    #[strum(serialize = "masked outputs")]
     Masked,
     /// The end of the messages and calls, without outputs.
+    #[strum(serialize = "calls only")]
     CallsOnly,
     /// Nothing but names, newest first: what a view built to please FRR would be.
+    #[strum(serialize = "identifier bag")]
     IdentifierBag,
     /// Lines of the history drawn at random.
     Chance,
@@ -28,26 +35,7 @@ pub enum Baseline {
 
 impl Baseline {
     /// All of them, floors first.
-    pub const ALL: [Self; 6] = [
-        Self::Chance,
-        Self::RawTail,
-        Self::Masked,
-        Self::CallsOnly,
-        Self::IdentifierBag,
-        Self::Oracle,
-    ];
-
-    /// The words used in tables.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::RawTail => "raw tail",
-            Self::Masked => "masked outputs",
-            Self::CallsOnly => "calls only",
-            Self::IdentifierBag => "identifier bag",
-            Self::Chance => "chance",
-            Self::Oracle => "oracle",
-        }
-    }
+    pub const ALL: &'static [Self] = Self::VARIANTS;
 }
 
 /// Outputs that the masked view keeps.

@@ -6,7 +6,6 @@ use serde_json::{Map, Value};
 
 use crate::transcript::{StepKind, Transcript, claude};
 
-/// One rollout file.
 #[derive(Debug, Clone)]
 pub struct Session {
     /// A name for people: usually the file's.

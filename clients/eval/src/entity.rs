@@ -10,12 +10,13 @@ pub use pattern::PatternExtractor;
 
 use crate::corpus::Fnv;
 use crate::transcript::Transcript;
+use strum::VariantArray as _;
 
-/// What an entity is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub enum EntityKind {
-    /// A file or folder.
     Path,
     /// A whole shell command of one line.
     Command,
@@ -23,30 +24,17 @@ pub enum EntityKind {
     Identifier,
     /// A hash, a UUID, an issue or session number.
     Id,
-    /// A URL.
     Url,
 }
 
 impl EntityKind {
     /// All kinds, in the order of reports.
-    pub const ALL: [Self; 5] = [Self::Path, Self::Command, Self::Identifier, Self::Id, Self::Url];
-
-    /// The word used in tables.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Path => "path",
-            Self::Command => "command",
-            Self::Identifier => "identifier",
-            Self::Id => "id",
-            Self::Url => "url",
-        }
-    }
+    pub const ALL: &'static [Self] = Self::VARIANTS;
 }
 
 /// One thing referred to by name. Ordered, so that every report is the same in every run.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 pub struct Entity {
-    /// What it is.
     pub kind: EntityKind,
     /// Its comparable text: a path without the working directory, a command with single spaces.
     pub text: String,
@@ -56,7 +44,7 @@ impl Entity {
     /// A number that stands for the entity in sets over many sessions, equal in every run.
     pub fn fingerprint(&self) -> u64 {
         let mut hash = Fnv::default();
-        hash.write(self.kind.name().as_bytes());
+        hash.write(self.kind.into_str().as_bytes());
         hash.write(self.text.as_bytes());
         hash.0
     }
@@ -65,6 +53,8 @@ impl Entity {
 /// Which of the two extractors found the entities.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub enum ExtractorKind {
     /// One alternation of regular expressions.
     Regex,
@@ -75,14 +65,6 @@ pub enum ExtractorKind {
 impl ExtractorKind {
     /// Both, the reference first.
     pub const ALL: [Self; 2] = [Self::Regex, Self::Tokeniser];
-
-    /// The word used in tables.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Regex => "regex",
-            Self::Tokeniser => "tokeniser",
-        }
-    }
 }
 
 /// Finds entities in text, by either method.

@@ -29,7 +29,6 @@ const SUMMARIES_MAX: usize = 32;
 /// The name under which the view in question is reported.
 pub const VIEW_NAME: &str = "longhaul";
 
-/// What to measure.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Budgets of the views (tokens, bytes / 4).
@@ -83,7 +82,6 @@ pub fn evaluate(
     Ok(run.report.finish(options))
 }
 
-/// What is compiled once.
 struct Tools {
     extractors: [Extractor; 2],
     facts: FactReader,
@@ -191,11 +189,11 @@ impl Run<'_> {
             if self.options.misses {
                 self.report.misses(misses);
             }
-            for baseline in Baseline::ALL {
+            for &baseline in Baseline::ALL {
                 let Some(histories) = &histories else { break };
                 let text = histories.view(baseline, limit, &question.gold[0], &question.facts);
                 let (score, _) = question.score(&text, budget, &self.tools.words);
-                self.report.score(&question.key(baseline.name(), budget), &score);
+                self.report.score(&question.key(baseline.into_str(), budget), &score);
             }
         }
     }

@@ -7,6 +7,7 @@ mod command;
 pub use bound::{Words, holds};
 
 use std::collections::{HashMap, HashSet};
+use strum::VariantArray as _;
 
 use command::{only_looks, segments};
 use regex::Regex;
@@ -17,43 +18,30 @@ use crate::transcript::{Call, PatchAction, PlanState, REFUSED, Step, StepKind, T
 /// The classes of bound facts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub enum FactKind {
     /// A file that a patch created, edited or deleted, with that state.
+    #[strum(serialize = "edited file")]
     EditedFile,
     /// The newest request of a person, verbatim.
+    #[strum(serialize = "last request")]
     LastRequest,
     /// A recent command that does something, with its exit status.
     Command,
     /// A test command with pass or fail.
     Test,
     /// A step of the current plan with its state.
+    #[strum(serialize = "plan step")]
     PlanStep,
     /// The message of the newest failure.
+    #[strum(serialize = "last error")]
     LastError,
 }
 
 impl FactKind {
     /// All classes, those that must be complete at 1,000 tokens first.
-    pub const ALL: [Self; 6] = [
-        Self::EditedFile,
-        Self::LastRequest,
-        Self::Command,
-        Self::Test,
-        Self::PlanStep,
-        Self::LastError,
-    ];
-
-    /// The words used in tables.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::EditedFile => "edited file",
-            Self::LastRequest => "last request",
-            Self::Command => "command",
-            Self::Test => "test",
-            Self::PlanStep => "plan step",
-            Self::LastError => "last error",
-        }
-    }
+    pub const ALL: &'static [Self] = Self::VARIANTS;
 }
 
 /// A subject with what must be said of it.
@@ -79,7 +67,6 @@ pub enum Fact {
 }
 
 impl Fact {
-    /// The class.
     pub fn kind(&self) -> FactKind {
         match self {
             Self::File { .. } => FactKind::EditedFile,
@@ -96,13 +83,13 @@ impl Fact {
         match self {
             Self::File { paths, states } => {
                 let path = paths.last().map_or("", String::as_str);
-                format!("{path} {}", states.first().map_or("", |state| bound::state_word(*state)))
+                format!("{path} {}", states.first().map_or("", |state| state.into_str()))
             }
             Self::Request(text) => text.clone(),
             Self::Command(command, code) => format!("{command} exit {code}"),
             Self::Test(command, true) => format!("{command} passed"),
             Self::Test(command, false) => format!("{command} failed"),
-            Self::Plan(text, state) => format!("{text} {}", bound::plan_word(*state)),
+            Self::Plan(text, state) => format!("{text} {}", state.into_str()),
             Self::Error(lines) => lines.first().cloned().unwrap_or_default(),
         }
     }
@@ -122,7 +109,6 @@ const TEST_COMMAND: &str = r"(?x)^
         (?:\s+(?:run|-[\w-]+|exec|workspace\s+\S+))*\s+(?:nextest|[\w:-]*tests?)
     )(?:\s|:|$)";
 
-/// Reads facts off transcripts.
 #[derive(Debug)]
 pub struct FactReader {
     test_command: Regex,

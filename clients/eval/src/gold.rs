@@ -15,7 +15,6 @@ pub const HORIZON_CALLS: usize = 80;
 /// One name the agent needed.
 #[derive(Debug, Clone)]
 pub struct Gold {
-    /// The name.
     pub entity: Entity,
     /// The role it played at its first use.
     pub origin: Origin,
@@ -44,11 +43,8 @@ pub struct LastSeen {
 pub enum Role {
     /// A person's, or a notice in the user's role.
     User,
-    /// The agent's prose.
     Assistant,
-    /// The agent's tool arguments.
     Call,
-    /// A tool's output.
     Output,
 }
 
@@ -66,7 +62,6 @@ pub struct Index {
 }
 
 impl Index {
-    /// Reads a transcript once.
     pub fn new(transcript: &Transcript, extractor: &Extractor) -> Self {
         let mut index = Self {
             occurrences: HashMap::new(),

@@ -64,7 +64,6 @@ pub struct MemoryRow {
     pub per_repository: Option<f64>,
 }
 
-/// What was measured.
 #[derive(Debug, Clone, Default, serde::Serialize)]
 pub struct MemoryReport {
     /// Sessions, after copies were left out.
@@ -73,7 +72,6 @@ pub struct MemoryReport {
     pub repositories: usize,
     /// Sessions that needed something.
     pub asked: usize,
-    /// Scores.
     pub rows: Vec<MemoryRow>,
     /// Rows of the largest views, and those that are worth nothing.
     pub junk: Junk,
@@ -81,7 +79,6 @@ pub struct MemoryReport {
     pub worthless: Vec<String>,
     /// Rows of the largest views, and those that a memory of this repository alone would not hold.
     pub leaks: Tally,
-    /// Those rows.
     pub leaked: Vec<String>,
     /// Views over their budget.
     pub over_budget: usize,
@@ -92,7 +89,6 @@ pub struct MemoryReport {
 /// What one session needed of memory.
 #[derive(Debug, Clone, serde::Serialize)]
 pub struct MemoryQuestion {
-    /// Its repository.
     pub repository: String,
     /// Names in the order of first use, each with whether the largest view holds it.
     pub needed: Vec<(Entity, bool)>,
@@ -268,7 +264,7 @@ impl Run<'_> {
         for name in gold {
             let is_kept = view.names(name);
             session.note(is_kept);
-            score.kinds.entry(name.kind.name()).or_default().note(is_kept);
+            score.kinds.entry(name.kind.into_str()).or_default().note(is_kept);
         }
         score.names.add(session);
         score.repositories.entry(repository.to_owned()).or_default().add(session);
@@ -351,7 +347,7 @@ impl MemoryReport {
                 out,
                 "{:<20} {:>9} {:>7} {:>7} {:>9} {:>12}  {}",
                 row.view,
-                row.extractor.name(),
+                row.extractor.into_str(),
                 row.budget,
                 percent(row.names.percent()),
                 percent(row.per_session),

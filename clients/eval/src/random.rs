@@ -5,7 +5,6 @@
 pub struct Random(u64);
 
 impl Random {
-    /// Starts from a seed.
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }

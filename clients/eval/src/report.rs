@@ -19,7 +19,6 @@ use crate::transcript::Origin;
 /// The result of a run. Everything in it has a fixed order, so two runs give the same bytes.
 #[derive(Debug, Default, Serialize)]
 pub struct Report {
-    /// What was read.
     pub corpus: CorpusSummary,
     /// What was asked for, without regard to any view.
     pub gold: GoldSummary,
@@ -33,7 +32,6 @@ pub struct Report {
     pub misses: Vec<Miss>,
 }
 
-/// What was read.
 #[derive(Debug, Default, Serialize)]
 pub struct CorpusSummary {
     /// Sessions that could be read.
@@ -60,7 +58,6 @@ pub struct CorpusSummary {
     pub stop_entities: Vec<String>,
 }
 
-/// What was asked for.
 #[derive(Debug, Default, Serialize)]
 pub struct GoldSummary {
     /// Names by kind (reference extractor).
@@ -78,7 +75,6 @@ pub struct GoldSummary {
 /// One view at one budget, as one extractor sees it.
 #[derive(Debug, Serialize)]
 pub struct Measure {
-    /// The view's name.
     pub view: String,
     /// Budget (tokens, bytes / 4).
     pub budget_tokens: u64,
@@ -109,13 +105,9 @@ pub struct Measure {
 /// One session under one view.
 #[derive(Debug, Serialize)]
 pub struct SessionRow {
-    /// The session's name.
     pub session: String,
-    /// Its repository.
     pub repository: String,
-    /// The view's name.
     pub view: String,
-    /// Budget (tokens).
     pub budget_tokens: u64,
     /// Cuts that count.
     pub cuts: u64,
@@ -129,11 +121,8 @@ pub struct SessionRow {
 /// history in the same number of tokens (reference extractor).
 #[derive(Debug, Serialize)]
 pub struct Comparison {
-    /// The session's name.
     pub session: String,
-    /// Its repository.
     pub repository: String,
-    /// Tokens of the summary.
     pub tokens: u64,
     /// Names the summary kept.
     pub summary_frr: Tally,
@@ -148,13 +137,11 @@ pub struct Comparison {
 /// One thing the view in question lacks.
 #[derive(Debug, Serialize)]
 pub struct Miss {
-    /// The session's name.
     pub session: String,
     /// Share of the session's tokens before the cut (percent).
     pub percent: u8,
     /// Where the file was cut (bytes).
     pub offset: usize,
-    /// Budget (tokens).
     pub budget_tokens: u64,
     /// "path", "command" … for a name, "edited file" … for a fact.
     pub what: &'static str,
@@ -168,7 +155,6 @@ pub struct Miss {
 /// The particulars of a missed name.
 #[derive(Debug, Serialize)]
 pub struct MissedName {
-    /// The extractor.
     pub extractor: ExtractorKind,
     /// Argument of its first use.
     pub origin: Origin,
@@ -196,13 +182,13 @@ impl Miss {
             times: gold.last_seen.times,
             used_before: gold.last_seen.used_before,
         };
-        let (what, text) = (gold.entity.kind.name(), gold.entity.text.clone());
+        let (what, text) = (gold.entity.kind.into_str(), gold.entity.text.clone());
         Self { name: Some(name), ..Self::new(cut, budget_tokens, what, text) }
     }
 
     /// A fact that the view does not state.
     pub fn fact(cut: &Cut<'_>, budget_tokens: u64, fact: &Fact) -> Self {
-        Self::new(cut, budget_tokens, fact.kind().name(), fact.sentence())
+        Self::new(cut, budget_tokens, fact.kind().into_str(), fact.sentence())
     }
 
     fn new(cut: &Cut<'_>, budget_tokens: u64, what: &'static str, text: String) -> Self {

@@ -92,15 +92,15 @@ impl Report {
             write!(out, " {:>8}", measure.budget_tokens)?;
         }
         writeln!(out)?;
-        for kind in EntityKind::ALL {
-            row(out, kind.name(), &own, |m| m.by_kind.get(&kind).copied())?;
+        for &kind in EntityKind::ALL {
+            row(out, kind.into_str(), &own, |m| m.by_kind.get(&kind).copied())?;
         }
         for bucket in ["1-10", "11-40", "41-80"] {
             let name = format!("used {bucket} calls on");
             row(out, &name, &own, |m| m.by_distance.get(bucket).copied())?;
         }
-        for kind in FactKind::ALL {
-            row(out, kind.name(), &own, |m| m.facts.get(&kind).copied())?;
+        for &kind in FactKind::ALL {
+            row(out, kind.into_str(), &own, |m| m.facts.get(&kind).copied())?;
         }
         Ok(())
     }

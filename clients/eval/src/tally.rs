@@ -5,18 +5,15 @@
 pub struct Tally {
     /// Found in the view.
     pub kept: u64,
-    /// Asked for.
     pub asked: u64,
 }
 
 impl Tally {
-    /// Counts one question.
     pub fn note(&mut self, is_kept: bool) {
         self.asked += 1;
         self.kept += u64::from(is_kept);
     }
 
-    /// Adds another count.
     pub fn add(&mut self, other: Self) {
         self.kept += other.kept;
         self.asked += other.asked;

@@ -35,11 +35,9 @@ pub struct Transcript {
 /// A summary that a model wrote when the history was compacted.
 #[derive(Debug)]
 pub struct Summary {
-    /// Number of its step.
     pub step: usize,
     /// Byte offset of its line: what lies before is what it summarises.
     pub before: usize,
-    /// Its words.
     pub text: String,
 }
 
@@ -49,7 +47,6 @@ pub struct Step {
     /// Byte offset just past the line (its newline included): truncating the file here keeps
     /// this step and hides everything after it.
     pub end: usize,
-    /// What it was.
     pub kind: StepKind,
 }
 
@@ -68,7 +65,6 @@ pub enum StepKind {
     },
     /// Text by the agent: messages, readable reasoning, readable compaction summaries.
     Assistant(String),
-    /// A tool call.
     Call(Call),
     /// What a tool call returned.
     Output(Output),

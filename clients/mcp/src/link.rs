@@ -38,7 +38,7 @@ pub(crate) struct Link {
 
 impl Link {
     pub(crate) fn new(socket: Option<PathBuf>, may_start: bool) -> Self {
-        let mut options = ConnectOptions::new("longhaul-mcp", env!("CARGO_PKG_VERSION"));
+        let mut options = ConnectOptions::new("longhaul-mcp", env!("CARGO_PKG_VERSION")).agent();
         if let Some(path) = &socket {
             options = options.socket(path);
         }

@@ -9,7 +9,6 @@ use crate::link::Link;
 
 /// Tokens of a search's answer.
 const SEARCH_TOKENS: u64 = 2_500;
-/// Tokens of the summary.
 const SUMMARY_TOKENS: u64 = 5_000;
 
 /// Words to look for.
@@ -39,8 +38,6 @@ pub(crate) struct ReadArgs {
 pub(crate) struct NoteArgs {
     /// One fact, preference or working command, in one or two sentences that a later session understands.
     text: String,
-    /// The project it holds for: an absolute path. Absent: the current folder.
-    cwd: Option<String>,
 }
 
 pub(crate) async fn search(link: &Link, args: SearchArgs) -> Result<String, Fault> {
@@ -70,10 +67,13 @@ pub(crate) async fn read(link: &Link, args: ReadArgs) -> Result<String, Fault> {
 }
 
 pub(crate) async fn note(link: &Link, args: NoteArgs) -> Result<String, Fault> {
-    let params = memory::AddNoteParams { text: args.text, cwd: args.cwd.or_else(here) };
+    // An agent speaks for itself, and of the project it works in.
+    let origin = Some(memory::Origin::Agent);
+    let params = memory::AddNoteParams { text: args.text, cwd: here(), origin };
     let note = link.call_once::<memory::AddNote>(params).await?;
     let scope = note.project.map_or_else(String::new, |project| format!(" for {project}"));
-    Ok(format!("Noted{scope}: {}", note.text))
+    let wait = if note.pending { " It waits for the user: `longhaul memory review`." } else { "" };
+    Ok(format!("Noted{scope}: {}{wait}", note.text))
 }
 
 /// The summary an agent reads at the start of a session.

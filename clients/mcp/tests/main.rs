@@ -11,6 +11,7 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use longhaul_client::scripted::{Reply, Script, ScriptedServer};
+use longhaul_protocol::socket::of_agents;
 use longhaul_protocol::{ErrorKind, WireError};
 use serde_json::{Value, json};
 
@@ -27,7 +28,9 @@ struct Agent {
 impl Agent {
     fn start(socket: &Path) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_longhaul-mcp"));
-        command.env_clear().env("HOME", "/home/user").args(["--no-start", "--socket"]).arg(socket);
+        command.env_clear().env("HOME", "/home/user").args(["--no-start", "--socket"]);
+        // It is told the person's socket and calls on the agents' beside it.
+        command.arg(socket.with_file_name("v1.sock"));
         let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = piped.spawn().unwrap();
         let (stdin, stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
@@ -87,7 +90,7 @@ impl Drop for Agent {
 /// until it has ended.
 fn desk(script: Script) -> (tempfile::TempDir, ScriptedServer) {
     let folder = tempfile::tempdir().unwrap();
-    let server = ScriptedServer::start(&folder.path().join("v1.sock"), script).unwrap();
+    let server = ScriptedServer::start(&of_agents(&folder.path().join("v1.sock")), script).unwrap();
     (folder, server)
 }
 

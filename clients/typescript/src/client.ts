@@ -32,7 +32,7 @@ const IDLE_BACKOFF_MS = 30_000;
 const EARLY_EVENTS_MAX = 64;
 
 /** Doing these a second time is not the same as doing them once. */
-const NOT_TWICE = new Set(["daemon/shutdown", "message_history/append", "memory/add_note", "policy/step", "job/claim", "thread/continue"]);
+const NOT_TWICE = new Set(["daemon/shutdown", "message_history/append", "memory/add_note", "memory/review_note", "policy/step", "job/claim", "thread/continue"]);
 
 export interface ConnectOptions {
   /** Name and version of your program; the daemon logs them. */

@@ -910,6 +910,11 @@ export interface InitializeParams {
   capabilities?: string[] | null;
   /** The calling program. */
   client: ClientInfo;
+  /**
+   * The folder an agent works in, an absolute path. Read on the agents' socket only: it must lie in the
+   * project the daemon sees the process run in, and decides where the system does not tell.
+   */
+  folder?: string | null;
   /** The revisions it speaks; absent: the oldest one. */
   protocol?: RevisionRange | null;
 }
@@ -1149,8 +1154,10 @@ export type Marker = {
 
 /** What to remember. */
 export interface MemoryAddNoteParams {
-  /** For the project of this folder; absent: everywhere. */
+  /** For the project of this folder; absent: everywhere, which only a person may say. */
   cwd?: string | null;
+  /** Whose words it is; absent: `client`. An agent's connection cannot speak as the person. */
+  origin?: MemoryOrigin | null;
   /** In words; not blank, at most `limit::NOTE_BYTES_MAX` bytes. */
   text: string;
 }
@@ -1159,8 +1166,12 @@ export interface MemoryAddNoteParams {
 export interface MemoryAddNoteResult {
   /** Number of the published memory that holds it. */
   generation: number;
-  /** Its id, for `memory/forget`. */
+  /** Its id, for `memory/review_note` and `memory/forget`. */
   note_id: string;
+  /** Whose words the daemon takes it for. */
+  origin?: MemoryOrigin;
+  /** It waits until a person confirms it. */
+  pending?: boolean;
   /** The project it is for. */
   project?: string | null;
   /** Its words as they are kept. */
@@ -1241,6 +1252,26 @@ export interface MemoryHit {
   thread_id?: string | null;
 }
 
+/** Which notes. */
+export interface MemoryListNotesParams {
+  /** `next_cursor` of the page before. */
+  cursor?: string | null;
+  /** Only those of the project of this folder. */
+  cwd?: string | null;
+  /** Rows, at most `limit::PAGE_ROWS_MAX`; absent: `limit::PAGE_ROWS_DEFAULT`. */
+  limit?: number | null;
+  /** Only those that wait for a person, or only the others; absent: all. */
+  pending?: boolean | null;
+}
+
+/** Notes. */
+export interface MemoryListNotesResult {
+  /** Where the next page starts. */
+  next_cursor?: string | null;
+  /** Oldest first. */
+  notes: MemoryNote[];
+}
+
 /** Which files. */
 export interface MemoryListParams {
   /** `next_cursor` of the page before. */
@@ -1260,6 +1291,25 @@ export interface MemoryListResult {
   /** The folder they lie in. */
   root: string;
 }
+
+/** A note. */
+export interface MemoryNote {
+  /** When it was made, Unix milliseconds. */
+  at: number;
+  /** Its id. */
+  note_id: string;
+  /** Whose words it is. */
+  origin: MemoryOrigin;
+  /** It waits until a person confirms it. */
+  pending: boolean;
+  /** The project it is for; absent: everywhere. */
+  project?: string | null;
+  /** Its words. */
+  text: string;
+}
+
+/** Whose words a text is. Rules come from a person alone. */
+export type MemoryOrigin = "person" | "agent" | "tool" | "client";
 
 /** Which lines. */
 export interface MemoryReadParams {
@@ -1285,6 +1335,22 @@ export interface MemoryReadResult {
   path: string;
   /** The lines. */
   text: string;
+}
+
+/** What becomes of a note. */
+export interface MemoryReviewNoteParams {
+  /** The note. */
+  note_id: string;
+  /** What becomes of it. */
+  verdict: MemoryVerdict;
+}
+
+/** What became of it. */
+export interface MemoryReviewNoteResult {
+  /** Number of the published memory from which on it is so. */
+  generation: number;
+  /** The person's note that took its place, where it was confirmed. */
+  note_id?: string | null;
 }
 
 /** How. */
@@ -1374,6 +1440,8 @@ export interface MemoryStatusResult {
   learnings: number;
   /** Notes. */
   notes: number;
+  /** Notes of agents and programs that wait for a person: `memory/list_notes`. */
+  notes_pending?: number;
   /** The memory folder. */
   path: string;
   /** Jobs of memory that run or wait. */
@@ -1428,6 +1496,9 @@ export interface MemoryUse {
   /** Times. */
   uses: number;
 }
+
+/** What a person decides about a note. */
+export type MemoryVerdict = "confirm" | "discard";
 
 /** A prompt. */
 export interface Message {
@@ -2872,7 +2943,9 @@ export interface Methods {
   "memory/cite": { params: MemoryCiteParams; result: MemoryCiteResult };
   "memory/forget": { params: MemoryForgetParams; result: MemoryForgetResult };
   "memory/list": { params: MemoryListParams; result: MemoryListResult };
+  "memory/list_notes": { params: MemoryListNotesParams; result: MemoryListNotesResult };
   "memory/read": { params: MemoryReadParams; result: MemoryReadResult };
+  "memory/review_note": { params: MemoryReviewNoteParams; result: MemoryReviewNoteResult };
   "memory/run": { params: MemoryRunParams; result: MemoryRunResult };
   "memory/search": { params: MemorySearchParams; result: MemorySearchResult };
   "memory/status": { params: MemoryStatusParams; result: MemoryStatusResult };

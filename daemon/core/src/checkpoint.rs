@@ -35,7 +35,6 @@ use printed::Printed;
 use requests::Requests;
 use terms::Terms;
 
-/// The folded state.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Checkpoint {
     /// Seq of the last line folded.
@@ -44,11 +43,8 @@ pub struct Checkpoint {
     pub cwd: Option<String>,
     /// What the person asked, oldest first; the last one is active.
     pub requests: Requests,
-    /// The agent's plan.
     pub plan: Plan,
-    /// Files in play.
     pub files: Files,
-    /// Commands that ran.
     pub commands: Commands,
     /// What failed last, newest last.
     pub errors: VecDeque<Failure>,
@@ -65,15 +61,12 @@ pub struct Checkpoint {
     pub compactions: u64,
 }
 
-/// Something that failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
-    /// Line that told it.
     pub seq: u64,
     /// Tokens that line takes; 0 unknown.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub tokens: u64,
-    /// Command or tool.
     pub what: String,
     /// Its most telling lines.
     pub text: String,
@@ -84,7 +77,6 @@ pub struct Failure {
 /// Words of the agent to the person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Note {
-    /// Line that holds it.
     pub seq: u64,
     /// The words, middle cut.
     pub text: String,

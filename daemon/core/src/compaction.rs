@@ -20,6 +20,8 @@ use serde::{Deserialize, Serialize};
 /// Where in a turn a compaction takes place; decides whether the initial context is inserted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub enum Phase {
     #[default]
     Standalone,
@@ -27,17 +29,6 @@ pub enum Phase {
     PreTurn,
     /// Between two model calls of one turn: the harness will not add its context again.
     MidTurn,
-}
-
-impl Phase {
-    /// Name on the wire and in the store.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Standalone => "standalone",
-            Self::PreTurn => "pre_turn",
-            Self::MidTurn => "mid_turn",
-        }
-    }
 }
 
 /// Default token budget of a view: a quarter of what it replaces, within bounds. A history that begins

@@ -40,7 +40,6 @@ impl Digest128 {
 }
 
 impl DigestStream {
-    /// Takes the next piece.
     pub fn update(&mut self, bytes: &[u8]) {
         self.0.update(bytes);
     }

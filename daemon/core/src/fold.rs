@@ -35,7 +35,6 @@ pub use visible::Visible;
 pub use crate::checkpoint::files::Touch;
 pub use crate::thread::{HistoryBase, Source, ThreadHead, ThreadKind};
 
-/// Where a line stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
     /// Index of the line in the thread's lineage, from 0: its `seq`.
@@ -54,7 +53,6 @@ pub enum FoldError {
     Version {
         /// Version in the saved bytes.
         found: u32,
-        /// Version of this program.
         expected: u32,
     },
     /// Not the bytes of a saved fold.
@@ -68,7 +66,6 @@ pub struct Fold {
     version: u32,
     next_seq: u64,
     head: ThreadHead,
-    /// Who gave the title.
     #[serde(default)]
     title_by: TitleBy,
     #[serde(default)]
@@ -103,7 +100,7 @@ impl Fold {
             next_seq: 0,
             head: ThreadHead::new(source),
             title_by: TitleBy::default(),
-            stepper: Stepper::default(),
+            stepper: Stepper::of(source),
             references: References::default(),
             visible: Visible::default(),
             meter: Meter::default(),
@@ -210,12 +207,10 @@ impl Fold {
         })
     }
 
-    /// Identity and totals.
     pub fn head(&self) -> &ThreadHead {
         &self.head
     }
 
-    /// The structured state.
     pub fn checkpoint(&self) -> &Checkpoint {
         &self.checkpoint
     }

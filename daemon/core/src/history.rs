@@ -23,7 +23,6 @@ const SUMMARY_OPENING: &str = "Another language model started to solve this prob
 const STAND_IN: &str = "[longhaul] The history up to here was compacted by the provider into an encrypted \
 item that only the provider can read. This checkpoint, made of the same lines, stands in for it.";
 
-/// A compaction line's payload.
 #[derive(Debug, Deserialize)]
 pub struct Base<'a> {
     /// The summary; empty when it is opaque.

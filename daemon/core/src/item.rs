@@ -23,10 +23,11 @@ const PAGE_BYTES: usize = 16 * 1_024;
 /// Coarse kind of a history item, for receipts and totals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr, strum::EnumString, strum::VariantArray)]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub enum ItemKind {
     /// Message of the person (or of a parent agent).
     UserMessage,
-    /// Message of the model.
     AssistantMessage,
     /// Instructions and context from the harness: developer, system, environment, AGENTS.md.
     Context,

@@ -28,6 +28,7 @@ mod settle;
 mod why;
 
 use std::fmt;
+use strum::VariantArray as _;
 
 use serde::{Deserialize, Serialize};
 
@@ -38,9 +39,10 @@ pub use rules::{Rules, RulesError};
 pub use settle::{Failure, FailureKind, Fence, LeaseLost, fail, finish};
 pub use why::{Why, why};
 
-/// What a job does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr, strum::EnumString, strum::VariantArray)]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub enum Kind {
     /// Extracts memory from one thread.
     Extract,
@@ -50,30 +52,11 @@ pub enum Kind {
     Compact,
     /// Deletes what is past its retention.
     Prune,
-    /// Rebuilds an index.
     Reindex,
 }
 
 impl Kind {
-    pub const ALL: [Self; 5] =
-        [Self::Extract, Self::Consolidate, Self::Compact, Self::Prune, Self::Reindex];
-
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Extract => "extract",
-            Self::Consolidate => "consolidate",
-            Self::Compact => "compact",
-            Self::Prune => "prune",
-            Self::Reindex => "reindex",
-        }
-    }
-
-    /// The kind of a stable name.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name() == name)
-    }
+    pub const ALL: &'static [Self] = Self::VARIANTS;
 }
 
 /// Identifies a job; there is one row per key.
@@ -86,7 +69,7 @@ pub struct JobKey {
 
 impl fmt::Display for JobKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.kind.name(), self.subject)
+        write!(f, "{}/{}", self.kind.into_str(), self.subject)
     }
 }
 
@@ -117,13 +100,14 @@ impl JobKey {
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let (kind, subject) = text.split_once('/')?;
-        Some(Self { kind: Kind::named(kind)?, subject: subject.to_owned() })
+        Some(Self { kind: kind.parse().ok()?, subject: subject.to_owned() })
     }
 }
 
-/// State of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr, strum::EnumString, strum::VariantArray)]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub enum State {
     /// Owed; runs when there is capacity.
     Queued,
@@ -135,27 +119,6 @@ pub enum State {
     Dead,
     /// Cannot succeed until the configuration changes, such as a missing key.
     Parked,
-}
-
-impl State {
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Queued => "queued",
-            Self::Running => "running",
-            Self::Done => "done",
-            Self::Failed => "failed",
-            Self::Dead => "dead",
-            Self::Parked => "parked",
-        }
-    }
-
-    /// The state of a stable name.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
-        use State::{Dead, Done, Failed, Parked, Queued, Running};
-        [Queued, Running, Done, Failed, Dead, Parked].into_iter().find(|state| state.name() == name)
-    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -189,7 +152,6 @@ pub struct Job {
     pub created_at: Moment,
     /// When its state or holder last changed; its position in the queue.
     pub updated_at: Moment,
-    /// When it last succeeded.
     pub finished_at: Option<Moment>,
 }
 
@@ -205,7 +167,6 @@ pub struct Lease {
     pub nonce: String,
     /// Value of `wanted` when the run was claimed.
     pub wanted: u64,
-    /// When it was claimed.
     pub since: Moment,
     /// When it was last renewed, or claimed.
     pub renewed: Moment,

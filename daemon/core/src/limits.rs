@@ -37,7 +37,6 @@ pub const PATH_BYTES: usize = 240;
 /// Bytes of all names in play, as saved: about two thousand of them.
 pub const TERMS_BYTES: usize = 128 * 1_024;
 
-/// Bytes of an identifier.
 pub const TERM_BYTES: usize = 80;
 
 /// Errors kept, newest last.
@@ -52,7 +51,6 @@ pub const NOTE_BYTES: usize = 600;
 /// Assistant messages kept, newest last.
 pub const NOTES: usize = 6;
 
-/// Calls awaiting their output.
 pub const PENDING_CALLS: usize = 64;
 
 /// Turns that a rollback can reach: more are rarely rolled back, and each keeps a copy of the plan.
@@ -67,16 +65,12 @@ pub const PENDING_BYTES: usize = 24 * 1_024;
 /// Touched files reported to the host at once.
 pub const TOUCHES: usize = 256;
 
-/// Facts.
 pub const FACTS: usize = 64;
 
-/// Decisions.
 pub const DECISIONS: usize = 32;
 
-/// Plan steps.
 pub const PLAN_STEPS: usize = 32;
 
-/// Recent artifacts.
 pub const RECENT_ARTIFACTS: usize = 16;
 
 /// Characters of a fact's or decision's text.

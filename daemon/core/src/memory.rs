@@ -32,31 +32,21 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+pub use crate::step::{Caller, Origin};
 pub use eligible::{Skip, ThreadFacts, eligible};
-pub use learning::{Evidence, Learning, LearningKind, Origin, Outcome, RolloutMemory};
+pub use extract::names_hazard;
+pub use learning::{Evidence, Learning, LearningKind, Outcome, RolloutMemory};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::Display, strum::IntoStaticStr, strum::EnumString)]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub enum Engine {
     /// Built-in rules, without a model.
     #[default]
     Deterministic,
     /// A language model whose output is verified.
     Model,
-}
-
-impl Engine {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Deterministic => "deterministic",
-            Self::Model => "model",
-        }
-    }
-
-    /// Finds an engine by its stable name.
-    pub fn named(name: &str) -> Option<Self> {
-        [Self::Deterministic, Self::Model].into_iter().find(|engine| engine.name() == name)
-    }
 }
 
 /// Files of a memory folder: relative path with `/`, and text.

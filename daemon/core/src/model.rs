@@ -25,7 +25,6 @@ pub use answer::{Answer, AnswerReader, Usage};
 pub use ask::{Ask, Endpoint, Schema};
 pub use fault::{Fault, FaultKind};
 
-/// API formats of providers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WireApi {

@@ -18,6 +18,7 @@ pub mod settings;
 pub mod watcher;
 
 use serde::{Deserialize, Serialize};
+use strum::VariantArray as _;
 
 pub use decide::{Decision, PolicyAction, Reason, Situation, decide};
 pub use settings::{Policy, PolicyTable};
@@ -25,6 +26,8 @@ pub use settings::{Policy, PolicyTable};
 /// Urgency, by percent left of the window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub enum Tier {
     /// Compacts only at a good boundary.
     Early,
@@ -37,36 +40,16 @@ pub enum Tier {
 
 impl Tier {
     /// All tiers, least urgent first.
-    pub const ALL: [Self; 4] = [Self::Early, Self::Ready, Self::Asap, Self::Emergency];
-
-    /// Name on the wire, in the configuration and in the store.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Early => "early",
-            Self::Ready => "ready",
-            Self::Asap => "asap",
-            Self::Emergency => "emergency",
-        }
-    }
+    pub const ALL: &'static [Self] = Self::VARIANTS;
 }
 
 /// Point in a conversation where a decision is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub enum Point {
     TurnEnd,
     /// Between two model calls of a running turn.
     MidTurn,
-}
-
-impl Point {
-    /// Name on the wire.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::TurnEnd => "turn_end",
-            Self::MidTurn => "mid_turn",
-        }
-    }
 }

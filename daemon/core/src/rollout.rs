@@ -15,8 +15,11 @@ pub mod continuation;
 pub mod gemini;
 mod longhaul;
 pub mod opencode;
+#[cfg(test)]
+mod outline;
 pub mod output;
 pub mod patch;
+pub mod records;
 pub mod responses;
 pub mod shell;
 pub mod source;
@@ -26,6 +29,7 @@ pub mod weigh;
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use crate::item::breakdown::Breakdown;
 use crate::thread::{HistoryBase, Source};
@@ -35,6 +39,12 @@ use source::SourceSpec;
 /// the thread's identity where every line repeats it.
 pub fn read(source: Source, line: &[u8], wants_meta: bool, visit: &mut dyn FnMut(Entry<'_>)) {
     (source.spec().read)(line, wants_meta, visit);
+}
+
+/// The JSON object on a line, mended where only its text is damaged.
+fn object_of(line: &[u8]) -> Option<Map<String, Value>> {
+    let object = serde_json::from_slice(line).ok();
+    object.or_else(|| serde_json::from_str(&codex::repair(line)?).ok())
 }
 
 /// The transcript that one beginning with `line` continues by reference, if it names one.
@@ -60,6 +70,7 @@ impl Source {
             Self::Codex => &codex::SPEC,
             Self::Claude => &claude::SPEC,
             Self::Gemini => &gemini::SPEC,
+            Self::OpenCode => &opencode::SPEC,
             Self::Longhaul => &longhaul::SPEC,
         }
     }
@@ -68,10 +79,8 @@ impl Source {
 /// What a turn's line of settings tells; a part that is absent is not told.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TurnSettings {
-    /// Working folder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
-    /// Model asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// When the person is asked, as `on-request`.
@@ -94,12 +103,10 @@ pub struct TurnSettings {
     pub mode: Option<String>,
 }
 
-/// What one line says.
 #[derive(Debug)]
 pub struct Entry<'a> {
     /// Unix milliseconds of the line, when it is dated.
     pub at_ms: Option<i64>,
-    /// The rest.
     pub body: Body<'a>,
 }
 
@@ -124,7 +131,6 @@ pub enum Body<'a> {
     Compacted(Compacted<'a>),
     /// The person took back the last turns.
     RolledBack {
-        /// How many.
         turns: u64,
     },
     /// Where the request on the same line goes on from: a place that an earlier request went on from
@@ -138,20 +144,15 @@ pub enum Body<'a> {
     Aside(Item<'a>),
     /// What to call the thread.
     Title {
-        /// The title.
         words: Cow<'a, str>,
-        /// Who gave it.
         by: TitleBy,
     },
     /// A turn ended by itself.
     TurnComplete,
-    /// A turn was interrupted.
     TurnAborted,
     /// The harness reports files it changed.
     FilesChanged {
-        /// Call that changed them.
         call_id: Cow<'a, str>,
-        /// Whether it worked.
         success: bool,
         /// Path and what became of it.
         changes: Vec<patch::FileOp>,
@@ -160,7 +161,6 @@ pub enum Body<'a> {
     CommandDone {
         /// Call or nested call that ran it.
         call_id: Cow<'a, str>,
-        /// The script.
         command: String,
         /// Its exit status, if it ended.
         exit_code: Option<i64>,
@@ -186,7 +186,7 @@ pub enum Body<'a> {
     PartialOrd,
     Ord,
     serde::Serialize,
-    serde::Deserialize,
+    serde::Deserialize
 )]
 #[serde(rename_all = "snake_case")]
 pub enum TitleBy {
@@ -197,24 +197,18 @@ pub enum TitleBy {
     Summary,
     /// A model that was asked for one.
     Model,
-    /// The person.
     Person,
 }
 
-/// Identity of a thread.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Meta {
-    /// Thread id.
     pub id: Option<String>,
     /// Unix milliseconds of creation.
     pub created_at_ms: Option<i64>,
-    /// Working folder.
     pub cwd: Option<String>,
     /// What to call it, where its program says so.
     pub title: Option<String>,
-    /// Program.
     pub originator: Option<String>,
-    /// Its version.
     pub cli_version: Option<String>,
     /// How it came to be.
     pub kind: crate::thread::ThreadKind,
@@ -235,9 +229,7 @@ pub struct Meta {
 pub enum Item<'a> {
     /// A message; parts joined by newlines, images left out.
     Message {
-        /// Who speaks.
         role: Role,
-        /// The words.
         text: Cow<'a, str>,
         /// Base64 bytes of inline images and how many there are.
         images: Images,
@@ -247,15 +239,12 @@ pub enum Item<'a> {
         /// Length of the encrypted payload, in characters.
         encrypted: Option<u64>,
     },
-    /// A call of a tool.
     Call(tool::Call<'a>),
-    /// What a tool answered.
     Output {
         /// Pairs it with its call.
         call_id: Cow<'a, str>,
         /// Its text parts, joined by newlines.
         text: Cow<'a, str>,
-        /// Inline images.
         images: Images,
     },
     /// An opaque compaction of `encrypted` characters.
@@ -275,7 +264,6 @@ pub enum Item<'a> {
 /// Inline images of an item.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Images {
-    /// How many.
     pub count: u64,
     /// Bytes of their base64 text.
     pub bytes: u64,
@@ -283,14 +271,11 @@ pub struct Images {
     pub cost: u64,
 }
 
-/// Who speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// The person, or the harness in their name.
     User,
-    /// The model.
     Assistant,
-    /// The harness.
     Developer,
 }
 
@@ -306,7 +291,6 @@ pub struct Compacted<'a> {
 /// Size of a replacement history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Replacement {
-    /// Items.
     pub items: u64,
     /// Estimated tokens, by what they are spent on.
     pub tokens: Breakdown,

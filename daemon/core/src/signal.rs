@@ -9,6 +9,7 @@
 //! A sign belongs to the turn it was seen in; a new turn, a rollback and a compaction begin without.
 
 use std::collections::{BTreeSet, VecDeque};
+use strum::VariantArray as _;
 
 use serde::{Deserialize, Serialize};
 
@@ -20,12 +21,13 @@ use crate::{limits, text};
 /// A sign that a phase of the work ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr, strum::EnumString, strum::VariantArray)]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub enum Boundary {
     /// A commit was made: the command ended well.
     Commit,
     /// A step of the plan was done.
     PlanCheckpoint,
-    /// The plan was changed.
     PlanUpdate,
     /// A pull request was opened, merged, closed, reviewed.
     PrCheckpoint,
@@ -35,43 +37,12 @@ pub enum Boundary {
     TopicShift,
     /// The agent sums up.
     ConcludingThought,
-    /// The turn ended.
     TurnComplete,
 }
 
 impl Boundary {
     /// All of them, in their order.
-    pub const ALL: [Self; 8] = [
-        Self::Commit,
-        Self::PlanCheckpoint,
-        Self::PlanUpdate,
-        Self::PrCheckpoint,
-        Self::AgentDone,
-        Self::TopicShift,
-        Self::ConcludingThought,
-        Self::TurnComplete,
-    ];
-
-    /// Name on the wire, in the configuration and in the store.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Commit => "commit",
-            Self::PlanCheckpoint => "plan_checkpoint",
-            Self::PlanUpdate => "plan_update",
-            Self::PrCheckpoint => "pr_checkpoint",
-            Self::AgentDone => "agent_done",
-            Self::TopicShift => "topic_shift",
-            Self::ConcludingThought => "concluding_thought",
-            Self::TurnComplete => "turn_complete",
-        }
-    }
-
-    /// The boundary of that name.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|boundary| boundary.name() == name)
-    }
+    pub const ALL: &'static [Self] = Self::VARIANTS;
 
     /// Whether it comes from the plan alone, which often changes in the middle of a phase.
     #[must_use]
@@ -90,9 +61,7 @@ impl Boundary {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Occurrence {
-    /// A turn began.
     TurnStarted,
-    /// A sign was seen.
     Boundary(Boundary),
     /// The agent compacted its history.
     Compacted,
@@ -101,12 +70,11 @@ pub enum Occurrence {
 }
 
 impl Occurrence {
-    /// Name on the wire.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::TurnStarted => "turn_started",
-            Self::Boundary(boundary) => boundary.name(),
+            Self::Boundary(boundary) => boundary.into_str(),
             Self::Compacted => "compacted",
             Self::RolledBack => "rolled_back",
         }
@@ -116,7 +84,6 @@ impl Occurrence {
 /// Something that happened, and where.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Happened {
-    /// The line.
     #[serde(rename = "s")]
     pub seq: u64,
     /// The turn, from 1.
@@ -125,7 +92,6 @@ pub struct Happened {
     /// Unix milliseconds of the line; 0 when it is not dated.
     #[serde(rename = "t")]
     pub at_ms: i64,
-    /// What.
     #[serde(rename = "k")]
     pub what: Occurrence,
 }

@@ -25,6 +25,7 @@
 mod answer;
 mod branches;
 mod call;
+mod origin;
 mod pending;
 #[cfg(test)]
 mod tests;
@@ -37,33 +38,31 @@ use crate::redact::redact;
 use crate::rollout::patch::FileOp;
 use crate::rollout::tool;
 use crate::rollout::{Body, Entry, Item, Role, between_agents, contextual};
+use crate::thread::Source;
 use branches::Branches;
 use pending::Pending;
 
 pub use answer::{Answered, CommandOutcome};
 pub use call::{Action, Call, Called, Change, ChangeKind, Script, Work, one_line_of};
+pub use origin::{Caller, Origin, RequestOrigin};
 pub use words::Words;
 
 /// Where and when an entry stands.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct At {
-    /// Line.
     pub seq: u64,
     /// Unix milliseconds; 0 unknown.
     pub ms: i64,
 }
 
-/// What happened.
 #[derive(Debug)]
 pub enum Step<'a> {
-    /// A turn begins: the person asks for something, or another agent does.
+    /// A turn begins: the person asks for something, or another agent or program does.
     Asked {
-        /// The request.
         words: Words<'a>,
-        /// Another agent asks.
-        by_agent: bool,
+        /// Whose words it is.
+        origin: Origin,
     },
-    /// The agent speaks.
     Said(Words<'a>),
     /// Another agent reports, through the harness.
     Reported(Words<'a>),
@@ -73,7 +72,6 @@ pub enum Step<'a> {
     Answered(Answered<'a>),
     /// A command that no call shows has ended.
     Ran {
-        /// The command.
         script: Called,
         /// Its status, if it tells one.
         exit_code: Option<i64>,
@@ -86,7 +84,6 @@ pub enum Step<'a> {
     TurnInterrupted,
     /// The person took back the last turns.
     RolledBack {
-        /// How many.
         turns: u64,
     },
     /// The agent compacted its history; the summary is empty when it is opaque.
@@ -100,12 +97,20 @@ pub struct Stepper {
     pending: Pending,
     #[serde(default)]
     branches: Branches,
+    /// Whose words its requests are.
+    #[serde(default)]
+    requests: RequestOrigin,
     /// Folder the agent's shell stands in, where the transcript tells it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     folder: Option<String>,
 }
 
 impl Stepper {
+    /// Before the first line of a transcript.
+    pub fn of(source: Source) -> Self {
+        Self { requests: RequestOrigin::of(source), ..Self::default() }
+    }
+
     /// What the entry says happened; `None` for identity, settings, counters and what a harness put into
     /// the history.
     pub fn step<'a>(&'a mut self, at: At, entry: &'a Entry<'_>) -> Option<Step<'a>> {
@@ -130,8 +135,11 @@ impl Stepper {
             Body::CommandDone { call_id, command, exit_code } => {
                 self.command_done(at, call_id, (command, *exit_code))
             }
-            Body::Meta(_)
-            | Body::Settings(_)
+            Body::Meta(meta) => {
+                self.requests.narrow(meta);
+                None
+            }
+            Body::Settings(_)
             | Body::Title { .. }
             | Body::Usage(_)
             | Body::Passed
@@ -165,14 +173,14 @@ impl Stepper {
     fn item<'a>(&'a mut self, at: At, item: &'a Item<'_>, is_aside: bool) -> Option<Step<'a>> {
         match item {
             Item::Message { role: Role::User, text, .. } => match contextual::request(text) {
-                Some(request) => Some(self.asked(Words::of(request), false)),
+                Some(request) => Some(self.asked(Words::of(request), self.requests.get())),
                 None => contextual::is_report(text).then(|| Step::Reported(Words::of(&**text))),
             },
             Item::Message { role: Role::Assistant, text, .. } => {
                 if let Some(request) = between_agents::request(text)
                     && let Some(request) = Words::of(request).narrowed(contextual::request)
                 {
-                    return Some(self.asked(request, true));
+                    return Some(self.asked(request, Origin::AGENT));
                 }
                 (!text.trim().is_empty()).then(|| Step::Said(Words::of(&**text)))
             }
@@ -189,9 +197,9 @@ impl Stepper {
         }
     }
 
-    fn asked<'a>(&mut self, words: Words<'a>, by_agent: bool) -> Step<'a> {
+    fn asked<'a>(&mut self, words: Words<'a>, origin: Origin) -> Step<'a> {
         self.branches.begin_turn();
-        Step::Asked { words, by_agent }
+        Step::Asked { words, origin }
     }
 
     fn roll_back(&mut self, turns: u64) -> Step<'static> {

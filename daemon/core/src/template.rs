@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use strum::VariantArray as _;
 
 use serde::{Deserialize, Serialize};
 
@@ -13,29 +14,24 @@ use crate::quote;
 
 /// Purpose of a template; each group has a folder of its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub enum TemplateGroup {
     Policy,
     Compaction,
 }
 
 impl TemplateGroup {
-    /// Name of its folder.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Policy => "policy",
-            Self::Compaction => "compaction",
-        }
-    }
-
     pub fn kinds(self) -> impl Iterator<Item = Kind> {
-        Kind::ALL.into_iter().filter(move |kind| kind.group() == self)
+        Kind::ALL.iter().copied().filter(move |kind| kind.group() == self)
     }
 }
 
 /// A template that a person may override.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub enum Kind {
     /// System prompt of a judge.
     Judgment,
@@ -62,20 +58,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    pub const ALL: [Self; 12] = [
-        Self::Judgment,
-        Self::JudgmentEarly,
-        Self::JudgmentReady,
-        Self::JudgmentAsap,
-        Self::JudgmentContext,
-        Self::Packet,
-        Self::Scratch,
-        Self::Handoff,
-        Self::WatcherPacket,
-        Self::SummaryPrompt,
-        Self::SummaryPrefix,
-        Self::CheckpointGuide,
-    ];
+    pub const ALL: &'static [Self] = Self::VARIANTS;
 
     /// The template used if this one has no file.
     #[must_use]
@@ -105,26 +88,6 @@ impl Kind {
         }
     }
 
-    /// Name of its file, without `.md`.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Judgment => "judgment",
-            Self::JudgmentEarly => "judgment_early",
-            Self::JudgmentReady => "judgment_ready",
-            Self::JudgmentAsap => "judgment_asap",
-            Self::JudgmentContext => "judgment_context",
-            Self::Packet => "packet",
-            Self::Scratch => "scratch",
-            Self::Handoff => "handoff",
-            Self::WatcherPacket => "watcher_packet",
-            Self::SummaryPrompt => "summary_prompt",
-            Self::SummaryPrefix => "summary_prefix",
-            Self::CheckpointGuide => "checkpoint_guide",
-        }
-    }
-
-    /// Its placeholders.
     #[must_use]
     pub fn places(self) -> &'static [&'static str] {
         match self {
@@ -161,7 +124,7 @@ impl Texts {
     /// Creates templates from a function.
     #[must_use]
     pub fn of(text: impl Fn(Kind) -> String) -> Self {
-        Self(Kind::ALL.into_iter().map(|kind| (kind, text(kind))).collect())
+        Self(Kind::ALL.iter().copied().map(|kind| (kind, text(kind))).collect())
     }
 
     /// The template of that kind.
@@ -186,10 +149,7 @@ pub enum TemplateError {
     Empty,
     /// Over the size limit.
     #[error("it has more than {most} bytes")]
-    TooLong {
-        /// The limit in bytes.
-        most: usize,
-    },
+    TooLong { most: usize },
 }
 
 /// Maximum bytes of any template.

@@ -5,7 +5,6 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// Replaces removed text.
 pub const ELLIPSIS: &str = "…";
 
 /// The longest prefix of at most `bytes` bytes that ends between characters.

@@ -18,17 +18,19 @@ use strum::VariantArray as _;
     Deserialize,
     strum::EnumString,
     strum::IntoStaticStr,
-    strum::VariantArray,
+    strum::VariantArray
 )]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum Source {
     /// Codex rollouts of every generation.
     Codex,
-    /// Claude Code transcripts.
     Claude,
-    /// Sessions of Gemini CLI.
     Gemini,
+    /// Sessions of OpenCode.
+    #[serde(rename = "opencode")]
+    #[strum(serialize = "opencode")]
+    OpenCode,
     /// Written by the daemon for clients without a transcript of their own.
     Longhaul,
 }
@@ -74,9 +76,7 @@ pub struct HistoryBase {
 pub struct ThreadHead {
     /// Id in the transcript's first meta line.
     pub thread_id: Option<String>,
-    /// Who wrote it.
     pub source: Source,
-    /// Working folder.
     pub cwd: Option<String>,
     /// First request, shortened and redacted.
     pub title: Option<String>,
@@ -84,7 +84,6 @@ pub struct ThreadHead {
     pub kind: ThreadKind,
     /// Program that wrote it.
     pub originator: Option<String>,
-    /// Its version.
     pub cli_version: Option<String>,
     /// Newest model named.
     pub model: Option<String>,
@@ -103,11 +102,9 @@ pub struct ThreadHead {
     pub created_at_ms: i64,
     /// Unix milliseconds of the newest dated line; 0 when none is.
     pub updated_at_ms: i64,
-    /// History items.
     pub items: u64,
     /// Estimated tokens of the history a model would see now.
     pub tokens: u64,
-    /// Compactions the agent made.
     pub compactions: u64,
     /// Lines that are not blank.
     pub lines: u64,
@@ -115,7 +112,6 @@ pub struct ThreadHead {
     pub malformed: u64,
     /// Lines of a kind this version does not know.
     pub unknown: u64,
-    /// Lines over the bound.
     pub oversized: u64,
 }
 

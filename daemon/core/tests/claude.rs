@@ -112,7 +112,7 @@ fn tools_map_to_files_commands_and_plan() {
     }
     assert!(!text.contains("be terse"), "{text}");
     let files = &fold.checkpoint().files;
-    let state = |path: &str| files.find(path, Some("/w")).map(|file| file.state.word());
+    let state = |path: &str| files.find(path, Some("/w")).map(|file| file.state.into_str());
     assert_eq!(state("src/fetch.rs"), Some("edited"));
     assert_eq!(state("tests/retry.rs"), Some("created"));
     assert_eq!(state("src/never.rs"), None, "a refused edit changes nothing");

@@ -97,15 +97,15 @@ fn every_decision_of_a_session_is_as_written_down() {
     let mut replay = Replay::new(policies());
     let mut text = String::new();
     let mut made = |policy: &Policy, at: &policy::Situation, decision: &policy::Decision| {
-        let tier = decision.tier.map_or("-", Tier::name);
+        let tier = decision.tier.map_or("-", |tier| tier.into_str());
         writeln!(
             text,
             "turn {} {} [{}] {} % {tier}: {}",
             at.turn,
-            at.point.name(),
+            at.point.into_str(),
             policy.name,
             decision.percent_remaining,
-            decision.action.name()
+            decision.action.into_str()
         )
         .unwrap();
         for reason in &decision.reasons {

@@ -19,7 +19,7 @@ fn texts() -> Texts {
     Texts::of(|kind| match kind {
         Kind::Handoff => "go on\n{packet}".to_owned(),
         Kind::WatcherPacket => "ours, {repository}: {last_agent_message}".to_owned(),
-        _ => format!("text of {}", kind.name()),
+        _ => format!("text of {}", kind.into_str()),
     })
 }
 

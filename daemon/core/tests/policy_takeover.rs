@@ -150,7 +150,7 @@ fn the_turn_that_tells_of_an_end_of_waiting_is_no_answer_to_what_it_begins() {
         for event in [committed(100_000), Event::Resume { compacted: None }] {
             let late = take(&policy, asked.state.clone(), event);
             assert_eq!(names(&late.effects), ["warn", expected]);
-            assert_eq!(late.state.phase.name(), phase);
+            assert_eq!(late.state.phase.into_str(), phase);
             let Phase::Compacting { saw_turn_end, .. } = late.state.phase else { continue };
             assert!(!saw_turn_end);
         }

@@ -18,7 +18,6 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 /// A window and when to compact, in tokens, as far as the user said.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct AgentSettings {
-    /// The whole window.
     pub(crate) window: Option<u64>,
     /// When to compact; 0 is before every turn.
     pub(crate) limit: Option<u64>,

@@ -14,11 +14,15 @@
 
 use std::future::Future;
 use std::io;
+use std::os::unix::net::UnixListener;
 use std::panic::AssertUnwindSafe;
+use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use longhaul_protocol::socket::of_agents;
 use longhaul_store::StoreError;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::{JoinError, JoinSet};
@@ -27,6 +31,7 @@ use tokio_util::sync::CancellationToken;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::folder::{self, FolderError};
+use crate::link::Caller;
 use crate::lock::{Lock, LockError};
 use crate::rpc::{self, TableError};
 use crate::service::reload::Reload;
@@ -34,7 +39,7 @@ use crate::service::{Deps, Services};
 use crate::shutdown::watch_signals;
 use crate::socket::bind::{BindError, Bound};
 use crate::socket::{self, Bounds, Server};
-use crate::systemd;
+use crate::systemd::{self, TakenSockets};
 use work::OwnWork;
 
 mod work;
@@ -63,7 +68,6 @@ pub enum AppError {
     /// A task ended although the daemon was not told to stop.
     #[error("task `{name}` ended")]
     TaskEnded {
-        /// The task.
         name: &'static str,
         /// Why, where it said so.
         #[source]
@@ -71,14 +75,15 @@ pub enum AppError {
     },
 }
 
-/// Why a task ended.
 pub type TaskFailure = Box<dyn std::error::Error + Send + Sync>;
 
 /// What only one daemon may have.
 #[derive(Debug)]
 pub struct Held {
-    /// The socket. Declared first: it is given up before the state folder is.
+    /// The person's socket. Declared first: it is given up before the state folder is.
     pub socket: Bound,
+    /// The agents' socket; `None` where it cannot be made, and then agents are not served.
+    pub agents: Option<Bound>,
     _state: Lock,
 }
 
@@ -90,11 +95,33 @@ pub struct Held {
 pub fn listen(config: &Config) -> Result<Held, AppError> {
     folder::make_private(&config.state_dir)?;
     let state = Lock::take(&config.state_dir.join("longhauld.lock"))?;
-    let socket = match systemd::take_socket().map_err(AppError::Systemd)? {
-        Some(listener) => Bound::adopt(listener),
-        None => Bound::bind(&config.socket)?,
+    let TakenSockets { person, agents } = systemd::take_sockets().map_err(AppError::Systemd)?;
+    let (socket, agents) = match (person, agents) {
+        (Some(person), Some(agents)) => (Bound::adopt(person), Some(Bound::adopt(agents))),
+        (Some(person), None) => {
+            let socket = Bound::adopt(person);
+            let agents = beside(&socket.path);
+            (socket, agents)
+        }
+        (None, _) => {
+            let socket = Bound::bind(&config.socket)?;
+            let agents = Bound::bind(&of_agents(&config.socket))?;
+            (socket, Some(agents))
+        }
     };
-    Ok(Held { socket, _state: state })
+    Ok(Held { socket, agents, _state: state })
+}
+
+/// The agents' socket beside one of a unit that has only the person's.
+fn beside(socket: &Path) -> Option<Bound> {
+    match Bound::bind(&of_agents(socket)) {
+        Ok(agents) => Some(agents),
+        Err(error) => {
+            let hint = "install the units of this version: longhaul install systemd";
+            tracing::warn!(%error, hint, "agents are not served");
+            None
+        }
+    }
 }
 
 /// Reads the configuration anew at every SIGHUP, which is caught from the call on: a terminal that closes
@@ -141,9 +168,10 @@ impl App {
         let methods = rpc::table(&services, &deps)?;
         let config = deps.config.now();
         let bounds = Bounds {
-            connections_max: *config.connections_max,
-            write_timeout: *config.write_timeout,
-            drain: *config.drain,
+            connections_max: *config.server.connections_max,
+            write_timeout: Duration::from_millis(*config.server.write_timeout_ms),
+            drain: Duration::from_millis(*config.server.drain_ms),
+            large: rpc::LARGE,
             ..Bounds::default()
         };
         let server = Server::new(methods, bounds, deps.counters.clone(), deps.clock.clone());
@@ -210,10 +238,14 @@ impl App {
     /// [`AppError::TaskEnded`] when a task ended by itself; the drain has been made all the same.
     pub async fn run(self) -> Result<(), AppError> {
         let Self { deps, server, held, background, stop } = self;
-        let Held { socket: Bound { listener, claim, path }, _state } = held;
+        let Held { socket: Bound { listener, claim, path }, agents, _state } = held;
         let mut tasks = Tasks::default();
         tasks.spawn_until(&stop, "signals", watch_signals(deps.shutdown.clone()));
-        let accept = socket::accept::serve(listener, Arc::new(server), deps.shutdown.token());
+        let (agents, agents_claim) = match agents {
+            Some(Bound { listener, claim, .. }) => (Some(listener), claim),
+            None => (None, None),
+        };
+        let accept = accept((listener, agents), Arc::new(server), deps.shutdown.token());
         tasks.spawn("socket", async { accept.await.map_err(TaskFailure::from) });
         tasks.spawn("watchdog", ok(systemd::feed_watchdog(stop.clone())));
 
@@ -240,7 +272,7 @@ impl App {
         let failed = if socket_is_done { None } else { tasks.until_ended("socket").await };
         stop.cancel();
         let failed = tasks.all_ended().await.or(failed);
-        drop(claim);
+        drop((claim, agents_claim));
         tracing::info!(reason = deps.shutdown.reason(), "stopped");
         early.or(failed).map_or(Ok(()), Err)
     }
@@ -281,6 +313,26 @@ impl AppError {
             _ => None,
         }
     }
+}
+
+/// Serves both sockets. When one is broken, the other drains too.
+async fn accept(
+    (person, agents): (UnixListener, Option<UnixListener>),
+    server: Arc<Server>,
+    draining: CancellationToken,
+) -> io::Result<()> {
+    let serve = |listener, caller| {
+        socket::accept::serve((listener, caller), server.clone(), draining.clone())
+    };
+    let agents = agents.map(|listener| serve(listener, Caller::Agent));
+    let agents = async {
+        match agents {
+            Some(serving) => serving.await,
+            None => Ok(()),
+        }
+    };
+    let (person, agents) = tokio::join!(serve(person, Caller::Person), agents);
+    person.and(agents)
 }
 
 /// The daemon's tasks, by name; none is ever left unawaited.

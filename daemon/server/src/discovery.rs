@@ -5,6 +5,7 @@
 //! `catalogue`: same device, inode, size and time means that no byte is read.
 
 pub(crate) mod catalogue;
+pub(crate) mod databases;
 pub(crate) mod plan;
 pub(crate) mod scan;
 pub(crate) mod watch;

@@ -31,7 +31,6 @@ pub struct Event {
     pub seq: u64,
     /// When, Unix milliseconds.
     pub at: i64,
-    /// What.
     pub kind: EventKind,
     /// The facts, as the kind says.
     pub data: Value,

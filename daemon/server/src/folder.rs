@@ -14,22 +14,16 @@ pub enum FolderError {
     /// It cannot be made or looked at.
     #[error("cannot make the folder {}", path.display())]
     Failed {
-        /// The folder.
         path: PathBuf,
-        /// Why.
         #[source]
         source: io::Error,
     },
     /// It is a symbolic link or no folder at all.
     #[error("{} is not a folder of its own (a symbolic link or a file): name the real folder", path.display())]
-    NotAFolder {
-        /// The path.
-        path: PathBuf,
-    },
+    NotAFolder { path: PathBuf },
     /// It belongs to someone else.
     #[error("{} belongs to user {owner}, not to you: choose a folder of your own", path.display())]
     Foreign {
-        /// The folder.
         path: PathBuf,
         /// The owner's user id.
         owner: u32,
@@ -37,7 +31,6 @@ pub enum FolderError {
     /// Others may enter.
     #[error("{} has mode {mode:04o}, others may enter: chmod 700 {}", path.display(), path.display())]
     Open {
-        /// The folder.
         path: PathBuf,
         /// Its permission bits.
         mode: u32,

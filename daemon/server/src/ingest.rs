@@ -63,6 +63,7 @@ pub use progress::{Progress, SourceProgress};
 pub use shared::NowMs;
 
 use crate::discovery::catalogue::Catalogue;
+use crate::discovery::databases::Databases;
 use crate::discovery::scan::{self, Outside};
 use crate::discovery::watch::Hints;
 use shared::Shared;
@@ -80,33 +81,25 @@ const SYNC_POLL: Duration = Duration::from_millis(50);
 /// How often [`Ingest::settle`] looks whether the queue is empty.
 const SETTLE_POLL: Duration = Duration::from_millis(10);
 
-/// What ingesting works with.
 pub struct IngestDeps {
-    /// Where it goes.
     pub store: Store,
-    /// Folders to read.
     pub roots: Vec<Root>,
-    /// Who is told.
     pub events: Arc<dyn IngestEvents>,
     /// The clock, Unix milliseconds.
     pub now_ms: NowMs,
-    /// Bounds and periods.
     pub limits: Limits,
 }
 
-/// What to catch up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SyncTarget {
     /// All files of a thread.
     Thread(String),
-    /// One file.
     Path(PathBuf),
 }
 
 /// How far a file must be read at least.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SyncPoint {
-    /// Up to this byte.
     pub offset: Option<u64>,
     /// Up to and with the line of this seq.
     pub seq: Option<u64>,
@@ -132,7 +125,6 @@ impl SyncPoint {
     }
 }
 
-/// The handle on ingesting.
 pub struct Ingest {
     shared: Arc<Shared>,
     requests: mpsc::Sender<Request>,
@@ -154,6 +146,7 @@ impl Ingest {
             now_ms: deps.now_ms,
             events: deps.events,
             catalogue: Catalogue::default(),
+            databases: Databases::default(),
             folds: cache::Folds::default(),
             progress: progress::Counters::default(),
             hints: Arc::new(Hints::new(Arc::clone(&stop))),
@@ -390,7 +383,6 @@ impl Ingest {
         }
     }
 
-    /// How far ingesting is.
     pub fn progress(&self) -> Progress {
         self.shared.progress.snapshot(&self.shared.roots, &self.shared.catalogue)
     }

@@ -36,7 +36,6 @@ pub struct Jobs {
     rules: Arc<RwLock<BTreeMap<Kind, Rules>>>,
     /// Wakes runners; its value is not read.
     changed: watch::Sender<()>,
-    /// Told of another configuration.
     configured: Arc<Notify>,
 }
 
@@ -49,7 +48,6 @@ pub enum JobError {
     /// The caller does not own it any more.
     #[error(transparent)]
     Lost(#[from] LeaseLost),
-    /// The store.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -59,16 +57,13 @@ pub enum JobError {
 pub struct Claimed {
     /// The job as it stands.
     pub job: Job,
-    /// The claim.
     pub claim: Claim,
 }
 
 /// A run as the owner of its job, carried to where its effect is stored.
 #[derive(Debug, Clone)]
 pub struct Owner {
-    /// The job.
     pub key: JobKey,
-    /// Shows the claim.
     pub token: Token,
 }
 
@@ -120,7 +115,7 @@ impl Jobs {
     /// Those of the store.
     pub async fn rescue(&self) -> Result<usize, JobError> {
         let mut taken = 0;
-        for kind in Kind::ALL {
+        for &kind in Kind::ALL {
             let (rules, now, own) = (self.rules(kind), self.clock.moment(), self.holder());
             let decide = move |jobs: &[Job]| {
                 let is_dead = |job: &Job| {
@@ -279,7 +274,7 @@ impl Jobs {
     /// Wakes what waits for another configuration; returns how many.
     async fn unpark(&self) -> Result<usize, JobError> {
         let mut woken = 0;
-        for kind in Kind::ALL {
+        for &kind in Kind::ALL {
             let parked = JobFilter { kind: Some(kind), state: Some(State::Parked) };
             for job in self.store.job_list(&parked, SCAN_MAX).await? {
                 let now = self.clock.moment();
@@ -348,7 +343,6 @@ impl Jobs {
         Ok(self.store.job_events(key).await?)
     }
 
-    /// Rules of a kind.
     #[must_use]
     pub fn rules(&self, kind: Kind) -> Rules {
         let rules = self.rules.read().unwrap_or_else(PoisonError::into_inner);

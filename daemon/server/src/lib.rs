@@ -8,7 +8,7 @@
 //! | reading | [`ingest`] transcripts into the store |
 //! | files | [`discovery`] which transcripts there are; [`transcript`] opened, split into lines, given back |
 //! | hub | [`events`] what happened, for whoever wants to know; [`recorder`] transcripts of clients that write none; [`message_history`] prompts for recall |
-//! | ground | [`clock`] [`config`] [`paths`] [`args`] [`telemetry`] [`systemd`] [`shutdown`] [`link`] [`lock`] [`folder`] [`heap`] [`descriptors`] [`runtime`]; [`sandbox`] a locked-in child; [`model`] |
+//! | ground | [`clock`] [`config`] [`paths`] [`peer`] [`args`] [`telemetry`] [`systemd`] [`shutdown`] [`link`] [`lock`] [`folder`] [`heap`] [`descriptors`] [`runtime`]; [`sandbox`] a locked-in child; [`model`] |
 //!
 //! A module uses only floors below its own. Time and randomness are read in `clock` alone, the environment in `main.rs` and the
 //! ground floor alone.
@@ -33,6 +33,7 @@ pub mod message_history;
 pub mod metering;
 pub mod model;
 pub mod paths;
+pub mod peer;
 mod project_instructions;
 pub mod recorder;
 pub mod repository;

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use jsonrpsee::{BoundedSubscriptions, ConnectionId, MethodSink};
@@ -14,10 +14,21 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::metering::CallTimes;
+use crate::peer::WorkFolder;
 
-/// One connection.
+/// Who is at the other end. The socket a connection came in on says it; nothing it sends does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Caller {
+    /// The person: the command line, editors.
+    Person,
+    /// An agent: the MCP bridge, hooks.
+    Agent,
+}
+
 #[derive(Debug)]
 pub struct Link {
+    /// Who is at the other end.
+    pub caller: Caller,
     /// Unique in this daemon.
     pub id: ConnectionId,
     /// The peer's process, where the system says.
@@ -32,22 +43,29 @@ pub struct Link {
     pub tasks: TaskTracker,
     pub(crate) sink: MethodSink,
     pub(crate) permits: BoundedSubscriptions,
-    /// Whether it ever sent a message.
+    /// Whether it ever sent a whole message.
     spoken: AtomicBool,
+    /// Milliseconds on the daemon's clock when it last sent a message or was given an answer.
+    active_ms: AtomicU64,
+    /// Whether the daemon works for it, and it reads.
+    works: AtomicBool,
     /// Abilities it holds, as bits; what each stands for is the method table's affair.
     granted: AtomicU32,
+    /// Of an agent: set once, by the system or else by the handshake.
+    folder: OnceLock<WorkFolder>,
     subscriptions: Mutex<HashMap<String, CancellationToken>>,
 }
 
 impl Link {
     pub(crate) fn new(
-        id: ConnectionId,
-        pid: Option<i32>,
+        caller: Caller,
+        (id, pid): (ConnectionId, Option<i32>),
         since: Duration,
         sink: MethodSink,
         subscriptions_max: u32,
     ) -> Self {
         Self {
+            caller,
             id,
             pid,
             since,
@@ -57,19 +75,58 @@ impl Link {
             sink,
             permits: BoundedSubscriptions::new(subscriptions_max),
             spoken: AtomicBool::new(false),
+            active_ms: AtomicU64::new(whole_ms(since)),
+            works: AtomicBool::new(false),
             granted: AtomicU32::new(u32::MAX),
+            folder: OnceLock::new(),
             subscriptions: Mutex::default(),
         }
     }
 
-    /// Whether it ever sent a message.
+    /// The folder an agent works in, where it is known.
+    #[must_use]
+    pub fn folder(&self) -> Option<&WorkFolder> {
+        self.folder.get()
+    }
+
+    /// Notes the folder an agent works in; the first word holds.
+    pub(crate) fn note_folder(&self, folder: WorkFolder) {
+        self.folder.get_or_init(|| folder);
+    }
+
+    /// Whether it ever sent a whole message.
     #[must_use]
     pub fn has_spoken(&self) -> bool {
         self.spoken.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn note_spoken(&self) {
+    /// How much another connection deserves its place, `None` where it is at work: those that never said
+    /// anything come first, those that subscribed last, and of the same kind the one that was idle for longest.
+    pub(crate) fn idleness(&self, now: Duration) -> Option<Idleness> {
+        let is_over = self.closed.is_cancelled() || self.evicted.is_cancelled();
+        if is_over || self.works.load(Ordering::Relaxed) {
+            return None;
+        }
+        let kind = match (self.has_spoken(), self.live().is_empty()) {
+            (false, _) => IdleKind::Silent,
+            (true, true) => IdleKind::Quiet,
+            (true, false) => IdleKind::Listening,
+        };
+        let idle_ms = whole_ms(now).saturating_sub(self.active_ms.load(Ordering::Relaxed));
+        Some(Idleness { kind, idle_ms })
+    }
+
+    pub(crate) fn note_spoken(&self, now: Duration) {
         self.spoken.store(true, Ordering::Relaxed);
+        self.note_active(now);
+    }
+
+    pub(crate) fn note_active(&self, now: Duration) {
+        self.active_ms.store(whole_ms(now), Ordering::Relaxed);
+    }
+
+    pub(crate) fn note_work(&self, works: bool) {
+        self.works.store(works, Ordering::Relaxed);
     }
 
     /// The abilities it holds; all of them until [`grant`](Self::grant) says otherwise.
@@ -105,6 +162,28 @@ impl Link {
     }
 }
 
+fn whole_ms(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Connections that do nothing, by kind; a later kind gives its place before an earlier one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum IdleKind {
+    /// It has subscribed to events.
+    Listening,
+    /// It asked and was answered.
+    Quiet,
+    /// It never sent a whole message.
+    Silent,
+}
+
+/// How idle a connection is; the greatest gives its place first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Idleness {
+    pub(crate) kind: IdleKind,
+    pub(crate) idle_ms: u64,
+}
+
 /// A call in its surroundings.
 #[derive(Debug, Clone)]
 pub struct CallContext {
@@ -130,7 +209,6 @@ pub(crate) fn request_id(number: u64) -> String {
 /// Counts since the start, for `daemon/status`.
 #[derive(Debug, Default)]
 pub struct Counters {
-    /// Open connections.
     pub connections: AtomicU64,
     /// Requests seen, answered or not.
     pub requests: AtomicU64,
@@ -154,7 +232,6 @@ pub struct Activity {
 }
 
 impl Activity {
-    /// A request came.
     pub(crate) fn note(&self) {
         if self.is_awaited.load(Ordering::Relaxed) && self.is_awaited.swap(false, Ordering::Relaxed)
         {

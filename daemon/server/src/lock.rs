@@ -28,7 +28,6 @@ pub enum LockError {
     /// Another process holds it.
     #[error("{} is held by {}", path.display(), holder(*pid))]
     Held {
-        /// The lock file.
         path: PathBuf,
         /// The holder, where it had the time to say so.
         pid: Option<u32>,
@@ -36,9 +35,7 @@ pub enum LockError {
     /// The lock file cannot be opened or written.
     #[error("cannot lock {}", path.display())]
     Failed {
-        /// The lock file.
         path: PathBuf,
-        /// Why.
         #[source]
         source: io::Error,
     },

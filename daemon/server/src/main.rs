@@ -21,6 +21,8 @@ fn main() -> ExitCode {
         return git::become_git(arguments);
     }
     heap::bound();
+    // Whatever is made from here on is its owner's alone.
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(asked) => {
@@ -52,9 +54,9 @@ fn main() -> ExitCode {
             Some("log takes error, warn, info, debug, trace or a tracing filter"),
         );
     }
-    let descriptors = descriptors::raise(*config.connections_max);
+    let descriptors = descriptors::raise(*config.server.connections_max);
     tracing::debug!(descriptors, "bound on open files");
-    let tokio = match runtime::start(*config.worker_threads) {
+    let tokio = match runtime::start(*config.server.worker_threads) {
         Ok(tokio) => tokio,
         Err(error) => return refuse(SOFTWARE, &error, None),
     };

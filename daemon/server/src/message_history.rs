@@ -45,14 +45,8 @@ pub enum MessageHistoryError {
     /// Another process holds the lock for too long.
     #[error("the message history is held by another process")]
     Busy,
-    /// A file failed.
     #[error("{}: {source}", path.display())]
-    File {
-        /// Which one.
-        path: PathBuf,
-        /// The cause.
-        source: std::io::Error,
-    },
+    File { path: PathBuf, source: std::io::Error },
     /// A task of ours died.
     #[error("a background task ended early")]
     Task(#[from] tokio::task::JoinError),
@@ -60,6 +54,8 @@ pub enum MessageHistoryError {
 
 /// The program that keeps a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(strum::IntoStaticStr, strum::EnumString, strum::VariantArray)]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub enum Origin {
     /// Codex: `$CODEX_HOME/history.jsonl`.
     Codex,
@@ -67,7 +63,6 @@ pub enum Origin {
     Longhaul,
 }
 
-/// The prompts.
 #[derive(Debug, Clone)]
 pub struct MessageHistory {
     folder: PathBuf,
@@ -87,7 +82,6 @@ impl MessageHistory {
         Self { folder, codex_home, max_bytes, clock, turn: Arc::default() }
     }
 
-    /// Our file.
     #[must_use]
     pub fn path(&self) -> PathBuf {
         self.folder.join("message_history.jsonl")

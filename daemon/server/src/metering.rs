@@ -25,9 +25,7 @@ struct Times {
 /// The times of one method, microseconds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallSummary {
-    /// Its name.
     pub method: &'static str,
-    /// Calls answered.
     pub calls: u64,
     /// Those answered with an error.
     pub errors: u64,
@@ -35,7 +33,6 @@ pub struct CallSummary {
     pub p50_us: u64,
     /// 99 of 100 took no longer.
     pub p99_us: u64,
-    /// The longest.
     pub max_us: u64,
 }
 
@@ -74,16 +71,13 @@ impl CallTimes {
     }
 }
 
-/// What the process takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProcessUse {
-    /// Memory held now.
     pub resident_bytes: u64,
     /// The most that was held.
     pub resident_peak_bytes: u64,
     /// Processor time, of all threads.
     pub processor_ms: u64,
-    /// Threads now.
     pub threads: u64,
 }
 

@@ -38,7 +38,6 @@ pub use provider::{KeySource, Kind, Provider, Remote, Timeouts};
 
 use ledger::Ledger;
 
-/// Everything configured about models.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ModelSettings {
     /// Providers by name.
@@ -53,6 +52,12 @@ impl ModelSettings {
     pub fn choice_words(&self) -> String {
         let name = |choice: &ModelChoice| format!("{}/{}", choice.provider, choice.model);
         self.default.as_ref().map_or_else(|| "none".to_owned(), name)
+    }
+
+    /// Whether this provider is a program of the machine.
+    #[must_use]
+    pub fn is_program(&self, provider: &str) -> bool {
+        self.providers.get(provider).is_some_and(|known| matches!(known.kind, Kind::Command(_)))
     }
 
     /// The names of the providers, for people: what else is said of them may be secret.
@@ -98,7 +103,6 @@ pub const WINDOW_DEFAULT: u64 = 32_000;
 /// Tokens of an answer when nobody says; a summary is far below.
 pub const OUTPUT_DEFAULT: u64 = 8_000;
 
-/// Asks models.
 #[derive(Debug)]
 pub struct Models {
     settings: RwLock<Arc<ModelSettings>>,
@@ -110,24 +114,19 @@ pub struct Models {
 /// One request: what is asked of whom, for what, and how long it may take.
 #[derive(Debug, Clone, Copy)]
 pub struct Call<'a> {
-    /// Name of the provider.
     pub provider: &'a str,
-    /// What is asked.
     pub ask: Ask<'a>,
-    /// What for.
     pub purpose: Purpose,
     /// Spent by the same job so far.
     pub job: Spending,
     /// Time for all tries together.
     pub deadline: Duration,
-    /// Takes the request back.
     pub cancel: &'a CancellationToken,
 }
 
 /// An answer and what the request cost, tries that failed included.
 #[derive(Debug, Clone)]
 pub struct Answered {
-    /// The answer.
     pub answer: Answer,
     /// What was spent; nothing for an answer that was kept from before.
     pub spent: Spending,
@@ -141,9 +140,7 @@ pub struct Answered {
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{fault}")]
 pub struct Failed {
-    /// Why.
     pub fault: Fault,
-    /// What was spent.
     pub spent: Spending,
 }
 
@@ -164,7 +161,6 @@ impl Models {
         Self { settings: RwLock::new(Arc::new(settings)), client: OnceLock::new(), ledger, clock }
     }
 
-    /// What is configured.
     #[must_use]
     pub fn settings(&self) -> Arc<ModelSettings> {
         Arc::clone(&self.settings.read().unwrap_or_else(PoisonError::into_inner))
@@ -233,6 +229,7 @@ impl Models {
             spent = add(spent, cost);
             let fault = match result {
                 Ok(answer) => {
+                    let answer = answer.redacted();
                     self.ledger.keep_answer(&digest, &answer).await;
                     return Ok(Answered { answer, spent, tries, digest });
                 }

@@ -17,7 +17,6 @@ use longhaul_protocol::PROTOCOL_MAJOR;
 /// The folders of the user everything else is placed under.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Base {
-    /// The home folder.
     pub home: PathBuf,
     /// `$XDG_CONFIG_HOME`.
     pub config: PathBuf,
@@ -52,13 +51,11 @@ impl Base {
         }
     }
 
-    /// The configuration file.
     #[must_use]
     pub fn config_file(&self) -> PathBuf {
         self.config.join("longhaul/config.toml")
     }
 
-    /// The state folder.
     #[must_use]
     pub fn state_dir(&self) -> PathBuf {
         self.state.join("longhaul")

@@ -6,7 +6,7 @@
 
 use std::fs::{self, File};
 use std::io::Read as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use longhaul_core::context::project::{InstructionRules, InstructionText};
 use serde::Deserialize;
@@ -29,11 +29,14 @@ struct Told {
 pub(crate) fn read(codex_home: &Path, cwd: &Path) -> Option<String> {
     let rules = rules(codex_home);
     let mut joined = InstructionText::new(&rules);
-    for folder in folders(cwd, &rules.root_markers) {
+    let folders = folders(cwd, &rules.root_markers);
+    let root = folders.first().and_then(|root| root.canonicalize().ok());
+    for folder in folders {
         if joined.left() == 0 {
             break;
         }
-        let first = rules.names().map(|name| folder.join(name)).find(|path| is_file(path));
+        let mut places = rules.names().map(|name| folder.join(name));
+        let first = places.find_map(|path| inside(&path, root.as_deref()?));
         joined.push(&first.and_then(|path| beginning(&path, joined.left())).unwrap_or_default());
     }
     let global = InstructionRules::global_names().find_map(|name| {
@@ -51,6 +54,13 @@ fn folders<'a>(cwd: &'a Path, markers: &[String]) -> Vec<&'a Path> {
     let mut folders: Vec<&Path> = cwd.ancestors().take(depth + 1).collect();
     folders.reverse();
     folders
+}
+
+/// Where a file of the project really is. One that is a link out of the project is passed by: a repository could
+/// have any file of the person's read as its instructions.
+fn inside(path: &Path, root: &Path) -> Option<PathBuf> {
+    let real = path.canonicalize().ok()?;
+    (real.starts_with(root) && is_file(&real)).then_some(real)
 }
 
 /// A folder or a pipe of that name is passed by: reading it would fail, or never end.

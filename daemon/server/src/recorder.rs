@@ -63,35 +63,20 @@ pub enum RecorderError {
     Stale {
         /// What the caller expected.
         expected: u64,
-        /// What is.
         present: u64,
     },
     /// The transcript is as long as one may be.
     #[error("the thread is full: {limit} is {max}")]
-    Full {
-        /// Which bound.
-        limit: &'static str,
-        /// Its value.
-        max: u64,
-        /// What it would be.
-        given: u64,
-    },
+    Full { limit: &'static str, max: u64, given: u64 },
     /// An addition has the client's id of one that says something else.
     #[error("items[{index}] has the id of another item of the thread")]
     Conflict {
         /// Which one of the batch.
         index: usize,
-        /// The id.
         client_item_id: String,
     },
-    /// The file failed.
     #[error("{}: {source}", path.display())]
-    File {
-        /// Which one.
-        path: PathBuf,
-        /// The cause.
-        source: std::io::Error,
-    },
+    File { path: PathBuf, source: std::io::Error },
     /// A task of ours died.
     #[error("a background task ended early")]
     Task(#[from] tokio::task::JoinError),
@@ -100,20 +85,16 @@ pub enum RecorderError {
 /// Which thread a client opens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Key {
-    /// One that exists.
     Thread(String),
     /// The one this client has under its own key.
     Client(String),
-    /// A new one.
     New,
 }
 
 /// A thread that is open.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Opened {
-    /// Its id.
     pub thread_id: String,
-    /// Its transcript.
     pub path: PathBuf,
     /// Seq of its last line.
     pub seq: u64,

@@ -149,7 +149,6 @@ impl Repositories {
 /// Whether a look was begun.
 enum Begun {
     Yes,
-    /// What is known counts.
     No(Option<Box<Repository>>),
 }
 

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use jsonrpsee::Methods;
+use longhaul_protocol::{self as wire, Method};
 
 use crate::service::{Deps, Services};
 
+mod agents;
 mod checkpoint;
 mod compaction;
 mod context;
@@ -27,13 +29,24 @@ mod thread;
 
 pub use table::{Table, TableError};
 
+/// Methods whose answers may have megabytes. They are read and put together within milliseconds, so that
+/// others can wait for their turn.
+pub const LARGE: &[&str] = &[
+    wire::checkpoint::Get::NAME,
+    wire::compaction::Get::NAME,
+    wire::context::Normalize::NAME,
+    wire::context::Truncate::NAME,
+    wire::history::Expand::NAME,
+    wire::history::Get::NAME,
+];
+
 /// The table of all methods over `services`.
 ///
 /// # Errors
 /// [`TableError`]: the table and the protocol differ.
 pub fn table(services: &Services, deps: &Deps) -> Result<Methods, TableError> {
     let Deps { config, events, counters, shutdown, .. } = deps;
-    let mut table = Table::new(services.ingest.clone());
+    let mut table = Table::new(services.ingest.clone(), services.projects.clone());
     daemon::register(&mut table, &services.status, &services.reload, counters, shutdown)?;
     event::register(&mut table, events)?;
     thread::register(&mut table, &services.threads)?;

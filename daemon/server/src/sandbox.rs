@@ -21,13 +21,10 @@ use serde::{Deserialize, Serialize};
 
 pub use client::{Sandbox, SandboxError};
 
-/// The child's first line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Hello {
-    /// It is locked in.
     Ready,
-    /// It cannot be: why.
     Refused(String),
 }
 
@@ -79,10 +76,8 @@ pub enum Call {
     },
 }
 
-/// What came of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reply {
-    /// Whether it was done.
     pub ok: bool,
     /// What was asked for, or why it was not done.
     pub text: String,

@@ -18,6 +18,7 @@ pub mod message_history;
 mod notices;
 pub mod policy;
 pub mod preimage;
+pub mod projects;
 pub mod recording;
 pub mod reload;
 pub mod retention;
@@ -31,12 +32,14 @@ pub mod threads;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use longhaul_core::thread::Source;
 use longhaul_store::{OpenReport, Store, StoreError};
 
 use crate::clock::Clock;
-use crate::config::{Config, Live, Persistence};
+use crate::config::tables::Persistence;
+use crate::config::{Config, Live};
 use crate::events::EventHub;
 use crate::ingest::{Ingest, IngestDeps, IngestEvents as _, Limits, Root};
 use crate::jobs::Jobs;
@@ -64,6 +67,7 @@ use memory::{
 use message_history::Prompts;
 use notices::Notices;
 use policy::{Adviser, DecisionLog, LivePolicies, Replays, Surroundings, Watchers};
+use projects::Projects;
 use recording::Recordings;
 use reload::Reload;
 use retention::Retention;
@@ -80,9 +84,7 @@ pub use error::ServiceError;
 /// What a daemon is made with; clones are the same handles.
 #[derive(Debug, Clone)]
 pub struct Deps {
-    /// The values in force.
     pub config: Live,
-    /// Time and ids.
     pub clock: Clock,
     /// Where to tell what happened.
     pub events: EventHub,
@@ -116,6 +118,7 @@ pub struct Services {
     pub job_states: Arc<JobStates>,
     pub texts: Arc<TextStore>,
     pub threads: Arc<Threads>,
+    pub projects: Arc<Projects>,
     pub recordings: Arc<Recordings>,
     pub prompts: Arc<Prompts>,
     pub searcher: Arc<Searcher>,
@@ -213,7 +216,6 @@ impl Services {
         let (retention, preimages) = (parts.retention, parts.preimages);
         let threads = Arc::new(Threads::new(store.clone(), ingest.clone(), config.clone()));
         let recorder = Recorder::new(own, clock.clone());
-        let prompts = Prompts::new(messages(&now, &clock));
         let storage = Storage::new(ingest.clone(), full_text.clone(), store.clone());
         let (reader, scanner) = (memory.reader.clone(), memory.scanner.clone());
         let settings_diffs =
@@ -231,8 +233,10 @@ impl Services {
                 clock.clone(),
             )),
             contexts: Arc::new(Contexts::new(snapshots, config.clone())),
+            projects: Arc::new(Projects::new(store.clone())),
             job_states: Arc::new(JobStates::new(jobs.clone(), scanner, config.clone())),
             reload: Arc::new(Reload::new(config.clone(), models.clone(), jobs.clone())),
+            prompts: Arc::new(Prompts::new(messages(&now, &clock))),
             status: Arc::new(Status {
                 instance,
                 config,
@@ -243,7 +247,6 @@ impl Services {
                 models,
             }),
             settings_diffs: Arc::new(settings_diffs),
-            prompts: Arc::new(prompts),
             storage: Arc::new(storage),
             ingest,
             jobs,
@@ -452,7 +455,10 @@ fn reading(
         roots: roots(&config, own),
         events: Arc::new(notices),
         now_ms: Arc::new(move || now.now_ms()),
-        limits: Limits { scan_period: *config.scan_interval, ..Limits::default() },
+        limits: Limits {
+            scan_period: Duration::from_secs(*config.ingest.scan_interval_s),
+            ..Limits::default()
+        },
     }));
     let full_text = FullText::start(&config.state_dir, store.clone(), ingest.clone(), progress);
     (ingest, Arc::new(full_text))
@@ -469,8 +475,8 @@ fn roots(config: &Config, own: &Path) -> Vec<Root> {
 }
 
 fn messages(config: &Config, clock: &Clock) -> MessageHistory {
-    let max_bytes = match *config.message_persistence {
-        Persistence::SaveAll => Some(*config.message_max_bytes),
+    let max_bytes = match *config.message_history.persistence {
+        Persistence::SaveAll => Some(*config.message_history.max_bytes),
         Persistence::None => None,
     };
     MessageHistory::new(&config.state_dir, config.home(Source::Codex), max_bytes, clock.clone())

@@ -1,4 +1,5 @@
-//! The socket: one owner, one user, one line a message.
+//! The sockets: one owner, one user, one line a message. The person's and the agents' differ in nothing but who is
+//! at the other end ([`Caller`](crate::link::Caller)).
 //!
 //! # Theory of operation
 //! [`bind`] comes into possession of the path (or takes the socket systemd hands over), [`accept`] lets
@@ -9,6 +10,7 @@
 //! Nothing in here is durable: a crash at any point loses connections, which clients open again.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use jsonrpsee::Methods;
@@ -27,7 +29,6 @@ mod held;
 mod outgoing;
 
 use dispatch::Dispatcher;
-use held::Held;
 
 /// What clients can make grow, and how far.
 #[derive(Debug, Clone, Copy)]
@@ -36,14 +37,16 @@ pub struct Bounds {
     pub frame_bytes_max: usize,
     /// Requests of one connection that are worked on at the same time.
     pub in_flight_max: usize,
-    /// Messages in one batch.
     pub batch_max: usize,
-    /// Subscriptions of one connection.
     pub subscriptions_max: usize,
-    /// Connections open at the same time.
+    /// Connections of one socket open at the same time.
     pub connections_max: usize,
-    /// Bytes of frames not whole yet and answers not read yet, over all connections.
+    /// Bytes of frames not whole yet, requests in flight and answers not taken yet, over all connections.
     pub held_bytes_max: usize,
+    /// Methods whose answers may be large: one is made only where there is room for it.
+    pub large: &'static [&'static str],
+    /// How long a client may take from the first byte of a message to its last.
+    pub frame_timeout: Duration,
     /// How long a client may take nothing of what waits for it.
     pub write_timeout: Duration,
     /// How long requests in flight may take when the daemon stops.
@@ -59,6 +62,8 @@ impl Default for Bounds {
             subscriptions_max: limit::SUBSCRIPTIONS_PER_CONNECTION_MAX,
             connections_max: limit::CONNECTIONS_MAX,
             held_bytes_max: limit::HELD_BYTES_MAX,
+            large: &[],
+            frame_timeout: Duration::from_secs(10),
             write_timeout: Duration::from_secs(30),
             drain: Duration::from_secs(5),
         }
@@ -70,8 +75,9 @@ impl Default for Bounds {
 pub struct Server {
     dispatcher: Arc<Dispatcher>,
     counters: Arc<Counters>,
-    held: Arc<Held>,
     clock: Clock,
+    /// The id of the next connection, whichever socket it comes in on.
+    connection_ids: AtomicUsize,
     /// The user whose processes may connect.
     uid: u32,
 }
@@ -83,8 +89,8 @@ impl Server {
         Self {
             dispatcher: Arc::new(Dispatcher::new(methods, bounds, counters.clone(), clock.clone())),
             counters,
-            held: Arc::new(Held::new(bounds.held_bytes_max)),
             clock,
+            connection_ids: AtomicUsize::new(1),
             uid: rustix::process::geteuid().as_raw(),
         }
     }

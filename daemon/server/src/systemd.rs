@@ -1,4 +1,4 @@
-//! The service manager: the socket it hands over, and what it is told.
+//! The service manager: the sockets it hands over, and what it is told.
 //!
 //! Everything here is a no-op when the daemon was not started by systemd, so the rest of the shell never
 //! asks. The variables stay in the environment: unsetting them is only sound before the first thread,
@@ -9,23 +9,40 @@ use std::os::unix::net::UnixListener;
 use std::time::Duration;
 
 use listenfd::ListenFd;
+use longhaul_protocol::socket;
 use sd_notify::NotifyState;
 use tokio_util::sync::CancellationToken;
 
-/// The listening socket of the `.socket` unit, if there is one.
+/// The listening sockets of the `.socket` unit.
+#[derive(Debug, Default)]
+pub struct TakenSockets {
+    /// The person's.
+    pub person: Option<UnixListener>,
+    /// The agents'; a unit of an earlier version has none.
+    pub agents: Option<UnixListener>,
+}
+
+/// Takes the listening sockets of the `.socket` unit, told apart by their names; none where there is no unit.
 ///
 /// # Errors
-/// The descriptor that was handed over is no listening Unix socket, or there are several.
-pub fn take_socket() -> io::Result<Option<UnixListener>> {
+/// A descriptor that was handed over is no listening Unix socket, or there are two of a kind.
+pub fn take_sockets() -> io::Result<TakenSockets> {
     let mut handed = ListenFd::from_env();
-    match handed.len() {
-        0 => Ok(None),
-        1 => handed.take_unix_listener(0),
-        several => Err(io::Error::new(
-            io::ErrorKind::InvalidInput,
-            format!("systemd handed over {several} sockets, one is expected"),
-        )),
+    let mut taken = TakenSockets::default();
+    for index in 0..handed.len() {
+        let Some(listener) = handed.take_unix_listener(index)? else { continue };
+        let address = listener.local_addr()?;
+        let is_of_agents = address.as_pathname().is_some_and(socket::is_of_agents);
+        let place = if is_of_agents { &mut taken.agents } else { &mut taken.person };
+        if place.replace(listener).is_some() {
+            let count = handed.len();
+            let why = format!(
+                "systemd handed over {count} sockets; one for the person and one for agents are expected"
+            );
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+        }
     }
+    Ok(taken)
 }
 
 /// Says that the daemon answers on its socket.

@@ -12,15 +12,15 @@
 //! | lines | the file, decompressed if it is `.zst` | its lines (`lines`) |
 //! | document | the file | its identity and its items (`document`) |
 //! | assembled | lines made of the file | those lines (`lines`) |
+//! | records | lines made of many files, or of rows of a database (`records`) | those lines (`lines`) |
 //!
 //! Plain text is entered anywhere; compressed text from its beginning only. A document has no place
 //! where reading may be taken up: it is rewritten as a whole, and read as a whole.
 //!
-//! *A file that is changed in places* (a message stands again when more of it is there) is put into lines
-//! by a pure function of its source, from the whole file. The lines are only added to while the session goes
+//! *A transcript that is changed in places* (a message stands again when more of it is there) is put into lines
+//! by a pure function of its source, from all of it. The lines are only added to while the session goes
 //! on; they read like a compressed text, from their beginning, and digests tell whether what was read still
-//! stands. A thread in several files or in rows of a database would be a further layout: its lines are made
-//! here, and what is listed for it, and which stat says that it changed, is for `discovery::scan`.
+//! stands.
 //!
 //! *A line over the bound* is never held: it is known by its place, its beginning and its digest. *A
 //! rest* without a newline is a line only when it is a whole JSON object.
@@ -32,6 +32,7 @@ mod open;
 mod piece;
 mod pieces;
 mod read_back;
+pub(crate) mod records;
 
 pub use each_line::{LINE_BYTES_MAX, each_line};
 pub(crate) use open::{Transcript, stat_of};

@@ -50,11 +50,6 @@ async fn sync_to(client: &mut Client, path: &Path, text: &str) {
     client.call::<thread::Sync>(params).await.unwrap();
 }
 
-async fn threads(client: &mut Client) -> Vec<thread::ThreadSummary> {
-    let params = thread::ListParams { source: Some("claude".into()), ..Default::default() };
-    client.call::<thread::List>(params).await.unwrap().threads
-}
-
 #[tokio::test]
 async fn a_session_is_a_thread_like_any_other() {
     let home = tempfile::tempdir().unwrap();
@@ -69,7 +64,7 @@ async fn a_session_is_a_thread_like_any_other() {
     let mut client = daemon.connect().await;
     sync_to(&mut client, &path, &own.concat()).await;
     sync_to(&mut client, &agents, &agent).await;
-    let listed = threads(&mut client).await;
+    let listed = client.threads_of("claude").await;
     assert_eq!(listed.len(), 2, "{listed:?}");
     let run = client.compact(of_thread(SESSION)).await;
     assert!(run.view.contains("a.rs") && run.view.contains("Rename x to y"), "{}", run.view);
@@ -93,7 +88,7 @@ async fn a_copy_of_a_session_is_not_another_thread() {
     let mut client = daemon.connect().await;
     sync_to(&mut client, &path, &own.concat()).await;
     sync_to(&mut client, &copy, &own[..2].concat()).await;
-    let listed = threads(&mut client).await;
+    let listed = client.threads_of("claude").await;
     assert_eq!(listed.len(), 1, "{listed:?}");
     assert_eq!(listed[0].path, path.to_str().unwrap());
 }

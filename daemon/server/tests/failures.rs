@@ -72,7 +72,7 @@ async fn fails(
     let asked = provider.requests().len();
     let result = client.compact(in_time(on(strategy))).await;
     let ladder = ladder(&result);
-    let expected = format!("{} failed {reason}", strategy.name());
+    let expected = format!("{strategy} failed {reason}");
     assert!(ladder[0].starts_with(&expected), "{expected}: {ladder:?}");
     assert_eq!(ladder.last().unwrap(), "checkpoint used", "{expected}");
     assert!(provider.requests().len() > asked, "{expected}: it was asked");
@@ -167,11 +167,7 @@ async fn a_stream_cut_after_any_event_or_inside_one_is_a_failure() {
         fails(&provider, &mut client, (strategy, inside, "stream_cut")).await;
         provider.answers(vec![Answer::Events(events)]);
         let result = client.compact(on(strategy)).await;
-        assert_eq!(
-            ladder(&result),
-            [format!("{} used", strategy.name())],
-            "the whole one is taken"
-        );
+        assert_eq!(ladder(&result), [format!("{strategy} used")], "the whole one is taken");
     }
 }
 
@@ -235,7 +231,7 @@ async fn an_answer_that_is_no_summary_is_refused_and_not_kept() {
             let asked = provider.requests().len();
             provider.answers(vec![answer]);
             let result = client.compact(in_time(on(strategy))).await;
-            let expected = format!("{} failed {reason}", strategy.name());
+            let expected = format!("{strategy} failed {reason}");
             assert_eq!(ladder(&result), [expected.as_str(), "checkpoint used"]);
             assert_eq!(provider.requests().len(), asked + 1, "what was of no use is not kept");
             assert_holds(&mut client, &result, &expected).await;

@@ -4,10 +4,10 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use longhaul_protocol::{checkpoint, thread};
+use longhaul_protocol::checkpoint;
 use serde_json::{Value, json};
 
-use crate::support::{Client, Daemon, of_thread, text_at};
+use crate::support::{Daemon, of_thread, text_at};
 
 const SESSION: &str = "5b1f0a52-7a51-4d0c-9d55-0a6f3c1d2e02";
 
@@ -53,11 +53,6 @@ fn write(home: &Path, name: &str, text: &str) -> PathBuf {
     path.canonicalize().unwrap()
 }
 
-async fn threads(client: &mut Client) -> Vec<thread::ThreadSummary> {
-    let params = thread::ListParams { source: Some("gemini".into()), ..Default::default() };
-    client.call::<thread::List>(params).await.unwrap().threads
-}
-
 #[tokio::test]
 async fn a_journal_is_a_thread_like_any_other() {
     let home = tempfile::tempdir().unwrap();
@@ -79,7 +74,7 @@ async fn a_journal_is_a_thread_like_any_other() {
     let mut file = fs::OpenOptions::new().append(true).open(&path).unwrap();
     file.write_all(lines(&[edited(), model("m3", "Renamed.")]).as_bytes()).unwrap();
     client.sync_file(&path).await;
-    let listed = threads(&mut client).await;
+    let listed = client.threads_of("gemini").await;
     assert_eq!(listed.len(), 2, "{listed:?}");
     assert!(listed.iter().all(|thread| thread.cwd.as_deref() == Some("/w")), "{listed:?}");
     let run = client.compact(of_thread(SESSION)).await;
@@ -113,6 +108,6 @@ async fn a_document_that_became_a_journal_is_one_thread() {
     let journal = path.with_extension("jsonl");
     fs::write(&journal, lines(&[header(), request, edit])).unwrap();
     client.sync_file(&journal).await;
-    let listed = threads(&mut client).await;
+    let listed = client.threads_of("gemini").await;
     assert_eq!(listed.len(), 1, "{listed:?}");
 }

@@ -280,7 +280,7 @@ impl World {
             let events = store.job_events(&job.key).await.unwrap();
             let last = events.last().unwrap();
             let told = (last.state.as_str(), last.epoch);
-            assert_eq!(told, (job.state.name(), job.epoch), "history_is_kept: {job:?}");
+            assert_eq!(told, (job.state.into_str(), job.epoch), "history_is_kept: {job:?}");
         }
         for (subject, effects) in &self.effects {
             let versions: BTreeSet<u64> = effects.iter().map(|(wanted, _)| *wanted).collect();

@@ -48,7 +48,7 @@ pub fn ladder(result: &RunResult) -> Vec<String> {
     let rung = |rung: &longhaul_protocol::compaction::Rung| {
         let outcome = format!("{:?}", rung.outcome).to_lowercase();
         let reason = rung.reason.as_deref().map(|reason| format!(" {reason}")).unwrap_or_default();
-        format!("{} {outcome}{reason}", rung.strategy.name())
+        format!("{} {outcome}{reason}", rung.strategy)
     };
     result.ladder.iter().map(rung).collect()
 }

@@ -16,7 +16,7 @@ use crate::support::{Client, Daemon, Process, command, field};
 
 fn hello(protocol: Option<RevisionRange>, capabilities: Option<Vec<String>>) -> InitializeParams {
     let client = ClientInfo { name: "test".into(), version: "1".into() };
-    InitializeParams { client, protocol, capabilities }
+    InitializeParams { client, protocol, capabilities, folder: None }
 }
 
 fn revisions(min: u32, max: u32) -> InitializeParams {

@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
 
+mod agents;
+mod at_rest;
 mod background;
 mod checkout;
 mod checkpoint;
@@ -26,8 +28,10 @@ mod maintenance;
 mod memory;
 mod memory_agent;
 mod memory_model;
+mod memory_origin;
 mod memory_use;
 mod message_history;
+mod opencode;
 mod pinned;
 mod pinned_remote;
 mod policy;
@@ -38,6 +42,7 @@ mod repository;
 mod sandbox;
 mod search;
 mod secrets;
+mod siege;
 mod socket_traps;
 mod succession;
 mod support;

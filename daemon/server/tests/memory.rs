@@ -4,9 +4,9 @@ use std::path::Path;
 
 use longhaul_protocol::event::EventKind;
 use longhaul_protocol::memory::{
-    AddNote, AddNoteParams, Forget, ForgetParams, List, ListParams, ListResult, Read, ReadParams,
-    ReadResult, Run, RunParams, RunResult, RunState, Search, SearchParams, SearchResult, Status,
-    StatusParams, StatusResult, Summary, SummaryParams, SummaryResult,
+    AddNote, AddNoteParams, Forget, ForgetParams, List, ListParams, ListResult, Origin, Read,
+    ReadParams, ReadResult, Run, RunParams, RunResult, RunState, Search, SearchParams,
+    SearchResult, Status, StatusParams, StatusResult, Summary, SummaryParams, SummaryResult,
 };
 use longhaul_protocol::{ErrorKind, Method};
 use serde_json::json;
@@ -210,7 +210,11 @@ async fn forgotten_memory_is_nowhere_when_the_call_is_answered() {
         [(FIRST, APP, RULE), (SECOND, APP, "Never touch the lock file, it is generated.")];
     let (daemon, mut client) = daemon_with(&threads, OFF).await;
     run_all(&mut client).await;
-    let note = AddNoteParams { text: "Deploy on Tuesdays only.".into(), cwd: Some(APP.into()) };
+    let note = AddNoteParams {
+        text: "Deploy on Tuesdays only.".into(),
+        cwd: Some(APP.into()),
+        origin: Some(Origin::Person),
+    };
     let note = ask::<AddNote>(&mut client, note).await;
     assert_eq!(note.project.as_deref(), Some(APP));
     assert_eq!(search(&mut client, "Tuesdays").await.hits.len(), 1);
@@ -242,7 +246,11 @@ async fn forgotten_memory_is_nowhere_when_the_call_is_answered() {
 async fn secrets_reach_no_file_and_no_table() {
     let (daemon, mut client) = daemon_with(&[(FIRST, APP, RULE)], OFF).await;
     run_all(&mut client).await;
-    let note = AddNoteParams { text: format!("the token is {SECRET}"), cwd: None };
+    let note = AddNoteParams {
+        text: format!("the token is {SECRET}"),
+        cwd: None,
+        origin: Some(Origin::Person),
+    };
     let note = ask::<AddNote>(&mut client, note).await;
     assert!(note.text.starts_with("the token is ") && !note.text.contains(SECRET), "{}", note.text);
     let home = daemon.stopped().await;

@@ -62,7 +62,6 @@ fn chat(words: &str) -> Vec<Value> {
     ]
 }
 
-/// Anthropic's Messages.
 fn messages(words: &str) -> Vec<Value> {
     let delta = json!({ "type": "text_delta", "text": words });
     let usage = json!({ "input_tokens": 100, "output_tokens": 1 });

@@ -6,7 +6,7 @@ use longhaul_core::fold::{Fold, Source, ThreadHead};
 use sqlx::{QueryBuilder, Sqlite, SqliteConnection};
 
 use crate::error::StoreError;
-use crate::file::{BaseState, Cursor, FileId, FileStat, base_word};
+use crate::file::{BaseState, Cursor, FileId, FileStat};
 use crate::observation::{self, Observation};
 use crate::page::{self, ItemPage};
 use crate::pool::is_kept;
@@ -225,7 +225,7 @@ fn bind_file(mut row: sqlx::query_builder::Separated<'_, Sqlite, &'static str>, 
         .push_bind(file.cursor.tail_bytes.cast_signed())
         .push_bind(digest_bytes(file.cursor.tail_digest))
         .push_bind(digest_bytes(file.cursor.chain))
-        .push_bind(base_word(file.base))
+        .push_bind(file.base.into_str())
         .push_bind(file.thread_id.clone())
         .push_bind(Fold::VERSION)
         .push_bind(head)

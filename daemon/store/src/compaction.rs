@@ -10,7 +10,6 @@ use crate::job::fenced;
 use crate::row::{get, unsigned};
 use crate::store::Store;
 
-/// One compaction, as listed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CompactionRow {
     pub compaction_id: String,
@@ -18,7 +17,6 @@ pub struct CompactionRow {
     pub thread_id: Option<String>,
     /// Unix milliseconds.
     pub created_at_ms: i64,
-    /// The strategy that succeeded.
     pub strategy_used: String,
     pub phase: String,
     pub trigger: String,
@@ -33,7 +31,6 @@ pub struct CompactionRow {
     pub tokens_after: u64,
     /// Last line of the thread it covers.
     pub seq: u64,
-    /// Duration.
     pub duration_ms: u64,
     /// Time of undo, Unix milliseconds.
     pub undone_at_ms: Option<i64>,
@@ -42,7 +39,6 @@ pub struct CompactionRow {
 /// Details that lists omit; opaque to the store.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CompactionBody {
-    /// The result as returned.
     pub result: Vec<u8>,
     /// The original history, or how to restore it.
     pub preimage: Vec<u8>,

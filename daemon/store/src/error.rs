@@ -35,32 +35,19 @@ pub enum StoreError {
     )]
     SchemaTooNew {
         path: PathBuf,
-        /// Version in the file.
         found: u32,
         /// Newest version known here.
         known: u32,
     },
     /// The file or its folder cannot be read or written by this user.
     #[error("the database {path} cannot be opened or written: {detail}")]
-    Access {
-        path: PathBuf,
-        /// Message of the system.
-        detail: String,
-    },
+    Access { path: PathBuf, detail: String },
     /// Reading or writing failed in the device or the file system.
     #[error("input/output error in the database {path}: {detail}")]
-    Io {
-        path: PathBuf,
-        /// Message of the system.
-        detail: String,
-    },
+    Io { path: PathBuf, detail: String },
     /// A stored value has an unknown format; re-ingesting repairs it.
     #[error("a stored {what} cannot be read: {detail}")]
-    Undecodable {
-        what: &'static str,
-        /// Message of the parser.
-        detail: String,
-    },
+    Undecodable { what: &'static str, detail: String },
     /// The run no longer owns its job; nothing was stored.
     #[error("nothing was stored: {0}")]
     Fenced(longhaul_core::job::LeaseLost),

@@ -6,7 +6,7 @@ use sqlx::sqlite::SqliteRow;
 use sqlx::{QueryBuilder, Sqlite};
 
 use crate::error::StoreError;
-use crate::row::{digest, get, source, unsigned};
+use crate::row::{digest, get, named, unsigned};
 use crate::store::Store;
 use crate::thread;
 
@@ -17,7 +17,6 @@ pub struct FileId(pub i64);
 /// What the file system says of a file: the gate that lets an unchanged one cost no read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FileStat {
-    /// Device.
     pub dev: u64,
     /// Inode.
     pub ino: u64,
@@ -51,9 +50,9 @@ pub struct Cursor {
 }
 
 /// Whether a file that continues another was folded on top of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, strum::IntoStaticStr, strum::EnumString)]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub enum BaseState {
-    /// It starts from nothing.
     #[default]
     None,
     /// It was folded on top of the state it names.
@@ -65,9 +64,7 @@ pub enum BaseState {
 /// A file as the store knows it, without the folded state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileRow {
-    /// Its number.
     pub file_id: FileId,
-    /// Who wrote it.
     pub source: Source,
     /// Where it is; unique.
     pub path: String,
@@ -81,7 +78,6 @@ pub struct FileRow {
     pub cursor: Cursor,
     /// Whether it was folded on top of another.
     pub base: BaseState,
-    /// Thread it belongs to.
     pub thread_id: Option<String>,
     /// Version of the saved fold.
     pub fold_version: u32,
@@ -177,7 +173,7 @@ impl Store {
 pub(crate) fn file_row(row: &SqliteRow) -> Result<FileRow, sqlx::Error> {
     Ok(FileRow {
         file_id: FileId(get(row, "file_id")?),
-        source: source(row)?,
+        source: named(row, "source")?,
         path: get(row, "path")?,
         archived: get(row, "archived")?,
         gone_at_ms: get(row, "gone_at_ms")?,
@@ -188,7 +184,7 @@ pub(crate) fn file_row(row: &SqliteRow) -> Result<FileRow, sqlx::Error> {
             mtime_ns: get(row, "mtime_ns")?,
         },
         cursor: cursor(row)?,
-        base: base_of(get(row, "base")?),
+        base: named(row, "base")?,
         thread_id: get(row, "thread_id")?,
         fold_version: get(row, "fold_version")?,
         head: serde_json::from_str(get(row, "head")?).ok(),
@@ -207,21 +203,4 @@ fn cursor(row: &SqliteRow) -> Result<Cursor, sqlx::Error> {
         tail_digest: digest(row, "tail_digest")?,
         chain: digest(row, "chain")?,
     })
-}
-
-/// The word a base state is stored as.
-pub(crate) fn base_word(base: BaseState) -> &'static str {
-    match base {
-        BaseState::None => "none",
-        BaseState::Joined => "joined",
-        BaseState::Missing => "missing",
-    }
-}
-
-fn base_of(word: &str) -> BaseState {
-    match word {
-        "joined" => BaseState::Joined,
-        "missing" => BaseState::Missing,
-        _ => BaseState::None,
-    }
 }

@@ -28,9 +28,7 @@ const PRUNED_PER_TURN: u32 = 64;
 pub struct JobEvent {
     /// When, Unix milliseconds.
     pub at_ms: i64,
-    /// Epoch of the job.
     pub epoch: u64,
-    /// New state.
     pub state: String,
     /// Description; may be empty.
     pub detail: String,
@@ -86,8 +84,8 @@ impl Store {
                 "SELECT body FROM job WHERE kind = ?1 AND state = ?2 \
                  ORDER BY priority DESC, updated_ms LIMIT ?3",
             )
-            .bind(kind.name())
-            .bind(state.name())
+            .bind(kind.into_str())
+            .bind(state.into_str())
             .bind(limit)
             .fetch_all(&mut *transaction)
             .await
@@ -156,8 +154,8 @@ impl Store {
             "SELECT body FROM job WHERE (?1 IS NULL OR kind = ?1) AND (?2 IS NULL OR state = ?2) \
              ORDER BY updated_ms DESC, kind, subject LIMIT ?3",
         )
-        .bind(filter.kind.map(Kind::name))
-        .bind(filter.state.map(State::name))
+        .bind(filter.kind.map(<&str>::from))
+        .bind(filter.state.map(<&str>::from))
         .bind(limit)
         .fetch_all(pools.reader())
         .await
@@ -175,7 +173,7 @@ impl Store {
             "SELECT at_ms, epoch, state, detail FROM job_event WHERE kind = ?1 AND subject = ?2 \
              ORDER BY event_id",
         )
-        .bind(key.kind.name())
+        .bind(key.kind.into_str())
         .bind(key.subject.as_str())
         .try_map(|row| {
             Ok(JobEvent {
@@ -204,7 +202,7 @@ pub(crate) async fn fenced(
 
 async fn read(connection: &mut SqliteConnection, key: &JobKey) -> Result<Option<Job>, sqlx::Error> {
     let row = sqlx::query("SELECT body FROM job WHERE kind = ?1 AND subject = ?2")
-        .bind(key.kind.name())
+        .bind(key.kind.into_str())
         .bind(key.subject.as_str())
         .fetch_optional(connection)
         .await?;
@@ -230,9 +228,9 @@ async fn write(
         "INSERT OR REPLACE INTO job (kind, subject, state, priority, updated_ms, body) \
          VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
     )
-    .bind(job.key.kind.name())
+    .bind(job.key.kind.into_str())
     .bind(job.key.subject.as_str())
-    .bind(job.state.name())
+    .bind(job.state.into_str())
     .bind(i64::from(job.priority) + if job.urgent { URGENT } else { 0 })
     .bind(job.updated_at.wall_ms)
     .bind(body)
@@ -252,11 +250,11 @@ async fn write(
         "INSERT INTO job_event (kind, subject, at_ms, epoch, state, detail) \
          VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
     )
-    .bind(job.key.kind.name())
+    .bind(job.key.kind.into_str())
     .bind(job.key.subject.as_str())
     .bind(job.updated_at.wall_ms)
     .bind(job.epoch.cast_signed())
-    .bind(job.state.name())
+    .bind(job.state.into_str())
     .bind(detail)
     .execute(&mut *connection)
     .await?;
@@ -264,7 +262,7 @@ async fn write(
         "DELETE FROM job_event WHERE event_id IN (SELECT event_id FROM job_event \
          WHERE kind = ?1 AND subject = ?2 ORDER BY event_id DESC LIMIT -1 OFFSET ?3)",
     )
-    .bind(job.key.kind.name())
+    .bind(job.key.kind.into_str())
     .bind(job.key.subject.as_str())
     .bind(EVENTS_PER_JOB_MAX)
     .execute(&mut *connection)

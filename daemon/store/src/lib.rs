@@ -48,6 +48,7 @@ mod row;
 mod salvage;
 mod schema;
 mod search;
+mod session_database;
 mod store;
 mod thread;
 mod update;
@@ -59,8 +60,8 @@ pub use error::{RetryClass, StoreError};
 pub use file::{BaseState, Cursor, FileId, FileRow, FileStat};
 pub use job::{EVENTS_PER_JOB_MAX, JobEvent, JobFilter, SCAN_MAX};
 pub use memory::{
-    AgentRow, Exclusion, ExtractionRow, GENERATIONS_KEPT, Generation, NOTES_MAX, NewGeneration,
-    NoteRow, Passage, PassageMatch, UseRow, Watermark,
+    AgentRow, CLAIMS_MAX, Exclusion, ExtractionRow, GENERATIONS_KEPT, Generation, NOTES_MAX,
+    NewGeneration, NoteRow, Passage, PassageMatch, UseRow, Watermark,
 };
 pub use meta::Totals;
 pub use model::{ANSWERS_MAX, USAGE_DAYS_MAX, UsageRow};
@@ -75,6 +76,7 @@ pub use schema::SCHEMA_VERSION;
 pub use search::{
     INDEX_VERSION, IndexItem, IndexPart, IndexedFile, Match, SearchFilter, SearchIndex,
 };
+pub use session_database::{DatabaseState, SessionContent, SessionDatabase, SessionState};
 pub use store::{RebuildReport, Store};
 pub use thread::{ThreadCursor, ThreadFilter, ThreadRow};
 pub use update::{UPDATES_PER_THREAD_MAX, UpdateRow};

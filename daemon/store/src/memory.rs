@@ -13,12 +13,12 @@ use sqlx::Row as _;
 
 use crate::error::StoreError;
 use crate::job::fenced;
-use crate::row::{get, unsigned};
+use crate::row::{get, named, unsigned};
 use crate::store::Store;
 
 pub use agent::AgentRow;
 pub use generation::{GENERATIONS_KEPT, Generation, NewGeneration};
-pub use note::{Exclusion, NOTES_MAX, NoteRow, UseRow};
+pub use note::{CLAIMS_MAX, Exclusion, NOTES_MAX, NoteRow, UseRow};
 pub use passage::{Passage, PassageMatch};
 
 /// The extraction of one thread.
@@ -27,7 +27,6 @@ pub struct ExtractionRow {
     pub thread_id: String,
     /// Line after the last one read.
     pub next_seq: u64,
-    /// Extraction version.
     pub version: u32,
     /// When, Unix milliseconds.
     pub extracted_at_ms: i64,
@@ -48,9 +47,7 @@ pub struct Watermark {
     pub thread_id: String,
     /// Line after the last one read.
     pub next_seq: u64,
-    /// Extraction version.
     pub version: u32,
-    /// Number of learnings.
     pub learnings: u64,
     /// When, Unix milliseconds.
     pub extracted_at_ms: i64,
@@ -102,10 +99,10 @@ impl Store {
         .bind(row.extracted_at_ms)
         .bind(memory.map_or(0, |memory| memory.updated_at_ms))
         .bind(memory.and_then(|memory| memory.project.as_deref()))
-        .bind(memory.map_or("uncertain", |memory| memory.outcome.name()))
+        .bind(memory.map_or("uncertain", |memory| memory.outcome.into_str()))
         .bind(i64::try_from(memory.map_or(0, |memory| memory.learnings.len())).unwrap_or(i64::MAX))
         .bind(body)
-        .bind(row.engine.name())
+        .bind(row.engine.into_str())
         .bind(row.reason.as_deref())
         .execute(&mut *transaction)
         .await
@@ -133,7 +130,7 @@ impl Store {
                 learnings: unsigned(&row, "learnings")?,
                 extracted_at_ms: get(&row, "extracted_at_ms")?,
                 project: get(&row, "project")?,
-                engine: engine(&row)?,
+                engine: named(&row, "engine")?,
                 reason: get(&row, "reason")?,
             })
         })
@@ -210,13 +207,7 @@ fn extraction(row: &sqlx::sqlite::SqliteRow) -> Result<ExtractionRow, sqlx::Erro
         uses: unsigned(row, "uses")?,
         last_used_ms: get(row, "last_used_ms")?,
         memory: body.and_then(|body| serde_json::from_str(&body).ok()).map(RolloutMemory::quoted),
-        engine: engine(row)?,
+        engine: named(row, "engine")?,
         reason: get(row, "reason")?,
     })
-}
-
-/// An engine of a newer version counts as the free one.
-fn engine(row: &sqlx::sqlite::SqliteRow) -> Result<Engine, sqlx::Error> {
-    let name: String = get(row, "engine")?;
-    Ok(Engine::named(&name).unwrap_or_default())
 }

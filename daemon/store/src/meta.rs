@@ -1,4 +1,4 @@
-//! Totals for status, and small named values.
+//! Totals for status.
 
 use crate::error::StoreError;
 use crate::row::unsigned;
@@ -41,37 +41,5 @@ impl Store {
         .fetch_one(pools.reader())
         .await
         .map_err(|error| pools.sorted(error))
-    }
-
-    /// The named value.
-    ///
-    /// # Errors
-    /// Those of reading.
-    pub async fn meta_get(&self, key: &str) -> Result<Option<String>, StoreError> {
-        let pools = self.pools();
-        let row: Option<(String,)> = sqlx::query_as("SELECT value FROM meta WHERE key = ?1")
-            .bind(key)
-            .fetch_optional(pools.reader())
-            .await
-            .map_err(|error| pools.sorted(error))?;
-        Ok(row.map(|row| row.0))
-    }
-
-    /// Sets the named value.
-    ///
-    /// # Errors
-    /// Those of writing.
-    pub async fn meta_set(&self, key: &str, value: &str) -> Result<(), StoreError> {
-        let pools = self.pools();
-        sqlx::query(
-            "INSERT INTO meta (key, value) VALUES (?1, ?2) \
-             ON CONFLICT (key) DO UPDATE SET value = excluded.value",
-        )
-        .bind(key)
-        .bind(value)
-        .execute(pools.writer())
-        .await
-        .map_err(|error| pools.sorted(error))?;
-        Ok(())
     }
 }

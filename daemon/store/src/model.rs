@@ -7,7 +7,6 @@ use crate::store::Store;
 /// Answers kept; the oldest are deleted first. They only have to outlive the job that asked.
 pub const ANSWERS_MAX: u32 = 64;
 
-/// Days of usage kept.
 pub const USAGE_DAYS_MAX: i64 = 400;
 
 /// Usage for one purpose with one model in one UTC day. As an argument, the amount to add; may be negative

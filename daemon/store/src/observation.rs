@@ -16,7 +16,6 @@ pub const OBSERVATIONS_PER_THREAD_MAX: u32 = 2_048;
 pub struct Observation {
     /// Path as the agent wrote it.
     pub path: String,
-    /// Line that touched it.
     pub seq: u64,
     /// Time of that line, Unix milliseconds; 0 unknown.
     pub at_ms: i64,
@@ -24,7 +23,6 @@ pub struct Observation {
     pub observed_at_ms: i64,
     /// SHA-256 of its content; `None` if it did not exist.
     pub hash: Option<ContentHash>,
-    /// Its bytes.
     pub size: u64,
     /// Its modification time, Unix milliseconds.
     pub mtime_ms: i64,

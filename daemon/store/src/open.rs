@@ -13,7 +13,6 @@ use crate::schema::{self, SCHEMA_VERSION};
 /// [`crate::Store::recover`].
 const CHECK_BYTES_MAX: u64 = 64 << 20;
 
-/// Result of opening.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenReport {
     /// The database is new and empty.

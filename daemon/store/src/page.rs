@@ -32,7 +32,6 @@ pub struct PageHead {
     pub first_digest: Digest128,
 }
 
-/// A page to write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ItemPage {
     pub head: PageHead,

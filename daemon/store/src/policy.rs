@@ -16,24 +16,20 @@ pub const DECISIONS_MAX: u32 = 20_000;
 /// Watchers kept; the least recently changed are deleted first.
 pub const WATCHERS_MAX: u32 = 5_000;
 
-/// A logged decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DecisionRow {
     /// Number; 0 before it is stored.
     pub decision_id: i64,
     pub thread_id: String,
     pub policy: String,
-    /// Digest of the policy.
     pub settings: String,
     /// Whether the policy was not in force.
     pub shadow: bool,
     /// When, Unix milliseconds.
     pub at_ms: i64,
-    /// Last known line.
     pub seq: u64,
     pub turn: u64,
     pub action: String,
-    /// Urgency.
     pub tier: Option<String>,
     /// Situation and decision, as JSON.
     pub body: String,

@@ -4,6 +4,9 @@
 //! fifty times longer (measured), so the write pool holds exactly one
 //! connection and hands it out in order. Readers see the last committed state and never wait.
 
+use std::fs::{self, OpenOptions, Permissions};
+use std::io;
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -56,6 +59,7 @@ pub(crate) struct Pools {
 impl Pools {
     /// Opens the writer, creating the file if need be. The readers connect when first used.
     pub(crate) async fn open(path: &Path) -> Result<Self, StoreError> {
+        make_private(path).map_err(|error| StoreError::sorted(path, sqlx::Error::Io(error)))?;
         let options = settings(path).create_if_missing(true);
         let writer = pool(1)
             .connect_with(options.clone())
@@ -97,6 +101,13 @@ impl Pools {
         Ok(())
     }
 
+    /// Writes the log into the database and empties it: what was deleted before is then in neither.
+    pub(crate) async fn scrub(&self) -> Result<(), StoreError> {
+        let _at_rest = self.log.hold().await;
+        let empty = sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)").execute(&self.writer);
+        empty.await.map(drop).map_err(|error| self.sorted(error))
+    }
+
     /// Classifies an error and adds the path of this database.
     pub(crate) fn sorted(&self, error: sqlx::Error) -> StoreError {
         StoreError::sorted(&self.path, error)
@@ -109,6 +120,9 @@ impl Pools {
         self.writer.close().await;
     }
 }
+
+/// Rights of a database.
+const PRIVATE: u32 = 0o600;
 
 fn pool(connections: u32) -> SqlitePoolOptions {
     // No lifetime and no idle limit: each would need a timer, and an idle daemon has none.
@@ -131,6 +145,21 @@ fn is_fresh(connection: &sqlx::SqliteConnection) -> bool {
     !connection.is_in_transaction()
 }
 
+/// Makes the database its owner's alone before anything is in it, and one of an earlier version that was not. The
+/// log and the shared memory beside it are made by SQLite with the rights the database has.
+fn make_private(path: &Path) -> io::Result<()> {
+    OpenOptions::new().create(true).append(true).mode(PRIVATE).open(path)?;
+    for ending in ["", "-wal", "-shm"] {
+        let mut name = path.to_owned().into_os_string();
+        name.push(ending);
+        match fs::set_permissions(&name, Permissions::from_mode(PRIVATE)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
 fn settings(path: &Path) -> SqliteConnectOptions {
     // NORMAL: after a power cut the last commits may be missing but never torn, and what is
     // missing is read from the transcripts again.
@@ -142,6 +171,8 @@ fn settings(path: &Path) -> SqliteConnectOptions {
         .busy_timeout(Duration::from_millis(BUSY_TIMEOUT_MS))
         .pragma("cache_size", format!("-{CACHE_KIB}"))
         .pragma("mmap_size", "0")
+        // What is deleted is overwritten: a forgotten note stays in no free page.
+        .pragma("secure_delete", "ON")
         .pragma("wal_autocheckpoint", WAL_PAGES_MAX.to_string())
         .pragma("journal_size_limit", WAL_BYTES_KEPT.to_string())
         .statement_cache_capacity(32)

@@ -1,7 +1,8 @@
 //! Reading typed values out of rows.
 
+use std::str::FromStr;
+
 use longhaul_core::digest::Digest128;
-use longhaul_core::thread::Source;
 use serde::de::DeserializeOwned;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row as _, Sqlite};
@@ -24,13 +25,13 @@ pub(crate) fn digest(row: &SqliteRow, column: &str) -> Result<Digest128, sqlx::E
     Ok(Digest128(u128::from_be_bytes(bytes)))
 }
 
-/// The column `source`. A name that this version does not know is an error: another agent's reader would
-/// make nonsense of the transcript.
-pub(crate) fn source(row: &SqliteRow) -> Result<Source, sqlx::Error> {
-    let name: &str = get(row, "source")?;
+/// A column that holds the name of a variant. A name that this version does not know is an error, never a
+/// default: another agent's reader would make nonsense of a transcript.
+pub(crate) fn named<T: FromStr>(row: &SqliteRow, column: &str) -> Result<T, sqlx::Error> {
+    let name: &str = get(row, column)?;
     name.parse().map_err(|_| sqlx::Error::ColumnDecode {
-        index: "source".to_owned(),
-        source: format!("{name:?} is no source of transcripts").into(),
+        index: column.to_owned(),
+        source: format!("unknown name {name:?}").into(),
     })
 }
 

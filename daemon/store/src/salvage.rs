@@ -38,15 +38,11 @@ const ROW_ID_GUESS: i64 = 1 << 24;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SalvageReport {
     pub from: PathBuf,
-    /// Readable semantic updates.
     pub updates: u64,
-    /// Readable compactions.
     pub compactions: u64,
     /// Rows of model usage: a spent budget stays spent.
     pub usage: u64,
-    /// Readable jobs.
     pub jobs: u64,
-    /// Readable notes and exclusions.
     pub memory: u64,
     pub decisions: u64,
     /// Whether every page of these tables was readable.
@@ -148,14 +144,12 @@ fn escaped(path: &OsStr) -> String {
     shown.collect()
 }
 
-/// Result for one table.
 #[derive(Default)]
 struct TableCopy {
     rows: u64,
     complete: bool,
 }
 
-/// Results for all tables.
 #[derive(Default)]
 struct Tables {
     updates: TableCopy,

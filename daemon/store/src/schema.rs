@@ -13,7 +13,7 @@ use crate::salvage::MARK_PENDING;
 const APPLICATION_ID: u32 = 0x6c68_4442;
 
 /// Version reached when all migrations are applied.
-pub const SCHEMA_VERSION: u32 = 7;
+pub const SCHEMA_VERSION: u32 = 8;
 
 struct Migration {
     version: u32,
@@ -28,6 +28,7 @@ const MIGRATIONS: &[Migration] = &[
     Migration { version: 5, sql: include_str!("../migrations/0005_policy.sql") },
     Migration { version: 6, sql: include_str!("../migrations/0006_compaction_audit.sql") },
     Migration { version: 7, sql: include_str!("../migrations/0007_memory_engine.sql") },
+    Migration { version: 8, sql: include_str!("../migrations/0008_note_origin.sql") },
 ];
 
 /// Brings the database to [`SCHEMA_VERSION`]; returns the version it had.

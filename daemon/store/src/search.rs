@@ -69,12 +69,10 @@ impl SearchIndex {
         Ok(Self { path: path.into(), pools: Arc::new(RwLock::new(pools)) })
     }
 
-    /// Where the index is.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Bytes of its files.
     pub fn bytes(&self) -> u64 {
         open::bytes(&self.path)
     }

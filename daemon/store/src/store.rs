@@ -23,7 +23,6 @@ pub struct Store {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RebuildReport {
     pub moved_to: PathBuf,
-    /// What was salvaged from it.
     pub salvaged: Option<SalvageReport>,
 }
 
@@ -46,7 +45,6 @@ impl Store {
         Ok((store, opened))
     }
 
-    /// Where the database is.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -82,7 +80,6 @@ impl Store {
         self.rebuilt.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Bytes of its files.
     pub fn bytes(&self) -> u64 {
         open::bytes(&self.path)
     }

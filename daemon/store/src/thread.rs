@@ -17,7 +17,6 @@ const THREADS_PER_STATEMENT: usize = 500;
 /// A thread and its current file, whose head holds identity and totals.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThreadRow {
-    /// Its id.
     pub thread_id: String,
     /// The file that speaks for it.
     pub file: FileRow,
@@ -37,7 +36,6 @@ pub struct ThreadFilter {
 pub struct ThreadCursor {
     /// Its newest line, Unix milliseconds.
     pub updated_at_ms: i64,
-    /// Its id.
     pub thread_id: String,
 }
 

@@ -31,7 +31,6 @@ pub(crate) struct Log(Arc<WriteSignal>);
 
 #[derive(Debug, Default)]
 struct WriteSignal {
-    /// Writes since the start.
     count: AtomicU64,
     more: Notify,
     /// Held while the log is written and while the database is closed, so that no connection is left behind.

@@ -82,16 +82,6 @@ async fn compactions_are_listed_got_and_undone_once() {
 }
 
 #[tokio::test]
-async fn named_values_are_kept() {
-    let temp = Temp::new();
-    let (store, _) = temp.open().await;
-    assert_eq!(store.meta_get("k").await.unwrap(), None);
-    store.meta_set("k", "1").await.unwrap();
-    store.meta_set("k", "2").await.unwrap();
-    assert_eq!(store.meta_get("k").await.unwrap().as_deref(), Some("2"));
-}
-
-#[tokio::test]
 async fn compactions_are_pruned_by_age_and_by_number_of_each_thread() {
     let temp = Temp::new();
     let (store, _) = temp.open().await;

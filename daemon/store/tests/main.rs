@@ -12,3 +12,4 @@ mod policy;
 mod salvage;
 mod sample;
 mod search;
+mod session_database;

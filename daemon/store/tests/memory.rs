@@ -2,11 +2,11 @@
 
 use longhaul_core::job::{self, Fence, Job, JobKey, JobRequest, Kind, Load, Moment, Rules};
 use longhaul_core::memory::edits::Edits;
-use longhaul_core::memory::{Engine, RolloutMemory};
+use longhaul_core::memory::{Caller, Engine, Origin, RolloutMemory};
 use longhaul_core::search::query::Query;
 use longhaul_store::{
-    AgentRow, Exclusion, ExtractionRow, Generation, NewGeneration, NoteRow, Passage, Store,
-    StoreError,
+    AgentRow, CLAIMS_MAX, Exclusion, ExtractionRow, Generation, NewGeneration, NoteRow, Passage,
+    Store, StoreError,
 };
 
 use crate::sample::Temp;
@@ -134,11 +134,45 @@ async fn what_is_forgotten_is_gone_at_once_and_stays_away() {
     );
     assert_eq!(store.exclusions().await.unwrap().len(), 2);
 
-    let note = NoteRow { note_id: "n".into(), project: None, at_ms: 1, text: "tabs".into() };
+    let note = note("n", 1, Caller::Person);
     store.note_add(&note).await.unwrap();
     assert_eq!(store.notes().await.unwrap(), [note]);
     assert_eq!(store.forget(&Exclusion::Note("n".into()), 9).await.unwrap(), 1);
     assert_eq!(store.notes().await.unwrap(), []);
+}
+
+fn note(id: &str, at_ms: i64, caller: Caller) -> NoteRow {
+    let origin = Origin::of_caller(caller);
+    NoteRow { note_id: id.into(), project: None, at_ms, text: "tabs".into(), origin }
+}
+
+#[tokio::test]
+async fn a_note_of_another_becomes_the_persons_by_a_note_of_theirs_alone() {
+    let temp = Temp::new();
+    let (store, _) = temp.open().await;
+    let (mine, theirs) = (note("a", 1, Caller::Person), note("b", 2, Caller::Agent));
+    store.note_add(&mine).await.unwrap();
+    store.note_add(&theirs).await.unwrap();
+    let again = note("c", 3, Caller::Person);
+    assert!(!store.note_confirm("a", &again).await.unwrap(), "it waits for nobody");
+    assert!(!store.note_confirm("?", &again).await.unwrap());
+    assert_eq!(store.notes().await.unwrap(), [mine.clone(), theirs]);
+    assert!(store.note_confirm("b", &again).await.unwrap());
+    assert_eq!(store.notes().await.unwrap(), [mine, again]);
+}
+
+#[tokio::test]
+async fn notes_of_agents_crowd_out_none_of_the_persons() {
+    let temp = Temp::new();
+    let (store, _) = temp.open().await;
+    let mine = note("mine", 0, Caller::Person);
+    store.note_add(&mine).await.unwrap();
+    for n in 0..=CLAIMS_MAX {
+        store.note_add(&note(&format!("n{n:04}"), n.into(), Caller::Agent)).await.unwrap();
+    }
+    let notes = store.notes().await.unwrap();
+    assert_eq!(notes.len(), 1 + CLAIMS_MAX as usize);
+    assert!(notes.contains(&mine) && notes.iter().all(|note| note.note_id != "n0000"));
 }
 
 #[tokio::test]

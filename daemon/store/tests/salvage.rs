@@ -5,6 +5,7 @@ use std::path::Path;
 
 use longhaul_core::job::{self, JobKey, JobRequest, Kind, Moment};
 use longhaul_core::memory::Files;
+use longhaul_core::memory::Origin;
 use longhaul_core::memory::edits::Edits;
 use longhaul_store::{
     CompactionBody, CompactionRow, Exclusion, Generation, NewGeneration, NoteRow, Store, UpdateRow,
@@ -222,6 +223,7 @@ async fn what_a_person_told_memory_comes_through_damage() {
         project: (n % 2 == 0).then(|| "/w/app".to_owned()),
         at_ms: n,
         text: format!("remember {n}"),
+        origin: if n % 3 == 0 { Origin::AGENT } else { Origin::CLIENT },
     };
     for n in 0..20 {
         store.note_add(&note(n)).await.unwrap();

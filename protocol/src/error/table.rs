@@ -95,6 +95,8 @@ error_kinds! {
     ConfigInvalid = 1007 "config_invalid" Never None;
     /// A path is outside the folders the daemon reads.
     PathOutside = 1008 "path_outside" Never Some("only transcripts under a configured source can be named");
+    /// The agents' socket does not allow this; the person's does.
+    Forbidden = 1009 "forbidden" Never Some("the person can do this with the longhaul command or an editor");
 
     /// No such thread.
     ThreadNotFound = 2001 "thread_not_found" Never Some("thread/list names the known threads; thread/sync with a path reads a new one");

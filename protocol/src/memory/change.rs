@@ -1,40 +1,7 @@
-//! Changes to memory by a person or an agent.
+//! What a thread used of memory, and what a person takes out of it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-use crate::text::Block;
-
-/// `memory/add_note`: remembers a sentence, at a person's wish. Secrets in it are replaced.
-#[derive(Debug, Clone, Copy)]
-pub struct AddNote;
-
-/// What to remember.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(rename = "MemoryAddNoteParams")]
-pub struct AddNoteParams {
-    /// In words; not blank, at most `limit::NOTE_BYTES_MAX` bytes.
-    pub text: String,
-    /// For the project of this folder; absent: everywhere.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cwd: Option<String>,
-}
-
-/// The note.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "MemoryAddNoteResult")]
-pub struct AddNoteResult {
-    /// Its id, for `memory/forget`.
-    pub note_id: String,
-    /// The project it is for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub project: Option<String>,
-    /// Its words as they are kept.
-    pub text: Block<String>,
-    /// Number of the published memory that holds it.
-    pub generation: u64,
-}
 
 /// `memory/cite`: counts what an answer used; what is used more is kept longer and ranked first.
 #[derive(Debug, Clone, Copy)]

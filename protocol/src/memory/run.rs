@@ -124,6 +124,9 @@ pub struct StatusResult {
     pub learnings: u64,
     /// Notes.
     pub notes: u64,
+    /// Notes of agents and programs that wait for a person: `memory/list_notes`.
+    #[serde(default)]
+    pub notes_pending: u64,
     /// Threads that are due.
     pub due: u64,
     /// Jobs of memory that run or wait.

@@ -10,7 +10,6 @@ use anyhow::{Context as _, bail, ensure};
 use crate::npm;
 use crate::process::{Deadline, finish};
 
-/// Result of an installation.
 pub(super) enum Installation {
     At(PathBuf),
     NoRegistry,
@@ -86,7 +85,6 @@ impl Codex {
         Ok(())
     }
 
-    /// The transcript written last.
     pub(super) fn newest(&self) -> anyhow::Result<PathBuf> {
         let mut found = Vec::new();
         transcripts(&self.home().join("sessions"), &mut found)?;

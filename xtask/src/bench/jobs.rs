@@ -68,7 +68,6 @@ fn cycle(wire: &mut Wire) -> anyhow::Result<Duration> {
     Ok(took)
 }
 
-/// The minimal lease.
 struct BareLease(SqliteConnection);
 
 impl BareLease {

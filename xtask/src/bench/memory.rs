@@ -54,7 +54,7 @@ pub(super) fn measure(
     report.add(read, format!("{seconds:.2} s"), "");
     report.add("a run with nothing to do", format!("{:.3} s", run(&mut wire)?.1), "");
     let watch = Stopwatch::start();
-    wire.call("memory/add_note", &json!({ "text": "Deploy on Tuesdays." }))?;
+    wire.call("memory/add_note", &json!({ "text": "Deploy on Tuesdays.", "origin": "person" }))?;
     report.add("a note until it is in force", format!("{:.3} s", watch.seconds()), "");
 
     let searches: Vec<Value> = QUERIES.iter().map(|query| json!({ "query": query })).collect();

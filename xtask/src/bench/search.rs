@@ -16,7 +16,6 @@ use crate::wire::Wire;
 
 /// Items of a written thread.
 const ITEMS_PER_THREAD: u64 = 5_000;
-/// Words of an item.
 const WORDS: u64 = 24;
 /// Different words; the n-th is n times rarer than the first.
 const VOCABULARY: f64 = 200_000.0;

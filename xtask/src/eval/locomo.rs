@@ -33,7 +33,6 @@ const HITS: u64 = 50;
 /// A conversation as search sees it.
 struct Conversation {
     cwd: String,
-    /// Thread of each session.
     threads: BTreeMap<u64, String>,
     /// Line of each turn in its thread, by the turn's name.
     lines: BTreeMap<String, (String, u64)>,

@@ -68,19 +68,29 @@ fn every_defect_that_is_absent_has_its_test_and_every_such_test_its_line() {
 
 #[test]
 fn every_behaviour_that_is_pinned_names_a_test() {
-    let text = read("daemon/server/tests/PINNED.md");
+    check_names_of_tests("daemon/server/tests/PINNED.md", 40);
+}
+
+#[test]
+fn every_promise_of_security_names_a_test() {
+    check_names_of_tests("SECURITY.md", 10);
+}
+
+/// Every test that a document names is there, and it names more than `named_min`.
+fn check_names_of_tests(document: &str, named_min: usize) {
+    let text = read(document);
     let quoted = text.split('`').skip(1).step_by(2);
     let is_name = |word: &&str| {
         word.len() > 12 && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
     };
     let named: BTreeSet<&str> = quoted.filter(is_name).collect();
-    assert!(named.len() > 40, "the names are found: {}", named.len());
+    assert!(named.len() > named_min, "the names are found: {}", named.len());
     let is_missing = |name: &&&str| {
         let open = format!("fn {name}(");
         !SOURCES.iter().any(|source| source.text.contains(&open))
     };
     let missing: Vec<String> = named.iter().filter(is_missing).map(ToString::to_string).collect();
-    assert_none("PINNED.md names tests that there are", &missing);
+    assert_none(&format!("{document} names tests that there are"), &missing);
 }
 
 #[test]

@@ -4,7 +4,6 @@ use std::fs;
 use std::path::Path;
 use std::sync::LazyLock;
 
-/// A Rust source file.
 pub(crate) struct Source {
     /// Its path from the root of the workspace, with `/`.
     pub(crate) path: String,

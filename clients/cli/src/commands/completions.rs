@@ -14,7 +14,6 @@ Examples:
   longhaul completions zsh > ~/.zfunc/_longhaul
   longhaul completions fish > ~/.config/fish/completions/longhaul.fish")]
 pub(crate) struct CompletionsArgs {
-    /// Which shell
     shell: Shell,
 }
 

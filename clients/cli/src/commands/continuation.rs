@@ -16,8 +16,8 @@ use crate::style::Style;
 /// Continue a thread in a new Codex thread, from a compacted history
 ///
 /// Writes a new transcript into Codex's folder and prints the command that resumes it. The old thread is
-/// not changed, and longhaul expand brings back any part of it. Threads of Claude Code can be continued in
-/// Codex, too.
+/// not changed, and longhaul expand brings back any part of it. Threads of other agents are continued
+/// in Codex, too.
 ///
 /// Without THREAD, continues the newest thread with activity: a continuation that was not resumed yet does
 /// not count, so running the command twice continues the same thread.

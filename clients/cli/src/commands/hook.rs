@@ -89,7 +89,8 @@ async fn answer(args: &HookArgs, session: &Session, until: Instant) -> Result<An
     let Some(event) = Event::of(name) else { return Ok(Answer::default()) };
     let agent = args.agent.unwrap_or_else(|| payload.agent());
     let left_ms = u64::try_from((until - Instant::now()).as_millis()).unwrap_or(0);
-    let options = session.options().connect_timeout_ms(left_ms).request_timeout_ms(left_ms);
+    let options = session.options().agent();
+    let options = options.connect_timeout_ms(left_ms).request_timeout_ms(left_ms);
     let client = match Client::connect(options).await {
         Ok(client) => client,
         Err(error @ ClientError::NotRunning { .. }) if event == Event::SessionStart => {

@@ -20,13 +20,14 @@ mod change;
 mod claude;
 mod codex;
 mod error;
+mod hook_call;
 mod json_file;
 mod nvim;
 mod nvim_files;
 mod place;
 mod plan;
 pub(super) mod setup;
-mod systemd;
+pub(super) mod systemd;
 mod trust;
 mod vscode;
 
@@ -35,7 +36,7 @@ use plan::{Direction, Plan};
 /// Connect longhaul to an agent, an editor or systemd
 ///
 /// Shows what it will change, keeps every other setting and comment, and saves the old file as
-/// FILE.longhaul-backup. Running it again changes nothing.
+/// FILE.longhaul-backup (later changes as FILE.longhaul-backup-2). Running it again changes nothing.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -8,6 +8,7 @@ use crate::session::Session;
 mod edit;
 mod folder;
 mod note;
+mod review;
 mod run;
 mod search;
 mod show;
@@ -21,6 +22,7 @@ pub(crate) enum MemoryCommand {
     Search(search::SearchArgs),
     Show(show::ShowArgs),
     Note(note::NoteArgs),
+    Review(review::ReviewArgs),
     Forget(note::ForgetArgs),
     Edit(edit::EditArgs),
 }
@@ -32,6 +34,7 @@ pub(crate) async fn run(command: MemoryCommand, session: &Session) -> Result<(),
         MemoryCommand::Search(args) => search::run(args, session).await,
         MemoryCommand::Show(args) => show::run(args, session).await,
         MemoryCommand::Note(args) => note::run(args, session).await,
+        MemoryCommand::Review(args) => review::run(args, session).await,
         MemoryCommand::Forget(args) => note::forget(args, session).await,
         MemoryCommand::Edit(args) => edit::run(args, session).await,
     }

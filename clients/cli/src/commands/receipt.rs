@@ -16,7 +16,7 @@ pub(crate) fn summary(result: &RunResult, style: &Style) -> String {
         "{} tokens became {}{saved}, {} strategy, {}\n",
         tokens(before),
         tokens(after),
-        result.strategy_used.name(),
+        result.strategy_used,
         duration(took)
     );
     let (receipt, totals) = (&result.receipt, &result.receipt.totals);
@@ -36,7 +36,7 @@ pub(crate) fn summary(result: &RunResult, style: &Style) -> String {
 fn remarks(result: &RunResult, style: &Style) -> String {
     let left = result.ladder.iter().filter_map(|rung| {
         let reason = rung.reason.as_deref()?;
-        Some(format!("{} left out: {}\n", rung.strategy.name(), in_words(reason)))
+        Some(format!("{} left out: {}\n", rung.strategy, in_words(reason)))
     });
     let cost = (result.cost.requests > 0).then(|| {
         let requests = counted(result.cost.requests, "request");

@@ -21,7 +21,6 @@ use crate::style::Style;
 mod log;
 mod start;
 
-/// The daemon's program.
 const PROGRAM: &str = "longhauld";
 
 /// Start the daemon unless it is already running

@@ -54,7 +54,7 @@ pub(crate) async fn run(args: WatchArgs, session: &Session) -> Result<(), Failur
             show(&client, &params, session, &mut shown).await?;
             loop {
                 match events.next().await {
-                    Some(event) if event.kind != EventKind::ThreadUpdated.name() => break,
+                    Some(event) if event.kind != <&str>::from(EventKind::ThreadUpdated) => break,
                     Some(event) if event.data["thread_id"] == params.thread_id.as_str() => break,
                     Some(_) => {}
                     None => return Ok(()),
@@ -68,7 +68,6 @@ pub(crate) async fn run(args: WatchArgs, session: &Session) -> Result<(), Failur
     }
 }
 
-/// What was printed last.
 #[derive(Debug, Default)]
 struct LastLine {
     text: String,

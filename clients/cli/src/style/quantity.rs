@@ -19,7 +19,6 @@ pub(crate) fn counted(number: u64, noun: &str) -> String {
     format!("{} {noun}{plural}", count(number))
 }
 
-/// Tokens, to three digits.
 pub(crate) fn tokens(number: u64) -> String {
     scaled(number, &["", "k", "M", "G", "T"], "")
 }

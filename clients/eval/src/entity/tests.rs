@@ -5,7 +5,7 @@ fn found(kind: ExtractorKind, text: &str) -> Vec<String> {
     let extractor = Extractor::new(kind).expect("patterns compile");
     let mut all = Vec::new();
     extractor.extract(text, &transcript, &mut |entity| {
-        all.push(format!("{} {}", entity.kind.name(), entity.text));
+        all.push(format!("{} {}", entity.kind.into_str(), entity.text));
     });
     all
 }
@@ -13,7 +13,7 @@ fn found(kind: ExtractorKind, text: &str) -> Vec<String> {
 /// Both extractors must agree on plain cases.
 fn check(text: &str, expected: &[&str]) {
     for kind in ExtractorKind::ALL {
-        assert_eq!(found(kind, text), expected, "{} on {text:?}", kind.name());
+        assert_eq!(found(kind, text), expected, "{} on {text:?}", kind.into_str());
     }
 }
 

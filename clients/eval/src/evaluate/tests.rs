@@ -173,9 +173,9 @@ fn scores_are_the_share_that_is_there() {
 fn the_oracle_is_perfect_and_a_bag_of_names_says_nothing_of_files() {
     let report = run("");
     let measure = |view| report.measure(view, 1000, ExtractorKind::Regex).expect("a measure");
-    let oracle = measure(Baseline::Oracle.name());
+    let oracle = measure(Baseline::Oracle.into_str());
     assert_eq!((oracle.frr, oracle.bfr), (100.0, 100.0));
-    let bag = measure(Baseline::IdentifierBag.name());
+    let bag = measure(Baseline::IdentifierBag.into_str());
     assert_eq!(bag.facts[&FactKind::EditedFile].kept, 0);
     assert_eq!(measure(VIEW_NAME).score, 0.0);
 }
@@ -201,7 +201,7 @@ fn nothing_after_the_cut_reaches_a_view() {
     let last_line = truncated.iter().rposition(|b| *b == b'\n').unwrap_or(0);
     let extractor = Extractor::new(ExtractorKind::Regex).expect("patterns compile");
     let histories = Histories::new(&Transcript::parse(&whole[..=last_line]), &extractor);
-    for baseline in Baseline::ALL {
+    for &baseline in Baseline::ALL {
         assert!(!histories.view(baseline, 100_000, &[], &[]).contains("CANARY"));
     }
 }

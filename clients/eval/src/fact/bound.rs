@@ -84,24 +84,6 @@ pub fn holds(view: &View, fact: &Fact, budget_tokens: u64, words: &Words) -> boo
     }
 }
 
-/// The word for a file's state.
-pub(super) fn state_word(state: PatchAction) -> &'static str {
-    match state {
-        PatchAction::Create => "created",
-        PatchAction::Edit => "edited",
-        PatchAction::Delete => "deleted",
-    }
-}
-
-/// The word for a plan step's state.
-pub(super) fn plan_word(state: PlanState) -> &'static str {
-    match state {
-        PlanState::Pending => "pending",
-        PlanState::InProgress => "in_progress",
-        PlanState::Completed => "completed",
-    }
-}
-
 /// A request within a quarter of the budget must stand as a whole; a longer one with its first
 /// 200 and last 100 characters.
 fn says_request(view: &View, text: &str, budget_tokens: u64) -> bool {

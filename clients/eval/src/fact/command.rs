@@ -8,7 +8,6 @@ const LOOKING: [&str; 38] = [
     "less", "cd",
 ];
 
-/// The same, of git.
 const GIT_LOOKING: [&str; 9] =
     ["status", "diff", "log", "show", "branch", "rev-parse", "ls-files", "remote", "grep"];
 

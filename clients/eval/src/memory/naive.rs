@@ -4,7 +4,6 @@ use std::collections::HashMap;
 
 use crate::entity::Entity;
 
-/// Names with their weights.
 #[derive(Debug, Default)]
 pub(super) struct Naive {
     sessions: u32,

@@ -17,7 +17,6 @@ const RUN: usize = 4;
 /// Rows of views, and those that are worth nothing, by the first reason that holds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Junk {
-    /// All rows.
     pub rows: u64,
     /// Those that restate the standing instructions.
     pub restated: u64,
@@ -28,7 +27,6 @@ pub struct Junk {
 }
 
 impl Junk {
-    /// Adds another count.
     pub(super) fn add(&mut self, other: Self) {
         self.rows += other.rows;
         self.restated += other.restated;

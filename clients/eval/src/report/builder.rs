@@ -19,7 +19,6 @@ const MISSES_MAX: usize = 200_000;
 /// Recall where nothing was asked (percent): nothing was lost.
 const NOTHING_ASKED: f64 = 100.0;
 
-/// Draws of the bootstrap.
 const BOOTSTRAP_DRAWS: usize = 1000;
 
 /// What one view kept of one cut.
@@ -30,13 +29,11 @@ pub struct CutScore {
 }
 
 impl CutScore {
-    /// Notes one name.
     pub fn name(&mut self, extractor: ExtractorKind, gold: &Gold, is_kept: bool) {
         let key = (extractor, gold.entity.kind, bucket(gold.distance), gold.origin);
         self.names.entry(key).or_default().note(is_kept);
     }
 
-    /// Notes one fact.
     pub fn fact(&mut self, kind: FactKind, is_kept: bool) {
         self.facts.entry(kind).or_default().note(is_kept);
     }
@@ -76,13 +73,9 @@ impl CutScore {
 /// Which score a cut adds to.
 #[derive(Debug, Clone, Copy)]
 pub struct ScoreKey<'a> {
-    /// The session's name.
     pub session: &'a str,
-    /// Its repository.
     pub repository: &'a str,
-    /// The view's name.
     pub view: &'static str,
-    /// Budget (tokens).
     pub budget_tokens: u64,
 }
 
@@ -92,7 +85,6 @@ struct SessionScore {
     score: CutScore,
 }
 
-/// Repository, then session.
 type SessionKey = (String, String);
 
 /// A report in the making.
@@ -127,7 +119,6 @@ impl ReportBuilder {
         self.report.corpus.cuts_skipped += 1;
     }
 
-    /// A cut counts.
     pub fn cut(&mut self, gold: &[Gold], facts: &[Fact]) {
         self.report.corpus.cuts += 1;
         let summary = &mut self.report.gold;
@@ -184,7 +175,6 @@ impl ReportBuilder {
         });
     }
 
-    /// Makes the totals.
     pub fn finish(mut self, options: &Options) -> Report {
         for view in &self.order {
             for budget in &options.budgets {

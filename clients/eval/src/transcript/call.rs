@@ -25,7 +25,6 @@ pub struct Call {
 /// One argument value and the role it plays.
 #[derive(Debug, Clone)]
 pub struct Argument {
-    /// The role.
     pub origin: Origin,
     /// The value, decoded.
     pub text: String,
@@ -43,27 +42,22 @@ pub enum Origin {
     Command,
     /// A shell command of several lines: a script, a here-document.
     Script,
-    /// Any other value.
     Value,
 }
 
-/// One step of a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanStep {
     /// What is to be done.
     pub text: String,
-    /// How far it is.
     pub state: PlanState,
 }
 
 /// How far a plan step is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub enum PlanState {
-    /// Not begun.
     Pending,
-    /// Being done.
     InProgress,
-    /// Done.
     Completed,
 }
 

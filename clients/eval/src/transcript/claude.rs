@@ -85,7 +85,6 @@ impl Transcript {
     }
 }
 
-/// The blocks of a content.
 fn blocks(content: Option<&Value>) -> impl Iterator<Item = &Value> {
     content.and_then(Value::as_array).into_iter().flatten()
 }

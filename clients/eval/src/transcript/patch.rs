@@ -1,13 +1,14 @@
 //! Finds `apply_patch` envelopes in any text and lists what they do to which file.
 
 /// What one patch section does to a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(const_into_str)]
 pub enum PatchAction {
-    /// The file is new.
+    #[strum(serialize = "created")]
     Create,
-    /// The file is changed in place.
+    #[strum(serialize = "edited")]
     Edit,
-    /// The file is gone.
+    #[strum(serialize = "deleted")]
     Delete,
 }
 
@@ -16,7 +17,6 @@ pub enum PatchAction {
 pub struct PatchOp {
     /// The path as the agent wrote it.
     pub path: String,
-    /// What happens to it.
     pub action: PatchAction,
 }
 

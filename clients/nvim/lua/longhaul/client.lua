@@ -23,6 +23,7 @@ local NOT_TWICE = {
   ['daemon/shutdown'] = true,
   ['message_history/append'] = true,
   ['memory/add_note'] = true,
+  ['memory/review_note'] = true,
   ['policy/step'] = true,
   ['job/claim'] = true,
   ['thread/continue'] = true,

@@ -56,7 +56,6 @@ pub(super) struct Census {
     pub pushes: u32,
 }
 
-/// Commands of a thread.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(super) struct Commands {
     pub checks: VecDeque<Check>,

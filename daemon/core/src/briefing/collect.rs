@@ -66,7 +66,6 @@ pub struct Briefing {
     seen_lines: VecDeque<u32>,
 }
 
-/// A turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct TurnRecord {
     pub number: u32,
@@ -203,7 +202,6 @@ impl Briefing {
         self.running.remove(index)
     }
 
-    /// A command ended.
     pub(super) fn ran(&mut self, run: CommandRun<'_>, folder: Option<&str>) {
         let command = lines::tidy(without_entering(head(run.script)), folder, 400);
         let finished = Finished {

@@ -81,7 +81,6 @@ const DECISION_MARKS: [&str; 8] = [
     "**Goal",
 ];
 
-/// Marks of a rule.
 const RULE_MARKS: [&str; 7] = ["must", "MUST", "never", "always", "only", "do not", "don't"];
 
 fn strength(line: &str, is_prose: bool) -> u16 {

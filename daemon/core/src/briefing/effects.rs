@@ -12,7 +12,6 @@ const FILES_MAX: usize = 128;
 /// Names of a file that are kept: the ones added last.
 const NAMES_MAX: usize = 8;
 
-/// Bytes of a name.
 const NAME_BYTES: usize = 48;
 
 /// Added lines of one edit that are looked at.

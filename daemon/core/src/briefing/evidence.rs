@@ -9,7 +9,6 @@ use super::telling;
 /// A line and where it stands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Line {
-    /// Line of the transcript.
     #[serde(rename = "s")]
     pub seq: u64,
     /// Turn, from 1; 0 before the first.
@@ -21,7 +20,6 @@ pub(super) struct Line {
     /// File it belongs to; empty for words.
     #[serde(rename = "g", default, skip_serializing_if = "String::is_empty")]
     pub group: String,
-    /// Heading it stands under.
     #[serde(rename = "h", default, skip_serializing_if = "String::is_empty")]
     pub heading: String,
     #[serde(rename = "x")]

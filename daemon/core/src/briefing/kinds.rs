@@ -26,7 +26,6 @@ pub enum EvidenceKind {
     File,
     /// Added by an edit.
     Added,
-    /// A command that failed.
     FailedCommand,
     /// A test, build or lint run.
     Check,
@@ -47,7 +46,6 @@ pub enum EvidenceKind {
 /// How a kind is treated.
 pub(super) struct KindRule {
     pub kind: EvidenceKind,
-    /// Title of its section.
     pub title: &'static str,
     /// Percent of the view it may take before others had their turn.
     pub share_percent: u32,

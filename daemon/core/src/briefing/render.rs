@@ -453,7 +453,6 @@ impl Builder<'_> {
     }
 }
 
-/// Rank in a section.
 struct Order((u64, u64));
 
 impl From<(u64, u64)> for Order {

@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::text;
 
-/// Items that are kept.
 const ITEMS_MAX: usize = 96;
 
 /// The items of all task lists, as last read or edited.
@@ -17,7 +16,6 @@ pub(super) struct TaskList {
     files: BTreeMap<String, BTreeMap<String, TaskItem>>,
 }
 
-/// One item.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct TaskItem {
     pub seq: u64,

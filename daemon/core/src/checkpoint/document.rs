@@ -10,7 +10,7 @@ use super::files::FileState;
 use super::plan::StepState;
 use super::requests::Request;
 use super::semantic::{Dependency, Evidence, EvidenceSource, Update, UpdateStep};
-use super::staleness::{self, Standing};
+use super::staleness;
 use super::view::{Scene, dependency_holds};
 use crate::limits;
 use crate::text::{cut, one_line};
@@ -18,11 +18,9 @@ use crate::text::{cut, one_line};
 /// Version of the document's form.
 const SCHEMA_VERSION: u32 = 1;
 
-/// The document.
 #[derive(Debug, Serialize)]
 pub struct CheckpointV1<'a> {
     schema_version: u32,
-    /// Last line applied.
     seq: u64,
     cwd: Option<&'a str>,
     task: Option<Task<'a>>,
@@ -45,7 +43,6 @@ struct Task<'a> {
 struct Plan {
     steps: Vec<UpdateStep>,
     done: BTreeMap<String, bool>,
-    /// Steps being worked on.
     in_progress: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     evidence: Option<Evidence>,
@@ -74,7 +71,6 @@ struct Fact<'a> {
     status: &'static str,
 }
 
-/// Makes the document.
 pub fn document<'a>(scene: &Scene<'a>) -> CheckpointV1<'a> {
     let state = scene.state;
     let artifacts = artifacts(scene);
@@ -117,7 +113,7 @@ fn artifacts<'a>(scene: &Scene<'a>) -> BTreeMap<String, Artifact<'a>> {
             hash: file.hash.as_ref().or(seen).map(crate::digest::ContentHash::as_str),
             last_observed_seq: file.seq,
             state: Some(file.state),
-            standing: Some(word(standing)),
+            standing: Some(standing.into_str()),
             command: None,
         };
         (key.to_owned(), artifact)
@@ -136,15 +132,6 @@ fn artifacts<'a>(scene: &Scene<'a>) -> BTreeMap<String, Artifact<'a>> {
         (format!("cmd:{key}"), artifact)
     });
     files.chain(commands).collect()
-}
-
-fn word(standing: Standing) -> &'static str {
-    match standing {
-        Standing::Unchanged => "unchanged",
-        Standing::Changed => "changed",
-        Standing::Gone => "gone",
-        Standing::Unverified => "unverified",
-    }
 }
 
 fn plan(scene: &Scene<'_>) -> Plan {

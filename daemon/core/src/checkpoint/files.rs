@@ -18,18 +18,15 @@ pub struct Files {
     map: BTreeMap<String, File>,
 }
 
-/// One file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct File {
     /// Path as the agent last wrote it.
     pub path: String,
-    /// What became of it.
     pub state: FileState,
     /// Last line that touched it.
     pub seq: u64,
     /// When, Unix milliseconds; 0 unknown.
     pub at_ms: i64,
-    /// Times it was changed.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub changes: u32,
     /// Times it was read or searched.
@@ -46,14 +43,13 @@ pub struct File {
 /// What became of a file, weakest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub enum FileState {
-    /// Named in a command.
     Named,
     /// Listed or searched.
     Searched,
-    /// Read.
     Read,
-    /// Changed.
     Edited,
     /// New in this thread.
     Created,
@@ -66,18 +62,6 @@ impl FileState {
     pub fn is_change(self) -> bool {
         matches!(self, Self::Edited | Self::Created | Self::Deleted)
     }
-
-    /// The word shown.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Named => "named",
-            Self::Searched => "searched",
-            Self::Read => "read",
-            Self::Edited => "edited",
-            Self::Created => "created",
-            Self::Deleted => "deleted",
-        }
-    }
 }
 
 /// A file that lines read or changed.
@@ -85,7 +69,6 @@ impl FileState {
 pub struct Touch {
     /// Path as the agent wrote it.
     pub path: String,
-    /// Line that touched it.
     pub seq: u64,
     /// When, Unix milliseconds; 0 unknown.
     pub at_ms: i64,
@@ -93,16 +76,13 @@ pub struct Touch {
     pub cwd: Option<String>,
 }
 
-/// One touch of a file.
 #[derive(Debug, Clone)]
 pub struct FileTouch<'a> {
     /// As the agent wrote it.
     pub path: &'a str,
     /// Folder a relative path starts from.
     pub cwd: Option<&'a str>,
-    /// What the touch did.
     pub state: FileState,
-    /// Line.
     pub seq: u64,
     /// Unix milliseconds.
     pub at_ms: i64,
@@ -165,7 +145,6 @@ impl Files {
         }
     }
 
-    /// The file with this key.
     pub fn get(&self, key: &str) -> Option<&File> {
         self.map.get(key)
     }

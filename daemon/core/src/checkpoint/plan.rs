@@ -8,20 +8,16 @@ use crate::{limits, text};
 /// The plan as it stands.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Plan {
-    /// Steps in order.
     pub steps: Vec<Step>,
-    /// Line that set it.
     pub seq: u64,
 }
 
-/// One step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
     /// Stable name of the step: its place, from 1, or the id the model gave.
     pub id: String,
     /// What is to be done.
     pub text: String,
-    /// How far it is.
     pub state: StepState,
 }
 
@@ -29,11 +25,8 @@ pub struct Step {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StepState {
-    /// Not begun.
     Open,
-    /// Being done.
     InProgress,
-    /// Done.
     Done,
 }
 

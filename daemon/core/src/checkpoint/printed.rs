@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 /// An answer in the transcript.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Printed {
-    /// Line that holds it.
     pub seq: u64,
     /// Its size in tokens (bytes/4).
     pub tokens: u64,

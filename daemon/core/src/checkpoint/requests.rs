@@ -12,28 +12,21 @@ pub struct Requests {
     pub total: u64,
 }
 
-/// One request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Request {
-    /// Line that holds it.
     pub seq: u64,
     /// The words, redacted; verbatim up to [`limits::REQUEST_BYTES`] while active.
     pub text: String,
-    /// Bytes the person wrote.
     pub bytes: u64,
-    /// How it ended.
     pub outcome: Outcome,
 }
 
-/// How a request ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// Still being worked on.
     Open,
     /// The agent ended its turn.
     Answered,
-    /// The person interrupted it.
     Interrupted,
 }
 

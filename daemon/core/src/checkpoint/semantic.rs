@@ -22,7 +22,6 @@ pub use validate::{Known, Rejection, Rule, validate};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Evidence {
-    /// Kind of source.
     pub source: EvidenceSource,
     /// A user message's seq, a path, or a tool call's id.
     #[serde(rename = "ref")]
@@ -32,68 +31,43 @@ pub struct Evidence {
     pub hash: Option<String>,
 }
 
-/// Kinds of source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub enum EvidenceSource {
-    /// The person said it.
     User,
-    /// A file says it.
     File,
-    /// A tool printed it.
     ToolOutput,
-}
-
-impl EvidenceSource {
-    /// The word shown.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::User => "user",
-            Self::File => "file",
-            Self::ToolOutput => "tool_output",
-        }
-    }
 }
 
 /// An update the model proposes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Update {
-    /// Replaces the plan.
     Plan {
-        /// Steps in order.
         steps: Vec<UpdateStep>,
         /// Steps that are done, by id.
         #[serde(default)]
         done: BTreeMap<String, bool>,
-        /// Where it is from.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         evidence: Option<Evidence>,
     },
-    /// Records a choice.
     Decision {
-        /// Names it.
         decision_id: String,
-        /// What it is about.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         topic: Option<String>,
-        /// What was chosen.
         decision: String,
-        /// Why.
         rationale: String,
-        /// The decision it replaces.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         supersedes: Option<String>,
-        /// Where it is from.
         evidence: Evidence,
     },
     /// Records something that is so.
     Fact {
         /// Names it; a later fact of the same key replaces it.
         key: String,
-        /// What is so.
         value: String,
-        /// Where it is from.
         evidence: Evidence,
         /// Files it holds only as long as they do not change.
         #[serde(default)]
@@ -105,7 +79,6 @@ pub enum Update {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UpdateStep {
-    /// Names it.
     pub id: String,
     /// What is to be done.
     pub text: String,
@@ -115,7 +88,6 @@ pub struct UpdateStep {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Dependency {
-    /// Its path.
     pub uri: String,
     /// Its content when the fact was accepted; set by the host, whatever the model sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]

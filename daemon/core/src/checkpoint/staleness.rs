@@ -15,7 +15,6 @@ pub struct OnDisk {
     /// The file had already changed again when the host first looked: `then` is no witness of what
     /// the agent saw.
     pub late: bool,
-    /// What is there now.
     pub now: Now,
 }
 
@@ -25,7 +24,6 @@ pub enum Now {
     /// Not looked at: outside the project, too large, unreadable.
     #[default]
     Unknown,
-    /// Nothing.
     Missing,
     /// A file with this content.
     Content(ContentHash),
@@ -35,7 +33,8 @@ pub enum Now {
 pub type Disk = BTreeMap<String, OnDisk>;
 
 /// How far what the thread knows of a file can be trusted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub enum Standing {
     /// The same content as then.
     Unchanged,

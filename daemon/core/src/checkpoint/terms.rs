@@ -23,16 +23,13 @@ pub use extract::{Found, find};
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Terms {
     map: FxHashMap<Box<str>, Term>,
-    /// Terms of each file.
     files: FxHashMap<Arc<str>, u32>,
     /// What all this takes when saved, about.
     bytes: usize,
 }
 
-/// One name in play.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Term {
-    /// What it looks like.
     pub kind: TermKind,
     /// What it was last seen with.
     pub anchor: Anchor,
@@ -49,7 +46,6 @@ pub struct Term {
 /// What a term looks like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum TermKind {
-    /// A file or folder.
     #[serde(rename = "p")]
     Path,
     /// An identifier of code or configuration.
@@ -90,16 +86,13 @@ fn shared<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<str>, D::Err
 pub enum Voice {
     /// The model or the person.
     Used,
-    /// A tool.
     Printed,
 }
 
-/// Where a text stands.
 #[derive(Debug, Clone, Copy)]
 pub struct Spot<'a> {
     /// What its terms belong to.
     pub anchor: &'a Anchor,
-    /// Who wrote it.
     pub voice: Voice,
     /// Calls made so far.
     pub tick: u64,
@@ -177,7 +170,6 @@ impl Terms {
         self.map.iter().map(|(text, term)| (&**text, term))
     }
 
-    /// The term with this text.
     pub fn get(&self, text: &str) -> Option<&Term> {
         self.map.get(text)
     }

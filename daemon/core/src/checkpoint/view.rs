@@ -26,9 +26,7 @@ pub const DEFAULT_TOKENS: u64 = 4_000;
 /// All a view is made of.
 #[derive(Debug, Clone, Copy)]
 pub struct Scene<'a> {
-    /// The thread, for handles.
     pub thread_id: Option<&'a str>,
-    /// What the transcript says.
     pub state: &'a Checkpoint,
     /// What was added and accepted.
     pub semantics: &'a Semantics,
@@ -40,19 +38,15 @@ pub struct Scene<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ViewCaps {
-    /// Plan steps not done.
     pub max_open_plan_steps: usize,
     /// Plan steps done, the last ones.
     pub max_done_plan_steps: usize,
     /// Decisions, the newest that stand.
     pub max_decisions: usize,
-    /// Facts that hold.
     pub max_facts_valid: usize,
-    /// Facts whose files changed.
     pub max_facts_suspect: usize,
     /// Files and commands that were not changed, newest first.
     pub max_recent_artifacts: usize,
-    /// Characters of a value.
     pub max_value_chars: usize,
 }
 

@@ -19,7 +19,6 @@ pub struct KeptRequest {
     pub redacted: u32,
 }
 
-/// Inputs of a replacement.
 #[derive(Debug, Clone, Copy)]
 pub struct Parts<'a> {
     /// Explains the view to the model.

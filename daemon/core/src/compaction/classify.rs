@@ -10,9 +10,7 @@ use crate::rollout::{Item, Role, codex, contextual};
 /// An item with its class and cost.
 #[derive(Debug, Clone)]
 pub struct ClassifiedItem<'a> {
-    /// Index among the items.
     pub at: usize,
-    /// The unchanged item.
     pub raw: &'a RawValue,
     pub class: Class,
     /// Pairs a call with its output.
@@ -26,7 +24,6 @@ pub struct ClassifiedItem<'a> {
 /// Role of an item in a compaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
-    /// Words of the person.
     Request,
     /// The summary or view of an earlier compaction.
     Summary,
@@ -34,19 +31,16 @@ pub enum Class {
     Context,
     /// Instructions of a newly selected model: sent once, so they must not be lost.
     ModelSwitch,
-    /// Words of the model.
     Assistant,
     /// Reasoning; unreadable to any other model.
     Reasoning,
     /// A tool call, or a call with its output in one item if it has no call id.
     Call,
-    /// Output of a tool.
     Output,
     /// A provider's own compaction, readable only by that provider.
     Opaque,
     /// A file snapshot for undo, never shown to a model.
     Ghost,
-    /// An unknown kind.
     Unknown,
 }
 

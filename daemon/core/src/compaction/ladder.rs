@@ -5,10 +5,10 @@ use serde::{Deserialize, Serialize};
 /// How a history is compacted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub enum Strategy {
-    /// The highest configured strategy.
     Auto,
-    /// The provider's own compaction.
     Remote,
     Hybrid,
     Summary,
@@ -16,17 +16,6 @@ pub enum Strategy {
 }
 
 impl Strategy {
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Auto => "auto",
-            Self::Remote => "remote",
-            Self::Hybrid => "hybrid",
-            Self::Summary => "summary",
-            Self::Checkpoint => "checkpoint",
-        }
-    }
-
     /// Whether it needs a model.
     #[must_use]
     pub fn asks(self) -> bool {
@@ -36,34 +25,21 @@ impl Strategy {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Offer {
-    /// A model is available.
     pub model: bool,
-    /// Its provider can compact.
     pub remote: bool,
 }
 
 /// Why a strategy is skipped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub enum Skip {
     /// No model, or the model cannot do this.
     NotConfigured,
     /// The caller's deadline leaves no time.
     NoTime,
-    /// Nothing to summarize.
     NothingToSummarise,
-}
-
-impl Skip {
-    /// Stable name, used as the reason.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::NotConfigured => "not_configured",
-            Self::NoTime => "no_time",
-            Self::NothingToSummarise => "nothing_to_summarise",
-        }
-    }
 }
 
 /// The strategies to try, highest first; the last is always the checkpoint.

@@ -41,7 +41,6 @@ impl From<&ItemRow> for Span {
 /// What happened to an item that was not dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
-    /// Kept unchanged.
     Kept,
     /// Kept, but cut or redacted.
     Shortened,
@@ -49,7 +48,6 @@ pub enum Fate {
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Receipt {
-    /// Items kept unchanged.
     pub kept: Vec<Span>,
     /// Items kept cut or redacted.
     pub shortened: Vec<Span>,
@@ -78,7 +76,6 @@ pub fn totals(spans: &[Span]) -> (u64, u64) {
     spans.iter().fold((0, 0), |(items, tokens), span| (items + span.items, tokens + span.tokens))
 }
 
-/// The handle of a span of `of`.
 pub fn handle(of: &str, span: &Span) -> Handle {
     Handle::new(of, (span.first, span.last), span.digest)
 }

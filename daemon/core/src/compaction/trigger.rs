@@ -21,6 +21,8 @@ pub enum TriggerMoment {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub enum Verdict {
     /// The user switched compaction off.
     SwitchedOff,
@@ -33,17 +35,6 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::SwitchedOff => "switched_off",
-            Self::UnderLimit => "under_limit",
-            Self::NoFollowUp => "no_follow_up",
-            Self::ContextLimit => "context_limit",
-            Self::ModelDownshift => "model_downshift",
-        }
-    }
-
     #[must_use]
     pub fn compacts(self) -> bool {
         matches!(self, Self::ContextLimit | Self::ModelDownshift)

@@ -26,6 +26,8 @@ pub fn ceiling(window: u64) -> u64 {
 
 /// Why a replacement is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub enum Flaw {
     Empty,
     /// It lacks the active request.
@@ -33,22 +35,10 @@ pub enum Flaw {
     /// A call without its output, or vice versa.
     PairBroken,
     /// The reduction is below [`GAIN_PERCENT_MIN`].
+    #[strum(serialize = "not_worthwhile")]
     TooLarge,
     /// It would fill the window beyond [`CEILING_PERCENT`].
     OverCeiling,
-}
-
-impl Flaw {
-    /// Name on the wire.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Empty => "empty",
-            Self::RequestMissing => "request_missing",
-            Self::PairBroken => "pair_broken",
-            Self::TooLarge => "not_worthwhile",
-            Self::OverCeiling => "over_ceiling",
-        }
-    }
 }
 
 /// Checks a replacement against the original history; `request` is the active request as it is to be kept.

@@ -20,8 +20,9 @@ pub use shown::ShownDocuments;
 
 /// A dimension of the settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub enum Dimension {
-    /// The model's own instructions.
     Model,
     /// What the agent may do.
     Permissions,
@@ -34,21 +35,6 @@ pub enum Dimension {
     AgentsMd,
     /// Where the agent works.
     Environment,
-}
-
-impl Dimension {
-    /// The name on the wire.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Model => "model",
-            Self::Permissions => "permissions",
-            Self::Memory => "memory",
-            Self::CollaborationMode => "collaboration_mode",
-            Self::Personality => "personality",
-            Self::AgentsMd => "agents_md",
-            Self::Environment => "environment",
-        }
-    }
 }
 
 /// Dimensions compared only on request.

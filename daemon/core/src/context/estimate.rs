@@ -198,7 +198,7 @@ mod tests {
             r#"{"type":"function_call_output","call_id":"c","output":"ok"}"#,
             r#"{"type":"message","role":"user","content":[{"type":"input_image","image_url":"data:image/png;base64,AAAA"}]}"#,
         ];
-        let kinds: Vec<_> = of_items(items).entries().map(|(kind, _)| kind.name()).collect();
+        let kinds: Vec<_> = of_items(items).entries().map(|(kind, _)| kind.into_str()).collect();
         let expected = [
             "system",
             "user",

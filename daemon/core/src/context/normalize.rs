@@ -31,8 +31,9 @@ pub struct Options {
 
 /// What was done to an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub enum ChangeKind {
-    /// Removed on request.
     Removed,
     /// Counterpart of a removed item.
     CounterpartRemoved,
@@ -58,27 +59,6 @@ pub enum ChangeKind {
     ImagesOmitted,
     /// Replaced images because the provider refused one.
     ImagesRepaired,
-}
-
-impl ChangeKind {
-    /// Name on the wire.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Removed => "removed",
-            Self::CounterpartRemoved => "counterpart_removed",
-            Self::OutputAdded => "output_added",
-            Self::OutputMoved => "output_moved",
-            Self::OrphanOutputRemoved => "orphan_output_removed",
-            Self::DuplicateOutputRemoved => "duplicate_output_removed",
-            Self::DuplicateCallRemoved => "duplicate_call_removed",
-            Self::OrphanCallRemoved => "orphan_call_removed",
-            Self::DuplicateItemRemoved => "duplicate_item_removed",
-            Self::IdRemoved => "id_removed",
-            Self::InvisibleRemoved => "invisible_removed",
-            Self::ImagesOmitted => "images_omitted",
-            Self::ImagesRepaired => "images_repaired",
-        }
-    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -116,7 +96,6 @@ pub fn normalize<'a>(items: &[&'a str], options: &Options) -> NormalizedHistory<
     work.finish(items)
 }
 
-/// State of one normalization.
 struct Work {
     /// Items removed from their position.
     gone: BTreeSet<usize>,
@@ -126,7 +105,6 @@ struct Work {
     /// Items inserted after an item: synthesized or moved.
     behind: BTreeMap<usize, InsertedItem>,
     changes: Vec<Change>,
-    /// Total number of items.
     length: usize,
 }
 

@@ -21,7 +21,6 @@ pub enum Tokenizer {
 }
 
 impl Tokenizer {
-    /// Names on the wire.
     pub const NAMES: [&'static str; 2] = ["o200k", "cl100k"];
 
     /// Finds a tokenizer by name, with or without the `_base` suffix of vocabularies.

@@ -22,23 +22,14 @@ pub enum Policy {
 
 /// The unit a marker counts in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub enum Unit {
     /// Tokens of four bytes.
     Tokens,
     /// Characters.
     Chars,
     Lines,
-}
-
-impl Unit {
-    /// The name in the marker and on the wire.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Tokens => "tokens",
-            Self::Chars => "chars",
-            Self::Lines => "lines",
-        }
-    }
 }
 
 /// A text after its cut.
@@ -128,7 +119,7 @@ pub fn truncate_formatted(text: &str, policy: Policy) -> Truncation {
 }
 
 fn marker(removed: u64, unit: Unit) -> String {
-    format!("…{removed} {} truncated…", unit.name())
+    format!("…{removed} {} truncated…", unit.into_str())
 }
 
 fn cut_bytes(text: &str, budget: usize, unit: Unit) -> Truncation {

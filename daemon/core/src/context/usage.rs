@@ -5,9 +5,7 @@ use super::window::{Window, percent_of};
 /// Sizes to assess, in tokens.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Sizes {
-    /// Currently in the window.
     pub used: u64,
-    /// About to be added.
     pub incoming: u64,
     /// The largest single item, in the history or about to be added.
     pub largest: u64,

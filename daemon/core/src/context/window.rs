@@ -36,6 +36,8 @@ const LARGER: [u64; 4] = [400_000, 500_000, 1_000_000, 2_000_000];
 
 /// Where a value came from, weakest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub enum Origin {
     /// Unknown model: [`FALLBACK_TOKENS`].
     Fallback,
@@ -44,44 +46,22 @@ pub enum Origin {
     ModelTable,
     /// The thread held more than the table or fallback says: the next larger offered window.
     Observed,
-    /// The agent's own configuration.
     Agent,
-    /// The agent's transcript.
     Transcript,
-    /// The daemon's configuration.
     Config,
     Request,
-}
-
-impl Origin {
-    /// The name on the wire.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Fallback => "fallback",
-            Self::Default => "default",
-            Self::ModelTable => "model_table",
-            Self::Observed => "observed",
-            Self::Agent => "agent",
-            Self::Transcript => "transcript",
-            Self::Config => "config",
-            Self::Request => "request",
-        }
-    }
 }
 
 /// Inputs to [`decide`].
 #[derive(Debug, Clone, Copy, Default)]
 pub struct WindowSources<'a> {
     pub model: Option<&'a str>,
-    /// From the request.
     pub asked: Option<u64>,
-    /// From the configuration.
     pub configured: Option<u64>,
     /// From the transcript: the whole window or its effective part.
     pub stated: Option<u64>,
     /// Tokens the window has held, by the provider's count.
     pub filled: Option<u64>,
-    /// From the agent's configuration.
     pub agent_window: Option<u64>,
     /// The user's compaction limit in the request; 0 switches compaction off.
     pub limit_asked: Option<u64>,

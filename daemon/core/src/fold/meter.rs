@@ -16,10 +16,8 @@ use crate::rollout;
 /// The course is kept at this many places at most; then every second one is forgotten.
 const POINTS_MAX: usize = 192;
 
-/// A provider's count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
-    /// Line it stands on.
     pub seq: u64,
     /// Tokens counted, the answer included.
     pub tokens: u64,
@@ -30,13 +28,10 @@ pub struct Report {
 /// How full the window was at a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Point {
-    /// The line.
     #[serde(rename = "s")]
     pub seq: u64,
-    /// Turns begun until then.
     #[serde(rename = "n")]
     pub turn: u64,
-    /// Tokens.
     #[serde(rename = "t")]
     pub tokens: u64,
 }
@@ -44,11 +39,8 @@ pub struct Point {
 /// A compaction, by its sizes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CompactionPoint {
-    /// The line.
     pub seq: u64,
-    /// Tokens before.
     pub before: u64,
-    /// Tokens after.
     pub after: u64,
 }
 

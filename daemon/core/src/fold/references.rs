@@ -36,7 +36,6 @@ impl References {
         self.known.back().and_then(|(_, settings)| settings.as_ref())
     }
 
-    /// A turn's settings.
     pub(super) fn told(&mut self, settings: &TurnSettings) {
         let mut settings = settings.clone();
         // The others are bounded where they are read. A folder cut short would be another folder.
@@ -64,7 +63,6 @@ impl References {
         }
     }
 
-    /// Lines were taken back.
     pub(super) fn roll_back(&mut self, is_taken_back: impl Fn(u64) -> bool) {
         self.pending = None;
         self.unwritten = self.unwritten.filter(|seq| !is_taken_back(*seq));

@@ -74,7 +74,6 @@ impl Visible {
         self.base
     }
 
-    /// First visible line.
     pub fn from(&self) -> u64 {
         self.base.unwrap_or(0)
     }

@@ -1,16 +1,17 @@
 //! Tokens of a history by kind of content.
 
 use serde::{Deserialize, Serialize};
+use strum::VariantArray as _;
 
 /// What fills a context window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(usize)]
+#[derive(strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub enum ContextKind {
     /// Instructions of the harness that are not part of the initial context.
     System,
-    /// Messages of the person.
     User,
-    /// Messages of the model.
     Assistant,
     ToolCalls,
     ToolOutputs,
@@ -21,40 +22,12 @@ pub enum ContextKind {
     InitialContext,
     /// Summaries and opaque compactions.
     Summary,
-    /// Items of another kind.
     Other,
 }
 
 impl ContextKind {
     /// All kinds in display order.
-    pub const ALL: [Self; 10] = [
-        Self::System,
-        Self::User,
-        Self::Assistant,
-        Self::ToolCalls,
-        Self::ToolOutputs,
-        Self::Reasoning,
-        Self::Images,
-        Self::InitialContext,
-        Self::Summary,
-        Self::Other,
-    ];
-
-    /// The name on the wire.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::System => "system",
-            Self::User => "user",
-            Self::Assistant => "assistant",
-            Self::ToolCalls => "tool_calls",
-            Self::ToolOutputs => "tool_outputs",
-            Self::Reasoning => "reasoning",
-            Self::Images => "images",
-            Self::InitialContext => "initial_context",
-            Self::Summary => "summary",
-            Self::Other => "other",
-        }
-    }
+    pub const ALL: &'static [Self] = Self::VARIANTS;
 }
 
 /// Tokens for each [`ContextKind`].
@@ -69,26 +42,22 @@ impl Breakdown {
         breakdown
     }
 
-    /// Tokens of a kind.
     pub fn get(&self, kind: ContextKind) -> u64 {
         self.0[kind as usize]
     }
 
-    /// Adds another breakdown.
     pub fn add(&mut self, other: &Self) {
         for (mine, theirs) in self.0.iter_mut().zip(other.0) {
             *mine = mine.saturating_add(theirs);
         }
     }
 
-    /// All tokens.
     pub fn total(&self) -> u64 {
         self.0.iter().fold(0, |sum, tokens| sum.saturating_add(*tokens))
     }
 
-    /// The kinds with tokens.
     pub fn entries(&self) -> impl Iterator<Item = (ContextKind, u64)> {
-        ContextKind::ALL.into_iter().zip(self.0).filter(|(_, tokens)| *tokens > 0)
+        ContextKind::ALL.iter().copied().zip(self.0).filter(|(_, tokens)| *tokens > 0)
     }
 }
 
@@ -106,8 +75,8 @@ mod tests {
             sum.entries().collect::<Vec<_>>(),
             [(ContextKind::User, 8), (ContextKind::Images, 4)]
         );
-        for (index, kind) in ContextKind::ALL.into_iter().enumerate() {
-            assert_eq!(kind as usize, index, "{}", kind.name());
+        for (index, kind) in ContextKind::ALL.iter().copied().enumerate() {
+            assert_eq!(kind as usize, index, "{}", kind.into_str());
         }
     }
 }

@@ -7,7 +7,6 @@ pub struct JobRequest {
     pub key: JobKey,
     /// Digest of its input and of the version that processes it.
     pub input: String,
-    /// Further input.
     pub payload: String,
     /// Runs before others, higher first.
     pub priority: i32,

@@ -26,7 +26,6 @@ pub struct Rules {
     pub running_max: u32,
 }
 
-/// Why rules are invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum RulesError {
     /// A single late renewal would lose the lease.

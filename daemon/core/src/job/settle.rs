@@ -7,7 +7,6 @@ use super::{Job, JobKey, Lease, Moment, Rules, State, Token};
 /// Why a job did not succeed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
-    /// Determines the next state.
     pub kind: FailureKind,
     pub detail: String,
     /// Milliseconds a provider asks to be left alone.
@@ -28,7 +27,6 @@ pub enum FailureKind {
     Unauthorized,
     /// Budget exhausted: waits until it renews; the attempt is returned.
     BudgetSpent,
-    /// Permanent.
     Permanent,
     /// Stopped cleanly, for example by a shutdown: the attempt is returned.
     Interrupted,

@@ -15,6 +15,7 @@ mod carry;
 mod check;
 mod known;
 mod line;
+mod skill;
 mod step;
 mod task;
 #[cfg(test)]
@@ -35,19 +36,12 @@ pub use task::{AgentTask, task};
 
 /// What the agent is given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub enum Mode {
     Init,
     /// What changed since the baseline.
     Incremental,
-}
-
-impl Mode {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Init => "init",
-            Self::Incremental => "incremental",
-        }
-    }
 }
 
 /// What the agent saw and made when it last succeeded. Kept by the store, as JSON.

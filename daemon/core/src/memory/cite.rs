@@ -11,7 +11,6 @@
 //!
 //! The block that Codex asks its agents for (`oai-mem-citation`) is read as well.
 
-/// Citations of one answer.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Citations {
     /// Cited lines of memory files, deduplicated, in order.

@@ -8,6 +8,7 @@
 //! the files render the handbook (`files`). All orders are by times and ids, so the bytes do not depend on
 //! the order of arrival.
 
+mod claims;
 mod files;
 mod handbook;
 mod kin;
@@ -23,14 +24,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Files;
 use super::edits::Edits;
 use super::extract::keywords;
-use super::learning::{Evidence, Learning, LearningKind, Origin, RolloutMemory, TEXT_BYTES};
+use super::learning::{Evidence, Learning, LearningKind, RolloutMemory, TEXT_BYTES};
 use super::place;
 use super::slug::stem;
 use crate::redact::redact;
+use crate::step::Origin;
 use crate::{quote, text};
 
+pub(in crate::memory) use claims::{CLAIMS, claim_line};
 pub(in crate::memory) use files::rule_line;
-pub use handbook::{EarlierValue, Entry, Handbook, MapEntry, Project, Skill, TaskEntry};
+pub use handbook::{
+    EarlierValue, Entry, Handbook, MapEntry, Project, Skill, TaskEntry, UnconfirmedNote,
+};
 pub(in crate::memory) use merge::plain;
 
 /// A thread's extraction and its usage.
@@ -48,6 +53,7 @@ pub struct ExtractedThread<'a> {
 pub struct Note {
     pub id: String,
     pub text: String,
+    pub origin: Origin,
     /// Project it is for; `None`: all.
     pub project: Option<String>,
     /// Unix milliseconds.
@@ -70,13 +76,10 @@ pub struct Inputs<'a> {
     pub threads: &'a [ExtractedThread<'a>],
     /// Notes, in any order.
     pub notes: &'a [Note],
-    /// Changes of the person.
     pub edits: &'a Edits,
-    /// What is left out.
     pub exclusions: &'a Exclusions,
 }
 
-/// How much is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
     /// Maximum threads to consolidate. Default 256.
@@ -127,11 +130,13 @@ pub fn consolidate(inputs: &Inputs<'_>, bounds: &Bounds, now_ms: i64) -> Consoli
                 map: map::merge(&newest),
                 tasks,
                 skills: skills::find(key, &newest),
+                claims: Vec::new(),
             }
         };
         handbook.projects.insert(key.clone(), project);
     }
     add_notes(&mut handbook, inputs);
+    claims::add(&mut handbook, inputs);
     handbook.profile.extend(profile(&handbook.projects, &inputs.exclusions.entries));
     let mut selected: Vec<&RolloutMemory> =
         chosen.values().flatten().map(|stored| stored.memory).collect();
@@ -156,18 +161,23 @@ fn entries_of(
     })
 }
 
-/// Notes, and lines that a person wrote into the files, are entries of their own: they are not merged
+/// Notes of the person, and lines they wrote into the files, are entries of their own: they are not merged
 /// with what was extracted, for they were asked for in these words.
 fn add_notes(handbook: &mut Handbook, inputs: &Inputs<'_>) {
-    let mut notes: Vec<(Option<&str>, &str, &str, i64)> = inputs
+    let mut notes: Vec<(Option<&str>, &str, &str, i64, Origin)> = inputs
         .notes
         .iter()
-        .map(|note| (note.project.as_deref(), note.text.as_str(), note.id.as_str(), note.at_ms))
+        .filter(|note| note.origin.is_person())
+        .map(|note| (note.project.as_deref(), &*note.text, &*note.id, note.at_ms, note.origin))
         .collect();
     let added = inputs.edits.added.iter();
-    notes.extend(added.map(|line| (line.project(), line.text.as_str(), "memory edit", line.at_ms)));
+    notes.extend(
+        added.map(|line| {
+            (line.project(), &*line.text, "memory edit", line.at_ms, Origin::of_edit())
+        }),
+    );
     notes.sort_by(|a, b| (a.3, a.2, a.1).cmp(&(b.3, b.2, b.1)));
-    for (project, words, source, at_ms) in notes {
+    for (project, words, source, at_ms, origin) in notes {
         let redacted = redact(words);
         let text = text::one_line_cut(&quote::line(&redacted.text), TEXT_BYTES);
         let id = merge::id(project.unwrap_or_default(), LearningKind::Note, &text);
@@ -188,7 +198,7 @@ fn add_notes(handbook: &mut Handbook, inputs: &Inputs<'_>) {
             id,
             kind: LearningKind::Note,
             text,
-            origin: Origin::User,
+            origin,
             evidence: vec![evidence],
             threads: 0,
             first_ms: at_ms,

@@ -46,10 +46,8 @@ pub struct RemovedLine {
 /// Files that are merged line by line.
 const MERGED: [&str; 2] = ["MEMORY.md", "memory_summary.md"];
 
-/// Maximum added lines.
 const ADDED_MAX: usize = 512;
 
-/// Maximum removed lines.
 const REMOVED_MAX: usize = 4_096;
 
 /// Maximum files of the person, and bytes of each.
@@ -147,7 +145,6 @@ impl AddedLine {
     }
 }
 
-/// A line with content.
 struct EditableLine<'a> {
     section: Vec<&'a str>,
     words: &'a str,

@@ -7,7 +7,6 @@ use crate::thread::ThreadKind;
 /// Facts about a candidate thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThreadFacts {
-    /// Its origin.
     pub kind: ThreadKind,
     /// In use: it requested the memory, or a client has it open.
     pub is_current: bool,
@@ -19,7 +18,6 @@ pub struct ThreadFacts {
     pub reached_outside: bool,
     /// Unix milliseconds of its newest line.
     pub updated_at_ms: i64,
-    /// History items.
     pub items: u64,
     pub requests: u64,
     /// Line after the last one.
@@ -30,7 +28,6 @@ pub struct ThreadFacts {
     pub is_outdated: bool,
 }
 
-/// Rules of eligibility.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rules {
     /// Milliseconds a thread must be idle. Default 6 h.
@@ -38,7 +35,6 @@ pub struct Rules {
     /// Maximum age in milliseconds. Default 90 days: extraction without a model costs nothing, so old threads
     /// are worth reading once.
     pub max_age_ms: i64,
-    /// Minimum history items.
     pub min_items: u64,
     /// Whether non-interactive threads (run once by a script) are included.
     pub takes_exec: bool,
@@ -62,6 +58,8 @@ impl Default for Rules {
 
 /// Why a thread is not extracted: the first reason that holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub enum Skip {
     Excluded,
     /// Its program opted out of memory.
@@ -70,14 +68,11 @@ pub enum Skip {
     NotInteractive(ThreadKind),
     /// It used the network, and the configuration excludes such threads.
     ReachedOutside,
-    /// It is in use.
     Current,
     /// Nothing new since its extraction.
     NothingNew,
-    /// It contains no request.
     NoRequest,
     TooSmall {
-        /// History items.
         items: u64,
         needed: u64,
     },
@@ -130,23 +125,6 @@ fn is_personal(kind: ThreadKind, rules: &Rules) -> bool {
         ThreadKind::Interactive => true,
         ThreadKind::Exec => rules.takes_exec,
         ThreadKind::Subagent | ThreadKind::Other => false,
-    }
-}
-
-impl Skip {
-    pub fn kind(&self) -> &'static str {
-        match self {
-            Self::Excluded => "excluded",
-            Self::Ephemeral => "ephemeral",
-            Self::NotInteractive(_) => "not_interactive",
-            Self::ReachedOutside => "reached_outside",
-            Self::Current => "current",
-            Self::NothingNew => "nothing_new",
-            Self::NoRequest => "no_request",
-            Self::TooSmall { .. } => "too_small",
-            Self::TooOld { .. } => "too_old",
-            Self::Busy { .. } => "busy",
-        }
     }
 }
 
@@ -203,7 +181,7 @@ mod tests {
         let mut thread = rested();
         change(&mut thread);
         let found = eligible(&thread, &Rules::default(), NOW).err();
-        assert_eq!(found.map(|skip| skip.kind()), expected, "{thread:?}");
+        assert_eq!(found.map(|skip| skip.into_str()), expected, "{thread:?}");
     }
 
     #[test]

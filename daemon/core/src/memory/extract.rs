@@ -18,36 +18,37 @@ mod hazard;
 pub(crate) mod line;
 mod names;
 mod outcome;
+mod outside;
 mod render;
 mod runs;
 #[cfg(test)]
 mod tests;
 mod words;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::learning::{LearningKind, RolloutMemory};
 use super::own::Own;
 use crate::fold::Place;
 use crate::redact::redact;
 use crate::rollout::{self, Body, Entry, Item, Meta, contextual};
-use crate::step::{At, Step, Stepper, Words};
+use crate::step::{At, Origin, Step, Stepper, Words};
 use crate::thread::Source;
 use crate::{limits, text};
 use gist::{Worth, gist};
 use names::{Names, Voice};
 use outcome::Signs;
+use outside::OutsideLines;
 use runs::Runs;
 
-pub(in crate::memory) use hazard::is_hazardous;
+pub use hazard::names_hazard;
+pub(in crate::memory) use line::bare;
 pub(crate) use render::keywords;
 
 /// The thread that is read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThreadRef {
-    /// Its id.
     pub thread_id: String,
-    /// Who wrote it.
     pub source: Source,
     /// What scopes the learnings: the repository (its root or remote) where the caller knows it;
     /// `None`: the working folder.
@@ -77,6 +78,7 @@ const PAIRS_MAX: usize = 512;
 struct Rule {
     kind: LearningKind,
     text: String,
+    origin: Origin,
     is_passing: bool,
     seq: u64,
     at_ms: i64,
@@ -127,7 +129,9 @@ pub struct Extractor {
     pairs: BTreeMap<(String, String), (u32, u64)>,
     report: Option<(u64, String)>,
     signs: Signs,
-    outside_lines: std::collections::HashSet<u128>,
+    outside: OutsideLines,
+    /// Files that were brought in, by their last names.
+    downloads: BTreeSet<String>,
     reached_outside: bool,
     asked: bool,
     forked_from: Option<String>,
@@ -137,6 +141,7 @@ pub struct Extractor {
 impl Extractor {
     /// Before the first line. `own` is what the daemon injected, to be left out.
     pub fn new(thread: ThreadRef, own: Own) -> Self {
+        let source = thread.source;
         Self {
             thread,
             own,
@@ -154,13 +159,14 @@ impl Extractor {
             facts: BTreeMap::new(),
             names: Names::default(),
             runs: Runs::default(),
-            stepper: Stepper::default(),
+            stepper: Stepper::of(source),
             turn_files: Vec::new(),
             changed_files: BTreeMap::new(),
             pairs: BTreeMap::new(),
             report: None,
             signs: Signs::default(),
-            outside_lines: std::collections::HashSet::new(),
+            outside: OutsideLines::default(),
+            downloads: BTreeSet::new(),
             reached_outside: false,
             asked: false,
             forked_from: None,
@@ -259,8 +265,10 @@ impl Extractor {
     /// Takes in the next step. Returns the id of a call that reads memory: its answer does not count.
     fn step(&mut self, seq: u64, step: &Step<'_>) -> Option<String> {
         match step {
-            Step::Asked { words, by_agent: false } => self.person(seq, words),
-            Step::Asked { words, by_agent: true } | Step::Said(words) => self.agent(seq, words),
+            Step::Asked { words, origin: Origin::AGENT } | Step::Said(words) => {
+                self.agent(seq, words);
+            }
+            Step::Asked { words, origin } => self.asked(seq, words, *origin),
             Step::Called(called) => return self.call(called),
             Step::Answered(answered) => self.answer(answered),
             Step::Ran { script, exit_code: Some(code) } => self.ran(seq, &script.call, *code),
@@ -291,7 +299,8 @@ impl Extractor {
         self.forked_from = meta.forked_from.as_ref().map(short);
     }
 
-    fn person(&mut self, seq: u64, words: &Words<'_>) {
+    /// Rules are taken from the person alone; what another program asks for is a request, and no more.
+    fn asked(&mut self, seq: u64, words: &Words<'_>, origin: Origin) {
         let kept = self.own.strip_person(words.redacted());
         let Some(request) = contextual::request(&kept) else { return };
         self.end_turn();
@@ -305,9 +314,9 @@ impl Extractor {
         self.signs.is_corrected = said.iter().any(|s| s.kind == LearningKind::Correction);
         let (at_ms, turn) = (self.updated_at_ms, self.turn);
         for statement in said {
-            if self.rules.len() < RULES_MAX {
+            if origin.is_person() && self.rules.len() < RULES_MAX {
                 let words::Statement { kind, text, is_passing } = statement;
-                self.rules.push(Rule { kind, text, is_passing, seq, at_ms, turn });
+                self.rules.push(Rule { kind, text, origin, is_passing, seq, at_ms, turn });
             }
         }
         self.names.read(request, Voice::Used, self.cwd.as_deref(), None);

@@ -18,6 +18,7 @@ use super::learning::{LearningKind, RolloutMemory};
 use super::own::Own;
 use crate::fold::Place;
 use crate::rollout::{self, Body, Item, Role, contextual, output, tool};
+use crate::step::{Origin, RequestOrigin};
 use crate::tokens;
 use rows::{Row, Rows, Voice};
 
@@ -44,7 +45,8 @@ pub struct Collector {
     own: Own,
     budget_tokens: u64,
     has_meta: bool,
-    has_person: bool,
+    requests: RequestOrigin,
+    has_request: bool,
     rows: Rows,
     calls: std::collections::VecDeque<(String, Option<Voice>)>,
 }
@@ -85,14 +87,7 @@ pub enum AnswerError {
     Shape(String),
     /// It has more than is kept: bytes of a text, or learnings.
     #[error("`{field}` has {bytes}, more than {max}")]
-    TooLong {
-        /// Field.
-        field: &'static str,
-        /// Its size.
-        bytes: usize,
-        /// The bound.
-        max: usize,
-    },
+    TooLong { field: &'static str, bytes: usize, max: usize },
     /// A learning rests on words that the thread does not hold.
     #[error("learning {number} rests on words that are not in the thread")]
     NoEvidence {
@@ -127,11 +122,12 @@ impl Collector {
         let rows = Rows::new(tokens::bytes_of(budget_tokens));
         Self {
             about,
+            requests: RequestOrigin::of(thread.source),
             thread,
             own,
             budget_tokens,
             has_meta: false,
-            has_person: false,
+            has_request: false,
             rows,
             calls: std::collections::VecDeque::new(),
         }
@@ -150,6 +146,7 @@ impl Collector {
             }
             match &entry.body {
                 Body::Meta(meta) if !self.has_meta => {
+                    self.requests.narrow(meta);
                     self.has_meta = meta.id.is_some();
                     self.about.cwd = meta.cwd.as_deref().map(rows::clean).or(self.about.cwd.take());
                     self.about.branch = meta.git_branch.as_deref().map(rows::clean);
@@ -165,9 +162,9 @@ impl Collector {
         });
     }
 
-    /// The question; `None` when no person says anything in the thread.
+    /// The question; `None` when nobody asks for anything in the thread.
     pub fn finish(self) -> Option<Question> {
-        if !self.has_person {
+        if !self.has_request {
             return None;
         }
         Some(Question::of(self.about, self.rows, self.budget_tokens))
@@ -178,13 +175,14 @@ impl Collector {
             Item::Message { role: Role::User, text, .. } => {
                 let kept = self.own.strip_person(rows::window(text).as_ref());
                 if let Some(request) = contextual::request(&kept) {
-                    self.has_person = true;
-                    self.rows.push(seq, Voice::User, request);
+                    let origin = self.requests.get();
+                    self.has_request = true;
+                    self.rows.push(seq, (Voice::of_request(origin), origin), request);
                 }
             }
             Item::Message { role: Role::Assistant, text, .. } => {
                 let kept = self.own.strip(rows::window(text).as_ref());
-                self.rows.push(seq, Voice::Agent, &kept);
+                self.rows.push(seq, (Voice::Agent, Origin::AGENT), &kept);
             }
             Item::Call(call) => {
                 let voice = if self.own.is_read(call) {
@@ -197,7 +195,7 @@ impl Collector {
                 };
                 if voice.is_some() {
                     let words = format!("{} {}", call.name, rows::window(&call.arguments));
-                    self.rows.push(seq, Voice::Call, &words);
+                    self.rows.push(seq, (Voice::Call, Origin::AGENT), &words);
                 }
                 if self.calls.len() >= CALLS_MAX {
                     self.calls.pop_front();
@@ -210,7 +208,7 @@ impl Collector {
                     return;
                 };
                 let kept = self.own.strip(rows::window(&output::read(text).text).as_ref());
-                self.rows.push(seq, voice, &kept);
+                self.rows.push(seq, (voice, Origin::TOOL), &kept);
             }
             Item::Message { role: Role::Developer, .. }
             | Item::Reasoning { .. }
@@ -295,7 +293,7 @@ fn schema() -> Value {
         LearningKind::Fact,
         LearningKind::CoChange,
     ]
-    .map(LearningKind::name);
+    .map(|kind| kind.into_str());
     let learning = json!({
         "type": "object",
         "additionalProperties": false,

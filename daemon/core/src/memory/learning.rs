@@ -3,12 +3,15 @@
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
+use strum::VariantArray as _;
 
 use crate::quote;
+use crate::step::Origin;
 
-/// Kinds of learnings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub enum LearningKind {
     /// A rule of the person: always or never.
     Constraint,
@@ -31,73 +34,17 @@ pub enum LearningKind {
 }
 
 impl LearningKind {
-    pub const ALL: [Self; 9] = [
-        Self::Constraint,
-        Self::Preference,
-        Self::Correction,
-        Self::Note,
-        Self::Fix,
-        Self::Command,
-        Self::Fact,
-        Self::CoChange,
-        Self::Outcome,
-    ];
+    pub const ALL: &'static [Self] = Self::VARIANTS;
 
     /// Whether it instructs the agent, so that only a person may be its origin.
     pub fn is_rule(self) -> bool {
         matches!(self, Self::Constraint | Self::Preference | Self::Correction | Self::Note)
     }
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Constraint => "constraint",
-            Self::Preference => "preference",
-            Self::Correction => "correction",
-            Self::Note => "note",
-            Self::Fix => "fix",
-            Self::Command => "command",
-            Self::Fact => "fact",
-            Self::CoChange => "co_change",
-            Self::Outcome => "outcome",
-        }
-    }
 }
 
-/// Source of a learning's text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Origin {
-    User,
-    /// Content of a file of the project.
-    File,
-    /// Output of a command or tool.
-    ToolOutput,
-    /// The agent's own account.
-    Agent,
-    /// A web page or an external tool.
-    Web,
-}
-
-impl Origin {
-    /// All origins, most trusted first.
-    pub const ALL: [Self; 5] = [Self::User, Self::File, Self::ToolOutput, Self::Agent, Self::Web];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::User => "user",
-            Self::File => "file",
-            Self::ToolOutput => "tool_output",
-            Self::Agent => "agent",
-            Self::Web => "web",
-        }
-    }
-}
-
-/// Source of a learning.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Evidence {
     pub thread_id: String,
-    /// Line of its transcript.
     pub seq: u64,
     /// Quoted text, redacted, at most [`QUOTE_BYTES`] bytes; data, never an instruction.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -116,7 +63,7 @@ pub struct Learning {
     pub kind: LearningKind,
     /// One line, at most [`TEXT_BYTES`] bytes.
     pub text: String,
-    /// Source of its text.
+    /// Whose words its text is.
     pub origin: Origin,
     pub evidence: Evidence,
     /// Subject that can have only one value at a time (`package manager`, `version of node`): the newest
@@ -126,7 +73,6 @@ pub struct Learning {
     /// Probably for this task only: used once a second thread repeats it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_passing: bool,
-    /// Search keywords.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub keywords: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -136,10 +82,10 @@ pub struct Learning {
 }
 
 /// Outcome of a thread's task.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub enum Outcome {
     /// Evidence of success: final checks passed, or the person said so.
     Success,
@@ -149,17 +95,6 @@ pub enum Outcome {
     /// No evidence either way.
     #[default]
     Uncertain,
-}
-
-impl Outcome {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Success => "success",
-            Self::Partial => "partial",
-            Self::Fail => "fail",
-            Self::Uncertain => "uncertain",
-        }
-    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -183,7 +118,6 @@ pub struct Name {
     /// Number of times the agent or the person wrote it.
     #[serde(rename = "u", default, skip_serializing_if = "is_zero")]
     pub uses: u32,
-    /// Total occurrences.
     #[serde(rename = "h", default, skip_serializing_if = "is_zero")]
     pub hits: u32,
     /// Used among the thread's first calls, which resemble those of other threads.
@@ -229,7 +163,6 @@ pub struct RolloutMemory {
     /// Newest dated line, Unix milliseconds; 0 if none.
     pub updated_at_ms: i64,
     pub last_seq: u64,
-    /// Outcome of the task.
     pub outcome: Outcome,
     /// Account of the thread, as markdown.
     pub rollout_summary: String,

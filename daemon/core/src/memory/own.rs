@@ -8,21 +8,27 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::learning::{LearningKind, Origin};
+use super::learning::LearningKind;
 use super::{Files, usage};
 use crate::digest::Digest128;
 use crate::rollout::contextual;
 use crate::rollout::shell::Command;
 use crate::rollout::tool::Call;
+use crate::step::Origin;
 
 /// First line of a text that injects memory.
 pub const OPENING: &str = "<longhaul_memory>";
 
-/// Its last line.
 pub const CLOSING: &str = "</longhaul_memory>";
 
 /// First lines of the files of the memory folder.
 pub(super) const TITLES: [&str; 3] = ["# Memory\n", "# Memory summary\n", "# Raw memories\n"];
+
+/// Begins the mark of a note that no person confirmed.
+pub(super) const UNCONFIRMED: &str = "unconfirmed";
+
+/// Names of origins in files of earlier versions.
+const ORIGINS_BEFORE: [&str; 4] = ["user", "file", "tool_output", "web"];
 
 /// Bytes of a line below which it says too little to be told as ours.
 const LINE_BYTES_MIN: usize = 24;
@@ -120,12 +126,14 @@ fn is_marked(line: &str) -> bool {
     };
     let of_origin = inside('[', ']').is_some_and(|mark| {
         let word = mark.split([' ', ',']).next().unwrap_or_default();
-        Origin::ALL.iter().any(|origin| origin.name() == word) && mark.contains('#')
+        let is_origin = Origin::ALL.iter().any(|origin| origin.name() == word);
+        (is_origin || ORIGINS_BEFORE.contains(&word)) && mark.contains('#')
             || mark.contains("; id ")
     });
     let of_kind =
         inside('(', ')').and_then(|mark| mark.split_once(", ")).is_some_and(|(word, day)| {
-            LearningKind::ALL.iter().any(|kind| kind.name() == word) && day.len() == 10
+            let is_kind = LearningKind::ALL.iter().any(|kind| kind.into_str() == word);
+            is_kind && day.len() == 10 || word == UNCONFIRMED
         });
     of_origin || of_kind
 }
@@ -152,6 +160,8 @@ mod tests {
             "- use tabs [user #7]",
             "- use tabs [user, 2026-05-01, t1 #7; id 0a1b2c]",
             "- use tabs (constraint, 2026-05-01)",
+            "- use tabs [person, 2026-05-01, t1 #7; id 0a1b2c]",
+            "- \"use tabs\" (unconfirmed, agent, 2026-05-01)",
         ] {
             assert_eq!(own.strip_person(marked), "", "{marked}");
         }

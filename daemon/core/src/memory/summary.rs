@@ -8,9 +8,10 @@ mod pack;
 
 use std::fmt::Write as _;
 
-use super::consolidate::{Entry, Handbook, Project, date, rule_line};
+use super::consolidate::{CLAIMS, Entry, Handbook, Project, claim_line, date, rule_line};
 use super::learning::LearningKind;
 use super::place;
+use crate::rollout::contextual;
 use crate::{text, tokens};
 use pack::SummaryRows;
 
@@ -27,6 +28,9 @@ pub const SUMMARY_TOKENS: u64 = 5_000;
 
 /// Maximum percent of the budget for rules.
 const RULES_PERCENT: usize = 20;
+
+/// Maximum percent for notes that no person confirmed.
+const CLAIMS_PERCENT: usize = 6;
 
 /// Maximum percent for failures and their fixes.
 const FIXES_PERCENT: usize = 6;
@@ -54,7 +58,9 @@ pub fn summary(handbook: &Handbook, scope: Scope<'_>, max_tokens: u64) -> String
         rules.map(|entry| rule_line(entry, 320)),
         bytes * RULES_PERCENT / 100,
     );
-    let Some((_, project)) = known else { return text::prefix(&head, bytes).to_owned() };
+    let Some((_, project)) = known else { return said(&head, bytes) };
+    let claims = project.claims.iter().map(|claim| claim_line(claim, 240));
+    part(&mut head, CLAIMS, claims, bytes * CLAIMS_PERCENT / 100);
     let of = |kind| project.entries.iter().filter(move |entry: &&Entry| entry.kind == kind);
     let fixes = of(LearningKind::Fix).map(|entry| text::cut(&entry.text, 240).into_owned());
     part(&mut head, "Failed here before", fixes, bytes * FIXES_PERCENT / 100);
@@ -63,7 +69,12 @@ pub fn summary(handbook: &Handbook, scope: Scope<'_>, max_tokens: u64) -> String
     part(&mut head, "Newest threads", task_lines(project), bytes * TASKS_PERCENT / 100);
     let packed = SummaryRows::choose(project, bytes.saturating_sub(head.len()), &head);
     head.push_str(&packed.render());
-    text::prefix(&head, bytes).to_owned()
+    said(&head, bytes)
+}
+
+/// What is said, and nothing in it that opens or closes a frame of ours.
+fn said(text: &str, bytes: usize) -> String {
+    contextual::quoted(text::prefix(text, bytes)).into_owned()
 }
 
 /// The text framed for injection, at most `max_tokens` tokens; may be empty. Extraction recognizes the frame
@@ -103,7 +114,7 @@ pub fn project<'a>(handbook: &'a Handbook, scope: Scope<'_>) -> Option<(&'a str,
 fn task_lines(project: &Project) -> impl Iterator<Item = String> {
     project.tasks.iter().take(8).map(|task| {
         let title = text::cut_words(&task.title, 100);
-        format!("{} {}: {title}", date(task.updated_at_ms), task.outcome.name())
+        format!("{} {}: {title}", date(task.updated_at_ms), task.outcome.into_str())
     })
 }
 

@@ -1,12 +1,15 @@
 //! Which memory files a shell command reads: use decides what is kept and served first.
 
 use serde::{Deserialize, Serialize};
+use strum::VariantArray as _;
 
 use crate::rollout::shell::{self, Command, Use};
 
 /// The kinds of memory file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub enum UsageKind {
     /// `MEMORY.md`.
     MemoryMd,
@@ -30,25 +33,7 @@ pub struct MemoryRead {
 }
 
 impl UsageKind {
-    /// Every kind.
-    pub const ALL: [Self; 5] = [
-        Self::MemoryMd,
-        Self::MemorySummary,
-        Self::RawMemories,
-        Self::RolloutSummaries,
-        Self::Skills,
-    ];
-
-    /// Stable name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::MemoryMd => "memory_md",
-            Self::MemorySummary => "memory_summary",
-            Self::RawMemories => "raw_memories",
-            Self::RolloutSummaries => "rollout_summaries",
-            Self::Skills => "skills",
-        }
-    }
+    pub const ALL: &'static [Self] = Self::VARIANTS;
 
     /// The kind of a file, by its path below the memory folder.
     pub fn of(path: &str) -> Option<Self> {

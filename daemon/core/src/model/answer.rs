@@ -3,10 +3,11 @@
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
 
 use super::sse::Sse;
 use super::{Fault, FaultKind, WireApi, chat, messages, responses};
+use crate::redact::{redact, redact_value};
 
 /// Maximum bytes of an answer, all items together.
 pub const ANSWER_BYTES_MAX: usize = 4 * 1_024 * 1_024;
@@ -39,7 +40,24 @@ pub struct Answer {
     pub usage: Usage,
 }
 
-/// One event of a stream.
+impl Answer {
+    /// The answer without credentials a model repeated; an item that only its provider can read stays as it is.
+    #[must_use]
+    pub fn redacted(mut self) -> Self {
+        self.text = redact(&self.text).text.into_owned();
+        for item in &mut self.items {
+            let Ok(mut value) = serde_json::from_str::<Value>(item.get()) else { continue };
+            if value.get("encrypted_content").is_some() || redact_value(&mut value) == 0 {
+                continue;
+            }
+            if let Ok(clean) = to_raw_value(&value) {
+                *item = clean;
+            }
+        }
+        self
+    }
+}
+
 #[derive(Debug)]
 pub(super) enum StreamEvent {
     Words(String),

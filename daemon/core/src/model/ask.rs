@@ -18,11 +18,9 @@ pub struct Ask<'a> {
     pub effort: Option<&'a str>,
     /// Maximum tokens of the answer.
     pub max_output_tokens: u64,
-    /// The endpoint.
     pub endpoint: Endpoint,
 }
 
-/// Endpoints of a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Endpoint {
     #[default]

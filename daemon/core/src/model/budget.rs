@@ -12,7 +12,6 @@ pub struct Budget {
     pub tokens_per_day: Option<u64>,
     /// Requests per job, such as one compaction.
     pub requests_per_job: Option<u64>,
-    /// Tokens per job.
     pub tokens_per_job: Option<u64>,
 }
 

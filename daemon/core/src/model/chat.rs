@@ -42,7 +42,6 @@ pub(super) fn event(event: &Value, show: &mut dyn FnMut(StreamEvent)) {
     show(StreamEvent::Cost(usage(&event["usage"])));
 }
 
-/// Reads a complete answer.
 pub(super) fn whole(body: &Value, show: &mut dyn FnMut(StreamEvent)) {
     show(StreamEvent::Cost(usage(&body["usage"])));
     choice(body, "message", show);

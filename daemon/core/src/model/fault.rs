@@ -8,6 +8,8 @@ use serde_json::Value;
 /// Kinds of failure. Names are stable: they appear in a compaction's attempts and in job errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub enum FaultKind {
     /// Nobody answers at the address.
     Unreachable,
@@ -42,27 +44,6 @@ pub enum FaultKind {
 }
 
 impl FaultKind {
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Unreachable => "unreachable",
-            Self::StreamCut => "stream_cut",
-            Self::Timeout => "timeout",
-            Self::RateLimited => "rate_limited",
-            Self::QuotaExceeded => "quota_exceeded",
-            Self::ContextOverflow => "context_overflow",
-            Self::Unauthorized => "unauthorized",
-            Self::NotFound => "not_found",
-            Self::Unavailable => "unavailable",
-            Self::Refused => "refused",
-            Self::Unreadable => "unreadable",
-            Self::AnswerTooLarge => "answer_too_large",
-            Self::Incomplete => "incomplete",
-            Self::Cancelled => "cancelled",
-            Self::BudgetSpent => "budget_spent",
-        }
-    }
-
     /// Whether the provider has processed, and bills, the input of the failed request.
     #[must_use]
     pub fn is_billed(self) -> bool {
@@ -102,7 +83,7 @@ impl Fault {
     #[must_use]
     pub fn new(kind: FaultKind, detail: &str) -> Self {
         let clean = crate::redact::redact(detail).text;
-        let line = crate::text::one_line(&clean);
+        let line = without_queries(&crate::text::one_line(&clean));
         let detail = crate::text::cut(&line, DETAIL_BYTES).into_owned();
         Self { kind, detail, retry_after_ms: None }
     }
@@ -135,9 +116,29 @@ impl Fault {
     }
 }
 
+/// Cuts what follows the `?` of an address: a provider repeats the one it was asked at, and a key may stand there.
+fn without_queries(line: &str) -> String {
+    let is_end =
+        |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '<' | '>' | ')' | ',');
+    let mut clean = String::with_capacity(line.len());
+    for word in line.split_inclusive(is_end) {
+        let address = word.trim_end_matches(is_end);
+        let query = address.find("://").and_then(|at| Some(at + address[at..].find('?')?));
+        match query {
+            Some(query) => {
+                clean.push_str(&address[..query]);
+                clean.push_str("?…");
+                clean.push_str(&word[address.len()..]);
+            }
+            None => clean.push_str(word),
+        }
+    }
+    clean
+}
+
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.kind.name(), self.detail)
+        write!(f, "{}: {}", self.kind.into_str(), self.detail)
     }
 }
 
@@ -268,6 +269,16 @@ mod tests {
                 "{header}"
             );
         }
+    }
+
+    #[test]
+    fn the_query_of_an_address_is_not_kept() {
+        let fault = Fault::new(
+            FaultKind::Refused,
+            "no route to 'https://a.example/v1?api-version=1&code=hunter2', see https://b.example/doc",
+        );
+        assert_eq!(fault.detail, "no route to 'https://a.example/v1?…', see https://b.example/doc");
+        assert_eq!(Fault::new(FaultKind::Refused, "why? because").detail, "why? because");
     }
 
     #[test]

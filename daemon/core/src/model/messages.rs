@@ -49,7 +49,6 @@ pub(super) fn event(event: &Value, show: &mut dyn FnMut(StreamEvent)) {
     }
 }
 
-/// Reads a complete answer.
 pub(super) fn whole(body: &Value, show: &mut dyn FnMut(StreamEvent)) {
     show(StreamEvent::Cost(usage(&body["usage"])));
     for block in body["content"].as_array().into_iter().flatten() {

@@ -69,7 +69,6 @@ pub(super) fn event(event: &Value, data: &[u8], show: &mut dyn FnMut(StreamEvent
     }
 }
 
-/// Reads a complete answer.
 pub(super) fn whole(body: &Value, show: &mut dyn FnMut(StreamEvent)) {
     for item in body["output"].as_array().into_iter().flatten() {
         if let Ok(item) = serde_json::value::to_raw_value(item) {

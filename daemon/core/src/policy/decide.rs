@@ -16,18 +16,15 @@ use crate::compaction::rearm;
 use crate::context::window::Window;
 use crate::signal::Boundary;
 
-/// Inputs of a decision.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Situation {
     pub thread_id: String,
-    /// Last known line.
     pub seq: u64,
     /// The turn, from 1.
     pub turn: u64,
     /// Time in Unix milliseconds.
     pub at_ms: i64,
     pub point: Point,
-    /// Tokens in the window.
     pub used: u64,
     /// Tokens of the whole window; 0 if unknown.
     pub window: u64,
@@ -58,9 +55,10 @@ pub struct Baseline {
     pub at_ms: i64,
 }
 
-/// The action to take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub enum PolicyAction {
     Wait,
     /// Ask for a judgment first.
@@ -68,19 +66,6 @@ pub enum PolicyAction {
     Compact,
 }
 
-impl PolicyAction {
-    /// Name on the wire and in the store.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Wait => "wait",
-            Self::Judge => "judge",
-            Self::Compact => "compact",
-        }
-    }
-}
-
-/// Result of one rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reason {
     /// The rule: `words`, `repository`, `window`, `tier`, `boundary`, `plan_gate`, `rearm`, `budget`,
@@ -95,7 +80,6 @@ pub struct Reason {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decision {
     pub action: PolicyAction,
-    /// Urgency.
     pub tier: Option<Tier>,
     /// Percent left.
     pub percent_remaining: u64,
@@ -103,7 +87,6 @@ pub struct Decision {
     pub boundaries: BTreeSet<Boundary>,
     /// Signs that satisfied the tier.
     pub satisfied: BTreeSet<Boundary>,
-    /// Every rule, in order.
     pub reasons: Vec<Reason>,
 }
 
@@ -141,7 +124,7 @@ pub fn decide(policy: &Policy, situation: &Situation) -> Decision {
     let percent = situation.percent_remaining;
     let tier = if situation.window > 0 { policy.tier(percent) } else { None };
     reasons.add("tier", tier.is_some(), || match tier {
-        Some(tier) => format!("{percent} % left: {}", tier.name()),
+        Some(tier) => format!("{percent} % left: {}", tier.into_str()),
         None => format!("{percent} % left: no tier holds yet"),
     });
     let is_emergency = tier == Some(Tier::Emergency);
@@ -226,12 +209,12 @@ fn gates(
     let effective = policy.effective(tier);
     let mut satisfied: BTreeSet<Boundary> = boundaries.intersection(&effective).copied().collect();
     reasons.add("boundary", !satisfied.is_empty(), || match satisfied.is_empty() {
-        false => format!("{} at {}", names(&satisfied), tier.name()),
+        false => format!("{} at {}", names(&satisfied), tier.into_str()),
         true if boundaries.is_empty() => "no sign that a phase ended".to_owned(),
         true if boundaries.iter().all(|sign| *sign == Boundary::TurnComplete) => {
-            format!("no sign that a phase ended; a turn's end alone is none at {}", tier.name())
+            format!("no sign that a phase ended; a turn's end alone is none at {}", tier.into_str())
         }
-        true => format!("of {}, none counts at {}", names(boundaries), tier.name()),
+        true => format!("of {}, none counts at {}", names(boundaries), tier.into_str()),
     });
     let is_gated =
         policy.tiers.get(&tier).is_some_and(|rule| rule.plan_boundaries_require_semantic_break);
@@ -275,7 +258,7 @@ pub fn growth_needed(situation: &Situation, is_emergency: bool) -> u64 {
 }
 
 fn names(boundaries: &BTreeSet<Boundary>) -> String {
-    boundaries.iter().map(|boundary| boundary.name()).collect::<Vec<_>>().join(", ")
+    boundaries.iter().map(|boundary| boundary.into_str()).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]

@@ -16,15 +16,11 @@ pub struct Forecast {
     /// Turns until the window is full.
     pub turns_left: Option<u64>,
     pub next_tier: Option<Tier>,
-    /// Turns until that tier.
     pub turns_to_next_tier: Option<u64>,
-    /// The most frequent boundary.
     pub next_boundary: Option<Boundary>,
-    /// Turns until that boundary.
     pub turns_to_boundary: Option<u64>,
 }
 
-/// Inputs of a forecast.
 #[derive(Debug, Clone, Copy)]
 pub struct Course<'a> {
     /// Window sizes since the thread's start, oldest first.
@@ -32,7 +28,6 @@ pub struct Course<'a> {
     /// Line of the last compaction, from which growth is measured.
     pub compacted_at: Option<u64>,
     pub turn: u64,
-    /// Tokens in the window.
     pub used: u64,
 }
 
@@ -50,7 +45,7 @@ pub fn forecast(
     let turns_for = |tokens: u64| (tokens_per_turn > 0).then(|| tokens.div_ceil(tokens_per_turn));
     let percent = window.percent_left(course.used);
     let now = policy.tier(percent);
-    let next_tier = Tier::ALL.into_iter().find(|tier| now.is_none_or(|now| *tier > now));
+    let next_tier = Tier::ALL.iter().copied().find(|tier| now.is_none_or(|now| *tier > now));
     let room_to = |tier: Tier| {
         let lt = policy.tiers.get(&tier).map_or(0, |rule| rule.percent_remaining_lt);
         window.effective.saturating_mul(percent.saturating_sub(lt) + 1) / 100
@@ -77,7 +72,7 @@ fn next_boundary(turn: u64, log: &[Happened]) -> (Option<Boundary>, Option<u64>)
         turns.dedup();
         turns
     };
-    let seen = Boundary::ALL.into_iter().filter(|b| *b != Boundary::TurnComplete);
+    let seen = Boundary::ALL.iter().copied().filter(|b| *b != Boundary::TurnComplete);
     let most = seen.map(|boundary| (boundary, turns_of(boundary)));
     let Some((boundary, turns)) = most.rev().max_by_key(|(_, turns)| turns.len()) else {
         return (None, None);

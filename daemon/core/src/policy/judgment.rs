@@ -10,7 +10,6 @@ use crate::text;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Judgment {
     pub should_compact: bool,
-    /// One sentence.
     pub reason: String,
 }
 

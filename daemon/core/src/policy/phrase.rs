@@ -28,7 +28,6 @@ const SUBORDINATE: &[&str] = &["dass", "ob", "that", "что", "чтобы"];
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Phrases {
     pub agent_done: Vec<String>,
-    /// A change of topic.
     pub topic_shift: Vec<String>,
     pub concluding_thought: Vec<String>,
     /// Negations before a phrase.

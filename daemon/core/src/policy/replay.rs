@@ -32,7 +32,6 @@ pub struct WouldCompact {
     pub seq: u64,
     pub turn: u64,
     pub point: Point,
-    /// Urgency.
     pub tier: Tier,
     /// Percent left.
     pub percent_remaining: u64,
@@ -44,7 +43,6 @@ pub struct WouldCompact {
     pub used_again: Vec<String>,
 }
 
-/// A policy under replay.
 #[derive(Debug, Clone)]
 pub struct Track {
     policy: Policy,
@@ -57,7 +55,6 @@ pub struct Track {
     pub points: Vec<WouldCompact>,
     /// Total, including points over [`POINTS_MAX`].
     pub count: u64,
-    /// Number of decisions.
     pub decisions: u64,
 }
 
@@ -108,7 +105,6 @@ pub fn situation(fold: &Fold, window: &Window, thread_id: &str, at: (i64, Point)
 }
 
 impl Track {
-    /// Before the first line.
     #[must_use]
     pub fn new(policy: Policy) -> Self {
         Self {
@@ -198,7 +194,7 @@ impl Track {
             point: situation.point,
             tier,
             percent_remaining: decision.percent_remaining,
-            boundaries: decision.satisfied.iter().map(|b| b.name().to_owned()).collect(),
+            boundaries: decision.satisfied.iter().map(|b| b.into_str().to_owned()).collect(),
             judged: decision.action == PolicyAction::Judge,
             used_again: Vec::new(),
         });
@@ -213,7 +209,6 @@ pub struct Replay {
 }
 
 impl Replay {
-    /// Before the first line.
     #[must_use]
     pub fn new(policies: impl IntoIterator<Item = Policy>) -> Self {
         Self { tracks: policies.into_iter().map(Track::new).collect(), before: None }

@@ -23,7 +23,6 @@ pub struct Repository {
     pub head: Option<String>,
     /// The branch; `None` if detached.
     pub branch: Option<String>,
-    /// The upstream branch.
     pub upstream: Option<String>,
     /// Commits ahead of and behind the upstream.
     pub ahead_behind: Option<(u64, u64)>,
@@ -54,7 +53,6 @@ pub struct Commit {
 /// A branch's position in a stack.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stack {
-    /// The parent branch.
     pub parent: Option<String>,
     /// The branch at the bottom.
     pub trunk: Option<String>,

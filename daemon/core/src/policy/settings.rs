@@ -125,6 +125,11 @@ pub struct PolicyTable {
     pub wait_ms: Option<u64>,
     /// Compactions per hour. 1 to 1000.
     pub compactions_per_hour: Option<u64>,
+    /// `phrases` or `model`.
+    pub semantic: Option<Reader>,
+    /// Model for a summary requested by the watcher.
+    pub compaction_model: Option<String>,
+    pub compaction_effort: Option<String>,
     pub early: TierTable,
     pub ready: TierTable,
     pub asap: TierTable,
@@ -132,12 +137,6 @@ pub struct PolicyTable {
     pub emergency: TierTable,
     /// Phrases to find in the agent's text.
     pub phrases: PhraseTable,
-    /// `phrases` or `model`.
-    pub semantic: Option<Reader>,
-    /// Model for a summary requested by the watcher.
-    pub compaction_model: Option<String>,
-    /// Its reasoning effort.
-    pub compaction_effort: Option<String>,
 }
 
 /// The rule of one tier as written by a person.
@@ -159,10 +158,8 @@ pub struct TierTable {
 #[serde(deny_unknown_fields, default)]
 pub struct PhraseTable {
     pub agent_done: Option<Vec<String>>,
-    /// A change of topic.
     pub topic_shift: Option<Vec<String>>,
     pub concluding_thought: Option<Vec<String>>,
-    /// Negations.
     pub negation: Option<Vec<String>>,
 }
 
@@ -235,7 +232,7 @@ impl Default for Policy {
             mode: Mode::default(),
             packet_author: Author::default(),
             scratch: false,
-            tiers: Tier::ALL.into_iter().map(|tier| (tier, built_in(tier))).collect(),
+            tiers: Tier::ALL.iter().copied().map(|tier| (tier, built_in(tier))).collect(),
             judge: Judge::default(),
             on_judgment_failure: OnFailure::default(),
             judgment_timeout_ms: 30_000,
@@ -290,7 +287,7 @@ impl Policy {
         let holds = |tier: &Tier| {
             self.tiers.get(tier).is_some_and(|rule| percent_remaining < rule.percent_remaining_lt)
         };
-        Tier::ALL.into_iter().rev().find(holds)
+        Tier::ALL.iter().copied().rev().find(holds)
     }
 
     /// Boundaries that count at a tier: required and allowed.
@@ -339,12 +336,15 @@ impl Policy {
             );
         }
         for (tier, rule) in &self.tiers {
-            let key = |name: &str| format!("{}.{name}", tier.name());
+            let key = |name: &str| format!("{}.{name}", tier.into_str());
             if rule.percent_remaining_lt > 100 {
                 problem(&key("percent_remaining_lt"), "is more than 100".to_owned(), true);
             }
-            let idle: Vec<_> =
-                rule.requires_any_boundary.difference(&allowed(*tier)).map(|b| b.name()).collect();
+            let idle: Vec<_> = rule
+                .requires_any_boundary
+                .difference(&allowed(*tier))
+                .map(|b| b.into_str())
+                .collect();
             if !idle.is_empty() && *tier != Tier::Emergency {
                 let reason = format!("{} never counts at this tier", idle.join(", "));
                 problem(&key("requires_any_boundary"), reason, false);
@@ -356,8 +356,8 @@ impl Policy {
         for pair in Tier::ALL.windows(2) {
             let lt = |tier: Tier| self.tiers.get(&tier).map_or(0, |rule| rule.percent_remaining_lt);
             if lt(pair[1]) > lt(pair[0]) {
-                let reason = format!("lies above {}, which never holds", pair[0].name());
-                problem(&format!("{}.percent_remaining_lt", pair[1].name()), reason, false);
+                let reason = format!("lies above {}, which never holds", pair[0].into_str());
+                problem(&format!("{}.percent_remaining_lt", pair[1].into_str()), reason, false);
             }
         }
         problems

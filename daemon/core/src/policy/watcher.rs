@@ -36,7 +36,6 @@ use crate::template::{Kind, Texts};
 
 pub use event::{Effect, Event};
 
-/// Maximum remembered compaction times.
 const MADE_MAX: usize = 64;
 
 /// An hour, in milliseconds.
@@ -48,13 +47,11 @@ pub const PACKET_BYTES: usize = 16 * 1_024;
 /// Cause of a compaction, stored in its record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trigger {
-    /// Urgency.
     pub tier: Tier,
     /// Percent left.
     pub percent_remaining: u64,
     /// All signs, including those read from text.
     pub boundaries: BTreeSet<Boundary>,
-    /// Tokens in the window.
     pub used: u64,
     pub point: Point,
     pub turn: u64,
@@ -66,14 +63,14 @@ pub struct Trigger {
     pub repository: Option<String>,
 }
 
-/// State of the watcher.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(tag = "phase", rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub enum Phase {
     /// Waiting for a turn to end.
     #[default]
     Idle,
-    /// Waiting for a judgment.
     AwaitingJudgment {
         request_id: String,
         trigger: Trigger,
@@ -84,10 +81,8 @@ pub enum Phase {
     AwaitingScratch { trigger: Trigger, since_ms: i64 },
     /// Waiting for the agent's packet.
     AwaitingPacket { trigger: Trigger, since_ms: i64 },
-    /// Waiting for a compaction.
     Compacting {
         trigger: Trigger,
-        /// The packet.
         packet: String,
         since_ms: i64,
         /// Tokens left after the compaction, while its turn has not ended.
@@ -98,18 +93,6 @@ pub enum Phase {
 }
 
 impl Phase {
-    /// Name on the wire.
-    #[must_use]
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::Idle => "idle",
-            Self::AwaitingJudgment { .. } => "awaiting_judgment",
-            Self::AwaitingScratch { .. } => "awaiting_scratch",
-            Self::AwaitingPacket { .. } => "awaiting_packet",
-            Self::Compacting { .. } => "compacting",
-        }
-    }
-
     fn since_ms(&self) -> Option<i64> {
         match self {
             Self::Idle => None,
@@ -155,13 +138,10 @@ pub struct Env<'a> {
     pub now_ms: i64,
 }
 
-/// Result of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StepOutcome {
     pub state: Watcher,
-    /// Effects in order.
     pub effects: Vec<Effect>,
-    /// The decision, if any, with its situation.
     pub decided: Option<(Situation, Decision)>,
     /// Whether to log the decision: not one more refusal in the middle of a turn at the same urgency.
     pub is_news: bool,
@@ -211,7 +191,6 @@ impl Watcher {
     }
 }
 
-/// One step in progress.
 struct Run<'e, 'a> {
     env: &'e Env<'a>,
     state: Watcher,

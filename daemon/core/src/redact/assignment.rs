@@ -35,6 +35,10 @@ const STEMS_SHORT: &[&str] = &[
     "authkey",
     "auth",
     "jwt",
+    "mnemonic",
+    "_pat=",
+    "_pat:",
+    "_pat\"",
 ];
 /// Humps of camel-case names, and the end of a name of two words: `API key: …`.
 const HUMPS: &[&str] = &[" key", " Key", "Key", "Pass", "Auth", "APIKEY", "JWT", "ApiKey"];
@@ -76,21 +80,7 @@ fn capitalised(stem: &str) -> String {
 
 /// Judges the pair whose name holds the hit.
 pub(super) fn judge(text: &[u8], hit: &Range<usize>, floor: usize) -> Verdict {
-    match find(text, hit, floor).or_else(|| integration_token(text, hit)) {
-        Some(secret) => Verdict::Secret(secret),
-        None => Verdict::Nothing,
-    }
-}
-
-/// `secret_` and 43 letters and digits: Notion's older tokens, found by a stem of names.
-fn integration_token(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
-    const LENGTH: usize = 43;
-    let body = text[hit.clone()].eq(b"secret").then(|| text[hit.end..].strip_prefix(b"_"))??;
-    let length = body.iter().take(LENGTH + 1).take_while(|b| b.is_ascii_alphanumeric()).count();
-    let is_inside_word = hit.start > 0 && text[hit.start - 1].is_ascii_alphanumeric();
-    let end = hit.end + 1 + length;
-    let is_token = length == LENGTH && !is_inside_word && value::is_random(&text[hit.end + 1..end]);
-    is_token.then_some(hit.start..end)
+    Verdict::from(find(text, hit, floor))
 }
 
 /// What stands between a name and its value.
@@ -136,22 +126,31 @@ fn name_around(text: &[u8], hit: &Range<usize>, floor: usize) -> Range<usize> {
 /// Whether nothing but indentation and a list's dash stands between the start of the line and `at`.
 fn starts_line(text: &[u8], at: usize) -> bool {
     let before = text[..at].iter().rev().take(NAME_BYTES_MAX);
-    before.copied().find(|b| !b" \t-".contains(b)).is_none_or(|b| b == b'\n')
+    before.copied().find(|b| !b" \t-+|".contains(b)).is_none_or(|b| b == b'\n')
 }
 
 fn separator(text: &[u8], name: &Range<usize>) -> Option<Separator> {
     let rest = &text[name.end..text.len().min(name.end + 96)];
     // Nearly every hit ends here: the name is followed by something no value can follow.
-    if !rest.first().is_some_and(|b| b"=:\"'`\\]> \t?".contains(b)) {
+    if !rest.first().is_some_and(|b| b"=:\"'`\\]> \t?|\xe2".contains(b)) {
+        return None;
+    }
+    let next = rest.iter().find(|b| !is_blank(**b))?;
+    if matches!(next, b'|' | 0xe2) || (rest[0] == b':' && has_block(rest)) {
+        return separator_of_layout(text, name.end);
+    }
+    let is_flag = text[..name.start].ends_with(b"--") || text[name.clone()].starts_with(b"--");
+    // `aws configure set aws_secret_access_key …`
+    let is_set = text[..name.start].ends_with(b"set ");
+    if is_blank(rest[0]) && !is_flag && !is_set && !b"=:?\"'`i".contains(next) {
         return None;
     }
     let captures = SEPARATOR.as_ref()?.captures(rest)?;
     let whole = captures.get(0)?;
     let open = captures.name("open");
     let blank = captures.name("blank").is_some();
-    let is_flag = text[..name.start].ends_with(b"--") || text[name.clone()].starts_with(b"--");
     let is_sql = open.is_some() && text[name.clone()].eq_ignore_ascii_case(b"password");
-    if blank && !is_flag && !is_sql {
+    if blank && !is_flag && !is_sql && !is_set {
         return None;
     }
     let is_xml = captures.name("xml").is_some();
@@ -173,6 +172,33 @@ fn separator(text: &[u8], name: &Range<usize>) -> Option<Separator> {
         name.end + open.start() + prefix..name.end + open.end()
     });
     Some(Separator { value_start, form, quote, is_xml })
+}
+
+const fn is_blank(byte: u8) -> bool {
+    byte == b' ' || byte == b'\t'
+}
+
+fn has_block(rest: &[u8]) -> bool {
+    rest[1..].iter().find(|b| !is_blank(**b)).is_some_and(|b| matches!(b, b'|' | b'>'))
+}
+
+/// What stands between the cells of a table, or before the first line of a block of YAML: `password: |`.
+fn separator_of_layout(text: &[u8], at: usize) -> Option<Separator> {
+    let skip = |at: usize, is_skipped: fn(u8) -> bool| {
+        let run = text[at..].iter().take(NAME_BYTES_MAX);
+        at + run.take_while(|b| is_skipped(**b)).count()
+    };
+    let is_block = text[at] == b':';
+    let sign = skip(at, |b| is_blank(b) || b == b':');
+    let value_start = if is_block {
+        let line_end = skip(sign, |b| matches!(b, b'|' | b'>' | b'+' | b'-' | b' ' | b'\r'));
+        (text.get(line_end) == Some(&b'\n')).then(|| skip(line_end + 1, is_blank))?
+    } else {
+        let frame = if text[sign] == b'|' { &b"|"[..] } else { b"\xe2\x94\x82" };
+        text[sign..].starts_with(frame).then(|| skip(sign + frame.len(), is_blank))?
+    };
+    let quote = value_start..value_start;
+    Some(Separator { value_start, form: Form::Spaced, quote, is_xml: false })
 }
 
 /// The value, or as much of it as is needed to judge it.

@@ -13,18 +13,38 @@ pub(super) const AUTHORIZATION: &[&str] = &["uthorization", "UTHORIZATION"];
 pub(super) const BEARER: &[&str] = &["Bearer ", "bearer ", "BEARER "];
 pub(super) const COOKIE: &[&str] = &["ookie: ", "OOKIE: "];
 pub(super) const NETRC: &[&str] = &["machine ", "machine\t"];
-pub(super) const PGPASS: &[&str] = &[":5432:"];
-pub(super) const USER_FLAG: &[&str] = &[
-    " -u ",
-    " --user ",
-    " --user=",
-    " --proxy-user ",
-    "sshpass -p",
-    "redis-cli ",
-    "htpasswd -",
-    "passin pass:",
-    "passout pass:",
+pub(super) const PGPASS: &[&str] = &[
+    ":5430:",
+    ":5431:",
+    ":5432:",
+    ":5433:",
+    ":5434:",
+    ":5435:",
+    ":5436:",
+    ":5437:",
+    ":5438:",
+    ":5439:",
+    ":5440:",
+    ":6432:",
+    ":6433:",
+    ":6543:",
+    ":15432:",
+    ":25060:",
+    ":25061:",
+    ":25432:",
+    ":26257:",
+    ":35432:",
+    ":45432:",
+    ":54320:",
+    ":54321:",
+    ":54322:",
+    ":55432:",
+    ":65432:",
+    ":*:",
+    ":postgres:",
 ];
+/// Slashes as PHP writes them in JSON: the view shows what else there is.
+pub(super) const ESCAPED: &[&str] = &[r":\/\/"];
 
 /// The most any rule here reads past its keyword, in bytes.
 const WINDOW_BYTES_MAX: usize = 2048;
@@ -33,15 +53,12 @@ const WINDOW_BYTES_MAX: usize = 2048;
 const USER_BYTES_MAX: usize = 256;
 const PASSWORD_BYTES_MAX: usize = 1024;
 const NETRC_PASSWORD_BYTES_MAX: usize = 512;
+/// The shortest token that stands where a URL has its user's name, in bytes.
+const TOKEN_BYTES_MIN: usize = 16;
 /// Words of an entry of a netrc file.
 const NETRC_WORDS: usize = 8;
 /// The longest run of key characters that is still taken as one credential, in bytes.
 const CREDENTIAL_BYTES_MAX: usize = 64 * 1024;
-
-/// The keywords of a rule as the automaton wants them.
-pub(super) fn owned(keywords: &[&str]) -> Vec<String> {
-    keywords.iter().map(|&keyword| keyword.to_owned()).collect()
-}
 
 macro_rules! pattern {
     ($name:ident, $pattern:expr) => {
@@ -54,18 +71,6 @@ pattern!(
     r#"(?i-u)^uthorization\\{0,3}["']?\]?[ \t]*(?:[:=,]|=>)[ \t]*\\{0,3}["'`]?(?:(basic|bearer|token|digest|negotiate|apikey|api-key|key)[ \t]+)?([A-Za-z0-9._~+/=:-]{8,})"#
 );
 pattern!(COOKIE_VALUE, r#"(?i-u)^ookie: ([A-Za-z0-9_.$-]{1,64}=[^\r\n"'\\]{8,})"#);
-pattern!(PGPASS_VALUE, r"(?-u)^:5432:[^:\s]{1,64}:[^:\s]{1,64}:([^\s:'\x22]{3,256})");
-// Its runs are bounded by the window: counts of hundreds would make an automaton of a MiB.
-pattern!(
-    USER_FLAG_VALUE,
-    concat!(
-        r#"(?-u)^(?: (?:-u|--user|--proxy-user)[ =]["']?[^\s:"'$]+:|sshpass -p ?["']?"#,
-        r#"|redis-cli (?:[^\n|;&]* )?-a ["']?"#,
-        r#"|htpasswd -[A-Za-z]{0,6}n[A-Za-z]{0,6} \S+ ["']?"#,
-        r#"|htpasswd -[A-Za-z]{0,6}b[A-Za-z]{0,6} \S+ \S+ ["']?"#,
-        r#"|pass(?:in|out) pass:)([^\s"'/]{4,})"#,
-    )
-);
 
 fn window<'t>(text: &'t [u8], hit: &Range<usize>) -> &'t [u8] {
     &text[hit.start..text.len().min(hit.start + WINDOW_BYTES_MAX)]
@@ -83,18 +88,28 @@ fn group(
     Some(hit.start + found.start()..hit.start + found.end())
 }
 
-fn secret(span: Option<Range<usize>>) -> Verdict {
-    span.map_or(Verdict::Nothing, Verdict::Secret)
-}
-
 /// `scheme://user:password@host`.
 pub(super) fn judge_url(text: &[u8], hit: &Range<usize>, _floor: usize) -> Verdict {
     let has_scheme = hit.start > 0 && text[hit.start - 1].is_ascii_alphanumeric();
     if !has_scheme {
         return Verdict::Nothing;
     }
-    let span = url_password(text, hit.end);
-    secret(span.filter(|span| !value::is_reference(&text[span.clone()])))
+    let span = url_token(text, hit.end).or_else(|| url_password(text, hit.end));
+    Verdict::from(span.filter(|span| {
+        let password = &text[span.clone()];
+        !value::is_reference(password) && !value::is_placeholder(password)
+    }))
+}
+
+/// The token of `https://TOKEN@host` and `https://TOKEN:@host`.
+fn url_token(text: &[u8], from: usize) -> Option<Range<usize>> {
+    let window = window(text, &(from..from));
+    let ends = |byte: &u8| is_space(*byte) || b"/?#\"'<>:@\\".contains(byte);
+    let length = window.iter().position(ends)?;
+    let rest = &window[length..];
+    let is_user = [&b"@"[..], b":@", b":x-oauth-basic@"].iter().any(|end| rest.starts_with(end));
+    let token = &window[..length];
+    (is_user && length >= TOKEN_BYTES_MIN && value::is_random(token)).then_some(from..from + length)
 }
 
 /// The password of `user:password@host` at `from`. The last '@' before the path ends it, so it may hold an '@'.
@@ -158,7 +173,7 @@ pub(super) fn judge_header(text: &[u8], hit: &Range<usize>, _floor: usize) -> Ve
         return Verdict::Nothing;
     }
     if has_scheme || value::is_random(credential) {
-        return Verdict::Secret(span.start..credential_end(text, span.end));
+        return Verdict::from(Some(span.start..credential_end(text, span.end)));
     }
     Verdict::Nothing
 }
@@ -169,7 +184,7 @@ pub(super) fn judge_bearer(text: &[u8], hit: &Range<usize>, _floor: usize) -> Ve
     let credential = &text[hit.end..end];
     let head = &credential[..credential.len().min(WINDOW_BYTES_MAX)];
     if head.len() >= 16 && value::is_random(head) && !value::is_placeholder(head) {
-        return Verdict::Secret(hit.end..end);
+        return Verdict::from(Some(hit.end..end));
     }
     Verdict::Nothing
 }
@@ -192,30 +207,38 @@ pub(super) fn judge_cookie(text: &[u8], hit: &Range<usize>, _floor: usize) -> Ve
     if end - span.start < 8 || value::is_reference(&text[span.start..end]) {
         return Verdict::Nothing;
     }
-    Verdict::Secret(span.start..end)
+    Verdict::from(Some(span.start..end))
 }
 
 /// `machine … login … password …` of a netrc file.
 pub(super) fn judge_netrc(text: &[u8], hit: &Range<usize>, _floor: usize) -> Verdict {
     let span = netrc_password(text, hit).map(|span| on_borders(text, span));
-    secret(span.filter(|span| !value::is_reference(&text[span.clone()])))
+    Verdict::from(span.filter(|span| !value::is_reference(&text[span.clone()])))
 }
 
-/// `host:5432:database:user:password` of a pgpass file.
-pub(super) fn judge_pgpass(text: &[u8], hit: &Range<usize>, _floor: usize) -> Verdict {
-    let span = group(&PGPASS_VALUE, text, hit, 1).map(|span| on_borders(text, span));
-    secret(span.filter(|span| !value::is_reference(&text[span.clone()])))
+/// `host:port:database:user:password`, a line of a pgpass file.
+pub(super) fn judge_pgpass(text: &[u8], hit: &Range<usize>, floor: usize) -> Verdict {
+    let from = hit.start.saturating_sub(USER_BYTES_MAX).max(floor.min(hit.start));
+    let begins = |byte: &u8| is_space(*byte) || b"\"'`+".contains(byte);
+    let start = text[from..hit.start].iter().rposition(begins).map_or(from, |at| from + at + 1);
+    let line = window(text, &(start..start));
+    let line = &line[..line.iter().position(|byte| is_space(*byte)).unwrap_or(line.len())];
+    let mut fields = line.splitn(5, |byte| *byte == b':');
+    let (host, port) = (fields.next().unwrap_or_default(), fields.next().unwrap_or_default());
+    let names = [fields.next().unwrap_or_default(), fields.next().unwrap_or_default()];
+    let password = fields.next().unwrap_or_default();
+    let is_entry = !host.is_empty()
+        && (port == b"*" || (port.len() >= 2 && port.iter().all(u8::is_ascii_digit)))
+        && names.iter().all(|name| !name.is_empty() && !name.contains(&b'/'));
+    let length = password.iter().take_while(|byte| !b"'\"".contains(byte)).count();
+    let at = start + line.len() - password.len();
+    let is_secret = is_entry && length >= 3 && !value::is_reference(password);
+    Verdict::from(is_secret.then(|| on_borders(text, at..at + length.min(PASSWORD_BYTES_MAX))))
 }
 
-/// `curl -u user:password`, `sshpass -p password`, `redis-cli -a password`; `docker run -u 1000:1000` is not
-/// meant.
-pub(super) fn judge_user_flag(text: &[u8], hit: &Range<usize>, _floor: usize) -> Verdict {
-    let span = group(&USER_FLAG_VALUE, text, hit, 1).map(|span| on_borders(text, span));
-    secret(span.filter(|span| {
-        let password = &text[span.clone()];
-        let is_number = password.iter().all(u8::is_ascii_digit);
-        !is_number && !value::is_reference(password) && !value::is_placeholder(password)
-    }))
+/// Only brings about that the text's view is looked at.
+pub(super) fn judge_escaped(_text: &[u8], _hit: &Range<usize>, _floor: usize) -> Verdict {
+    Verdict::Nothing
 }
 
 /// Whether a character begins (or the text ends) at this byte.

@@ -63,7 +63,7 @@ pub(super) fn judge(text: &[u8], hit: &Range<usize>, floor: usize) -> Verdict {
         && !value::is_placeholder(password);
     // The program is looked for last: nearly every hit has ended by now.
     if is_meant && takes_password(text, hit.start, floor, is_spaced) {
-        return Verdict::Secret(secret);
+        return Verdict::from(Some(secret));
     }
     Verdict::Nothing
 }
@@ -87,7 +87,7 @@ fn takes_password(text: &[u8], flag: usize, floor: usize, is_spaced: bool) -> bo
     let before = &text[from..flag];
     let command = before.rsplit(|byte| b"\n;|&()`".contains(byte)).next().unwrap_or(before);
     let words = || {
-        let words = command.split(|byte| b" \t\"'[,=".contains(byte));
+        let words = command.split(|byte| b" \t\"'[,=+".contains(byte));
         words.map(|word| word.rsplit(|&byte| byte == b'/').next().unwrap_or(word))
     };
     let holds = |programs: &[&str]| words().any(|word| is_one_of(word, programs));

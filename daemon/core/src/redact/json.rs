@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::rule::RULES;
 use super::{MARKER, redact};
 
 /// Fields that hold opaque payloads: a redaction would only destroy them.
@@ -35,11 +36,16 @@ fn redact_named(name: &str, value: &mut Value) -> u32 {
     if text.len() > 4_096 || text == MARKER {
         return 0;
     }
+    // Nearly every name says nothing.
+    if RULES.next_hit(format!("{name}=\"{name}\":").as_bytes(), 0).is_none() {
+        return 0;
+    }
     let is_secret = |pair: &str| redact(pair).hits > 0;
     // Without its quotes a value of several words ends at the first blank.
     let has_words = text.contains(' ') && !text.contains('"');
     let quoted = || has_words && is_secret(&format!("{name}=\"{text}\""));
-    if is_secret(&format!("{name}={text}")) || quoted() {
+    let member = || is_secret(&format!("\"{name}\":\"{text}\""));
+    if is_secret(&format!("{name}={text}")) || quoted() || member() {
         MARKER.clone_into(text);
         return 1;
     }

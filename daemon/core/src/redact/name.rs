@@ -1,6 +1,8 @@
 //! Does this name name a secret? `DB_PASSWORD`, `clientSecret`, `x-api-key` do; `token_count`,
 //! `next_page_token`, `author`, `keyboard` do not.
 
+use super::words::WORDS;
+
 /// How much a name alone says about its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Strength {
@@ -8,106 +10,10 @@ pub(super) enum Strength {
     Password,
     /// The name of a token, key or secret: also used for things that are none, so the value decides.
     Token,
+    /// The name of a key of no known owner: nearly always of a table or a cache, so only a value that could hardly be
+    /// anything else is a secret.
+    Guess,
 }
-
-/// Words a password's name ends in.
-const PASSWORDS: &[&str] = &["password", "passwd", "passphrase", "passcode", "passwort"];
-/// Words a token's name ends in, written apart or together with what stands before them.
-const TOKENS: &[&str] = &["secret", "token", "apikey", "secretkey", "accesskey", "privatekey"];
-/// Words a token's name ends in, standing alone.
-const TOKENS_ALONE: &[&str] =
-    &["credential", "credentials", "auth", "authkey", "jwt", "accountkey", "encryptionkey"];
-/// What stands before `key` when the key is a secret: a cache key or a foreign key is none.
-const KEY_OWNERS: &[&str] = &[
-    "api",
-    "secret",
-    "access",
-    "private",
-    "account",
-    "auth",
-    "signing",
-    "sign",
-    "encryption",
-    "encrypt",
-    "master",
-    "shared",
-    "service",
-    "storage",
-    "license",
-    "hmac",
-    "jwt",
-    "webhook",
-    "client",
-    "app",
-    "application",
-    "admin",
-    "root",
-    "session",
-    "cookie",
-    "vault",
-    "aes",
-    "fernet",
-];
-/// What stands before `token` when the token is none: tokens of a tokenizer, of a page, of a parser.
-const TOKEN_OWNERS_HARMLESS: &[&str] = &[
-    "next",
-    "page",
-    "pagination",
-    "continuation",
-    "sync",
-    "eos",
-    "bos",
-    "pad",
-    "unk",
-    "cls",
-    "sep",
-    "mask",
-    "stop",
-    "start",
-    "end",
-    "special",
-    "per",
-    "last",
-    "first",
-    "current",
-    "prev",
-    "previous",
-    "cancellation",
-    "cancel",
-    "design",
-    "color",
-    "syntax",
-    "lease",
-    "fencing",
-    "total",
-    "max",
-    "min",
-];
-/// What may follow the telling word without changing its sense: `SECRET_KEY_BASE`, `password2`.
-const QUALIFIERS: &[&str] = &[
-    "base",
-    "value",
-    "string",
-    "b64",
-    "base64",
-    "hex",
-    "raw",
-    "env",
-    "dev",
-    "test",
-    "staging",
-    "stage",
-    "prod",
-    "production",
-    "live",
-    "old",
-    "new",
-    "primary",
-    "secondary",
-    "default",
-    "plain",
-    "plaintext",
-];
 
 /// Judges a name of ASCII letters, digits, `_`, `-`, `.` and blanks.
 pub(super) fn strength(name: &[u8]) -> Option<Strength> {
@@ -115,16 +21,23 @@ pub(super) fn strength(name: &[u8]) -> Option<Strength> {
     let telling = words.iter().rposition(|word| !is_qualifier(word))?;
     let word = words[telling].trim_end_matches(|c: char| c.is_ascii_digit());
     let owner = telling.checked_sub(1).map_or("", |before| words[before].as_str());
-    if PASSWORDS.iter().any(|password| word.ends_with(password)) {
+    if WORDS.passwords.iter().any(|password| word.ends_with(password.as_str())) {
         return Some(Strength::Password);
+    }
+    if word == "key" && !owner.is_empty() && !WORDS.key_owners.contains(owner) {
+        return (!WORDS.key_owners_harmless.contains(owner)).then_some(Strength::Guess);
     }
     let is_secret = match word {
         // `PWD` and `OLDPWD` are folders.
         "pwd" => name.iter().any(u8::is_ascii_lowercase) || !owner.is_empty(),
         "pass" => !owner.is_empty(),
-        "key" => KEY_OWNERS.contains(&owner),
-        "token" => !TOKEN_OWNERS_HARMLESS.contains(&owner),
-        _ => TOKENS_ALONE.contains(&word) || TOKENS.iter().any(|token| word.ends_with(token)),
+        "key" => WORDS.key_owners.contains(owner),
+        "pat" => !owner.is_empty(),
+        "token" => !WORDS.token_owners_harmless.contains(owner),
+        _ => {
+            let ends = |token: &String| word.ends_with(token.as_str());
+            WORDS.tokens_alone.contains(word) || WORDS.tokens.iter().any(ends)
+        }
     };
     let is_password = word == "pwd" && !owner.is_empty();
     is_secret.then_some(if is_password { Strength::Password } else { Strength::Token })
@@ -137,7 +50,7 @@ pub(super) fn is_environment(name: &[u8]) -> bool {
 }
 
 fn is_qualifier(word: &str) -> bool {
-    QUALIFIERS.contains(&word) || word.bytes().all(|b| b.is_ascii_digit())
+    WORDS.qualifiers.contains(word) || word.bytes().all(|b| b.is_ascii_digit())
 }
 
 /// Splits a name at separators and at camel-case humps, lower-cased: `sharedAPIKey_2` → shared, api, key, 2.
@@ -197,6 +110,7 @@ mod tests {
             ("monkey", None),
             ("keyboard", None),
             ("primary_key", None),
+            ("pixabay_key", Some(Strength::Guess)),
             ("cache_key", None),
             ("passwordless", None),
             ("password_field", None),

@@ -1,5 +1,5 @@
 //! Private keys in PEM and PuTTY form: whole, cut off at either end, indented, quoted line by line,
-//! numbered as by `cat -n`, or with their newlines still escaped.
+//! numbered as by `cat -n`, or with blanks for their newlines.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -52,7 +52,7 @@ pub(super) fn judge_begin(text: &[u8], hit: &Range<usize>, _floor: usize) -> Ver
     };
     let holds_key = text[body_start..body_end].iter().any(u8::is_ascii_alphanumeric);
     if holds_key {
-        Verdict::Secret(hit.start..body_end + closing)
+        Verdict::from(Some(hit.start..body_end + closing))
     } else {
         Verdict::Passed { resume: body_start }
     }
@@ -75,14 +75,14 @@ pub(super) fn judge_end(text: &[u8], hit: &Range<usize>, floor: usize) -> Verdic
     if letters < TAIL_LINE_BYTES_MIN {
         return Verdict::Nothing;
     }
-    Verdict::Secret(start..hit.start + label)
+    Verdict::from(Some(start..hit.start + label))
 }
 
 /// Takes the private part of a PuTTY key file.
 pub(super) fn judge_putty(text: &[u8], hit: &Range<usize>, _floor: usize) -> Verdict {
     let start = line_break(text, hit.end).1;
     let end = body_end(text, start);
-    if end >= start + TAIL_LINE_BYTES_MIN { Verdict::Secret(start..end) } else { Verdict::Nothing }
+    Verdict::from((end >= start + TAIL_LINE_BYTES_MIN).then_some(start..end))
 }
 
 /// Finds where the lines after `start` stop being a key: at the closing marker, at the first line that
@@ -95,7 +95,9 @@ fn body_end(text: &[u8], start: usize) -> usize {
         let (line_end, next) = line_break(text, at);
         let line = &text[at..line_end];
         if let Some(dashes) = memchr::memmem::find(line, b"-----") {
-            return if is_body_line(&line[..dashes]) { at + dashes } else { key_end };
+            let body = &line[..dashes];
+            let is_body = is_body_line(body) || body.iter().all(|b| is_spaced_body(*b));
+            return if is_body { at + dashes } else { key_end };
         }
         let is_header = HEADER_LINE.as_ref().is_some_and(|header| header.is_match(line));
         let is_blank = line.iter().all(u8::is_ascii_whitespace);
@@ -114,33 +116,27 @@ fn body_end(text: &[u8], start: usize) -> usize {
 }
 
 fn is_body_line(line: &[u8]) -> bool {
-    let line = line.strip_suffix(b"\n").or_else(|| line.strip_suffix(b"\\n")).unwrap_or(line);
+    let line = line.strip_suffix(b"\n").unwrap_or(line);
     BODY_LINE.as_ref().is_some_and(|body| body.is_match(line))
 }
 
-/// The end of the line at `at` and the start of the next; an escaped `\n` ends a line too.
+/// Whether a byte may stand in a key that has all its lines in one.
+const fn is_spaced_body(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b' ' | b'+' | b'/' | b'=')
+}
+
+/// The end of the line at `at` and the start of the next.
 fn line_break(text: &[u8], at: usize) -> (usize, usize) {
     let window = &text[at..text.len().min(at + LINE_BYTES_MAX)];
-    let mut from = 0;
-    while let Some(found) = memchr::memchr2(b'\n', b'\\', &window[from..]).map(|i| from + i) {
-        if window[found] == b'\n' {
-            return (at + found, at + found + 1);
-        }
-        if window.get(found + 1) == Some(&b'n') {
-            return (at + found, at + found + 2);
-        }
-        from = found + 1;
-    }
-    (at + window.len(), at + window.len())
+    let end = memchr::memchr(b'\n', window);
+    end.map_or((at + window.len(), at + window.len()), |end| (at + end, at + end + 1))
 }
 
 /// The start of the line that ends right before `end`, where there is one after `floor`.
 fn previous_line(text: &[u8], end: usize, floor: usize) -> Option<usize> {
     let from = floor.max(end.saturating_sub(LINE_BACK_BYTES_MAX));
     let window = text.get(from..end)?;
-    let body = window.strip_suffix(b"\n").or_else(|| window.strip_suffix(b"\\n")).unwrap_or(window);
-    let real = memchr::memrchr(b'\n', body).map(|i| i + 1);
-    let escaped = memchr::memmem::rfind(body, b"\\n").map(|i| i + 2);
-    let start = from + real.max(escaped).unwrap_or(0);
+    let body = window.strip_suffix(b"\n").unwrap_or(window);
+    let start = from + memchr::memrchr(b'\n', body).map_or(0, |i| i + 1);
     (start < end).then_some(start)
 }

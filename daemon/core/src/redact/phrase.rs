@@ -57,5 +57,5 @@ pub(super) fn judge(text: &[u8], hit: &Range<usize>, _floor: usize) -> Verdict {
         return Verdict::Nothing;
     }
     let start = hit.end + found.start();
-    Verdict::Secret(start..start + bare.len())
+    Verdict::from(Some(start..start + bare.len()))
 }

@@ -1,37 +1,37 @@
-//! The rule table: which keyword starts which rule.
+//! The rule table: which keyword starts which rules.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::LazyLock;
 
+use super::form::{self, Form};
 use super::keywords::Keywords;
-use super::vendor::{Pattern, VENDORS};
 use super::{assignment, connection, flag, pem, phrase};
 
 /// What a rule says about one hit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// These bytes are a secret.
-    Secret(Range<usize>),
+    /// These bytes are secrets: in order, apart from each other.
+    Secrets(Vec<Range<usize>>),
     /// No secret at this hit.
     Nothing,
     /// No secret, and nothing to look for before `resume`: keeps a long run from being read per hit.
     Passed { resume: usize },
 }
 
-/// A rule: from the place of its keyword to the place of a secret. `floor` is the end of the last
-/// secret found; nothing before it may be taken again.
-pub(super) enum SecretRule {
-    Vendor(Pattern),
-    Shape(fn(text: &[u8], hit: &Range<usize>, floor: usize) -> Verdict),
+impl From<Option<Range<usize>>> for Verdict {
+    fn from(secret: Option<Range<usize>>) -> Self {
+        secret.map_or(Self::Nothing, |secret| Self::Secrets(vec![secret]))
+    }
 }
 
-impl SecretRule {
-    pub(super) fn judge(&self, text: &[u8], hit: &Range<usize>, floor: usize) -> Verdict {
-        match self {
-            Self::Vendor(pattern) => pattern.judge(text, hit, floor),
-            Self::Shape(judge) => judge(text, hit, floor),
-        }
-    }
+/// From the place of a keyword to the place of a secret. `floor` is the end of the last secret found; nothing
+/// before it may be taken again.
+type Judge = fn(text: &[u8], hit: &Range<usize>, floor: usize) -> Verdict;
+
+enum SecretRule {
+    Form(Form),
+    Shape(Judge),
 }
 
 /// All rules, made ready once, at the first use.
@@ -39,54 +39,75 @@ pub(super) static RULES: LazyLock<RuleSet> = LazyLock::new(RuleSet::all);
 
 pub(super) struct RuleSet {
     keywords: Keywords,
+    /// By the number of a keyword: its rules, those of longer keywords first.
+    owners: Vec<Vec<usize>>,
     rules: Vec<SecretRule>,
 }
 
 impl RuleSet {
     fn all() -> Self {
-        let mut keywords = Vec::new();
         let mut rules = Vec::new();
-        let vendors = VENDORS
-            .iter()
-            .map(|vendor| (vendor.all_keywords(), SecretRule::Vendor(Pattern::of(vendor))));
-        let shapes = [
-            (assignment::keywords(), SecretRule::Shape(assignment::judge)),
-            (connection::owned(connection::URL), SecretRule::Shape(connection::judge_url)),
-            (
-                connection::owned(connection::AUTHORIZATION),
-                SecretRule::Shape(connection::judge_header),
-            ),
-            (connection::owned(connection::BEARER), SecretRule::Shape(connection::judge_bearer)),
-            (connection::owned(connection::COOKIE), SecretRule::Shape(connection::judge_cookie)),
-            (connection::owned(connection::NETRC), SecretRule::Shape(connection::judge_netrc)),
-            (connection::owned(connection::PGPASS), SecretRule::Shape(connection::judge_pgpass)),
-            (
-                connection::owned(connection::USER_FLAG),
-                SecretRule::Shape(connection::judge_user_flag),
-            ),
-            (connection::owned(flag::PASSWORD_FLAG), SecretRule::Shape(flag::judge)),
-            (connection::owned(phrase::WORDS), SecretRule::Shape(phrase::judge)),
-            (connection::owned(pem::BEGIN), SecretRule::Shape(pem::judge_begin)),
-            (connection::owned(pem::END), SecretRule::Shape(pem::judge_end)),
-            (connection::owned(pem::PUTTY), SecretRule::Shape(pem::judge_putty)),
-        ];
-        for (words, rule) in vendors.chain(shapes) {
-            keywords.extend(words.into_iter().map(|word| (word, rules.len())));
+        let mut by_keyword: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        let mut add = |keywords: Vec<String>, rule: SecretRule| {
+            for keyword in keywords {
+                by_keyword.entry(keyword).or_default().push(rules.len());
+            }
             rules.push(rule);
+        };
+        for form in form::all() {
+            add(form.all_keywords(), SecretRule::Form(form));
         }
-        Self { keywords: Keywords::new(keywords), rules }
+        let shapes: [(&[&str], Judge); 12] = [
+            (connection::URL, connection::judge_url),
+            (connection::AUTHORIZATION, connection::judge_header),
+            (connection::BEARER, connection::judge_bearer),
+            (connection::COOKIE, connection::judge_cookie),
+            (connection::NETRC, connection::judge_netrc),
+            (connection::PGPASS, connection::judge_pgpass),
+            (connection::ESCAPED, connection::judge_escaped),
+            (flag::PASSWORD_FLAG, flag::judge),
+            (phrase::WORDS, phrase::judge),
+            (pem::BEGIN, pem::judge_begin),
+            (pem::END, pem::judge_end),
+            (pem::PUTTY, pem::judge_putty),
+        ];
+        for (keywords, judge) in shapes {
+            add(keywords.iter().map(|&word| word.to_owned()).collect(), SecretRule::Shape(judge));
+        }
+        add(assignment::keywords(), SecretRule::Shape(assignment::judge));
+        let begun_by = |keyword: &String| {
+            let shorter = (1..=keyword.len()).rev().filter_map(|end| keyword.get(..end));
+            shorter.filter_map(|word| by_keyword.get(word)).flatten().copied().collect()
+        };
+        let owners = by_keyword.keys().map(begun_by).collect();
+        let keywords = by_keyword.into_keys().zip(0..).collect();
+        Self { keywords: Keywords::new(keywords), owners, rules }
     }
 
-    /// Finds the next keyword at or after `at`.
-    pub(super) fn next_hit(&self, text: &[u8], at: usize) -> Option<(Range<usize>, &SecretRule)> {
-        let (hit, owner) = self.keywords.find(text, at)?;
-        Some((hit, self.rules.get(owner)?))
+    /// Finds the next keyword at or after `at`, and its number.
+    pub(super) fn next_hit(&self, text: &[u8], at: usize) -> Option<(Range<usize>, usize)> {
+        self.keywords.find(text, at)
+    }
+
+    /// What the first rule of a keyword says that has something to say.
+    pub(super) fn judge(
+        &self,
+        text: &[u8],
+        (hit, keyword): &(Range<usize>, usize),
+        floor: usize,
+    ) -> Verdict {
+        let owners = self.owners.get(*keyword).into_iter().flatten();
+        let verdicts = owners.filter_map(|owner| self.rules.get(*owner)).map(|rule| match rule {
+            SecretRule::Form(form) => form.judge(text, hit, floor),
+            SecretRule::Shape(judge) => judge(text, hit, floor),
+        });
+        verdicts.into_iter().find(|said| *said != Verdict::Nothing).unwrap_or(Verdict::Nothing)
     }
 
     #[cfg(test)]
     pub(super) fn is_complete(&self) -> bool {
         self.rules.iter().all(|rule| match rule {
-            SecretRule::Vendor(pattern) => pattern.regex().is_some(),
+            SecretRule::Form(form) => form.regex().is_some(),
             SecretRule::Shape(_) => true,
         })
     }

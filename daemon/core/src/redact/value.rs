@@ -7,6 +7,7 @@ use regex::bytes::Regex;
 use super::MARKER;
 use super::name::Strength;
 use super::passphrase::is_passphrase;
+use super::words::WORDS;
 
 /// How a value stands behind its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,71 +39,8 @@ const PASSWORD_BYTES_MIN: usize = 4;
 const PASSWORD_SPACED_BYTES_MIN: usize = 6;
 /// The fewest bytes of a token; shorter ones guard nothing.
 const TOKEN_BYTES_MIN: usize = 8;
-
-/// Words that are shown in place of a value.
-const STAND_INS: &[&str] = &[
-    "true",
-    "false",
-    "null",
-    "none",
-    "nil",
-    "undefined",
-    "string",
-    "str",
-    "text",
-    "bool",
-    "boolean",
-    "number",
-    "integer",
-    "object",
-    "required",
-    "optional",
-    "bytes",
-    "varchar",
-    "sha256",
-    "base64",
-    "utf8",
-    "md5",
-    "hidden",
-    "empty",
-    "unset",
-    "missing",
-    "secret",
-    "token",
-    "password",
-    "passwd",
-    "apikey",
-    "bearer",
-    "basic",
-    "value",
-    "same-origin",
-    "include",
-    "omit",
-    "inherit",
-    "omitted",
-];
-
-/// Pieces that only a placeholder holds.
-const STAND_IN_PIECES: &[&str] = &[
-    "your",
-    "changeme",
-    "change-me",
-    "change_me",
-    "placeholder",
-    "example",
-    "dummy",
-    "insert",
-    "replace",
-    "todo",
-    "fixme",
-    "xxxx",
-    "redacted",
-    "<",
-    "...",
-    "****",
-    "goes-here",
-    "goes_here",
-];
+/// The fewest bytes of a token behind a name that hardly says so.
+const GUESS_BYTES_MIN: usize = 24;
 
 /// `${TOKEN}`, `$TOKEN`, `%TOKEN%`, `{token}`, `<token>`, `[REDACTED]`, `***`.
 static REFERENCE: LazyLock<Option<Regex>> = LazyLock::new(|| {
@@ -129,8 +67,11 @@ fn matches(pattern: &LazyLock<Option<Regex>>, value: &[u8]) -> bool {
 /// Judges a value by its looks, its place and what its name says.
 pub(super) fn is_secret(candidate: &Candidate<'_>) -> bool {
     let Candidate { value, next, form, strength, is_environment, .. } = *candidate;
+    if strength == Strength::Guess && !is_surely_random(value) {
+        return false;
+    }
     // First what costs least and refuses most.
-    if strength == Strength::Token && !is_environment && !is_random(value) {
+    if strength != Strength::Password && !is_environment && !is_random(value) {
         return false;
     }
     if is_reference(value) || is_placeholder(value) || is_path(value) {
@@ -140,7 +81,7 @@ pub(super) fn is_secret(candidate: &Candidate<'_>) -> bool {
     let long_enough = match (strength, form) {
         (Strength::Password, Form::Quoted | Form::Direct) => value.len() >= PASSWORD_BYTES_MIN,
         (Strength::Password, Form::Spaced) => value.len() >= PASSWORD_SPACED_BYTES_MIN,
-        (Strength::Token, _) => value.len() >= TOKEN_BYTES_MIN,
+        (Strength::Token | Strength::Guess, _) => value.len() >= TOKEN_BYTES_MIN,
     };
     if !long_enough {
         return false;
@@ -148,14 +89,14 @@ pub(super) fn is_secret(candidate: &Candidate<'_>) -> bool {
     match (form, strength) {
         (Form::Quoted, Strength::Password) if has_blank && !is_environment => is_passphrase(value),
         (Form::Quoted, Strength::Password) => !is_label(value),
-        (Form::Quoted, Strength::Token) if has_blank => false,
-        (Form::Quoted, Strength::Token) => {
+        (Form::Quoted, _) if has_blank => false,
+        (Form::Quoted, Strength::Token | Strength::Guess) => {
             is_random(value) || (is_environment && value.iter().all(u8::is_ascii_alphanumeric))
         }
         _ if is_code(value, next) => false,
         (Form::Direct, _) if is_environment => true,
         (_, Strength::Password) => has_digit_or_sign(value) || is_bare_word_password(candidate),
-        (_, Strength::Token) => is_random(value),
+        (_, Strength::Token | Strength::Guess) => is_random(value),
     }
 }
 
@@ -177,16 +118,19 @@ pub(super) fn is_placeholder(value: &[u8]) -> bool {
         return true;
     }
     let lower = value.to_ascii_lowercase();
-    let is_word = |word: &str| lower == word.as_bytes();
-    if STAND_INS.iter().any(|word| is_word(word)) {
+    if str::from_utf8(&lower).is_ok_and(|word| WORDS.stand_ins.contains(word)) {
         return true;
     }
-    let is_mixed = value.iter().any(u8::is_ascii_lowercase)
-        && value.iter().any(u8::is_ascii_uppercase)
-        && value.iter().any(u8::is_ascii_digit);
     let digits = value.iter().filter(|b| b.is_ascii_digit()).count();
-    let holds = |piece: &str| memchr::memmem::find(&lower, piece.as_bytes()).is_some();
-    !is_mixed && digits <= 4 && STAND_IN_PIECES.iter().any(|piece| holds(piece))
+    let holds = |piece: &String| memchr::memmem::find(&lower, piece.as_bytes()).is_some();
+    !is_mixed(value) && digits <= 4 && WORDS.stand_in_pieces.iter().any(holds)
+}
+
+/// Whether a value has letters of both cases and digits.
+pub(super) fn is_mixed(value: &[u8]) -> bool {
+    value.iter().any(u8::is_ascii_lowercase)
+        && value.iter().any(u8::is_ascii_uppercase)
+        && value.iter().any(u8::is_ascii_digit)
 }
 
 /// Whether a value looks drawn by a generator rather than named by a person.
@@ -204,6 +148,14 @@ pub(super) fn is_random(value: &[u8]) -> bool {
     let is_mixed_noise = value.len() >= 16 && turns * 3 >= value.len();
     let is_long_run = value.len() >= 20 && !has_upper && value.iter().all(u8::is_ascii_lowercase);
     is_mixed_noise || is_long_run
+}
+
+/// Whether a value is random and neither a digest nor a name of several parts.
+fn is_surely_random(value: &[u8]) -> bool {
+    let digits = value.iter().filter(|b| b.is_ascii_digit()).count();
+    let is_digest = value.iter().all(u8::is_ascii_hexdigit);
+    let is_one = value.iter().all(|b| b.is_ascii_alphanumeric() || b"_=+".contains(b));
+    value.len() >= GUESS_BYTES_MIN && digits >= 4 && !is_digest && is_one && is_random(value)
 }
 
 /// How many different byte values occur.

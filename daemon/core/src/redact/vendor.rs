@@ -8,7 +8,6 @@ use regex::bytes::Regex;
 use super::rule::Verdict;
 use super::value;
 
-/// One vendor's token.
 pub(super) struct Vendor {
     /// What every such token begins with (or holds, where the pattern looks back).
     keywords: &'static [&'static str],

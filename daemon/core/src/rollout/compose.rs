@@ -20,13 +20,10 @@ pub struct Opening {
     pub client_thread_id: Option<String>,
     /// Absolute folder it works in.
     pub cwd: String,
-    /// The client.
     pub originator: String,
-    /// The client's version.
     pub version: Option<String>,
     /// What to call it; without one it is called by its first request.
     pub title: Option<String>,
-    /// Who drives it.
     pub kind: ThreadKind,
     /// The thread that spawned it.
     pub parent_thread_id: Option<String>,
@@ -37,27 +34,21 @@ pub struct Opening {
 /// What happens in a thread besides its items.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Marker {
-    /// Settings of what follows.
     Settings {
         /// Absolute working folder.
         cwd: Option<String>,
-        /// Model asked.
         model: Option<String>,
     },
-    /// A turn begins.
     TurnStarted,
     /// A turn ended by itself.
     TurnComplete,
-    /// A turn was interrupted.
     TurnAborted,
     /// The person took back the last turns.
     RolledBack {
-        /// How many.
         turns: u32,
     },
     /// The history before was replaced.
     Compacted {
-        /// The summary.
         message: String,
         /// The items that stand for the history before.
         replacement_history: Vec<Value>,

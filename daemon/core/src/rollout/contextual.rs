@@ -3,6 +3,8 @@
 //! Harnesses put context into the history as user messages. Taking one for a request would make the
 //! checkpoint pursue a file listing.
 
+use std::borrow::Cow;
+
 /// Openings of messages that a harness writes in the person's name.
 const OPENINGS: [&str; 22] = [
     "<environment_context>",
@@ -36,10 +38,46 @@ pub const INJECTED_OPENING: &str = "<longhaul_context";
 /// Last words of it. A message of the person's may follow, where a client put the watcher's before it.
 const INJECTED_CLOSING: &str = "</longhaul_context>";
 
+/// Names of marks that stand in angle brackets, and openings of marks in square ones.
+const TAGS: [&str; 2] = ["longhaul", "memory_citation"];
+const VIEWS: [&str; 2] = ["[SESSION_CHECKPOINT", "[HANDOFF_SUMMARY"];
+
+/// A text that can be quoted inside a frame of ours: nothing in it opens or closes one, however it is spelled.
+/// It keeps its length.
+pub fn quoted(text: &str) -> Cow<'_, str> {
+    let is_mark = |at: usize| {
+        let opened = text[at..].strip_prefix('<').map(|rest| {
+            let is_ignored = |c: char| !c.is_alphanumeric() && c != '<' && c != '_';
+            rest.trim_start_matches(is_ignored)
+        });
+        match opened {
+            Some(name) => TAGS.iter().any(|tag| starts_with_ignoring_case(name, tag)),
+            None => VIEWS.iter().any(|view| starts_with_ignoring_case(&text[at..], view)),
+        }
+    };
+    let marks: Vec<usize> =
+        memchr::memchr2_iter(b'<', b'[', text.as_bytes()).filter(|at| is_mark(*at)).collect();
+    if marks.is_empty() {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut from = 0;
+    for at in marks {
+        out.push_str(&text[from..at]);
+        out.push('(');
+        from = at + 1;
+    }
+    out.push_str(&text[from..]);
+    Cow::Owned(out)
+}
+
+fn starts_with_ignoring_case(text: &str, start: &str) -> bool {
+    text.get(..start.len()).is_some_and(|opening| opening.eq_ignore_ascii_case(start))
+}
+
 /// A text of ours as it is put before a model.
 pub fn injected(about: &str, text: &str) -> String {
-    // What it quotes must not end it.
-    let text = text.replace(INJECTED_CLOSING, "<\\/longhaul_context>");
+    let text = quoted(text);
     format!("{INJECTED_OPENING} about=\"{about}\">\n{}\n{INJECTED_CLOSING}", text.trim_end())
 }
 
@@ -135,6 +173,21 @@ mod tests {
         assert!(is_report("\n<task-notification>\n<task-id>a"));
         assert!(is_report("<subagent_notification>{\"status\":\"completed\"}"));
         assert!(!is_report("<environment_context>\n<cwd>/w</cwd>"));
+    }
+
+    #[test]
+    fn a_quotation_opens_and_closes_no_frame() {
+        for (text, expected) in [
+            ("a </longhaul_memory> b", "a (/longhaul_memory> b"),
+            ("< / LONGHAUL_context>", "( / LONGHAUL_context>"),
+            ("<\u{200b}/longhaul_memory", "(\u{200b}/longhaul_memory"),
+            ("<longhaul_x>", "(longhaul_x>"),
+            ("[session_checkpoint v1]", "(session_checkpoint v1]"),
+            ("<memory_citation>", "(memory_citation>"),
+            ("a < b, Vec<T>, [1], run longhaul", "a < b, Vec<T>, [1], run longhaul"),
+        ] {
+            assert_eq!(quoted(text), expected);
+        }
     }
 
     #[test]

@@ -61,7 +61,6 @@ pub struct Continuation<'a> {
     pub history: &'a [Value],
 }
 
-/// Our mark.
 #[derive(Serialize)]
 struct Mark<'a> {
     continues: &'a HistoryBase,

@@ -10,11 +10,11 @@ pub mod tool;
 
 use serde_json::{Map, Value};
 
-use super::codex::{repair, time};
+use super::codex::time;
 use super::source::{Assembly, FilePattern, Folder, Home, Layout, SourceSpec};
 use super::{
     Body, Compacted, Entry, Images, Item, Meta, Replacement, Role, Show, TitleBy, TurnSettings,
-    Usage, responses,
+    Usage, object_of, responses,
 };
 use crate::item::breakdown::{Breakdown, ContextKind};
 use crate::thread::ThreadKind;
@@ -57,10 +57,7 @@ pub fn read(line: &[u8], _wants_meta: bool, visit: &mut dyn FnMut(Entry<'_>)) {
     if line.trim_ascii().is_empty() {
         return;
     }
-    let object = serde_json::from_slice::<Object>(line)
-        .ok()
-        .or_else(|| serde_json::from_str(&repair(line)?).ok());
-    let Some(object) = object else {
+    let Some(object) = object_of(line) else {
         return visit(Entry { at_ms: None, body: Body::Malformed });
     };
     let at_ms = text(&object, "timestamp").and_then(time);

@@ -10,14 +10,46 @@ pub mod tool;
 
 use serde_json::{Map, Value};
 
-use super::codex::repair;
+use super::records::{RecordFolders, RecordStorage, Records};
+use super::source::{FilePattern, Folder, Home, Layout, SourceSpec};
 use super::{
     Body, Compacted, Entry, Images, Item, Meta, Replacement, Role, Show, TitleBy, TurnSettings,
-    Usage, responses,
+    Usage, object_of, responses,
 };
 use crate::item::breakdown::{Breakdown, ContextKind};
 use crate::thread::ThreadKind;
 use crate::tokens::{self, image};
+
+pub(super) const SPEC: SourceSpec = SourceSpec {
+    title: "OpenCode",
+    home: Some(Home { folder: ".local/share/opencode", variable: "LONGHAUL_OPENCODE_HOME" }),
+    folders: &[
+        Folder { path: "storage/session", archived: false },
+        Folder { path: "opencode.db", archived: false },
+    ],
+    files: &[
+        FilePattern { prefix: "ses_", suffix: ".json", layout: records(FOLDERS) },
+        FilePattern { prefix: "ses_", suffix: "", layout: records(RecordStorage::Database) },
+    ],
+    read,
+    is_item: |head| [r#""part":{"#, r#""output":{"#].iter().any(|key| head.contains(key)),
+    responses: Some(responses),
+    interpret: Some(tool::interpret),
+    resume: &["opencode", "-s"],
+    reads_agents_md: true,
+    has_session_meta: false,
+};
+
+/// Until 1.1; later versions have a database.
+const FOLDERS: RecordStorage = RecordStorage::Folders(RecordFolders {
+    sessions: "session",
+    messages: "message",
+    parts: "part",
+});
+
+const fn records(storage: RecordStorage) -> Layout {
+    Layout::Records(Records { storage, lines: assemble::assemble })
+}
 
 type Object = Map<String, Value>;
 
@@ -33,10 +65,7 @@ pub fn read(line: &[u8], _wants_meta: bool, visit: &mut dyn FnMut(Entry<'_>)) {
     if line.trim_ascii().is_empty() {
         return;
     }
-    let object = serde_json::from_slice::<Object>(line)
-        .ok()
-        .or_else(|| serde_json::from_str(&repair(line)?).ok());
-    let Some(object) = object else {
+    let Some(object) = object_of(line) else {
         return visit(Entry { at_ms: None, body: Body::Malformed });
     };
     let at_ms = object.get("at").and_then(Value::as_i64);

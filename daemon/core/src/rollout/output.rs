@@ -26,9 +26,7 @@ pub struct Answer<'a> {
 /// Counts that a test runner printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, Deserialize)]
 pub struct TestCounts {
-    /// Tests that passed.
     pub passed: u64,
-    /// Tests that failed.
     pub failed: u64,
 }
 

@@ -1,6 +1,8 @@
 //! The `apply_patch` text: which files, what becomes of them, and the names it touches.
 
-use crate::limits;
+use std::collections::HashSet;
+
+use crate::{limits, text};
 
 const BEGIN: &str = "*** Begin Patch";
 const END: &str = "*** End Patch";
@@ -10,7 +12,6 @@ const END: &str = "*** End Patch";
 pub struct FileOp {
     /// As the agent wrote it.
     pub path: String,
-    /// What becomes of it.
     pub op: Op,
     /// Its changed lines and those around them, at most 16 KiB.
     pub changed: String,
@@ -28,12 +29,9 @@ const CHANGED_BYTES: usize = 16 * 1_024;
 pub enum Op {
     /// It is new; its content when the patch holds all of it.
     Created {
-        /// Whole content.
         content: Option<String>,
     },
-    /// It changes.
     Edited,
-    /// It goes.
     Deleted,
 }
 
@@ -46,6 +44,27 @@ impl FileOp {
             changed: String::new(),
             added: String::new(),
             removed: String::new(),
+        }
+    }
+
+    /// Notes that `new` takes the place of `old`: lines that both hold did not change.
+    pub fn replace(&mut self, old: &str, new: &str) {
+        for part in [old, new].into_iter().filter(|part| !part.is_empty()) {
+            let left = CHANGED_BYTES.saturating_sub(self.changed.len());
+            self.changed.push_str(text::prefix(part, left));
+            self.changed.push('\n');
+        }
+        let (before, after): (HashSet<&str>, HashSet<&str>) =
+            (old.lines().collect(), new.lines().collect());
+        let gone = old.lines().filter(|line| !after.contains(line));
+        let fresh = new.lines().filter(|line| !before.contains(line));
+        for (is_added, line) in gone.map(|line| (false, line)).chain(fresh.map(|line| (true, line)))
+        {
+            let text = if is_added { &mut self.added } else { &mut self.removed };
+            if text.len() + line.len() < CHANGED_BYTES {
+                text.push_str(line);
+                text.push('\n');
+            }
         }
     }
 

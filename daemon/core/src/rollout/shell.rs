@@ -7,11 +7,13 @@
 mod class;
 mod deeds;
 mod looks;
+mod substitutions;
 mod wrappers;
 
 pub use class::Class;
 pub use deeds::{Deeds, confirms_commit, refuses_commit};
 pub use looks::only_looks;
+pub use substitutions::{Substitutions, without_substitutions};
 pub use wrappers::is_assignment;
 
 /// One command of a script, between operators.
@@ -19,6 +21,10 @@ pub use wrappers::is_assignment;
 pub struct Command {
     /// Words from the program on, quotes removed: `sudo -u dev A=1 cat x` is `cat x`.
     pub words: Vec<String>,
+    /// Variables set for it alone, as `NAME=value`.
+    pub assigned: Vec<String>,
+    /// It reads what the command before it prints.
+    pub is_piped: bool,
     /// Files written by `>` and `>>`.
     pub written: Vec<String>,
     /// Files read by `<`.
@@ -28,9 +34,7 @@ pub struct Command {
 }
 
 /// What a command does to a file.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Use {
     /// Named, purpose unknown.
@@ -266,6 +270,7 @@ struct Lexer<'a> {
     target: Target,
     command: Command,
     heredocs: Vec<String>,
+    is_piped: bool,
     done: Vec<Command>,
 }
 
@@ -277,6 +282,7 @@ impl<'a> Lexer<'a> {
             target: Target::Words,
             command: Command::default(),
             heredocs: Vec::new(),
+            is_piped: false,
             done: Vec::new(),
         }
     }
@@ -297,7 +303,11 @@ impl<'a> Lexer<'a> {
                     self.end_command();
                     self.skip_heredocs();
                 }
-                ';' | '|' | '(' | ')' => self.end_command(),
+                '|' => {
+                    self.end_command();
+                    self.is_piped = !self.next_is('|');
+                }
+                ';' | '(' | ')' => self.end_command(),
                 '&' if self.target == Target::Written && self.word.is_none() => self.push('&'),
                 '&' => self.end_command(),
                 '>' | '<' => self.redirect(c),
@@ -369,7 +379,9 @@ impl<'a> Lexer<'a> {
     fn end_word(&mut self) {
         let Some(word) = self.word.take() else { return };
         match std::mem::replace(&mut self.target, Target::Words) {
-            Target::Words if self.command.words.is_empty() && is_assignment(&word) => {}
+            Target::Words if self.command.words.is_empty() && is_assignment(&word) => {
+                self.command.assigned.push(word);
+            }
             Target::Words => self.command.words.push(word),
             Target::Written => self.command.written.push(word),
             Target::Read => self.command.read.push(word),
@@ -381,8 +393,11 @@ impl<'a> Lexer<'a> {
         self.end_word();
         self.target = Target::Words;
         let mut command = std::mem::take(&mut self.command);
-        command.words.drain(..wrappers::count(&command.words));
-        if command != Command::default() {
+        let wrappers = command.words.drain(..wrappers::count(&command.words));
+        command.assigned.extend(wrappers.filter(|word| is_assignment(word)));
+        let runs = !command.words.is_empty();
+        if runs || !command.written.is_empty() || !command.read.is_empty() {
+            command.is_piped = std::mem::take(&mut self.is_piped);
             self.done.push(command);
         }
     }

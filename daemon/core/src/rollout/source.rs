@@ -4,6 +4,7 @@
 use serde_json::Value;
 
 use super::Entry;
+use super::records::Records;
 use super::tool::{Action, Call};
 
 /// Shows what a line holds; see [`SourceSpec::read`].
@@ -43,10 +44,8 @@ pub struct SourceSpec {
     pub has_session_meta: bool,
 }
 
-/// The agent's own folder.
 #[derive(Debug, Clone, Copy)]
 pub struct Home {
-    /// Below the user's home.
     pub folder: &'static str,
     /// Environment variable that names another place.
     pub variable: &'static str,
@@ -55,7 +54,6 @@ pub struct Home {
 /// A folder with transcripts, searched with all folders below it.
 #[derive(Debug, Clone, Copy)]
 pub struct Folder {
-    /// Below the agent's home.
     pub path: &'static str,
     /// The agent moved there what it is done with.
     pub archived: bool,
@@ -81,6 +79,8 @@ pub enum Layout {
     Document(Document),
     /// A file that is changed in places, read as a whole and put into lines.
     Assembled(Assembly),
+    /// Records in many files or in rows of a database, read as a whole and put into lines.
+    Records(Records),
 }
 
 /// How a transcript that is changed in places becomes lines which, as it goes on, are only added to.
@@ -97,7 +97,6 @@ pub struct Assembly {
 /// What is known of a transcript beside its bytes.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Beside<'a> {
-    /// Its path.
     pub path: &'a str,
     /// The text of the marker, if there is one.
     pub marker: Option<&'a str>,
@@ -135,9 +134,19 @@ impl SourceSpec {
             (_, Layout::Assembled(Assembly { within, .. })) => {
                 files.holds(name) && folder.split('/').any(|folder| folder == within)
             }
+            (_, Layout::Records(Records { storage, .. })) => {
+                files.holds(name) && storage.holds_session_in(folder)
+            }
             _ => files.holds(name),
         };
         self.files.iter().find(fits).map(|files| files.layout)
+    }
+
+    /// Whether places in a transcript of that path are places in the file: it is neither compressed nor made
+    /// into lines.
+    pub fn has_places_of_file(&self, path: &str) -> bool {
+        let layout = self.layout(path).unwrap_or(Layout::Lines);
+        matches!(layout, Layout::Lines | Layout::Document(_)) && !path.ends_with(".zst")
     }
 }
 

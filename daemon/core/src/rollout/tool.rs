@@ -27,39 +27,29 @@ pub struct Call<'a> {
     pub arguments: Cow<'a, str>,
 }
 
-/// A step of a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanStep {
     /// What is to be done.
     pub text: String,
-    /// How far it is.
     pub status: StepStatus,
 }
 
 /// How far a step is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StepStatus {
-    /// Not begun.
     Pending,
-    /// Being done.
     InProgress,
-    /// Done.
     Done,
 }
 
 /// What a call asks for.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Runs a script.
     Shell {
-        /// The script.
         script: String,
-        /// Folder it runs in.
         workdir: Option<String>,
     },
-    /// Changes files.
     Patch(Vec<patch::FileOp>),
-    /// Replaces the plan.
     Plan(Vec<PlanStep>),
     /// Adds a step to the plan; the answer tells its id.
     AddStep {
@@ -68,7 +58,6 @@ pub enum Action {
     },
     /// Changes a step of the plan.
     ChangeStep {
-        /// Its id.
         id: String,
         /// How far it is now.
         status: Option<StepStatus>,
@@ -77,7 +66,6 @@ pub enum Action {
     },
     /// Searches or lists, and changes nothing.
     Look {
-        /// The tool.
         tool: String,
         /// What it looks for and how, in words.
         values: String,
@@ -86,12 +74,10 @@ pub enum Action {
     },
     /// Looks at a file.
     View {
-        /// Its path.
         path: String,
     },
     /// Anything else: the values of its arguments, in words.
     Other {
-        /// Tool, with its namespace.
         tool: String,
         /// String values of the arguments, joined by spaces.
         values: String,
@@ -129,7 +115,6 @@ struct WireStep {
 /// Bytes of a generic call's values that are looked at.
 pub(super) const VALUES_BYTES: usize = 2_000;
 
-/// Reads a call.
 pub fn interpret(call: &Call<'_>) -> Action {
     let text = call.arguments.as_ref();
     if call.name == "apply_patch" && text.trim_start().starts_with("***") {

@@ -19,7 +19,6 @@ pub struct Piece {
     pub run: Range<usize>,
     /// The last character of a longer CJK run, alone.
     pub is_tail: bool,
-    /// Made of CJK characters.
     pub is_cjk: bool,
 }
 
@@ -33,7 +32,6 @@ impl Piece {
 /// Words of a text as stored in the index.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Words {
-    /// All pieces, in order.
     pub pieces: String,
     /// Runs that were split, as a whole.
     pub names: String,

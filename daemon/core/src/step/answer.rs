@@ -33,9 +33,7 @@ pub enum CommandOutcome {
 pub struct Answered<'a> {
     /// The call; of a poll, the command that it asks after.
     pub call: Cow<'a, Call>,
-    /// How it ended.
     pub outcome: CommandOutcome,
-    /// Line of the answer.
     pub seq: u64,
     /// Tokens of the answer; `None` for a report of the harness, which shows nothing of what was printed.
     pub tokens: Option<u64>,

@@ -31,7 +31,6 @@ impl Branches {
         later.map_or(0, |later| later as u64 + 1)
     }
 
-    /// A turn began.
     pub(super) fn begin_turn(&mut self) {
         if self.parents.len() >= limits::ROLLBACK_TURNS {
             self.parents.pop_front();

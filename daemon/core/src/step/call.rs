@@ -15,7 +15,6 @@ use crate::{limits, text};
 pub struct Call {
     /// Its beginning, where it is over [`limits::NAME_BYTES`].
     pub id: String,
-    /// Line that made it.
     pub seq: u64,
     /// Words that name it, in one line of at most half of [`limits::COMMAND_BYTES`].
     pub what: String,
@@ -38,13 +37,11 @@ pub struct Call {
 /// What is to be known of a call's work when it ends.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Work {
-    /// Runs a script.
     Script {
         /// The script, where it is one line worth keeping.
         line: Option<String>,
         /// Folder it runs in, if it says.
         folder: Option<String>,
-        /// It only looks.
         is_look: bool,
         /// The only file it reads, as it names it.
         reads: Option<String>,
@@ -52,12 +49,10 @@ pub enum Work {
         #[serde(default, skip_serializing_if = "is_default")]
         fetches: bool,
     },
-    /// Shows a file.
     View {
         /// As the agent wrote it.
         path: String,
     },
-    /// Searches or lists.
     Search {
         /// Where, if it says.
         path: Option<String>,
@@ -69,7 +64,6 @@ pub enum Work {
         /// What is to be done.
         text: String,
     },
-    /// Anything else.
     Other,
 }
 
@@ -78,7 +72,6 @@ pub enum Work {
 pub struct Change {
     /// As the agent wrote it, redacted.
     pub path: String,
-    /// What becomes of it.
     pub kind: ChangeKind,
     /// Of the whole content, where the call holds it.
     pub hash: Option<ContentHash>,
@@ -97,11 +90,8 @@ pub struct Change {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ChangeKind {
-    /// New.
     Created,
-    /// Changed.
     Edited,
-    /// Removed.
     Deleted,
 }
 
@@ -110,38 +100,31 @@ pub enum ChangeKind {
 pub struct Called {
     /// What is wanted again when it is answered.
     pub call: Call,
-    /// What it asks for.
     pub action: Action,
 }
 
 /// What a call asks for. Redacted.
 #[derive(Debug)]
 pub enum Action {
-    /// Runs a script.
     Script(Script),
-    /// Changes files.
     Patch(Vec<Change>),
     /// Looks at a file.
     View {
         /// As the agent wrote it.
         path: String,
     },
-    /// Searches or lists.
     Look {
-        /// The tool.
         tool: String,
         /// What it looks for and how.
         values: String,
         /// Where, if it says.
         path: Option<String>,
     },
-    /// Replaces the plan.
     Plan(Vec<PlanStep>),
     /// Adds a step to the plan: [`Work::PlanStep`].
     AddStep,
     /// Changes a step of the plan.
     ChangeStep {
-        /// Its id.
         id: String,
         /// How far it is now.
         status: Option<StepStatus>,
@@ -152,9 +135,7 @@ pub enum Action {
     Poll,
     /// Asks longhaul itself: what it answers is known here already.
     Ours,
-    /// Anything else.
     Other {
-        /// Tool, with its namespace.
         tool: String,
         /// String values of the arguments, joined by spaces.
         values: String,
@@ -166,7 +147,6 @@ pub enum Action {
 pub struct Script {
     /// Redacted, at most [`shell::SCRIPT_BYTES`].
     pub text: String,
-    /// Its commands.
     pub commands: Vec<Command>,
     /// Folder that the call names.
     pub workdir: Option<String>,

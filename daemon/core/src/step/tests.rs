@@ -39,7 +39,7 @@ impl Folded {
 
     fn file(&self, path: &str) -> Option<&'static str> {
         let state = self.fold.checkpoint();
-        state.files.find(path, state.cwd.as_deref()).map(|file| file.state.word())
+        state.files.find(path, state.cwd.as_deref()).map(|file| file.state.into_str())
     }
 
     /// What memory learned, in words.

@@ -29,7 +29,6 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// Bytes that were written.
     pub fn bytes(&self) -> u64 {
         self.whole.len() as u64
     }

@@ -11,22 +11,6 @@ use serde::Deserialize;
 
 use super::ConfigError;
 
-/// `[jobs]`.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct JobTables {
-    /// Memory out of one thread.
-    pub extract: JobTable,
-    /// Memory over all threads.
-    pub consolidate: JobTable,
-    /// Compactions that nobody waits for.
-    pub compact: JobTable,
-    /// Removing what is over its retention.
-    pub prune: JobTable,
-    /// Making the search index anew.
-    pub reindex: JobTable,
-}
-
 /// `[jobs.KIND]`.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -56,17 +40,14 @@ pub struct JobSettings {
 
 const WEEK_S: u64 = 604_800;
 
-/// The values in force.
-pub(super) fn settings(tables: &JobTables, engine: Engine) -> Result<JobSettings, ConfigError> {
+pub(super) fn settings(
+    tables: &BTreeMap<Kind, JobTable>,
+    engine: Engine,
+) -> Result<JobSettings, ConfigError> {
+    let none = JobTable::default();
     let (mut rules, mut outside) = (BTreeMap::new(), BTreeSet::new());
-    for kind in Kind::ALL {
-        let table = match kind {
-            Kind::Extract => &tables.extract,
-            Kind::Consolidate => &tables.consolidate,
-            Kind::Compact => &tables.compact,
-            Kind::Prune => &tables.prune,
-            Kind::Reindex => &tables.reindex,
-        };
+    for &kind in Kind::ALL {
+        let table = tables.get(&kind).unwrap_or(&none);
         rules.insert(kind, rules_of((kind, engine), table)?);
         if table.outside == Some(true) {
             outside.insert(kind);
@@ -77,7 +58,7 @@ pub(super) fn settings(tables: &JobTables, engine: Engine) -> Result<JobSettings
 
 fn rules_of((kind, engine): (Kind, Engine), table: &JobTable) -> Result<Rules, ConfigError> {
     let invalid = |key: &str, reason: String| {
-        let key = format!("jobs.{}.{key}", kind.name());
+        let key = format!("jobs.{}.{key}", kind.into_str());
         ConfigError::Invalid { key, reason }
     };
     let number = |key, given: Option<u64>, max| match given {
@@ -116,7 +97,7 @@ impl JobSettings {
         let kinds = self.rules.iter().map(|(kind, rules)| {
             format!(
                 "{} {}s/{}s x{}{}",
-                kind.name(),
+                kind.into_str(),
                 seconds(rules.lease_ms),
                 seconds(rules.retry_ms),
                 rules.running_max,
@@ -133,10 +114,10 @@ mod tests {
 
     #[test]
     fn what_is_left_out_has_the_defaults_and_a_short_lease_is_renewed_often() {
-        let defaults = settings(&JobTables::default(), Engine::Model).unwrap();
+        let defaults = settings(&BTreeMap::new(), Engine::Model).unwrap();
         assert_eq!(defaults.rules[&Kind::Consolidate], Rules::of(Kind::Consolidate));
         let compact = JobTable { lease_s: Some(3), parallel: Some(4), ..JobTable::default() };
-        let tables = JobTables { compact, ..JobTables::default() };
+        let tables = BTreeMap::from([(Kind::Compact, compact)]);
         let given = settings(&tables, Engine::Model).unwrap();
         let rules = given.rules[&Kind::Compact];
         assert_eq!((rules.lease_ms, rules.heartbeat_ms, rules.margin_ms), (3_000, 1_000, 500));
@@ -146,7 +127,7 @@ mod tests {
     #[test]
     fn a_value_that_cannot_be_meant_names_its_key() {
         let prune = JobTable { attempts: Some(0), ..JobTable::default() };
-        let tables = JobTables { prune, ..JobTables::default() };
+        let tables = BTreeMap::from([(Kind::Prune, prune)]);
         let refused = settings(&tables, Engine::Model).unwrap_err();
         let said = refused.to_string();
         assert_eq!(said, "jobs.prune.attempts: 0 is out of bounds: 1 to 100");

@@ -7,7 +7,6 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::file::KEYS;
 use super::{Config, ConfigError, jobs};
 
 /// The configuration that is in force; clones are the same one.
@@ -19,9 +18,7 @@ pub struct Live {
 /// A key that the file gives another value than the daemon was run with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
-    /// The key.
-    pub key: &'static str,
-    /// The value until now.
+    pub key: String,
     pub before: String,
     /// The value of the file.
     pub after: String,
@@ -29,7 +26,6 @@ pub struct Change {
     pub is_applied: bool,
 }
 
-/// What a reload did.
 #[derive(Debug, Clone)]
 pub struct Reloaded {
     /// The values in force now.
@@ -67,9 +63,11 @@ impl Live {
         accept(&merged)?;
         let mut changes = changes(&value, &merged, true);
         changes.extend(self::changes(&merged, &wanted, false));
-        // A key that is not in the list stands where its table does.
-        let order = |key: &str| KEYS.iter().rposition(|known| key.starts_with(known));
-        changes.sort_by_key(|change| order(change.key));
+        // What is no single key comes last.
+        let entries = merged.entries();
+        changes.sort_by_key(|change| {
+            entries.iter().position(|(key, ..)| *key == change.key).unwrap_or(entries.len())
+        });
         *value = Arc::new(merged);
         Ok(Reloaded { config: Arc::clone(&value), changes })
     }
@@ -90,10 +88,8 @@ impl Config {
         Self {
             file: new.file,
             log: new.log,
-            keep_days: new.keep_days,
-            keep_per_thread: new.keep_per_thread,
-            window_tokens: new.window_tokens,
-            auto_compact_percent: new.auto_compact_percent,
+            compaction: new.compaction,
+            context: new.context,
             memory: new.memory,
             models: new.models,
             budget: new.budget,
@@ -112,19 +108,24 @@ fn changes(before: &Config, after: &Config, is_applied: bool) -> Vec<Change> {
         .map(|((key, before, _), (_, after, _))| Change { key, before, after, is_applied })
         .collect();
     // Headers, timeouts and sources of keys have no entry: some may not be shown.
-    let is_told = changes.iter().any(|change| matches!(change.key, "model" | "providers"));
+    let is_told = changes.iter().any(|change| matches!(change.key.as_str(), "model" | "providers"));
     if before.models != after.models && !is_told {
         let words = after.models.provider_words();
-        changes.push(Change { key: "providers", before: words.clone(), after: words, is_applied });
+        changes.push(Change {
+            key: "providers".to_owned(),
+            before: words.clone(),
+            after: words,
+            is_applied,
+        });
     }
     let is_told = changes.iter().any(|change| change.key.contains("policy"));
     if before.policies != after.policies && !is_told {
         let (before, after) = (before.policies.words(), after.policies.words());
-        changes.push(Change { key: "policy", before, after, is_applied });
+        changes.push(Change { key: "policy".to_owned(), before, after, is_applied });
     }
     if before.jobs != after.jobs {
         let (before, after) = (before.jobs.words(), after.jobs.words());
-        changes.push(Change { key: "jobs", before, after, is_applied });
+        changes.push(Change { key: "jobs".to_owned(), before, after, is_applied });
     }
     changes
 }

@@ -4,13 +4,15 @@
 //! environment variable, or a program that prints it.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::time::Duration;
 
 use longhaul_core::model::WireApi;
 use longhaul_core::model::budget::Budget;
 use serde::Deserialize;
 
-use super::{ConfigError, Number, Setting};
+use super::tables::BudgetSettings;
+use super::{ConfigError, Setting};
 use crate::model::{KeySource, Kind, ModelChoice, ModelSettings, Provider, Remote, Timeouts};
 use crate::model::{OUTPUT_DEFAULT, WINDOW_DEFAULT};
 
@@ -44,95 +46,26 @@ pub struct ProviderTable {
     pub key_command: Option<Vec<String>>,
     /// Program that answers, for `kind = "command"`.
     pub command: Option<Vec<String>>,
-    /// Further headers.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
     /// Milliseconds until the provider is given up as silent.
     pub idle_timeout_ms: Option<u64>,
     /// Whether the provider compacts histories itself.
     #[serde(default)]
-    pub remote_compaction: RemoteName,
+    pub remote_compaction: Remote,
 }
 
-/// Values of `kind`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum KindName {
-    /// OpenAI's Responses API.
     Responses,
     /// Chat Completions: Ollama, LM Studio, vLLM, llama.cpp, and OpenAI too.
     Chat,
-    /// Anthropic's Messages API.
     Messages,
-    /// A program.
     Command,
 }
 
-/// Values of `remote_compaction`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RemoteName {
-    /// It does not.
-    #[default]
-    No,
-    /// By `POST …/responses/compact`.
-    Unary,
-    /// By a streamed request that ends in a trigger item.
-    Streamed,
-}
-
-/// `[budget]`: 0 for no bound.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct BudgetTable {
-    /// Requests of one UTC day.
-    pub requests_per_day: Option<u64>,
-    /// Tokens of one UTC day, input and answers.
-    pub tokens_per_day: Option<u64>,
-    /// Requests of one job.
-    pub requests_per_job: Option<u64>,
-    /// Tokens of one job.
-    pub tokens_per_job: Option<u64>,
-}
-
-/// What may be spent, 0 for no bound.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BudgetSettings {
-    /// Requests of one UTC day.
-    pub requests_per_day: Setting<u64>,
-    /// Tokens of one UTC day, input and answers.
-    pub tokens_per_day: Setting<u64>,
-    /// Requests of one job.
-    pub requests_per_job: Setting<u64>,
-    /// Tokens of one job.
-    pub tokens_per_job: Setting<u64>,
-}
-
-/// A bound of the budget: a day of hard work stays below its default, a loop does not.
-const fn bound(key: &'static str, default: u64) -> Number {
-    Number { key, default, min: 0, max: u64::MAX }
-}
-
-const REQUESTS_PER_DAY: Number = bound("budget.requests_per_day", 500);
-const TOKENS_PER_DAY: Number = bound("budget.tokens_per_day", 10_000_000);
-const REQUESTS_PER_JOB: Number = bound("budget.requests_per_job", 16);
-const TOKENS_PER_JOB: Number = bound("budget.tokens_per_job", 2_000_000);
-
-/// Reads `[budget]`.
-///
-/// # Errors
-/// None today: every number is within its bounds.
-pub(super) fn budget(table: &BudgetTable) -> Result<BudgetSettings, ConfigError> {
-    Ok(BudgetSettings {
-        requests_per_day: REQUESTS_PER_DAY.of(table.requests_per_day)?,
-        tokens_per_day: TOKENS_PER_DAY.of(table.tokens_per_day)?,
-        requests_per_job: REQUESTS_PER_JOB.of(table.requests_per_job)?,
-        tokens_per_job: TOKENS_PER_JOB.of(table.tokens_per_job)?,
-    })
-}
-
 impl BudgetSettings {
-    /// The bounds in force.
     #[must_use]
     pub fn bounds(&self) -> Budget {
         let bound = |setting: &Setting<u64>| (setting.value > 0).then_some(setting.value);
@@ -218,12 +151,11 @@ fn provider(name: &str, table: ProviderTable) -> Result<Provider, ConfigError> {
     };
     let base_url = table.base_url.unwrap_or_default();
     if matches!(kind, Kind::Http(_)) {
-        check_url(&base_url, key != KeySource::None).map_err(|why| invalid("base_url", why))?;
+        let has_key = key != KeySource::None || !table.headers.is_empty();
+        check_url(&base_url, has_key).map_err(|why| invalid("base_url", why))?;
     }
     let remote = match (table.remote_compaction, &kind) {
-        (RemoteName::No, _) => Remote::No,
-        (RemoteName::Unary, Kind::Http(WireApi::Responses)) => Remote::Unary,
-        (RemoteName::Streamed, Kind::Http(WireApi::Responses)) => Remote::Streamed,
+        (remote, Kind::Http(WireApi::Responses)) | (remote @ Remote::No, _) => remote,
         _ => return Err(invalid("remote_compaction", "only kind = \"responses\" has it")),
     };
     let mut timeouts = Timeouts::default();
@@ -248,12 +180,23 @@ fn check_url(url: &str, has_key: bool) -> Result<(), &'static str> {
     let Some(rest) = url.strip_prefix("http://") else {
         return Err("must begin with https:// or http://");
     };
-    let host = rest.split('/').next().unwrap_or_default();
-    let local = ["127.", "localhost", "[::1]"].iter().any(|prefix| host.starts_with(prefix));
-    if has_key && !local {
+    let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
+    if has_key && !is_loopback(authority) {
         return Err("a key must not go over plain http:// to another machine");
     }
     Ok(())
+}
+
+/// Whether the host of an authority is this machine, by its whole name or as an address.
+fn is_loopback(authority: &str) -> bool {
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    let host = match host.strip_prefix('[').map(|rest| rest.split_once(']')) {
+        Some(Some((host, port))) if port.is_empty() || port.starts_with(':') => host,
+        Some(_) => return false,
+        None => host.split(':').next().unwrap_or_default(),
+    };
+    host.eq_ignore_ascii_case("localhost")
+        || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 #[cfg(test)]
@@ -264,6 +207,37 @@ mod tests {
     fn read(text: &str) -> Result<ModelSettings, String> {
         let file = File::parse(text).map_err(|error| error.to_string())?;
         settings(file.model, file.providers).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_key_goes_over_plain_http_to_this_machine_alone() {
+        let with_key = |url: &str| check_url(url, true).is_ok();
+        for url in [
+            "https://api.example/v1",
+            "http://localhost/v1",
+            "http://LOCALHOST:8080",
+            "http://127.0.0.1:8080/v1",
+            "http://127.8.9.1",
+            "http://[::1]:8080/v1",
+        ] {
+            assert!(with_key(url), "{url}");
+        }
+        for url in [
+            "http://localhost.evil.example/v1",
+            "http://127.evil.example/v1",
+            "http://127.0.0.1.evil.example",
+            "http://localhost@evil.example/v1",
+            "http://localhost:80@evil.example/v1",
+            "http://evil.example?localhost",
+            "http://evil.example\\@localhost/",
+            "http://[::1].evil.example/x",
+            "http://[::2]/v1",
+            "http://10.0.0.1/v1",
+            "ftp://localhost/",
+        ] {
+            assert!(!with_key(url), "{url}");
+        }
+        assert!(check_url("http://10.0.0.1/v1", false).is_ok(), "nothing to lose");
     }
 
     #[test]
@@ -302,14 +276,10 @@ mod tests {
 
     #[test]
     fn a_bound_of_zero_is_none() {
-        let table = BudgetTable {
-            requests_per_day: Some(0),
-            tokens_per_job: Some(7),
-            ..Default::default()
-        };
-        let bounds = budget(&table).unwrap().bounds();
+        let text = "[budget]\nrequests_per_day = 0\ntokens_per_job = 7\n";
+        let bounds = File::parse(text).unwrap().budget.bounds();
         assert_eq!((bounds.requests_per_day, bounds.tokens_per_job), (None, Some(7)));
-        assert_eq!(bounds.tokens_per_day, Some(TOKENS_PER_DAY.default));
+        assert_eq!(bounds.tokens_per_day, Some(10_000_000));
     }
 
     #[test]

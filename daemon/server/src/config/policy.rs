@@ -13,10 +13,8 @@ mod entries;
 /// Shadow policies, at most: each is decided on at every turn's end.
 const SHADOWS_MAX: usize = 8;
 
-/// Every policy, complete.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Policies {
-    /// The one in force.
     pub in_force: Policy,
     /// Those that are only watched, by name.
     pub shadows: Vec<Policy>,

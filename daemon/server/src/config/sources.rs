@@ -14,13 +14,13 @@ use longhaul_core::rollout::source::Home;
 use longhaul_core::thread::Source;
 use serde::Deserialize;
 
-use super::{ConfigError, Layers, Origin, Setting, or_default};
+use super::tables::entry;
+use super::{ConfigError, Entry, Layers, Setting, or_default};
 
 /// `[sources.NAME]`.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SourceTable {
-    /// The agent's own folder.
     pub home: Option<PathBuf>,
     /// Whether its transcripts are read.
     pub enabled: Option<bool>,
@@ -29,7 +29,6 @@ pub struct SourceTable {
 /// One agent whose transcripts can be read.
 #[derive(Debug, Clone)]
 pub struct SourceSettings {
-    /// Which agent.
     pub source: Source,
     /// The agent's folder; need not exist.
     pub home: Setting<PathBuf>,
@@ -45,9 +44,6 @@ pub struct SourceHomes(pub BTreeMap<Source, PathBuf>);
 struct Names {
     source: Source,
     home: Home,
-    table: String,
-    home_key: String,
-    enabled_key: String,
     /// With its two dashes.
     flag: String,
 }
@@ -55,14 +51,7 @@ struct Names {
 static NAMES: LazyLock<Vec<Names>> = LazyLock::new(|| {
     let names = |&source: &Source| {
         let name = source.name();
-        Some(Names {
-            source,
-            home: source.spec().home?,
-            table: format!("sources.{name}"),
-            home_key: format!("sources.{name}.home"),
-            enabled_key: format!("sources.{name}.enabled"),
-            flag: format!("--{name}-home"),
-        })
+        Some(Names { source, home: source.spec().home?, flag: format!("--{name}-home") })
     };
     Source::ALL.iter().filter_map(names).collect()
 });
@@ -73,8 +62,8 @@ pub(super) fn variables() -> impl Iterator<Item = &'static str> {
 }
 
 /// The table of a source that was named without `sources`.
-pub(super) fn table_of(name: &str) -> Option<&'static str> {
-    NAMES.iter().find(|names| names.source.name() == name).map(|names| names.table.as_str())
+pub(super) fn table_of(name: &str) -> Option<String> {
+    NAMES.iter().any(|names| names.source.name() == name).then(|| format!("sources.{name}"))
 }
 
 /// Puts the layers together.
@@ -105,13 +94,12 @@ pub(super) fn settings(
 }
 
 /// Every key with its value and origin.
-pub(super) fn entries(
-    settings: &[SourceSettings],
-) -> impl Iterator<Item = (&'static str, String, Origin)> {
-    NAMES.iter().zip(settings).flat_map(|(names, SourceSettings { home, enabled, .. })| {
+pub(super) fn entries(settings: &[SourceSettings]) -> impl Iterator<Item = Entry> {
+    settings.iter().flat_map(|SourceSettings { source, home, enabled }| {
+        let table = format!("sources.{}", source.name());
         [
-            (names.home_key.as_str(), home.display().to_string(), home.origin.clone()),
-            (names.enabled_key.as_str(), enabled.to_string(), enabled.origin.clone()),
+            (format!("{table}.home"), home.display().to_string(), home.origin.clone()),
+            entry(&format!("{table}.enabled"), enabled),
         ]
     })
 }

@@ -12,7 +12,6 @@ use longhaul_store::{BaseState, Cursor, FileCommit, FileId, FileRow, FileStat};
 
 use super::scan::{Listed, Listing};
 
-/// One file.
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
     pub(crate) source: Source,
@@ -50,7 +49,6 @@ pub struct Counts {
     pub lines: u64,
     /// Lines that are no JSON object.
     pub malformed: u64,
-    /// Lines over the bound.
     pub oversized: u64,
     /// Lines of a kind this version does not know.
     pub unknown: u64,
@@ -169,7 +167,6 @@ impl Catalogue {
         });
     }
 
-    /// Takes in one file.
     pub(crate) fn list_one(&self, file: &Listed) {
         Self::put(&mut self.lock(), file);
     }

@@ -6,7 +6,7 @@ use longhaul_core::thread::Source;
 use longhaul_store::FileStat;
 
 use super::catalogue::{Catalogue, Entry};
-use super::scan::Listing;
+use super::scan::{Listing, stem};
 
 /// A file to catch up.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -138,10 +138,4 @@ impl<'a> Moves<'a> {
         // The name first: an inode may have been used again.
         self.by_name.get(stem(path)).or_else(|| self.by_inode.get(&(stat.dev, stat.ino))).copied()
     }
-}
-
-/// The name of a file whether compressed or not.
-fn stem(path: &str) -> &str {
-    let name = path.rsplit('/').next().unwrap_or(path);
-    name.strip_suffix(".zst").unwrap_or(name)
 }

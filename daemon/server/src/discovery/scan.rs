@@ -1,15 +1,19 @@
 //! Full listing of the agents' folders: names and stats, no content.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::io;
+use std::iter;
 use std::path::{Path, PathBuf};
 
 use longhaul_core::fold::Source;
-use longhaul_core::rollout::source::Folder;
-use longhaul_store::FileStat;
+use longhaul_core::rollout::records::{RecordFolders, RecordStorage, Records};
+use longhaul_core::rollout::source::{Folder, Layout};
+use longhaul_store::{FileStat, SessionState};
+use notify::RecursiveMode;
 
-use crate::transcript::stat_of;
+use super::databases::Databases;
+use crate::transcript::{records, stat_of};
 
 /// Files listed at most; a folder with more is taken in part, with a warning.
 const FILES_MAX: usize = 200_000;
@@ -20,7 +24,6 @@ const DEPTH_MAX: usize = 16;
 /// A folder in which an agent keeps transcripts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Root {
-    /// Which agent.
     pub source: Source,
     /// The folder; it may not exist yet.
     pub path: PathBuf,
@@ -44,9 +47,22 @@ impl Root {
     pub(crate) fn resolved(&self) -> Option<PathBuf> {
         fs::canonicalize(&self.path).ok()
     }
+
+    /// The folders in which something is written when a transcript of this root is. Parts of messages are
+    /// not watched, in a folder for each message: the message is written after them.
+    pub(super) fn watched(&self, top: &Path) -> Vec<(PathBuf, RecursiveMode)> {
+        if top.is_file() {
+            let beside =
+                top.parent().map(|folder| (folder.to_owned(), RecursiveMode::NonRecursive));
+            return beside.into_iter().collect();
+        }
+        let messages = record_folders(self.source);
+        let messages = messages.filter_map(|folders| records::messages_folder(folders, top));
+        let folders = iter::once(top.to_owned()).chain(messages.filter(|folder| folder.is_dir()));
+        folders.map(|folder| (folder, RecursiveMode::Recursive)).collect()
+    }
 }
 
-/// A transcript file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Listed {
     pub(crate) path: String,
@@ -55,7 +71,6 @@ pub(crate) struct Listed {
     pub(crate) stat: FileStat,
 }
 
-/// What a listing found.
 #[derive(Debug, Default)]
 pub(crate) struct Listing {
     /// By path, so that a file reached twice counts once.
@@ -70,16 +85,48 @@ pub(crate) struct Listing {
 
 /// Whether a file of that name is a transcript of `source`.
 fn is_transcript(source: Source, path: &Path) -> bool {
-    path.to_str().is_some_and(|path| source.spec().layout(path).is_some())
+    layout(source, path).is_some()
 }
 
-/// Whether a file of that name can be a transcript.
-pub(crate) fn may_be_transcript(path: &Path) -> bool {
+fn layout(source: Source, path: &Path) -> Option<Layout> {
+    source.spec().layout(path.to_str()?)
+}
+
+/// Whether a change of a file of that name may change a transcript.
+pub(crate) fn may_affect_transcript(path: &Path) -> bool {
+    let is_record = |path: &str| {
+        let folders = Source::ALL.iter().flat_map(|source| record_folders(*source));
+        folders.into_iter().any(|folders| folders.is_message(path))
+    };
     Source::ALL.iter().any(|source| is_transcript(*source, path))
+        || records::database_of(path).is_some()
+        || path.to_str().is_some_and(is_record)
 }
 
-/// Lists all transcripts below `roots`. A root that is not there has none.
-pub(crate) fn list(roots: &[Root]) -> Listing {
+fn record_folders(source: Source) -> impl Iterator<Item = RecordFolders> {
+    source.spec().files.iter().filter_map(|files| match files.layout {
+        Layout::Records(Records { storage: RecordStorage::Folders(folders), .. }) => Some(folders),
+        _ => None,
+    })
+}
+
+/// The transcripts that the change of a file may have changed. Blocking, on a thread of the runtime.
+pub(crate) fn affected_by(roots: &[Root], path: &Path) -> Vec<Listed> {
+    if let Some(database) = records::database_of(path) {
+        let tops = roots.iter().filter_map(|root| Some((root, root.resolved()?)));
+        let Some((root, top)) = tops.into_iter().find(|(_, top)| *top == database) else {
+            return Vec::new();
+        };
+        let sessions = records::sessions_of(&top, true).unwrap_or_default();
+        return sessions.into_iter().filter_map(|session| row(root, &top, session)).collect();
+    }
+    let folders = roots.iter().flat_map(|root| record_folders(root.source));
+    let session = folders.into_iter().find_map(|folders| records::session_of(folders, path));
+    look(roots, session.as_deref().unwrap_or(path)).ok().flatten().into_iter().collect()
+}
+
+/// Lists all transcripts below `roots`. A root that is not there has none. Blocking, on a thread of the runtime.
+pub(crate) fn list(roots: &[Root], databases: &Databases) -> Listing {
     let mut listing = Listing::default();
     for root in roots {
         let Some(top) = root.resolved() else {
@@ -88,7 +135,10 @@ pub(crate) fn list(roots: &[Root]) -> Listing {
             }
             continue;
         };
-        walk(root, &top, &mut listing);
+        match top.is_file() {
+            true => add_sessions(root, &top, databases, &mut listing),
+            false => walk(root, &top, &mut listing),
+        }
     }
     drop_shadowed(&mut listing);
     listing
@@ -125,6 +175,28 @@ fn walk(root: &Root, top: &Path, listing: &mut Listing) {
     }
 }
 
+/// Lists the sessions of a database.
+fn add_sessions(root: &Root, top: &Path, databases: &Databases, listing: &mut Listing) {
+    match databases.sessions(top) {
+        Ok(sessions) => {
+            let room = FILES_MAX.saturating_sub(listing.files.len());
+            listing.is_cut |= sessions.len() > room;
+            for file in sessions.into_iter().take(room).filter_map(|state| row(root, top, state)) {
+                listing.files.insert(file.path.clone(), file);
+            }
+        }
+        Err(error) => listing.unreadable.push((top.to_owned(), error.to_string())),
+    }
+}
+
+/// A session of the database that `root` is; `None` for an id that no agent of this source gives.
+fn row(root: &Root, top: &Path, session: SessionState) -> Option<Listed> {
+    let path = top.join(session.id);
+    is_transcript(root.source, &path).then_some(())?;
+    let (source, archived) = (root.source, root.archived);
+    Some(Listed { path: path.to_str()?.to_owned(), source, archived, stat: session.stat })
+}
+
 fn add(root: &Root, top: &Path, path: &Path, listing: &mut Listing) {
     match stat(root, top, path) {
         Some(Ok(file)) => {
@@ -140,6 +212,12 @@ struct Passed;
 
 /// Resolves one path below `top`. `None`: nothing there that is a file.
 fn stat(root: &Root, top: &Path, path: &Path) -> Option<Result<Listed, Passed>> {
+    if let Some(Layout::Records(records)) = layout(root.source, path) {
+        let stat = records::stat(records.storage, path).ok()??;
+        let path = path.to_str()?.to_owned();
+        let (source, archived) = (root.source, root.archived);
+        return Some(Ok(Listed { path, source, archived, stat }));
+    }
     let meta = fs::symlink_metadata(path).ok()?;
     let (path, meta) = if meta.is_symlink() {
         let target = fs::canonicalize(path).ok()?;
@@ -197,21 +275,41 @@ pub(crate) fn look(roots: &[Root], path: &Path) -> Result<Option<Listed>, Outsid
 pub(crate) struct Outside;
 
 /// Where a plain file and its compressed twin are both there, the plain one is the newer; where a document
-/// was made into lines, the lines are.
+/// was made into lines, the lines are; where files were taken into a database, the database is.
 fn drop_shadowed(listing: &mut Listing) {
+    let in_databases: HashSet<String> = listing
+        .files
+        .values()
+        .filter(|file| is_stored(file, |storage| storage == RecordStorage::Database))
+        .map(|file| stem(&file.path).to_owned())
+        .collect();
     let shadowed: Vec<String> = listing
         .files
-        .keys()
-        .filter(|path| {
+        .iter()
+        .filter(|(path, file)| {
             let is_packed =
                 path.strip_suffix(".zst").is_some_and(|p| listing.files.contains_key(p));
-            is_packed || path.ends_with(".json") && listing.files.contains_key(&format!("{path}l"))
+            is_packed
+                || path.ends_with(".json") && listing.files.contains_key(&format!("{path}l"))
+                || in_databases.contains(stem(path))
+                    && is_stored(file, |storage| storage != RecordStorage::Database)
         })
-        .cloned()
+        .map(|(path, _)| path.clone())
         .collect();
     for path in shadowed {
         listing.files.remove(&path);
     }
+}
+
+fn is_stored(file: &Listed, so: impl Fn(RecordStorage) -> bool) -> bool {
+    let layout = file.source.spec().layout(&file.path);
+    matches!(layout, Some(Layout::Records(Records { storage, .. })) if so(storage))
+}
+
+/// The name of a transcript in whatever form it is kept.
+pub(super) fn stem(path: &str) -> &str {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    [".zst", ".json"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name)
 }
 
 #[cfg(test)]
@@ -239,7 +337,7 @@ mod tests {
         symlink(temp.path(), day.join("folder.jsonl")).unwrap();
         symlink(temp.path(), day.join("folder")).unwrap();
 
-        let listing = list(&Root::of(Source::Codex, &home));
+        let listing = list(&Root::of(Source::Codex, &home), &Databases::default());
         let names: Vec<_> = listing
             .files
             .values()
@@ -265,7 +363,8 @@ mod tests {
 
     #[test]
     fn a_home_that_is_not_there_has_no_files() {
-        let listing = list(&Root::of(Source::Codex, Path::new("/nowhere/at/all")));
+        let listing =
+            list(&Root::of(Source::Codex, Path::new("/nowhere/at/all")), &Databases::default());
         assert!(listing.files.is_empty() && listing.unreadable.is_empty());
     }
 }

@@ -4,15 +4,15 @@
 //! inotify, the number of watches and our own set are all bounded: when one overflows, all hints
 //! become one, "look at everything".
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use notify::{Config, Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
+use notify::{Config, Event, EventKind, RecommendedWatcher, Watcher as _};
 use tokio::sync::Notify;
 
-use super::scan::{Root, may_be_transcript};
+use super::scan::{Root, may_affect_transcript};
 
 /// Paths hinted at and not yet taken.
 const HINTS_MAX: usize = 4_096;
@@ -38,7 +38,6 @@ impl Hints {
         self.wake.notified().await;
     }
 
-    /// Takes the hinted paths.
     pub(crate) fn take(&self) -> Vec<PathBuf> {
         std::mem::take(&mut *self.paths.lock().unwrap_or_else(PoisonError::into_inner))
             .into_iter()
@@ -89,7 +88,7 @@ impl Hints {
             Ok(Event { kind: EventKind::Access(_), .. }) => {}
             Ok(event) => {
                 for path in &event.paths {
-                    if may_be_transcript(path) {
+                    if may_affect_transcript(path) {
                         self.hint(path);
                     } else if event.kind.is_create() || is_rename(&event.kind) {
                         // A folder that appears may hold files that came before its watch.
@@ -108,7 +107,8 @@ fn is_rename(kind: &EventKind) -> bool {
 /// The watches on all roots.
 pub(crate) struct Watch {
     watcher: Option<RecommendedWatcher>,
-    watched: HashSet<PathBuf>,
+    /// Folders that are watched, by the path of their root.
+    watched: HashMap<PathBuf, HashSet<PathBuf>>,
 }
 
 impl Watch {
@@ -124,7 +124,7 @@ impl Watch {
                 None
             }
         };
-        Self { watcher, watched: HashSet::new() }
+        Self { watcher, watched: HashMap::new() }
     }
 
     /// Watches the roots that have appeared since the last call. Returns what could not be watched.
@@ -139,14 +139,15 @@ impl Watch {
                 self.watched.remove(&root.path);
                 continue;
             };
-            if self.watched.contains(&root.path) {
-                continue;
-            }
-            match watcher.watch(&top, RecursiveMode::Recursive) {
-                Ok(()) => {
-                    self.watched.insert(root.path.clone());
+            let watched = self.watched.entry(root.path.clone()).or_default();
+            for (folder, mode) in root.watched(&top) {
+                if watched.contains(&folder) {
+                    continue;
                 }
-                Err(error) => failed.push((top, error.to_string())),
+                match watcher.watch(&folder, mode) {
+                    Ok(()) => _ = watched.insert(folder),
+                    Err(error) => failed.push((folder, error.to_string())),
+                }
             }
         }
         failed

@@ -14,7 +14,6 @@ use crate::discovery::plan::Job;
 /// Bytes of saved state that wait at most, before the last file.
 const SAVED_BYTES: usize = 1 << 20;
 
-/// Files in one batch.
 const FILES: usize = 128;
 
 /// What is stored together.
@@ -32,7 +31,6 @@ pub(crate) struct Batch {
 
 /// What holds once a commit is stored.
 pub(crate) struct Effect {
-    /// Text folded in it.
     pub(crate) bytes: u64,
     /// The state after it, with the last batch of a pass, if somebody waits for it.
     pub(crate) fold: Option<Fold>,
@@ -40,7 +38,6 @@ pub(crate) struct Effect {
     pub(crate) compacted: bool,
 }
 
-/// A pass that ended.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) job: Job,
@@ -102,7 +99,6 @@ impl<'a> Outbox<'a> {
         }
     }
 
-    /// Sends what waits.
     pub(crate) fn flush(&mut self) -> Result<(), Closed> {
         let batch = std::mem::take(&mut self.waiting);
         if batch.effects.is_empty() && batch.ended.is_empty() {

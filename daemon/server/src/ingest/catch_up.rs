@@ -75,10 +75,8 @@ fn known(reading: &Reading<'_>, job: &Job) -> (Option<String>, Option<Known>) {
     }
 }
 
-/// What follows a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum After {
-    /// The next batch.
     More,
     /// Nothing for now, though there may be more.
     Stop,

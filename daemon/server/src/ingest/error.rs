@@ -18,7 +18,6 @@ pub enum SyncError {
     /// The file cannot be read or the store refuses it.
     #[error("{0}")]
     Failed(String),
-    /// The daemon is stopping.
     #[error("ingesting is stopping")]
     Stopping,
 }
@@ -34,13 +33,7 @@ pub enum FoldLoadError {
     Fold(#[from] FoldError),
     /// The transcript cannot be read.
     #[error("{path}: {cause}")]
-    Transcript {
-        /// The transcript.
-        path: String,
-        /// What the system said.
-        cause: std::io::Error,
-    },
-    /// The daemon is stopping.
+    Transcript { path: String, cause: std::io::Error },
     #[error("interrupted")]
     Interrupted,
 }

@@ -5,15 +5,12 @@ use std::path::Path;
 /// A thread has new lines in the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThreadUpdated {
-    /// The thread.
     pub thread_id: String,
-    /// Its current file.
     pub path: String,
     /// First byte of it that is not folded.
     pub offset: u64,
     /// Index of the next line.
     pub next_seq: u64,
-    /// History items.
     pub items: u64,
     /// Estimated tokens a model would see.
     pub tokens: u64,
@@ -22,7 +19,8 @@ pub struct ThreadUpdated {
 }
 
 /// Why a warning is given.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub enum WarningKind {
     /// A file or folder cannot be read; it is tried again when it changes.
     Unreadable,
@@ -39,7 +37,6 @@ pub enum WarningKind {
 /// Something a person may want to know.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IngestWarning {
-    /// Why.
     pub kind: WarningKind,
     /// Which file or folder, if one.
     pub path: Option<String>,

@@ -21,7 +21,6 @@ use crate::transcript::{Content, Line, Piece, Pieces, Transcript};
 /// Transcripts on the way from a fork to its first ancestor.
 const DEPTH_MAX: usize = 16;
 
-/// A file being folded.
 pub(crate) struct Folding {
     pub(crate) fold: Fold,
     /// Digest chained over all lines, blank ones too: equal chains, equal lines.
@@ -34,7 +33,6 @@ pub(crate) struct Folding {
 }
 
 impl Folding {
-    /// Before the first line.
     pub(crate) fn new(source: Source) -> Self {
         Self {
             fold: Fold::new(source),
@@ -100,7 +98,6 @@ pub(crate) struct Lineage<'a> {
     pub(crate) visited: Vec<PathBuf>,
 }
 
-/// Where folding stops.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limit {
     /// First line of the lineage that is not folded.

@@ -24,7 +24,6 @@ const TAIL_BYTES_MAX: u64 = 4 << 10;
 /// How to go on with a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// Nothing happened.
     Unchanged,
     /// What was read stands; read on from the cursor.
     Append,

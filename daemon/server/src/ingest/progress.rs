@@ -9,15 +9,12 @@ use longhaul_core::fold::Source;
 use crate::discovery::catalogue::{Catalogue, Counts};
 use crate::discovery::scan::Root;
 
-/// Errors shown at most.
 const ERRORS_MAX: usize = 32;
 
-/// A snapshot.
 #[derive(Debug, Clone, Default)]
 pub struct Progress {
     /// Files are being read or wait for it.
     pub is_catching_up: bool,
-    /// Files that wait.
     pub queued_files: u64,
     /// Text folded since the start.
     pub bytes_done: u64,
@@ -41,24 +38,16 @@ pub struct Progress {
     pub sources: Vec<SourceProgress>,
 }
 
-/// One folder of transcripts.
 #[derive(Debug, Clone)]
 pub struct SourceProgress {
-    /// Which agent.
     pub source: Source,
-    /// The folder.
     pub root: PathBuf,
-    /// It is there.
     pub exists: bool,
-    /// Transcripts in it.
     pub files: u64,
-    /// Threads they belong to.
     pub threads: u64,
-    /// Their bytes on disk.
     pub bytes: u64,
 }
 
-/// Counters the worker keeps.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     pub(crate) is_catching_up: AtomicBool,
@@ -100,7 +89,6 @@ impl Counters {
         *self.folders.lock().unwrap_or_else(PoisonError::into_inner) = folders;
     }
 
-    /// A snapshot.
     pub(crate) fn snapshot(&self, roots: &[Root], catalogue: &Catalogue) -> Progress {
         let number = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let bytes_done = number(&self.bytes_done);

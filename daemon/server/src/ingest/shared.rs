@@ -14,7 +14,8 @@ use super::folding::{Limit, Lineage};
 use super::limits::Limits;
 use super::progress::Counters;
 use crate::discovery::catalogue::Catalogue;
-use crate::discovery::scan::{self, Root};
+use crate::discovery::databases::Databases;
+use crate::discovery::scan::{self, Listed, Root};
 use crate::discovery::watch::Hints;
 
 /// Reads the clock: Unix milliseconds.
@@ -27,6 +28,7 @@ pub(crate) struct Shared {
     pub(crate) now_ms: NowMs,
     pub(crate) events: Arc<dyn IngestEvents>,
     pub(crate) catalogue: Catalogue,
+    pub(crate) databases: Databases,
     pub(crate) folds: Folds,
     pub(crate) progress: Counters,
     pub(crate) hints: Arc<Hints>,
@@ -91,7 +93,11 @@ impl Shared {
 
     /// Whether all that stands in a file now is stored, as far as the file system tells. Blocking.
     pub(crate) fn is_read(&self, path: &Path) -> bool {
-        let Ok(Some(file)) = scan::look(&self.roots, path) else { return false };
+        matches!(scan::look(&self.roots, path), Ok(Some(file)) if self.is_stored(&file))
+    }
+
+    /// Whether a file is stored in the state in which it was listed.
+    pub(crate) fn is_stored(&self, file: &Listed) -> bool {
         let entries = self.catalogue.lock();
         let known = entries.get(&file.path).and_then(|entry| entry.known.as_ref());
         known.is_some_and(|known| known.is_readable && !known.gone && known.stat == file.stat)

@@ -20,7 +20,7 @@ use super::events::{IngestWarning, WarningKind};
 use super::shared::Shared;
 use crate::discovery::catalogue::Known;
 use crate::discovery::plan::{Job, plan};
-use crate::discovery::scan::{self, Listing};
+use crate::discovery::scan::{self, Listed, Listing};
 use crate::discovery::watch::Watch;
 
 /// Files handed to the reading thread at a time.
@@ -36,7 +36,6 @@ const PAUSE_MAX: Duration = Duration::from_secs(60);
 pub(crate) enum Request {
     /// Catch this file up before anything else.
     File(PathBuf, oneshot::Sender<Result<(), String>>),
-    /// List everything now.
     Scan(oneshot::Sender<()>),
 }
 
@@ -173,26 +172,46 @@ impl Worker {
             self.warn(WarningKind::WatchDegraded, None, "file changes are found by scanning");
         }
         for path in self.shared.hints.take() {
-            match self.look(path).await {
-                Look::Known(job) if self.hinted.contains(&job) => {}
-                Look::Known(job) => self.hinted.push_back(job),
-                Look::New(path) => match self.promote(&path) {
-                    Some(job) => self.hinted.push_back(job),
-                    None => self.next_scan = self.next_scan.min(Instant::now()),
-                },
+            let shared = Arc::clone(&self.shared);
+            let affected =
+                tokio::task::spawn_blocking(move || scan::affected_by(&shared.roots, &path));
+            let affected = affected.await.unwrap_or_default();
+            if affected.is_empty() {
                 // Gone or moved: which of them, a listing tells.
-                Look::Nothing => self.next_scan = self.next_scan.min(Instant::now()),
+                self.next_scan = self.next_scan.min(Instant::now());
+            }
+            for file in affected {
+                if !self.shared.is_stored(&file) {
+                    self.take_hint(file);
+                }
             }
         }
     }
 
-    /// Looks at one file. One that nobody knows may be a moved one, which only a listing can tell.
+    fn take_hint(&mut self, file: Listed) {
+        match self.known(file) {
+            Look::Known(job) if self.hinted.contains(&job) => {}
+            Look::Known(job) => self.hinted.push_back(job),
+            Look::New(path) => match self.promote(&path) {
+                Some(job) => self.hinted.push_back(job),
+                None => self.next_scan = self.next_scan.min(Instant::now()),
+            },
+            Look::Nothing => {}
+        }
+    }
+
+    /// Looks at one file.
     async fn look(&self, path: PathBuf) -> Look {
         let shared = Arc::clone(&self.shared);
         let looked = tokio::task::spawn_blocking(move || scan::look(&shared.roots, &path)).await;
-        let Ok(Ok(Some(file))) = looked else {
-            return Look::Nothing;
-        };
+        match looked {
+            Ok(Ok(Some(file))) => self.known(file),
+            _ => Look::Nothing,
+        }
+    }
+
+    /// A file that nobody knows may be a moved one, which only a listing can tell.
+    fn known(&self, file: Listed) -> Look {
         let entry = self.shared.catalogue.lock().get(&file.path).map(|entry| entry.known.is_some());
         if entry != Some(true) {
             return Look::New(file.path);
@@ -221,7 +240,7 @@ impl Worker {
     async fn scan(&mut self) {
         let shared = Arc::clone(&self.shared);
         let listed = tokio::task::spawn_blocking(move || {
-            let listing = scan::list(&shared.roots);
+            let listing = scan::list(&shared.roots, &shared.databases);
             shared.catalogue.list(&listing);
             let plan = plan(&shared.catalogue, &listing);
             (listing, plan)

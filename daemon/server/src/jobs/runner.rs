@@ -21,7 +21,6 @@ use super::{Claimed, JobError, Jobs};
 
 /// What does the work of one kind.
 pub trait Work: Send + Sync + 'static {
-    /// The kind it does.
     const KIND: Kind;
 
     /// Does one job. Its token guards whatever it publishes. Dropping the future gives the work up.
@@ -54,7 +53,7 @@ pub async fn run<W: Work>(jobs: Jobs, work: Arc<W>, stop: CancellationToken) {
                 }
                 Ok(None) => break,
                 Err(error) => {
-                    tracing::warn!(kind = W::KIND.name(), %error, "no job could be claimed");
+                    tracing::warn!(kind = W::KIND.into_str(), %error, "no job could be claimed");
                     break;
                 }
             }

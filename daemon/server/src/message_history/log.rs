@@ -16,9 +16,7 @@ const MODE: u32 = 0o600;
 /// Where a prompt was kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kept {
-    /// The log.
     pub log_id: String,
-    /// Its number in it.
     pub offset: u64,
     /// Old prompts that made room.
     pub trimmed: u64,

@@ -17,17 +17,12 @@ const LINE_BYTES_MAX: u64 = 4 << 20;
 /// Which prompts. What is absent lets all through.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// Of this log.
     pub log_id: Option<String>,
-    /// Of this number.
     pub offset: Option<u64>,
     /// Holding all of these words, in any case.
     pub words: Vec<String>,
-    /// Of this program.
     pub origin: Option<Origin>,
-    /// Of this thread.
     pub thread_id: Option<String>,
-    /// Sent in this folder.
     pub cwd: Option<String>,
     /// At most so many, at least one.
     pub limit: usize,
@@ -40,18 +35,14 @@ pub struct Filter {
 pub struct Place {
     /// Unix milliseconds.
     pub at_ms: i64,
-    /// The log.
     pub origin: Origin,
-    /// The number in it.
     pub offset: u64,
 }
 
 /// A prompt that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
-    /// Where.
     pub place: Place,
-    /// Its log.
     pub log_id: String,
     /// What it says, secrets replaced.
     pub message: Message,
@@ -60,11 +51,8 @@ pub struct Found {
 /// A log that was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogInfo {
-    /// Who writes it.
     pub origin: Origin,
-    /// Its id.
     pub log_id: String,
-    /// The file.
     pub path: PathBuf,
     /// Number of its oldest prompt.
     pub first: u64,
@@ -75,7 +63,6 @@ pub struct LogInfo {
 /// Prompts, the newest first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Page {
-    /// The prompts.
     pub found: Vec<Found>,
     /// The logs that were read.
     pub logs: Vec<LogInfo>,

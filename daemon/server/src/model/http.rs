@@ -29,15 +29,28 @@ pub(super) fn client() -> Result<Client, Fault> {
         .map_err(|error| Fault::new(FaultKind::Unreachable, &chain(&error)))
 }
 
-/// Sends a request and reads its answer.
+/// Sends a request and reads its answer. What a fault tells is written down: it repeats nothing that was sent
+/// to prove who asks.
 pub(super) async fn attempt(
     client: &Client,
     provider: &Provider,
+    form: (WireApi, Endpoint),
+    body: Vec<u8>,
+    progress: &(dyn Fn(&str) + Sync),
+) -> Result<Answer, Fault> {
+    let key = provider.key().await?;
+    let answer = exchange(client, (provider, key.as_deref()), form, body, progress).await;
+    answer.map_err(|fault| provider.without_credentials(fault, key.as_deref()))
+}
+
+async fn exchange(
+    client: &Client,
+    (provider, key): (&Provider, Option<&str>),
     (wire, endpoint): (WireApi, Endpoint),
     body: Vec<u8>,
     progress: &(dyn Fn(&str) + Sync),
 ) -> Result<Answer, Fault> {
-    let mut response = send(client, provider, wire.path(endpoint), wire, body).await?;
+    let mut response = send(client, (provider, key), wire.path(endpoint), wire, body).await?;
     if !is_stream(&response) {
         let body = read(&mut response, provider, ANSWER_BYTES_MAX).await?;
         return AnswerReader::whole(wire, &body);
@@ -54,9 +67,9 @@ pub(super) async fn attempt(
 }
 
 /// Sends a request; an answer that is no success is a fault.
-pub(super) async fn send(
+async fn send(
     client: &Client,
-    provider: &Provider,
+    (provider, key): (&Provider, Option<&str>),
     path: &str,
     wire: WireApi,
     body: Vec<u8>,
@@ -67,7 +80,7 @@ pub(super) async fn send(
         .header(CONTENT_TYPE, "application/json")
         .header(ACCEPT, "text/event-stream, application/json")
         .body(body);
-    let request = authorized(request, provider, wire).await?;
+    let request = authorized(request, (provider, key), wire)?;
     let sent = tokio::time::timeout(provider.timeouts.idle, request.send()).await;
     let silent = || Fault::new(FaultKind::Timeout, "the provider sends nothing");
     let mut response = sent.map_err(|_| silent())?.map_err(|error| of_transport(&error))?;
@@ -80,14 +93,14 @@ pub(super) async fn send(
     Err(Fault::of_status(status.as_u16(), retry_after.as_deref(), &body))
 }
 
-async fn authorized(
+fn authorized(
     mut request: RequestBuilder,
-    provider: &Provider,
+    (provider, key): (&Provider, Option<&str>),
     wire: WireApi,
 ) -> Result<RequestBuilder, Fault> {
-    if let Some(key) = provider.key().await? {
+    if let Some(key) = key {
         let (name, text) = match wire {
-            WireApi::Messages => ("x-api-key", key),
+            WireApi::Messages => ("x-api-key", key.to_owned()),
             WireApi::Responses | WireApi::Chat => (AUTHORIZATION.as_str(), format!("Bearer {key}")),
         };
         let mut value = HeaderValue::from_str(&text).map_err(|_| {

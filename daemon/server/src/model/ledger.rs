@@ -13,12 +13,13 @@ use crate::clock::Clock;
 
 /// What a request is for; the ledger keeps them apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub enum Purpose {
     /// A summary, or a provider's own compaction.
     Compaction,
     /// Memory out of one thread.
     Extraction,
-    /// Memory over all threads.
     Consolidation,
     /// A judgment of the policy.
     Judgment,
@@ -26,21 +27,6 @@ pub enum Purpose {
     Signs,
 }
 
-impl Purpose {
-    /// Name in the ledger.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Compaction => "compaction",
-            Self::Extraction => "extraction",
-            Self::Consolidation => "consolidation",
-            Self::Judgment => "judgment",
-            Self::Signs => "signs",
-        }
-    }
-}
-
-/// The accounts.
 #[derive(Debug)]
 pub(super) struct Ledger {
     store: Store,
@@ -134,7 +120,7 @@ impl Ledger {
             day: budget::day_of(now_ms),
             provider: call.provider.to_owned(),
             model: call.ask.model.to_owned(),
-            purpose: call.purpose.name().to_owned(),
+            purpose: call.purpose.into_str().to_owned(),
             requests: 1,
             input: input.cast_signed(),
             ..UsageRow::default()

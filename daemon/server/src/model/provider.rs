@@ -5,16 +5,13 @@ use std::time::Duration;
 use longhaul_core::model::{Ask, Fault, FaultKind, WireApi};
 use tokio::process::Command;
 
-/// A provider of models.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Provider {
     /// How it is spoken to.
     pub kind: Kind,
     /// Where, for HTTP: the URL that `responses`, `chat/completions` or `messages` is added to.
     pub base_url: String,
-    /// Where its key is.
     pub key: KeySource,
-    /// Further headers.
     pub headers: Vec<(String, String)>,
     /// How long it is waited for.
     pub timeouts: Timeouts,
@@ -59,9 +56,9 @@ impl Default for Timeouts {
 }
 
 /// Whether and how a provider compacts a history itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Remote {
-    /// It does not.
     #[default]
     No,
     /// By `POST …/responses/compact`.
@@ -73,6 +70,11 @@ pub enum Remote {
 /// How long a program may take to print a key.
 const KEY_COMMAND: Duration = Duration::from_secs(20);
 
+/// What stands in the place of a credential.
+const HIDDEN: &str = "[hidden]";
+/// Bytes from which a header's value is looked for in what a provider says.
+const CREDENTIAL_BYTES_MIN: usize = 6;
+
 impl Provider {
     /// The body of a request.
     pub(super) fn body(&self, ask: &Ask<'_>) -> Vec<u8> {
@@ -80,6 +82,27 @@ impl Provider {
             Kind::Http(wire) => wire.body(ask),
             Kind::Command(_) => WireApi::Responses.body(ask),
         }
+    }
+
+    /// A fault that does not repeat the key, the value of a header or what stands behind the `?` of the URL.
+    pub(super) fn without_credentials(&self, mut fault: Fault, key: Option<&str>) -> Fault {
+        let headers = self.headers.iter().map(|(_, value)| value.as_str());
+        let query = self.base_url.split_once('?').map(|(_, query)| query);
+        for credential in headers.chain(query).chain(key) {
+            // Shorter ones, such as a version, would take letters out of ordinary words.
+            if credential.len() < CREDENTIAL_BYTES_MIN {
+                continue;
+            }
+            fault.detail = fault.detail.replace(credential, HIDDEN);
+            // A long message is cut, possibly inside of it.
+            let detail = fault.detail.trim_end_matches('…');
+            let ends = (CREDENTIAL_BYTES_MIN..credential.len()).rev();
+            let mut begun = ends.filter_map(|end| credential.get(..end));
+            if let Some(begun) = begun.find(|begun| detail.ends_with(begun)) {
+                fault.detail = format!("{}{HIDDEN}", &detail[..detail.len() - begun.len()]);
+            }
+        }
+        fault
     }
 
     /// The key, `None` where none is needed.

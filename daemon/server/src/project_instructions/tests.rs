@@ -92,3 +92,19 @@ fn the_user_s_markers_name_the_root() {
     desk.write("home/config.toml", "project_root_markers = [\"none\"]\n");
     assert_eq!(desk.read(), "leaf", "no root is found: the folder alone");
 }
+
+#[test]
+fn a_link_out_of_the_project_is_not_followed() {
+    let desk = Desk::new();
+    desk.write("passwd", "root:x:0:0").write("repo/README.md", "read me");
+    let link = |to: &str, from: &str| {
+        std::os::unix::fs::symlink(desk.path(to), desk.path(from)).unwrap();
+    };
+    link("passwd", "repo/AGENTS.md");
+    link("passwd", "repo/a/AGENTS.override.md");
+    // A folder of the project that is a link leads out of it as well as a file does.
+    link("repo/README.md", "repo/a/b/AGENTS.md");
+    assert_eq!(desk.read(), "read me", "a link inside the project is followed");
+    link("passwd", "home/AGENTS.md");
+    assert!(desk.read().contains("root:x"), "the person's own home is the person's");
+}

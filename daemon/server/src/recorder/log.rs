@@ -26,7 +26,6 @@ const THREAD_LINES_MAX: u64 = 500_000;
 /// Bytes of a line that are held while a file is read. Ours are shorter, by the bounds of an item.
 const LINE_BYTES_MAX: u64 = 16 << 20;
 
-/// A line to append.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
     /// The client's own id of it.
@@ -37,16 +36,12 @@ pub struct Line {
     pub redacted: u64,
 }
 
-/// What an append did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Appended {
     /// Seq of the last line.
     pub seq: u64,
-    /// Bytes of the file.
     pub bytes: u64,
-    /// Lines written.
     pub appended: u64,
-    /// Lines that were there.
     pub duplicates: u64,
     /// Secrets replaced in the lines written.
     pub redacted: u64,
@@ -72,7 +67,6 @@ pub(super) enum AppendError {
     Io(io::Error),
 }
 
-/// One transcript.
 #[derive(Debug)]
 pub(super) struct Log {
     path: PathBuf,
@@ -92,7 +86,6 @@ struct Known {
     ids: HashMap<u64, KnownLine>,
 }
 
-/// What is known of a line.
 #[derive(Debug, Clone, Copy)]
 struct KnownLine {
     seq: u64,
@@ -110,7 +103,6 @@ impl Log {
         &self.path
     }
 
-    /// Client ids held.
     pub(super) fn ids(&self) -> usize {
         self.known.as_ref().map_or(0, |known| known.ids.len())
     }

@@ -82,7 +82,6 @@ const REFLOG: &[&str] = &[
     "--",
 ];
 
-/// What git printed.
 pub(super) struct Printed {
     pub(super) bytes: Vec<u8>,
     is_cut: bool,

@@ -56,7 +56,7 @@ async fn apply(
     let update = convert::update(params.update);
     let applied = checkpoints.apply(&params.thread_id, update, &said, params.expected_seq).await?;
     let (rule, reason) = match applied.rejection {
-        Some(rejection) => (Some(rejection.rule.name().to_owned()), Some(rejection.reason)),
+        Some(rejection) => (Some(rejection.rule.into_str().to_owned()), Some(rejection.reason)),
         None => (None, None),
     };
     Ok(ApplyResult { accepted: rule.is_none(), reason, rule, seq: applied.seq })

@@ -89,12 +89,12 @@ async fn should(
     };
     Ok(ShouldResult {
         compact: verdict.compacts(),
-        reason: verdict.name().to_owned(),
+        reason: verdict.into_str().to_owned(),
         model,
         used: usage.used,
         incoming,
         limit: usage.window.trigger,
-        limit_source: usage.window.trigger_origin.name().to_owned(),
+        limit_source: usage.window.trigger_origin.into_str().to_owned(),
     })
 }
 

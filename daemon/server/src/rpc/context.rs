@@ -62,7 +62,7 @@ fn normalize(
     let made = normalize::normalize(&texts, &options);
     let items = made.items.into_iter().map(|item| RawValue::from_string(item.into_owned()));
     let change = |change: normalize::Change| Change {
-        kind: change.kind.name().to_owned(),
+        kind: change.kind.into_str().to_owned(),
         index: change.index as u64,
         call_id: change.call_id,
     };
@@ -99,7 +99,7 @@ fn estimate((): &(), _: &CallContext, params: EstimateParams) -> Result<Estimate
 }
 
 fn by_kind(breakdown: &Breakdown) -> BTreeMap<String, u64> {
-    breakdown.entries().map(|(kind, tokens)| (kind.name().to_owned(), tokens)).collect()
+    breakdown.entries().map(|(kind, tokens)| (kind.into_str().to_owned(), tokens)).collect()
 }
 
 fn tokenizer_of(name: &str) -> Result<Tokenizer, Failure> {
@@ -117,7 +117,7 @@ fn cut((): &(), _: &CallContext, params: TruncateParams) -> Result<TruncateResul
             } else {
                 truncate(&text, policy)
             };
-            let unit = cut.unit.name().to_owned();
+            let unit = cut.unit.into_str().to_owned();
             Ok(TruncateResult {
                 text: Some(cut.text.into()),
                 items: None,
@@ -128,7 +128,7 @@ fn cut((): &(), _: &CallContext, params: TruncateParams) -> Result<TruncateResul
         (None, Some(mut items)) => {
             let form = if is_formatted { Form::Formatted } else { Form::Plain };
             let removed = items.iter_mut().map(|item| budget::record(item, policy, form)).sum();
-            let unit = policy.unit().name().to_owned();
+            let unit = policy.unit().into_str().to_owned();
             Ok(TruncateResult { text: None, items: Some(items.into()), removed, unit })
         }
         _ => Err(Failure::invalid("text", "give either text or items")),
@@ -172,7 +172,7 @@ async fn compare(
     let texts: Vec<String> = injection.items.iter().map(Value::to_string).collect();
     Ok(DiffResult {
         tokens: estimate::of_items(texts.iter().map(String::as_str)).total(),
-        changed: injection.told.iter().map(|dimension| dimension.name().to_owned()).collect(),
+        changed: injection.told.iter().map(|dimension| dimension.into_str().to_owned()).collect(),
         full: injection.is_full,
         items: injection.items.into(),
     })

@@ -1,19 +1,20 @@
 //! Between the wire's values and ours; nothing else.
 
 use std::collections::BTreeMap;
+use std::str::FromStr;
 
 use longhaul_core::checkpoint::semantic;
 use longhaul_core::checkpoint::view::ViewCaps;
 use longhaul_core::compaction::ladder::Strategy;
 use longhaul_core::compaction::receipt::{self, Span};
 use longhaul_core::compaction::{Phase, handle::Handle};
-use longhaul_core::item::ItemKind;
 use longhaul_core::template::Kind;
-use longhaul_core::thread::{Source, ThreadKind};
+use longhaul_core::thread::ThreadKind;
 use longhaul_protocol::checkpoint::{Caps, Update};
 use longhaul_protocol::warning::Warning;
 use longhaul_protocol::{compaction as wire, thread};
 use longhaul_store::{CompactionRow, FileRow, ThreadRow};
+use strum::VariantArray;
 
 use super::error::Failure;
 use crate::service::compaction::{Compaction, Notice, Reason, Rung, TextSource, TextUsed};
@@ -30,10 +31,15 @@ pub(super) fn page_rows(limit: Option<u32>) -> u32 {
     limit.unwrap_or(PAGE_ROWS_DEFAULT).clamp(1, PAGE_ROWS_MAX)
 }
 
-pub(super) fn source_of(name: &str) -> Result<Source, Failure> {
+/// The variant of that name; the error lists all names.
+pub(super) fn one_of<T>(field: &str, name: &str) -> Result<T, Failure>
+where
+    T: FromStr + VariantArray,
+    &'static str: From<&'static T>,
+{
     name.parse().map_err(|_| {
-        let names: Vec<_> = Source::ALL.iter().map(|source| source.name()).collect();
-        Failure::invalid("source", &format!("one of {}", names.join(", ")))
+        let names: Vec<&str> = T::VARIANTS.iter().map(Into::into).collect();
+        Failure::invalid(field, &format!("one of {}", names.join(", ")))
     })
 }
 
@@ -77,10 +83,15 @@ pub(super) fn thread_summary(row: ThreadRow) -> thread::ThreadSummary {
 }
 
 pub(super) fn thread_file(file: FileRow, current: &FileRow) -> thread::ThreadFile {
+    // The length of a text that is made when it is read is known as far as it was read.
+    let bytes = match file.source.spec().has_places_of_file(&file.path) {
+        true => file.stat.size,
+        false => file.cursor.offset,
+    };
     thread::ThreadFile {
         current: file.file_id == current.file_id,
         path: file.path,
-        bytes: file.stat.size,
+        bytes,
         offset: file.cursor.offset,
         generation: file.cursor.generation,
     }
@@ -237,7 +248,7 @@ pub(super) fn run_result(compaction: Compaction) -> wire::RunResult {
 
 fn text_used(used: TextUsed) -> wire::TemplateUsed {
     wire::TemplateUsed {
-        name: used.kind.name().to_owned(),
+        name: used.kind.into_str().to_owned(),
         digest: used.digest,
         source: match used.source {
             TextSource::BuiltIn => wire::TemplateSource::BuiltIn,
@@ -283,7 +294,7 @@ pub(super) fn entry(handle: &Handle, span: &Span) -> wire::Entry {
     wire::Entry {
         handle: handle.to_string(),
         kind: match span.kind {
-            Some(kind) => kind_name(kind),
+            Some(kind) => kind.into_str().to_owned(),
             None => "span".to_owned(),
         },
         tokens: span.tokens,
@@ -291,12 +302,6 @@ pub(super) fn entry(handle: &Handle, span: &Span) -> wire::Entry {
         seq_first: span.first,
         seq_last: span.last,
     }
-}
-
-/// The word of a kind of item.
-pub(super) fn kind_name(kind: ItemKind) -> String {
-    let name = serde_json::to_value(kind).ok();
-    name.and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
 }
 
 fn rung(rung: Rung) -> wire::Rung {

@@ -11,13 +11,14 @@ use longhaul_protocol::daemon::{
 use longhaul_protocol::limit::Limits;
 use longhaul_protocol::method::CAPABILITIES;
 use longhaul_protocol::version::PROTOCOL_REVISION_MIN;
-use longhaul_protocol::{ErrorKind, METHODS, Method, RevisionRange};
+use longhaul_protocol::{AgentAccess, ErrorKind, METHODS, Method, RevisionRange};
 use serde_json::json;
 
+use super::agents;
 use super::error::Failure;
 use super::table::{HANDSHAKE, Table, TableError, capability_bit};
 use crate::config::Reloaded;
-use crate::link::{CallContext, Counters};
+use crate::link::{CallContext, Caller, Counters};
 use crate::service::reload::Reload;
 use crate::service::status::Status;
 use crate::shutdown::Shutdown as Switch;
@@ -28,7 +29,6 @@ mod status;
 const CLIENT_NAME_BYTES_MAX: usize = 128;
 const CLIENT_VERSION_BYTES_MAX: usize = 64;
 
-/// The program's version.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 pub(super) fn register(
@@ -60,9 +60,13 @@ fn initialize(
     context: &CallContext,
     params: InitializeParams,
 ) -> Result<InitializeResult, Failure> {
-    let InitializeParams { client, protocol, capabilities } = params;
+    let InitializeParams { client, protocol, capabilities, folder } = params;
     bounded("client.name", &client.name, CLIENT_NAME_BYTES_MAX)?;
     bounded("client.version", &client.version, CLIENT_VERSION_BYTES_MAX)?;
+    let is_agent = context.link.caller == Caller::Agent;
+    if let Some(folder) = folder.filter(|_| is_agent) {
+        agents::note_folder(context, &folder)?;
+    }
     let oldest = RevisionRange { min: PROTOCOL_REVISION_MIN, max: PROTOCOL_REVISION_MIN };
     let protocol = agree(protocol.unwrap_or(oldest))?;
     let mut granted = CAPABILITIES.to_vec();
@@ -71,7 +75,9 @@ fn initialize(
     }
     let may_call =
         |name: &str, capability: &str| name == Initialize::NAME || granted.contains(&capability);
-    let methods = METHODS.iter().filter(|info| may_call(info.name, info.capability));
+    let is_open = |access: AgentAccess| !is_agent || access != AgentAccess::No;
+    let methods =
+        METHODS.iter().filter(|info| may_call(info.name, info.capability) && is_open(info.agents));
     let methods = methods.map(|info| info.name.to_owned()).collect();
     // The handshake stays possible whatever was granted, else a connection could never widen it again.
     context.link.grant(granted.iter().fold(HANDSHAKE, |bits, name| bits | capability_bit(name)));
@@ -86,7 +92,10 @@ fn initialize(
         },
         capabilities: granted.into_iter().map(str::to_owned).collect(),
         methods,
-        limits: Limits { connections_max: *daemon.config.now().connections_max, ..Limits::OURS },
+        limits: Limits {
+            connections_max: *daemon.config.now().server.connections_max,
+            ..Limits::OURS
+        },
     })
 }
 
@@ -114,7 +123,7 @@ fn agree(client: RevisionRange) -> Result<u32, Failure> {
 fn config(daemon: &Status, _: &CallContext, _: NoParams) -> Result<ShowConfigResult, Failure> {
     let config = daemon.config.now();
     let values = config.entries().into_iter().map(|(key, value, origin)| ConfigValue {
-        key: key.to_owned(),
+        key,
         value,
         origin: origin.to_string(),
     });
@@ -128,7 +137,7 @@ fn config(daemon: &Status, _: &CallContext, _: NoParams) -> Result<ShowConfigRes
 fn reload(reloads: &Reload, _: &CallContext, _: NoParams) -> Result<ReloadResult, Failure> {
     let Reloaded { config, changes } = reloads.run()?;
     let changes = changes.into_iter().map(|change| ConfigChange {
-        key: change.key.to_owned(),
+        key: change.key,
         before: change.before,
         after: change.after,
         applied: change.is_applied,

@@ -20,7 +20,6 @@ use crate::link::CallContext;
 use crate::message_history::MessageHistoryError;
 use crate::service::{ServiceError, preimage};
 
-/// A request that failed.
 #[derive(Debug)]
 pub struct Failure {
     // Boxed: every handler's result carries it.
@@ -64,6 +63,12 @@ impl Failure {
     pub fn invalid(field: &str, expected: &str) -> Self {
         Self::new(ErrorKind::InvalidParams, format!("params.{field}: {expected}"))
             .with_detail(json!({ "field": field }))
+    }
+
+    /// What an agent may not do; `message` says what, the kind's hint who may.
+    #[must_use]
+    pub fn forbidden(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Forbidden, message)
     }
 
     /// No such thread.

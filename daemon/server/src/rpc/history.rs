@@ -5,7 +5,6 @@ use std::sync::Arc;
 use longhaul_core::compaction::handle::Handle;
 use longhaul_protocol::history::{self as wire, Expand, ExpandParams, ExpandResult, Get};
 
-use super::convert::kind_name;
 use super::error::Failure;
 use super::{Table, TableError};
 use crate::link::CallContext;
@@ -81,7 +80,7 @@ fn base_kind(kind: BaseKind) -> wire::BaseKind {
 fn place(place: ItemPlace) -> wire::Origin {
     wire::Origin {
         seq: place.seq,
-        kind: kind_name(place.kind),
+        kind: place.kind.into_str().to_owned(),
         tokens: place.tokens,
         handle: place.handle.map(|handle| handle.to_string()),
         stand_in: place.is_stand_in,

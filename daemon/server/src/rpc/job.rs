@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use longhaul_core::job::{self, JobKey, Kind, State};
+use longhaul_core::job::{self, JobKey};
 use longhaul_protocol::job::{
     Cancel, Get, GetResult, Job, JobEvent, JobParams, JobResult, List, ListParams, ListResult,
     Retry, Why, WhyResult,
@@ -33,11 +33,8 @@ pub(super) fn register(
 }
 
 async fn list(jobs: Arc<Jobs>, _: CallContext, params: ListParams) -> Result<ListResult, Failure> {
-    let kind = params.kind.as_deref().map(kind_of);
-    let state = params.state.as_deref().map(|name| {
-        let expected = "one of queued, running, done, failed, dead, parked";
-        State::named(name).ok_or_else(|| Failure::invalid("state", expected))
-    });
+    let kind = params.kind.as_deref().map(|name| convert::one_of("kind", name));
+    let state = params.state.as_deref().map(|name| convert::one_of("state", name));
     let filter = JobFilter { kind: kind.transpose()?, state: state.transpose()? };
     let limit = convert::page_rows(params.limit);
     let found = jobs.list(&filter, limit).await.map_err(ServiceError::from)?;
@@ -114,11 +111,6 @@ async fn cancel(jobs: Arc<Jobs>, _: CallContext, params: JobParams) -> Result<Jo
     Ok(JobResult { job: shown(job) })
 }
 
-fn kind_of(name: &str) -> Result<Kind, Failure> {
-    let kinds = || Kind::ALL.map(Kind::name).join(", ");
-    Kind::named(name).ok_or_else(|| Failure::invalid("kind", &format!("one of {}", kinds())))
-}
-
 fn key(params: &JobParams) -> Result<JobKey, Failure> {
     key_of(&params.job)
 }
@@ -130,8 +122,8 @@ fn key_of(job: &str) -> Result<JobKey, Failure> {
 fn shown(job: job::Job) -> Job {
     Job {
         job: job.key.to_string(),
-        kind: job.key.kind.name().to_owned(),
-        state: job.state.name().to_owned(),
+        kind: job.key.kind.into_str().to_owned(),
+        state: job.state.into_str().to_owned(),
         epoch: job.epoch,
         attempts: job.attempts,
         priority: job.priority,

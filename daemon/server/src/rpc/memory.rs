@@ -2,22 +2,25 @@
 
 use std::sync::Arc;
 
+use longhaul_core::memory::{Caller, Origin};
 use longhaul_core::tokens;
 use longhaul_protocol::Block;
 use longhaul_protocol::limit::{MEMORY_READ_TOKENS_MAX, SEARCH_HITS_DEFAULT, SEARCH_HITS_MAX};
 use longhaul_protocol::memory::{
-    AddNote, AddNoteParams, AddNoteResult, AgentRun, Cite, CiteParams, CiteResult, Fallback,
-    Forget, ForgetParams, ForgetResult, Hit, List, ListParams, ListResult, MemoryFile, MemoryUse,
-    Read, ReadParams, ReadResult, Run, RunParams, RunResult, RunState, Search, SearchParams,
-    SearchResult, SkipCount, Status, StatusParams, StatusResult, Summary, SummaryParams,
-    SummaryResult,
+    self as wire, AddNote, AddNoteParams, AddNoteResult, AgentRun, Cite, CiteParams, CiteResult,
+    Fallback, Forget, ForgetParams, ForgetResult, Hit, List, ListNotes, ListNotesParams,
+    ListNotesResult, ListParams, ListResult, MemoryFile, MemoryUse, Note, Read, ReadParams,
+    ReadResult, ReviewNote, ReviewNoteParams, ReviewNoteResult, Run, RunParams, RunResult,
+    RunState, Search, SearchParams, SearchResult, SkipCount, Status, StatusParams, StatusResult,
+    Summary, SummaryParams, SummaryResult, Verdict,
 };
-use longhaul_store::{AgentRow, Exclusion};
+use longhaul_store::{AgentRow, Exclusion, NoteRow};
 
+use super::agents::work_folder;
 use super::error::Failure;
 use super::{Table, TableError, convert};
 use crate::config::Live;
-use crate::link::CallContext;
+use crate::link::{self, CallContext, Link};
 use crate::service::MemoryServices;
 use crate::service::memory::{
     Citations, MemoryHit, MemoryNotes, MemoryOverview, MemoryReader, MemoryRuns, MemorySearch,
@@ -39,6 +42,8 @@ pub(super) fn register(
     reader.on_async::<Read, _>(read)?;
     let mut notes = table.of(&memory.notes);
     notes.on_async::<AddNote, _>(add_note)?;
+    notes.on_async::<ListNotes, _>(list_notes)?;
+    notes.on_async::<ReviewNote, _>(review_note)?;
     notes.on_async::<Forget, _>(forget)?;
     table.of(&memory.citations).on_async::<Cite, _>(cite)?;
     table.of(&memory.runs).on_async::<Run, _>(run)?;
@@ -126,14 +131,18 @@ async fn list(
 
 async fn read(
     reader: Arc<MemoryReader>,
-    _: CallContext,
+    context: CallContext,
     params: ReadParams,
 ) -> Result<ReadResult, Failure> {
     let max_tokens = params.max_tokens.unwrap_or(MEMORY_READ_TOKENS_MAX);
     let bounds =
         (params.max_lines.unwrap_or(u64::MAX).max(1), max_tokens.min(MEMORY_READ_TOKENS_MAX));
     let line = params.line.unwrap_or(1);
-    let lines = reader.read(params.path.clone(), line, bounds).await?;
+    let cwd = match context.link.caller {
+        link::Caller::Person => None,
+        link::Caller::Agent => Some(work_folder(&context)?),
+    };
+    let lines = reader.read((params.path.clone(), cwd), line, bounds).await?;
     Ok(ReadResult {
         path: params.path,
         line_start: lines.start,
@@ -143,17 +152,87 @@ async fn read(
     })
 }
 
+/// Who the caller is, and so whose words its notes are: every handler of notes asks here and nowhere else.
+/// `said` is what the request claims; a connection that belongs to an agent is believed nothing more.
+fn caller(link: &Link, said: Option<wire::Origin>) -> Caller {
+    match said {
+        _ if link.caller == link::Caller::Agent => Caller::Agent,
+        Some(wire::Origin::Person) => Caller::Person,
+        Some(wire::Origin::Agent) => Caller::Agent,
+        Some(wire::Origin::Tool | wire::Origin::Client) | None => Caller::Client,
+    }
+}
+
+fn origin(context: &CallContext, said: Option<wire::Origin>) -> Origin {
+    Origin::of_caller(caller(&context.link, said))
+}
+
+fn shown_origin(origin: Origin) -> wire::Origin {
+    match origin {
+        _ if origin.is_person() => wire::Origin::Person,
+        Origin::AGENT => wire::Origin::Agent,
+        Origin::TOOL => wire::Origin::Tool,
+        _ => wire::Origin::Client,
+    }
+}
+
 async fn add_note(
     notes: Arc<MemoryNotes>,
-    _: CallContext,
+    context: CallContext,
     params: AddNoteParams,
 ) -> Result<AddNoteResult, Failure> {
-    let added = notes.add(&params.text, folder(params.cwd)?).await?;
+    let origin = origin(&context, params.origin);
+    let added = notes.add(&params.text, folder(params.cwd)?, origin).await?;
     Ok(AddNoteResult {
         note_id: added.note.note_id,
         project: added.note.project,
         text: added.note.text.into(),
+        origin: shown_origin(added.note.origin),
+        pending: !added.note.origin.is_person(),
         generation: added.generation,
+    })
+}
+
+async fn list_notes(
+    notes: Arc<MemoryNotes>,
+    _: CallContext,
+    params: ListNotesParams,
+) -> Result<ListNotesResult, Failure> {
+    let limit = usize::try_from(convert::page_rows(params.limit)).unwrap_or(usize::MAX);
+    let found = notes.list(folder(params.cwd)?).await?.into_iter();
+    let found = found.map(|row: NoteRow| Note {
+        origin: shown_origin(row.origin),
+        pending: !row.origin.is_person(),
+        note_id: row.note_id,
+        project: row.project,
+        text: row.text.into(),
+        at: row.at_ms,
+    });
+    let mut found = found
+        .filter(|note| params.pending.is_none_or(|pending| note.pending == pending))
+        .filter(|note| params.cursor.as_ref().is_none_or(|after| note.note_id > *after));
+    let page: Vec<Note> = found.by_ref().take(limit).collect();
+    let has_more = found.next().is_some();
+    let next_cursor = page.last().filter(|_| has_more).map(|note| note.note_id.clone());
+    Ok(ListNotesResult { notes: page, next_cursor })
+}
+
+async fn review_note(
+    notes: Arc<MemoryNotes>,
+    context: CallContext,
+    params: ReviewNoteParams,
+) -> Result<ReviewNoteResult, Failure> {
+    let origin = origin(&context, Some(wire::Origin::Person));
+    Ok(match params.verdict {
+        Verdict::Confirm => {
+            let confirmed = notes.confirm(&params.note_id, origin).await?;
+            let note_id = Some(confirmed.note.note_id);
+            ReviewNoteResult { note_id, generation: confirmed.generation }
+        }
+        Verdict::Discard => {
+            let generation = notes.discard(&params.note_id, origin).await?;
+            ReviewNoteResult { note_id: None, generation }
+        }
     })
 }
 
@@ -230,7 +309,7 @@ async fn status(
     let fallbacks = status.fell_back.into_iter().take(REASONS_MAX);
     Ok(StatusResult {
         enabled: *settings.enabled,
-        engine: settings.engine.name().to_owned(),
+        engine: settings.engine.into_str().to_owned(),
         fallbacks: fallbacks.map(|(reason, threads)| Fallback { reason, threads }).collect(),
         agent: status.agent.map(agent_run),
         path: status.path,
@@ -240,6 +319,7 @@ async fn status(
         extracted: status.extracted,
         learnings: status.learnings,
         notes: status.notes,
+        notes_pending: status.notes_pending,
         due: status.due,
         pending: status.pending,
         skipped: status.skipped.into_iter().map(skip_count).collect(),

@@ -11,7 +11,7 @@ use longhaul_protocol::message_history::{
 use super::error::Failure;
 use super::{Table, TableError, convert};
 use crate::link::CallContext;
-use crate::message_history::{Filter, Found, LogInfo, Origin, Place};
+use crate::message_history::{Filter, Found, LogInfo, Place};
 use crate::service::message_history::Prompts;
 
 /// Bytes of a path or a query.
@@ -58,7 +58,7 @@ async fn lookup(
     let words = params.query.as_deref().unwrap_or_default().split_whitespace();
     let filter = Filter {
         words: words.map(str::to_owned).collect(),
-        origin: params.source.as_deref().map(origin_of).transpose()?,
+        origin: params.source.as_deref().map(|name| convert::one_of("source", name)).transpose()?,
         before: params.cursor.as_deref().map(place_of).transpose()?,
         limit: usize::try_from(convert::page_rows(params.limit)).unwrap_or(usize::MAX),
         log_id: params.log_id,
@@ -83,23 +83,8 @@ fn bounded(field: &str, value: Option<&String>, max: usize) -> Result<(), Failur
     }
 }
 
-fn name_of(origin: Origin) -> &'static str {
-    match origin {
-        Origin::Codex => "codex",
-        Origin::Longhaul => "longhaul",
-    }
-}
-
-fn origin_of(name: &str) -> Result<Origin, Failure> {
-    match name {
-        "codex" => Ok(Origin::Codex),
-        "longhaul" => Ok(Origin::Longhaul),
-        _ => Err(Failure::invalid("source", "one of codex, longhaul")),
-    }
-}
-
 fn cursor(place: Place) -> String {
-    format!("{}:{}:{}", place.at_ms, name_of(place.origin), place.offset)
+    format!("{}:{}:{}", place.at_ms, place.origin.into_str(), place.offset)
 }
 
 fn place_of(cursor: &str) -> Result<Place, Failure> {
@@ -109,14 +94,14 @@ fn place_of(cursor: &str) -> Result<Place, Failure> {
     let (at_ms, origin, offset) = (next()?, next()?, next()?);
     Ok(Place {
         at_ms: at_ms.parse().map_err(|_| invalid())?,
-        origin: origin_of(origin).map_err(|_| invalid())?,
+        origin: origin.parse().map_err(|_| invalid())?,
         offset: offset.parse().map_err(|_| invalid())?,
     })
 }
 
 fn message(found: Found) -> wire::Message {
     wire::Message {
-        source: name_of(found.place.origin).to_owned(),
+        source: found.place.origin.into_str().to_owned(),
         log_id: found.log_id,
         offset: found.place.offset,
         at: found.place.at_ms,
@@ -128,7 +113,7 @@ fn message(found: Found) -> wire::Message {
 
 fn log(log: LogInfo) -> wire::Log {
     wire::Log {
-        source: name_of(log.origin).to_owned(),
+        source: log.origin.into_str().to_owned(),
         log_id: log.log_id,
         path: log.path.display().to_string(),
         first: log.first,

@@ -135,10 +135,11 @@ fn told(event: StepEvent) -> Result<ClientEvent, Failure> {
 /// Signs by their names; where a turn is, the event says by itself.
 fn signs(names: Option<Vec<String>>) -> Result<BTreeSet<Boundary>, Failure> {
     let sign = |name: String| {
-        let found = Boundary::named(&name).filter(|sign| *sign != Boundary::TurnComplete);
+        let found = name.parse().ok().filter(|sign| *sign != Boundary::TurnComplete);
         found.ok_or_else(|| {
-            let known = Boundary::ALL.into_iter().filter(|sign| *sign != Boundary::TurnComplete);
-            let known: Vec<_> = known.map(Boundary::name).collect();
+            let known =
+                Boundary::ALL.iter().copied().filter(|sign| *sign != Boundary::TurnComplete);
+            let known: Vec<_> = known.map(<&str>::from).collect();
             Failure::new(ErrorKind::InvalidParams, format!("no sign {name:?}"))
                 .with_hint(format!("there are {}", known.join(", ")))
         })

@@ -3,12 +3,10 @@
 use std::sync::Arc;
 
 use longhaul_core::compaction::handle::Handle;
-use longhaul_core::item::ItemKind;
 use longhaul_protocol::limit::{SEARCH_HITS_DEFAULT, SEARCH_HITS_MAX};
 use longhaul_protocol::thread::{Search, SearchHit, SearchParams, SearchResult};
 use longhaul_store::SearchFilter;
 
-use super::convert::kind_name;
 use super::error::Failure;
 use super::{Table, TableError, convert};
 use crate::link::CallContext;
@@ -25,10 +23,10 @@ async fn search(
 ) -> Result<SearchResult, Failure> {
     let kinds = params.kinds.unwrap_or_default();
     let filter = SearchFilter {
-        source: params.source.as_deref().map(convert::source_of).transpose()?,
+        source: params.source.as_deref().map(|name| convert::one_of("source", name)).transpose()?,
         cwd: params.cwd.map(folder),
         thread_id: params.thread_id,
-        kinds: kinds.iter().map(|kind| kind_of(kind)).collect::<Result<_, _>>()?,
+        kinds: kinds.iter().map(|kind| convert::one_of("kinds", kind)).collect::<Result<_, _>>()?,
         since_ms: params.since,
         until_ms: params.until,
     };
@@ -71,7 +69,7 @@ fn hit(hit: Hit) -> SearchHit {
         line_end: line,
         byte_range: [row.offset, row.offset + row.bytes],
         at: ranked.candidate.at_ms,
-        kind: kind_name(row.kind),
+        kind: row.kind.into_str().to_owned(),
         title: head.and_then(|head| head.title.clone()),
         cwd: head.and_then(|head| head.cwd.clone()),
         score: (ranked.score * 1e4).round() / 1e4,
@@ -83,22 +81,4 @@ fn hit(hit: Hit) -> SearchHit {
         text: snippet.text,
         copies: ranked.copies,
     }
-}
-
-const KINDS: [ItemKind; 9] = [
-    ItemKind::UserMessage,
-    ItemKind::AssistantMessage,
-    ItemKind::Context,
-    ItemKind::Reasoning,
-    ItemKind::ToolCall,
-    ItemKind::ToolOutput,
-    ItemKind::Compaction,
-    ItemKind::Oversized,
-    ItemKind::Other,
-];
-
-fn kind_of(name: &str) -> Result<ItemKind, Failure> {
-    let found = KINDS.into_iter().find(|kind| kind_name(*kind) == name);
-    let names = || KINDS.map(kind_name).join(", ");
-    found.ok_or_else(|| Failure::invalid("kinds", &format!("one of {}", names())))
 }

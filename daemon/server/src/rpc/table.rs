@@ -14,15 +14,18 @@ use jsonrpsee::{Extensions, MethodCallback, MethodResponse, Methods, ResponsePay
 use longhaul_protocol::daemon::Initialize;
 use longhaul_protocol::method::{self, CAPABILITIES};
 use longhaul_protocol::text::gated;
-use longhaul_protocol::{ErrorKind, METHODS, Method};
+use longhaul_protocol::{AgentAccess, ErrorKind, METHODS, Method};
 use serde::{Serialize, Serializer};
+use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::sync::Semaphore;
 
+use super::agents::AgentGate;
 use super::error::Failure;
 use super::params;
 use crate::ingest::Ingest;
-use crate::link::CallContext;
+use crate::link::{CallContext, Caller};
+use crate::service::projects::Projects;
 
 /// Calls that may keep a thread of the blocking pool busy at the same time.
 ///
@@ -43,11 +46,15 @@ pub enum TableError {
     /// A handler's method is not in the protocol.
     #[error("{0} is no method of the protocol")]
     Unknown(&'static str),
+    /// A method for an agent's own project is answered at once: there its project cannot be looked up.
+    #[error("{0} is for agents' own projects and must be registered by on_async or on_blocking")]
+    Unheld(&'static str),
 }
 
 /// A method table in the making.
 pub struct Table {
     ingest: Arc<Ingest>,
+    gate: Arc<AgentGate>,
     blocking: Arc<Semaphore>,
     pub(super) methods: Methods,
 }
@@ -61,17 +68,22 @@ pub struct Handlers<'a, S> {
 /// What every call of one method shares.
 pub(super) struct MethodEntry {
     ingest: Arc<Ingest>,
+    gate: Arc<AgentGate>,
     name: &'static str,
+    /// What an agent may do with it.
+    agents: AgentAccess,
     /// The bit of the capability it needs.
     capability: u32,
 }
 
 impl Table {
-    /// An empty table. A call that finds the database damaged has `ingest` repair it.
+    /// An empty table. A call that finds the database damaged has `ingest` repair it; one of an agent is held to
+    /// its project by what `projects` tells.
     #[must_use]
-    pub fn new(ingest: Arc<Ingest>) -> Self {
+    pub fn new(ingest: Arc<Ingest>, projects: Arc<Projects>) -> Self {
         let blocking = Arc::new(Semaphore::new(BLOCKING_CALLS_MAX));
-        Self { ingest, blocking, methods: Methods::new() }
+        let gate = Arc::new(AgentGate::new(projects));
+        Self { ingest, gate, blocking, methods: Methods::new() }
     }
 
     /// Where the handlers of `service` are registered.
@@ -96,7 +108,8 @@ impl Table {
             true => HANDSHAKE,
             false => capability_bit(info.capability),
         };
-        Ok(MethodEntry { ingest: self.ingest.clone(), name: info.name, capability })
+        let (ingest, gate) = (self.ingest.clone(), self.gate.clone());
+        Ok(MethodEntry { ingest, gate, name: info.name, agents: info.agents, capability })
     }
 
     pub(super) fn insert(
@@ -131,6 +144,9 @@ impl<S: Send + Sync + 'static> Handlers<'_, S> {
                 let result = result.and_then(|params| handler(&service, context, params));
                 entry.respond(id, result, response_max, context)
             };
+        if self.table.entry::<M>()?.agents == AgentAccess::OwnProject {
+            return Err(TableError::Unheld(M::NAME));
+        }
         self.table.insert(M::NAME, MethodCallback::Sync(Arc::new(callback)))
     }
 
@@ -156,14 +172,20 @@ impl<S: Send + Sync + 'static> Handlers<'_, S> {
             let (entry, handler, service) = (entry.clone(), handler.clone(), service.clone());
             async move {
                 let Some(context) = extensions.get::<CallContext>() else { return no_context(id) };
-                let result = match entry.read::<M>(context, &params) {
+                let result = match entry.admit::<M>(context, &params).await {
                     Ok(params) => handler(service, context.clone(), params).await,
                     Err(failure) => Err(failure),
                 };
                 if matches!(&result, Err(failure) if failure.kind() == ErrorKind::StoreCorrupt) {
                     entry.repair().await;
                 }
-                entry.respond(id, result, response_max, context)
+                match context.link.caller {
+                    Caller::Person => entry.respond(id, result, response_max, context),
+                    Caller::Agent => {
+                        let result = entry.release(context, result).await;
+                        entry.respond(id, result, response_max, context)
+                    }
+                }
             }
             .boxed()
         };
@@ -219,11 +241,48 @@ impl MethodEntry {
         context: &CallContext,
         params: &Params<'_>,
     ) -> Result<M::Params, Failure> {
+        self.allow(context)?;
+        params::read(params)
+    }
+
+    /// The same, and holds an agent to its own project.
+    async fn admit<M: Method>(
+        &self,
+        context: &CallContext,
+        params: &Params<'_>,
+    ) -> Result<M::Params, Failure> {
+        self.allow(context)?;
+        match (context.link.caller, self.agents) {
+            (Caller::Agent, AgentAccess::OwnProject) => {
+                let given = params::read(params)?;
+                let admitted = self.gate.admit(self.name, context, given).await?;
+                let text = Value::Object(admitted).to_string();
+                params::read(&Params::new(Some(&text)))
+            }
+            _ => params::read(params),
+        }
+    }
+
+    /// What an agent is answered.
+    async fn release<R: Serialize>(
+        &self,
+        context: &CallContext,
+        result: Result<R, Failure>,
+    ) -> Result<Value, Failure> {
+        let answer = serde_json::to_value(result?).map_err(Failure::internal)?;
+        self.gate.release(context, answer).await
+    }
+
+    /// Checks that the connection may call the method at all.
+    fn allow(&self, context: &CallContext) -> Result<(), Failure> {
+        if context.link.caller == Caller::Agent && self.agents == AgentAccess::No {
+            return Err(Failure::forbidden(format!("{} is not for agents", self.name)));
+        }
         if context.link.granted() & self.capability == 0 {
             let message = format!("{} needs a capability that initialize did not grant", self.name);
             return Err(Failure::new(ErrorKind::CapabilityMissing, message));
         }
-        params::read(params)
+        Ok(())
     }
 
     fn respond<R: Serialize>(

@@ -14,6 +14,7 @@ use super::*;
 use crate::args::Args;
 use crate::clock::Clock;
 use crate::config::{Config, Surroundings};
+use crate::link::Caller;
 use crate::paths::Base;
 use crate::service::Deps;
 use crate::socket::bind::Bound;
@@ -34,7 +35,8 @@ async fn services(root: &Path) -> (Services, Deps) {
 }
 
 async fn empty_table(root: &Path) -> Table {
-    Table::new(services(root).await.0.ingest)
+    let services = services(root).await.0;
+    Table::new(services.ingest, services.projects)
 }
 
 /// Answers `lines` with a table, as a daemon does.
@@ -42,7 +44,8 @@ async fn answers(root: &Path, table: Table, lines: &[&str]) -> Vec<serde_json::V
     let Bound { listener, claim, path } = Bound::bind(&root.join("run/v1.sock")).unwrap();
     let server = Server::new(table.methods, Bounds::default(), Arc::default(), Clock::manual(0));
     let stop = tokio_util::sync::CancellationToken::new();
-    let serve = tokio::spawn(accept::serve(listener, Arc::new(server), stop.clone()));
+    let serve =
+        tokio::spawn(accept::serve((listener, Caller::Person), Arc::new(server), stop.clone()));
     let mut stream = BufReader::new(UnixStream::connect(path).await.unwrap());
     let mut answers = Vec::new();
     for line in lines {
@@ -104,7 +107,7 @@ async fn a_table_that_does_not_fit_the_protocol_is_found_at_the_start() {
         Err(TableError::Missing("checkpoint/apply"))
     ));
     let (services, deps) = services(home.path()).await;
-    let mut table = Table::new(services.ingest.clone());
+    let mut table = Table::new(services.ingest.clone(), services.projects.clone());
     let (status, reload) = (&services.status, &services.reload);
     daemon::register(&mut table, status, reload, &deps.counters, &deps.shutdown).unwrap();
     assert!(matches!(

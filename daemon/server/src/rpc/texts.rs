@@ -17,11 +17,11 @@ pub(super) fn templates(
         false => Vec::new(),
     };
     let template = |status: TextStatus| TemplateInfo {
-        name: status.kind.name().to_owned(),
+        name: status.kind.into_str().to_owned(),
         path: status.path.display().to_string(),
         source: match (status.is_of_file, status.kind.stand_in()) {
             (true, _) => "file",
-            (false, Some(kind)) => kind.name(),
+            (false, Some(kind)) => kind.into_str(),
             (false, None) => "built_in",
         }
         .to_owned(),

@@ -31,7 +31,8 @@ async fn list(
     _: CallContext,
     params: ListParams,
 ) -> Result<ListResult, Failure> {
-    let source = params.source.as_deref().map(convert::source_of).transpose()?;
+    let source =
+        params.source.as_deref().map(|name| convert::one_of("source", name)).transpose()?;
     let filter = ThreadFilter { source, cwd: params.cwd };
     let after = params.cursor.as_deref().map(cursor::read).transpose()?;
     let after = after.map(|(updated_at_ms, thread_id)| ThreadCursor { updated_at_ms, thread_id });

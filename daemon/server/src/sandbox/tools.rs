@@ -7,16 +7,12 @@ use std::path::{Path, PathBuf};
 
 use super::{Call, Reply};
 
-/// Bytes of one file.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
-/// Bytes of all files.
 const FOLDER_BYTES_MAX: u64 = 64 << 20;
 
-/// Files.
 const FILES_MAX: usize = 8_192;
 
-/// Bytes of one answer.
 const ANSWER_BYTES_MAX: usize = 32 * 1_024;
 
 /// Lines that a search finds.

@@ -23,11 +23,9 @@ use crate::clock::Clock;
 /// A view and what it was made of.
 #[derive(Debug)]
 pub struct View {
-    /// The text.
     pub text: String,
     /// Digest of the text: equal digests, equal bytes.
     pub digest: Digest128,
-    /// Last line it knows.
     pub seq: u64,
 }
 
@@ -43,7 +41,6 @@ pub struct UpdateOutcome {
 /// Times an update is judged anew because another came between.
 const APPLY_ATTEMPTS: usize = 4;
 
-/// The checkpoints of threads.
 pub struct Checkpoints {
     store: Store,
     snapshots: Arc<Snapshots>,

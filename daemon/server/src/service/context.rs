@@ -18,13 +18,11 @@ use super::snapshot::Snapshots;
 /// Whose window, and what the asker knows about it better than we do.
 #[derive(Debug, Default)]
 pub struct UsageQuery {
-    /// A thread.
     pub thread_id: Option<String>,
     /// The thread as it was after this line.
     pub as_of: Option<u64>,
     /// Items: about to be added to the thread, or a history of their own.
     pub items: Option<Vec<Value>>,
-    /// Name of the model.
     pub model: Option<String>,
     /// Tokens of its whole window.
     pub context_window: Option<u64>,
@@ -35,25 +33,20 @@ pub struct UsageQuery {
 /// How full a window is; sizes in tokens.
 #[derive(Debug)]
 pub struct Usage {
-    /// The thread.
     pub thread_id: Option<String>,
     /// What is known of it.
     pub fold: Option<Arc<Fold>>,
-    /// The model.
     pub model: Option<String>,
-    /// In the window.
     pub used: u64,
     /// The items by their size.
     pub breakdown: Breakdown,
     /// The items about to be added.
     pub incoming: Option<u64>,
-    /// The window.
     pub window: Window,
     /// What to know about it.
     pub remarks: Vec<Remark>,
 }
 
-/// Sizes of given items.
 #[derive(Debug, Default)]
 struct ItemWeights {
     breakdown: Breakdown,
@@ -87,7 +80,7 @@ impl Contexts {
         };
         let model = query.model.or_else(|| fold.as_ref()?.head().model.clone());
         let config = self.config.now();
-        let percent = &config.auto_compact_percent;
+        let percent = &config.context.auto_compact_percent;
         let agent = match &fold {
             Some(fold) => agent_settings(&config, fold.head().source).await?,
             None => AgentSettings::default(),
@@ -95,7 +88,7 @@ impl Contexts {
         let window = window::decide(&WindowSources {
             model: model.as_deref(),
             asked: query.context_window,
-            configured: Some(*config.window_tokens),
+            configured: Some(*config.context.window_tokens),
             stated: fold.as_ref().and_then(|fold| fold.meter().window()),
             filled: fold.as_ref().and_then(|fold| fold.meter().filled()),
             limit_asked: query.auto_compact_limit,

@@ -43,11 +43,8 @@ const LISTED_WITHIN: Duration = Duration::from_millis(1_500);
 /// A thread that goes on from another.
 #[derive(Debug, Clone)]
 pub struct NewThread {
-    /// Its id.
     pub thread_id: String,
-    /// Its transcript.
     pub path: PathBuf,
-    /// What it begins with.
     pub compaction: Compaction,
 }
 

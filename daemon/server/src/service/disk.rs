@@ -25,7 +25,6 @@ const REQUEST_BYTES_MAX: u64 = 64 << 20;
 /// Hashes kept. Over it the cache starts anew: it is cheap to fill.
 const ENTRIES_MAX: usize = 8_192;
 
-/// Content hashes by path.
 #[derive(Debug, Default)]
 pub struct HashCache(Mutex<HashMap<PathBuf, (Identity, ContentHash)>>);
 

@@ -12,7 +12,6 @@ use crate::recorder::RecorderError;
 /// Said of an addition whose id stands in the thread with other content.
 const SAME_ID: &str = "the thread holds another item with this client_item_id";
 
-/// A use-case that failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ServiceError {
     /// No transcript of that thread was found.
@@ -29,58 +28,34 @@ pub enum ServiceError {
     CompactionNotFound(String),
     /// The transcript no longer holds what the handle named.
     #[error("the lines behind {handle:?} in {path} are no longer what they were")]
-    SourceChanged {
-        /// The handle.
-        handle: String,
-        /// The transcript.
-        path: String,
-    },
+    SourceChanged { handle: String, path: String },
     /// The caller's idea of the thread is old.
     #[error("the thread is at seq {present}, not {expected}")]
     StaleBase {
         /// What the caller expected.
         expected: u64,
-        /// What is.
         present: u64,
     },
-    /// A parameter means nothing.
     #[error("{field}: {reason}")]
-    Invalid {
-        /// Which one.
-        field: &'static str,
-        /// Why.
-        reason: String,
-    },
+    Invalid { field: &'static str, reason: String },
     /// A value is over its bound.
     #[error("{limit} is {given}, at most {max} is taken")]
-    Limit {
-        /// Which bound.
-        limit: &'static str,
-        /// Its value.
-        max: u64,
-        /// What was given.
-        given: u64,
-    },
+    Limit { limit: &'static str, max: u64, given: u64 },
     /// An addition to a thread means nothing.
     #[error("items[{index}]: {reason}")]
     BadItem {
-        /// Which one.
         index: usize,
         /// Its client's id of it.
         client_item_id: String,
-        /// Why.
         reason: String,
     },
     /// An addition to a thread is over its bound.
     #[error("items[{index}] has {given} bytes, at most {max} are taken")]
     ItemTooLong {
-        /// Which one.
         index: usize,
         /// Its client's id of it.
         client_item_id: String,
-        /// The bound, in bytes.
         max: u64,
-        /// What it has.
         given: u64,
     },
     /// The thread's own agent writes to it right now.
@@ -89,12 +64,10 @@ pub enum ServiceError {
     /// The thread has hardly grown since it was compacted.
     #[error("the thread grew by {grown} tokens since it was compacted, {needed} are needed")]
     NotWorthwhile {
-        /// Tokens since.
         grown: u64,
         /// Tokens that are needed.
         needed: u64,
     },
-    /// The job table failed.
     #[error(transparent)]
     Job(#[from] JobError),
     /// Memory could not be published.
@@ -118,28 +91,16 @@ pub enum ServiceError {
     /// The thread's state cannot be had right now.
     #[error(transparent)]
     Fold(#[from] FoldLoadError),
-    /// The database failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A file failed.
     #[error("{path}: {source}")]
-    File {
-        /// Which one.
-        path: String,
-        /// The cause.
-        source: std::io::Error,
-    },
+    File { path: String, source: std::io::Error },
     /// Prompts cannot be kept or read.
     #[error(transparent)]
     MessageHistory(#[from] MessageHistoryError),
     /// A stored value is not what this version writes.
     #[error("a stored {what} cannot be read")]
-    Undecodable {
-        /// Kind of value.
-        what: &'static str,
-        /// The cause.
-        source: serde_json::Error,
-    },
+    Undecodable { what: &'static str, source: serde_json::Error },
     /// Others kept changing the same thing.
     #[error("others changed the thread at the same time")]
     Busy,
@@ -164,7 +125,6 @@ impl From<RecorderError> for ServiceError {
 }
 
 impl ServiceError {
-    /// An error of the file at `path`.
     pub fn file(path: &std::path::Path, source: std::io::Error) -> Self {
         Self::File { path: path.display().to_string(), source }
     }

@@ -34,7 +34,6 @@ const NO_WORK: Duration = Duration::from_millis(10);
 /// Chosen: longer than an agent's turn mostly takes; reading a fold again takes milliseconds.
 const FORGET: Duration = Duration::from_secs(300);
 
-/// What is let go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum TrimDepth {
     /// What is had again in microseconds.
@@ -45,13 +44,11 @@ enum TrimDepth {
 
 /// Something that works and rests.
 trait Activity: Sync {
-    /// Waits until something begins.
     fn begun(&self) -> impl Future<Output = ()> + Send;
 
     /// Processor time since the start.
     fn worked(&self) -> Duration;
 
-    /// Lets go.
     fn trim(&self, depth: TrimDepth) -> impl Future<Output = ()> + Send;
 }
 
@@ -82,7 +79,6 @@ async fn trim_when_idle(worker: &impl Activity, look: Duration, forget: Duration
     }
 }
 
-/// Trims this process.
 pub struct IdleTrim {
     store: Store,
     full_text: Arc<FullText>,

@@ -27,7 +27,6 @@ pub enum Due {
     No(SkippedThreads),
 }
 
-/// Explains jobs.
 pub struct JobStates {
     jobs: Jobs,
     scanner: Arc<Scanner>,

@@ -42,6 +42,7 @@ pub use agent::Agent;
 pub use citations::{CitationResult, Citations};
 pub use extract::{ExtractWork, Extraction};
 pub use notes::{ForgetResult, MemoryNotes, NewNote};
+pub(crate) use project::project_or_folder;
 pub use publications::Publications;
 pub use publish::Publisher;
 pub use reader::{FileEntry, FileLines, MemoryHit, MemoryReader, MemorySearch, SummaryText};

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::search::IndexProgress;
 use crate::events::EventHub;
-use crate::ingest::{IngestEvents, IngestWarning, ThreadUpdated, WarningKind};
+use crate::ingest::{IngestEvents, IngestWarning, ThreadUpdated};
 
 /// Passes reports on to the event hub, and to the indexer what there is to index.
 pub struct Notices {
@@ -41,7 +41,7 @@ impl IngestEvents for Notices {
     }
 
     fn warning(&self, warning: &IngestWarning) {
-        let kind = name(warning.kind);
+        let kind = warning.kind.into_str();
         tracing::warn!(kind, path = warning.path, detail = warning.detail, "ingest");
         let data =
             json!({ "path": warning.path, "reason": kind, "detail": warning.detail, "count": 1 });
@@ -53,15 +53,5 @@ impl IngestEvents for Notices {
         let data = json!({ "moved_to": moved_to.display().to_string() });
         self.events.publish(EventKind::StoreRebuilt, data);
         self.index.hint_all();
-    }
-}
-
-fn name(kind: WarningKind) -> &'static str {
-    match kind {
-        WarningKind::Unreadable => "unreadable",
-        WarningKind::WatchDegraded => "watch_degraded",
-        WarningKind::BaseMissing => "base_missing",
-        WarningKind::StoreRefused => "store_refused",
-        WarningKind::TooManyFiles => "too_many_files",
     }
 }

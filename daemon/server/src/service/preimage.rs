@@ -228,14 +228,11 @@ fn rows(path: &Path, first_seq: u64) -> io::Result<Vec<ItemRow>> {
     }
 }
 
-/// A stored history.
 #[derive(Debug)]
 pub struct Stored {
     /// The compaction it belongs to.
     pub id: String,
-    /// Its bytes.
     pub bytes: u64,
-    /// When it was written.
     pub written: SystemTime,
 }
 

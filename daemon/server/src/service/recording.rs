@@ -19,7 +19,6 @@ use crate::recorder::{Appended, Key, Line, Opened, Recorder};
 /// Bytes of a folder's path.
 const CWD_BYTES_MAX: usize = 4_096;
 
-/// Bytes of a title.
 const TITLE_BYTES_MAX: usize = 1_024;
 
 /// How long a new thread's first lines are waited for. It stands on the disk all the same.
@@ -30,14 +29,11 @@ const LISTED_WITHIN: Duration = Duration::from_millis(1_500);
 pub struct Addition {
     /// The client's own id of it.
     pub client_item_id: String,
-    /// What is added.
     pub body: Body,
 }
 
-/// What is added.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Body {
-    /// A history item.
     Item(Value),
     /// What no item says.
     Marker(Marker),

@@ -42,7 +42,6 @@ const YOUNG: Duration = Duration::from_secs(600);
 
 const DAY_MS: i64 = 86_400_000;
 
-/// Prunes for jobs.
 pub struct PruneWork(pub Arc<Retention>);
 
 impl Work for PruneWork {
@@ -58,14 +57,10 @@ impl Work for PruneWork {
     }
 }
 
-/// What a pass removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PruneCounts {
-    /// Compactions.
     pub compactions: u64,
-    /// Histories of given items.
     pub histories: u64,
-    /// Jobs.
     pub jobs: u64,
 }
 
@@ -122,10 +117,10 @@ impl Retention {
     /// The store or the folder of histories refuses; the next pass goes on.
     pub async fn prune(&self) -> Result<PruneCounts, ServiceError> {
         let config = self.config.now();
-        let days = i64::try_from(*config.keep_days).unwrap_or(i64::MAX);
+        let days = i64::try_from(*config.compaction.keep_days).unwrap_or(i64::MAX);
         let keep = Keep {
             since_ms: self.clock.steady_ms().saturating_sub(days.saturating_mul(DAY_MS)),
-            per_thread: *config.keep_per_thread,
+            per_thread: *config.compaction.keep_per_thread,
             of_items: OF_ITEMS_MAX,
         };
         let mut pruned = PruneCounts::default();

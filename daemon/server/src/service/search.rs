@@ -68,9 +68,7 @@ pub struct Hit {
     pub ranked: RankedItem,
     /// Its transcript in the store.
     pub file: Arc<FileRow>,
-    /// Its row there.
     pub row: ItemRow,
-    /// Its thread.
     pub thread_id: String,
     /// The words around the match.
     pub snippet: Snippet,
@@ -185,7 +183,6 @@ impl Searcher {
     }
 }
 
-/// Gives matches their relevance.
 async fn weighed(
     index: &SearchIndex,
     scorers: &[String],

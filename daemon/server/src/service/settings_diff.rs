@@ -21,7 +21,6 @@ use crate::project_instructions;
 /// Bytes of the history that are read at a time.
 const PAGE_BYTES: u64 = 4 << 20;
 
-/// What to compare.
 #[derive(Debug)]
 pub struct SettingsPair {
     /// What the model was last told; `None` when it has to be told everything.

@@ -20,17 +20,13 @@ const CATCH_UP: Duration = Duration::from_millis(1_500);
 /// A thread at one moment.
 #[derive(Debug)]
 pub struct Snapshot {
-    /// The thread.
     pub thread_id: String,
-    /// Its current transcript.
     pub file: FileRow,
-    /// What the transcript says.
     pub fold: Arc<Fold>,
     /// What was added and accepted.
     pub semantics: Semantics,
     /// Number of the newest update, 0 for none.
     pub last_update: i64,
-    /// What is on disk.
     pub disk: Disk,
 }
 
@@ -51,7 +47,6 @@ impl Snapshot {
     }
 }
 
-/// Gathers snapshots.
 pub struct Snapshots {
     store: Store,
     ingest: Arc<Ingest>,

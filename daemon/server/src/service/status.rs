@@ -15,16 +15,13 @@ use crate::model::{ModelChoice, Models};
 /// This run of the daemon.
 #[derive(Debug, Clone)]
 pub struct Instance {
-    /// Differs for each start.
     pub id: String,
     /// Unix milliseconds.
     pub started_at: i64,
     pub pid: u32,
-    /// Where clients find it.
     pub socket: PathBuf,
 }
 
-/// How the database is.
 #[derive(Debug)]
 pub struct StoreState {
     pub path: PathBuf,

@@ -124,7 +124,7 @@ async fn histories_that_are_too_old_go_with_their_compactions() {
     let compaction = services.compaction.compactor.run(asked).await.unwrap();
     let kept = services.retention.prune().await.unwrap();
     assert_eq!(kept.compactions, 0);
-    let days = i64::try_from(*fixture.deps.config.now().keep_days).unwrap();
+    let days = i64::try_from(*fixture.deps.config.now().compaction.keep_days).unwrap();
     fixture.deps.clock.advance_ms((days + 1) * 86_400_000);
     let pruned = services.retention.prune().await.unwrap();
     assert_eq!((pruned.compactions, pruned.histories), (1, 1));

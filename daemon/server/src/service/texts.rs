@@ -22,9 +22,7 @@ pub struct TextStore {
 /// Where a text comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TextStatus {
-    /// Which.
     pub kind: Kind,
-    /// Its file.
     pub path: PathBuf,
     /// A file is in force.
     pub is_of_file: bool,
@@ -40,9 +38,8 @@ impl TextStore {
         Self { folder, good: Mutex::default() }
     }
 
-    /// The folder of a group.
     pub fn folder(&self, group: TemplateGroup) -> PathBuf {
-        self.folder.join(group.name())
+        self.folder.join(group.into_str())
     }
 
     /// The texts in force now.
@@ -109,7 +106,7 @@ impl TextStore {
     }
 
     fn path(&self, kind: Kind) -> PathBuf {
-        self.folder(kind.group()).join(format!("{}.md", kind.name()))
+        self.folder(kind.group()).join(format!("{}.md", kind.into_str()))
     }
 }
 
@@ -153,7 +150,7 @@ mod tests {
 
     #[test]
     fn what_is_built_in_fills_only_places_that_exist() {
-        for kind in Kind::ALL {
+        for &kind in Kind::ALL {
             assert_eq!(check(kind, built_in(kind)), Ok(()), "{kind:?}");
         }
     }

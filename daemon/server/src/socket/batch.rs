@@ -16,8 +16,9 @@ use serde_json::json;
 use serde_json::value::RawValue;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::dispatch::{Dispatcher, Outcome, Place, Reply, error_reply};
+use super::dispatch::{Answer, Dispatcher, Outcome, Place, Reply, error_reply};
 use super::envelope;
+use super::held::Room;
 use crate::link::Link;
 
 /// Takes a line that begins with `[`.
@@ -47,9 +48,9 @@ pub(super) fn start(
         let replies = futures_util::stream::iter(work.into_iter().map(BatchEntry::run));
         let mut answers = Answers::new(frame_bytes_max);
         let mut replies = replies.buffered(concurrency);
-        while let Some((message, reply)) = replies.next().await {
-            if let Some(reply) = reply {
-                answers.add(&message, &reply);
+        while let Some((message, answer)) = replies.next().await {
+            if let Some(answer) = answer {
+                answers.add(&message, answer);
             }
         }
         answers.finish()
@@ -116,16 +117,16 @@ struct BatchEntry {
 }
 
 impl BatchEntry {
-    fn run(self) -> BoxFuture<'static, (Box<str>, Option<Reply>)> {
+    fn run(self) -> BoxFuture<'static, (Box<str>, Option<Answer>)> {
         Box::pin(async move {
             let outcome =
                 self.dispatcher.message(self.message.as_bytes(), &self.link, Place::Batch);
-            let reply = match outcome {
+            let answer = match outcome {
                 Outcome::Nothing => None,
-                Outcome::Ready(reply) => Some(reply),
+                Outcome::Ready(reply) => Some(reply.into()),
                 Outcome::Pending(work) => work.await,
             };
-            (self.message, reply)
+            (self.message, answer)
         })
     }
 }
@@ -133,21 +134,24 @@ impl BatchEntry {
 /// The answers so far, as the inside of a JSON array.
 struct Answers {
     text: String,
+    /// Of the answers in `text`: they stay counted while others are waited for.
+    rooms: Vec<Room>,
     bytes_max: usize,
 }
 
 impl Answers {
     fn new(bytes_max: usize) -> Self {
-        Self { text: String::new(), bytes_max }
+        Self { text: String::new(), rooms: Vec::new(), bytes_max }
     }
 
-    fn add(&mut self, message: &str, reply: &str) {
+    fn add(&mut self, message: &str, Answer { reply, rooms }: Answer) {
         const BRACKETS_AND_COMMA: usize = 3;
         if !self.text.is_empty() {
             self.text.push(',');
         }
         if self.text.len() + reply.len() + BRACKETS_AND_COMMA <= self.bytes_max {
-            self.text.push_str(reply);
+            self.text.push_str(&reply);
+            self.rooms.extend(rooms);
             return;
         }
         let message = envelope::recover_id(message.as_bytes());
@@ -160,7 +164,12 @@ impl Answers {
     }
 
     /// The answer of the batch; none when it held notifications only.
-    fn finish(self) -> Option<Reply> {
-        (!self.text.is_empty()).then(|| format!("[{}]", self.text).into())
+    fn finish(mut self) -> Option<Answer> {
+        if self.text.is_empty() {
+            return None;
+        }
+        self.text.insert(0, '[');
+        self.text.push(']');
+        Some(Answer { reply: self.text.into(), rooms: self.rooms })
     }
 }

@@ -28,11 +28,9 @@ pub const SOCKET_PATH_BYTES_MAX: usize = if cfg!(target_os = "linux") { 107 } el
 /// A listening socket and the right to its path.
 #[derive(Debug)]
 pub struct Bound {
-    /// Accepts connections.
     pub listener: UnixListener,
     /// What is to be cleaned up; none for a socket of systemd.
     pub claim: Option<Claim>,
-    /// Where clients find it.
     pub path: PathBuf,
 }
 
@@ -50,10 +48,7 @@ pub struct Claim {
 pub enum BindError {
     /// The path has no folder or is too long for the kernel.
     #[error("{} cannot be a socket: an absolute path of at most {SOCKET_PATH_BYTES_MAX} bytes is needed", path.display())]
-    PathUnfit {
-        /// The path.
-        path: PathBuf,
-    },
+    PathUnfit { path: PathBuf },
     /// The folder is not private.
     #[error(transparent)]
     Folder(#[from] FolderError),
@@ -62,16 +57,10 @@ pub enum BindError {
     Lock(#[from] LockError),
     /// Something that is no socket is in its place.
     #[error("{} is there already and is no socket: move it away", path.display())]
-    Occupied {
-        /// The path.
-        path: PathBuf,
-    },
-    /// The kernel refused.
+    Occupied { path: PathBuf },
     #[error("cannot listen on {}", path.display())]
     Failed {
-        /// The path.
         path: PathBuf,
-        /// Why.
         #[source]
         source: io::Error,
     },

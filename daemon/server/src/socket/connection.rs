@@ -9,8 +9,9 @@
 //! input (a chunk is read only when it holds no complete line). Calls that were begun are seen through,
 //! whether their answers are read or not: one that is left half done keeps what it holds (a connection to
 //! the store, of which there are two) from every other client. A client that does not read is thereby no
-//! longer read from, and is closed when it has taken nothing for the write timeout. What all clients hold
-//! together has a bound of its own (`held`): over it, the connection that holds most is closed.
+//! longer read from, and is closed when it has taken nothing for the write timeout; one that begins a message
+//! and does not end it is closed after the frame timeout. What all clients hold together has a bound of its own
+//! (`held`): over it, the connection that holds most is closed.
 //!
 //! Input ends by the client's end of file, by the daemon's drain, or by eviction. What is in flight is then
 //! finished and written — a client may close its sending half and still read — unless the peer is gone
@@ -22,7 +23,7 @@ use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Poll, ready};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -35,13 +36,13 @@ use tokio::io::{AsyncRead, Interest, ReadBuf};
 use tokio::net::UnixStream;
 use tokio::net::unix::ReadHalf;
 use tokio::sync::{Semaphore, mpsc};
+use tokio::time::Instant;
 
-use super::dispatch::{Dispatcher, Outcome, Reply, error_reply};
-use super::held::Share;
+use super::dispatch::{Answer, Dispatcher, Outcome, error_reply};
+use super::held::{HIGH_WATER_BYTES, Load, Room, Share};
 use super::outgoing::Outgoing;
 use crate::link::Link;
 
-/// Bytes of one read.
 const CHUNK_BYTES: usize = 64 * 1024;
 /// Lines taken before other tasks get their turn.
 const LINES_PER_TURN: usize = 64;
@@ -49,7 +50,8 @@ const LINES_PER_TURN: usize = 64;
 const HANGUP_LOOK: Duration = Duration::from_millis(500);
 
 /// What a connection is told that has to go.
-const SILENT: &str = "this connection said nothing and gave its place to another";
+const IDLE: &str = "this connection was idle for longest and gave its place to another";
+const HALF_SENT: &str = "a message was begun and not ended in time";
 const OVERFULL: &str =
     "the daemon holds too many bytes of unfinished messages and unread answers, most of them here";
 
@@ -68,12 +70,10 @@ enum Input {
     Draining,
 }
 
-/// Why a connection ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
     /// All that was asked is answered.
     Finished,
-    /// The peer is gone.
     PeerGone,
     /// The client did not read.
     WriteTimeout,
@@ -81,6 +81,24 @@ pub(super) enum End {
     Evicted,
     /// It held most of what all clients may hold together.
     Overfull,
+    /// It began a message and did not end it.
+    HalfSent,
+}
+
+/// A call in flight.
+struct CallInFlight {
+    /// Bytes of its request, which it holds.
+    line_bytes: usize,
+    work: BoxFuture<'static, Option<Answer>>,
+}
+
+impl Future for CallInFlight {
+    type Output = (usize, Option<Answer>);
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let answer = ready!(self.work.as_mut().poll(context));
+        Poll::Ready((self.line_bytes, answer))
+    }
 }
 
 pub(super) struct Connection {
@@ -91,7 +109,11 @@ pub(super) struct Connection {
     starved: bool,
     input: Input,
     in_flight: Arc<Semaphore>,
-    calls: FuturesUnordered<BoxFuture<'static, Option<Reply>>>,
+    calls: FuturesUnordered<CallInFlight>,
+    /// Bytes of their requests.
+    begun_bytes: usize,
+    /// When the line began that is not complete yet.
+    line_since: Option<Instant>,
     /// Messages of subscriptions.
     messages: mpsc::Receiver<Box<RawValue>>,
     out: Outgoing,
@@ -115,6 +137,8 @@ impl Connection {
             input: Input::Open,
             in_flight: Arc::new(Semaphore::new(bounds.in_flight_max)),
             calls: FuturesUnordered::new(),
+            begun_bytes: 0,
+            line_since: None,
             out: Outgoing::default(),
             share,
             dispatcher,
@@ -149,7 +173,7 @@ impl Connection {
             if self.out.write(stream).is_err() {
                 return End::PeerGone;
             }
-            self.share.set(self.decoder.buffered_bytes() + self.out.waiting_bytes());
+            self.account(Vec::new());
             if more {
                 tokio::task::yield_now().await;
                 continue;
@@ -159,14 +183,13 @@ impl Connection {
             }
             let room = self.out.has_room();
             let reads = self.reads();
-            let deadline = self.out.deadline(self.dispatcher.bounds.write_timeout);
+            let write_deadline = self.out.deadline(self.dispatcher.bounds.write_timeout);
+            let line_deadline =
+                self.line_since.map(|since| since + self.dispatcher.bounds.frame_timeout);
             tokio::select! {
                 count = read(&mut reader, &mut self.decoder), if reads => match count {
                     Ok(0) => self.stop_input(Input::Ended),
-                    Ok(_) => {
-                        self.link.note_spoken();
-                        self.starved = false;
-                    }
+                    Ok(_) => self.starved = false,
                     Err(_) => return End::PeerGone,
                 },
                 ready = stream.writable(), if !self.out.is_empty() => {
@@ -174,21 +197,22 @@ impl Connection {
                         return End::PeerGone;
                     }
                 }
-                Some(reply) = self.calls.next(), if !self.calls.is_empty() => {
-                    if let Some(reply) = reply {
-                        self.out.push(&reply);
-                    }
+                Some((line_bytes, answer)) = self.calls.next(), if !self.calls.is_empty() => {
+                    self.answer(line_bytes, answer);
                 }
-                Some(message) = self.messages.recv(), if room => self.out.push(message.get()),
+                Some(message) = self.messages.recv(), if room => self.out.push(message.into()),
                 () = self.link.tasks.wait(), if self.input != Input::Open && !self.link.tasks.is_empty() => {}
                 () = &mut draining, if self.input != Input::Draining => self.stop_input(Input::Draining),
                 () = &mut evicted => {
-                    return self.say_goodbye(stream, SILENT, End::Evicted);
+                    return self.say_goodbye(stream, IDLE, End::Evicted);
                 }
                 () = told.cancelled() => {
                     return self.say_goodbye(stream, OVERFULL, End::Overfull);
                 }
-                () = at(deadline), if deadline.is_some() => return End::WriteTimeout,
+                () = at(write_deadline), if write_deadline.is_some() => return End::WriteTimeout,
+                () = at(line_deadline), if line_deadline.is_some() => {
+                    return self.say_goodbye(stream, HALF_SENT, End::HalfSent);
+                }
                 () = tokio::time::sleep(HANGUP_LOOK), if !reads => {
                     if peer_is_gone(stream) {
                         return End::PeerGone;
@@ -200,30 +224,66 @@ impl Connection {
 
     /// Whether the next bytes are wanted.
     fn reads(&self) -> bool {
-        self.input == Input::Open && self.starved && self.out.has_room()
+        self.input == Input::Open && self.starved && self.has_room()
+    }
+
+    /// Whether another request may be taken.
+    fn has_room(&self) -> bool {
+        self.out.has_room() && self.begun_bytes < HIGH_WATER_BYTES
+    }
+
+    /// Notes what is held and since when the client makes it wait, and whether others may have its place.
+    fn account(&mut self, rooms: Vec<Room>) {
+        // A line that is not read on is not late.
+        self.line_since = match self.reads() && self.decoder.is_in_a_line() {
+            true => Some(self.line_since.unwrap_or_else(Instant::now)),
+            false => None,
+        };
+        let bytes = self.decoder.buffered_bytes() + self.begun_bytes + self.out.held_bytes();
+        let waiting_since = self.out.waiting_since();
+        let stalled_since = waiting_since.or(self.line_since);
+        let unread_bytes = self.out.held_bytes();
+        self.share.take_over(rooms, Load { bytes, unread_bytes, stalled_since });
+        self.link.note_work(!self.calls.is_empty() && waiting_since.is_none());
+    }
+
+    /// Takes the answer of a call, whose bytes are this connection's from now on.
+    fn answer(&mut self, line_bytes: usize, answer: Option<Answer>) {
+        self.begun_bytes -= line_bytes;
+        self.link.note_active(self.dispatcher.clock.elapsed());
+        if let Some(Answer { reply, rooms }) = answer {
+            self.out.push(reply);
+            self.account(rooms);
+        }
     }
 
     /// Starts as many complete lines as there is room for; answers whether more are left for another turn.
     fn take_lines(&mut self) -> bool {
         for _ in 0..LINES_PER_TURN {
-            if self.starved || !self.out.has_room() || self.in_flight.available_permits() == 0 {
+            if self.starved || !self.has_room() || self.in_flight.available_permits() == 0 {
                 return false;
             }
             let Some(frame) = self.decoder.next_frame() else {
                 self.starved = true;
                 return false;
             };
+            let line_bytes = length(&frame);
             let outcome = take(&self.dispatcher, &frame, &self.link, &self.in_flight, self.input);
-            self.put(outcome);
+            self.link.note_spoken(self.dispatcher.clock.elapsed());
+            self.line_since = None;
+            self.put(outcome, line_bytes);
         }
         true
     }
 
-    fn put(&mut self, outcome: Outcome) {
+    fn put(&mut self, outcome: Outcome, line_bytes: usize) {
         match outcome {
             Outcome::Nothing => {}
-            Outcome::Ready(reply) => self.out.push(&reply),
-            Outcome::Pending(call) => self.calls.push(call),
+            Outcome::Ready(reply) => self.out.push(reply),
+            Outcome::Pending(work) => {
+                self.begun_bytes += line_bytes;
+                self.calls.push(CallInFlight { line_bytes, work });
+            }
         }
     }
 
@@ -233,10 +293,11 @@ impl Connection {
         if why == Input::Ended && self.decoder.buffered_bytes() > 0 {
             let last = self.decoder.finish();
             let outcome = last.map(|frame| {
-                take(&self.dispatcher, &frame, &self.link, &self.in_flight, self.input)
+                let bytes = length(&frame);
+                (take(&self.dispatcher, &frame, &self.link, &self.in_flight, self.input), bytes)
             });
-            if let Some(outcome) = outcome {
-                self.put(outcome);
+            if let Some((outcome, line_bytes)) = outcome {
+                self.put(outcome, line_bytes);
             }
         }
         self.input = why;
@@ -250,12 +311,20 @@ impl Connection {
 
     fn say_goodbye(&mut self, stream: &UnixStream, why: &str, end: End) -> End {
         let error = WireError::new(ErrorKind::ServerBusy, why);
-        self.out.push(&error_reply("null", &error));
+        self.out.push(error_reply("null", &error));
         // Nobody waits for a client that has to go to read this.
         match self.out.write(stream) {
             Ok(()) => end,
             Err(_) => End::PeerGone,
         }
+    }
+}
+
+/// Bytes a frame holds.
+fn length(frame: &Frame<'_>) -> usize {
+    match frame {
+        Frame::Line(line) => line.len(),
+        Frame::TooLong { head, .. } => head.len(),
     }
 }
 
@@ -303,7 +372,7 @@ fn peer_is_gone(stream: &UnixStream) -> bool {
     }
 }
 
-async fn at(deadline: Option<tokio::time::Instant>) {
+async fn at(deadline: Option<Instant>) {
     match deadline {
         Some(deadline) => tokio::time::sleep_until(deadline).await,
         None => std::future::pending().await,

@@ -24,6 +24,7 @@ use tokio::sync::Semaphore;
 use super::Bounds;
 use super::batch;
 use super::envelope::{self, Call, Envelope};
+use super::held::{Held, Room};
 use crate::clock::Clock;
 use crate::link::{CallContext, Counters, Gauge, Link, request_id};
 
@@ -34,10 +35,23 @@ pub type Reply = Box<str>;
 pub enum Outcome {
     /// There is nothing to answer (a notification) or the answer takes another way (a subscription).
     Nothing,
-    /// The answer.
     Ready(Reply),
     /// The answer to come; dropping it gives the work up.
-    Pending(BoxFuture<'static, Option<Reply>>),
+    Pending(BoxFuture<'static, Option<Answer>>),
+}
+
+/// An answer that took its time.
+#[derive(Debug)]
+pub struct Answer {
+    pub(super) reply: Reply,
+    /// Its bytes in the ledger of all connections, until its own connection counts them.
+    pub(super) rooms: Vec<Room>,
+}
+
+impl From<Reply> for Answer {
+    fn from(reply: Reply) -> Self {
+        Self { reply, rooms: Vec::new() }
+    }
 }
 
 /// The method table and what is needed to walk it; one for all connections.
@@ -46,7 +60,8 @@ pub struct Dispatcher {
     methods: Methods,
     pub(super) bounds: Bounds,
     counters: Arc<Counters>,
-    clock: Clock,
+    pub(super) clock: Clock,
+    pub(super) held: Arc<Held>,
     subscription_ids: CountedIds,
 }
 
@@ -54,7 +69,8 @@ impl Dispatcher {
     /// A dispatcher over a method table.
     #[must_use]
     pub fn new(methods: Methods, bounds: Bounds, counters: Arc<Counters>, clock: Clock) -> Self {
-        Self { methods, bounds, counters, clock, subscription_ids: CountedIds::default() }
+        let held = Arc::new(Held::new(bounds.held_bytes_max));
+        Self { methods, bounds, counters, clock, held, subscription_ids: CountedIds::default() }
     }
 
     /// Takes one frame of a connection.
@@ -143,13 +159,9 @@ impl Dispatcher {
             MethodCallback::Async(callback) => {
                 let (callback, connection) = (callback.clone(), link.id);
                 let (id, params) = (id.into_owned(), params.into_owned());
-                Outcome::Pending(Box::pin(async move {
-                    let _in_flight = Gauge::up(&finish.dispatcher.counters.in_flight);
-                    let work =
-                        async { callback(id, params, connection, response_max, extensions).await };
-                    let response = AssertUnwindSafe(work).catch_unwind().await.ok();
-                    Some(finish.response(response))
-                }))
+                let work =
+                    async move { callback(id, params, connection, response_max, extensions).await };
+                Outcome::Pending(Box::pin(finish.asynchronous(connection.0, work)))
             }
             MethodCallback::Subscription(callback) => match (place, link.permits.acquire()) {
                 (Place::Batch, _) => {
@@ -217,14 +229,38 @@ impl Finish {
         Box::<str>::from(response.into_json())
     }
 
+    /// The answer of an asynchronous call; one that may be large is not begun before there is room for it.
+    async fn asynchronous(
+        self,
+        connection: usize,
+        work: impl Future<Output = MethodResponse>,
+    ) -> Option<Answer> {
+        let dispatcher = &self.dispatcher;
+        let _in_flight = Gauge::up(&dispatcher.counters.in_flight);
+        let mut room = None;
+        if dispatcher.bounds.large.contains(&self.name) {
+            room = dispatcher.held.room(connection).await;
+            if room.is_none() {
+                self.note(true);
+                let message = "there is no room for a large answer: others are not read";
+                return Some(self.error(&WireError::new(ErrorKind::ServerBusy, message)).into());
+            }
+        }
+        let reply = self.response(AssertUnwindSafe(work).catch_unwind().await.ok());
+        if let Some(room) = &mut room {
+            room.is_made(reply.len());
+        }
+        Some(Answer { reply, rooms: room.into_iter().collect() })
+    }
+
     /// The answer of a subscribe call, which has already taken its way, unless it panicked.
-    async fn subscription(self, answer: BoxFuture<'static, MethodResponse>) -> Option<Reply> {
+    async fn subscription(self, answer: BoxFuture<'static, MethodResponse>) -> Option<Answer> {
         match AssertUnwindSafe(answer).catch_unwind().await {
             Ok(answer) => {
                 self.note(answer.is_error());
                 None
             }
-            Err(_) => Some(self.panicked()),
+            Err(_) => Some(self.panicked().into()),
         }
     }
 

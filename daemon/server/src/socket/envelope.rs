@@ -26,12 +26,10 @@ pub enum Envelope<'a> {
     Refused(Refusal),
 }
 
-/// A request.
 #[derive(Debug)]
 pub struct Call<'a> {
     /// To be echoed.
     pub id: Id<'a>,
-    /// The method's name.
     pub method: Cow<'a, str>,
     /// The params as they are written.
     pub params: Option<&'a RawValue>,

@@ -1,13 +1,46 @@
-//! Bytes held for clients, over all connections: frames that are not whole yet, answers not read yet.
+//! Bytes held for clients, over all connections, and room for the answers that are large.
 //!
-//! A bound for each connection is not enough, since many at their own bound are more than a machine has.
-//! Over the common bound the connection that holds most is told to go; its bytes count as given back from
-//! then on, so one that takes too much never costs a second one its place.
+//! # Theory of operation
+//! A bound for each connection is not enough, since many at their own bound are more than a machine has. So
+//! one ledger counts what is held for all of them: frames that are not whole yet, requests being worked on,
+//! answers from the moment they are made until the socket took them. Over the common bound the connection
+//! that holds most is told to go; its bytes count as given back from then on, so that one that takes too
+//! much never costs a second one its place.
+//!
+//! An answer that may be large waits for a [`Room`] *before* it is made: few are made at the same time, none for
+//! a connection that has yet to read its last one, and none while the ledger has no place for it. A client
+//! that reads nothing must not keep others waiting: where room is missing, the connection that holds most of
+//! those that have taken nothing for [`STALL`] goes. Who waits is served newest first: under an attack the
+//! requests that wait longest are the attacker's, and a client that is not one gets its answer at once.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
+use tokio::sync::oneshot;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+
+/// Large answers that are made at the same time.
+///
+/// # Source
+/// Measured: making one holds about three times its bytes, and takes tens of milliseconds.
+const LARGE_AT_ONCE: usize = 1;
+/// Unread bytes from which no further answer is made for a connection.
+///
+/// # Source
+/// Chosen: about what a Unix socket buffers itself.
+pub(super) const HIGH_WATER_BYTES: usize = 256 * 1024;
+/// How long a client may take nothing before others that need its room get it.
+///
+/// # Source
+/// Chosen: a client that reads empties a socket in microseconds; one that is stopped for a quarter of a second
+/// loses its connection only while the bytes of all are at their bound.
+const STALL: Duration = Duration::from_millis(250);
+/// How often who waits for room looks for clients that read nothing.
+const LOOK: Duration = Duration::from_millis(20);
+/// How long a large answer waits for room before it is refused.
+const ROOM_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What all connections of a server hold.
 #[derive(Debug)]
@@ -18,15 +51,36 @@ pub(super) struct Held {
 
 #[derive(Debug, Default)]
 struct Ledger {
+    /// Of connections and of rooms.
     bytes: usize,
     /// Connections that hold something, by number.
     holders: HashMap<usize, Holder>,
+    /// Large answers that are being made.
+    making: usize,
+    /// Who waits for room, newest last.
+    waiting: Vec<Waiting>,
 }
 
 #[derive(Debug)]
 struct Holder {
-    bytes: usize,
+    load: Load,
     told: CancellationToken,
+}
+
+/// What a connection holds at a time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Load {
+    pub(super) bytes: usize,
+    /// Those of them that the client has yet to read.
+    pub(super) unread_bytes: usize,
+    /// Since when the client neither took what waits for it nor ended what it began.
+    pub(super) stalled_since: Option<Instant>,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    connection: usize,
+    granted: oneshot::Sender<Room>,
 }
 
 /// What one connection holds; given back when it is dropped.
@@ -34,8 +88,16 @@ struct Holder {
 pub(super) struct Share {
     held: Arc<Held>,
     connection: usize,
-    bytes: usize,
+    load: Load,
     told: CancellationToken,
+}
+
+/// The right to make one large answer, and its bytes until its connection counts them.
+#[derive(Debug)]
+pub struct Room {
+    held: Arc<Held>,
+    bytes: usize,
+    is_making: bool,
 }
 
 impl Held {
@@ -45,11 +107,83 @@ impl Held {
 
     /// The share of a connection, empty.
     pub(super) fn share(self: &Arc<Self>, connection: usize) -> Share {
-        Share { held: self.clone(), connection, bytes: 0, told: CancellationToken::new() }
+        let told = CancellationToken::new();
+        Share { held: self.clone(), connection, load: Load::default(), told }
+    }
+
+    /// Waits until a large answer may be made for a connection; `None` when there was no room in time.
+    pub(super) async fn room(self: &Arc<Self>, connection: usize) -> Option<Room> {
+        let (granted, mut room) = oneshot::channel();
+        self.ledger().waiting.push(Waiting { connection, granted });
+        let deadline = Instant::now() + ROOM_TIMEOUT;
+        while Instant::now() < deadline {
+            self.make_room(Instant::now());
+            self.grant();
+            if let Ok(room) = tokio::time::timeout(LOOK, &mut room).await {
+                return room.ok();
+            }
+        }
+        None
+    }
+
+    /// Bytes a large answer is counted with until it is made.
+    const fn room_bytes(&self) -> usize {
+        self.bytes_max / 4
+    }
+
+    /// Closes connections that take nothing, until there is room for an answer that could be made.
+    fn make_room(&self, now: Instant) {
+        let mut ledger = self.ledger();
+        while ledger.bytes + self.room_bytes() > self.bytes_max {
+            let stalled = ledger.holders.iter().filter(|(_, holder)| holder.is_stalled(now));
+            let most = stalled.max_by_key(|(_, holder)| holder.load.bytes);
+            let Some(most) = most.map(|(connection, _)| *connection) else { break };
+            ledger.tell(most);
+        }
+    }
+
+    /// Gives room to those that wait, newest first, as far as there is any.
+    fn grant(self: &Arc<Self>) {
+        loop {
+            let mut ledger = self.ledger();
+            ledger.waiting.retain(|waiting| !waiting.granted.is_closed());
+            let is_room =
+                ledger.making < LARGE_AT_ONCE && ledger.bytes + self.room_bytes() <= self.bytes_max;
+            let next = ledger.waiting.iter().rposition(|waiting| {
+                let holder = ledger.holders.get(&waiting.connection);
+                holder.is_none_or(|holder| holder.load.unread_bytes < HIGH_WATER_BYTES)
+            });
+            let Some(next) = next.filter(|_| is_room) else { return };
+            let waiting = ledger.waiting.remove(next);
+            ledger.making += 1;
+            ledger.bytes += self.room_bytes();
+            drop(ledger);
+            let room = Room { held: self.clone(), bytes: self.room_bytes(), is_making: true };
+            // One that waits no more gives it back by dropping it, and the next one is looked for.
+            drop(waiting.granted.send(room));
+        }
     }
 
     fn ledger(&self) -> MutexGuard<'_, Ledger> {
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Room {
+    /// The answer is made and has so many bytes.
+    pub(super) fn is_made(&mut self, bytes: usize) {
+        let mut ledger = self.held.ledger();
+        ledger.making -= usize::from(std::mem::take(&mut self.is_making));
+        ledger.bytes = ledger.bytes + bytes - self.bytes;
+        self.bytes = bytes;
+        drop(ledger);
+        self.held.grant();
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        self.is_made(0);
     }
 }
 
@@ -59,26 +193,33 @@ impl Share {
         self.told.clone()
     }
 
-    /// Notes what the connection holds now. Nothing is locked where nothing changed: requests that come
-    /// and go whole never get here.
-    pub(super) fn set(&mut self, bytes: usize) {
-        if bytes == self.bytes || self.told.is_cancelled() {
+    /// Notes what the connection holds now, answers included that were counted by their rooms so far. Nothing is
+    /// locked where nothing changed: requests that come and go whole never get here.
+    pub(super) fn take_over(&mut self, mut rooms: Vec<Room>, load: Load) {
+        if load == self.load || self.told.is_cancelled() {
             return;
         }
-        self.bytes = bytes;
+        let has_less = load.bytes < self.load.bytes;
+        self.load = load;
         let mut ledger = self.held.ledger();
         ledger.remove(self.connection);
-        if bytes > 0 {
-            ledger.bytes += bytes;
+        ledger.bytes -= rooms.iter_mut().map(|room| std::mem::take(&mut room.bytes)).sum::<usize>();
+        if load.bytes > 0 {
+            ledger.bytes += load.bytes;
             let told = self.told.clone();
-            ledger.holders.insert(self.connection, Holder { bytes, told });
+            ledger.holders.insert(self.connection, Holder { load, told });
         }
         while ledger.bytes > self.held.bytes_max {
-            let most = ledger.holders.iter().max_by_key(|(_, holder)| holder.bytes);
+            let now = Instant::now();
+            let most = ledger.holders.iter();
+            let most = most.max_by_key(|(_, holder)| (holder.is_stalled(now), holder.load.bytes));
             let Some(most) = most.map(|(connection, _)| *connection) else { break };
-            if let Some(holder) = ledger.remove(most) {
-                holder.told.cancel();
-            }
+            ledger.tell(most);
+        }
+        let is_awaited = has_less && !ledger.waiting.is_empty();
+        drop(ledger);
+        if is_awaited {
+            self.held.grant();
         }
     }
 }
@@ -86,36 +227,29 @@ impl Share {
 impl Drop for Share {
     fn drop(&mut self) {
         self.held.ledger().remove(self.connection);
+        self.held.grant();
+    }
+}
+
+impl Holder {
+    fn is_stalled(&self, now: Instant) -> bool {
+        self.load.stalled_since.is_some_and(|since| now.duration_since(since) >= STALL)
     }
 }
 
 impl Ledger {
     fn remove(&mut self, connection: usize) -> Option<Holder> {
         let holder = self.holders.remove(&connection)?;
-        self.bytes -= holder.bytes;
+        self.bytes -= holder.load.bytes;
         Some(holder)
+    }
+
+    fn tell(&mut self, connection: usize) {
+        if let Some(holder) = self.remove(connection) {
+            holder.told.cancel();
+        }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_one_that_holds_most_goes_and_no_other() {
-        let held = Arc::new(Held::new(100));
-        let [mut small, mut large, mut late] = [1, 2, 3].map(|connection| held.share(connection));
-        small.set(30);
-        large.set(60);
-        assert!(!large.told().is_cancelled());
-        late.set(20);
-        assert!(large.told().is_cancelled());
-        assert!(!small.told().is_cancelled() && !late.told().is_cancelled());
-        large.set(90);
-        assert_eq!(held.ledger().bytes, 50, "one that was told holds nothing any more");
-        drop(small);
-        late.set(0);
-        assert_eq!(held.ledger().bytes, 0);
-        assert!(held.ledger().holders.is_empty());
-    }
-}
+mod tests;

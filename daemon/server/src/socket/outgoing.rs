@@ -1,5 +1,9 @@
-//! Bytes on their way to a client: what the kernel does not take at once waits here, as one write to come.
+//! Bytes on their way to a client: what the kernel does not take at once waits here.
+//!
+//! An answer waits as it was made, in its own memory, which is freed once it is written. Short ones are joined,
+//! so that many go out in one write.
 
+use std::collections::VecDeque;
 use std::io;
 use std::time::Duration;
 
@@ -7,41 +11,58 @@ use longhaul_protocol::frame;
 use tokio::net::UnixStream;
 use tokio::time::Instant;
 
-/// Bytes waiting from which no further call is begun until the client has read.
-///
-/// # Source
-/// Chosen: about what a Unix socket buffers itself; the answers of calls in flight may go beyond it, up to
-/// what all connections may hold together.
-const HIGH_WATER_BYTES: usize = 256 * 1024;
-/// Bytes of buffer that are kept when nothing waits.
-const IDLE_BUFFER_BYTES: usize = 16 * 1024;
+use super::held::HIGH_WATER_BYTES;
+
+/// Bytes up to which messages are joined, and of the buffer that is kept when nothing waits.
+const JOINED_BYTES_MAX: usize = 16 * 1024;
+/// Bytes a client must take to count as one that reads: one byte now and then is no reading.
+const PROGRESS_BYTES: usize = 64 * 1024;
 
 /// The bytes one client has yet to read.
 #[derive(Debug, Default)]
 pub(super) struct Outgoing {
-    bytes: Vec<u8>,
+    /// One message each, or several short ones.
+    chunks: VecDeque<Vec<u8>>,
+    /// Of the first chunk.
     written: usize,
-    /// When the client last took something, while something waits.
+    /// Of all chunks, written or not: a chunk is freed whole.
+    held_bytes: usize,
+    /// When the client last took enough to count, while something waits.
     waiting_since: Option<Instant>,
+    /// What it took since.
+    taken: usize,
 }
 
 impl Outgoing {
     /// Adds a message as one line.
-    pub(super) fn push(&mut self, message: &str) {
-        frame::encode_into(message.as_bytes(), &mut self.bytes);
+    pub(super) fn push(&mut self, message: Box<str>) {
+        let bytes = message.len() + 1;
+        self.held_bytes += bytes;
+        match self.chunks.back_mut() {
+            Some(last) if last.len() + bytes <= JOINED_BYTES_MAX => {
+                frame::encode_into(message.as_bytes(), last);
+            }
+            _ => self.chunks.push_back(frame::into_line(message.into_string().into_bytes())),
+        }
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.bytes.len() == self.written
+        self.held_bytes == 0
     }
 
-    pub(super) fn waiting_bytes(&self) -> usize {
-        self.bytes.len() - self.written
+    /// Bytes of memory that wait.
+    pub(super) fn held_bytes(&self) -> usize {
+        self.held_bytes
     }
 
     /// Whether another answer may be made.
     pub(super) fn has_room(&self) -> bool {
-        self.waiting_bytes() < HIGH_WATER_BYTES
+        self.held_bytes - self.written < HIGH_WATER_BYTES
+    }
+
+    /// Since when the client takes nothing worth the name, if anything waits.
+    pub(super) fn waiting_since(&self) -> Option<Instant> {
+        self.waiting_since
     }
 
     /// When the client must have taken something, if anything waits.
@@ -51,12 +72,9 @@ impl Outgoing {
 
     /// Writes as much as the kernel takes without waiting.
     pub(super) fn write(&mut self, stream: &UnixStream) -> io::Result<()> {
-        while !self.is_empty() {
-            match stream.try_write(&self.bytes[self.written..]) {
-                Ok(count) => {
-                    self.written += count;
-                    self.waiting_since = None;
-                }
+        while let Some(first) = self.chunks.front() {
+            match stream.try_write(&first[self.written..]) {
+                Ok(count) => self.note_written(count),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     self.waiting_since.get_or_insert_with(Instant::now);
                     return Ok(());
@@ -64,9 +82,19 @@ impl Outgoing {
                 Err(error) => return Err(error),
             }
         }
-        self.bytes.clear();
-        self.bytes.shrink_to(IDLE_BUFFER_BYTES);
-        self.written = 0;
+        (self.waiting_since, self.taken) = (None, 0);
         Ok(())
+    }
+
+    fn note_written(&mut self, count: usize) {
+        self.written += count;
+        self.taken += count;
+        if self.taken >= PROGRESS_BYTES {
+            (self.waiting_since, self.taken) = (None, 0);
+        }
+        if let Some(done) = self.chunks.pop_front_if(|first| first.len() == self.written) {
+            self.held_bytes -= done.len();
+            self.written = 0;
+        }
     }
 }

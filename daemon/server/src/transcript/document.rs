@@ -141,9 +141,7 @@ impl Item {
 /// What one byte does to the item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
-    /// It is its first.
     Begins,
-    /// It is its last.
     Ends,
     /// Neither.
     Goes,
@@ -152,7 +150,6 @@ enum Step {
 /// Where in the document the next byte stands.
 struct Outline {
     keys: Document,
-    /// Brackets open.
     depth: u64,
     in_string: bool,
     is_escaped: bool,

@@ -4,7 +4,7 @@
 //! that is no loss, since agents compress only what they have stopped writing. One that is changed in
 //! places is assembled when it is opened, and its offsets are those of the lines that were made.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, BufReader, Cursor, ErrorKind, Read, Seek as _, SeekFrom};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
@@ -16,11 +16,13 @@ use longhaul_store::FileStat;
 use rustix::fs::OFlags;
 use zstd::stream::read::Decoder;
 
+use super::records;
+
 /// Largest window a frame may ask for, as a power of two: 16 MiB of memory. Codex writes 2 MiB.
 const WINDOW_LOG_MAX: u32 = 24;
 
 /// Bytes of a transcript that is assembled: it is held as a whole.
-const ASSEMBLED_BYTES_MAX: u64 = 256 << 20;
+pub(super) const ASSEMBLED_BYTES_MAX: u64 = 256 << 20;
 
 /// Folders above a transcript in which its marker is looked for.
 const MARKER_FOLDERS: usize = 4;
@@ -28,14 +30,19 @@ const MARKER_FOLDERS: usize = 4;
 /// Bytes of a marker: a path.
 const MARKER_BYTES_MAX: u64 = 4 << 10;
 
-/// An open transcript.
 pub(crate) struct Transcript {
     pub(crate) stat: FileStat,
-    /// Its text is read from the beginning: it is compressed, or assembled.
+    /// Its text is read from the beginning: it is compressed, or made when it is opened.
     pub(crate) compressed: bool,
     pub(super) layout: Layout,
-    assembled: Option<Arc<[u8]>>,
-    file: Arc<File>,
+    medium: Medium,
+}
+
+/// What a transcript's text is taken from.
+enum Medium {
+    File(Arc<File>),
+    /// Lines that were made when it was opened.
+    Lines(Arc<[u8]>),
 }
 
 /// The text of a transcript from some offset on.
@@ -46,28 +53,26 @@ pub(crate) enum Text {
 }
 
 impl Transcript {
-    /// Opens a regular file for reading.
+    /// Opens a transcript for reading.
     ///
     /// A link in its last place is refused and a pipe does not block: the scan resolved the path,
     /// so either was put there since.
     pub(crate) fn open(source: Source, path: &Path) -> io::Result<Self> {
-        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-        let file =
-            OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)?;
-        let meta = file.metadata()?;
-        if !meta.is_file() {
-            return Err(io::Error::new(ErrorKind::InvalidInput, "not a regular file"));
-        }
-        let compressed = path.extension().is_some_and(|extension| extension == "zst");
         // Given items lie in files of lines that bear no agent's name.
         let layout = path.to_str().and_then(|path| source.spec().layout(path));
         let layout = layout.unwrap_or(Layout::Lines);
-        let assembled = match layout {
-            Layout::Assembled(assembly) => Some(assemble(assembly, path, &file, meta.len())?),
-            _ => None,
-        };
-        let compressed = compressed || assembled.is_some();
-        Ok(Self { stat: stat_of(&meta), compressed, layout, assembled, file: Arc::new(file) })
+        if let Layout::Records(records) = layout {
+            let (stat, lines) = records::read(records, path)?;
+            return Ok(Self { stat, compressed: true, layout, medium: Medium::Lines(lines) });
+        }
+        let (file, meta) = open_file(path)?;
+        let stat = stat_of(&meta);
+        if let Layout::Assembled(assembly) = layout {
+            let lines = assemble(assembly, path, &file, meta.len())?;
+            return Ok(Self { stat, compressed: true, layout, medium: Medium::Lines(lines) });
+        }
+        let compressed = path.extension().is_some_and(|extension| extension == "zst");
+        Ok(Self { stat, compressed, layout, medium: Medium::File(Arc::new(file)) })
     }
 
     /// It is one JSON document: rewritten as a whole, and not to be entered in its middle.
@@ -77,12 +82,14 @@ impl Transcript {
 
     /// The text from `offset` on.
     pub(crate) fn text_from(&self, offset: u64) -> io::Result<Text> {
-        if let Some(assembled) = &self.assembled {
-            let mut text = Cursor::new(Arc::clone(assembled));
-            text.set_position(offset);
-            return Ok(Text::Assembled(text));
-        }
-        let mut file = Arc::clone(&self.file);
+        let mut file = match &self.medium {
+            Medium::File(file) => Arc::clone(file),
+            Medium::Lines(lines) => {
+                let mut text = Cursor::new(Arc::clone(lines));
+                text.set_position(offset);
+                return Ok(Text::Assembled(text));
+            }
+        };
         if !self.compressed {
             file.seek(SeekFrom::Start(offset))?;
             return Ok(Text::Plain(file));
@@ -98,16 +105,19 @@ impl Transcript {
     /// At most `count` bytes of text from `offset` on. In a plain file this does not disturb a
     /// [`Text`] being read; a compressed one has a single place.
     pub(crate) fn bytes_at(&self, offset: u64, count: u64) -> io::Result<Vec<u8>> {
-        let mut bytes = Vec::new();
-        if self.compressed {
-            self.text_from(offset)?.take(count).read_to_end(&mut bytes)?;
-            return Ok(bytes);
-        }
+        let file = match &self.medium {
+            Medium::File(file) if !self.compressed => file,
+            _ => {
+                let mut bytes = Vec::new();
+                self.text_from(offset)?.take(count).read_to_end(&mut bytes)?;
+                return Ok(bytes);
+            }
+        };
         // The file may have grown since it was opened: its size then is no bound, `count` is.
-        bytes.resize(usize::try_from(count).unwrap_or(0), 0);
+        let mut bytes = vec![0; usize::try_from(count).unwrap_or(0)];
         let mut filled = 0;
         while filled < bytes.len() {
-            match self.file.read_at(&mut bytes[filled..], offset + filled as u64)? {
+            match file.read_at(&mut bytes[filled..], offset + filled as u64)? {
                 0 => break,
                 read => filled += read,
             }
@@ -132,10 +142,28 @@ impl Read for Text {
     }
 }
 
+/// Opens a regular file for reading.
+///
+/// # Errors
+/// It is a link or no file, or cannot be opened.
+pub(super) fn open_file(path: &Path) -> io::Result<(File, Metadata)> {
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    let meta = file.metadata()?;
+    if !meta.is_file() {
+        return Err(io::Error::new(ErrorKind::InvalidInput, "not a regular file"));
+    }
+    Ok((file, meta))
+}
+
+pub(super) fn too_large() -> io::Error {
+    io::Error::new(ErrorKind::FileTooLarge, "over 256 MiB, to be read as a whole")
+}
+
 /// The lines of a transcript that is changed in places.
 fn assemble(assembly: Assembly, path: &Path, file: &File, size: u64) -> io::Result<Arc<[u8]>> {
     if size > ASSEMBLED_BYTES_MAX {
-        return Err(io::Error::new(ErrorKind::FileTooLarge, "over 256 MiB, to be read as a whole"));
+        return Err(too_large());
     }
     let mut bytes = Vec::new();
     file.take(ASSEMBLED_BYTES_MAX).read_to_end(&mut bytes)?;
@@ -150,7 +178,7 @@ fn assemble(assembly: Assembly, path: &Path, file: &File, size: u64) -> io::Resu
 }
 
 /// What the file system says, as the store keeps it.
-pub(crate) fn stat_of(meta: &std::fs::Metadata) -> FileStat {
+pub(crate) fn stat_of(meta: &Metadata) -> FileStat {
     FileStat {
         dev: meta.dev(),
         ino: meta.ino(),

@@ -22,7 +22,6 @@ pub(crate) struct Line<'a> {
     /// Its bytes, without the newline.
     pub(crate) bytes: u64,
     pub(crate) content: Content<'a>,
-    /// Of all its bytes.
     pub(crate) digest: Digest128,
     /// The first byte after it and its newline.
     pub(crate) next: u64,

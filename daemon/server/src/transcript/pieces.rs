@@ -23,7 +23,7 @@ impl Pieces {
     pub(crate) fn of(transcript: &Transcript, offset: u64, bytes_max: usize) -> io::Result<Self> {
         let text = transcript.text_from(offset)?;
         Ok(match transcript.layout {
-            Layout::Lines | Layout::Assembled(_) => {
+            Layout::Lines | Layout::Assembled(_) | Layout::Records(_) => {
                 Self::Lines(Lines::new(text, offset, bytes_max))
             }
             Layout::Document(keys) => Self::Items(Box::new(Items::new(text, keys, bytes_max))),

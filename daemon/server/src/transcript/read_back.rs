@@ -31,7 +31,6 @@ pub enum LineError {
     /// Other bytes stand there now.
     #[error("the line is not what it was")]
     Changed,
-    /// Reading failed.
     #[error(transparent)]
     Io(#[from] io::Error),
 }

@@ -52,6 +52,12 @@ impl Client {
         self.call::<thread::List>(params).await.unwrap().threads
     }
 
+    /// Threads of one source.
+    pub async fn threads_of(&mut self, source: &str) -> Vec<thread::ThreadSummary> {
+        let params = thread::ListParams { source: Some(source.into()), ..Default::default() };
+        self.call::<thread::List>(params).await.unwrap().threads
+    }
+
     /// The history of a thread as it is now, all of it.
     pub async fn history(&mut self, thread_id: &str) -> Vec<Value> {
         let params = history::GetParams { thread_id: thread_id.to_owned(), ..Default::default() };

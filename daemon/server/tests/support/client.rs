@@ -112,7 +112,6 @@ impl Client {
         self.send(format!("{message}\n")).await;
     }
 
-    /// Sends bytes as they are.
     pub async fn send(&mut self, bytes: impl AsRef<[u8]>) {
         soon("a write", self.stream.write_all(bytes.as_ref())).await.unwrap();
     }

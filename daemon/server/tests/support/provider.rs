@@ -8,14 +8,12 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
-/// One answer.
 #[derive(Debug, Clone)]
 pub enum Answer {
     /// A stream of these events.
     Events(Vec<Value>),
     /// A status line with a JSON body.
     Status(&'static str, Value),
-    /// Bytes as they are.
     Raw(String),
     /// Nothing until the client closes.
     Hang,

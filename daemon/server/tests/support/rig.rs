@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use jsonrpsee::Methods;
 use longhaul_daemon::clock::Clock;
-use longhaul_daemon::link::Counters;
+use longhaul_daemon::link::{Caller, Counters};
 use longhaul_daemon::socket::bind::Bound;
 use longhaul_daemon::socket::{Bounds, Server, accept};
 use tempfile::TempDir;
@@ -41,7 +41,7 @@ impl Rig {
             server = server.for_uid(uid);
         }
         let draining = CancellationToken::new();
-        let accept = accept::serve(listener, Arc::new(server), draining.clone());
+        let accept = accept::serve((listener, Caller::Person), Arc::new(server), draining.clone());
         let task = tokio::spawn(async move {
             let result = accept.await;
             drop(claim);

@@ -8,7 +8,6 @@ use crate::job::fenced;
 use crate::row::{get, unsigned};
 use crate::store::Store;
 
-/// The agent's last run.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AgentRow {
     /// Its baseline, opaque to the store; `None` before its first success.
@@ -19,7 +18,6 @@ pub struct AgentRow {
     pub detail: String,
     /// Input: `init` or `incremental`.
     pub mode: String,
-    /// Requests to the model.
     pub turns: u64,
     /// Tokens of the last run.
     pub tokens: u64,

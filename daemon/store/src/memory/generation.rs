@@ -21,7 +21,6 @@ pub struct Generation {
     pub generation: u64,
     /// Publication time, Unix milliseconds.
     pub at_ms: i64,
-    /// Digest of its inputs.
     pub input: String,
     pub threads: u64,
     /// The memory as values, as JSON.

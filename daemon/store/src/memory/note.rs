@@ -1,13 +1,16 @@
 //! Notes, exclusions and usage.
 
+use longhaul_core::memory::Origin;
 use sqlx::{Sqlite, Transaction};
 
 use crate::error::StoreError;
 use crate::row::{get, unsigned};
 use crate::store::Store;
 
-/// Notes kept; the oldest go first.
+/// Notes kept of a person, and of all others together; the oldest go first. So no agent can crowd out what a
+/// person wrote.
 pub const NOTES_MAX: u32 = 1_000;
+pub const CLAIMS_MAX: u32 = 500;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NoteRow {
@@ -18,6 +21,8 @@ pub struct NoteRow {
     pub at_ms: i64,
     /// Text, redacted by the caller.
     pub text: String,
+    /// Whose words it is.
+    pub origin: Origin,
 }
 
 /// Something to exclude from memory.
@@ -70,26 +75,30 @@ impl Store {
         let pools = self.pools();
         let sorted = |error| pools.sorted(error);
         let mut transaction = pools.begin().await?;
-        sqlx::query(
-            "INSERT OR REPLACE INTO memory_note (note_id, project, at_ms, text) \
-             VALUES (?1, ?2, ?3, ?4)",
-        )
-        .bind(note.note_id.as_str())
-        .bind(note.project.as_deref())
-        .bind(note.at_ms)
-        .bind(note.text.as_str())
-        .execute(&mut *transaction)
-        .await
-        .map_err(sorted)?;
-        sqlx::query(
-            "DELETE FROM memory_note WHERE note_id IN (SELECT note_id FROM memory_note \
-             ORDER BY at_ms DESC, note_id DESC LIMIT -1 OFFSET ?1)",
-        )
-        .bind(NOTES_MAX)
-        .execute(&mut *transaction)
-        .await
-        .map_err(sorted)?;
+        insert(&mut transaction, note).await.map_err(sorted)?;
         transaction.commit().await.map_err(sorted)
+    }
+
+    /// Puts a note of the person in the place of another's, whose words it repeats. Answers whether there was
+    /// that note; without it nothing is stored.
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub async fn note_confirm(&self, pending: &str, note: &NoteRow) -> Result<bool, StoreError> {
+        let pools = self.pools();
+        let sorted = |error| pools.sorted(error);
+        let mut transaction = pools.begin().await?;
+        let gone = sqlx::query("DELETE FROM memory_note WHERE note_id = ?1 AND origin <> 'person'")
+            .bind(pending)
+            .execute(&mut *transaction)
+            .await
+            .map_err(sorted)?;
+        if gone.rows_affected() == 0 {
+            return Ok(false);
+        }
+        insert(&mut transaction, note).await.map_err(sorted)?;
+        transaction.commit().await.map_err(sorted)?;
+        Ok(true)
     }
 
     /// All notes, oldest first.
@@ -98,13 +107,18 @@ impl Store {
     /// Those of reading.
     pub async fn notes(&self) -> Result<Vec<NoteRow>, StoreError> {
         let pools = self.pools();
-        sqlx::query("SELECT note_id, project, at_ms, text FROM memory_note ORDER BY at_ms, note_id")
+        let rows = "SELECT note_id, project, at_ms, text, origin FROM memory_note \
+                    ORDER BY at_ms, note_id";
+        sqlx::query(rows)
             .try_map(|row| {
+                let origin: String = get(&row, "origin")?;
                 Ok(NoteRow {
                     note_id: get(&row, "note_id")?,
                     project: get(&row, "project")?,
                     at_ms: get(&row, "at_ms")?,
                     text: get(&row, "text")?,
+                    // A name that is not known is nobody's word.
+                    origin: Origin::stored(&origin).unwrap_or(Origin::CLIENT),
                 })
             })
             .fetch_all(pools.reader())
@@ -135,6 +149,10 @@ impl Store {
         }
         let gone = delete(&mut transaction, what).await.map_err(sorted)?;
         transaction.commit().await.map_err(sorted)?;
+        // Pages of the log still hold what was there. It is forgotten all the same where this cannot be done now.
+        if let Err(error) = pools.scrub().await {
+            tracing::warn!(%error, "the log is emptied later");
+        }
         Ok(gone)
     }
 
@@ -207,6 +225,33 @@ impl Store {
             .await
             .map_err(|error| pools.sorted(error))
     }
+}
+
+async fn insert(
+    transaction: &mut Transaction<'static, Sqlite>,
+    note: &NoteRow,
+) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "INSERT OR REPLACE INTO memory_note (note_id, project, at_ms, text, origin) \
+         VALUES (?1, ?2, ?3, ?4, ?5)",
+    )
+    .bind(note.note_id.as_str())
+    .bind(note.project.as_deref())
+    .bind(note.at_ms)
+    .bind(note.text.as_str())
+    .bind(note.origin.name())
+    .execute(&mut **transaction)
+    .await?;
+    const OLDEST_OF_THE_PERSON: &str = "DELETE FROM memory_note WHERE note_id IN (\
+        SELECT note_id FROM memory_note WHERE origin = 'person' \
+        ORDER BY at_ms DESC, note_id DESC LIMIT -1 OFFSET ?1)";
+    const OLDEST_OF_OTHERS: &str = "DELETE FROM memory_note WHERE note_id IN (\
+        SELECT note_id FROM memory_note WHERE origin <> 'person' \
+        ORDER BY at_ms DESC, note_id DESC LIMIT -1 OFFSET ?1)";
+    for (oldest, max) in [(OLDEST_OF_THE_PERSON, NOTES_MAX), (OLDEST_OF_OTHERS, CLAIMS_MAX)] {
+        sqlx::query(oldest).bind(max).execute(&mut **transaction).await?;
+    }
+    Ok(())
 }
 
 async fn delete(

@@ -23,7 +23,6 @@ pub struct Passage {
     pub thread_id: Option<String>,
     /// Time of its newest entry, Unix milliseconds.
     pub at_ms: i64,
-    /// Its lines.
     pub text: String,
 }
 
@@ -80,7 +79,6 @@ impl Store {
     }
 }
 
-/// Replaces all passages.
 pub(super) async fn replace(
     connection: &mut SqliteConnection,
     passages: &[Passage],

@@ -8,7 +8,6 @@ use sqlx::{AssertSqlSafe, SqliteConnection};
 
 use super::{TableCopy, columns, count, is_of_the_file};
 
-/// Rows of one statement.
 const STEP_ROWS: i64 = 256;
 
 pub(super) struct KeyedTable {

@@ -9,7 +9,7 @@ use sqlx::{QueryBuilder, Sqlite, SqliteConnection};
 use super::{SearchIndex, kind_number, scope};
 use crate::error::StoreError;
 use crate::pool::is_kept;
-use crate::row::{digest, digest_bytes, get, source, unsigned};
+use crate::row::{digest, digest_bytes, get, named, unsigned};
 
 /// Rows written or deleted by one statement, under SQLite's 32,766 values.
 const ROWS_PER_STATEMENT: usize = 500;
@@ -178,7 +178,7 @@ pub(super) fn indexed_file(row: &SqliteRow) -> Result<IndexedFile, sqlx::Error> 
     Ok(IndexedFile {
         path: get(row, "path")?,
         thread_id: get(row, "thread_id")?,
-        source: source(row)?,
+        source: named(row, "source")?,
         cwd: get(row, "cwd")?,
         generation: unsigned(row, "generation")?,
         next_seq: unsigned(row, "next_seq")?,

@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 
 const TOP: usize = 10;
 
-/// Score of one question.
 pub(super) struct QuestionScore {
     /// Share of the sessions of its evidence among the first ten threads.
     sessions: f64,

@@ -55,7 +55,7 @@ fn row(made: &CompactionSummary, id_chars: usize, style: &Style) -> Vec<String> 
         made.compaction_id.chars().take(id_chars).collect(),
         style.ago(made.created_at),
         thread.chars().take(13).collect(),
-        made.strategy_used.name().to_owned(),
+        made.strategy_used.to_string(),
         reason(made.reason).to_owned(),
         tokens(made.tokens.before),
         tokens(made.tokens.after),

@@ -16,7 +16,6 @@ pub(super) enum State {
 pub(super) struct Check {
     pub(super) name: &'static str,
     pub(super) state: State,
-    /// What was found.
     pub(super) detail: String,
     /// What to do about it.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,17 +1,21 @@
 //! The machine: its date, its limits, its service manager.
 
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use directories::BaseDirs;
 use longhaul_protocol::daemon::StatusResult;
 
 use super::check::Check;
+use crate::commands::install::systemd;
 use crate::style::count;
 
 /// 2025-01-01: this program is younger, so a present before it is a wrong clock.
 const YOUNGER_THAN_MS: i64 = 1_735_689_600_000;
 /// Folders that are counted at most; enough to tell that a limit is near.
 const FOLDERS_MAX: u64 = 100_000;
+/// What our unit comes to at most, in tenths.
+const EXPOSURE_TENTHS_MAX: u32 = 25;
 /// The daemon's units, both of which are needed.
 const UNITS: [&str; 2] = ["longhauld.socket", "longhauld.service"];
 
@@ -19,7 +23,9 @@ pub(super) fn checks(status: Option<&StatusResult>, now_ms: i64) -> Vec<Check> {
     let roots: Vec<&Path> = status
         .map(|status| status.sources.iter().map(|source| Path::new(&source.root)).collect())
         .unwrap_or_default();
-    [date(now_ms), watches(&roots), units()].into_iter().flatten().collect()
+    let asks_a_model = status.is_some_and(|status| status.model.is_some());
+    let found = [date(now_ms), watches(&roots), units(), network(asks_a_model), exposure()];
+    found.into_iter().flatten().collect()
 }
 
 fn date(now_ms: i64) -> Option<Check> {
@@ -78,6 +84,45 @@ fn units() -> Option<Check> {
     })
 }
 
+/// Whether the unit lets the daemon reach the model that is configured.
+fn network(asks_a_model: bool) -> Option<Check> {
+    let path = find_unit(UNITS[1])?;
+    let drop_ins = std::fs::read_dir(path.with_extension("service.d")).into_iter().flatten();
+    let drop_ins = drop_ins.map_while(Result::ok).map(|entry| entry.path());
+    let texts = std::iter::once(path).chain(drop_ins).map(std::fs::read_to_string);
+    let unit: String = texts.filter_map(Result::ok).collect();
+    (asks_a_model && !systemd::allows_network(&unit)).then(|| {
+        Check::warn(
+            "units",
+            "a model is configured, and the unit keeps the daemon from the network",
+            "longhaul install systemd && systemctl --user restart longhauld",
+        )
+    })
+}
+
+/// How much of the system the unit leaves in reach, as systemd judges it.
+fn exposure() -> Option<Check> {
+    let path = find_unit(UNITS[1])?;
+    let mut analyze = Command::new("systemd-analyze");
+    analyze.args(["security", "--offline=true", "--user", "--no-pager"]).arg(path);
+    let answer = analyze.stdin(Stdio::null()).output().ok()?;
+    let tenths = exposure_of(&String::from_utf8_lossy(&answer.stdout))?;
+    let detail =
+        format!("exposure {}.{} of 10 (systemd-analyze security)", tenths / 10, tenths % 10);
+    Some(match tenths <= EXPOSURE_TENTHS_MAX {
+        true => Check::ok("sandbox", detail),
+        false => Check::warn("sandbox", detail, "longhaul install systemd writes the current unit"),
+    })
+}
+
+/// The figure in what systemd says, in tenths.
+fn exposure_of(words: &str) -> Option<u32> {
+    let line = words.lines().find(|line| line.contains("Overall exposure level"))?;
+    let figure = line.rsplit_once(": ")?.1.split(' ').next()?;
+    let (whole, tenth) = figure.split_once('.')?;
+    Some(whole.parse::<u32>().ok()? * 10 + tenth.parse::<u32>().ok()?)
+}
+
 fn find_unit(unit: &str) -> Option<PathBuf> {
     let own = BaseDirs::new().map(|folders| folders.config_dir().join("systemd/user"));
     let shared = ["/etc/systemd/user", "/usr/local/lib/systemd/user", "/usr/lib/systemd/user"];
@@ -93,6 +138,13 @@ mod tests {
     fn a_clock_before_this_program_existed_is_wrong() {
         assert!(date(0).is_some());
         assert!(date(1_763_683_500_000).is_none());
+    }
+
+    #[test]
+    fn the_exposure_is_read_from_what_systemd_says() {
+        let words = "→ Overall exposure level for longhauld.service: 2.2 OK 🙂";
+        assert_eq!(exposure_of(words), Some(22));
+        assert_eq!(exposure_of("Unknown option --offline"), None);
     }
 
     #[test]

@@ -87,7 +87,7 @@ fn views(report: &Report, style: &Style) -> String {
     for budget in &budgets {
         headings.extend([format!(">@{budget}"), ">FRR".to_owned(), ">BFR".to_owned()]);
     }
-    let names = [VIEW_NAME].into_iter().chain(Baseline::ALL.map(Baseline::name));
+    let names = [VIEW_NAME].into_iter().chain(Baseline::ALL.iter().map(Baseline::into_str));
     let row = |name: &str| {
         let mut row = vec![name.to_owned()];
         for budget in &budgets {
@@ -120,9 +120,11 @@ fn details(report: &Report, style: &Style) -> String {
         row
     };
     let names = EntityKind::ALL
-        .map(|kind| row(kind.name(), &|measure| measure.by_kind.get(&kind).copied()));
-    let facts =
-        FactKind::ALL.map(|kind| row(kind.name(), &|measure| measure.facts.get(&kind).copied()));
+        .iter()
+        .map(|kind| row(kind.into_str(), &|measure| measure.by_kind.get(kind).copied()));
+    let facts = FactKind::ALL
+        .iter()
+        .map(|kind| row(kind.into_str(), &|measure| measure.facts.get(kind).copied()));
     let mut headings = vec!["longhaul kept".to_owned(), ">asked".to_owned()];
     headings.extend(budgets.iter().map(|budget| format!(">@{budget}")));
     let headings: Vec<&str> = headings.iter().map(String::as_str).collect();

@@ -30,7 +30,6 @@ struct Specific {
 }
 
 impl Answer {
-    /// Tells the person.
     pub(super) fn message(text: String) -> Self {
         Self { system_message: Some(text), ..Self::default() }
     }

@@ -31,7 +31,6 @@ pub(super) enum Event {
     UserPromptSubmit,
     /// The agent is about to compact its history.
     PreCompact,
-    /// It has.
     PostCompact,
     /// The agent has finished its turn.
     Stop,
@@ -59,7 +58,6 @@ impl Event {
 pub(super) struct Payload {
     /// The event in the agent's own words.
     pub(super) hook_event_name: String,
-    /// The thread.
     pub(super) session_id: Option<String>,
     /// Its transcript, an absolute path; `null` when none is written.
     pub(super) transcript_path: Option<String>,

@@ -10,9 +10,8 @@ use std::path::Path;
 use jsonc_parser::cst::{CstArray, CstNode, CstObject};
 use jsonc_parser::json;
 
-use super::place;
+use super::{hook_call, place};
 
-/// Events that are answered.
 pub(super) const EVENTS: [&str; 5] =
     ["SessionStart", "UserPromptSubmit", "PreCompact", "PostCompact", "Stop"];
 /// Seconds after which the agent ends a hook that hangs. It ends itself long before.
@@ -35,7 +34,7 @@ impl Hooks {
         format!("{} hook {event} --agent {}", self.longhaul, self.agent)
     }
 
-    /// Writes our entries; where one is already there, only its command. Fails with the name of a member
+    /// Writes our entries; where our call is already there, only the call: what its owner put around it stays. Fails with the name of a member
     /// that is of another kind than the agent reads.
     pub(super) fn put(&self, root: &CstObject) -> Result<(), String> {
         let hooks = root.object_value_or_create("hooks").ok_or("`hooks` is not an object")?;
@@ -44,7 +43,11 @@ impl Hooks {
             let groups = groups.ok_or_else(|| format!("`hooks.{event}` is not a list"))?;
             let command = self.command(event);
             match ours(&groups).into_iter().next() {
-                Some(handler) => set_string(&handler, "command", &command),
+                Some((handler, before)) => {
+                    let call = hook_call::find(&before);
+                    let after = call.map_or(command.clone(), |it| it.replaced(&before, &command));
+                    set_string(&handler, "command", &after);
+                }
                 None => {
                     let timeout = jsonc_parser::cst::CstInputValue::Number(TIMEOUT_SECONDS.into());
                     groups.ensure_multiline();
@@ -58,7 +61,7 @@ impl Hooks {
     }
 }
 
-/// Takes our entries out, and the lists that are empty then.
+/// Takes our entries out, and the lists that are empty then; a command that does more loses our call alone.
 pub(super) fn remove(root: &CstObject) {
     let Some(hooks) = root.object_value("hooks") else { return };
     for event in hooks.properties() {
@@ -67,7 +70,12 @@ pub(super) fn remove(root: &CstObject) {
         if found.is_empty() {
             continue;
         }
-        found.into_iter().for_each(CstObject::remove);
+        for (handler, command) in found {
+            match hook_call::find(&command).and_then(|call| call.removed(&command)) {
+                Some(rest) => set_string(&handler, "command", &rest),
+                None => handler.remove(),
+            }
+        }
         let is_spent = |group: &CstNode| {
             let handlers = group.as_object().and_then(|group| group.array_value("hooks"));
             handlers.is_some_and(|handlers| handlers.elements().is_empty())
@@ -84,21 +92,17 @@ pub(super) fn remove(root: &CstObject) {
     }
 }
 
-/// The handlers in a list of groups that run `longhaul hook`.
-fn ours(groups: &CstArray) -> Vec<CstObject> {
+/// The handlers in a list of groups that run `longhaul hook`, with their commands.
+fn ours(groups: &CstArray) -> Vec<(CstObject, String)> {
     let groups = groups.elements().into_iter().filter_map(|group| group.as_object());
     let handlers = groups.filter_map(|group| group.array_value("hooks"));
     let handlers = handlers.flat_map(|handlers| handlers.elements());
     let handlers = handlers.filter_map(|handler| handler.as_object());
-    handlers.filter(|handler| string(handler, "command").is_some_and(|it| is_ours(&it))).collect()
-}
-
-/// Whether a command runs a program called `longhaul` with `hook`, wherever it lies.
-pub(super) fn is_ours(command: &str) -> bool {
-    let Some((program, _)) = command.split_once(" hook ") else { return false };
-    let program = program.split(" --socket ").next().unwrap_or(program);
-    let file = program.trim_matches(['\'', '"']).rsplit('/').next();
-    file == Some("longhaul")
+    let handlers = handlers.filter_map(|handler| Some((string(&handler, "command")?, handler)));
+    handlers
+        .filter(|(command, _)| hook_call::find(command).is_some())
+        .map(|(command, handler)| (handler, command))
+        .collect()
 }
 
 pub(super) fn string(object: &CstObject, name: &str) -> Option<String> {
@@ -113,18 +117,5 @@ pub(super) fn set_string(object: &CstObject, name: &str, value: &str) {
     match object.get(name) {
         Some(property) => property.set_value(json!(value)),
         None => drop(object.append(name, json!(value))),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn our_commands_are_known_wherever_the_program_lies() {
-        assert!(is_ours("/usr/bin/longhaul hook Stop --agent codex"));
-        assert!(is_ours("'/my dir/longhaul' --socket /s hook Stop"));
-        assert!(!is_ours("/usr/bin/notlonghaul hook Stop"));
-        assert!(!is_ours("echo longhaul"));
     }
 }

@@ -47,12 +47,10 @@ impl Change {
         Ok(Self { path, before, after, own_root: None })
     }
 
-    /// Writes the whole file.
     pub(super) fn write(path: PathBuf, text: &str) -> Result<Self, Failure> {
         Self::edit(path, |_| Ok(Some(text.to_owned())))
     }
 
-    /// Removes the file.
     pub(super) fn remove(path: PathBuf) -> Result<Self, Failure> {
         Self::edit(path, |_| Ok(None))
     }
@@ -123,9 +121,15 @@ impl Change {
         if self.own_root.is_some() {
             return Ok(());
         }
-        let mut name = self.path.clone().into_os_string();
-        name.push(".longhaul-backup");
-        write_atomically(Path::new(&name), before, self.mode())
+        let beside = |ending: &str| {
+            let mut name = self.path.clone().into_os_string();
+            name.push(ending);
+            PathBuf::from(name)
+        };
+        // The first holds what was there before us, and is never written again.
+        let first = beside(".longhaul-backup");
+        let backup = if first.exists() { beside(".longhaul-backup-2") } else { first };
+        write_atomically(&backup, before, self.mode())
     }
 
     fn put(&self, text: &str) -> io::Result<()> {
@@ -180,8 +184,14 @@ mod tests {
         assert_eq!(fs::read_to_string(&real).unwrap(), "a = 2\n");
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
         assert_eq!(fs::metadata(&real).unwrap().permissions().mode() & 0o777, 0o640);
-        let backup = folder.path().join("real.toml.longhaul-backup");
-        assert_eq!(fs::read_to_string(backup).unwrap(), "a = 1\n");
+        let backup = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
+        assert_eq!(backup("real.toml.longhaul-backup"), "a = 1\n");
+
+        for (text, before) in [("a = 3\n", "a = 2\n"), ("a = 4\n", "a = 3\n")] {
+            Change::write(link.clone(), text).unwrap().make().unwrap();
+            assert_eq!(backup("real.toml.longhaul-backup"), "a = 1\n", "the first one stays");
+            assert_eq!(backup("real.toml.longhaul-backup-2"), before);
+        }
     }
 
     #[test]

@@ -13,7 +13,6 @@ use crate::failure::Failure;
 
 /// The server's name in the agent, and so in the names of its tools.
 pub(super) const SERVER: &str = "longhaul";
-/// The bridge.
 const BRIDGE: &str = "longhaul-mcp";
 /// Codex gives a server a handful of variables (seen in 0.169.0: HOME, PATH, LANG …). Without these the
 /// bridge would look for another socket than the rest, and start a daemon that reads other folders.

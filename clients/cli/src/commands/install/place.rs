@@ -38,7 +38,6 @@ pub(super) fn beside(program: &str) -> Option<PathBuf> {
     beside.filter(|path| path.is_file()).or_else(|| on_path(program))
 }
 
-/// A program on the `PATH`.
 pub(super) fn on_path(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&path).map(|folder| folder.join(program));
@@ -64,33 +63,9 @@ pub(super) fn quoted(path: &Path) -> String {
     }
 }
 
-/// The program that a shell command runs, as [`quoted`] writes it.
-pub(super) fn program(command: &str) -> PathBuf {
-    let mut word = String::new();
-    let mut is_quoted = false;
-    let mut letters = command.trim_start().chars();
-    while let Some(letter) = letters.next() {
-        match letter {
-            '\'' => is_quoted = !is_quoted,
-            '\\' if !is_quoted => word.extend(letters.next()),
-            blank if blank.is_whitespace() && !is_quoted => break,
-            other => word.push(other),
-        }
-    }
-    word.into()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_program_of_a_command_is_the_path_that_was_quoted() {
-        for path in ["/usr/bin/longhaul", "/my $x/it's/longhaul", "/a b/longhaul"] {
-            let command = format!("{} --socket /s hook Stop", quoted(Path::new(path)));
-            assert_eq!(program(&command), Path::new(path));
-        }
-    }
 
     #[test]
     fn paths_are_quoted_only_where_a_shell_would_split_them() {

@@ -8,7 +8,6 @@ use super::change::Change;
 use crate::failure::{A_PERSON, Failure};
 use crate::style::Style;
 
-/// In or out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Direction {

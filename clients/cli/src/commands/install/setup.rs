@@ -11,7 +11,7 @@ use serde_json::Value;
 use toml_edit::{DocumentMut, Item};
 
 pub(in crate::commands) use super::trust::Trust;
-use super::{agent_hooks, claude, codex, place, trust};
+use super::{agent_hooks, claude, codex, hook_call, place, trust};
 
 /// An agent that has run here.
 pub(in crate::commands) struct AgentSetup {
@@ -92,7 +92,7 @@ fn hooks(
     for event in agent_hooks::EVENTS {
         match ours(&settings["hooks"][event]) {
             Some((group, handler, command)) => found.push(Hook {
-                program: place::program(command),
+                program: hook_call::find(command).map(|call| call.program).unwrap_or_default(),
                 trust: trusted(event, group, handler),
             }),
             None => missing.push(event),
@@ -108,7 +108,7 @@ fn ours(groups: &Value) -> Option<(usize, usize, &str)> {
         let handlers = it["hooks"].as_array().into_iter().flatten().enumerate();
         handlers.filter_map(move |(handler, it)| Some((group, handler, it["command"].as_str()?)))
     });
-    all.find(|(_, _, command)| agent_hooks::is_ours(command))
+    all.find(|(_, _, command)| hook_call::find(command).is_some())
 }
 
 fn json(path: &Path) -> Value {

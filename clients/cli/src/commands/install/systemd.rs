@@ -1,6 +1,7 @@
 //! systemd: the two user units, built in, with the daemon's place put in.
 
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 use super::change::Change;
 use super::error::missing;
@@ -16,6 +17,9 @@ const SERVICE_UNIT: &str = include_str!("../../../../../systemd/longhauld.servic
 const ENABLED: &str = "sockets.target.wants/longhauld.socket";
 /// The daemon's place as the unit has it.
 const PROGRAM: &str = "%h/.local/bin/longhauld";
+/// What the unit may connect to where no model is configured, and where one is.
+const LOCAL_ONLY: &str = "\nRestrictAddressFamilies=AF_UNIX\n";
+const NETWORK: &str = "\nRestrictAddressFamilies=AF_UNIX AF_INET AF_INET6\n";
 
 pub(super) fn plan(direction: Direction) -> Result<Plan, Failure> {
     if place::on_path("systemctl").is_none() {
@@ -27,7 +31,7 @@ pub(super) fn plan(direction: Direction) -> Result<Plan, Failure> {
         Direction::Install => {
             let hint = "install the daemon beside this program first";
             let daemon = place::beside("longhauld").ok_or_else(|| missing("longhauld", hint))?;
-            let service = SERVICE_UNIT.replace(PROGRAM, &program(&daemon)?);
+            let service = fitted(&program(&daemon)?, asks_a_model(&daemon));
             plan.change(Change::write(units.join(SOCKET), SOCKET_UNIT)?);
             plan.change(Change::write(units.join(SERVICE), &service)?);
             if !plan.is_empty() {
@@ -53,6 +57,34 @@ pub(super) fn plan(direction: Direction) -> Result<Plan, Failure> {
     Ok(plan)
 }
 
+/// The unit for a daemon at `program`; one that asks a model may reach the network, another may not.
+fn fitted(program: &str, asks_a_model: bool) -> String {
+    let unit = SERVICE_UNIT.replace(PROGRAM, program);
+    match asks_a_model {
+        true => unit.replace(LOCAL_ONLY, NETWORK),
+        false => unit,
+    }
+}
+
+/// Whether a provider is configured, as the daemon itself reads its configuration. One that cannot say so is
+/// given no network; `longhaul doctor` tells when that does not fit.
+fn asks_a_model(daemon: &Path) -> bool {
+    let asked = Command::new(daemon).arg("--check-config").stdin(Stdio::null()).output();
+    asked.is_ok_and(|answer| names_a_provider(&String::from_utf8_lossy(&answer.stdout)))
+}
+
+fn names_a_provider(settings: &str) -> bool {
+    let value = settings.lines().find_map(|line| line.strip_prefix("providers = "));
+    value.is_some_and(|value| !value.starts_with("none"))
+}
+
+/// Whether a unit lets its service reach the network.
+pub(in crate::commands) fn allows_network(unit: &str) -> bool {
+    let families = unit.lines().filter_map(|line| line.strip_prefix("RestrictAddressFamilies="));
+    let mut families = families.peekable();
+    families.peek().is_none() || families.any(|line| line.contains("AF_INET"))
+}
+
 /// The daemon's place in a unit; under the home folder by its specifier.
 fn program(daemon: &Path) -> Result<String, Failure> {
     let home = place::home()?;
@@ -74,5 +106,13 @@ mod tests {
     #[test]
     fn the_unit_names_the_daemons_place_once() {
         assert_eq!(SERVICE_UNIT.matches(PROGRAM).count(), 1);
+    }
+
+    #[test]
+    fn the_unit_reaches_the_network_where_a_model_is_asked_and_nowhere_else() {
+        assert!(!allows_network(&fitted("/d", false)));
+        assert!(allows_network(&fitted("/d", true)));
+        assert!(names_a_provider("model = p/m  # file\nproviders = p  # file\n"));
+        assert!(!names_a_provider("providers = none  # default\n"));
     }
 }

@@ -29,7 +29,6 @@ pub(in crate::commands) enum Trust {
     Off,
 }
 
-/// Where a hook stands.
 pub(super) struct HookLocation<'a> {
     pub(super) file: &'a Path,
     pub(super) event: &'a str,

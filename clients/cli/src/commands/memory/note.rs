@@ -2,7 +2,7 @@
 
 use clap::Args;
 use longhaul_protocol::memory::{
-    AddNote, AddNoteParams, AddNoteResult, Forget, ForgetParams, ForgetResult,
+    AddNote, AddNoteParams, AddNoteResult, Forget, ForgetParams, ForgetResult, Origin,
 };
 
 use super::folder::folder;
@@ -13,8 +13,8 @@ use crate::style::{Style, count};
 
 /// Add a note to memory
 ///
-/// The note applies to the project of this folder, or with --everywhere to all. Anything that looks like a
-/// password is replaced.
+/// The note applies to the project of this folder, or with --everywhere to all, and is a rule of yours from
+/// then on. Run by an agent, it waits for your review. Anything that looks like a password is replaced.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -64,8 +64,20 @@ pub(crate) async fn run(args: NoteArgs, session: &Session) -> Result<(), Failure
         false => Some(folder(args.cwd.as_deref().unwrap_or("."))?),
     };
     let client = session.connect().await?;
-    let params = AddNoteParams { text: args.text.join(" "), cwd };
+    let params = AddNoteParams { text: args.text.join(" "), cwd, origin: Some(speaker()) };
     session.print(&client.call::<AddNote>(params).await?)
+}
+
+/// Variables by which agents mark the commands they run.
+const AGENT_VARIABLES: [&str; 6] =
+    ["CLAUDECODE", "CODEX_SANDBOX", "CODEX_THREAD_ID", "GEMINI_CLI", "OPENCODE", "CURSOR_AGENT"];
+
+/// Who runs this command: an agent's shell is not the person's, though the program is the same.
+pub(super) fn speaker() -> Origin {
+    match AGENT_VARIABLES.iter().any(|name| std::env::var_os(name).is_some()) {
+        true => Origin::Agent,
+        false => Origin::Person,
+    }
 }
 
 pub(crate) async fn forget(args: ForgetArgs, session: &Session) -> Result<(), Failure> {
@@ -86,7 +98,13 @@ impl Page for AddNoteResult {
             None => "everywhere".to_owned(),
         };
         let undo = style.dim(&format!("undo: longhaul memory forget --note {}", self.note_id));
-        format!("Remembered {place}: {}\n{undo}\n", self.text)
+        match self.pending {
+            true => format!(
+                "Noted {place}, until somebody confirms it: {}\nconfirm: longhaul memory review\n",
+                self.text
+            ),
+            false => format!("Remembered {place}: {}\n{undo}\n", self.text),
+        }
     }
 }
 

@@ -59,6 +59,7 @@ impl Page for StatusResult {
                     counted(self.notes, "note")
                 ),
             ),
+            ("waiting", waiting(self.notes_pending)),
             (
                 "due",
                 format!(
@@ -125,4 +126,12 @@ pub(super) fn skips(skipped: &[SkipCount], style: &Style) -> String {
         vec![skip.reason.replace('_', " "), count(skip.threads), skip.text.clone()]
     };
     style.table(&["left out", ">threads", "for example"], rows.into_iter().map(row).collect())
+}
+
+/// Notes that wait for the person.
+fn waiting(pending: u64) -> String {
+    match pending {
+        0 => "no note for you to review".to_owned(),
+        pending => format!("{}: longhaul memory review", counted(pending, "note")),
+    }
 }

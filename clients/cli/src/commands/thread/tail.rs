@@ -67,7 +67,6 @@ async fn subscribe(client: &Client) -> Result<Subscription, ClientError> {
     client.subscribe(SubscribeParams { kinds, since_seq: None }).await
 }
 
-/// What has been shown.
 struct Tail<'a> {
     session: &'a Session,
     thread_id: String,
@@ -82,7 +81,9 @@ impl Tail<'_> {
             let about_us = loop {
                 match events.next().await {
                     // A gap, or a kind of a newer daemon: look.
-                    Some(event) if event.kind != EventKind::ThreadUpdated.name() => break true,
+                    Some(event) if event.kind != <&str>::from(EventKind::ThreadUpdated) => {
+                        break true;
+                    }
                     Some(event) if event.data["thread_id"] == self.thread_id.as_str() => {
                         break true;
                     }
@@ -152,7 +153,6 @@ impl Tail<'_> {
     }
 }
 
-/// Why showing stopped.
 enum Stopped {
     /// The daemon did not answer.
     Daemon,

@@ -44,7 +44,6 @@ pub(super) async fn start(
 
 /// Why a daemon does not answer.
 enum Obstacle {
-    /// It ended.
     Ended(ExitStatus),
     /// It could not be started, or its socket cannot be used.
     Other(Failure),

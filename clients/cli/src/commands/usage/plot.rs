@@ -4,7 +4,6 @@ use longhaul_protocol::context::{Timeline, Window};
 
 use crate::style::{Style, counted, tokens};
 
-/// Lines of the plot.
 const ROWS: u64 = 8;
 
 /// Eighths of a line, from nothing to all.

@@ -23,14 +23,14 @@ pub trait Known {
 /// Why an update is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rejection {
-    /// The rule it breaks.
     pub rule: Rule,
     /// What is wrong and where, for the model to mend.
     pub reason: String,
 }
 
-/// Rules of an update.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub enum Rule {
     /// A required text is empty.
     Empty,
@@ -47,23 +47,8 @@ pub enum Rule {
     /// It replaces a decision that does not stand.
     Supersedes,
     /// It is a rule of behaviour (S2).
+    #[strum(serialize = "behaviour_policy")]
     Behaviour,
-}
-
-impl Rule {
-    /// Name on the wire.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Empty => "empty",
-            Self::TooMany => "too_many",
-            Self::Steps => "steps",
-            Self::Evidence => "evidence",
-            Self::DependsOn => "depends_on",
-            Self::Hash => "hash",
-            Self::Supersedes => "supersedes",
-            Self::Behaviour => "behaviour_policy",
-        }
-    }
 }
 
 /// Characters of an id or key.
@@ -183,8 +168,10 @@ fn check_evidence(evidence: &Evidence, known: &dyn Known) -> Result<(), Rejectio
     if exists {
         return Ok(());
     }
-    let reason =
-        format!("evidence {}:{reference:?} does not exist in this thread", evidence.source.word());
+    let reason = format!(
+        "evidence {}:{reference:?} does not exist in this thread",
+        evidence.source.into_str()
+    );
     Err(Rejection { rule: Rule::Evidence, reason })
 }
 

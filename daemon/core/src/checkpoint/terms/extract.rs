@@ -13,9 +13,7 @@ use shape::{
 /// A term as it stands in the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Found<'a> {
-    /// Its characters.
     pub text: &'a str,
-    /// What it looks like.
     pub kind: TermKind,
 }
 

@@ -47,7 +47,7 @@ pub(super) fn changed(scene: &Scene<'_>) -> Vec<ChangedFile> {
 
 /// What became of a file, how often, and how it stands on disk.
 fn file_words(scene: &Scene<'_>, key: &str, file: &File) -> String {
-    let mut words = file.state.word().to_owned();
+    let mut words = file.state.into_str().to_owned();
     if file.changes > 1 {
         words.push_str(&format!(" {}x", file.changes));
     }
@@ -103,7 +103,7 @@ pub(super) fn looked_at(scene: &Scene<'_>, caps: &ViewCaps) -> Vec<String> {
     let looked =
         files.filter(|(_, file)| matches!(file.state, FileState::Read | FileState::Searched));
     let line = |(key, file): (&str, &File)| {
-        let mut words = file.state.word().to_owned();
+        let mut words = file.state.into_str().to_owned();
         if file.state == FileState::Read {
             words.push_str(standing_words(scene, key, file, ", unchanged"));
             words.push_str(&price_words(file.printed));
@@ -175,7 +175,6 @@ pub(super) fn facts_suspect(scene: &Scene<'_>, caps: &ViewCaps) -> Vec<String> {
     facts(scene, caps, false, caps.max_facts_suspect)
 }
 
-/// Facts that hold.
 pub(super) fn facts_valid(scene: &Scene<'_>, caps: &ViewCaps) -> Vec<String> {
     facts(scene, caps, true, caps.max_facts_valid)
 }
@@ -232,7 +231,7 @@ pub(super) fn decisions(scene: &Scene<'_>, caps: &ViewCaps) -> Vec<String> {
 }
 
 fn evidence_words(evidence: &Evidence) -> String {
-    format!("{}:{}", evidence.source.word(), cut(&evidence.reference, 80))
+    format!("{}:{}", evidence.source.into_str(), cut(&evidence.reference, 80))
 }
 
 /// The path as seen from the thread's folder, which the header names.

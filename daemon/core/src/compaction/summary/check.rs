@@ -4,24 +4,17 @@ use crate::tokens;
 
 /// Why a summary is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub enum Refusal {
+    #[strum(serialize = "blank_summary")]
     Blank,
     /// It is not about this conversation: it repeats the prompt, calls a tool, or shares no name with it.
+    #[strum(serialize = "foreign_summary")]
     Foreign,
     /// It is hardly shorter than what it replaces.
+    #[strum(serialize = "inflated_summary")]
     Inflated,
-}
-
-impl Refusal {
-    /// Stable name, used as the reason.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Blank => "blank_summary",
-            Self::Foreign => "foreign_summary",
-            Self::Inflated => "inflated_summary",
-        }
-    }
 }
 
 /// Minimum characters of a summary.

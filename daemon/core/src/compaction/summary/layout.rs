@@ -15,10 +15,8 @@ use crate::tokens;
 /// Tokens of requests that are kept verbatim, newest first.
 pub const USER_TOKENS_MAX: u64 = 20_000;
 
-/// Inputs of a replacement.
 #[derive(Debug, Clone, Copy)]
 pub struct Layout<'a> {
-    /// The split history.
     pub split: &'a Split<'a>,
     /// Prefix, summary and related text, as one message.
     pub summary: &'a str,
@@ -39,7 +37,6 @@ pub struct SummaryReplacement {
     pub redacted: u64,
 }
 
-/// Assembles the replacement.
 #[must_use]
 pub fn replacement(layout: Layout<'_>) -> SummaryReplacement {
     let Layout { split, summary, initial_context, phase, user_tokens } = layout;

@@ -40,7 +40,7 @@ fn told(opt_in: OptIn, change: impl FnOnce(&mut Settings)) -> (Vec<&'static str>
     let mut new = old.clone();
     change(&mut new);
     let injection = diff(Some(&old), &new, opt_in);
-    let names = injection.told.iter().map(|dimension| dimension.name()).collect();
+    let names = injection.told.iter().map(|dimension| dimension.into_str()).collect();
     (names, serde_json::to_string(&injection.items).unwrap())
 }
 
@@ -52,7 +52,7 @@ fn environment(settings: &mut Settings) -> &mut Environment {
 fn everything_is_told_in_order_when_there_is_no_reference() {
     let injection = diff(None, &settings(), OptIn::default());
     assert!(injection.is_full);
-    let names: Vec<_> = injection.told.iter().map(|dimension| dimension.name()).collect();
+    let names: Vec<_> = injection.told.iter().map(|dimension| dimension.into_str()).collect();
     let expected =
         ["permissions", "memory", "collaboration_mode", "personality", "agents_md", "environment"];
     assert_eq!(names, expected);

@@ -90,7 +90,7 @@ proptest! {
                 prop_assert_eq!(&cut.text, &text);
                 continue;
             }
-            let mark = format!("…{} {} truncated…", cut.removed, cut.unit.name());
+            let mark = format!("…{} {} truncated…", cut.removed, cut.unit.into_str());
             let at = cut.text.find(&mark).expect("a cut text has its marker");
             let (head, tail) = (&cut.text[..at], &cut.text[at + mark.len()..]);
             prop_assert!(text.starts_with(head));

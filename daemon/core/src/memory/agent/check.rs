@@ -4,23 +4,19 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::known::Scope;
 use super::line::{Bullet, group};
-use super::{Refusal, is_input, is_skill};
+use super::{Refusal, is_input, is_skill, skill};
 use crate::checkpoint::semantic::policy::behaviour;
 use crate::memory::Files;
 use crate::memory::consolidate::{Entry, Handbook};
-use crate::memory::extract::is_hazardous;
 use crate::memory::own::TITLES;
-use crate::memory::span::spans;
 use crate::redact::redact;
 use crate::{text, tokens};
 
 /// Maximum bytes of a line quoted in a refusal.
 const SHOWN_BYTES: usize = 160;
 
-/// Limits of skills: number, bytes and lines of one.
+/// Maximum skills.
 const SKILLS_MAX: usize = 64;
-const SKILL_BYTES_MAX: usize = 32 * 1_024;
-const SKILL_LINES_MAX: usize = 500;
 
 /// Maximum bytes of a heading.
 const HEADING_BYTES: usize = 120;
@@ -33,7 +29,6 @@ const GROWTH_BYTES: usize = 16 * 1_024;
 pub struct CheckInputs<'a> {
     /// The files the agent started from; publishable as they are.
     pub draft: &'a Files,
-    /// All known entries.
     pub book: &'a Handbook,
     /// Tokens of `memory_summary.md`.
     pub summary_tokens: u64,
@@ -263,7 +258,7 @@ fn belongs(words: &str, key: Option<&str>, draft: &str) -> bool {
     })
 }
 
-/// Validates a new or changed skill: threads of its project must have run its commands.
+/// Validates a new or changed skill.
 fn skill(path: &str, found: &str, on: CheckInputs<'_>) -> Result<(), Refusal> {
     let name = path.strip_prefix("skills/").and_then(|rest| rest.strip_suffix("/SKILL.md"));
     let is_name = |name: &&str| {
@@ -273,44 +268,11 @@ fn skill(path: &str, found: &str, on: CheckInputs<'_>) -> Result<(), Refusal> {
     let Some(name) = name.filter(is_name) else {
         return Err(file(path, "a skill is skills/<name>/SKILL.md, its name in small letters"));
     };
-    if found.len() > SKILL_BYTES_MAX || found.lines().count() > SKILL_LINES_MAX {
-        return Err(file(path, "it is too long for a skill"));
-    }
-    let head = found.strip_prefix("---\n").and_then(|rest| rest.split_once("\n---\n"));
-    let has = |head: &str, opening: &str| {
-        let said = head.lines().find_map(|line| line.strip_prefix(opening));
-        said.map(str::trim).filter(|said| !said.is_empty()).map(str::to_owned)
-    };
-    let head = head.filter(|(head, _)| {
-        has(head, "name:").as_deref() == Some(name) && has(head, "description:").is_some()
-    });
-    if head.is_none() {
-        return Err(file(path, "it begins with `name` (that of its folder) and `description`"));
-    }
-    let key = on.book.projects.keys().find(|key| found.contains(&format!("Project: `{key}`")));
-    let Some(key) = key else {
-        return Err(file(path, "it says whose it is: Project: `…`"));
-    };
-    let scope = Scope::of(Some(key), on.book, on.draft);
-    let mut is_fenced = false;
-    for (number, words) in (1..).zip(found.lines()) {
-        let wrong = |reason: &str| Err(line(path, number, words, reason));
-        if words.trim_start().starts_with("```") {
-            is_fenced = !is_fenced;
-            continue;
+    skill::check(name, found, on.book).map_err(|wrong| match wrong.line {
+        None => file(path, wrong.reason),
+        Some(number) => {
+            let words = found.lines().nth(number - 1).unwrap_or_default();
+            line(path, number, words, wrong.reason)
         }
-        if behaviour(words).is_some() || is_hazardous(words) {
-            return wrong(
-                "an order that no person gave, or a command that must not be recommended",
-            );
-        }
-        let is_met = match is_fenced {
-            true => words.trim().is_empty() || scope.met(words.trim()),
-            false => spans(words).all(|span| scope.met(span)),
-        };
-        if !is_met {
-            return wrong("a command or name that no thread of this project met");
-        }
-    }
-    Ok(())
+    })
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::checkpoint::semantic::policy::behaviour;
 use crate::memory::Files;
 use crate::memory::consolidate::{Entry, Handbook};
-use crate::memory::extract::is_hazardous;
+use crate::memory::extract::names_hazard;
 use crate::memory::learning::TEXT_BYTES;
 use crate::memory::span::spans;
 use crate::text;
@@ -67,7 +67,7 @@ impl<'a> Scope<'a> {
         if behaviour(words).is_some_and(|order| !is_stated(order)) {
             return Some("an order that no person gave");
         }
-        if is_hazardous(words) {
+        if names_hazard(words) {
             return Some("a command that must not be recommended");
         }
         if !spans(words).all(said) {
@@ -77,11 +77,6 @@ impl<'a> Scope<'a> {
             return Some("names or numbers that no thread of this project met");
         }
         None
-    }
-
-    /// Whether a command occurs in what was learned.
-    pub(super) fn met(&self, command: &str) -> bool {
-        self.words.contains(&squeezed(command))
     }
 }
 

@@ -12,10 +12,8 @@ const CALLS_MAX: usize = 16;
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AgentStep {
-    /// Tool calls in order.
     #[serde(default)]
     pub calls: Vec<ToolCall>,
-    /// The files are finished.
     #[serde(default)]
     pub done: bool,
 }

@@ -23,13 +23,11 @@ const CHANGES: &str = "changes.diff";
 /// Path of the agent's previous first page.
 const PREVIOUS: &str = "previous/memory_summary.md";
 
-/// A task for the agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentTask {
     pub mode: Mode,
     pub system: String,
     pub user: String,
-    /// Content of its folder.
     pub files: Files,
     /// Files in it that are not memory.
     pub extras: Vec<String>,

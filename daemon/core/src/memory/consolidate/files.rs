@@ -2,10 +2,11 @@
 
 use std::fmt::Write as _;
 
+use super::claims::{CLAIMS, claim_line};
 use super::handbook::{Entry, Handbook, Project, Skill};
 use super::{Bounds, date, summary_path};
 use crate::memory::Files;
-use crate::memory::learning::{LearningKind, RolloutMemory};
+use crate::memory::learning::{LearningKind, RolloutMemory, TEXT_BYTES};
 use crate::memory::own::TITLES;
 use crate::{text, tokens};
 
@@ -119,7 +120,7 @@ fn task_group(out: &mut String, key: &str, project: &Project) {
     for (number, task) in project.tasks.iter().take(TASKS_MAX).enumerate() {
         let day = date(task.updated_at_ms);
         push(out, format_args!("\n## Task {}: {}\n\n", number + 1, task.title));
-        push(out, format_args!("outcome: {}\n\n", task.outcome.name()));
+        push(out, format_args!("outcome: {}\n\n", task.outcome.into_str()));
         push(out, format_args!("### rollout_summary_files\n\n- {} ", task.summary_path));
         push(out, format_args!("(updated_at={day}, thread_id={})\n", task.thread_id));
         if !task.keywords.is_empty() {
@@ -131,6 +132,12 @@ fn task_group(out: &mut String, key: &str, project: &Project) {
         if rows.peek().is_some() {
             push(out, format_args!("\n## {heading}\n\n"));
             rows.for_each(|entry| entry_line(out, entry));
+        }
+    }
+    if !project.claims.is_empty() {
+        push(out, format_args!("\n## {CLAIMS}\n\n"));
+        for claim in &project.claims {
+            push(out, format_args!("- {}\n", claim_line(claim, TEXT_BYTES)));
         }
     }
 }
@@ -186,7 +193,11 @@ fn memory_summary(book: &Handbook, max_tokens: u64) -> String {
             let title = text::cut(&task.title, 100);
             push(
                 &mut part,
-                format_args!("- {day} {}: {title} — {}\n", task.outcome.name(), task.summary_path),
+                format_args!(
+                    "- {day} {}: {title} — {}\n",
+                    task.outcome.into_str(),
+                    task.summary_path
+                ),
             );
         }
         for skill in &project.skills {
@@ -202,7 +213,12 @@ fn memory_summary(book: &Handbook, max_tokens: u64) -> String {
 
 /// A rule with its mark, which distinguishes it from new text (see [`crate::memory::own`]).
 pub(in crate::memory) fn rule_line(entry: &Entry, bytes: usize) -> String {
-    format!("{} ({}, {})", text::cut(&entry.text, bytes), entry.kind.name(), date(entry.last_ms))
+    format!(
+        "{} ({}, {})",
+        text::cut(&entry.text, bytes),
+        entry.kind.into_str(),
+        date(entry.last_ms)
+    )
 }
 
 fn newest(project: &Project) -> i64 {

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::memory::learning::{Evidence, LearningKind, NameKind, Origin, Outcome};
+use crate::memory::learning::{Evidence, LearningKind, NameKind, Outcome};
+use crate::step::Origin;
 
 /// The whole memory. Saved beside the published files.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -16,7 +17,6 @@ pub struct Handbook {
     pub projects: BTreeMap<String, Project>,
 }
 
-/// Memory of one project.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Project {
     /// Working folders of its threads.
@@ -27,8 +27,10 @@ pub struct Project {
     pub map: Vec<MapEntry>,
     /// Its threads, newest first.
     pub tasks: Vec<TaskEntry>,
-    /// Repeated procedures.
     pub skills: Vec<Skill>,
+    /// Notes that no person confirmed, newest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub claims: Vec<UnconfirmedNote>,
 }
 
 /// A learning merged over threads.
@@ -38,7 +40,7 @@ pub struct Entry {
     pub id: String,
     pub kind: LearningKind,
     pub text: String,
-    /// The most trusted of its origins.
+    /// Whose words its text is.
     pub origin: Origin,
     /// Sources, newest first, at most four.
     pub evidence: Vec<Evidence>,
@@ -52,6 +54,16 @@ pub struct Entry {
     pub superseded: Vec<EarlierValue>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub keywords: Vec<String>,
+}
+
+/// A note of an agent or a program that no person confirmed: quoted in its own project, and nothing rests on it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnconfirmedNote {
+    pub note_id: String,
+    pub text: String,
+    pub origin: Origin,
+    /// Unix milliseconds.
+    pub at_ms: i64,
 }
 
 /// A value that was superseded.
@@ -96,7 +108,6 @@ pub struct TaskEntry {
     pub updated_at_ms: i64,
     /// Path of its summary in the memory folder.
     pub summary_path: String,
-    /// Search keywords.
     pub keywords: Vec<String>,
 }
 
@@ -105,7 +116,6 @@ pub struct TaskEntry {
 pub struct Skill {
     /// Folder below `skills/`.
     pub name: String,
-    /// Its commands, in order.
     pub steps: Vec<String>,
     /// Number of threads that ran them in this order.
     pub threads: u32,
@@ -114,8 +124,7 @@ pub struct Skill {
 }
 
 impl Handbook {
-    /// Format version.
-    pub const VERSION: u32 = 1;
+    pub const VERSION: u32 = 2;
 
     /// Serializes it; the inverse of [`Handbook::read`].
     pub fn to_json(&self) -> String {

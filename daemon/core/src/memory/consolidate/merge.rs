@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::handbook::{EarlierValue, Entry};
 use crate::digest::Digest128;
 use crate::memory::learning::{Evidence, Learning, LearningKind};
+use crate::step::Origin;
 
 /// Maximum evidence per entry.
 const EVIDENCE_MAX: usize = 4;
@@ -28,16 +29,22 @@ const PARTNERS_MAX: usize = 2;
 const SAME_PERCENT: usize = 75;
 
 /// Merges the learnings of one project, given oldest first. Entries for which `is_forgotten` (by id and
-/// text) are omitted, in every wording; their texts are the second part of the result.
+/// text) are omitted, in every wording; their texts are the second part of the result. A rule that is not the
+/// person's is no entry, and words of different origin are never one.
 pub(super) fn merge<'a>(
     project: &str,
     (learnings, roots): (impl Iterator<Item = &'a Learning>, &BTreeMap<&str, &str>),
     is_forgotten: impl Fn(&str, &str) -> bool,
 ) -> (Vec<Entry>, Vec<String>) {
     let mut drafts: Vec<EntryDraft> = Vec::new();
-    let mut exact: BTreeMap<(LearningKind, String), usize> = BTreeMap::new();
-    for learning in learnings.filter(|learning| learning.kind != LearningKind::Outcome) {
-        let key = (learning.kind, learning.slot.clone().unwrap_or_else(|| plain(&learning.text)));
+    let mut exact: BTreeMap<(LearningKind, Origin, String), usize> = BTreeMap::new();
+    let is_entry = |learning: &&Learning| {
+        let is_stated = learning.origin.is_person() || !learning.kind.is_rule();
+        learning.kind != LearningKind::Outcome && is_stated
+    };
+    for learning in learnings.filter(is_entry) {
+        let words = learning.slot.clone().unwrap_or_else(|| plain(&learning.text));
+        let key = (learning.kind, learning.origin, words);
         let near = || drafts.iter().position(|draft| draft.says_same(learning));
         match exact.get(&key).copied().or_else(near) {
             Some(at) => drafts[at].add(learning, root(roots, learning)),
@@ -95,11 +102,10 @@ fn root(roots: &BTreeMap<&str, &str>, learning: &Learning) -> String {
 
 /// The id of an entry: equal for the same text in the same project.
 pub(super) fn id(project: &str, kind: LearningKind, text: &str) -> String {
-    let whole = format!("{project}\n{}\n{}", kind.name(), plain(text));
+    let whole = format!("{project}\n{}\n{}", kind.into_str(), plain(text));
     Digest128::of(whole.as_bytes()).to_string()[..12].to_owned()
 }
 
-/// An entry under construction.
 struct EntryDraft {
     newest: Learning,
     evidence: Vec<Evidence>,
@@ -108,7 +114,6 @@ struct EntryDraft {
     superseded: Vec<EarlierValue>,
     is_passing: bool,
     words: BTreeSet<String>,
-    /// All wordings.
     texts: BTreeSet<String>,
     /// Its name if it merges several texts.
     family: Option<String>,
@@ -140,7 +145,6 @@ impl EntryDraft {
         negations(&self.words) == negations(&other) && shared * 100 >= all * SAME_PERCENT
     }
 
-    /// Merges a later repetition.
     fn add(&mut self, learning: &Learning, root: String) {
         let (old, new) = (plain(&self.newest.text), plain(&learning.text));
         if old != new && learning.slot.is_some() && learning.kind == LearningKind::Fact {
@@ -155,9 +159,8 @@ impl EntryDraft {
         self.threads.insert(root);
         self.evidence.insert(0, learning.evidence.clone());
         self.evidence.truncate(EVIDENCE_MAX);
-        let origin = self.newest.origin.min(learning.origin);
         self.words = words(&learning.text);
-        self.newest = Learning { origin, ..learning.clone() };
+        self.newest = learning.clone();
     }
 
     fn finish(self, project: &str) -> Entry {

@@ -23,10 +23,8 @@ const SKILLS_MAX: usize = 6;
 /// Maximum distinct command sequences counted per project.
 const RUNS_MAX: usize = 50_000;
 
-/// Count of one procedure.
 #[derive(Default)]
 struct ProcedureCount<'a> {
-    /// Threads that ran it.
     seen: BTreeSet<usize>,
     /// Its commands in the newest of them.
     steps: &'a [String],

@@ -9,7 +9,7 @@ fn learning(thread: &str, kind: LearningKind, text: &str, day: i64) -> Learning 
     Learning {
         kind,
         text: text.into(),
-        origin: if kind.is_rule() { Origin::User } else { Origin::ToolOutput },
+        origin: if kind.is_rule() { Origin::of_edit() } else { Origin::TOOL },
         evidence: Evidence { thread_id: thread.into(), seq: 7, quote: text.into() },
         slot: None,
         is_passing: false,
@@ -303,7 +303,7 @@ fn a_persons_edits_live_through_every_build() {
     for _ in 0..3 {
         let built = build(&memories, &rest);
         assert!(!built.files["MEMORY.md"].contains("fridays"));
-        assert!(built.files["MEMORY.md"].contains("- staging is at port 5433 [user"));
+        assert!(built.files["MEMORY.md"].contains("- staging is at port 5433 [person"));
         assert!(told(&built, "/w/a", 500).contains("port 5433"));
         let before = rest.edits.clone();
         rest.edits.merge(&built.files, &built.files, NOW + DAY_MS);
@@ -316,6 +316,7 @@ fn notes_are_scoped_and_redacted() {
     let note = |text: &str, project: Option<&str>| Note {
         id: "n".into(),
         text: text.into(),
+        origin: Origin::of_edit(),
         project: project.map(Into::into),
         at_ms: NOW,
     };

@@ -5,15 +5,14 @@ use super::names::{self, Voice};
 use super::runs::End;
 use super::{Extractor, Fact, SCRIPT_BYTES, hazard};
 use crate::checkpoint::semantic::policy::behaviour;
-use crate::digest::Digest128;
 use crate::rollout::output;
 use crate::rollout::shell::Use;
 use crate::rollout::tool::StepStatus;
 use crate::step::{Action, Answered, Call, Called, Change, CommandOutcome, Script, Work};
-use crate::{limits, text};
+use crate::text;
 
-/// Lines from outside that are known again.
-const OUTSIDE_LINES_MAX: usize = 4_096;
+/// Files from outside that are known again.
+const DOWNLOADS_MAX: usize = 256;
 
 impl Extractor {
     /// Returns the id of a call that reads memory.
@@ -62,6 +61,7 @@ impl Extractor {
             self.names.command(line, script.is_look);
         }
         self.reached_outside |= matches!(call.work, Work::Script { fetches: true, .. });
+        self.note_downloads(&script.text);
         None
     }
 
@@ -121,17 +121,16 @@ impl Extractor {
         }
     }
 
+    /// Notes the files that a command brought in: running them is running what the network sent.
+    fn note_downloads(&mut self, line: &str) {
+        if self.downloads.len() < DOWNLOADS_MAX {
+            self.downloads.extend(hazard::downloads(line));
+        }
+    }
+
     /// Lines that came from outside: a command that repeats one was not the agent's own idea.
     fn outside(&mut self, printed: &str) {
-        for line in printed.lines() {
-            let bare =
-                line.trim().trim_start_matches(['$', '`', ' ', '-', '*']).trim_end_matches('`');
-            if (8..=limits::COMMAND_BYTES).contains(&bare.len())
-                && self.outside_lines.len() < OUTSIDE_LINES_MAX
-            {
-                self.outside_lines.insert(Digest128::of(bare.trim().as_bytes()).0);
-            }
-        }
+        self.outside.note(printed);
     }
 
     fn end(&mut self, seq: u64, (line, folder): (&str, Option<&str>), passed: bool, printed: &str) {
@@ -145,8 +144,15 @@ impl Extractor {
     /// Whether a later thread may be told of the command: it harms nothing, orders nobody about, and was not
     /// copied from a page.
     fn may_tell(&self, line: &str) -> bool {
-        let is_foreign = || self.outside_lines.contains(&Digest128::of(line.as_bytes()).0);
-        !hazard::is_hazardous(line) && behaviour(line).is_none() && !is_foreign()
+        let is_foreign = || {
+            let bare = line::bare(line);
+            let mut forms = std::iter::once(line).chain(bare.as_deref());
+            forms.any(|line| self.outside.holds(line))
+        };
+        !hazard::is_hazardous(line)
+            && !hazard::runs_any(line, &self.downloads)
+            && behaviour(line).is_none()
+            && !is_foreign()
     }
 
     /// A command that no call shows has ended.

@@ -1,7 +1,7 @@
 //! What was read of a thread → its learnings.
 
 use super::super::learning::{
-    Evidence, Learning, LearningKind, Name, Origin, Outcome, QUOTE_BYTES, RolloutMemory, TEXT_BYTES,
+    Evidence, Learning, LearningKind, Name, Outcome, QUOTE_BYTES, RolloutMemory, TEXT_BYTES,
 };
 use super::super::place;
 use super::super::slug::slug;
@@ -10,6 +10,7 @@ use super::{Extractor, Request, Rule, hazard, line, outcome, render};
 use crate::checkpoint::semantic::policy::behaviour;
 use crate::checkpoint::terms;
 use crate::rollout::shell::Class;
+use crate::step::Origin;
 use crate::text;
 
 /// Commands kept of a thread as learnings.
@@ -21,7 +22,6 @@ const PAIRS_KEPT: usize = 12;
 /// Names that must have been used for a thread without learnings to be worth its map.
 const NAMES_MIN: usize = 4;
 
-/// Keywords of a learning.
 const KEYWORDS_MAX: usize = 8;
 
 /// What was read, by what becomes of it.
@@ -32,7 +32,6 @@ pub(super) struct Gathered {
     pub requests: Vec<String>,
     /// Files changed, and in how many calls.
     pub changed: Vec<(String, u32)>,
-    /// The agent's last words.
     pub report: Option<String>,
 }
 
@@ -52,7 +51,7 @@ pub(super) fn gather(mut read: Extractor) -> Option<RolloutMemory> {
     learnings.extend(packagers(&runs).into_iter().map(|run| maker.packager(run)));
     learnings.extend(read.facts.values().map(|fact| {
         let slot = Some(fact.slot.clone());
-        let learning = maker.learning(LearningKind::Fact, &fact.text, Origin::ToolOutput);
+        let learning = maker.learning(LearningKind::Fact, &fact.text, Origin::TOOL);
         Learning { slot, ..maker.at(learning, fact.seq, fact.at_ms, &fact.quote) }
     }));
     let mut pairs: Vec<_> = std::mem::take(&mut read.pairs).into_iter().collect();
@@ -203,7 +202,7 @@ impl Maker<'_> {
     }
 
     fn rule(&mut self, rule: &Rule) -> Learning {
-        let learning = self.learning(rule.kind, &rule.text, Origin::User);
+        let learning = self.learning(rule.kind, &rule.text, rule.origin);
         let learning = self.at(learning, rule.seq, rule.at_ms, &rule.text);
         Learning { is_passing: rule.is_passing, ..learning }
     }
@@ -225,13 +224,13 @@ impl Maker<'_> {
             }
         };
         let text = format!("{what}; it had said: `{}`", fix.said.replace('`', "'"));
-        let learning = self.learning(LearningKind::Fix, &text, Origin::ToolOutput);
+        let learning = self.learning(LearningKind::Fix, &text, Origin::TOOL);
         self.at(learning, fix.seq, fix.at_ms, &fix.said)
     }
 
     fn command(&mut self, run: &Run) -> Learning {
         let class = Class::of(&run.line);
-        let mut text = format!("{}: `{}`", class.name(), run.line);
+        let mut text = format!("{}: `{}`", class.into_str(), run.line);
         if let Some(folder) = &run.folder {
             text.push_str(&format!(" in `{folder}`"));
         }
@@ -239,7 +238,7 @@ impl Maker<'_> {
         if let Some(tests) = run.tests.filter(|tests| tests.passed > 0) {
             text.push_str(&format!(" ({} tests pass)", tests.passed));
         }
-        let learning = self.learning(LearningKind::Command, &text, Origin::ToolOutput);
+        let learning = self.learning(LearningKind::Command, &text, Origin::TOOL);
         let learning = self.at(learning, run.seq, run.at_ms, &run.line);
         Learning {
             // Of one command line only the newest account holds.
@@ -251,7 +250,7 @@ impl Maker<'_> {
 
     fn packager(&mut self, (name, what, run): (&str, &str, &Run)) -> Learning {
         let text = format!("{what} packages are managed with `{name}`");
-        let learning = self.learning(LearningKind::Fact, &text, Origin::ToolOutput);
+        let learning = self.learning(LearningKind::Fact, &text, Origin::TOOL);
         let learning = self.at(learning, run.seq, run.at_ms, &run.line);
         Learning { slot: Some(format!("{what} package manager")), ..learning }
     }
@@ -263,14 +262,14 @@ impl Maker<'_> {
         at_ms: i64,
     ) -> Learning {
         let text = format!("`{first}` and `{second}` change together");
-        let learning = self.learning(LearningKind::CoChange, &text, Origin::File);
+        let learning = self.learning(LearningKind::CoChange, &text, Origin::TOOL);
         Learning { is_passing: times < 2, ..self.at(learning, seq, at_ms, "") }
     }
 
     fn outcome(&mut self, read: &Extractor, outcome: Outcome) -> Option<Learning> {
         let title = text::one_line_cut(&read.title()?, 160);
-        let text = format!("{}: {title}", outcome.name());
-        let learning = self.learning(LearningKind::Outcome, &text, Origin::User);
+        let text = format!("{}: {title}", outcome.into_str());
+        let learning = self.learning(LearningKind::Outcome, &text, Origin::TOOL);
         Some(self.at(learning, read.last_seq, read.updated_at_ms, &title))
     }
 }

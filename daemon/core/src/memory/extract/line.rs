@@ -10,7 +10,6 @@ use crate::rollout::shell::is_assignment;
 /// Bytes of a line worth telling again.
 const LINE_BYTES_MAX: usize = 200;
 
-/// Words of a family.
 const FAMILY_WORDS: usize = 3;
 
 /// Programs that only shape what another one printed.

@@ -81,7 +81,6 @@ impl Names {
         }
     }
 
-    /// Counts a command line.
     pub fn command(&mut self, line: &str, is_look: bool) {
         self.meet(NameKind::Command, line, Voice::Used).look = is_look;
     }

@@ -15,7 +15,6 @@ pub struct Signs {
     pub is_interrupted: bool,
     /// The agent answered last.
     pub is_answered: bool,
-    /// Files were changed.
     pub changed: bool,
     /// Steps of the last plan that are done, and all of them.
     pub steps: (usize, usize),

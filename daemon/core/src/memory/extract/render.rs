@@ -10,14 +10,13 @@ use crate::text;
 /// Files named in an account.
 const FILES_MAX: usize = 24;
 
-/// Keywords of a thread.
 const KEYWORDS_MAX: usize = 16;
 
 /// What happened, for people and agents who want the whole story.
 pub(super) fn rollout_summary(memory: &RolloutMemory, gathered: &Gathered) -> String {
     let title = &gathered.title;
     let mut out = format!("# {}\n\n", text::one_line_cut(title, 120));
-    push(&mut out, format_args!("Outcome: {}\n", memory.outcome.name()));
+    push(&mut out, format_args!("Outcome: {}\n", memory.outcome.into_str()));
     section(&mut out, "What the person asked", gathered.requests.iter().cloned());
     let rules = of(memory, LearningKind::is_rule);
     section(&mut out, "Preference signals", rules.map(with_evidence));
@@ -51,7 +50,7 @@ pub(super) fn raw_memory(memory: &RolloutMemory, gathered: &Gathered) -> String 
     let mut out = String::from("---\n");
     let quoted = |words: &str| serde_json::to_string(words).unwrap_or_default();
     push(&mut out, format_args!("description: {}\n", quoted(&text::one_line_cut(title, 160))));
-    push(&mut out, format_args!("task_outcome: {}\n", memory.outcome.name()));
+    push(&mut out, format_args!("task_outcome: {}\n", memory.outcome.into_str()));
     if let Some(cwd) = &memory.cwd {
         push(&mut out, format_args!("cwd: {}\n", quoted(cwd)));
     }
@@ -103,7 +102,12 @@ fn of(
 
 fn with_evidence(learning: &Learning) -> String {
     let passing = if learning.is_passing { ", once" } else { "" };
-    format!("{} [{} #{}{passing}]", learning.text, learning.origin.name(), learning.evidence.seq)
+    format!(
+        "{} [{} #{}{passing}]",
+        learning.text,
+        learning.origin.name(),
+        learning.evidence.seq
+    )
 }
 
 fn section(out: &mut String, heading: &str, rows: impl Iterator<Item = String>) {

@@ -47,15 +47,10 @@ pub struct Run {
 /// A failure and what repaired it.
 #[derive(Debug, Clone)]
 pub struct Fix {
-    /// The line that failed.
     pub line: String,
-    /// What it said.
     pub said: String,
-    /// Line that said it.
     pub seq: u64,
-    /// Files changed between.
     pub changed: Vec<String>,
-    /// Commands that worked between.
     pub ran: Vec<String>,
     /// The line that works instead; `None`: the same.
     pub instead: Option<String>,

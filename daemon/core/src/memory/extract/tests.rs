@@ -6,7 +6,7 @@ use crate::memory::consolidate::{
     Bounds, Consolidation, Exclusions, ExtractedThread, Inputs, consolidate,
 };
 use crate::memory::edits::Edits;
-use crate::memory::learning::{Learning, NameKind, Origin, Outcome};
+use crate::memory::learning::{Learning, NameKind, Outcome};
 use crate::memory::summary::{Scope, injection, summary};
 
 /// A thread that is told line by line.
@@ -125,7 +125,7 @@ fn a_thread_teaches_what_happened_in_it() {
     assert_eq!(texts(LearningKind::CoChange), ["`src/lib.rs` and `src/retry.rs` change together"]);
     assert_eq!(texts(LearningKind::Fact), ["`rustc` is rustc 1.90.0 (abc 2026-01-01)"]);
     let rule = of(&memory, LearningKind::Constraint)[0];
-    assert_eq!((rule.origin, rule.evidence.seq), (Origin::User, 1));
+    assert_eq!((rule.origin.name(), rule.evidence.seq), ("person", 1));
     assert!(memory.rollout_summary.contains("Outcome: success"));
     assert!(memory.raw_memory.starts_with("---\ndescription: "));
     assert_eq!(memory.steps, ["cargo test"]);

@@ -11,7 +11,6 @@ use crate::text;
 /// A sentence that holds beyond the task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Statement {
-    /// What it says.
     pub kind: LearningKind,
     /// The person's words, in one line.
     pub text: String,
@@ -201,7 +200,6 @@ const TYPED_BYTES: usize = 1_500;
 /// Headings and tags at the beginnings of lines by which a short prompt is told from typed words.
 const MARKUP_LINES: usize = 2;
 
-/// Statements of one message.
 const STATEMENTS_MAX: usize = 12;
 
 /// What `message` says that holds beyond the task. `answers` when the agent had spoken before, so that

@@ -10,17 +10,17 @@ use super::rows::{Row, Voice};
 use super::{AnswerError, Reading};
 use crate::checkpoint::semantic::policy::behaviour;
 use crate::memory::learning::{
-    Evidence, Learning, LearningKind, Origin, Outcome, QUOTE_BYTES, RolloutMemory, TEXT_BYTES,
+    Evidence, Learning, LearningKind, Outcome, QUOTE_BYTES, RolloutMemory, TEXT_BYTES,
 };
 use crate::memory::slug::slug;
 use crate::memory::span::spans;
 use crate::redact::redact;
+use crate::step::Origin;
 use crate::text;
 
 /// Bytes of a summary or raw memory.
 const ACCOUNT_BYTES: usize = 24 * 1_024;
 
-/// Learnings of one answer.
 const LEARNINGS_MAX: usize = 64;
 
 /// Bytes of the shortest quotation that says anything.
@@ -100,19 +100,25 @@ fn learning(
     let Some(row) = row.filter(|_| quote.len() >= QUOTE_BYTES_MIN) else {
         return Err(AnswerError::NoEvidence { number });
     };
-    let origin = match row.voice {
-        Voice::User => Origin::User,
-        Voice::Agent => Origin::Agent,
-        Voice::Call | Voice::Tool => Origin::ToolOutput,
-        Voice::Outside => Origin::Web,
-    };
-    let is_order = claim.kind.is_rule() || behaviour(&claim.text).is_some();
-    if is_order && origin != Origin::User {
+    let order = behaviour(&claim.text);
+    let is_order = claim.kind.is_rule() || order.is_some();
+    // The person stated the rule itself, and not only some words near it.
+    let is_stated = || order.is_none_or(|order| squeezed(&row.text).contains(&squeezed(order)));
+    if is_order && !(row.origin.is_person() && is_stated()) {
         return Err(AnswerError::PlantedRule { number });
     }
+    let text = match claim.kind.is_rule() {
+        true => stated(&row.text, &quote).unwrap_or(&claim.quote),
+        false => &claim.text,
+    };
+    // That a command ran is seen, and not told: a model's account of one is its own words.
+    let origin = match claim.kind {
+        LearningKind::Command => Origin::AGENT,
+        _ => row.origin,
+    };
     Ok(Learning {
         kind: claim.kind,
-        text: text::one_line_cut(&claim.text, TEXT_BYTES),
+        text: text::one_line_cut(text, TEXT_BYTES),
         origin,
         evidence: Evidence {
             thread_id: about.thread_id.clone(),
@@ -127,11 +133,14 @@ fn learning(
     })
 }
 
+/// The line in which the person said what is quoted: a rule stays in their words, and whole.
+fn stated<'a>(row: &'a str, quote: &str) -> Option<&'a str> {
+    row.lines().find(|line| squeezed(line).contains(quote))
+}
+
 /// What was shown, to hold an account against.
 struct Record {
-    /// Everything.
     all: String,
-    /// The person's words.
     said: String,
 }
 

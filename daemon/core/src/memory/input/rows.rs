@@ -3,23 +3,27 @@
 use std::borrow::Cow;
 
 use crate::redact::redact;
+use crate::step::Origin;
 use crate::text;
 
 /// Whose words a row holds; the more a row says for its bytes, the lower.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub(super) enum Voice {
     User,
+    Client,
     Agent,
     Call,
     Tool,
     Outside,
 }
 
-/// One row.
 #[derive(Debug, Clone)]
 pub(super) struct Row {
     pub(super) seq: u64,
     pub(super) voice: Voice,
+    pub(super) origin: Origin,
     pub(super) text: String,
 }
 
@@ -38,20 +42,19 @@ pub(super) struct Rows {
 }
 
 impl Voice {
-    fn name(self) -> &'static str {
-        match self {
-            Self::User => "user",
-            Self::Agent => "agent",
-            Self::Call => "call",
-            Self::Tool => "tool",
-            Self::Outside => "outside",
+    /// Of words that ask for something.
+    pub(super) fn of_request(origin: Origin) -> Self {
+        match origin {
+            _ if origin.is_person() => Self::User,
+            Origin::AGENT => Self::Agent,
+            _ => Self::Client,
         }
     }
 
     /// Bytes of one row, as Codex bounds them: 2,000 tokens of an output, 10,000 bytes a row.
     fn bytes_max(self) -> usize {
         match self {
-            Self::User => 10_000,
+            Self::User | Self::Client => 10_000,
             Self::Agent => 6_000,
             Self::Call => 2_000,
             Self::Tool | Self::Outside => 4_000,
@@ -70,8 +73,7 @@ impl Rows {
         Self { rows, bytes, bytes_max: budget_bytes.saturating_mul(2) }
     }
 
-    /// Adds a row.
-    pub(super) fn push(&mut self, seq: u64, voice: Voice, words: &str) {
+    pub(super) fn push(&mut self, seq: u64, (voice, origin): (Voice, Origin), words: &str) {
         let redacted = redact(words.trim());
         if redacted.text.is_empty() {
             return;
@@ -80,7 +82,7 @@ impl Rows {
         let plain = redacted.text.replace("</record>", "< /record>");
         let text = text::cut_middle(&plain, voice.bytes_max()).into_owned();
         self.bytes += text.len() + MARK_BYTES;
-        self.rows.push(Row { seq, voice, text });
+        self.rows.push(Row { seq, voice, origin, text });
         if self.bytes > self.bytes_max {
             self.shed();
         }
@@ -102,7 +104,7 @@ impl Rows {
             out.push_str("[rows that did not fit are left out]\n");
         }
         for row in &rows {
-            out.push_str(&format!("[{} {}] {}\n", row.seq, row.voice.name(), row.text));
+            out.push_str(&format!("[{} {}] {}\n", row.seq, row.voice.into_str(), row.text));
         }
         (out, rows)
     }

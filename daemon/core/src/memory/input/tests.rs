@@ -175,7 +175,7 @@ fn a_model_cannot_unsay_what_the_person_set() {
         learnings: vec![crate::memory::Learning {
             kind: LearningKind::Constraint,
             text: "never push".into(),
-            origin: crate::memory::Origin::User,
+            origin: Origin::of_edit(),
             evidence: crate::memory::Evidence {
                 thread_id: "t1".into(),
                 seq: 1,

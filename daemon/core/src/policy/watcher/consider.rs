@@ -101,10 +101,10 @@ impl Run<'_, '_> {
             _ => "a good moment to compact",
         };
         let signs: Vec<_> =
-            decision.satisfied.iter().map(|sign| sign.name().replace('_', " ")).collect();
+            decision.satisfied.iter().map(|sign| sign.into_str().replace('_', " ")).collect();
         let why = match signs.is_empty() {
-            true => tier.name().to_owned(),
-            false => format!("{}: {}", tier.name(), signs.join(", ")),
+            true => tier.into_str().to_owned(),
+            false => format!("{}: {}", tier.into_str(), signs.join(", ")),
         };
         let text = format!("{} % of the window left ({why}): {advice}", decision.percent_remaining);
         self.effects.push(Effect::Notify { text });

@@ -22,12 +22,10 @@ pub enum Event {
     },
     /// The history was compacted, by anybody.
     Compacted {
-        /// Tokens that are left.
         tokens_after: u64,
         /// The compaction is its own turn, which has not ended yet.
         turn_end_follows: bool,
     },
-    /// The requested compaction failed.
     CompactionFailed {
         reason: String,
     },
@@ -44,7 +42,6 @@ pub enum Event {
         compacted: Option<Baseline>,
     },
     Tick,
-    /// The sequence is cancelled.
     Cancel,
 }
 
@@ -55,14 +52,12 @@ pub enum Effect {
     Notify {
         text: String,
     },
-    /// Warn the person.
     Warn {
         text: String,
     },
     /// Ask a judge; the answer is the event `judged`.
     AskJudgment {
         request_id: String,
-        /// The reason.
         trigger: Trigger,
     },
     /// Send the agent this message and report the end of its turn.
@@ -85,7 +80,6 @@ pub enum Effect {
     },
     /// Hold the user's message.
     HoldMessage,
-    /// Send the user's message.
     ReleaseMessage {
         /// Prefix to its text, if the client accepts one.
         prefix: Option<String>,

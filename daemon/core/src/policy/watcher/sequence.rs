@@ -207,7 +207,7 @@ impl Run<'_, '_> {
                 true
             }
             waiting => {
-                let why = format!("gave up after {} s in {}", waited / 1_000, waiting.name());
+                let why = format!("gave up after {} s in {}", waited / 1_000, waiting.into_str());
                 self.state.phase = waiting;
                 self.give_up(&why);
                 false
@@ -220,7 +220,6 @@ impl Run<'_, '_> {
         self.state.baseline = Some(Baseline { used, at_ms: self.env.now_ms });
     }
 
-    /// Sends the held-back message.
     pub(super) fn release(&mut self, prefix: Option<String>) {
         if self.state.held.take().is_some() {
             self.effects.push(Effect::ReleaseMessage { prefix });
@@ -252,11 +251,11 @@ impl Run<'_, '_> {
     }
 
     fn own_packet(&self, trigger: &Trigger) -> String {
-        let names: Vec<_> = trigger.boundaries.iter().map(|boundary| boundary.name()).collect();
+        let names: Vec<_> = trigger.boundaries.iter().map(|boundary| boundary.into_str()).collect();
         let percent = trigger.percent_remaining.to_string();
         let values = [
             ("percent_remaining", percent.as_str()),
-            ("tier", trigger.tier.name()),
+            ("tier", trigger.tier.into_str()),
             ("boundaries", &names.join(", ")),
             ("last_agent_message", trigger.message.as_deref().unwrap_or_default()),
             ("repository", trigger.repository.as_deref().unwrap_or("(not looked at)")),

@@ -144,7 +144,10 @@ fn defect_7_9_an_answer_to_another_question_is_not_ours_and_failure_is_as_config
     let mut policy = policy(Author::Watcher, false, true);
     let none = |id: &str| Event::Judged { request_id: id.into(), judgment: None };
     let (effects, state) = run(&policy, vec![commit(), none("judgment-7")]);
-    assert_eq!((effects, state.phase.name()), (vec!["ask_judgment".into()], "awaiting_judgment"));
+    assert_eq!(
+        (effects, state.phase.into_str()),
+        (vec!["ask_judgment".into()], "awaiting_judgment")
+    );
     let (effects, _) = run(&policy, vec![commit(), none("judgment-1")]);
     assert_eq!(effects, ["ask_judgment", "warn", "compact"], "fails open");
     policy.on_judgment_failure = OnFailure::Wait;
@@ -278,7 +281,7 @@ fn alphabet() -> Vec<Event> {
 #[test]
 fn every_state_is_reached_and_left() {
     let names =
-        |state: &Watcher| (state.phase.name(), state.deferred.is_some(), state.held.is_some());
+        |state: &Watcher| (state.phase.into_str(), state.deferred.is_some(), state.held.is_some());
     let (mut reached, mut left) = (HashSet::new(), HashSet::new());
     for author in [Author::Agent, Author::Watcher] {
         for (scratch, judgment, preflight) in
@@ -298,8 +301,8 @@ fn every_state_is_reached_and_left() {
                 }
                 for event in alphabet() {
                     let next = take(&policy, state.clone(), event, 1_000).state;
-                    if next.phase.name() != state.phase.name() {
-                        left.insert(state.phase.name());
+                    if next.phase.into_str() != state.phase.into_str() {
+                        left.insert(state.phase.into_str());
                     }
                     queue.push_back((next, depth + 1));
                 }
@@ -307,7 +310,7 @@ fn every_state_is_reached_and_left() {
                 let late = take(&policy, state, Event::Tick, 1_000 + policy.wait_ms * 2).state;
                 let late = take(&policy, late, Event::Tick, 1_000 + policy.wait_ms * 9).state;
                 let late = take(&policy, late, Event::Tick, 1_000 + policy.wait_ms * 20).state;
-                assert_eq!((late.phase.name(), late.held), ("idle", None));
+                assert_eq!((late.phase.into_str(), late.held), ("idle", None));
             }
         }
     }
@@ -332,7 +335,7 @@ fn any_policy() -> impl Strategy<Value = Policy> {
         policy.on_judgment_failure = if flags.2 { OnFailure::Wait } else { OnFailure::Compact };
         policy.compactions_per_hour = bounds.0;
         (policy.wait_ms, policy.judgment_timeout_ms) = (bounds.1 * 1_000, bounds.2 * 1_000);
-        for (tier, (lt, requires, (gate, judgment))) in Tier::ALL.into_iter().zip(tiers) {
+        for (tier, (lt, requires, (gate, judgment))) in Tier::ALL.iter().copied().zip(tiers) {
             let rule = policy.tiers.get_mut(&tier).unwrap();
             rule.percent_remaining_lt = lt;
             rule.requires_any_boundary = requires.into_iter().collect();

@@ -22,7 +22,6 @@ pub(super) struct Message<'a> {
     pub(super) usage: Option<Counted>,
 }
 
-/// What the provider counted.
 #[derive(Deserialize)]
 pub(super) struct Counted {
     input_tokens: Option<u64>,
@@ -79,12 +78,10 @@ struct Source<'a> {
 }
 
 impl<'a> Block<'a> {
-    /// Whether it answers the call.
     pub(super) fn answers(&self, call_id: &str) -> bool {
         self.tool_use_id.as_ref().is_some_and(|id| id.0 == call_id)
     }
 
-    /// What stands inside it.
     pub(super) fn content(&self) -> Option<&'a RawValue> {
         self.content
     }

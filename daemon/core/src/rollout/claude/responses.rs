@@ -38,7 +38,6 @@ fn images_of(content: Option<&RawValue>) -> Vec<String> {
     blocks(content).iter().filter_map(Block::image_url).collect()
 }
 
-/// The content of the answer to a call.
 fn answer<'a>(content: Option<&'a RawValue>, call_id: &str) -> Option<&'a RawValue> {
     blocks(content).into_iter().find(|block| block.answers(call_id))?.content()
 }

@@ -1,7 +1,6 @@
 //! The tools of Claude Code, by their names; commands need no reading of their own.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -92,29 +91,9 @@ fn change(arguments: ClaudeArguments) -> Option<Action> {
     let single = (arguments.old_string.unwrap_or_default(), new);
     let many = arguments.edits.into_iter().map(|edit| (edit.old_string, edit.new_string));
     for (old, new) in std::iter::once(single).chain(many) {
-        replace(&mut op, &old, &new);
+        op.replace(&old, &new);
     }
     Some(Action::Patch(vec![op]))
-}
-
-/// Notes that `new` takes the place of `old`: lines that both hold did not change.
-fn replace(op: &mut FileOp, old: &str, new: &str) {
-    for part in [old, new].into_iter().filter(|part| !part.is_empty()) {
-        let left = CHANGED_BYTES.saturating_sub(op.changed.len());
-        op.changed.push_str(text::prefix(part, left));
-        op.changed.push('\n');
-    }
-    let (before, after): (HashSet<&str>, HashSet<&str>) =
-        (old.lines().collect(), new.lines().collect());
-    let gone = old.lines().filter(|line| !after.contains(line));
-    let fresh = new.lines().filter(|line| !before.contains(line));
-    for (text, line) in gone.map(|line| (false, line)).chain(fresh.map(|line| (true, line))) {
-        let text = if text { &mut op.added } else { &mut op.removed };
-        if text.len() + line.len() < CHANGED_BYTES {
-            text.push_str(line);
-            text.push('\n');
-        }
-    }
 }
 
 fn step(todo: Todo) -> PlanStep {

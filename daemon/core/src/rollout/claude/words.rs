@@ -11,7 +11,6 @@ use std::borrow::Cow;
 pub(super) enum UserText<'a> {
     /// The person's, freed of what the harness put around them.
     Person(Cow<'a, str>),
-    /// The harness's.
     Harness,
     /// The harness tells that the person stopped the turn.
     Interrupt,

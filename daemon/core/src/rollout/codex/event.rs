@@ -62,7 +62,6 @@ struct FileChange {
     move_path: Option<String>,
 }
 
-/// Reads an event's payload.
 pub(super) fn read(payload: &str) -> Option<Body<'_>> {
     if let Some(usage) = counted(payload) {
         return Some(Body::Usage(usage));

@@ -12,7 +12,6 @@ use serde_json::{Value, json};
 use super::super::source::Beside;
 use super::{Parts, SNAPSHOT};
 
-/// The folder of sessions.
 pub(super) const FOLDER: &str = "chats";
 
 /// What the session's place on the disk tells of it.

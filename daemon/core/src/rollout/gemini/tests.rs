@@ -3,35 +3,12 @@ use serde_json::{Value, json};
 
 use super::assemble::{Location, assemble};
 use super::*;
+use crate::rollout::outline::outline;
 use crate::rollout::source::Beside;
 use crate::rollout::tool::Action;
 
-/// What the lines of a session say, in short.
 fn said(lines: &[u8]) -> Vec<String> {
-    let mut said = Vec::new();
-    for line in lines.split(|byte| *byte == b'\n') {
-        read(line, true, &mut |entry| said.push(short(&entry.body)));
-    }
-    said
-}
-
-fn short(body: &Body<'_>) -> String {
-    match body {
-        Body::Item(Item::Message { role, text, images }, _) => {
-            format!("{role:?} {text} {}", images.count)
-        }
-        Body::Item(Item::Call(call), _) => format!("call {} {}", call.name, call.call_id),
-        Body::Item(Item::Output { call_id, text, images }, _) => {
-            format!("{call_id}: {text} {}", images.count)
-        }
-        Body::Item(Item::Reasoning { .. }, tokens) => format!("reasoning {tokens}"),
-        Body::Compacted(compacted) => format!("compacted {}", compacted.message),
-        Body::Usage(usage) => format!("usage {:?}", usage.total_tokens),
-        Body::Settings(settings) => format!("model {}", settings.model.as_deref().unwrap_or("")),
-        Body::Meta(meta) => format!("meta {:?} {:?} {:?}", meta.id, meta.cwd, meta.kind),
-        Body::Title { words, .. } => format!("title {words}"),
-        other => format!("{other:?}"),
-    }
+    outline(read, lines)
 }
 
 fn text_of(lines: &[Value]) -> Vec<u8> {
@@ -85,7 +62,7 @@ fn a_document_is_read_message_by_message() {
     assert_eq!(
         said(&lines),
         [
-            r#"meta Some("s1") Some("/w") Interactive"#,
+            r#"meta Some("s1") Some("/w") Interactive None"#,
             "User fix it 0",
             "Developer file text 0",
             "model gemini-x",

@@ -59,10 +59,7 @@ pub fn interpret(call: &Call<'_>) -> Option<Action> {
         "replace" => {
             let GeminiArguments { file_path, old_string, new_string, .. } = read()?;
             let mut op = FileOp::new(file_path?, Op::Edited);
-            for part in [old_string, new_string] {
-                op.changed.push_str(prefix(&part, CHANGED_BYTES));
-                op.changed.push('\n');
-            }
+            op.replace(&old_string, &new_string);
             Some(Action::Patch(vec![op]))
         }
         "write_file" => {

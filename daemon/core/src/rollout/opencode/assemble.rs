@@ -1,20 +1,14 @@
-//! A session's rows or files as lines that are only ever added to while the session goes on.
+//! A session's records as lines that are only ever added to while the session goes on.
 //!
 //! OpenCode writes a part as soon as it begins and again whenever more of it is there. What the last
 //! message has begun and not ended waits, and with it everything behind it.
+//!
+//! A line holds only what is read of its record: OpenCode goes on writing in old ones (it marks outputs that
+//! it no longer sends, and adds the changes of a turn to its request), and files hold ids that rows do not.
 
 use serde_json::{Map, Value, json};
 
-/// A message and its parts, both in the order of their ids.
-#[derive(Debug, Clone, Default)]
-pub struct SessionMessage {
-    /// Rises with time.
-    pub id: String,
-    /// As OpenCode has it; it may lack its own id.
-    pub info: Value,
-    /// As OpenCode has them.
-    pub parts: Vec<Value>,
-}
+use super::super::records::{MessageRecords, Record, SessionRecords};
 
 /// What of a session its line holds: all that stays, and its name.
 const SESSION: [&str; 5] = ["id", "parentID", "directory", "title", "version"];
@@ -25,25 +19,40 @@ const HEADING: [&str; 4] = ["role", "modelID", "path", "summary"];
 /// What the end of a message tells.
 const END: [&str; 4] = ["modelID", "tokens", "finish", "error"];
 
+/// What of a part its line holds.
+const PART: [&str; 6] = ["type", "text", "synthetic", "ignored", "filename", "url"];
+
+/// What of a tool's state the line of its output holds.
+const STATE: [&str; 4] = ["status", "output", "error", "attachments"];
+
 /// Puts a session into lines.
 #[must_use]
-pub fn assemble(session: &Value, messages: &[SessionMessage]) -> Vec<u8> {
+pub fn assemble(records: &SessionRecords) -> Vec<u8> {
     let mut lines = Lines::default();
+    let session = &records.session;
     let mut about = pick(session, &SESSION);
     let created = session.pointer("/time/created").cloned().unwrap_or_default();
     about.insert("time".to_owned(), json!({ "created": created }));
     lines.push(&json!({ "at": created, "session": about }));
+    let mut messages: Vec<_> = records.messages.iter().collect();
+    // A record that cannot be read is not dated: at the front it never moves.
+    messages.sort_by_key(|message| (created_ms(message), message.id.as_str()));
     for (at, message) in messages.iter().enumerate() {
         if !lines.message(message, at + 1 == messages.len()) {
             return lines.bytes;
         }
     }
     if let Some(id) = session.pointer("/revert/messageID").and_then(Value::as_str) {
-        let taken = messages.iter().filter(|message| message.id.as_str() >= id);
-        let turns = taken.filter(|message| message.info["role"] == "user").count();
+        let taken = messages.iter().skip_while(|message| message.id != id);
+        let requests = taken.filter_map(|message| message.message.object());
+        let turns = requests.filter(|message| message["role"] == "user").count();
         lines.push(&json!({ "reverted": { "messageID": id, "turns": turns } }));
     }
     lines.bytes
+}
+
+fn created_ms(message: &MessageRecords) -> Option<i64> {
+    message.message.object()?.pointer("/time/created")?.as_i64()
 }
 
 #[derive(Default)]
@@ -53,49 +62,68 @@ struct Lines {
 
 impl Lines {
     /// `false` when something of it waits.
-    fn message(&mut self, message: &SessionMessage, is_last: bool) -> bool {
-        let info = &message.info;
+    fn message(&mut self, records: &MessageRecords, is_last: bool) -> bool {
+        let info = match &records.message {
+            Record::Object(info) => info,
+            // Whose words its parts are is not known without it.
+            Record::Broken(text) => {
+                self.broken(text);
+                return true;
+            }
+        };
         let is_assistant = info["role"] == "assistant";
         let is_ended = !is_assistant || !info["time"]["completed"].is_null();
+        let may_wait = is_last && !is_ended;
         let begun = &info["time"]["created"];
         let mut heading = pick(info, &HEADING);
         // In a person's message it is another thing: the changes since.
         heading.retain(|key, value| key != "summary" || value.is_boolean());
-        for part in &message.parts {
-            if is_last && !is_ended && !is_whole(part) {
-                return false;
+        for part in &records.parts {
+            match part {
+                Record::Object(part) if !may_wait || is_whole(part) => {
+                    self.part(&heading, part, begun);
+                }
+                Record::Broken(text) if !may_wait => self.broken(text),
+                _ => return false,
             }
-            if part["type"] != "tool" {
-                let at = or(&part["time"]["start"], begun);
-                self.push(&json!({ "at": at, "message": heading, "part": part }));
-                continue;
-            }
-            let (state, time) = (&part["state"], &part["state"]["time"]);
-            let call = json!({
-                "type": "tool", "tool": part["tool"], "callID": part["callID"],
-                "state": { "input": state["input"] },
-            });
-            self.push(
-                &json!({ "at": or(&time["start"], begun), "message": heading, "part": call }),
-            );
-            let mut state = state.clone();
-            if let Some(fields) = state.as_object_mut() {
-                fields.remove("input");
-            }
-            let output = json!({ "tool": part["tool"], "callID": part["callID"], "state": state });
-            let at = or(&time["end"], begun);
-            self.push(&json!({ "at": at, "message": heading, "output": output }));
         }
-        if is_assistant && (is_ended || !is_last) {
+        if is_assistant && !may_wait {
             heading.extend(pick(info, &END));
             let at = or(&info["time"]["completed"], begun);
             self.push(&json!({ "at": at, "message": heading }));
         }
-        is_ended || !is_last
+        !may_wait
+    }
+
+    /// A part; a tool's is two lines, its call and its output.
+    fn part(&mut self, heading: &Map<String, Value>, part: &Value, begun: &Value) {
+        if part["type"] != "tool" {
+            let at = or(&part["time"]["start"], begun);
+            return self.push(&json!({ "at": at, "message": heading, "part": pick(part, &PART) }));
+        }
+        let (state, time) = (&part["state"], &part["state"]["time"]);
+        let call = json!({
+            "type": "tool", "tool": part["tool"], "callID": part["callID"],
+            "state": { "input": state["input"] },
+        });
+        self.push(&json!({ "at": or(&time["start"], begun), "message": heading, "part": call }));
+        let mut ended = pick(state, &STATE);
+        if !state["metadata"]["exit"].is_null() {
+            ended.insert("metadata".to_owned(), json!({ "exit": state["metadata"]["exit"] }));
+        }
+        let output = json!({ "tool": part["tool"], "callID": part["callID"], "state": ended });
+        self.push(&json!({ "at": or(&time["end"], begun), "message": heading, "output": output }));
     }
 
     fn push(&mut self, value: &Value) {
         self.bytes.extend_from_slice(value.to_string().as_bytes());
+        self.bytes.push(b'\n');
+    }
+
+    /// A record that is counted and passed over: it stands on one line, which is no JSON object.
+    fn broken(&mut self, text: &[u8]) {
+        self.bytes.push(b'!');
+        self.bytes.extend(text.iter().filter(|byte| **byte != b'\n'));
         self.bytes.push(b'\n');
     }
 }

@@ -1,37 +1,14 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::assemble::{SessionMessage, assemble};
+use super::assemble::assemble;
 use super::*;
+use crate::rollout::outline::outline;
+use crate::rollout::records::{MessageRecords, Record, SessionRecords};
 use crate::rollout::tool::Action;
 
-/// What the lines of a session say, in short.
 fn said(lines: &[u8]) -> Vec<String> {
-    let mut said = Vec::new();
-    for line in lines.split(|byte| *byte == b'\n') {
-        read(line, true, &mut |entry| said.push(short(&entry.body)));
-    }
-    said
-}
-
-fn short(body: &Body<'_>) -> String {
-    match body {
-        Body::Item(Item::Message { role, text, images }, _) => {
-            format!("{role:?} {text} {}", images.count)
-        }
-        Body::Item(Item::Call(call), _) => format!("call {} {}", call.name, call.call_id),
-        Body::Item(Item::Output { call_id, text, .. }, _) => format!("{call_id}: {text}"),
-        Body::Item(Item::Reasoning { .. }, tokens) => format!("reasoning {tokens}"),
-        Body::Compacted(compacted) => format!("compacted {}", compacted.message),
-        Body::Usage(usage) => format!("usage {:?}", usage.total_tokens),
-        Body::Settings(settings) => format!("model {}", settings.model.as_deref().unwrap_or("")),
-        Body::Folder { path } => format!("in {path}"),
-        Body::Meta(meta) => {
-            format!("meta {:?} {:?} {:?}", meta.id, meta.cwd, meta.parent_thread_id)
-        }
-        Body::Title { words, .. } => format!("title {words}"),
-        other => format!("{other:?}"),
-    }
+    outline(read, lines)
 }
 
 fn session_row() -> Value {
@@ -39,22 +16,32 @@ fn session_row() -> Value {
            "time": {"created": 1_700_000_000_000_i64, "updated": 1_700_000_000_001_i64}})
 }
 
-fn user_row(id: &str, parts: &[Value]) -> SessionMessage {
-    SessionMessage {
+/// Messages follow each other by the numbers of their ids.
+fn row(id: &str, mut message: Value, parts: &[Value]) -> MessageRecords {
+    message["time"]["created"] = id.trim_start_matches("msg_").parse::<u64>().unwrap().into();
+    MessageRecords {
         id: id.into(),
-        info: json!({"role": "user", "time": {"created": 5}, "summary": {"diffs": []}}),
-        parts: parts.to_vec(),
+        message: Record::Object(message),
+        parts: parts.iter().cloned().map(Record::Object).collect(),
     }
 }
 
-fn model_row(id: &str, more: &Value, parts: &[Value]) -> SessionMessage {
+fn user_row(id: &str, parts: &[Value]) -> MessageRecords {
+    row(id, json!({"role": "user", "summary": {"diffs": []}}), parts)
+}
+
+fn lines(session: &Value, messages: &[MessageRecords]) -> Vec<u8> {
+    assemble(&SessionRecords { session: session.clone(), messages: messages.to_vec() })
+}
+
+fn model_row(id: &str, more: &Value, parts: &[Value]) -> MessageRecords {
     let mut info = json!({"role": "assistant", "modelID": "m-1", "path": {"cwd": "/w"},
-        "time": {"created": 6, "completed": 9},
+        "time": {"completed": 9},
         "tokens": {"input": 5, "output": 2, "reasoning": 1, "cache": {"read": 3, "write": 4}}});
     for (key, value) in more.as_object().unwrap() {
         info[key] = value.clone();
     }
-    SessionMessage { id: id.into(), info, parts: parts.to_vec() }
+    row(id, info, parts)
 }
 
 fn words(text: &str) -> Value {
@@ -67,7 +54,7 @@ fn tool_part(tool: &str, state: &Value) -> Value {
 
 #[test]
 fn parts_become_items() {
-    let bash = json!({"status": "completed", "input": {"command": "make"}, "output": "Grüße\n",
+    let bash = json!({"status": "completed", "input": {"command": "make"}, "output": "Grüße\n 0",
         "metadata": {"exit": 3}, "time": {"start": 7, "end": 8}});
     let edit = json!({"status": "error", "input": {"filePath": "/w/a"}, "error": "not found"});
     let messages = [
@@ -97,9 +84,9 @@ fn parts_become_items() {
         model_row("msg_3", &json!({"finish": "stop", "tokens": {"total": 40}}), &[words("Done.")]),
     ];
     assert_eq!(
-        said(&assemble(&session_row(), &messages)),
+        said(&lines(&session_row(), &messages)),
         [
-            r#"meta Some("ses_1") Some("/w") None"#,
+            r#"meta Some("ses_1") Some("/w") Interactive None"#,
             "title Greeter",
             "Developer Called the Read tool 0",
             "Developer a.png 1",
@@ -112,15 +99,15 @@ fn parts_become_items() {
             "model m-1",
             "in /w",
             "call bash c-bash",
-            "c-bash: Exit code: 3\nOutput:\nGrüße\n",
+            "c-bash: Exit code: 3\nOutput:\nGrüße\n 0",
             "model m-1",
             "in /w",
             "call edit c-edit",
-            "c-edit: execution error: not found",
+            "c-edit: execution error: not found 0",
             "model m-1",
             "in /w",
             "call invalid c-invalid",
-            "c-invalid: execution error: no such tool",
+            "c-invalid: execution error: no such tool 0",
             "usage Some(15)",
             "Passed",
             "model m-1",
@@ -146,8 +133,8 @@ fn interruptions_compactions_and_reverts_are_told() {
         user_row("msg_5", &[words("two")]),
         model_row("msg_6", &json!({"error": {"name": "APIError"}}), &[]),
     ];
-    let told = said(&assemble(&session, &messages));
-    assert_eq!(told[0], r#"meta Some("ses_1") Some("/w") Some("ses_0")"#);
+    let told = said(&lines(&session, &messages));
+    assert_eq!(told[0], r#"meta Some("ses_1") Some("/w") Subagent Some("ses_0")"#);
     let told: Vec<_> = told[1..]
         .iter()
         .filter(|line| !["Passed", "model m-1", "in /w", "usage Some(15)"].contains(&line.as_str()))
@@ -173,7 +160,7 @@ fn what_is_under_way_waits_and_nothing_said_changes() {
         &json!({"status": "completed", "input": {"command": "make"}, "output": "",
         "metadata": {"exit": 0}}),
     );
-    let open = json!({"time": {"created": 6}});
+    let open = json!({"time": {}});
     let states = [
         vec![user_row("msg_1", &[])],
         vec![user_row("msg_1", &[words("one")])],
@@ -194,7 +181,7 @@ fn what_is_under_way_waits_and_nothing_said_changes() {
             model_row("msg_2", &json!({}), &[words("On it."), done]),
         ],
     ];
-    let assembled: Vec<_> = states.iter().map(|state| assemble(&session_row(), state)).collect();
+    let assembled: Vec<_> = states.iter().map(|state| lines(&session_row(), state)).collect();
     for pair in assembled.windows(2) {
         assert!(pair[1].starts_with(&pair[0]));
     }
@@ -204,9 +191,41 @@ fn what_is_under_way_waits_and_nothing_said_changes() {
 #[test]
 fn a_call_left_by_a_program_that_ended_was_aborted() {
     let running = tool_part("bash", &json!({"status": "running", "input": {"command": "make"}}));
-    let open = json!({"time": {"created": 6}});
+    let open = json!({"time": {}});
     let messages = [model_row("msg_1", &open, &[running]), user_row("msg_2", &[words("again")])];
-    assert!(said(&assemble(&session_row(), &messages)).contains(&"c-bash: aborted".to_owned()));
+    assert!(said(&lines(&session_row(), &messages)).contains(&"c-bash: aborted 0".to_owned()));
+}
+
+#[test]
+fn damage_is_counted_and_moves_nothing_behind_it() {
+    let broken = || Record::of(b"{\"type\": \n \"te");
+    let mut torn = user_row("msg_1", &[words("one")]);
+    torn.parts.insert(0, broken());
+    let lost = MessageRecords { message: broken(), ..user_row("msg_2", &[words("unknown whose")]) };
+    let last = model_row("msg_3", &json!({"time": {}}), &[words("On it."), words("lost")]);
+    let mut cut = last.clone();
+    cut.parts[1] = broken();
+    let before = lines(&session_row(), &[torn.clone(), lost.clone(), cut]);
+    let told = said(&before);
+    assert_eq!(told.iter().filter(|line| *line == "Malformed").count(), 2, "{told:?}");
+    assert!(told.contains(&"User one 0".to_owned()), "{told:?}");
+    // What is torn in a message under way may be whole a moment later.
+    assert!(lines(&session_row(), &[torn, lost, last]).starts_with(&before));
+}
+
+#[test]
+fn what_opencode_writes_in_old_records_changes_no_line() {
+    let state = json!({"status": "completed", "input": {}, "output": "x", "time": {"end": 8},
+        "metadata": {"exit": 0}});
+    let mut later = state.clone();
+    later["time"]["compacted"] = json!(99);
+    later["metadata"]["truncated"] = json!(true);
+    let lines_of = |state: &Value, more: &Value| {
+        let mut part = tool_part("bash", state);
+        part["id"] = more.clone();
+        lines(&session_row(), &[model_row("msg_1", &json!({}), &[part])])
+    };
+    assert_eq!(lines_of(&state, &Value::Null), lines_of(&later, &json!("prt_1")));
 }
 
 #[test]
@@ -307,7 +326,9 @@ proptest! {
     ) {
         let _ = said(&bytes);
         let _ = said(values[0].to_string().as_bytes());
-        let message = SessionMessage { id: "m".into(), info: values[1].clone(), parts: vec![values[2].clone(), values[3].clone()] };
-        let _ = said(&assemble(&values[0], &[message.clone(), message]));
+        let parts = vec![Record::Object(values[2].clone()), Record::Broken(bytes)];
+        let message = Record::Object(values[1].clone());
+        let message = MessageRecords { id: "m".into(), message, parts };
+        let _ = said(&lines(&values[0], &[message.clone(), message]));
     }
 }

@@ -44,7 +44,6 @@ struct Todo {
 /// Bytes of an edit's old and new text that are looked at for names.
 const CHANGED_BYTES: usize = 16 * 1_024;
 
-/// A call as its part has it.
 pub(super) fn call(part: &Object) -> Call<'_> {
     let input = part.get("state").and_then(|state| state.get("input"));
     Call {
@@ -89,12 +88,8 @@ fn change(arguments: OpenCodeArguments) -> Option<Action> {
         op.op = Op::Created { content: Some(content) };
         return Some(Action::Patch(vec![op]));
     }
-    let many = arguments.edits.into_iter().flat_map(|edit| [edit.old_string, edit.new_string]);
-    for part in [arguments.old_string, arguments.new_string].into_iter().chain(many) {
-        let left = CHANGED_BYTES.saturating_sub(op.changed.len());
-        op.changed.push_str(prefix(&part, left));
-        op.changed.push('\n');
-    }
+    op.replace(&arguments.old_string, &arguments.new_string);
+    arguments.edits.iter().for_each(|edit| op.replace(&edit.old_string, &edit.new_string));
     Some(Action::Patch(vec![op]))
 }
 

@@ -2,20 +2,80 @@
 
 /// What a command is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub enum Class {
     /// Runs tests.
     Test,
     /// Builds.
     Build,
     /// Lints, checks types or format.
+    #[strum(serialize = "check")]
     Lint,
     /// Brings in packages.
     Install,
     /// Starts the program.
+    #[strum(serialize = "run")]
     Start,
     /// Anything else.
     Other,
 }
+
+/// Words of a command that make it one of a class.
+const WORDS: &[(Class, &[&str])] = &[
+    (
+        Class::Test,
+        &[
+            "test",
+            "tests",
+            "pytest",
+            "jest",
+            "vitest",
+            "nextest",
+            "rspec",
+            "phpunit",
+            "ctest",
+            "tox",
+            "playwright",
+            "t",
+        ],
+    ),
+    (
+        Class::Lint,
+        &[
+            "lint",
+            "clippy",
+            "eslint",
+            "ruff",
+            "mypy",
+            "tsc",
+            "typecheck",
+            "type-check",
+            "fmt",
+            "format",
+            "prettier",
+            "check",
+            "pyright",
+            "vet",
+            "golangci-lint",
+            "shellcheck",
+            "flake8",
+            "pylint",
+            "rubocop",
+            "stylelint",
+            "biome",
+            "oxlint",
+            "markdownlint",
+            "markdownlint-cli2",
+            "vale",
+            "hadolint",
+            "actionlint",
+        ],
+    ),
+    (Class::Build, &["build", "compile", "make", "package", "assemble", "bundle"]),
+    (Class::Install, &["install", "add", "sync", "ci", "restore", "i"]),
+    (Class::Start, &["run", "start", "serve", "dev", "up"]),
+];
 
 impl Class {
     /// By the words of a line; of several commands, that of the most telling.
@@ -26,60 +86,6 @@ impl Class {
 
     /// By the words of one command.
     fn of_one(main: &str) -> Self {
-        const WORDS: &[(Class, &[&str])] = &[
-            (
-                Class::Test,
-                &[
-                    "test",
-                    "tests",
-                    "pytest",
-                    "jest",
-                    "vitest",
-                    "nextest",
-                    "rspec",
-                    "phpunit",
-                    "ctest",
-                    "tox",
-                    "playwright",
-                    "t",
-                ],
-            ),
-            (
-                Class::Lint,
-                &[
-                    "lint",
-                    "clippy",
-                    "eslint",
-                    "ruff",
-                    "mypy",
-                    "tsc",
-                    "typecheck",
-                    "type-check",
-                    "fmt",
-                    "format",
-                    "prettier",
-                    "check",
-                    "pyright",
-                    "vet",
-                    "golangci-lint",
-                    "shellcheck",
-                    "flake8",
-                    "pylint",
-                    "rubocop",
-                    "stylelint",
-                    "biome",
-                    "oxlint",
-                    "markdownlint",
-                    "markdownlint-cli2",
-                    "vale",
-                    "hadolint",
-                    "actionlint",
-                ],
-            ),
-            (Class::Build, &["build", "compile", "make", "package", "assemble", "bundle"]),
-            (Class::Install, &["install", "add", "sync", "ci", "restore", "i"]),
-            (Class::Start, &["run", "start", "serve", "dev", "up"]),
-        ];
         // The shell's own `test -f x` tests no program.
         if main.trim_start().starts_with("test ") || main.trim_start().starts_with("[ ") {
             return Self::Other;
@@ -101,18 +107,6 @@ impl Class {
         });
         let named = |names: &[&str]| is_tool && words.iter().any(|word| names.contains(word));
         WORDS.iter().find(|(_, names)| named(names)).map_or(Class::Other, |(class, _)| *class)
-    }
-
-    /// The word that is shown.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Test => "test",
-            Self::Build => "build",
-            Self::Lint => "check",
-            Self::Install => "install",
-            Self::Start => "run",
-            Self::Other => "other",
-        }
     }
 
     /// Whether its end says whether the work is good.

@@ -10,7 +10,6 @@ use super::{Command, commands};
 /// What a call does to the history of the work, if it ends well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Deeds {
-    /// Makes a commit.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub commits: bool,
     /// Opens, merges, closes or reviews a pull request.

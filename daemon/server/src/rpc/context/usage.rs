@@ -28,10 +28,10 @@ pub(super) fn result(answer: Usage) -> UsageResult {
         by_kind: by_kind(&answer.breakdown),
         window: Window {
             tokens: window.tokens,
-            source: window.origin.name().to_owned(),
+            source: window.origin.into_str().to_owned(),
             effective: window.effective,
             trigger: window.trigger,
-            trigger_source: window.trigger_origin.name().to_owned(),
+            trigger_source: window.trigger_origin.into_str().to_owned(),
             percent_used: longhaul_core::context::window::percent_of(answer.used, window.tokens),
             percent_remaining: window.percent_left(answer.used),
         },

@@ -10,7 +10,8 @@ use longhaul_protocol::job::{
     HeartbeatResult, JobResult, TokenParams,
 };
 
-use super::{key_of, kind_of, shown};
+use super::super::convert;
+use super::{key_of, shown};
 use crate::jobs::Jobs;
 use crate::link::CallContext;
 use crate::rpc::error::Failure;
@@ -35,7 +36,7 @@ async fn claim(
     _: CallContext,
     params: ClaimParams,
 ) -> Result<ClaimResult, Failure> {
-    let kind = kind_of(&params.kind)?;
+    let kind = convert::one_of("kind", &params.kind)?;
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
     let is_name = !params.worker.is_empty() && params.worker.len() <= WORKER_CHARS_MAX;
     if !is_name || !params.worker.chars().all(is_plain) {

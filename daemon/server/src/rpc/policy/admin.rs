@@ -43,7 +43,7 @@ pub(super) fn check(
 
 fn policy(policy: &Policy) -> PolicyInfo {
     let tiers = policy.tiers.iter().map(|(tier, rule)| TierInfo {
-        tier: tier.name().to_owned(),
+        tier: tier.into_str().to_owned(),
         percent_remaining_lt: rule.percent_remaining_lt,
         boundaries: names(&policy.effective(*tier)),
         plan_gate: rule.plan_boundaries_require_semantic_break,

@@ -29,8 +29,8 @@ pub(super) fn decision(name: &str, id: Option<i64>, decision: &policy::Decision)
     Decision {
         decision_id: id.map(|id| id.to_string()),
         policy: name.to_owned(),
-        action: decision.action.name().to_owned(),
-        tier: decision.tier.map(|tier| tier.name().to_owned()),
+        action: decision.action.into_str().to_owned(),
+        tier: decision.tier.map(|tier| tier.into_str().to_owned()),
         percent_remaining: decision.percent_remaining,
         boundaries: names(&decision.boundaries),
         satisfied: names(&decision.satisfied),
@@ -39,23 +39,23 @@ pub(super) fn decision(name: &str, id: Option<i64>, decision: &policy::Decision)
 }
 
 pub(super) fn names(boundaries: &BTreeSet<signal::Boundary>) -> Vec<String> {
-    boundaries.iter().map(|boundary| boundary.name().to_owned()).collect()
+    boundaries.iter().map(|boundary| boundary.into_str().to_owned()).collect()
 }
 
 pub(super) fn forecast(forecast: &ahead::Forecast) -> Forecast {
     Forecast {
         tokens_per_turn: forecast.tokens_per_turn,
         turns_left: forecast.turns_left,
-        next_tier: forecast.next_tier.map(|tier| tier.name().to_owned()),
+        next_tier: forecast.next_tier.map(|tier| tier.into_str().to_owned()),
         turns_to_next_tier: forecast.turns_to_next_tier,
-        next_boundary: forecast.next_boundary.map(|boundary| boundary.name().to_owned()),
+        next_boundary: forecast.next_boundary.map(|boundary| boundary.into_str().to_owned()),
         turns_to_boundary: forecast.turns_to_boundary,
     }
 }
 
 pub(super) fn watcher(watcher: &core_watcher::Watcher, mode: Mode) -> Watcher {
     Watcher {
-        phase: watcher.phase.name().to_owned(),
+        phase: watcher.phase.into_str().to_owned(),
         mode: word(&mode),
         deferred: watcher.deferred.is_some(),
         held: watcher.held.is_some(),
@@ -66,12 +66,12 @@ pub(super) fn watcher(watcher: &core_watcher::Watcher, mode: Mode) -> Watcher {
 
 pub(in crate::rpc) fn trigger(trigger: &core_watcher::Trigger) -> Trigger {
     Trigger {
-        tier: trigger.tier.name().to_owned(),
+        tier: trigger.tier.into_str().to_owned(),
         percent_remaining: trigger.percent_remaining,
         boundaries: names(&trigger.boundaries),
         used: trigger.used,
         turn: trigger.turn,
-        point: trigger.point.name().to_owned(),
+        point: trigger.point.into_str().to_owned(),
         packet_author: word(&trigger.packet_author),
     }
 }
@@ -126,7 +126,7 @@ pub(super) fn would_compact(point: replay::WouldCompact) -> ReportPoint {
             At::TurnEnd => Point::TurnEnd,
             At::MidTurn => Point::MidTurn,
         },
-        tier: point.tier.name().to_owned(),
+        tier: point.tier.into_str().to_owned(),
         percent_remaining: point.percent_remaining,
         boundaries: point.boundaries,
         is_judged: point.judged,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use longhaul_core::compaction::handle::Handle;
 use longhaul_protocol::thread::{ItemSummary, ItemsParams, ItemsResult};
 
-use super::super::convert::{self, kind_name};
+use super::super::convert;
 use super::super::error::Failure;
 use crate::link::CallContext;
 use crate::service::threads::{ItemRange, Threads};
@@ -27,7 +27,7 @@ pub(super) async fn items(
     let items = found.rows.into_iter().map(|(row, at)| ItemSummary {
         seq: row.seq,
         at,
-        kind: kind_name(row.kind),
+        kind: row.kind.into_str().to_owned(),
         tokens: row.tokens,
         handle: Handle::new(&params.thread_id, (row.seq, row.seq), row.digest).to_string(),
         excerpt: row.excerpt,

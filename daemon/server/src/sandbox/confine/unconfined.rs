@@ -9,7 +9,6 @@ const MISSING: &str = "only Linux has Landlock and seccomp";
 pub struct Reach {
     /// Files and folders to read.
     pub read: Vec<PathBuf>,
-    /// Files to run.
     pub run: Vec<PathBuf>,
 }
 

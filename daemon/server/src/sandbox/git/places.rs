@@ -20,7 +20,6 @@ const PATH_BYTES: u64 = 8 * 1_024;
 /// Where a repository is. All paths are real ones.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Places {
-    /// The working tree.
     pub(super) root: PathBuf,
     /// What git keeps of this working tree.
     git_dir: PathBuf,

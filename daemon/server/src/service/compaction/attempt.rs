@@ -81,7 +81,7 @@ impl Attempt<'_> {
         let refused = summary::refuse(&answer.text, self.texts.prompt(), &self.names(), before);
         if let Err(refusal) = refused {
             self.models.forget(&self.answer_key).await;
-            return Err(RungFailure::named(refusal.name()));
+            return Err(RungFailure::named(refusal.into_str()));
         }
         let words = longhaul_core::redact::redact(answer.text.trim());
         let view = self.text(&longhaul_core::quote::block(&words.text));
@@ -121,7 +121,7 @@ impl Attempt<'_> {
             match self.ask(&input, Endpoint::Answer).await {
                 Ok(answer) => return Ok((answer, redacted)),
                 Err(kind) if kind == FaultKind::ContextOverflow && shed.step(&mut body) => {}
-                Err(kind) => return Err(RungFailure::named(kind.name())),
+                Err(kind) => return Err(RungFailure::named(kind.into_str())),
             }
         }
     }
@@ -226,12 +226,12 @@ impl Attempt<'_> {
                 answer.map(|answer| remote::accepted(&answer.items, None, room))
             }
         };
-        let accepted = result.map_err(|kind| RungFailure::named(kind.name()))?;
+        let accepted = result.map_err(|kind| RungFailure::named(kind.into_str()))?;
         let accepted = match accepted {
             Ok(accepted) => accepted,
             Err(fault) => {
                 self.models.forget(&self.answer_key).await;
-                return Err(RungFailure(format!("{}: {}", fault.kind.name(), fault.detail)));
+                return Err(RungFailure(format!("{}: {}", fault.kind.into_str(), fault.detail)));
             }
         };
         let most = self.input.view_tokens(self.request);

@@ -28,7 +28,6 @@ use crate::jobs::{JobError, Jobs, Owner};
 use crate::service::error::ServiceError;
 use crate::service::snapshot::Snapshots;
 
-/// Compactions as jobs.
 pub struct CompactionJobs {
     compactor: Arc<Compactor>,
     given: Arc<GivenItems>,
@@ -103,7 +102,6 @@ impl CompactionJobs {
     }
 }
 
-/// Compacts for jobs.
 pub struct CompactWork(pub Arc<CompactionJobs>);
 
 impl Work for CompactWork {

@@ -36,7 +36,6 @@ pub struct Steps {
     pub log: Arc<CompactionLog>,
 }
 
-/// Compacts.
 pub struct Compactor {
     steps: Steps,
     clock: Clock,
@@ -133,21 +132,21 @@ fn account(
     match checked {
         Ok(()) => {}
         Err(Flaw::OverCeiling) => warnings.push(Notice::new(
-            Flaw::OverCeiling.name(),
+            Flaw::OverCeiling.into_str(),
             format!(
                 "{after} tokens are more than half of a window of {}: the request itself is that large",
                 sizes.window
             ),
         )),
         Err(Flaw::TooLarge) => warnings.push(Notice::new(
-            Flaw::TooLarge.name(),
+            Flaw::TooLarge.into_str(),
             format!(
                 "{before} tokens became {after}: the history is too small to gain from compacting"
             ),
         )),
         Err(flaw) => {
             warnings.push(Notice::new(
-                flaw.name(),
+                flaw.into_str(),
                 "the replacement was made without the request's own item",
             ));
         }

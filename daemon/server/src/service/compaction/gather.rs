@@ -61,7 +61,7 @@ impl Gatherer {
         let known = WindowSources {
             model,
             asked: reader.and_then(|reader| reader.context_window),
-            configured: Some(*config.window_tokens),
+            configured: Some(*config.context.window_tokens),
             stated: fold.meter().window(),
             filled: fold.meter().filled(),
             agent_window: agent.window,

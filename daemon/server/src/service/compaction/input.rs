@@ -51,13 +51,10 @@ pub(super) struct Input {
 /// Where the items of a history are.
 #[derive(Debug)]
 pub(super) enum ItemSource {
-    /// In a transcript.
     Transcript(Box<longhaul_store::FileRow>),
     /// Given by the caller, secrets replaced.
     Given {
-        /// The items.
         items: Vec<Value>,
-        /// Number of the first.
         first_seq: u64,
         /// What was compacted before them.
         past: Past,

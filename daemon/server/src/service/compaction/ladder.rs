@@ -36,7 +36,6 @@ pub(super) struct LadderOutcome {
 /// The history is more than any model reads.
 const HISTORY_TOO_LARGE: &str = "history_too_large";
 
-/// The ladder of strategies.
 pub struct Ladder {
     models: Arc<Models>,
     histories: Arc<Histories>,
@@ -76,7 +75,7 @@ impl Ladder {
             let time = ladder::rung_ms(left_ms, below.count() as u64);
             let skip = skip.or((strategy.asks() && time.is_none()).then_some(Skip::NoTime));
             if let Some(skip) = skip {
-                tried.push(Rung::skipped(strategy, skip.name()));
+                tried.push(Rung::skipped(strategy, skip.into_str()));
                 continue;
             }
             let (Some(choice), Some(time_ms), true) = (&choice, time, strategy.asks()) else {
@@ -135,7 +134,7 @@ impl Ladder {
                 Some(items) => items,
                 None => return Ok(Err(RungFailure::named(HISTORY_TOO_LARGE))),
             },
-            Err(_) => return Ok(Err(RungFailure::named(FaultKind::Timeout.name()))),
+            Err(_) => return Ok(Err(RungFailure::named(FaultKind::Timeout.into_str()))),
         };
         let replacement = match is_remote {
             true => attempt.remote(&items, remote).await,
@@ -145,7 +144,7 @@ impl Ladder {
         // One that does not hold against the history is a reason to go on.
         Ok(replacement.and_then(|replacement| match replacement.check(attempt.input) {
             Ok(()) => Ok(replacement),
-            Err(flaw) => Err(RungFailure::named(flaw.name())),
+            Err(flaw) => Err(RungFailure::named(flaw.into_str())),
         }))
     }
 
@@ -170,7 +169,8 @@ impl Ladder {
         self.models.settings().default.is_some()
     }
 
-    /// The model to ask: the configured one, or the caller's of a configured provider.
+    /// The model to ask: the configured one, or the caller's of a configured provider. No caller can choose a
+    /// program: that runs only where `[model]` of the configuration names it.
     fn choice(&self, request: &Request) -> Option<ModelChoice> {
         let settings = self.models.settings();
         let default = settings.default.clone();
@@ -183,8 +183,10 @@ impl Ladder {
                 let effort = wanted.effort.clone().or_else(|| base.effort.clone());
                 Some(ModelChoice { model: wanted.name.clone(), effort, ..base })
             }
-            (true, None) => Some(ModelChoice::plain(provider, &wanted.name)),
-            (false, _) => settings.default.clone(),
+            (true, None) if !settings.is_program(provider) => {
+                Some(ModelChoice::plain(provider, &wanted.name))
+            }
+            _ => settings.default.clone(),
         }
     }
 

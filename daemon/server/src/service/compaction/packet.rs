@@ -22,7 +22,6 @@ use crate::service::policy::watcher_of;
 /// Tokens of a packet in a view, at most; under a bound of the caller's, a third of it.
 const PACKET_TOKENS: u64 = 3_000;
 
-/// Stands above a packet.
 const HEADING: &str = "[PACKET] Written by the agent just before the compaction:";
 
 /// Why a watcher's compaction is replacement.

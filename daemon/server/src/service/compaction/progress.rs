@@ -15,28 +15,19 @@ const STEP_TOKENS: u64 = 64;
 
 /// What is done on a rung.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub(super) enum Stage {
     /// The history is read for a model.
     Reading,
     /// A model was asked and has not begun to answer.
     Asking,
-    /// A model writes.
     Writing,
     /// What it wrote is held against the history.
     Checking,
 }
 
 impl Stage {
-    /// Stable name.
-    fn name(self) -> &'static str {
-        match self {
-            Self::Reading => "reading",
-            Self::Asking => "asking",
-            Self::Writing => "writing",
-            Self::Checking => "checking",
-        }
-    }
-
     /// Percent of the room for the answer, below 100 until it is done.
     fn percent(self, tokens: u64, room: u64) -> u64 {
         match self {
@@ -62,8 +53,8 @@ impl ProgressEvents {
 
     pub(super) fn begun(&self, request: &Request, before: u64) {
         let mut data = self.facts.clone();
-        data["strategy"] = json!(request.strategy.name());
-        data["phase"] = json!(request.phase.name());
+        data["strategy"] = json!(request.strategy.into_str());
+        data["phase"] = json!(request.phase.into_str());
         data["trigger"] = json!(request.trigger);
         data["tokens"] = json!({ "before": before });
         self.events.publish(EventKind::CompactionStarted, data);
@@ -77,8 +68,8 @@ impl ProgressEvents {
         }
         self.last.store(tokens, Ordering::Relaxed);
         let mut data = self.facts.clone();
-        data["strategy"] = json!(strategy.name());
-        data["stage"] = json!(stage.name());
+        data["strategy"] = json!(strategy.into_str());
+        data["stage"] = json!(stage.into_str());
         data["tokens"] = json!(tokens);
         data["percent"] = json!(percent);
         self.events.publish(EventKind::CompactionProgress, data);
@@ -93,7 +84,7 @@ impl ProgressEvents {
         }
         let mut data = self.facts.clone();
         data["tokens"] = json!({ "before": compaction.tokens.0, "after": compaction.tokens.1 });
-        data["strategy_used"] = json!(compaction.strategy_used.name());
+        data["strategy_used"] = json!(compaction.strategy_used.into_str());
         self.events.publish(EventKind::CompactionCompleted, data.clone());
         self.events.publish(EventKind::ContextCompacted, data);
     }

@@ -14,19 +14,15 @@ use super::request::Reason;
 /// A compaction that was made; stored as it is.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Compaction {
-    /// Its id.
     pub id: String,
     /// Whose lines the receipt names: the thread, or this compaction for given items.
     pub of: String,
-    /// The thread, for one.
     pub thread_id: Option<String>,
     /// The rung that was used.
     pub strategy_used: Strategy,
     /// Rungs that were tried or passed by, with the reason they were left.
     pub ladder: Vec<Rung>,
-    /// The replacement.
     pub history: Vec<Value>,
-    /// The view in it.
     pub view: String,
     /// Estimated tokens before and after.
     pub tokens: (u64, u64),
@@ -36,19 +32,13 @@ pub struct Compaction {
     pub redacted: u64,
     /// What a person should know.
     pub warnings: Vec<Notice>,
-    /// Where in a turn.
     pub phase: Phase,
-    /// What asked for it.
     pub trigger: String,
     /// When, Unix milliseconds.
     pub created_at_ms: i64,
-    /// Last line it knows.
     pub seq: u64,
-    /// How long it took.
     pub duration_ms: u64,
-    /// When it was undone.
     pub undone_at_ms: Option<i64>,
-    /// What models cost.
     #[serde(default)]
     pub spent: Spending,
     /// Why the watcher asked for it, where it did.
@@ -63,7 +53,6 @@ pub struct Compaction {
 }
 
 impl Compaction {
-    /// Why it was made.
     #[must_use]
     pub fn reason(&self) -> Reason {
         self.reason.unwrap_or_else(|| Reason::of("", &self.trigger))
@@ -73,14 +62,11 @@ impl Compaction {
 /// One rung of the ladder.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Rung {
-    /// Which.
     pub strategy: Strategy,
-    /// Whether it was tried.
     #[serde(default)]
     pub tried: bool,
     /// Why it was left, a stable name; `None` for the one that was used.
     pub left_because: Option<String>,
-    /// How long it took.
     pub duration_ms: u64,
 }
 
@@ -101,9 +87,7 @@ impl Rung {
 /// Something a person should know although nothing failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Notice {
-    /// Its kind.
     pub kind: String,
-    /// In words.
     pub message: String,
 }
 
@@ -113,7 +97,6 @@ impl Notice {
     }
 }
 
-/// Whose text it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TextSource {
@@ -128,10 +111,8 @@ pub enum TextSource {
 /// A text that a compaction was made with: which, and which edition of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TextUsed {
-    /// Which.
     pub kind: Kind,
     /// Digest of the text before its places were filled.
     pub digest: String,
-    /// Whose it is.
     pub source: TextSource,
 }

@@ -15,19 +15,14 @@ use crate::service::error::ServiceError;
 pub enum Subject {
     /// A thread, now or as it was after a line.
     Thread {
-        /// Which.
         thread_id: String,
-        /// The line.
         as_of: Option<u64>,
     },
     /// A thread as it was when a job was asked for, a moment ago, with the files as they are now.
     Begun {
-        /// Which.
         thread_id: String,
-        /// Its last line then.
         seq: u64,
     },
-    /// These items.
     Items(Vec<Value>),
     /// Items that were stored under the compaction's id, and the secrets replaced in them.
     Stored(u64),
@@ -40,14 +35,12 @@ pub struct Request {
     pub subject: Subject,
     /// The rung that is wanted.
     pub strategy: Strategy,
-    /// Where in a turn.
     pub phase: Phase,
     /// What asked for it: `manual` or `auto`.
     pub trigger: String,
     /// Why, where the caller says.
     #[serde(default)]
     pub reason: Option<Reason>,
-    /// Bound of the view.
     pub max_tokens: Option<u64>,
     /// Context that the harness always rebuilds.
     pub initial_context: Vec<Value>,
@@ -58,7 +51,6 @@ pub struct Request {
     /// The model that will read the result.
     #[serde(default)]
     pub reader: Option<ModelRef>,
-    /// The caller's own texts.
     #[serde(default)]
     pub templates: BTreeMap<Kind, String>,
 }
@@ -71,36 +63,23 @@ pub struct ModelRef {
     pub name: String,
     /// How hard it is to think; `None`: as configured.
     pub effort: Option<String>,
-    /// Its window in tokens.
     pub context_window: Option<u64>,
 }
 
 /// Why a compaction was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub enum Reason {
-    /// A person asked.
     UserRequested,
-    /// The limit was reached.
     ContextLimit,
     /// A model with a smaller window comes next.
     ModelDownshift,
-    /// The thread's policy.
     Policy,
 }
 
 impl Reason {
-    /// Stable name.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::UserRequested => "user_requested",
-            Self::ContextLimit => "context_limit",
-            Self::ModelDownshift => "model_downshift",
-            Self::Policy => "policy",
-        }
-    }
-
     /// What is stored of one made before reasons were.
     #[must_use]
     pub fn of(name: &str, trigger: &str) -> Self {

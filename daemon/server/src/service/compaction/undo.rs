@@ -18,10 +18,8 @@ use crate::service::history::{EXPAND_BYTES_MAX, Histories, HistoryQuery, Opaque,
 use crate::service::preimage;
 use crate::transcript::{LineError, LineReader};
 
-/// A history put back.
 #[derive(Debug)]
 pub struct UndoOutcome {
-    /// When.
     pub undone_at_ms: i64,
     /// The items, oldest first; empty when they are more than fit into one answer.
     pub history: Vec<Value>,
@@ -31,7 +29,6 @@ pub struct UndoOutcome {
     pub complete: bool,
 }
 
-/// Takes compactions back.
 pub struct Undo {
     store: Store,
     log: Arc<CompactionLog>,

@@ -22,7 +22,6 @@ pub const EXPAND_BYTES_MAX: u64 = 12 << 20;
 pub struct ItemsOfHandle {
     /// The items, as their bytes stand there.
     pub items: Vec<Box<RawValue>>,
-    /// The transcript.
     pub path: String,
     /// First byte of the first item's line, and first byte after the last one's.
     pub byte_range: (u64, u64),

@@ -8,18 +8,14 @@ use serde_json::value::{RawValue, to_raw_value};
 /// An item's place: the line, and its number among those the line holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Position {
-    /// Line.
     pub seq: u64,
-    /// Number on the line.
     pub index: u64,
 }
 
 /// What is known of an item besides its text.
 #[derive(Debug)]
 pub struct ItemPlace {
-    /// Line it comes from.
     pub seq: u64,
-    /// What it is.
     pub kind: ItemKind,
     /// Estimated tokens.
     pub tokens: u64,

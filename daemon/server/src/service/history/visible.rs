@@ -21,10 +21,8 @@ use crate::service::item_index::{ItemIndex, Stretch};
 use crate::service::snapshot::{Snapshot, Snapshots};
 use crate::transcript::{LineError, LineReader};
 
-/// What is asked for.
 #[derive(Debug, Clone)]
 pub struct HistoryQuery {
-    /// Of which thread.
     pub thread_id: String,
     /// After which line; now when absent.
     pub as_of: Option<u64>,
@@ -48,7 +46,6 @@ pub enum Opaque {
 /// What a history begins with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BaseKind {
-    /// The thread's first line.
     Start,
     /// A replacement history that was written down.
     Replacement,
@@ -67,7 +64,6 @@ pub struct VisibleHistory {
     pub base: (BaseKind, u64),
     /// The items, byte for byte.
     pub items: Vec<Box<serde_json::value::RawValue>>,
-    /// One for each.
     pub places: Vec<ItemPlace>,
     /// Estimated tokens of the whole history, as the fold counts them.
     pub tokens: u64,

@@ -22,6 +22,7 @@ mod staging;
 mod turns;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use longhaul_core::memory::agent::{Baseline, CheckInputs, carried, check, input_of, kept, task};
 use longhaul_core::memory::consolidate::Consolidation;
@@ -36,7 +37,7 @@ use super::publications::Publications;
 use super::publish::{Base, Publisher, Purge};
 use crate::clock::Clock;
 use crate::config::Live;
-use crate::config::memory::MemorySettings;
+use crate::config::tables::MemorySettings;
 use crate::jobs::{Jobs, Owner};
 use crate::model::Models;
 use crate::service::error::ServiceError;
@@ -49,7 +50,6 @@ const DETAIL_BYTES: usize = 600;
 
 /// What a run is about.
 struct AgentTask {
-    /// What is in force.
     base: Base,
     /// What the rules make of all that is known.
     known: Consolidation,
@@ -118,7 +118,7 @@ impl Agent {
         };
         Staging::new(self.folder.path()).remove().await;
         let mut row = AgentRow {
-            mode: mode.name().to_owned(),
+            mode: mode.into_str().to_owned(),
             turns: turns.taken(),
             tokens: turns.spent_tokens(),
             ..AgentRow::default()
@@ -177,10 +177,12 @@ impl Agent {
         let staging = Staging::new(self.folder.path());
         let checked = |found: &Files| check(found, on).map_err(|refusal| refusal.to_string());
         let run = turns.run(&staging, &checked);
-        tokio::time::timeout(*settings.agent_timeout, run).await.unwrap_or_else(|_| {
-            let words = format!("not done in {} s", settings.agent_timeout.as_secs());
-            Err(AgentError::Spent("timeout", words))
-        })
+        tokio::time::timeout(Duration::from_secs(*settings.agent_timeout_s), run)
+            .await
+            .unwrap_or_else(|_| {
+                let words = format!("not done in {} s", *settings.agent_timeout_s);
+                Err(AgentError::Spent("timeout", words))
+            })
     }
 
     /// Publishes the agent's files, if it began with what is in force; the caller holds the lock of publications.

@@ -28,7 +28,6 @@ const SHOWN_BYTES: usize = 4 * 1_024;
 /// Why there is no answer.
 #[derive(Debug, Clone, thiserror::Error)]
 pub(super) enum AskError {
-    /// The provider.
     #[error("{0}")]
     Fault(Fault),
     /// Nothing of the answer can be taken.
@@ -72,7 +71,6 @@ pub(super) struct MemoryQuestion<'a> {
     pub(super) models: &'a Models,
     pub(super) choice: &'a ModelChoice,
     pub(super) purpose: Purpose,
-    /// Time for one answer.
     pub(super) timeout: Duration,
     /// Spent so far.
     pub(super) spent: Spending,

@@ -14,15 +14,12 @@ use crate::service::error::ServiceError;
 /// What was counted as used.
 #[derive(Debug)]
 pub struct CitationResult {
-    /// Kinds of file.
     pub kinds: Vec<String>,
-    /// Threads.
     pub thread_ids: Vec<String>,
     /// The answer without citations.
     pub answer: Option<String>,
 }
 
-/// Counts uses.
 pub struct Citations {
     store: Store,
     publications: Arc<Publications>,
@@ -59,7 +56,7 @@ impl Citations {
             }
         }
         let kinds: BTreeSet<&str> =
-            paths.iter().filter_map(|path| UsageKind::of(path)).map(UsageKind::name).collect();
+            paths.iter().filter_map(|path| UsageKind::of(path)).map(<&str>::from).collect();
         let (kinds, thread_ids): (Vec<&str>, Vec<String>) =
             (kinds.into_iter().collect(), known.into_iter().collect());
         self.store.memory_use(&kinds, &thread_ids, self.clock.now_ms()).await?;

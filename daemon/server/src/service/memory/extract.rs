@@ -10,6 +10,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use longhaul_core::job::{Failure, FailureKind, Job, Kind, Token};
 use longhaul_core::memory::extract::{Extractor, ThreadRef};
@@ -32,9 +33,8 @@ use crate::service::error::ServiceError;
 use crate::transcript::each_line;
 
 /// Version of what is made of a thread: another one extracts all threads again.
-pub const EXTRACT_VERSION: u32 = 3;
+pub const EXTRACT_VERSION: u32 = 4;
 
-/// Extracts threads for jobs.
 pub struct ExtractWork(pub Arc<Extraction>);
 
 /// Why a thread is not read as it was to be.
@@ -135,7 +135,7 @@ impl Extraction {
             models: &self.models,
             choice: &choice,
             purpose: Purpose::Extraction,
-            timeout: *settings.answer_timeout,
+            timeout: Duration::from_secs(*settings.answer_timeout_s),
             spent: Spending::default(),
         };
         // Where no person speaks there is nothing to be asked.

@@ -20,7 +20,6 @@ const FILE_BYTES_MAX: u64 = 8 << 20;
 /// Folders inside folders.
 const DEPTH_MAX: usize = 6;
 
-/// Where memory lies.
 #[derive(Debug, Clone)]
 pub(super) struct Folder {
     link: PathBuf,

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
+use longhaul_core::memory::{Origin, names_hazard};
 use longhaul_core::redact::redact;
+use longhaul_core::rollout::contextual::quoted;
 use longhaul_protocol::limit::NOTE_BYTES_MAX;
 use longhaul_store::{Exclusion, NoteRow, Store};
 
@@ -15,13 +17,11 @@ use crate::service::error::ServiceError;
 /// A note that was taken.
 #[derive(Debug)]
 pub struct NewNote {
-    /// It.
     pub note: NoteRow,
     /// Number of the memory that holds it.
     pub generation: u64,
 }
 
-/// What was forgotten.
 #[derive(Debug)]
 pub struct ForgetResult {
     /// Extractions and notes that went.
@@ -48,11 +48,17 @@ impl MemoryNotes {
         Self { store, publications, publisher, clock }
     }
 
-    /// Takes a note and publishes it.
+    /// Takes a note and publishes it. One that is not the person's is of a project, and recommends nothing that
+    /// memory would not.
     ///
     /// # Errors
-    /// It is blank or too long; those of the store and of the folder.
-    pub async fn add(&self, text: &str, cwd: Option<String>) -> Result<NewNote, ServiceError> {
+    /// It is blank, too long, or may not be taken; those of the store and of the folder.
+    pub async fn add(
+        &self,
+        text: &str,
+        cwd: Option<String>,
+        origin: Origin,
+    ) -> Result<NewNote, ServiceError> {
         let invalid = |reason: String| ServiceError::Invalid { field: "text", reason };
         let text = text.trim();
         if text.is_empty() {
@@ -61,15 +67,74 @@ impl MemoryNotes {
         if text.len() > NOTE_BYTES_MAX {
             return Err(invalid(format!("at most {NOTE_BYTES_MAX} bytes, not {}", text.len())));
         }
-        let note = NoteRow {
-            note_id: format!("note_{}", self.clock.new_id()),
-            project: cwd.as_deref().map(project_or_folder),
-            at_ms: self.clock.now_ms(),
-            text: redact(text).text.into_owned(),
-        };
+        if !origin.is_person() && cwd.is_none() {
+            let reason =
+                "a note that is not the person's is for the project of a folder".to_owned();
+            return Err(ServiceError::Invalid { field: "cwd", reason });
+        }
+        if !origin.is_person() && names_hazard(text) {
+            return Err(invalid("it names a command that memory must not recommend".to_owned()));
+        }
+        let note = self.note(text, cwd.as_deref().map(project_or_folder), origin);
         self.store.note_add(&note).await?;
         let (generation, _) = self.publisher.publish(Purge::No, None).await?;
         Ok(NewNote { note, generation })
+    }
+
+    /// A new note of these words.
+    fn note(&self, text: &str, project: Option<String>, origin: Origin) -> NoteRow {
+        NoteRow {
+            note_id: format!("note_{}", self.clock.new_id()),
+            project,
+            at_ms: self.clock.now_ms(),
+            text: redact(&quoted(text)).text.into_owned(),
+            origin,
+        }
+    }
+
+    /// All notes, oldest first, those of the project of `cwd` alone where it is given.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn list(&self, cwd: Option<String>) -> Result<Vec<NoteRow>, ServiceError> {
+        let project = cwd.as_deref().map(project_or_folder);
+        let mut notes = self.store.notes().await?;
+        notes.retain(|note| project.is_none() || note.project == project);
+        notes.sort_by(|a, b| a.note_id.cmp(&b.note_id));
+        Ok(notes)
+    }
+
+    /// Makes a note of the person's of one that waits, in its place. `origin` is whose decision it is.
+    ///
+    /// # Errors
+    /// No such note waits, or it is not the person who decides; those of the store and of the folder.
+    pub async fn confirm(&self, note_id: &str, origin: Origin) -> Result<NewNote, ServiceError> {
+        let waiting = self.waiting(note_id, origin).await?;
+        let note = self.note(&waiting.text, waiting.project, origin);
+        if !self.store.note_confirm(note_id, &note).await? {
+            return Err(no_such_note());
+        }
+        let (generation, _) = self.publisher.publish(Purge::No, None).await?;
+        Ok(NewNote { note, generation })
+    }
+
+    /// Discards a note that waits; answers the number of the memory without it.
+    ///
+    /// # Errors
+    /// As for [`confirm`](Self::confirm).
+    pub async fn discard(&self, note_id: &str, origin: Origin) -> Result<u64, ServiceError> {
+        self.waiting(note_id, origin).await?;
+        Ok(self.forget(Exclusion::Note(note_id.to_owned())).await?.generation)
+    }
+
+    async fn waiting(&self, note_id: &str, origin: Origin) -> Result<NoteRow, ServiceError> {
+        if !origin.is_person() {
+            let reason = "only a person decides about notes".to_owned();
+            return Err(ServiceError::Invalid { field: "note_id", reason });
+        }
+        let mut notes = self.store.notes().await?.into_iter();
+        let waiting = notes.find(|note| note.note_id == note_id && !note.origin.is_person());
+        waiting.ok_or_else(no_such_note)
     }
 
     /// Forgets, and publishes without it before it returns.
@@ -95,8 +160,7 @@ impl MemoryNotes {
         };
         let gone = self.store.forget(&what, self.clock.now_ms()).await?;
         if gone == 0 && matches!(what, Exclusion::Note(_)) {
-            let reason = "no such note".to_owned();
-            return Err(ServiceError::Invalid { field: "note_id", reason });
+            return Err(no_such_note());
         }
         let (generation, _) = self.publisher.publish(Purge::Yes(summary), None).await?;
         Ok(ForgetResult { gone, generation })
@@ -109,4 +173,8 @@ impl MemoryNotes {
         let task = tasks.find(|task| task.thread_id == thread_id);
         Ok(task.map(|task| task.summary_path.clone()))
     }
+}
+
+fn no_such_note() -> ServiceError {
+    ServiceError::Invalid { field: "note_id", reason: "no such note".to_owned() }
 }

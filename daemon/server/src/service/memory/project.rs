@@ -18,7 +18,7 @@ pub(super) fn project_of(cwd: &str) -> Option<String> {
 }
 
 /// The project a thread in `cwd` belongs to: its repository, or else the folder by its name.
-pub(super) fn project_or_folder(cwd: &str) -> String {
+pub(crate) fn project_or_folder(cwd: &str) -> String {
     project_of(cwd).unwrap_or_else(|| place::project(cwd))
 }
 
@@ -32,11 +32,24 @@ fn root_at(folder: &Path) -> Option<PathBuf> {
         return None;
     }
     let pointer = std::fs::read_to_string(&git).ok()?;
-    let target = Path::new(pointer.trim().strip_prefix("gitdir:")?.trim());
-    // `<root>/.git/worktrees/<name>`; a submodule is a project of its own.
-    let is_worktree = target.parent()?.file_name()? == "worktrees";
-    let root = target.ancestors().nth(3).filter(|_| is_worktree);
-    Some(root.unwrap_or(folder).to_owned())
+    let target = folder.join(pointer.trim().strip_prefix("gitdir:")?.trim());
+    Some(main_of(&git, &target).unwrap_or_else(|| folder.to_owned()))
+}
+
+/// The repository whose worktree `git`, a `.git` file, claims to be: `target` is `<root>/.git/worktrees/<name>`.
+/// Anybody can write such a file, and would join two projects by it. So it is believed only where the repository
+/// knows the worktree: its `gitdir` leads back to the same file. A submodule is a project of its own.
+fn main_of(git: &Path, target: &Path) -> Option<PathBuf> {
+    let target = target.canonicalize().ok()?;
+    let worktrees = target.parent().filter(|folder| folder.ends_with(".git/worktrees"))?;
+    let root = worktrees.ancestors().nth(2)?;
+    let link = target.join("gitdir");
+    let found = std::fs::symlink_metadata(&link).ok()?;
+    if !found.is_file() || found.len() > POINTER_BYTES_MAX {
+        return None;
+    }
+    let back = target.join(std::fs::read_to_string(&link).ok()?.trim());
+    (back.canonicalize().ok()? == git.canonicalize().ok()?).then(|| root.to_owned())
 }
 
 #[cfg(test)]
@@ -46,16 +59,52 @@ mod tests {
     #[test]
     fn worktrees_and_subfolders_share_a_project() {
         let temp = tempfile::tempdir().unwrap();
-        let (root, tree) = (temp.path().join("app"), temp.path().join("tree"));
-        std::fs::create_dir_all(root.join(".git/worktrees/tree")).unwrap();
+        let temp = temp.path().canonicalize().unwrap();
+        let (root, tree) = (temp.join("app"), temp.join("tree"));
+        let entry = root.join(".git/worktrees/tree");
+        std::fs::create_dir_all(&entry).unwrap();
         std::fs::create_dir_all(root.join("src/deep")).unwrap();
         std::fs::create_dir_all(&tree).unwrap();
-        let pointer = format!("gitdir: {}\n", root.join(".git/worktrees/tree").display());
-        std::fs::write(tree.join(".git"), pointer).unwrap();
         let expected = Some(root.display().to_string());
-        for folder in [&root, &root.join("src/deep"), &root.join("src/gone"), &tree] {
-            assert_eq!(project_of(&folder.display().to_string()), expected);
+        // git writes absolute paths, or relative ones where `worktree.useRelativePaths` is set.
+        for (there, back) in [
+            (entry.display().to_string(), tree.join(".git").display().to_string()),
+            ("../app/.git/worktrees/tree".to_owned(), "../../../../tree/.git".to_owned()),
+        ] {
+            std::fs::write(tree.join(".git"), format!("gitdir: {there}\n")).unwrap();
+            std::fs::write(entry.join("gitdir"), format!("{back}\n")).unwrap();
+            for folder in [&root, &root.join("src/deep"), &root.join("src/gone"), &tree] {
+                assert_eq!(project_of(&folder.display().to_string()), expected, "{there}");
+            }
         }
         assert_eq!(project_of("relative"), None);
+    }
+
+    #[test]
+    fn a_worktree_that_its_repository_does_not_know_is_a_project_of_its_own() {
+        let temp = tempfile::tempdir().unwrap();
+        let temp = temp.path().canonicalize().unwrap();
+        let (victim, tree, forged) = (temp.join("victim"), temp.join("tree"), temp.join("forged"));
+        let entry = victim.join(".git/worktrees/tree");
+        for folder in [&entry, &tree, &forged.join("own/.git/worktrees/tree")] {
+            std::fs::create_dir_all(folder).unwrap();
+        }
+        std::fs::write(entry.join("gitdir"), format!("{}\n", tree.join(".git").display())).unwrap();
+        std::fs::write(tree.join(".git"), format!("gitdir: {}\n", entry.display())).unwrap();
+        let pretend = forged.join("own/.git/worktrees/tree");
+        std::fs::write(pretend.join("gitdir"), forged.join(".git").display().to_string()).unwrap();
+        std::os::unix::fs::symlink(&victim, forged.join("link")).unwrap();
+        let own = Some(forged.display().to_string());
+        for target in [
+            entry.display().to_string(),
+            victim.join(".git/worktrees/none").display().to_string(),
+            "../victim/.git/worktrees/tree".to_owned(),
+            "link/.git/worktrees/tree".to_owned(),
+            "own/.git/worktrees/tree/../../../../../victim/.git/worktrees/tree".to_owned(),
+        ] {
+            std::fs::write(forged.join(".git"), format!("gitdir: {target}\n")).unwrap();
+            assert_eq!(project_of(&forged.display().to_string()), own, "{target}");
+        }
+        assert_eq!(project_of(&tree.display().to_string()), Some(victim.display().to_string()));
     }
 }

@@ -11,7 +11,6 @@ use longhaul_store::{Generation, Store};
 use super::folder::Folder;
 use crate::service::error::ServiceError;
 
-/// What is in force.
 #[derive(Debug, Default)]
 pub(super) struct Publication {
     pub(super) generation: u64,

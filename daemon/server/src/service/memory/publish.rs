@@ -135,7 +135,7 @@ impl Publisher {
         let engine = *self.config.now().memory.engine;
         let summed = json!([
             sources.threads.iter().map(input_of).collect::<Vec<_>>(),
-            sources.notes.iter().map(|note| &note.note_id).collect::<Vec<_>>(),
+            sources.notes.iter().map(|note| (&note.note_id, note.origin)).collect::<Vec<_>>(),
             format!("{:?} {:?}", sources.exclusions, sources.bounds),
             base.edits,
             [u64::from(EXTRACT_VERSION), u64::from(Handbook::VERSION)],
@@ -328,9 +328,10 @@ fn consolidated(sources: &MemorySources, edits: &Edits, now_ms: i64) -> Consolid
             })
         })
         .collect();
-    let note = |NoteRow { note_id, project, at_ms, text }| Note {
+    let note = |NoteRow { note_id, project, at_ms, text, origin }| Note {
         id: note_id,
         text,
+        origin,
         project: project.as_deref().map(place::project),
         at_ms,
     };

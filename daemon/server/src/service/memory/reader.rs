@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use longhaul_core::memory::Files;
+use longhaul_core::memory::consolidate::Handbook;
 use longhaul_core::memory::summary::{self, Scope};
 use longhaul_core::memory::usage::UsageKind;
 use longhaul_core::search::loose::loosened;
@@ -11,6 +12,7 @@ use longhaul_core::search::query::Query;
 use longhaul_core::{text, tokens};
 use longhaul_store::{Passage, PassageMatch, Store};
 
+use super::passages::passages;
 use super::project::project_of;
 use super::publications::Publications;
 use crate::clock::Clock;
@@ -28,7 +30,6 @@ const READ_PATH: &str = include_str!("../../../../../templates/memory/read_path.
 /// What a thread is told.
 #[derive(Debug)]
 pub struct SummaryText {
-    /// The text.
     pub text: String,
     /// How to read more; `None` when nothing is published.
     pub instructions: Option<String>,
@@ -40,14 +41,11 @@ pub struct SummaryText {
     pub project: Option<String>,
 }
 
-/// What to look for.
 #[derive(Debug, Clone)]
 pub struct MemorySearch {
-    /// The words.
     pub query: String,
     /// Folder whose project it is about.
     pub cwd: Option<String>,
-    /// Hits, at most.
     pub hits_max: usize,
     /// Tokens of all texts, at most.
     pub tokens_max: Option<u64>,
@@ -56,33 +54,23 @@ pub struct MemorySearch {
 /// A passage that was found.
 #[derive(Debug)]
 pub struct MemoryHit {
-    /// The passage.
     pub passage: Passage,
     /// Larger is better.
     pub score: f64,
 }
 
-/// A file of memory.
 #[derive(Debug)]
 pub struct FileEntry {
-    /// Path below the folder.
     pub path: String,
-    /// Bytes.
     pub bytes: u64,
-    /// Lines.
     pub lines: u64,
-    /// A person changed it.
     pub is_edited: bool,
 }
 
-/// Lines of a file.
 #[derive(Debug)]
 pub struct FileLines {
-    /// First line.
     pub start: u64,
-    /// Last line.
     pub end: u64,
-    /// The lines.
     pub text: String,
     /// Where to go on.
     pub next: Option<u64>,
@@ -140,12 +128,8 @@ impl MemoryReader {
         search: MemorySearch,
     ) -> Result<(Vec<MemoryHit>, u64), ServiceError> {
         let published = self.publications.newest().await?;
-        let projects: Option<Vec<String>> = search.cwd.as_deref().map(|cwd| {
-            let own = project_of(cwd);
-            let scope = Scope { project: own.as_deref(), cwd: Some(cwd) };
-            let known = summary::project(&published.handbook, scope).map(|(key, _)| key.to_owned());
-            known.into_iter().chain(own).collect()
-        });
+        let projects: Option<Vec<String>> =
+            search.cwd.as_deref().map(|cwd| projects_of(&published.handbook, cwd));
         let projects = projects.as_deref();
         let all = Query::parse(&search.query)?;
         let mut found = self.store.passages(&all.expression(), projects).await?;
@@ -198,25 +182,59 @@ impl MemoryReader {
         Ok(found.into_iter().map(entry).collect())
     }
 
-    /// Lines of a file from `line` (from 1) on, at most `max_lines` and `max_tokens`.
+    /// Lines of a file from `line` (from 1) on, at most `max_lines` and `max_tokens`. With a `cwd`, lines about
+    /// other projects than its own are left blank, so that numbers of lines stay.
     ///
     /// # Errors
     /// There is no such file; those of the store.
     pub async fn read(
         &self,
-        path: String,
+        (path, cwd): (String, Option<&str>),
         line: u64,
         (max_lines, max_tokens): (u64, u64),
     ) -> Result<FileLines, ServiceError> {
-        let number = self.publications.newest().await?.generation;
-        let folder = self.publications.folder().clone();
-        let reading = tokio::task::spawn_blocking(move || folder.read(number, &path));
-        let whole = reading.await?.map_err(|_| ServiceError::Invalid {
+        let published = self.publications.newest().await?;
+        let (folder, number, name) =
+            (self.publications.folder().clone(), published.generation, path.clone());
+        let reading = tokio::task::spawn_blocking(move || folder.read(number, &name));
+        let mut whole = reading.await?.map_err(|_| ServiceError::Invalid {
             field: "path",
             reason: "memory has no file of this name".to_owned(),
         })?;
+        if let Some(cwd) = cwd {
+            let projects = projects_of(&published.handbook, cwd);
+            whole = about((path, whole), &published.handbook, &projects);
+        }
         Ok(lines(&whole, line.max(1), (max_lines, max_tokens)))
     }
+}
+
+/// The names under which memory knows the project of `cwd`.
+fn projects_of(handbook: &Handbook, cwd: &str) -> Vec<String> {
+    let own = project_of(cwd);
+    let scope = Scope { project: own.as_deref(), cwd: Some(cwd) };
+    let known = summary::project(handbook, scope).map(|(key, _)| key.to_owned());
+    known.into_iter().chain(own).collect()
+}
+
+/// A file with every line blank that no passage about these projects, or about all, holds. What applies everywhere
+/// stands in one file alone: in the others a passage of no known project may be of any.
+fn about((path, whole): (String, String), handbook: &Handbook, projects: &[String]) -> String {
+    let has_general = path == "MEMORY.md";
+    let count = whole.lines().count();
+    let mut is_shown = vec![false; count];
+    let files = Files::from([(path, whole)]);
+    for passage in passages(&files, handbook, 0) {
+        let is_own = passage.project.as_ref().map_or(has_general, |of| projects.contains(of));
+        let (first, last) = (passage.line_start.saturating_sub(1), passage.line_end);
+        let range = usize::try_from(first).ok().zip(usize::try_from(last).ok());
+        if let Some(lines) = range.and_then(|(first, last)| is_shown.get_mut(first..last)) {
+            lines.fill(is_own);
+        }
+    }
+    let texts = files.values().flat_map(|text| text.lines());
+    let shown = texts.zip(is_shown).map(|(line, shown)| if shown { line } else { "" });
+    shown.flat_map(|line| [line, "\n"]).collect()
 }
 
 fn lines(whole: &str, start: u64, (max_lines, max_tokens): (u64, u64)) -> FileLines {
@@ -267,7 +285,7 @@ fn place(passage: &Passage) -> (String, u64) {
 
 /// The kind of a file, as it goes out.
 pub(super) fn kind_of(path: &str) -> &'static str {
-    UsageKind::of(path).map_or("other", UsageKind::name)
+    UsageKind::of(path).map_or("other", Into::into)
 }
 
 impl MemoryHit {
@@ -281,6 +299,22 @@ impl MemoryHit {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_of_other_projects_are_left_blank() {
+        let whole = "# Memory\n# Everywhere\n- use tabs\n# Task Group: /w/own\n- run just\n\
+                     # Task Group: /w/other\n- deploy by hand\n";
+        let shown = |path: &str| {
+            about((path.to_owned(), whole.to_owned()), &Handbook::default(), &["/w/own".to_owned()])
+        };
+        let text = shown("MEMORY.md");
+        assert!(text.contains("- use tabs") && text.contains("- run just"), "{text}");
+        assert!(!text.contains("/w/other") && !text.contains("deploy"), "{text}");
+        assert_eq!(text.lines().position(|line| line == "- run just"), Some(4));
+        let summary = "a thread of nobody knows which project\n".to_owned();
+        let path = "rollout_summaries/old.md".to_owned();
+        assert_eq!(about((path, summary), &Handbook::default(), &[]), "\n");
+    }
 
     #[test]
     fn a_file_is_read_on_where_it_was_left() {

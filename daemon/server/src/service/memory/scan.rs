@@ -22,12 +22,9 @@ const PAGE_THREADS: u32 = 256;
 /// reached.
 const DUE_MAX: usize = 5_000;
 
-/// What is looked for.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Scope {
-    /// Only this thread.
     pub(super) thread_id: Option<String>,
-    /// The thread that asks.
     pub(super) current: Option<String>,
     /// Rest and age do not matter.
     pub(super) takes_all: bool,
@@ -35,7 +32,6 @@ pub(super) struct Scope {
     pub(super) is_manual: bool,
 }
 
-/// A thread that is due.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct DueThread {
     pub(super) thread_id: String,
@@ -43,10 +39,8 @@ pub(super) struct DueThread {
     pub(super) next_seq: u64,
 }
 
-/// What a look found.
 #[derive(Debug, Default)]
 pub(super) struct Scan {
-    /// Threads that are known.
     pub(super) threads: u64,
     /// Those that are due, the newest and the oldest in turn.
     pub(super) due: Vec<DueThread>,
@@ -59,11 +53,9 @@ pub(super) struct Scan {
 /// Threads that are left out for one reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SkippedThreads {
-    /// Stable name.
     pub reason: &'static str,
     /// For a person, of the first of them.
     pub text: String,
-    /// How many.
     pub threads: u64,
 }
 
@@ -80,7 +72,6 @@ impl Scanner {
         Self { store, config, clock }
     }
 
-    /// Looks at all threads.
     pub(super) async fn scan(&self, scope: &Scope) -> Result<Scan, ServiceError> {
         let marks = self.store.watermarks().await?;
         let marks: HashMap<&str, &Watermark> =
@@ -175,7 +166,7 @@ impl Eligibility<'_> {
                     scan.next_ms =
                         Some(scan.next_ms.map_or(remaining_ms, |next| next.min(remaining_ms)));
                 }
-                skip(reason.kind(), reason.to_string());
+                skip(reason.into_str(), reason.to_string());
             }
         }
     }

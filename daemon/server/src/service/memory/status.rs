@@ -14,10 +14,8 @@ use crate::service::error::ServiceError;
 /// Jobs that are looked at to tell how many wait.
 const JOBS_MAX: u32 = 5_000;
 
-/// How memory is.
 #[derive(Debug)]
 pub struct MemoryStatus {
-    /// The memory folder.
     pub path: String,
     /// Number in force, 0 for none.
     pub generation: u64,
@@ -27,11 +25,10 @@ pub struct MemoryStatus {
     pub threads: u64,
     /// Threads that were looked at.
     pub extracted: u64,
-    /// Things learned in them.
     pub learnings: u64,
-    /// Notes.
     pub notes: u64,
-    /// Threads that are due.
+    /// Notes that wait for a person.
+    pub notes_pending: u64,
     pub due: u64,
     /// Jobs of memory that are not done.
     pub pending: u64,
@@ -39,7 +36,6 @@ pub struct MemoryStatus {
     pub skipped: Vec<SkippedThreads>,
     /// Use of the kinds of file.
     pub uses: Vec<UseRow>,
-    /// Why consolidation last failed.
     pub failure: Option<String>,
     /// Threads that had to do without the model that was to read them, by reason.
     pub fell_back: BTreeMap<String, u64>,
@@ -88,6 +84,7 @@ impl MemoryOverview {
             }
         }
         let marks = self.store.watermarks().await?;
+        let notes = self.store.notes().await?;
         let published = self.publications.newest().await?;
         let mut fell_back = BTreeMap::new();
         for reason in marks.iter().filter_map(|mark| mark.reason.clone()) {
@@ -102,7 +99,8 @@ impl MemoryOverview {
             threads: published.threads,
             extracted: marks.len() as u64,
             learnings: marks.iter().map(|mark| mark.learnings).sum(),
-            notes: self.store.notes().await?.len() as u64,
+            notes: notes.len() as u64,
+            notes_pending: notes.iter().filter(|note| !note.origin.is_person()).count() as u64,
             due: scan.due.len() as u64,
             pending,
             skipped: scan.skipped.into_values().collect(),

@@ -23,7 +23,6 @@ const LOOK_MAX: Duration = Duration::from_secs(3_600);
 /// Shortest time between two looks.
 const LOOK_MIN: Duration = Duration::from_secs(60);
 
-/// Consolidates for jobs.
 pub struct ConsolidateWork(pub Arc<Publisher>, pub Arc<Agent>);
 
 impl Work for ConsolidateWork {

@@ -24,7 +24,6 @@ const WAVE: usize = 64;
 /// What a client asks for.
 #[derive(Debug, Clone, Default)]
 pub struct RunRequest {
-    /// Only this thread.
     pub thread_id: Option<String>,
     /// The thread that asks: it is left out.
     pub current: Option<String>,
@@ -36,24 +35,17 @@ pub struct RunRequest {
     pub is_manual: bool,
 }
 
-/// What a run did.
 #[derive(Debug, Default)]
 pub struct RunCounts {
-    /// Whether it is done.
     pub is_done: bool,
-    /// Threads that are known.
     pub threads: u64,
-    /// Threads that were extracted.
     pub extracted: u64,
-    /// Those that taught nothing.
     pub empty: u64,
-    /// Those that failed.
     pub failed: u64,
     /// Those that were read without the model that was to read them.
     pub fell_back: u64,
     /// Threads that were left out.
     pub skipped: Vec<SkippedThreads>,
-    /// Number in force.
     pub generation: u64,
     /// Whether it is a new one.
     pub is_changed: bool,
@@ -105,7 +97,7 @@ impl Waves {
         let engine = *self.config.now().memory.engine;
         let asked = JobRequest {
             key: key.clone(),
-            input: format!("{}:{EXTRACT_VERSION}:{}", due.next_seq, engine.name()),
+            input: format!("{}:{EXTRACT_VERSION}:{}", due.next_seq, engine.into_str()),
             payload: String::new(),
             priority: i32::from(is_manual),
             urgent: is_manual,

@@ -19,15 +19,12 @@ pub(super) struct Brief<'a> {
     pub(super) purpose: Purpose,
     /// What the model is told to be.
     pub(super) instructions: &'a str,
-    /// What it is asked.
     pub(super) words: &'a str,
     /// The form of its answer.
     pub(super) schema: Schema,
-    /// Tokens of its answer.
     pub(super) tokens_max: u64,
 }
 
-/// Asks the configured model.
 pub struct Adviser {
     models: Arc<Models>,
     config: Live,

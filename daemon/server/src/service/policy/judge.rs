@@ -21,7 +21,6 @@ const EXCERPT_BYTES: usize = 6_000;
 /// An effect, with the question where it asks one.
 #[derive(Debug, Clone)]
 pub struct StepEffect {
-    /// The effect.
     pub effect: Effect,
     /// What the judge is told to be, and what it is asked.
     pub question: Option<(String, String)>,
@@ -36,7 +35,7 @@ pub(super) fn step_effect(
 ) -> StepEffect {
     let question = match &effect {
         Effect::AskJudgment { trigger, .. } => {
-            let places = [("thread_id", thread_id), ("tier", trigger.tier.name())];
+            let places = [("thread_id", thread_id), ("tier", trigger.tier.into_str())];
             let kind = judgment::text_of(trigger.tier);
             let instructions = template::fill(texts.get(kind), &places);
             Some((instructions, context(trigger, state, thread_id, texts)))
@@ -47,11 +46,11 @@ pub(super) fn step_effect(
 }
 
 fn context(trigger: &Trigger, state: &ThreadState, thread_id: &str, texts: &Texts) -> String {
-    let names: Vec<_> = trigger.boundaries.iter().map(|boundary| boundary.name()).collect();
+    let names: Vec<_> = trigger.boundaries.iter().map(|boundary| boundary.into_str()).collect();
     let (percent, turn) = (trigger.percent_remaining.to_string(), trigger.turn.to_string());
     let (used, window) = (trigger.used.to_string(), state.window.tokens.to_string());
     let values = [
-        ("tier", trigger.tier.name()),
+        ("tier", trigger.tier.into_str()),
         ("percent_remaining", &percent),
         ("boundaries", &names.join(", ")),
         ("last_agent_message", trigger.message.as_deref().unwrap_or("(none)")),

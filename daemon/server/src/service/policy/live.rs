@@ -18,10 +18,8 @@ use crate::events::{EventHub, Subscriber};
 use crate::ingest::Ingest;
 use crate::service::error::ServiceError;
 
-/// Threads that are remembered.
 const THREADS_MAX: usize = 512;
 
-/// Watches threads.
 pub struct LivePolicies {
     watchers: Arc<Watchers>,
     store: Store,
@@ -33,7 +31,6 @@ pub struct LivePolicies {
 }
 
 impl LivePolicies {
-    /// From now on.
     #[must_use]
     pub fn new(
         watchers: Arc<Watchers>,

@@ -16,9 +16,7 @@ use crate::service::snapshot::Snapshots;
 pub struct LogEntry {
     /// As it was logged.
     pub row: DecisionRow,
-    /// What was decided.
     pub decision: Decision,
-    /// The repository then.
     pub repository: Option<Box<RepositoryView>>,
 }
 

@@ -9,11 +9,9 @@ use serde::{Deserialize, Serialize};
 /// What a policy says, and its place in the log.
 #[derive(Debug, Clone)]
 pub struct NamedDecision {
-    /// Name of the policy.
     pub policy: String,
     /// Its number in the log.
     pub decision_id: Option<i64>,
-    /// The decision.
     pub decision: Decision,
 }
 
@@ -53,8 +51,8 @@ pub(super) fn row_of(
         at_ms: situation.at_ms,
         seq: situation.seq,
         turn: situation.turn,
-        action: decision.action.name().to_owned(),
-        tier: decision.tier.map(|tier| tier.name().to_owned()),
+        action: decision.action.into_str().to_owned(),
+        tier: decision.tier.map(|tier| tier.into_str().to_owned()),
         body: serde_json::to_string(&record).unwrap_or_default(),
     };
     (row, settings)

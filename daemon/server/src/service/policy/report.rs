@@ -22,16 +22,12 @@ const BYTES_MAX: u64 = 256 << 20;
 /// Bytes of a line; longer ones are passed over.
 const LINE_BYTES_MAX: u64 = 8 << 20;
 
-/// A replayed thread.
 #[derive(Debug)]
 pub struct ReplayReport {
-    /// Turns.
     pub turns: u64,
-    /// Compactions its agent made.
     pub compactions: u64,
     /// The transcript is longer than is replayed.
     pub is_cut: bool,
-    /// One a policy.
     pub tracks: Vec<Track>,
 }
 
@@ -61,7 +57,7 @@ impl Replays {
         let file = self.snapshots.of(&subject.thread_id, None).await?.file;
         let config = self.config.now();
         let policies: Vec<Policy> = config.policies.all().cloned().collect();
-        let configured = *config.window_tokens;
+        let configured = *config.context.window_tokens;
         let known = KnownWindow { asked: subject.context_window, configured };
         let work = move || {
             let path = Path::new(&file.path);

@@ -18,16 +18,13 @@ use crate::service::error::ServiceError;
 /// What a client knows that the transcript does not tell.
 #[derive(Debug, Clone, Default)]
 pub struct TurnWords {
-    /// The agent's last words.
     pub words: Option<String>,
-    /// Signs.
     pub signs: BTreeSet<Boundary>,
 }
 
 /// What happened, as a client tells it.
 #[derive(Debug, Clone)]
 pub enum ClientEvent {
-    /// A turn ended.
     TurnEnded(TurnWords),
     /// The same, by one who can only tell the person.
     TurnSeen(TurnWords),
@@ -35,24 +32,19 @@ pub enum ClientEvent {
     MidTurn(TurnWords),
     /// The history was compacted; tokens left, and whether its turn's end is still to come.
     Compacted(Option<u64>, bool),
-    /// A client begins anew.
     Resume,
-    /// Anything else.
     Other(Event),
 }
 
 /// The answer to a step.
 #[derive(Debug, Clone)]
 pub struct StepOutcome {
-    /// Where the watcher is.
     pub watcher: Watcher,
     /// What is to be done.
     pub effects: Vec<StepEffect>,
-    /// The decision.
     pub said: Option<NamedDecision>,
 }
 
-/// One step's surroundings.
 pub(super) struct Stepping<'a> {
     pub(super) store: &'a Store,
     pub(super) config: &'a Config,

@@ -28,10 +28,8 @@ use crate::repository::Repositories;
 /// What a model is told that reads the agent's words.
 const INSTRUCTIONS: &str = include_str!("../../../../../templates/policy/semantic.md");
 
-/// Tokens of its answer.
 const ANSWER_TOKENS: u64 = 200;
 
-/// Readings that are kept.
 const READINGS_MAX: usize = 256;
 
 /// How long a client's call waits for a look at the repository.

@@ -8,14 +8,11 @@ use longhaul_core::fold::Fold;
 /// A thread whose last line is older than this is not live.
 const LIVE_MS: i64 = 600_000;
 
-/// Whose situation.
 #[derive(Debug, Clone, Default)]
 pub struct Subject {
-    /// The thread.
     pub thread_id: String,
     /// As it was after this line.
     pub as_of: Option<u64>,
-    /// Name of the model.
     pub model: Option<String>,
     /// Tokens of its whole window.
     pub context_window: Option<u64>,

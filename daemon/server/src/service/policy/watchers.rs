@@ -29,15 +29,11 @@ pub struct Evaluation {
     pub situation: Situation,
     /// Of the policy in force.
     pub said: NamedDecision,
-    /// Of the others.
     pub shadows: Vec<NamedDecision>,
-    /// What comes.
     pub forecast: Forecast,
-    /// Where the watcher is.
     pub watcher: Watcher,
 }
 
-/// The watchers of threads.
 pub struct Watchers {
     store: Store,
     contexts: Arc<Contexts>,

@@ -32,7 +32,6 @@ use crate::ingest::Ingest;
 /// Bytes of words in a batch: what a crash costs, and what is held in memory, about twice.
 const BATCH_BYTES: usize = 1 << 20;
 
-/// Files in a batch.
 const BATCH_FILES: usize = 64;
 
 /// Pages of 64 index rows read at a time.

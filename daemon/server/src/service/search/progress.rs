@@ -31,7 +31,6 @@ pub struct IndexState {
     pub bytes: u64,
 }
 
-/// What the indexer does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IndexWork {
     Idle,
@@ -46,7 +45,6 @@ enum Anew {
     /// Nobody asks for it, or it is done.
     #[default]
     Done,
-    /// It is asked for.
     Asked,
     /// It was emptied and fills.
     Fills,

@@ -16,9 +16,7 @@ const LINE_BYTES_MAX: u64 = 4 << 20;
 pub(super) struct Read {
     /// Words and the cursor after them.
     pub(super) part: IndexPart,
-    /// Bytes of words.
     pub(super) bytes: usize,
-    /// All rows were read.
     pub(super) is_whole: bool,
 }
 

@@ -25,7 +25,6 @@ pub struct Items {
     pub rows: Vec<(ItemRow, Option<i64>)>,
     /// Line to go on from.
     pub next_seq: u64,
-    /// There is more already.
     pub more: bool,
 }
 

@@ -17,7 +17,9 @@ pub(super) fn merge(drafts: Vec<EntryDraft>) -> Vec<EntryDraft> {
     let mut rest = Vec::with_capacity(drafts.len());
     let mut families: BTreeMap<String, Vec<EntryDraft>> = BTreeMap::new();
     for draft in drafts {
-        match line_of(&draft).map(|line| format!("{}: {}", Class::of(line).name(), family(line))) {
+        match line_of(&draft)
+            .map(|line| format!("{}: {}", Class::of(line).into_str(), family(line)))
+        {
             Some(family) => families.entry(family).or_default().push(draft),
             None => rest.push(draft),
         }

@@ -30,12 +30,11 @@ pub(super) enum AgentError {
 }
 
 impl AgentError {
-    /// Stable name.
     pub(super) fn name(&self) -> &'static str {
         match self {
             Self::Sandbox(SandboxError::Unavailable(_)) => "sandbox_unavailable",
             Self::Sandbox(SandboxError::Failed(_)) => "child_failed",
-            Self::Fault(fault) => fault.kind.name(),
+            Self::Fault(fault) => fault.kind.into_str(),
             Self::Spent(name, _) => name,
             Self::Unreadable(_) => "step_unreadable",
             Self::Refused(_) => "result_refused",

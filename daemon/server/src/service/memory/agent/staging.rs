@@ -19,7 +19,6 @@ const FILE_BYTES_MAX: u64 = 8 << 20;
 /// Folders inside folders.
 const DEPTH_MAX: usize = 8;
 
-/// The folder.
 #[derive(Debug, Clone)]
 pub(super) struct Staging {
     path: PathBuf,
@@ -70,7 +69,6 @@ impl Staging {
         read.await.map_err(io::Error::other)?
     }
 
-    /// Removes it.
     pub(super) async fn remove(&self) {
         let staging = self.clone();
         let removed = tokio::task::spawn_blocking(move || staging.removed());

@@ -4,6 +4,7 @@
 //! them again. Everything a tool answers is redacted before it leaves.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use longhaul_core::memory::Files;
 use longhaul_core::memory::agent::{AgentStep, AgentTask, ToolCall, ToolName, schema};
@@ -17,7 +18,7 @@ use serde_json::value::RawValue;
 use super::super::ask::{MemoryQuestion, item};
 use super::error::AgentError;
 use super::staging::Staging;
-use crate::config::memory::MemorySettings;
+use crate::config::tables::MemorySettings;
 use crate::model::{Answered, ModelChoice, Models, Purpose};
 use crate::sandbox::{Call, Sandbox};
 use crate::service::error::ServiceError;
@@ -31,7 +32,6 @@ const MISTAKES_MAX: u32 = 2;
 /// Stands where an answer was left out.
 const LEFT_OUT: &str = "(left out to make room: ask again if you need it)";
 
-/// One run.
 pub(super) struct Turns<'a> {
     asking: MemoryQuestion<'a>,
     turns_max: u64,
@@ -59,7 +59,7 @@ impl<'a> Turns<'a> {
             models,
             choice,
             purpose: Purpose::Consolidation,
-            timeout: *settings.answer_timeout,
+            timeout: Duration::from_secs(*settings.answer_timeout_s),
             spent: Spending::default(),
         };
         Self {

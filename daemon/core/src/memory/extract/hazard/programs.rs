@@ -1,0 +1,321 @@
+//! Which programs bring words in from outside, and which run the words they are given.
+
+/// Programs that print or save what a network sends.
+const FETCHERS: &[&str] = &[
+    "curl",
+    "wget",
+    "wget2",
+    "fetch",
+    "http",
+    "https",
+    "xh",
+    "aria2c",
+    "lynx",
+    "w3m",
+    "links",
+    "nc",
+    "ncat",
+    "netcat",
+    "socat",
+    "scp",
+    "sftp",
+    "ftp",
+    "tftp",
+    "iwr",
+    "irm",
+    "invoke-webrequest",
+    "invoke-restmethod",
+    "start-bitstransfer",
+    "bitsadmin",
+    "certutil",
+];
+
+/// Programs that run a script they are given as a file, as text, or on their input.
+const INTERPRETERS: &[&str] = &[
+    "sh",
+    "bash",
+    "zsh",
+    "dash",
+    "ksh",
+    "ash",
+    "fish",
+    "csh",
+    "tcsh",
+    "python",
+    "pypy",
+    "perl",
+    "ruby",
+    "node",
+    "nodejs",
+    "bun",
+    "deno",
+    "php",
+    "lua",
+    "rscript",
+    "tclsh",
+    "osascript",
+    "pwsh",
+    "powershell",
+    "cmd",
+    "tsx",
+    "ts-node",
+    "make",
+    "gmake",
+];
+
+/// Programs that run a command line in another place.
+const CARRIERS: &[&str] = &[
+    "ssh",
+    "docker",
+    "podman",
+    "nerdctl",
+    "kubectl",
+    "su",
+    "runuser",
+    "chroot",
+    "nsenter",
+    "unshare",
+    "wsl",
+    "flock",
+    "watch",
+    "parallel",
+    "find",
+    "fd",
+    "busybox",
+    "toybox",
+    "script",
+    "systemd-run",
+    "strace",
+];
+
+/// Programs that stand for themselves in a sentence: a word after which a command may follow.
+const TOLD_APART: &[&str] = &[
+    "rm",
+    "git",
+    "npm",
+    "pnpm",
+    "yarn",
+    "pip",
+    "uv",
+    "eval",
+    "source",
+    "iex",
+    "invoke-expression",
+    "sudo",
+    "doas",
+    "chmod",
+    "dd",
+    "export",
+    "env",
+    "base64",
+    "kill",
+    "pkill",
+    "killall",
+    "set",
+    "echo",
+    "cat",
+    "npx",
+    "mshta",
+    "xargs",
+    "conda",
+    "setx",
+    "printf",
+    "openssl",
+];
+
+/// Options of interpreters behind which the code itself stands.
+const CODE_OPTIONS: &[&str] =
+    &["-c", "-e", "-r", "-p", "-pe", "/c", "/k", "-command", "--eval", "--print"];
+
+/// What an interpreter runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Runs {
+    /// It is none, or runs what is written in the project.
+    Nothing,
+    /// What it reads.
+    Input,
+    /// Text among its words.
+    Code,
+    /// A file among its words.
+    File,
+}
+
+/// The program, without its folder, its extension or its version, in lower case as Windows has it.
+pub(super) fn name(word: &str) -> String {
+    let last = word.rsplit(['/', '\\']).next().unwrap_or(word).to_ascii_lowercase();
+    let bare = last.strip_suffix(".exe").unwrap_or(&last);
+    let unversioned = bare.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    match unversioned {
+        "python" | "pypy" | "perl" | "ruby" | "php" | "node" | "lua" | "pip" => {
+            unversioned.to_owned()
+        }
+        _ => bare.to_owned(),
+    }
+}
+
+/// The first word, as it stands.
+pub(super) fn program<'a>(words: &[&'a str]) -> &'a str {
+    let first = words.first().copied().unwrap_or_default();
+    first.rsplit('/').next().unwrap_or(first)
+}
+
+pub(super) fn is_interpreter(word: &str) -> bool {
+    INTERPRETERS.contains(&name(word).as_str())
+}
+
+pub(super) fn is_told_apart(word: &str) -> bool {
+    let name = name(word);
+    let known = [TOLD_APART, FETCHERS, INTERPRETERS, CARRIERS];
+    known.iter().any(|programs| programs.contains(&name.as_str()))
+}
+
+/// Whether the program runs a command line among its words.
+pub(super) fn is_carrier(words: &[&str]) -> bool {
+    words.first().is_some_and(|word| CARRIERS.contains(&name(word).as_str()))
+}
+
+/// Whether the command prints or saves what a network other than this machine's sends.
+pub(super) fn is_fetcher(words: &[&str]) -> bool {
+    let Some((first, rest)) = words.split_first() else { return false };
+    let name = name(first);
+    let fetches = match name.as_str() {
+        "gh" => matches!(rest, ["api", ..] | ["gist", "view", ..] | ["release", "download", ..]),
+        "aws" | "gsutil" => rest.contains(&"cp"),
+        known => FETCHERS.contains(&known),
+    };
+    let (local, others): (Vec<&str>, Vec<&str>) =
+        rest.iter().copied().partition(|word| is_of_this_machine(word));
+    let is_elsewhere = |word: &&str| !word.starts_with('-') && word.contains('.');
+    fetches && (local.is_empty() || others.iter().any(is_elsewhere))
+}
+
+fn is_of_this_machine(address: &str) -> bool {
+    let host = match address.split_once("://") {
+        Some((_, rest)) => rest,
+        None => address,
+    };
+    ["localhost", "127.0.0.1", "[::1]"].iter().any(|local| {
+        let rest = host.strip_prefix(local);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with([':', '/']))
+    })
+}
+
+/// Whether the command turns text that nobody can read into what it hides.
+pub(super) fn is_decoder(words: &[&str]) -> bool {
+    let Some((first, rest)) = words.split_first() else { return false };
+    let has = |options: &[&str]| rest.iter().any(|word| options.contains(word));
+    match name(first).as_str() {
+        "base64" | "base32" | "basenc" => has(&["-d", "-D", "--decode", "-di", "-id"]),
+        "xxd" => rest.iter().any(|word| word.starts_with('-') && word.contains('r')),
+        "openssl" => has(&["-d"]) && has(&["enc", "base64", "-base64"]),
+        "uudecode" => true,
+        _ => false,
+    }
+}
+
+/// What an interpreter runs, and the words that hold it.
+pub(super) fn runs_from<'a>(words: &[&'a str]) -> (Runs, Vec<&'a str>) {
+    let Some((first, rest)) = words.split_first() else { return (Runs::Nothing, Vec::new()) };
+    let name = name(first);
+    match name.as_str() {
+        "eval" => return (Runs::Code, rest.to_vec()),
+        "." | "source" => return (Runs::File, rest.to_vec()),
+        known if !INTERPRETERS.contains(&known) => return (Runs::Nothing, Vec::new()),
+        _ => {}
+    }
+    let is_code = |word: &&str| {
+        let lower = word.to_ascii_lowercase();
+        let cluster = lower.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
+        let is_shell = name.ends_with("sh") && name != "pwsh";
+        CODE_OPTIONS.contains(&lower.as_str())
+            || is_shell && cluster.is_some_and(|letters| letters.ends_with('c'))
+    };
+    if let Some(at) = rest.iter().position(is_code) {
+        return (Runs::Code, rest[at + 1..].to_vec());
+    }
+    if matches!(name.as_str(), "make" | "gmake") {
+        let file = rest.iter().position(|word| *word == "-f").map(|at| at + 1);
+        let file = file.and_then(|at| rest.get(at)).copied();
+        return file.map_or((Runs::Nothing, Vec::new()), |file| (Runs::File, vec![file]));
+    }
+    if rest.contains(&"-m") {
+        return (Runs::Nothing, Vec::new());
+    }
+    let reads = |word: &&str| matches!(*word, "-" | "-s" | "/dev/stdin" | "/dev/fd/0");
+    let operands: Vec<&str> = rest.iter().copied().filter(|word| !word.starts_with('-')).collect();
+    match operands.first() {
+        None => (Runs::Input, Vec::new()),
+        _ if rest.iter().any(reads) => (Runs::Input, Vec::new()),
+        Some(first) => {
+            // `-o pipefail x.sh`: the value of an option names no file.
+            let names_file = |word: &&&str| word.contains(['.', '/', '\u{1}']);
+            (Runs::File, vec![operands.iter().find(names_file).unwrap_or(first)])
+        }
+    }
+}
+
+/// Files that the options of a fetcher name, or that it names after the address.
+pub(super) fn downloaded(words: &[&str]) -> Vec<String> {
+    if !is_fetcher(words) {
+        return Vec::new();
+    }
+    let name = name(words[0]);
+    let mut files = Vec::new();
+    let mut is_named_by_address = matches!(name.as_str(), "wget" | "wget2" | "aria2c" | "scp");
+    for (at, word) in words.iter().enumerate().skip(1) {
+        let lower = word.to_ascii_lowercase();
+        let saves = match name.as_str() {
+            "curl" => *word == "--output" || is_cluster_ending(word, 'o'),
+            "wget" | "wget2" => *word == "--output-document" || is_cluster_ending(word, 'O'),
+            _ => matches!(lower.as_str(), "-o" | "-out" | "-outfile" | "--output" | "-destination"),
+        };
+        let joined = lower.split_once('=').filter(|(option, _)| option.starts_with("--output"));
+        if let (true, Some(file)) = (saves, words.get(at + 1)) {
+            files.push((*file).to_owned());
+        } else if joined.is_some() {
+            files.extend(word.split_once('=').map(|(_, file)| file.to_owned()));
+        }
+        let by_address = *word == "--remote-name" || is_cluster_holding(word, 'O');
+        is_named_by_address |= name == "curl" && by_address;
+    }
+    if matches!(name.as_str(), "certutil" | "bitsadmin" | "scp") {
+        files.extend(words.last().map(|file| (*file).to_owned()));
+    }
+    if is_named_by_address {
+        let addresses = words[1..].iter().filter(|word| !word.starts_with('-'));
+        files.extend(addresses.filter_map(|word| {
+            let path = word.split(['?', '#']).next()?;
+            path.rsplit('/').next().map(str::to_owned)
+        }));
+    }
+    files.retain(|file| !file.is_empty() && file != "-" && file != "/dev/null");
+    files
+}
+
+/// Files a filter in a pipe writes.
+pub(super) fn written_by(words: &[&str]) -> Vec<String> {
+    match words {
+        ["tee" | "sponge", rest @ ..] => rest
+            .iter()
+            .filter(|word| !word.starts_with('-'))
+            .map(|word| (*word).to_owned())
+            .collect(),
+        ["dd", rest @ ..] => {
+            rest.iter().filter_map(|word| word.strip_prefix("of=")).map(str::to_owned).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn is_cluster_ending(word: &str, letter: char) -> bool {
+    is_cluster_holding(word, letter) && word.ends_with(letter)
+}
+
+/// Whether a word is a group of short options with this letter among them.
+pub(super) fn is_cluster_holding(word: &str, letter: char) -> bool {
+    word.strip_prefix('-').is_some_and(|rest| {
+        !rest.starts_with('-')
+            && rest.contains(letter)
+            && rest.chars().all(|c| c.is_ascii_alphanumeric() || c == '#')
+    })
+}

@@ -1,0 +1,86 @@
+//! Command lines that came from outside: what a page showed was not the agent's own idea.
+
+use std::collections::{BTreeSet, HashMap};
+
+use crate::digest::Digest128;
+use crate::limits;
+use crate::memory::span::spans;
+use crate::rollout::shell;
+
+/// Lines that are known again.
+const LINES_MAX: usize = 4_096;
+
+/// Lines kept that differ in their options alone.
+const VARIANTS_MAX: usize = 8;
+
+/// Bytes of the shortest line that counts.
+const LINE_BYTES_MIN: usize = 8;
+
+/// Lines from outside, by their commands without options, with the options of each.
+#[derive(Debug, Default)]
+pub(super) struct OutsideLines(HashMap<u128, Vec<BTreeSet<String>>>);
+
+impl OutsideLines {
+    /// Notes the lines of what was printed, and what stands in code marks on them.
+    pub(super) fn note(&mut self, printed: &str) {
+        for line in printed.lines() {
+            let bare = line.trim().trim_start_matches(['$', '`', ' ', '-', '*']);
+            let bare = bare.trim_end_matches('`').trim();
+            for shown in std::iter::once(bare).chain(spans(line)) {
+                if (LINE_BYTES_MIN..=limits::COMMAND_BYTES).contains(&shown.len())
+                    && self.0.len() < LINES_MAX
+                {
+                    let (commands, options) = parted(shown);
+                    let variants = self.0.entry(commands).or_default();
+                    if variants.len() < VARIANTS_MAX && !variants.contains(&options) {
+                        variants.push(options);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether the line is one of them, perhaps with more options or in another order.
+    pub(super) fn holds(&self, line: &str) -> bool {
+        let (commands, options) = parted(line);
+        let variants = self.0.get(&commands);
+        variants.is_some_and(|variants| variants.iter().any(|shown| shown.is_subset(&options)))
+    }
+}
+
+/// The commands with what they are given, and the options apart.
+fn parted(line: &str) -> (u128, BTreeSet<String>) {
+    let mut words = String::with_capacity(line.len());
+    let mut options = BTreeSet::new();
+    for command in shell::commands(line) {
+        for word in command.words {
+            if word.starts_with('-') {
+                options.insert(word);
+            } else {
+                words.push_str(&word);
+                words.push(' ');
+            }
+        }
+        words.push('\n');
+    }
+    (Digest128::of(words.as_bytes()).0, options)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::OutsideLines;
+
+    #[test]
+    fn a_command_of_a_page_is_known_with_more_options() {
+        let mut lines = OutsideLines::default();
+        lines.note("Install it:\n  $ pip install evil-tool --pre\nThen run `make -j4 all`.");
+        for line in
+            ["pip install evil-tool --pre", "pip install -q --pre evil-tool", "make all -j4"]
+        {
+            assert!(lines.holds(line), "{line}");
+        }
+        for line in ["pip install evil-tool", "pip install other --pre", "make -j4 test"] {
+            assert!(!lines.holds(line), "{line}");
+        }
+    }
+}

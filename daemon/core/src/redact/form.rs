@@ -1,0 +1,178 @@
+//! Credentials known by their form, as `rules.toml` lists them: a keyword, and a pattern anchored there.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::OnceLock;
+
+use regex::bytes::Regex;
+use serde::Deserialize;
+
+use super::rule::Verdict;
+use super::value;
+
+/// The rules of `rules.toml` by their ids.
+pub(super) const RULES: &str = include_str!("rules.toml");
+/// What `<uuid>` in a pattern stands for.
+const UUID: &str = "[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}";
+/// The fewest different characters in a token, or in the second half of a longer one; a row of `x` stands for one.
+const DISTINCT_BYTES_MIN: u32 = 4;
+/// The fewest bytes of a half that is looked at by itself.
+const HALF_BYTES_MIN: usize = 8;
+/// The longest token read, in bytes; what follows a longer one is no token.
+const TOKEN_BYTES_MAX: usize = 16 * 1024;
+
+/// One rule of the file; its specimens are the tests' concern.
+#[derive(Deserialize)]
+pub(super) struct Form {
+    keywords: Vec<String>,
+    /// Each keyword once per letter of this list, appended.
+    #[serde(default)]
+    then: String,
+    lead: Option<Lead>,
+    pattern: String,
+    #[serde(default)]
+    check: Check,
+    /// Compiled when a keyword is first seen: most never are.
+    #[serde(skip)]
+    regex: OnceLock<Option<Regex>>,
+}
+
+/// Bytes of the token before its keyword.
+#[derive(Deserialize)]
+struct Lead {
+    of: Class,
+    min: usize,
+    max: usize,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Class {
+    Alphanumeric,
+    Base64,
+    Digit,
+    Hex,
+    Token,
+}
+
+impl Class {
+    const fn has(self, byte: u8) -> bool {
+        match self {
+            Self::Alphanumeric => byte.is_ascii_alphanumeric(),
+            Self::Base64 => byte.is_ascii_alphanumeric() || byte == b'+' || byte == b'/',
+            Self::Digit => byte.is_ascii_digit(),
+            Self::Hex => byte.is_ascii_digit() || matches!(byte, b'a'..=b'f'),
+            Self::Token => byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-',
+        }
+    }
+}
+
+/// What a token must show beyond its pattern.
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Check {
+    Any,
+    Mixed,
+    Password,
+    Random,
+    #[default]
+    Varied,
+}
+
+impl Check {
+    fn passes(self, secret: &[u8]) -> bool {
+        // What a token begins with is varied enough in every placeholder.
+        let half = if secret.len() < 2 * HALF_BYTES_MIN { 0 } else { secret.len() / 2 };
+        let is_varied = || value::distinct_bytes(&secret[half..]) >= DISTINCT_BYTES_MIN;
+        match self {
+            Self::Any => true,
+            Self::Mixed => is_varied() && value::is_mixed(secret),
+            Self::Password => {
+                let is_number = secret.iter().all(u8::is_ascii_digit);
+                !is_number && !value::is_reference(secret) && !value::is_placeholder(secret)
+            }
+            Self::Random => {
+                is_varied() && value::is_random(secret) && !value::is_placeholder(secret)
+            }
+            Self::Varied => is_varied(),
+        }
+    }
+}
+
+/// All rules of the file; none where it is no such file, which a test rules out.
+pub(super) fn all() -> Vec<Form> {
+    let forms: BTreeMap<String, Form> = toml::from_str(RULES).unwrap_or_default();
+    forms.into_values().collect()
+}
+
+impl Form {
+    pub(super) fn all_keywords(&self) -> Vec<String> {
+        if self.then.is_empty() {
+            return self.keywords.clone();
+        }
+        let longer = |keyword: &String| -> Vec<String> {
+            self.then.chars().map(|letter| format!("{keyword}{letter}")).collect()
+        };
+        self.keywords.iter().flat_map(longer).collect()
+    }
+
+    /// `None` for a pattern that is none, which a test rules out.
+    pub(super) fn regex(&self) -> Option<&Regex> {
+        let pattern = || self.pattern.replace("<uuid>", UUID);
+        let compile = || Regex::new(&format!("(?-u)^(?:{})", pattern())).ok();
+        self.regex.get_or_init(compile).as_ref()
+    }
+
+    pub(super) fn judge(&self, text: &[u8], hit: &Range<usize>, floor: usize) -> Verdict {
+        let Some(start) = self.start(text, hit.start, floor) else { return Verdict::Nothing };
+        let window = &text[hit.start..text.len().min(hit.start + TOKEN_BYTES_MAX)];
+        let Some(regex) = self.regex() else { return Verdict::Nothing };
+        let Some(captures) = regex.captures(window) else { return Verdict::Nothing };
+        let is_whole = captures.len() == 1;
+        let groups = if is_whole { 0..1 } else { 1..captures.len() };
+        let secrets = groups.filter_map(|number| captures.get(number)).filter_map(|part| {
+            let from = if part.start() == 0 { start } else { hit.start + part.start() };
+            let secret = from..hit.start + part.end();
+            let next = text.get(secret.end);
+            let goes_on = next.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_');
+            (!goes_on && self.check.passes(&text[secret.clone()])).then_some(secret)
+        });
+        match secrets.collect::<Vec<_>>() {
+            secrets if !secrets.is_empty() => Verdict::Secrets(secrets),
+            _ if is_whole => Verdict::Passed { resume: hit.start + captures[0].len() },
+            _ => Verdict::Nothing,
+        }
+    }
+
+    /// Where the token begins, if it may begin there.
+    fn start(&self, text: &[u8], at: usize, floor: usize) -> Option<usize> {
+        let start = match &self.lead {
+            None => at,
+            Some(lead) => {
+                let run = text[floor.min(at)..at].iter().rev().take(lead.max + 1);
+                let bytes = run.take_while(|b| lead.of.has(**b)).count();
+                if !(lead.min..=lead.max).contains(&bytes) {
+                    return None;
+                }
+                at - bytes
+            }
+        };
+        is_border(text, start).then_some(start)
+    }
+}
+
+/// Whether a word may begin here: behind no letter or digit, save those of a colour or an encoded byte.
+fn is_border(text: &[u8], at: usize) -> bool {
+    let is_word = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
+    if at == 0 || !is_word(text.get(at)) || !is_word(text.get(at - 1)) {
+        return true;
+    }
+    let before = &text[at.saturating_sub(12)..at];
+    let is_encoded = matches!(before, [.., b'%', high, low] if high.is_ascii_hexdigit() && low.is_ascii_hexdigit());
+    // `[32m`, where the character before it was lost.
+    let is_colour = || {
+        let codes = before.strip_suffix(b"m").unwrap_or_default().iter().rev();
+        codes.copied().find(|b| !b.is_ascii_digit() && *b != b';') == Some(b'[')
+    };
+    is_encoded || is_colour()
+}

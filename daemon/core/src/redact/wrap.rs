@@ -1,0 +1,76 @@
+//! Secrets that a terminal or an encoder broke at the end of a line.
+//!
+//! Nothing says that a line goes on in the next. So a text with lines that may is read once more, with those put
+//! together: where a line is wide, ends inside a run of a token's characters, and the next begins with such a run
+//! that is no word. What a rule finds in either reading is a secret.
+
+use std::ops::Range;
+
+use super::value;
+use super::view::View;
+
+/// The narrowest line that is taken for a full one, in bytes.
+const LINE_BYTES_MIN: usize = 32;
+/// The most bytes that are read of the run at the start of a line.
+const PIECE_BYTES_MAX: usize = 256;
+/// The most bytes of indentation and frame around the end of a line.
+const MARGIN_BYTES_MAX: usize = 24;
+
+/// The text with its broken lines put together, and where they are in it; `None` where there are none.
+pub(super) fn unwrapped(text: &str) -> Option<(View, Vec<Range<usize>>)> {
+    let bytes = text.as_bytes();
+    let mut view = View::default();
+    let mut lines: Vec<Range<usize>> = Vec::new();
+    let (mut copied, mut line_start) = (0, 0);
+    for newline in memchr::memchr_iter(b'\n', bytes) {
+        let begin = line_start;
+        let line = &bytes[begin..newline];
+        line_start = newline + 1;
+        // Nearly every line ends here.
+        if line.len() < LINE_BYTES_MIN {
+            continue;
+        }
+        let end = newline - margin(line.iter().rev());
+        let start = line_start + margin(bytes[line_start..].iter());
+        let piece =
+            bytes[start..].iter().take(PIECE_BYTES_MAX).take_while(|b| is_token(**b)).count();
+        let goes_on = end.checked_sub(1).is_some_and(|last| is_inner(bytes[last]));
+        if goes_on && end > copied && is_piece(&bytes[start..start + piece]) {
+            let next_end =
+                memchr::memchr(b'\n', &bytes[start..]).map_or(bytes.len(), |at| start + at);
+            let seen = view.text.len();
+            let line = seen + begin.saturating_sub(copied);
+            view.copy(text, copied..end);
+            let line = line..view.text.len() + (next_end - start);
+            match lines.last_mut().filter(|last| last.end > line.start) {
+                Some(last) => last.end = line.end,
+                None => lines.push(line),
+            }
+            view.skip_to(start);
+            copied = start;
+        }
+    }
+    view.finish(text, copied).map(|view| (view, lines))
+}
+
+/// Blanks and the frame of a box or a quotation.
+fn margin<'t>(bytes: impl Iterator<Item = &'t u8>) -> usize {
+    bytes.take(MARGIN_BYTES_MAX).take_while(|b| b" \t\r|>\xe2\x94\x82\x83".contains(b)).count()
+}
+
+const fn is_inner(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'_' | b'-')
+}
+
+const fn is_token(byte: u8) -> bool {
+    is_inner(byte) || matches!(byte, b'=' | b'.' | b'%' | b'$')
+}
+
+/// Whether a line begins as the rest of a token would, rather than with a word, a date or a number.
+fn is_piece(piece: &[u8]) -> bool {
+    let has_letter = piece.iter().any(u8::is_ascii_alphabetic);
+    let has_digit = piece.iter().any(u8::is_ascii_digit);
+    let is_date =
+        matches!(piece, [a, b, c, d, b'-', ..] if [a, b, c, d].iter().all(|d| d.is_ascii_digit()));
+    piece.len() >= 2 && !is_date && (has_letter && has_digit || value::is_random(piece))
+}

@@ -1,0 +1,166 @@
+//! Whose words a text is.
+//!
+//! An origin is given once, by whoever reads the words first, and is carried with them to the store and to
+//! the wire. Only [`Origin::PERSON`] can become a rule of memory, so a person's is made in this file alone: for
+//! what a person typed into an agent ([`RequestOrigin`]), told the daemon ([`Origin::of_caller`]), or wrote
+//! into the files of memory ([`Origin::of_edit`]). Reading a stored one back is not making one.
+
+use serde::{Deserialize, Serialize};
+
+use crate::rollout::Meta;
+use crate::thread::{Source, ThreadKind};
+
+/// Whose words a text is. Closed: the variants are private, so no other module can turn one into another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Origin(Speaker);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Speaker {
+    // The aliases are names of earlier versions.
+    #[serde(alias = "user")]
+    Person,
+    Agent,
+    #[serde(alias = "file", alias = "tool_output", alias = "web")]
+    Tool,
+    Client,
+}
+
+/// Who calls the daemon, as far as the daemon can tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Caller {
+    Person,
+    Agent,
+    /// A program that does not say for whom it speaks.
+    Client,
+}
+
+impl Origin {
+    /// The person typed it.
+    const PERSON: Self = Self(Speaker::Person);
+    /// An agent wrote it.
+    pub const AGENT: Self = Self(Speaker::Agent);
+    /// A command, a file, a page or another tool printed it.
+    pub const TOOL: Self = Self(Speaker::Tool);
+    /// A program handed it in, and nothing shows that a person typed it.
+    pub const CLIENT: Self = Self(Speaker::Client);
+
+    pub const ALL: [Self; 4] = [Self::PERSON, Self::AGENT, Self::TOOL, Self::CLIENT];
+
+    pub fn is_person(self) -> bool {
+        self == Self::PERSON
+    }
+
+    /// The name on the wire, in the store and in the files.
+    pub fn name(self) -> &'static str {
+        match self.0 {
+            Speaker::Person => "person",
+            Speaker::Agent => "agent",
+            Speaker::Tool => "tool",
+            Speaker::Client => "client",
+        }
+    }
+
+    /// Reads a stored one back, by its name.
+    pub fn stored(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|origin| origin.name() == name)
+    }
+
+    /// The origin of a line that was written into the files of memory: their folder is the person's alone, as
+    /// the profile of their shell is.
+    pub fn of_edit() -> Self {
+        Self::PERSON
+    }
+
+    /// The origin of what a caller tells the daemon.
+    pub fn of_caller(caller: Caller) -> Self {
+        match caller {
+            Caller::Person => Self::PERSON,
+            Caller::Agent => Self::AGENT,
+            Caller::Client => Self::CLIENT,
+        }
+    }
+}
+
+/// Whose words the requests of a transcript are. It can only become less than the person's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct RequestOrigin(Origin);
+
+impl Default for RequestOrigin {
+    /// Where nothing is known, nobody is believed to be the person.
+    fn default() -> Self {
+        Self(Origin::CLIENT)
+    }
+}
+
+impl RequestOrigin {
+    /// Before the first line of a transcript. Transcripts that clients append to hold what the clients say.
+    pub fn of(source: Source) -> Self {
+        match source {
+            Source::Longhaul => Self(Origin::CLIENT),
+            _ => Self(Origin::PERSON),
+        }
+    }
+
+    /// Takes in who runs the thread: other agents and scripts type nothing.
+    pub fn narrow(&mut self, meta: &Meta) {
+        let by = match meta.kind {
+            ThreadKind::Interactive => return,
+            ThreadKind::Subagent => Origin::AGENT,
+            ThreadKind::Exec | ThreadKind::Other => Origin::CLIENT,
+        };
+        if self.0.is_person() {
+            self.0 = by;
+        }
+    }
+
+    pub fn get(self) -> Origin {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_the_persons_only_where_a_person_types() {
+        let of = |source, kinds: &[ThreadKind]| {
+            let mut origin = RequestOrigin::of(source);
+            for kind in kinds {
+                origin.narrow(&Meta { kind: *kind, ..Meta::default() });
+            }
+            origin.get().name()
+        };
+        use ThreadKind::{Exec, Interactive, Subagent};
+        for (source, kinds, expected) in [
+            (Source::Codex, &[Interactive][..], "person"),
+            (Source::Claude, &[], "person"),
+            (Source::Codex, &[Subagent], "agent"),
+            (Source::Codex, &[Subagent, Interactive], "agent"),
+            (Source::Codex, &[Exec], "client"),
+            (Source::Longhaul, &[Interactive], "client"),
+            (Source::Longhaul, &[], "client"),
+        ] {
+            assert_eq!(of(source, kinds), expected, "{source:?} {kinds:?}");
+        }
+        assert_eq!(RequestOrigin::default().get(), Origin::CLIENT);
+    }
+
+    #[test]
+    fn stored_origins_are_read_back() {
+        for origin in Origin::ALL {
+            assert_eq!(Origin::stored(origin.name()), Some(origin));
+            let json = serde_json::to_string(&origin).unwrap();
+            assert_eq!(json, format!("\"{}\"", origin.name()));
+            assert_eq!(serde_json::from_str::<Origin>(&json).unwrap(), origin);
+        }
+        for (old, origin) in [("user", "person"), ("tool_output", "tool"), ("web", "tool")] {
+            let read: Origin = serde_json::from_str(&format!("\"{old}\"")).unwrap();
+            assert_eq!(read.name(), origin);
+        }
+        assert_eq!(Origin::stored("root"), None);
+    }
+}

@@ -1,0 +1,41 @@
+use longhaul_protocol::{AgentAccess, METHODS};
+
+use super::*;
+
+/// The names of a method's params, by the schema.
+fn params_of(schema: &Value, method: &str) -> Vec<String> {
+    let of = schema["methods"][method]["params"]["$ref"].as_str().unwrap();
+    let params = schema.pointer(of.trim_start_matches('#')).unwrap();
+    params["properties"].as_object().unwrap().keys().cloned().collect()
+}
+
+#[test]
+fn the_methods_for_an_agents_own_project_and_no_others_have_their_params_listed() {
+    let own: Vec<&str> = METHODS
+        .iter()
+        .filter(|info| info.agents == AgentAccess::OwnProject)
+        .map(|info| info.name)
+        .collect();
+    let listed: Vec<&str> = FIELDS.iter().map(|(method, _)| *method).collect();
+    assert_eq!(listed, own);
+}
+
+#[test]
+fn every_listed_param_exists_and_what_names_something_is_held_to_the_project() {
+    let schema = longhaul_protocol::schema::schema();
+    for (method, fields) in FIELDS {
+        let known = params_of(&schema, method);
+        for (name, field) in *fields {
+            assert!(known.iter().any(|known| known == name), "{method} has no {name}");
+            let expected = match *name {
+                "thread_id" => Thread,
+                "handle" => Handle,
+                "compaction_id" => Compaction,
+                "cwd" => Folder,
+                "path" if *method == "thread/sync" => Transcript,
+                _ => continue,
+            };
+            assert_eq!(*field, expected, "{method}.{name}");
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Which project threads, compactions and folders belong to: what an agent may ask about is told by it.
+
+use std::path::Path;
+
+use longhaul_core::compaction::handle::Handle;
+use longhaul_store::Store;
+
+use super::error::ServiceError;
+use super::memory::project_or_folder;
+use super::preimage;
+
+/// Tells projects.
+pub struct Projects {
+    store: Store,
+}
+
+/// What a project can be told of.
+#[derive(Debug, Clone, Copy)]
+pub enum ProjectSubject<'a> {
+    /// The id of a thread.
+    Thread(&'a str),
+    /// The id of a compaction: its thread's.
+    Compaction(&'a str),
+    /// A handle of a thread or a compaction.
+    Handle(&'a str),
+    /// A folder.
+    Folder(&'a str),
+}
+
+impl Projects {
+    #[must_use]
+    pub fn new(store: Store) -> Self {
+        Self { store }
+    }
+
+    /// The project of `subject`; `None` of a thread without a folder and of a compaction without a thread.
+    ///
+    /// # Errors
+    /// There is no such thread or compaction, the handle is none, or the store cannot be read.
+    pub async fn of(&self, subject: ProjectSubject<'_>) -> Result<Option<String>, ServiceError> {
+        let folder = match subject {
+            ProjectSubject::Folder(folder) => Some(folder.to_owned()),
+            ProjectSubject::Thread(id) => self.folder_of_thread(id).await?,
+            ProjectSubject::Compaction(id) => self.folder_of_compaction(id).await?,
+            ProjectSubject::Handle(handle) => {
+                let handle: Handle = handle.parse().map_err(ServiceError::Handle)?;
+                match preimage::is_id(&handle.of) {
+                    true => self.folder_of_compaction(&handle.of).await?,
+                    false => self.folder_of_thread(&handle.of).await?,
+                }
+            }
+        };
+        let Some(folder) = folder else { return Ok(None) };
+        Ok(Some(tokio::task::spawn_blocking(move || project_at(&folder)).await?))
+    }
+
+    async fn folder_of_thread(&self, id: &str) -> Result<Option<String>, ServiceError> {
+        let not_found = || ServiceError::ThreadNotFound(id.to_owned());
+        let row = self.store.thread_get(id).await?.ok_or_else(not_found)?;
+        Ok(row.file.head.and_then(|head| head.cwd))
+    }
+
+    async fn folder_of_compaction(&self, id: &str) -> Result<Option<String>, ServiceError> {
+        let not_found = || ServiceError::CompactionNotFound(id.to_owned());
+        let (row, _) = self.store.compaction_get(id).await?.ok_or_else(not_found)?;
+        match row.thread_id {
+            Some(thread_id) => self.folder_of_thread(&thread_id).await,
+            None => Ok(None),
+        }
+    }
+}
+
+/// The project of a folder, by one name however the folder is reached: a transcript may name it by a link.
+#[must_use]
+pub fn project_at(folder: &str) -> String {
+    let real = Path::new(folder).canonicalize().ok();
+    let real = real.and_then(|path| path.into_os_string().into_string().ok());
+    project_or_folder(real.as_deref().unwrap_or(folder))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_reached_by_a_link_is_of_the_same_project() {
+        let temp = tempfile::tempdir().unwrap();
+        let root = temp.path().canonicalize().unwrap();
+        std::fs::create_dir_all(root.join("app/.git")).unwrap();
+        std::fs::create_dir_all(root.join("app/src")).unwrap();
+        std::os::unix::fs::symlink(root.join("app/src"), root.join("link")).unwrap();
+        let expected = root.join("app").display().to_string();
+        for folder in ["app", "app/src", "link"] {
+            assert_eq!(project_at(&root.join(folder).display().to_string()), expected);
+        }
+        assert_ne!(project_at(&root.display().to_string()), expected);
+    }
+}

@@ -1,0 +1,80 @@
+use futures_util::FutureExt;
+
+use super::*;
+
+impl Share {
+    fn set(&mut self, bytes: usize, stalled_since: Option<Instant>) {
+        self.take_over(Vec::new(), Load { bytes, unread_bytes: bytes, stalled_since });
+    }
+}
+
+fn is_told(share: &Share) -> bool {
+    share.told().is_cancelled()
+}
+
+#[test]
+fn the_one_that_holds_most_goes_and_no_other() {
+    let held = Arc::new(Held::new(100));
+    let [mut small, mut large, mut late] = [1, 2, 3].map(|connection| held.share(connection));
+    small.set(30, None);
+    large.set(60, None);
+    assert!(!is_told(&large));
+    late.set(20, None);
+    assert!(is_told(&large));
+    assert!(!is_told(&small) && !is_told(&late));
+    large.set(90, None);
+    assert_eq!(held.ledger().bytes, 50, "one that was told holds nothing any more");
+    drop(small);
+    late.set(0, None);
+    assert_eq!(held.ledger().bytes, 0);
+    assert!(held.ledger().holders.is_empty());
+}
+
+#[tokio::test]
+async fn answers_count_from_before_they_are_made_until_they_are_handed_on() {
+    let held = Arc::new(Held::new(100));
+    let mut room = held.room(1).await.unwrap();
+    assert_eq!(held.ledger().bytes, 25);
+    room.is_made(40);
+    assert_eq!(held.ledger().bytes, 40);
+    assert_eq!(held.ledger().making, 0);
+    drop(room);
+    assert_eq!(held.ledger().bytes, 0);
+}
+
+#[tokio::test]
+async fn few_are_made_at_once_and_the_newest_goes_first() {
+    let held = Arc::new(Held::new(100));
+    let making = held.room(1).await;
+    let mut early = Box::pin(held.room(3));
+    let mut late = Box::pin(held.room(4));
+    assert!((&mut early).now_or_never().is_none() && (&mut late).now_or_never().is_none());
+    drop(making);
+    assert!(late.await.is_some());
+    assert!(early.await.is_some());
+}
+
+#[tokio::test]
+async fn nothing_is_made_for_one_that_has_its_last_answer_to_read() {
+    let held = Arc::new(Held::new(16 * HIGH_WATER_BYTES));
+    let mut behind = held.share(1);
+    behind.set(HIGH_WATER_BYTES, None);
+    let mut room = Box::pin(held.room(1));
+    assert!((&mut room).now_or_never().is_none());
+    assert!(held.room(2).await.is_some(), "another one need not wait for it");
+    behind.set(0, None);
+    assert!(room.await.is_some());
+    // A request of its own that is being worked on is nothing it has to read.
+    behind.take_over(Vec::new(), Load { bytes: HIGH_WATER_BYTES, ..Load::default() });
+    assert!(held.room(1).await.is_some());
+}
+
+#[tokio::test]
+async fn who_takes_nothing_makes_room_and_who_reads_stays() {
+    let held = Arc::new(Held::new(100));
+    let [mut reads, mut stalled] = [1, 2].map(|connection| held.share(connection));
+    reads.set(50, None);
+    stalled.set(30, Some(Instant::now()));
+    assert!(held.room(3).await.is_some(), "within the time a room is waited for");
+    assert!(is_told(&stalled) && !is_told(&reads));
+}

@@ -1,0 +1,59 @@
+//! Sessions in rows of a database. The path of one is the database's, followed by the session's id.
+
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use longhaul_store::{FileStat, SessionDatabase, SessionState, StoreError};
+use tokio::runtime::Handle;
+
+use super::StoredSession;
+
+/// What SQLite appends to a database's name for its log and the log's index.
+const COMPANIONS: [&str; 2] = ["-wal", "-shm"];
+
+/// The database that a file belongs to: itself, or the one whose log it is.
+pub(crate) fn database_of(path: &Path) -> Option<PathBuf> {
+    let path = path.to_str()?;
+    let name = COMPANIONS.iter().find_map(|end| path.strip_suffix(end)).unwrap_or(path);
+    name.ends_with(".db").then(|| PathBuf::from(name))
+}
+
+/// Sessions of a database with their states: all, or those that were written to last.
+///
+/// # Errors
+/// It is not there or cannot be read.
+pub(crate) fn sessions_of(path: &Path, is_recent: bool) -> io::Result<Vec<SessionState>> {
+    fs::symlink_metadata(path)?;
+    let database = SessionDatabase::at(path);
+    match is_recent {
+        true => wait(database.recent()),
+        false => wait(database.sessions()),
+    }
+}
+
+pub(super) fn stat(path: &Path) -> io::Result<Option<FileStat>> {
+    let Some((database, id)) = split(path) else { return Ok(None) };
+    Ok(wait(database.session(id))?.map(|state| state.stat))
+}
+
+pub(super) fn read(path: &Path, bytes_max: u64) -> io::Result<Option<StoredSession>> {
+    let Some((database, id)) = split(path) else { return Ok(None) };
+    let content = wait(database.content(id, bytes_max))?;
+    Ok(content.map(|content| StoredSession { stat: content.state.stat, session: content.records }))
+}
+
+/// `None` when the database is not there.
+fn split(path: &Path) -> Option<(SessionDatabase, &str)> {
+    let (database, id) = (path.parent()?, path.file_name()?.to_str()?);
+    database.is_file().then(|| (SessionDatabase::at(database), id))
+}
+
+/// Transcripts are read on threads that may wait; the database's answers come from a thread of its own.
+fn wait<T>(answer: impl Future<Output = Result<T, StoreError>>) -> io::Result<T> {
+    let runtime = Handle::try_current().map_err(io::Error::other)?;
+    runtime.block_on(answer).map_err(|error| match error {
+        StoreError::Busy { .. } => io::Error::new(ErrorKind::ResourceBusy, error),
+        error => io::Error::other(error),
+    })
+}

@@ -1,0 +1,133 @@
+//! Sessions in many files: one of the session, and one of each message and part in folders beside it.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io::{self, ErrorKind, Read as _};
+use std::path::{Path, PathBuf};
+
+use longhaul_core::rollout::records::{MessageRecords, Record, RecordFolders, SessionRecords};
+use longhaul_store::FileStat;
+
+use super::super::open::{open_file, stat_of};
+use super::StoredSession;
+
+/// Records of one session at most; what is over it is not there.
+const RECORDS_MAX: usize = 200_000;
+
+/// Where the records of one session lie.
+struct Places {
+    session: PathBuf,
+    messages: PathBuf,
+    parts: PathBuf,
+}
+
+/// The folder with the messages of all sessions, by the folder with the sessions.
+pub(crate) fn messages_folder(folders: RecordFolders, sessions: &Path) -> Option<PathBuf> {
+    let is_it = sessions.file_name() == Some(OsStr::new(folders.sessions));
+    is_it.then(|| sessions.with_file_name(folders.messages))
+}
+
+/// The session that the record of a message belongs to, if it is there.
+pub(crate) fn session_of(folders: RecordFolders, message: &Path) -> Option<PathBuf> {
+    let (id, messages) = (message.parent()?.file_name()?, message.parent()?.parent()?);
+    if messages.file_name() != Some(OsStr::new(folders.messages)) {
+        return None;
+    }
+    let mut name = id.to_owned();
+    name.push(".json");
+    let projects = fs::read_dir(messages.with_file_name(folders.sessions)).ok()?;
+    let places = projects.filter_map(|project| Some(project.ok()?.path().join(&name)));
+    places.into_iter().find(|place| place.is_file())
+}
+
+/// The newest change and the bytes of all records, under the identity of the session's own.
+pub(super) fn stat(folders: RecordFolders, path: &Path) -> io::Result<Option<FileStat>> {
+    let Some(places) = Places::of(folders, path) else { return Ok(None) };
+    let meta = match fs::symlink_metadata(&places.session) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        meta => meta?,
+    };
+    let mut stat = stat_of(&meta);
+    let mut add = |record: &Path| {
+        if let Ok(meta) = fs::symlink_metadata(record) {
+            let record = stat_of(&meta);
+            stat.size += record.size;
+            stat.mtime_ns = stat.mtime_ns.max(record.mtime_ns);
+        }
+    };
+    for message in records_in(&places.messages) {
+        add(&message);
+        records_in(&places.parts_of(&message)).iter().for_each(|part| add(part));
+    }
+    Ok(Some(stat))
+}
+
+pub(super) fn read(
+    folders: RecordFolders,
+    path: &Path,
+    bytes_max: u64,
+) -> io::Result<Option<StoredSession>> {
+    let Some(places) = Places::of(folders, path) else { return Ok(None) };
+    // Looked at first: what changes while it is read is read again.
+    let Some(stat) = stat(folders, path)? else { return Ok(None) };
+    if stat.size > bytes_max {
+        return Ok(Some(StoredSession { stat, session: None }));
+    }
+    let session = match Record::of(&bytes_of(&places.session, bytes_max)?) {
+        Record::Object(session) => session,
+        // Nobody knows whose messages these are. Mostly it is being written.
+        Record::Broken(_) => {
+            return Err(io::Error::new(ErrorKind::InvalidData, "the session's record is no JSON"));
+        }
+    };
+    let mut records = SessionRecords { session, messages: Vec::new() };
+    for path in records_in(&places.messages) {
+        let parts = records_in(&places.parts_of(&path));
+        let parts = parts.iter().filter_map(|part| record(part, bytes_max).transpose());
+        let parts = parts.collect::<io::Result<_>>()?;
+        let Some(message) = record(&path, bytes_max)? else { continue };
+        let id = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+        records.messages.push(MessageRecords { id: id.unwrap_or_default(), message, parts });
+    }
+    Ok(Some(StoredSession { stat, session: Some(records) }))
+}
+
+impl Places {
+    fn of(folders: RecordFolders, session: &Path) -> Option<Self> {
+        let top = session.parent()?.parent()?.parent()?;
+        Some(Self {
+            session: session.to_owned(),
+            messages: top.join(folders.messages).join(session.file_stem()?),
+            parts: top.join(folders.parts),
+        })
+    }
+
+    fn parts_of(&self, message: &Path) -> PathBuf {
+        self.parts.join(message.file_stem().unwrap_or_default())
+    }
+}
+
+/// Files of records in a folder, in the order of their ids.
+fn records_in(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
+    let is_record = |path: &PathBuf| path.extension().is_some_and(|end| end == "json");
+    let mut paths: Vec<_> =
+        entries.take(RECORDS_MAX).map(|entry| entry.path()).filter(is_record).collect();
+    paths.sort_unstable();
+    paths
+}
+
+/// `None` for one that is gone since its folder was read.
+fn record(path: &Path, bytes_max: u64) -> io::Result<Option<Record>> {
+    match bytes_of(path, bytes_max) {
+        Ok(bytes) => Ok(Some(Record::of(&bytes))),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn bytes_of(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open_file(path)?.0.take(bytes_max).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}

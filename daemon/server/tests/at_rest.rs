@@ -1,0 +1,133 @@
+//! What is on the disk: who may read it, and what is no longer there once it was forgotten.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use longhaul_protocol::compaction::{Run, RunParams, Strategy};
+use longhaul_protocol::memory::{AddNote, AddNoteParams, Forget, ForgetParams, Origin};
+use serde_json::json;
+
+use crate::support::provider::{Answer, Provider};
+use crate::support::rollout::Rollout;
+use crate::support::{Client, Daemon, Process, command, soon};
+
+const THREAD: &str = "019cadd3-0000-7000-8000-0000000000d1";
+/// Words that stand nowhere else.
+const NOTE: &str = "The vault of the office opens with quince-marmalade-77.";
+
+/// Every file below a folder, with its bytes.
+fn files(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
+        let kind = entry.file_type().unwrap();
+        if kind.is_dir() {
+            found.extend(files(&entry.path()));
+        } else if kind.is_file() {
+            found.push((entry.path(), std::fs::read(entry.path()).unwrap()));
+        }
+    }
+    found
+}
+
+fn holds(bytes: &[u8], words: &str) -> bool {
+    bytes.windows(words.len()).any(|window| window == words.as_bytes())
+}
+
+fn summary() -> RunParams {
+    let strategy = Some(Strategy::Summary);
+    RunParams { thread_id: Some(THREAD.into()), strategy, ..Default::default() }
+}
+
+fn long_thread(home: &Path) {
+    let rollout = Rollout::with_rounds(THREAD, Path::new("/w/app"), "Make the fetcher retry.", 40);
+    rollout.write(home);
+}
+
+#[tokio::test]
+async fn what_the_daemon_writes_is_its_owners_alone() {
+    let home = tempfile::tempdir().unwrap();
+    long_thread(home.path());
+    let state = home.path().join(".local/state/longhaul");
+    // A database of an earlier version, under the usual umask.
+    std::fs::create_dir_all(&state).unwrap();
+    std::fs::write(state.join("longhaul.db"), "").unwrap();
+    std::fs::set_permissions(state.join("longhaul.db"), PermissionsExt::from_mode(0o644)).unwrap();
+    let mut lax = std::process::Command::new("sh");
+    lax.args(["-c", "umask 022 && exec \"$0\"", env!("CARGO_BIN_EXE_longhauld")]);
+    lax.env_clear().env("HOME", home.path()).stderr(std::process::Stdio::null());
+    let process = Process::spawn(lax, home.path()).await;
+    Client::connect(&process.socket).await.sync(THREAD).await;
+    let found = files(&state);
+    assert!(found.iter().any(|(path, _)| path.ends_with("longhaul.db-wal")), "{:?}", state);
+    for (path, _) in found {
+        let mode = std::fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode & 0o077, 0, "{} has mode {mode:o}", path.display());
+    }
+}
+
+#[tokio::test]
+async fn a_forgotten_note_is_in_no_byte_of_any_file() {
+    let daemon = Daemon::start().await;
+    let mut client = daemon.connect().await;
+    let state = daemon.home.path().join(".local/state/longhaul");
+    let params = AddNoteParams { text: NOTE.into(), cwd: Some("/w/app".into()), origin: Some(Origin::Person) };
+    let note = client.call::<AddNote>(params).await.unwrap();
+    assert!(files(&state).iter().any(|(_, bytes)| holds(bytes, NOTE)), "it is there at first");
+    let forget = ForgetParams { note_id: Some(note.note_id), ..Default::default() };
+    client.call::<Forget>(forget).await.unwrap();
+    for (path, bytes) in files(&state) {
+        assert!(!holds(&bytes, NOTE), "{}", path.display());
+    }
+    let home = daemon.stopped().await;
+    for (path, bytes) in files(home.path()) {
+        assert!(!holds(&bytes, NOTE), "{} after the end", path.display());
+    }
+}
+
+#[tokio::test]
+async fn a_credential_that_a_model_repeats_is_not_kept() {
+    let secret = ["gh", "p_", &"a1B2c3D4".repeat(5)[..36]].concat();
+    let says = format!("## Summary\nThe fetcher retries. The token is {secret}, use it.");
+    let provider = Provider::start(vec![Answer::says(&says)]).await;
+    let home = tempfile::tempdir().unwrap();
+    long_thread(home.path());
+    let daemon = Daemon::over(home, &provider.config("")).await;
+    let mut client = daemon.connect().await;
+    client.sync(THREAD).await;
+    let run = soon("a compaction", client.call::<Run>(summary())).await.unwrap();
+    assert!(!json!(run.view).to_string().contains(&secret));
+    assert!(!provider.requests().is_empty(), "the model was asked");
+    let home = daemon.stopped().await;
+    for (path, bytes) in files(&home.path().join(".local")) {
+        assert!(!holds(&bytes, &secret), "{}", path.display());
+    }
+}
+
+#[tokio::test]
+async fn what_a_provider_repeats_of_a_request_is_not_in_the_log() {
+    const HEADER: &str = "quiet-otter-4711";
+    const QUERY: &str = "tenant=brave-heron-12";
+    let words = format!("team {HEADER} may not ask http://127.0.0.1/v1/responses?{QUERY} so often");
+    let error = json!({ "error": { "code": "rate_limit_exceeded", "message": words } });
+    let provider =
+        Provider::start(vec![Answer::Status("429 Too Many", error), Answer::says("Done.")]).await;
+    let home = tempfile::tempdir().unwrap();
+    long_thread(home.path());
+    let settings = home.path().join(".config/longhaul/config.toml");
+    std::fs::create_dir_all(settings.parent().unwrap()).unwrap();
+    let headers = format!("[providers.p.headers]\nx-team = \"{HEADER}\"");
+    std::fs::write(&settings, provider.config(&headers)).unwrap();
+    let log = home.path().join("log");
+    let mut daemon = command(home.path());
+    daemon.env("LONGHAUL_LOG", "debug").stdout(std::process::Stdio::null());
+    daemon.stderr(std::fs::File::create(&log).unwrap());
+    let process = Process::spawn(daemon, home.path()).await;
+    let mut client = Client::connect(&process.socket).await;
+    client.sync(THREAD).await;
+    soon("a compaction", client.call::<Run>(summary())).await.unwrap();
+    let heads = provider.heads();
+    assert!(heads.iter().any(|head| head.contains(HEADER)), "it was sent: {heads:?}");
+    let log = std::fs::read_to_string(&log).unwrap();
+    assert!(log.contains("a model is asked again"), "{log}");
+    assert!(!log.contains(HEADER) && !log.contains(QUERY), "{log}");
+}

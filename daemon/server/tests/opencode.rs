@@ -1,0 +1,253 @@
+//! OpenCode's sessions through the whole daemon, in both forms in which it keeps them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use longhaul_protocol::thread;
+use serde_json::{Value, json};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode};
+use sqlx::{ConnectOptions as _, SqliteConnection};
+
+use crate::support::{Client, Daemon, of_thread, soon, text_at};
+
+const SESSION: &str = "ses_dfeef785fffe764aWSXJxl9lUf";
+const AGENT: &str = "ses_dfeef1aa4ffeUv1nm4fgEhIM9t";
+
+/// A record: its kind, its ids (session, message, part: as many as it has) and what it says.
+struct Row<'a>(&'a str, &'a [&'a str], Value);
+
+fn session(id: &str, parent: Option<&str>, title: &str) -> Value {
+    let mut session = json!({"id": id, "directory": "/w", "title": title, "version": "1.2.3",
+        "time": {"created": 1_767_323_045_000_i64, "updated": 1_767_323_045_000_i64}});
+    if let Some(parent) = parent {
+        session["parentID"] = json!(parent);
+    }
+    session
+}
+
+fn request(at: i64, words: &str) -> [Value; 2] {
+    let message = json!({"role": "user", "time": {"created": at}, "summary": {"diffs": []}});
+    [message, json!({"type": "text", "text": words})]
+}
+
+fn answer(created: i64, completed: Option<i64>) -> Value {
+    json!({"role": "assistant", "modelID": "m-1", "path": {"cwd": "/w"}, "finish": "stop",
+        "time": {"created": created, "completed": completed}, "tokens": {"total": 900}})
+}
+
+fn words(text: &str) -> Value {
+    json!({"type": "text", "text": text, "time": {"start": 1, "end": 2}})
+}
+
+fn edit(status: &str) -> Value {
+    json!({"type": "tool", "tool": "edit", "callID": "c1", "state": {
+        "status": status, "output": "Edit applied", "time": {"start": 3, "end": 4},
+        "input": {"filePath": "/w/src/a.rs", "oldString": "x", "newString": "y"}}})
+}
+
+/// A session that has begun: its agent is at work on a call.
+fn begun() -> Vec<Row<'static>> {
+    let [asked, text] = request(1_767_323_046_000, "Rename x to y in a.rs");
+    let [looked, look] = request(1_767_323_046_500, "Look around");
+    vec![
+        Row("session", &[SESSION], session(SESSION, None, "New session - now")),
+        Row("message", &[SESSION, "msg_1"], asked),
+        Row("part", &[SESSION, "msg_1", "prt_1"], text),
+        Row("message", &[SESSION, "msg_2"], answer(1_767_323_047_000, None)),
+        Row("part", &[SESSION, "msg_2", "prt_2"], words("I rename it.")),
+        Row("part", &[SESSION, "msg_2", "prt_3"], edit("running")),
+        Row("session", &[AGENT], session(AGENT, Some(SESSION), "Look (@general subagent)")),
+        Row("message", &[AGENT, "msg_3"], looked),
+        Row("part", &[AGENT, "msg_3", "prt_4"], look),
+    ]
+}
+
+/// What is written when the call is done: the part, the message, and a name for the session.
+fn ended() -> Vec<Row<'static>> {
+    let broken = Value::String("{\"type\": \"te".to_owned());
+    vec![
+        Row("part", &[SESSION, "msg_2", "prt_3"], edit("completed")),
+        Row("part", &[SESSION, "msg_2", "prt_5"], broken),
+        Row("part", &[SESSION, "msg_2", "prt_6"], words("Renamed.")),
+        Row("message", &[SESSION, "msg_2"], answer(1_767_323_047_000, Some(1_767_323_048_000))),
+        Row("session", &[SESSION], session(SESSION, None, "A rename")),
+    ]
+}
+
+/// A record as it is stored; a string stands for damaged text.
+fn stored(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+fn home_of(home: &Path) -> PathBuf {
+    let own = home.canonicalize().unwrap().join(".local/share/opencode");
+    fs::create_dir_all(&own).unwrap();
+    own
+}
+
+/// As versions until 1.1 do: a file each, rewritten as a whole.
+fn write_files(home: &Path, rows: &[Row<'_>]) -> PathBuf {
+    let storage = home_of(home).join("storage");
+    for Row(kind, ids, value) in rows {
+        let place = match (*kind, *ids) {
+            ("session", [session]) => format!("session/p1/{session}.json"),
+            ("message", [session, message]) => format!("message/{session}/{message}.json"),
+            (_, [_, message, part]) => format!("part/{message}/{part}.json"),
+            _ => panic!("{kind} {ids:?}"),
+        };
+        let path = storage.join(place);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, stored(value)).unwrap();
+    }
+    storage.join(format!("session/p1/{SESSION}.json"))
+}
+
+/// As later versions do: rows of a database with a write-ahead log.
+struct Database {
+    connection: SqliteConnection,
+    path: PathBuf,
+    now_ms: i64,
+}
+
+impl Database {
+    async fn in_home(home: &Path) -> Self {
+        let path = home_of(home).join("opencode.db");
+        let options = SqliteConnectOptions::new().filename(&path).create_if_missing(true);
+        let options = options.journal_mode(SqliteJournalMode::Wal);
+        let mut connection = options.connect().await.unwrap();
+        let tables = "
+            CREATE TABLE session (id text PRIMARY KEY, parent_id text, directory text, title text, version text,
+                revert text, time_created integer, time_updated integer);
+            CREATE TABLE message (id text PRIMARY KEY, session_id text, time_created integer, time_updated integer,
+                data text);
+            CREATE TABLE part (id text PRIMARY KEY, message_id text, session_id text, time_created integer,
+                time_updated integer, data text);";
+        sqlx::raw_sql(tables).execute(&mut connection).await.unwrap();
+        Self { connection, path, now_ms: 1_767_323_045_000 }
+    }
+
+    async fn write(&mut self, rows: &[Row<'_>]) -> PathBuf {
+        for Row(kind, ids, value) in rows {
+            self.now_ms += 1;
+            let query = match *kind {
+                "session" => {
+                    let insert = "INSERT OR REPLACE INTO session VALUES (?1, ?2, '/w', ?3, '1.2.3', NULL, ?4, ?5)";
+                    let query = sqlx::query(insert).bind(ids[0]).bind(value["parentID"].as_str());
+                    let created = value["time"]["created"].as_i64();
+                    query.bind(value["title"].as_str()).bind(created)
+                }
+                "message" => {
+                    let insert = "INSERT OR REPLACE INTO message (session_id, id, data, time_created, time_updated)
+                        VALUES (?1, ?2, ?3, ?4, ?5)";
+                    let created = value["time"]["created"].as_i64();
+                    sqlx::query(insert).bind(ids[0]).bind(ids[1]).bind(stored(value)).bind(created)
+                }
+                _ => {
+                    let insert = "INSERT OR REPLACE INTO part (session_id, message_id, id, data, time_created, time_updated)
+                        VALUES (?1, ?2, ?3, ?4, ?5, ?5)";
+                    let query = sqlx::query(insert).bind(ids[0]).bind(ids[1]);
+                    query.bind(ids[2]).bind(stored(value))
+                }
+            };
+            query.bind(self.now_ms).execute(&mut self.connection).await.unwrap();
+        }
+        self.path.join(SESSION)
+    }
+}
+
+/// What every form of a session that goes on comes to.
+async fn assert_a_thread_like_any_other(client: &mut Client, path: &Path) {
+    let listed = client.threads_of("opencode").await;
+    assert_eq!(listed.len(), 2, "{listed:?}");
+    let own = client.thread(SESSION).await;
+    assert_eq!((own.malformed, own.unknown), (1, 0), "{own:?}");
+    assert_eq!(own.title.as_deref(), Some("A rename"));
+    assert_eq!((own.cwd.as_deref(), own.path.as_str()), (Some("/w"), path.to_str().unwrap()));
+    assert_eq!(client.thread(AGENT).await.parent_thread_id.as_deref(), Some(SESSION));
+    let run = client.compact(of_thread(SESSION)).await;
+    for known in ["src/a.rs (edited", "Rename x to y"] {
+        assert!(run.view.contains(known), "{}", run.view);
+    }
+    assert!(!client.expand(&run.receipt.dropped[0].handle).await.is_empty());
+    let history = client.history(SESSION).await;
+    let kinds: Vec<_> = history.iter().map(|item| text_at(item, "type")).collect();
+    let expected = ["message", "message", "function_call", "function_call_output", "message"];
+    assert_eq!(kinds, expected, "{history:?}");
+    assert_eq!(client.usage(SESSION).await.thread_id.as_deref(), Some(SESSION));
+    let params = thread::GetParams { thread_id: SESSION.into() };
+    let file = client.call::<thread::Get>(params).await.unwrap().files.remove(0);
+    assert_eq!(file.offset, file.bytes, "it is read to its end");
+}
+
+#[tokio::test]
+async fn a_session_in_files_is_a_thread_like_any_other() {
+    let home = tempfile::tempdir().unwrap();
+    let path = write_files(home.path(), &begun());
+    let daemon = Daemon::over(home, "").await;
+    let mut client = daemon.connect().await;
+    client.sync_file(&path).await;
+    // The call waits for its end, so that no line is changed later.
+    assert_eq!(client.history(SESSION).await.len(), 2);
+    write_files(daemon.home.path(), &ended());
+    client.sync_file(&path).await;
+    assert_a_thread_like_any_other(&mut client, &path).await;
+}
+
+#[tokio::test]
+async fn a_session_in_a_database_is_a_thread_like_any_other() {
+    let home = tempfile::tempdir().unwrap();
+    let mut database = Database::in_home(home.path()).await;
+    let path = database.write(&begun()).await;
+    let daemon = Daemon::over(home, "").await;
+    let mut client = daemon.connect().await;
+    client.sync_file(&path).await;
+    assert_eq!(client.history(SESSION).await.len(), 2);
+    database.write(&ended()).await;
+    client.sync_file(&path).await;
+    assert_a_thread_like_any_other(&mut client, &path).await;
+}
+
+/// Waits until a thread has so many items, which nobody asks the daemon to look for.
+async fn has_items(client: &mut Client, thread_id: &str, items: u64) {
+    let reached = async { while client.thread(thread_id).await.items < items {} };
+    soon("the items", reached).await;
+}
+
+#[tokio::test]
+async fn what_is_written_is_seen_without_being_asked_for() {
+    let (files, rows) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let path = write_files(files.path(), &begun());
+    let daemon = Daemon::over(files, "").await;
+    let mut client = daemon.connect().await;
+    client.sync_file(&path).await;
+    write_files(daemon.home.path(), &ended());
+    has_items(&mut client, SESSION, 5).await;
+    let mut database = Database::in_home(rows.path()).await;
+    let path = database.write(&begun()).await;
+    let daemon = Daemon::over(rows, "").await;
+    let mut client = daemon.connect().await;
+    client.sync_file(&path).await;
+    database.write(&ended()).await;
+    has_items(&mut client, SESSION, 5).await;
+}
+
+#[tokio::test]
+async fn files_that_were_taken_into_a_database_stay_one_thread() {
+    let home = tempfile::tempdir().unwrap();
+    let path = write_files(home.path(), &begun());
+    write_files(home.path(), &ended());
+    let daemon = Daemon::over(home, "").await;
+    let mut client = daemon.connect().await;
+    client.sync_file(&path).await;
+    let before = client.history(SESSION).await;
+    let mut database = Database::in_home(daemon.home.path()).await;
+    database.write(&begun()).await;
+    let path = database.write(&ended()).await;
+    client.sync_file(&path).await;
+    let params = thread::GetParams { thread_id: SESSION.into() };
+    let found = client.call::<thread::Get>(params).await.unwrap();
+    assert_eq!(found.thread.path, path.to_str().unwrap());
+    assert_eq!(found.files.len(), 1, "it moved: {:?}", found.files);
+    assert_eq!(found.files[0].generation, 1, "nothing was read anew");
+    assert_eq!(client.history(SESSION).await, before);
+}

@@ -1,0 +1,308 @@
+//! Sessions that an agent keeps as rows of a database of its own (OpenCode's schema), read while the agent
+//! writes, and never written.
+//!
+//! A database with a write-ahead log is read through the log's index, which is opened for reading only: SQLite
+//! would write marks of readers into it otherwise, and create it where it is missing. Without a log everything
+//! is in the file, and it is read as one that nobody changes; what was read while somebody did is read again.
+
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use longhaul_core::rollout::records::{MessageRecords, Record, SessionRecords};
+use serde_json::{Value, json};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteRow};
+use sqlx::{
+    ConnectOptions as _, Connection as _, QueryBuilder, Row as _, Sqlite, SqliteConnection,
+};
+
+use crate::error::StoreError;
+use crate::file::FileStat;
+use crate::open::with_suffix;
+use crate::row::{get, unsigned};
+
+/// Times a database is read anew because its agent changed it meanwhile.
+const ATTEMPTS: usize = 3;
+
+/// How long a reader waits for a lock of the agent.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Newest messages and parts whose sessions may have changed, after a hint that the database did. Ids rise with
+/// time; what is written in older rows is found by a full listing.
+const RECENT_ROWS: i64 = 64;
+
+/// The state of each session: time of its newest change, and bytes of its records.
+const STATES: &str = "SELECT id, \
+     CAST(max(time_updated, \
+         coalesce((SELECT max(time_updated) FROM message WHERE session_id = session.id), 0), \
+         coalesce((SELECT max(time_updated) FROM part WHERE session_id = session.id), 0)) AS INTEGER) AS at_ms, \
+     coalesce((SELECT sum(octet_length(data)) FROM message WHERE session_id = session.id), 0) + \
+     coalesce((SELECT sum(octet_length(data)) FROM part WHERE session_id = session.id), 0) AS bytes \
+     FROM session";
+
+/// Sessions of which something was written last: one list for each table.
+const RECENT: [(&str, &str, &str); 3] = [
+    (" WHERE id IN (SELECT id FROM (SELECT id", "session", "time_updated"),
+    (" UNION SELECT session_id FROM (SELECT session_id", "message", "id"),
+    (" UNION SELECT session_id FROM (SELECT session_id", "part", "id"),
+];
+
+/// The sessions that are asked for.
+#[derive(Clone, Copy)]
+enum Selection<'a> {
+    All,
+    Recent,
+    One(&'a str),
+}
+
+/// A database with sessions.
+#[derive(Debug)]
+pub struct SessionDatabase {
+    path: PathBuf,
+}
+
+/// What the file system says of a database: while it stays the same, so does every session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DatabaseState {
+    file: FileStat,
+    log: Option<FileStat>,
+}
+
+/// One session and its state, in the terms in which files have one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionState {
+    /// The session's id.
+    pub id: String,
+    /// File of the database, bytes of all records, time of the newest.
+    pub stat: FileStat,
+}
+
+/// A session that was read.
+#[derive(Debug)]
+pub struct SessionContent {
+    /// In which state.
+    pub state: SessionState,
+    /// Its records; `None` when they are larger than was asked for.
+    pub records: Option<SessionRecords>,
+}
+
+impl SessionDatabase {
+    /// The database at `path`; nothing is opened yet.
+    pub fn at(path: &Path) -> Self {
+        Self { path: path.to_owned() }
+    }
+
+    /// Its state now. Blocking.
+    ///
+    /// # Errors
+    /// The file is not there or cannot be looked at.
+    pub fn state(&self) -> std::io::Result<DatabaseState> {
+        let log = std::fs::metadata(with_suffix(&self.path, "-wal")).ok();
+        let file = stat_of(&std::fs::metadata(&self.path)?);
+        Ok(DatabaseState { file, log: log.as_ref().map(stat_of) })
+    }
+
+    /// All sessions.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub async fn sessions(&self) -> Result<Vec<SessionState>, StoreError> {
+        self.read(async |connection, file| states(connection, file, Selection::All).await).await
+    }
+
+    /// The sessions of which something was written last.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub async fn recent(&self) -> Result<Vec<SessionState>, StoreError> {
+        self.read(async |connection, file| states(connection, file, Selection::Recent).await).await
+    }
+
+    /// The state of one session; `None` when there is none of that id.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub async fn session(&self, id: &str) -> Result<Option<SessionState>, StoreError> {
+        self.read(async |connection, file| session(connection, file, id).await).await
+    }
+
+    /// A session with its records, unless they have more than `bytes_max`; `None` when there is none of that id.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub async fn content(
+        &self,
+        id: &str,
+        bytes_max: u64,
+    ) -> Result<Option<SessionContent>, StoreError> {
+        self.read(async |connection, file| {
+            let mut snapshot = connection.begin().await?;
+            let Some(state) = session(&mut snapshot, file, id).await? else { return Ok(None) };
+            let records = match state.stat.size <= bytes_max {
+                true => Some(records(&mut snapshot, id).await?),
+                false => None,
+            };
+            Ok(Some(SessionContent { state, records }))
+        })
+        .await
+    }
+
+    async fn read<T>(
+        &self,
+        read: impl AsyncFn(&mut SqliteConnection, FileStat) -> Result<T, sqlx::Error>,
+    ) -> Result<T, StoreError> {
+        let state = || self.state().map_err(|error| self.sorted(error.into()));
+        for _ in 0..ATTEMPTS {
+            let before = state()?;
+            let found = self.attempt(&before, &read).await.map_err(|error| self.sorted(error));
+            let is_snapshot = found.is_ok() && before.log.is_some();
+            // An agent that began or ended in between takes its log along.
+            if is_snapshot || state()? == before {
+                return found;
+            }
+        }
+        Err(StoreError::Busy { path: self.path.clone() })
+    }
+
+    async fn attempt<T>(
+        &self,
+        state: &DatabaseState,
+        read: &impl AsyncFn(&mut SqliteConnection, FileStat) -> Result<T, sqlx::Error>,
+    ) -> Result<T, sqlx::Error> {
+        let mut connection = self.options(state).connect().await?;
+        let found = read(&mut connection, state.file).await;
+        // Nothing was written: how it is closed does not matter.
+        drop(connection.close().await);
+        found
+    }
+
+    fn options(&self, state: &DatabaseState) -> SqliteConnectOptions {
+        let options = SqliteConnectOptions::new()
+            .read_only(true)
+            .busy_timeout(BUSY_TIMEOUT)
+            .pragma("query_only", "ON")
+            .disable_statement_logging();
+        match state.log {
+            None => options.filename(&self.path).immutable(true),
+            Some(_) => options.filename(format!("file:{}?readonly_shm=1", escaped(&self.path))),
+        }
+    }
+
+    fn sorted(&self, error: sqlx::Error) -> StoreError {
+        StoreError::sorted(&self.path, error)
+    }
+}
+
+/// A path as a URI has it.
+fn escaped(path: &Path) -> String {
+    let mut uri = String::new();
+    for byte in path.to_string_lossy().bytes() {
+        match byte {
+            b'/' | b'.' | b'-' | b'_' | b'~' => uri.push(byte.into()),
+            _ if byte.is_ascii_alphanumeric() => uri.push(byte.into()),
+            _ => uri.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    uri
+}
+
+fn stat_of(meta: &Metadata) -> FileStat {
+    FileStat {
+        dev: meta.dev(),
+        ino: meta.ino(),
+        size: meta.size(),
+        mtime_ns: meta.mtime().saturating_mul(1_000_000_000).saturating_add(meta.mtime_nsec()),
+    }
+}
+
+async fn states(
+    connection: &mut SqliteConnection,
+    file: FileStat,
+    which: Selection<'_>,
+) -> Result<Vec<SessionState>, sqlx::Error> {
+    let mut query = QueryBuilder::<Sqlite>::new(STATES);
+    match which {
+        Selection::All => {}
+        Selection::Recent => {
+            for (before, table, newest) in RECENT {
+                query.push(format_args!("{before} FROM {table} ORDER BY {newest} DESC LIMIT "));
+                query.push_bind(RECENT_ROWS).push(")");
+            }
+            query.push(")");
+        }
+        Selection::One(id) => {
+            query.push(" WHERE id = ").push_bind(id);
+        }
+    }
+    let state = |row: SqliteRow| {
+        let stat = FileStat {
+            size: unsigned(&row, "bytes")?,
+            mtime_ns: get::<i64>(&row, "at_ms")?.saturating_mul(1_000_000),
+            ..file
+        };
+        Ok(SessionState { id: get(&row, "id")?, stat })
+    };
+    query.build().try_map(state).fetch_all(connection).await
+}
+
+async fn session(
+    connection: &mut SqliteConnection,
+    file: FileStat,
+    id: &str,
+) -> Result<Option<SessionState>, sqlx::Error> {
+    Ok(states(connection, file, Selection::One(id)).await?.pop())
+}
+
+async fn records(
+    connection: &mut SqliteConnection,
+    id: &str,
+) -> Result<SessionRecords, sqlx::Error> {
+    let session = sqlx::query(
+        "SELECT parent_id, directory, title, version, revert, time_created FROM session WHERE id = ?1",
+    )
+    .bind(id)
+    .try_map(|row: SqliteRow| {
+        let revert: Option<String> = row.try_get("revert")?;
+        let revert = revert.and_then(|text| serde_json::from_str::<Value>(&text).ok());
+        let mut session = json!({
+            "id": id,
+            "directory": get::<Option<String>>(&row, "directory")?,
+            "title": get::<Option<String>>(&row, "title")?,
+            "version": get::<Option<String>>(&row, "version")?,
+            "time": { "created": get::<Option<i64>>(&row, "time_created")? },
+        });
+        let parent = get::<Option<String>>(&row, "parent_id")?.map(Value::from);
+        for (key, value) in [("parentID", parent), ("revert", revert)] {
+            value.into_iter().for_each(|value| session[key] = value);
+        }
+        Ok(session)
+    })
+    .fetch_one(&mut *connection)
+    .await?;
+    let mut messages = sqlx::query(
+        "SELECT id, CAST(data AS BLOB) AS data FROM message WHERE session_id = ?1 ORDER BY id",
+    )
+    .bind(id)
+    .try_map(|row: SqliteRow| {
+        let message = Record::of(get(&row, "data")?);
+        Ok(MessageRecords { id: get(&row, "id")?, message, parts: Vec::new() })
+    })
+    .fetch_all(&mut *connection)
+    .await?;
+    let parts = sqlx::query(
+        "SELECT message_id, CAST(data AS BLOB) AS data FROM part WHERE session_id = ?1 ORDER BY id",
+    )
+    .bind(id)
+    .try_map(|row: SqliteRow| {
+        Ok((get::<String>(&row, "message_id")?, Record::of(get(&row, "data")?)))
+    })
+    .fetch_all(&mut *connection)
+    .await?;
+    for (message_id, part) in parts {
+        if let Ok(at) = messages.binary_search_by(|message| message.id.cmp(&message_id)) {
+            messages[at].parts.push(part);
+        }
+    }
+    Ok(SessionRecords { session, messages })
+}

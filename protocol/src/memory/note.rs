@@ -1,0 +1,164 @@
+//! Notes, and whose they are.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::text::Block;
+
+/// Whose words a text is. Rules come from a person alone.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(rename = "MemoryOrigin")]
+pub enum Origin {
+    /// The person.
+    Person,
+    /// An agent.
+    Agent,
+    /// What a command, a file, a page or another tool printed.
+    Tool,
+    /// A program that does not say for whom it speaks.
+    #[default]
+    Client,
+}
+
+/// `memory/add_note`: remembers a sentence. Secrets in it are replaced.
+///
+/// A note of the person is a rule from then on. Any other is quoted in the project of `cwd`, marked as
+/// unconfirmed, until a person confirms it (`memory/review_note`).
+///
+/// # Errors
+/// `invalid_params`: it is blank or too long; a note of another than the person names no `cwd`, or a command
+/// that must not be recommended.
+#[derive(Debug, Clone, Copy)]
+pub struct AddNote;
+
+/// What to remember.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "MemoryAddNoteParams")]
+pub struct AddNoteParams {
+    /// In words; not blank, at most `limit::NOTE_BYTES_MAX` bytes.
+    pub text: String,
+    /// For the project of this folder; absent: everywhere, which only a person may say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+    /// Whose words it is; absent: `client`. An agent's connection cannot speak as the person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Origin>,
+}
+
+/// The note.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "MemoryAddNoteResult")]
+pub struct AddNoteResult {
+    /// Its id, for `memory/review_note` and `memory/forget`.
+    pub note_id: String,
+    /// The project it is for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+    /// Its words as they are kept.
+    pub text: Block<String>,
+    /// Whose words the daemon takes it for.
+    #[serde(default)]
+    pub origin: Origin,
+    /// It waits until a person confirms it.
+    #[serde(default)]
+    pub pending: bool,
+    /// Number of the published memory that holds it.
+    pub generation: u64,
+}
+
+/// `memory/list_notes`: the notes, oldest first.
+#[derive(Debug, Clone, Copy)]
+pub struct ListNotes;
+
+/// Which notes.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "MemoryListNotesParams")]
+pub struct ListNotesParams {
+    /// Only those that wait for a person, or only the others; absent: all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pending: Option<bool>,
+    /// Only those of the project of this folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+    /// Rows, at most `limit::PAGE_ROWS_MAX`; absent: `limit::PAGE_ROWS_DEFAULT`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
+    /// `next_cursor` of the page before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+}
+
+/// Notes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "MemoryListNotesResult")]
+pub struct ListNotesResult {
+    /// Oldest first.
+    pub notes: Vec<Note>,
+    /// Where the next page starts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+}
+
+/// A note.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "MemoryNote")]
+pub struct Note {
+    /// Its id.
+    pub note_id: String,
+    /// The project it is for; absent: everywhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+    /// Its words.
+    pub text: Block<String>,
+    /// Whose words it is.
+    pub origin: Origin,
+    /// It waits until a person confirms it.
+    pub pending: bool,
+    /// When it was made, Unix milliseconds.
+    pub at: i64,
+}
+
+/// `memory/review_note`: a person confirms a note of an agent or a program, or discards it.
+///
+/// Confirming makes a note of the person's with the same words, in its place.
+///
+/// # Errors
+/// `invalid_params`: no such note waits, or the caller is not the person.
+#[derive(Debug, Clone, Copy)]
+pub struct ReviewNote;
+
+/// What becomes of a note.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "MemoryReviewNoteParams")]
+pub struct ReviewNoteParams {
+    /// The note.
+    pub note_id: String,
+    /// What becomes of it.
+    pub verdict: Verdict,
+}
+
+/// What a person decides about a note.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(rename = "MemoryVerdict")]
+pub enum Verdict {
+    /// It is the person's from now on.
+    Confirm,
+    /// It goes.
+    Discard,
+}
+
+/// What became of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "MemoryReviewNoteResult")]
+pub struct ReviewNoteResult {
+    /// The person's note that took its place, where it was confirmed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note_id: Option<String>,
+    /// Number of the published memory from which on it is so.
+    pub generation: u64,
+}

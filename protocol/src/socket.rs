@@ -1,0 +1,22 @@
+//! The two sockets of a daemon: the person's, and beside it that of agents.
+
+use std::path::{Path, PathBuf};
+
+/// The socket for agents of the daemon whose socket for the person is `socket`: beside it, so that one private
+/// folder holds both. `v1.sock` has `v1.agents.sock`.
+///
+/// ```
+/// # use std::path::Path;
+/// let agents = longhaul_protocol::socket::of_agents(Path::new("/run/user/1000/longhaul/v1.sock"));
+/// assert_eq!(agents, Path::new("/run/user/1000/longhaul/v1.agents.sock"));
+/// ```
+#[must_use]
+pub fn of_agents(socket: &Path) -> PathBuf {
+    socket.with_extension("agents.sock")
+}
+
+/// Whether `socket` is one for agents, by its name.
+#[must_use]
+pub fn is_of_agents(socket: &Path) -> bool {
+    socket.as_os_str().as_encoded_bytes().ends_with(b".agents.sock")
+}

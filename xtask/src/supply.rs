@@ -1,0 +1,152 @@
+//! What the binaries are made of: the check of licences, sources and advisories, and the bill of materials.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use anyhow::{Context as _, ensure};
+use serde_json::{Value, json};
+
+use crate::{place, process};
+
+/// Where the bill goes and what it is about.
+#[derive(clap::Args)]
+pub(crate) struct SbomArgs {
+    /// The file to write
+    #[arg(long, value_name = "FILE", default_value = "target/longhaul.cdx.json")]
+    output: PathBuf,
+}
+
+/// How the check of dependencies came out.
+pub(crate) enum SupplyOutcome {
+    Passed,
+    /// What was not checked, and why.
+    Skipped(&'static str),
+}
+
+/// Runs `cargo deny`. Advisories are in a database of their own, which a machine without a network lacks: then
+/// that part is told as not checked, and the others still count.
+pub(crate) fn check() -> anyhow::Result<SupplyOutcome> {
+    if !process::is_present(place::cargo()?.args(["deny", "--version"])) {
+        return Ok(SupplyOutcome::Skipped("cargo install --locked cargo-deny"));
+    }
+    check_bill(&bill()?)?;
+    process::check(place::cargo()?.args(["deny", "check", "licenses", "bans", "sources"]))?;
+    let advisories = place::cargo()?.args(["deny", "check", "advisories"]).output()?;
+    if advisories.status.success() {
+        return Ok(SupplyOutcome::Passed);
+    }
+    let words = String::from_utf8_lossy(&advisories.stderr);
+    println!("{words}");
+    ensure!(words.contains("failed to fetch advisory database"), "an advisory is about us");
+    Ok(SupplyOutcome::Skipped(
+        "advisories NOT checked, their database cannot be fetched; licences, bans and sources hold",
+    ))
+}
+
+/// Writes the bill of materials, in the form of CycloneDX 1.6.
+pub(crate) fn write_sbom(options: &SbomArgs) -> anyhow::Result<()> {
+    let bill = bill()?;
+    check_bill(&bill)?;
+    let path = place::workspace()?.join(&options.output);
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    std::fs::write(&path, serde_json::to_string_pretty(&bill)? + "\n")?;
+    let components = bill.pointer("/components").and_then(Value::as_array).map_or(0, Vec::len);
+    println!("{}: {components} components", path.display());
+    Ok(())
+}
+
+/// All packages of the lock file that a build for Linux uses, with what each depends on.
+fn bill() -> anyhow::Result<Value> {
+    let mut command = place::cargo()?;
+    command.args(["metadata", "--locked", "--format-version", "1"]);
+    command.args(["--filter-platform", "x86_64-unknown-linux-gnu"]);
+    let output = command.output().context("cargo metadata did not run")?;
+    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let metadata: Value = serde_json::from_slice(&output.stdout)?;
+    let packages = list(&metadata, "/packages");
+    let references: BTreeMap<&str, String> =
+        packages.iter().map(|package| (text(package, "id"), reference(package))).collect();
+    let named = |id: &str| references.get(id).cloned();
+    let nodes = list(&metadata, "/resolve/nodes");
+    let dependencies = nodes.iter().filter_map(|node| {
+        let on = list(node, "/dependencies").iter().filter_map(Value::as_str);
+        let on: Vec<String> = on.filter_map(named).collect();
+        Some(json!({ "ref": named(text(node, "id"))?, "dependsOn": on }))
+    });
+    let used: Vec<&str> = nodes.iter().map(|node| text(node, "id")).collect();
+    let components = packages.iter().filter(|package| used.contains(&text(package, "id")));
+    Ok(json!({
+        "$schema": "http://cyclonedx.org/schema/bom-1.6.schema.json",
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.6",
+        "version": 1,
+        "metadata": {
+            "component": {
+                "type": "application",
+                "bom-ref": "longhaul",
+                "name": "longhaul",
+                "version": env!("CARGO_PKG_VERSION"),
+            },
+        },
+        "components": components.map(component).collect::<Vec<_>>(),
+        "dependencies": dependencies.collect::<Vec<_>>(),
+    }))
+}
+
+fn component(package: &Value) -> Value {
+    let mut component = json!({
+        "type": "library",
+        "bom-ref": reference(package),
+        "name": text(package, "name"),
+        "version": text(package, "version"),
+        "purl": reference(package),
+    });
+    let licence = text(package, "license");
+    if !licence.is_empty() {
+        // Some still write `MIT/Apache-2.0`, which is no expression of SPDX.
+        let expression = licence.replace('/', " OR ");
+        component["licenses"] = json!([{ "expression": expression }]);
+    }
+    component
+}
+
+/// The package's address in the language of package URLs.
+fn reference(package: &Value) -> String {
+    format!("pkg:cargo/{}@{}", text(package, "name"), text(package, "version"))
+}
+
+/// What the schema requires: the form's name and version, kind and name of each component, references that are
+/// given once and point to one.
+fn check_bill(bill: &Value) -> anyhow::Result<()> {
+    ensure!(text(bill, "bomFormat") == "CycloneDX" && !text(bill, "specVersion").is_empty());
+    let components = list(bill, "/components");
+    ensure!(!components.is_empty(), "a bill without components");
+    let mut references: Vec<&str> = Vec::new();
+    for component in components {
+        for required in ["type", "name", "version", "bom-ref"] {
+            ensure!(!text(component, required).is_empty(), "{component} has no {required}");
+        }
+        references.push(text(component, "bom-ref"));
+    }
+    let given = references.len();
+    references.sort_unstable();
+    references.dedup();
+    ensure!(references.len() == given, "a reference is given twice");
+    for dependency in list(bill, "/dependencies") {
+        let on = list(dependency, "/dependsOn").iter().filter_map(Value::as_str);
+        for reference in on.chain([text(dependency, "ref")]) {
+            ensure!(references.binary_search(&reference).is_ok(), "{reference} is no component");
+        }
+    }
+    Ok(())
+}
+
+fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+    value.get(key).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn list<'a>(value: &'a Value, pointer: &str) -> &'a [Value] {
+    value.pointer(pointer).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}

@@ -23,7 +23,7 @@ const TOKEN_BYTES_MAX: usize = 16 * 1024;
 
 /// One rule of the file; its specimens are the tests' concern.
 #[derive(Deserialize)]
-pub(super) struct Form {
+pub(super) struct TokenRule {
     keywords: Vec<String>,
     /// Each keyword once per letter of this list, appended.
     #[serde(default)]
@@ -31,7 +31,7 @@ pub(super) struct Form {
     lead: Option<Lead>,
     pattern: String,
     #[serde(default)]
-    check: Check,
+    check: Proof,
     /// Compiled when a keyword is first seen: most never are.
     #[serde(skip)]
     regex: OnceLock<Option<Regex>>,
@@ -40,14 +40,14 @@ pub(super) struct Form {
 /// Bytes of the token before its keyword.
 #[derive(Deserialize)]
 struct Lead {
-    of: Class,
+    of: Alphabet,
     min: usize,
     max: usize,
 }
 
 #[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Class {
+enum Alphabet {
     Alphanumeric,
     Base64,
     Digit,
@@ -55,7 +55,7 @@ enum Class {
     Token,
 }
 
-impl Class {
+impl Alphabet {
     const fn has(self, byte: u8) -> bool {
         match self {
             Self::Alphanumeric => byte.is_ascii_alphanumeric(),
@@ -70,7 +70,7 @@ impl Class {
 /// What a token must show beyond its pattern.
 #[derive(Clone, Copy, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Check {
+enum Proof {
     Any,
     Mixed,
     Password,
@@ -79,7 +79,7 @@ enum Check {
     Varied,
 }
 
-impl Check {
+impl Proof {
     fn passes(self, secret: &[u8]) -> bool {
         // What a token begins with is varied enough in every placeholder.
         let half = if secret.len() < 2 * HALF_BYTES_MIN { 0 } else { secret.len() / 2 };
@@ -100,12 +100,12 @@ impl Check {
 }
 
 /// All rules of the file; none where it is no such file, which a test rules out.
-pub(super) fn all() -> Vec<Form> {
-    let forms: BTreeMap<String, Form> = toml::from_str(RULES).unwrap_or_default();
+pub(super) fn all() -> Vec<TokenRule> {
+    let forms: BTreeMap<String, TokenRule> = toml::from_str(RULES).unwrap_or_default();
     forms.into_values().collect()
 }
 
-impl Form {
+impl TokenRule {
     pub(super) fn all_keywords(&self) -> Vec<String> {
         if self.then.is_empty() {
             return self.keywords.clone();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use super::form::{self, Form};
+use super::form::{self, TokenRule};
 use super::keywords::Keywords;
 use super::{assignment, connection, flag, pem, phrase};
 
@@ -30,7 +30,7 @@ impl From<Option<Range<usize>>> for Verdict {
 type Judge = fn(text: &[u8], hit: &Range<usize>, floor: usize) -> Verdict;
 
 enum SecretRule {
-    Form(Form),
+    Token(TokenRule),
     Shape(Judge),
 }
 
@@ -55,7 +55,7 @@ impl RuleSet {
             rules.push(rule);
         };
         for form in form::all() {
-            add(form.all_keywords(), SecretRule::Form(form));
+            add(form.all_keywords(), SecretRule::Token(form));
         }
         let shapes: [(&[&str], Judge); 12] = [
             (connection::URL, connection::judge_url),
@@ -98,7 +98,7 @@ impl RuleSet {
     ) -> Verdict {
         let owners = self.owners.get(*keyword).into_iter().flatten();
         let verdicts = owners.filter_map(|owner| self.rules.get(*owner)).map(|rule| match rule {
-            SecretRule::Form(form) => form.judge(text, hit, floor),
+            SecretRule::Token(form) => form.judge(text, hit, floor),
             SecretRule::Shape(judge) => judge(text, hit, floor),
         });
         verdicts.into_iter().find(|said| *said != Verdict::Nothing).unwrap_or(Verdict::Nothing)
@@ -107,7 +107,7 @@ impl RuleSet {
     #[cfg(test)]
     pub(super) fn is_complete(&self) -> bool {
         self.rules.iter().all(|rule| match rule {
-            SecretRule::Form(form) => form.regex().is_some(),
+            SecretRule::Token(form) => form.regex().is_some(),
             SecretRule::Shape(_) => true,
         })
     }

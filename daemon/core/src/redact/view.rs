@@ -15,11 +15,11 @@ const BACKSLASHES_MAX: usize = 16;
 #[derive(Default)]
 pub(super) struct View {
     pub(super) text: String,
-    pieces: Vec<Piece>,
+    pieces: Vec<Stretch>,
 }
 
 /// From here on a byte of the view is a byte of the text, up to the next piece.
-struct Piece {
+struct Stretch {
     view: usize,
     text: usize,
     /// Where the first byte of the piece ends in the text: an escaped one is longer there.
@@ -85,7 +85,7 @@ impl View {
 
     fn piece(&mut self, text: usize, first_end: usize) {
         let view = self.text.len();
-        self.pieces.push(Piece { view, text, first_end });
+        self.pieces.push(Stretch { view, text, first_end });
     }
 
     /// Where a byte of the text is seen, or the next one that is.

@@ -6,11 +6,11 @@ use rustc_hash::FxHashSet;
 use serde::Deserialize;
 
 /// Empty where the file is no such file, which a test rules out.
-pub(super) static WORDS: LazyLock<Words> =
+pub(super) static WORDS: LazyLock<WordLists> =
     LazyLock::new(|| toml::from_str(include_str!("words.toml")).unwrap_or_default());
 
 #[derive(Default, Deserialize)]
-pub(super) struct Words {
+pub(super) struct WordLists {
     pub(super) passwords: Vec<String>,
     pub(super) tokens: Vec<String>,
     pub(super) tokens_alone: FxHashSet<String>,

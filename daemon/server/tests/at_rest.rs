@@ -50,6 +50,7 @@ async fn what_the_daemon_writes_is_its_owners_alone() {
     let state = home.path().join(".local/state/longhaul");
     // A database of an earlier version, under the usual umask.
     std::fs::create_dir_all(&state).unwrap();
+    std::fs::set_permissions(&state, PermissionsExt::from_mode(0o700)).unwrap();
     std::fs::write(state.join("longhaul.db"), "").unwrap();
     std::fs::set_permissions(state.join("longhaul.db"), PermissionsExt::from_mode(0o644)).unwrap();
     let mut lax = std::process::Command::new("sh");
@@ -70,7 +71,11 @@ async fn a_forgotten_note_is_in_no_byte_of_any_file() {
     let daemon = Daemon::start().await;
     let mut client = daemon.connect().await;
     let state = daemon.home.path().join(".local/state/longhaul");
-    let params = AddNoteParams { text: NOTE.into(), cwd: Some("/w/app".into()), origin: Some(Origin::Person) };
+    let params = AddNoteParams {
+        text: NOTE.into(),
+        cwd: Some("/w/app".into()),
+        origin: Some(Origin::Person),
+    };
     let note = client.call::<AddNote>(params).await.unwrap();
     assert!(files(&state).iter().any(|(_, bytes)| holds(bytes, NOTE)), "it is there at first");
     let forget = ForgetParams { note_id: Some(note.note_id), ..Default::default() };

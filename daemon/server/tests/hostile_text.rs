@@ -134,21 +134,21 @@ impl Walk {
             Ok(result) => result,
             Err(error) => serde_json::to_value(error).unwrap(),
         };
-        self.look(method, String::new(), &answer);
+        self.look(method, "", &answer);
         answer
     }
 
-    fn look(&mut self, method: &str, path: String, value: &Value) {
+    fn look(&mut self, method: &str, path: &str, value: &Value) {
         match value {
-            Value::String(text) => self.look_at_text(method, &path, text),
+            Value::String(text) => self.look_at_text(method, path, text),
             Value::Array(items) => {
-                items.iter().for_each(|item| self.look(method, format!("{path}[]"), item));
+                items.iter().for_each(|item| self.look(method, &format!("{path}[]"), item));
             }
             Value::Object(fields) => {
                 for (name, field) in fields {
                     self.look_at_text(method, &format!("{path} as a name"), name);
                     let dot = if path.is_empty() { "" } else { "." };
-                    self.look(method, format!("{path}{dot}{name}"), field);
+                    self.look(method, &format!("{path}{dot}{name}"), field);
                 }
             }
             _ => {}

@@ -201,7 +201,7 @@ async fn edits_that_the_agent_cannot_prove_are_refused() {
     for (bad, why) in [
         (Answer::To(invent), "names or numbers"),
         (Answer::To(order), "an order"),
-        (Answer::To(leak), "credential"),
+        (Answer::To(leak), "[REDACTED_SECRET]"),
         (other(&[rule]), "own words"),
         (other(&[call("write", "skills/x/SKILL.md", skill, "")]), "skills/x/SKILL.md"),
         (other(&[call("write", "run.sh", "true", "")]), "no such file"),

@@ -20,7 +20,7 @@ fn session(id: &str, parent: Option<&str>, title: &str) -> Value {
     let mut session = json!({"id": id, "directory": "/w", "title": title, "version": "1.2.3",
         "time": {"created": 1_767_323_045_000_i64, "updated": 1_767_323_045_000_i64}});
     if let Some(parent) = parent {
-        session["parentID"] = json!(parent);
+        session.as_object_mut().unwrap().insert("parentID".into(), json!(parent));
     }
     session
 }
@@ -132,14 +132,16 @@ impl Database {
             let query = match *kind {
                 "session" => {
                     let insert = "INSERT OR REPLACE INTO session VALUES (?1, ?2, '/w', ?3, '1.2.3', NULL, ?4, ?5)";
-                    let query = sqlx::query(insert).bind(ids[0]).bind(value["parentID"].as_str());
-                    let created = value["time"]["created"].as_i64();
-                    query.bind(value["title"].as_str()).bind(created)
+                    let query = sqlx::query(insert)
+                        .bind(ids[0])
+                        .bind(value.get("parentID").and_then(Value::as_str));
+                    let created = value.pointer("/time/created").and_then(Value::as_i64);
+                    query.bind(value.get("title").and_then(Value::as_str)).bind(created)
                 }
                 "message" => {
                     let insert = "INSERT OR REPLACE INTO message (session_id, id, data, time_created, time_updated)
                         VALUES (?1, ?2, ?3, ?4, ?5)";
-                    let created = value["time"]["created"].as_i64();
+                    let created = value.pointer("/time/created").and_then(Value::as_i64);
                     sqlx::query(insert).bind(ids[0]).bind(ids[1]).bind(stored(value)).bind(created)
                 }
                 _ => {

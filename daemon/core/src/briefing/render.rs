@@ -283,12 +283,7 @@ impl Builder<'_> {
                 }
             }
             text.push(')');
-            self.push(
-                EvidenceKind::File,
-                order,
-                (age, 100),
-                text::cut_words(&text, 300).into_owned(),
-            );
+            self.push(EvidenceKind::File, order, (age, 100), text::cut_words(&text, 300));
             self.group(&file.path);
         }
     }
@@ -439,9 +434,9 @@ impl Builder<'_> {
         kind: EvidenceKind,
         order: impl Into<Order>,
         (age, strength): (usize, u16),
-        text: String,
+        text: impl AsRef<str>,
     ) {
-        let text = quote::line(&text);
+        let text = quote::line(text.as_ref());
         // In a small view two short lines say more than a long one.
         let is_cut = self.is_small && kind != EvidenceKind::Request;
         let text =

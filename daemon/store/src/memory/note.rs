@@ -149,11 +149,15 @@ impl Store {
         }
         let gone = delete(&mut transaction, what).await.map_err(sorted)?;
         transaction.commit().await.map_err(sorted)?;
-        // Pages of the log still hold what was there. It is forgotten all the same where this cannot be done now.
-        if let Err(error) = pools.scrub().await {
-            tracing::warn!(%error, "the log is emptied later");
-        }
         Ok(gone)
+    }
+
+    /// Writes the log into the database and empties it: what was deleted before is then in neither file.
+    ///
+    /// # Errors
+    /// Those of writing; the log is emptied later then.
+    pub async fn scrub(&self) -> Result<(), StoreError> {
+        self.pools().scrub().await
     }
 
     /// All exclusions.

@@ -38,8 +38,14 @@ pub(crate) struct ReviewArgs {
 #[derive(Debug, Subcommand)]
 enum VerdictCommand {
     /// Make notes rules of yours
+    #[command(after_help = "\
+Example:
+  longhaul memory review confirm note_0199b000-0000-7000-8000-0000000000c1")]
     Confirm(NoteIds),
     /// Remove notes
+    #[command(after_help = "\
+Example:
+  longhaul memory review discard note_0199b000-0000-7000-8000-0000000000c1")]
     Discard(NoteIds),
 }
 

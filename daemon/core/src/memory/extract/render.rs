@@ -102,12 +102,7 @@ fn of(
 
 fn with_evidence(learning: &Learning) -> String {
     let passing = if learning.is_passing { ", once" } else { "" };
-    format!(
-        "{} [{} #{}{passing}]",
-        learning.text,
-        learning.origin.name(),
-        learning.evidence.seq
-    )
+    format!("{} [{} #{}{passing}]", learning.text, learning.origin.name(), learning.evidence.seq)
 }
 
 fn section(out: &mut String, heading: &str, rows: impl Iterator<Item = String>) {

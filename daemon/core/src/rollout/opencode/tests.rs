@@ -54,7 +54,7 @@ fn tool_part(tool: &str, state: &Value) -> Value {
 
 #[test]
 fn parts_become_items() {
-    let bash = json!({"status": "completed", "input": {"command": "make"}, "output": "Grüße\n 0",
+    let bash = json!({"status": "completed", "input": {"command": "make"}, "output": "Grüße\n",
         "metadata": {"exit": 3}, "time": {"start": 7, "end": 8}});
     let edit = json!({"status": "error", "input": {"filePath": "/w/a"}, "error": "not found"});
     let messages = [

@@ -163,6 +163,10 @@ impl MemoryNotes {
             return Err(no_such_note());
         }
         let (generation, _) = self.publisher.publish(Purge::Yes(summary), None).await?;
+        // Pages of the database still hold what was there, in the note and in the memory that was replaced.
+        if let Err(error) = self.store.scrub().await {
+            tracing::warn!(%error, "the database's log is emptied later");
+        }
         Ok(ForgetResult { gone, generation })
     }
 

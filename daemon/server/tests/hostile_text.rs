@@ -10,7 +10,7 @@ use longhaul_protocol::{METHODS, schema};
 use serde_json::{Value, json};
 
 use crate::support::rollout::Rollout;
-use crate::support::{Client, Daemon, soon};
+use crate::support::{Client, Daemon, field, soon};
 
 const CODEX: &str = "0199a213-81c0-7800-8aa1-0000000000e1";
 const CLAUDE: &str = "5b1f0a52-7a51-4d0c-9d55-0a6f3c1d2ee1";
@@ -227,7 +227,7 @@ impl Walk {
         };
         self.ask("thread/sync", and(json!({ "timeout_ms": 15_000 }))).await;
         let view = self.ask("checkpoint/view", and(json!({ "max_tokens": 4_000 }))).await;
-        let text = view["text"].as_str().unwrap_or_default();
+        let text = view.get("text").and_then(Value::as_str).unwrap_or_default();
         let headings = text.lines().filter(|line| line.trim() == "[TASK]").count();
         assert!(headings <= 1 && !text.contains("</longhaul_"), "{text}");
         for (method, params) in [
@@ -262,8 +262,7 @@ impl Walk {
             .await;
         let run = json!({ "strategy": "checkpoint", "max_tokens": 3_000 });
         let run = self.ask("compaction/run", and(run)).await;
-        let compaction =
-            json!({ "compaction_id": run["compaction_id"].as_str().unwrap_or("none") });
+        let compaction = json!({ "compaction_id": run.get("compaction_id").and_then(Value::as_str).unwrap_or("none") });
         let handle = run.pointer("/receipt/dropped/0/handle").and_then(Value::as_str);
         self.ask("history/expand", json!({ "handle": handle.unwrap_or("none") })).await;
         for method in ["compaction/get", "compaction/undo", "compaction/cancel"] {
@@ -276,17 +275,23 @@ impl Walk {
         let note = self.ask("memory/add_note", json!({ "text": HOSTILE, "cwd": "/w" })).await;
         self.ask("memory/run", json!({ "all": true })).await;
         let summary = self.ask("memory/summary", json!({ "cwd": "/w" })).await;
-        let text = summary["text"].as_str().unwrap_or_default();
+        let text = summary.get("text").and_then(Value::as_str).unwrap_or_default();
         assert!(text.matches("</longhaul_memory>").count() <= 1, "{text}");
         let list = self.ask("memory/list", json!({})).await;
-        for file in list["files"].as_array().unwrap() {
-            self.ask("memory/read", json!({ "path": file["path"] })).await;
+        for file in list.get("files").and_then(Value::as_array).unwrap() {
+            self.ask("memory/read", json!({ "path": field(file, "path") })).await;
         }
         self.ask("memory/read", json!({ "path": HOSTILE })).await;
         self.ask("memory/search", json!({ "query": "rename OR test OR obey" })).await;
         self.ask("memory/status", json!({})).await;
+        self.ask("memory/list_notes", json!({})).await;
+        let agents = json!({ "text": HOSTILE, "cwd": "/w", "origin": "agent" });
+        let claim = field(&self.ask("memory/add_note", agents).await, "note_id").clone();
+        self.ask("memory/list_notes", json!({})).await;
+        let review = json!({ "note_id": claim, "verdict": "confirm" });
+        self.ask("memory/review_note", review).await;
         self.ask("memory/cite", json!({ "answer": hostile("Done.") })).await;
-        let note = note["note_id"].as_str().unwrap_or("none").to_owned();
+        let note = note.get("note_id").and_then(Value::as_str).unwrap_or("none").to_owned();
         self.ask("memory/forget", json!({ "note_id": note })).await;
         self.ask("message_history/append", json!({ "text": HOSTILE, "cwd": HOSTILE })).await;
         self.ask("message_history/lookup", json!({ "limit": 5 })).await;
@@ -297,7 +302,7 @@ impl Walk {
             "client_thread_id": "tab-1", "cwd": "/w", "originator": "editor", "title": hostile("t"), "model": hostile("m"),
         });
         let opened = self.ask("thread/open", opened).await;
-        let own = opened["thread_id"].as_str().unwrap_or(HOSTILE).to_owned();
+        let own = opened.get("thread_id").and_then(Value::as_str).unwrap_or(HOSTILE).to_owned();
         let item = json!({ "type": "message", "role": "user", "content": HOSTILE });
         let items = json!([{ "client_item_id": "m1", "item": item }]);
         let output =
@@ -343,7 +348,7 @@ impl Walk {
         }
         // No event may come between the calls after it.
         let subscribed = self.ask("event/subscribe", json!({ "kinds": ["gap"] })).await;
-        let name = subscribed["subscription"].clone();
+        let name = field(&subscribed, "subscription").clone();
         self.ask("event/unsubscribe", json!({ "subscription": name })).await;
         self.ask("daemon/shutdown", json!({})).await;
     }

@@ -8,7 +8,7 @@ use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
 
 use super::compare::Row;
-use super::hooks::{RULE, RULED};
+use super::hooks::{RULE, RULED, note_rule};
 use super::mock::{Mock, ask};
 use super::tools;
 use crate::daemon::Daemon;
@@ -72,7 +72,7 @@ pub(super) fn play(
     install.env("CLAUDE_CONFIG_DIR", claude.home()).stdout(Stdio::null());
     process::check(&mut install)?;
     claude.print(&[&format!("rename the parser. {RULE}")])?;
-    daemon.connect()?.call("memory/run", &json!({ "all": true }))?;
+    note_rule(daemon, &claude.folder.path().join("project"))?;
     let mut is_given = false;
     for _ in 0..ATTEMPTS {
         claude.print(&["--continue", "/compact"])?;

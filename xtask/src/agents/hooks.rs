@@ -29,6 +29,15 @@ pub(super) const RULED: &str = "floats for money";
 /// How what we put before the model begins.
 const MARK: &str = "<longhaul_context about=";
 
+/// Notes the rule as the person's: what a script asks an agent, as this tool does, makes no rules.
+pub(super) fn note_rule(daemon: &Daemon, folder: &Path) -> anyhow::Result<()> {
+    let note = json!({ "text": RULE, "cwd": folder, "origin": "person" });
+    let mut wire = daemon.connect()?;
+    wire.call("memory/add_note", &note)?;
+    wire.call("memory/run", &json!({ "all": true }))?;
+    Ok(())
+}
+
 pub(super) fn play(
     longhaul: &Path,
     codex: &Codex,
@@ -40,7 +49,7 @@ pub(super) fn play(
     let thread = thread_id(&codex.newest()?)?;
     let mut wire = daemon.connect()?;
     wire.call("thread/sync", &json!({ "path": codex.newest()?, "timeout_ms": 10_000 }))?;
-    wire.call("memory/run", &json!({ "all": true }))?;
+    note_rule(daemon, &codex.project())?;
     let mut rows = vec![compacted(codex, mock, &thread)?];
     let made = wire.call("compaction/list", &json!({ "thread_id": thread }))?;
     let made = made["compactions"].as_array().map_or(0, Vec::len);

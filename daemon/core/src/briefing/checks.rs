@@ -97,7 +97,10 @@ impl Commands {
         }
         if run.outcome.is_failure() && !finds_nothing(&run) {
             self.fail(&run);
-        } else if matches!(run.outcome, CommandOutcome::Exit(0) | CommandOutcome::Unknown) {
+        } else if run.outcome == CommandOutcome::Exit(0)
+            && chain::checking_part(run.command).owns_exit_code
+            && !output::says_failure(run.printed)
+        {
             self.mend(&run);
         }
         if !run.outcome.is_failure() && runs_git(run.command) {
@@ -337,6 +340,7 @@ mod tests {
             101,
             "test result: FAILED. 3 passed; 1 failed; in 2s\nthread 'a' panicked at x.rs:4",
         ));
+        commands.finish(run("cargo test --doc || true", 0, ""));
         commands.finish(run("cargo test --lib", 0, "test result: ok. 4 passed; 0 failed; in 1s"));
         commands.finish(run("rg nothing", 1, ""));
         commands.finish(run(
@@ -353,6 +357,7 @@ mod tests {
             results,
             [
                 "exit 101; 3 passed, 1 failed; thread 'a' panicked at x.rs:4",
+                "exit code hidden by what follows it",
                 "exit 0; 4 passed, 0 failed",
                 "exit code hidden by what follows it"
             ]

@@ -24,9 +24,10 @@ pub(super) enum Shape {
     Code,
 }
 
-/// Splits `message` and shows each line to `visit`.
+/// Splits `message` and shows each line to `visit`. Words that end with a colon are the heading of the list or
+/// code below them, and nothing without it.
 pub(super) fn split<'a>(message: &'a str, mut visit: impl FnMut(Spoken<'a>)) {
-    let (mut heading, mut is_code) = ("", false);
+    let (mut section, mut lead_in, mut is_code) = ("", None, false);
     for line in message.lines() {
         let line = line.trim();
         if line.starts_with("```") {
@@ -36,19 +37,26 @@ pub(super) fn split<'a>(message: &'a str, mut visit: impl FnMut(Spoken<'a>)) {
         if line.is_empty() || is_rule(line) {
             continue;
         }
+        let heading = lead_in.unwrap_or(section);
         if is_code {
             visit(Spoken { heading, text: line, shape: Shape::Code });
         } else if let Some(title) = heading_of(line) {
-            heading = title;
+            (section, lead_in) = (title, None);
         } else if line.starts_with('|') {
             visit(Spoken { heading, text: line, shape: Shape::Row });
         } else if let Some(item) = item_of(line) {
             visit(Spoken { heading, text: item, shape: Shape::Item });
+        } else if line.len() <= LEAD_IN_BYTES && line.ends_with([':', '：']) {
+            lead_in = Some(line.trim_end_matches([':', '：']));
         } else {
-            sentences(line, |text| visit(Spoken { heading, text, shape: Shape::Prose }));
+            lead_in = None;
+            sentences(line, |text| visit(Spoken { heading: section, text, shape: Shape::Prose }));
         }
     }
 }
+
+/// Longest words that can be a heading of what follows.
+const LEAD_IN_BYTES: usize = 100;
 
 /// The words of a heading: `## Title`, or a line of bold words alone.
 pub(super) fn heading_of(line: &str) -> Option<&str> {
@@ -161,7 +169,7 @@ mod tests {
 
     #[test]
     fn a_message_is_split_into_lines_with_their_headings() {
-        let message = "Done.\n\n## Changes\n- `a.rs`: parses\n1. first\n**Risks:**\n| a | b |\n|---|---|\n```sh\nmake\n```\n";
+        let message = "Done.\n\n## Changes\n- `a.rs`: parses\n1. first\n**Risks:**\n| a | b |\n|---|---|\n```sh\nmake\n```\nStill open:\n- b\nAll else works.\n";
         let mut seen = Vec::new();
         split(message, |spoken| seen.push((spoken.heading, spoken.text, spoken.shape)));
         assert_eq!(
@@ -172,6 +180,8 @@ mod tests {
                 ("Changes", "1. first", Shape::Item),
                 ("Risks", "| a | b |", Shape::Row),
                 ("Risks", "make", Shape::Code),
+                ("Still open", "b", Shape::Item),
+                ("Risks", "All else works.", Shape::Prose),
             ]
         );
     }

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use notify::event::{MetadataKind, ModifyKind};
 use notify::{Config, Event, EventKind, RecommendedWatcher, Watcher as _};
 use tokio::sync::Notify;
 
@@ -84,8 +85,8 @@ impl Hints {
                 self.hint_all();
             }
             Ok(event) if event.need_rescan() => self.hint_all(),
-            // Our own reading opens files, too.
-            Ok(Event { kind: EventKind::Access(_), .. }) => {}
+            // Our own reading opens files, too, and SQLite's sets the owner of a log it opens as root.
+            Ok(Event { kind: EventKind::Access(_) | METADATA, .. }) => {}
             Ok(event) => {
                 for path in &event.paths {
                     if may_affect_transcript(path) {
@@ -100,8 +101,11 @@ impl Hints {
     }
 }
 
+/// A change of owner, rights or times.
+const METADATA: EventKind = EventKind::Modify(ModifyKind::Metadata(MetadataKind::Any));
+
 fn is_rename(kind: &EventKind) -> bool {
-    matches!(kind, EventKind::Modify(notify::event::ModifyKind::Name(_)))
+    matches!(kind, EventKind::Modify(ModifyKind::Name(_)))
 }
 
 /// The watches on all roots.

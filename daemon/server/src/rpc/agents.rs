@@ -98,7 +98,7 @@ const FIELDS: &[(&str, &[(&str, Field)])] = &[
             ("opaque", Plain),
         ],
     ),
-    ("memory/add_note", &[("text", Plain), ("cwd", Folder)]),
+    ("memory/add_note", &[("text", Plain), ("cwd", Folder), ("origin", Plain)]),
     ("memory/cite", &[("answer", Plain)]),
     // A path below the memory's own folder: which of its lines are the project's, the reader knows.
     (

@@ -17,7 +17,7 @@ use longhaul_protocol::text::gated;
 use longhaul_protocol::{AgentAccess, ErrorKind, METHODS, Method};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
 use tokio::sync::Semaphore;
 
 use super::agents::AgentGate;
@@ -263,14 +263,17 @@ impl MethodEntry {
         }
     }
 
-    /// What an agent is answered.
+    /// What an agent is answered. It passes the gate for text here, where its types still say which strings
+    /// have lines.
     async fn release<R: Serialize>(
         &self,
         context: &CallContext,
         result: Result<R, Failure>,
-    ) -> Result<Value, Failure> {
-        let answer = serde_json::to_value(result?).map_err(Failure::internal)?;
-        self.gate.release(context, answer).await
+    ) -> Result<Box<RawValue>, Failure> {
+        let answer = gated(&result?).map_err(Failure::internal)?;
+        let answer = serde_json::from_str(answer.get()).map_err(Failure::internal)?;
+        let released: Value = self.gate.release(context, answer).await?;
+        to_raw_value(&released).map_err(Failure::internal)
     }
 
     /// Checks that the connection may call the method at all.

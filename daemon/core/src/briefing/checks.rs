@@ -375,7 +375,7 @@ mod tests {
         );
         assert_eq!(
             (commands.census.tests, commands.census.commits, commands.census.pushes),
-            (2, 1, 0)
+            (3, 1, 0)
         );
     }
 }

@@ -9,15 +9,13 @@ use serde_json::json;
 use serde_json::value::RawValue;
 
 use crate::item::{ItemKind, MessageItem};
+use crate::rollout::contextual::CODEX_SUMMARY_OPENING;
 use crate::rollout::{Body, Item, Role, codex, contextual};
 use crate::{text, tokens};
 
 /// Tokens of the person's newest messages that survive a compaction without a replacement history, as in
 /// Codex.
 const KEPT_USER_TOKENS: u64 = 20_000;
-
-/// Opening of Codex summaries, which are not messages of the person.
-const SUMMARY_OPENING: &str = "Another language model started to solve this problem";
 
 /// Heads the checkpoint that replaces an encrypted compaction.
 const STAND_IN: &str = "[longhaul] The history up to here was compacted by the provider into an encrypted \
@@ -109,7 +107,7 @@ fn described(item: &str) -> Option<Description> {
 }
 
 fn kind_of_user(text: &str) -> ItemKind {
-    match text.starts_with(SUMMARY_OPENING) {
+    match text.starts_with(CODEX_SUMMARY_OPENING) {
         true => ItemKind::Compaction,
         false if contextual::request(text).is_some() => ItemKind::UserMessage,
         false => ItemKind::Context,
@@ -138,7 +136,7 @@ pub fn words_of_person(item: &str) -> Option<String> {
         return None;
     }
     let words = parts.concat();
-    (!words.starts_with(SUMMARY_OPENING)).then_some(words)
+    (!words.starts_with(CODEX_SUMMARY_OPENING)).then_some(words)
 }
 
 /// A user message of one text part.
@@ -237,6 +235,6 @@ mod tests {
         assert_eq!(words_of_person(&message("user", "fix it")).as_deref(), Some("fix it"));
         assert_eq!(words_of_person(&message("assistant", "done")), None);
         assert_eq!(words_of_person(&message("user", "<environment_context>")), None);
-        assert_eq!(words_of_person(&message("user", &format!("{SUMMARY_OPENING} …"))), None);
+        assert_eq!(words_of_person(&message("user", &format!("{CODEX_SUMMARY_OPENING} …"))), None);
     }
 }

@@ -16,7 +16,6 @@ use tokio_util::sync::CancellationToken;
 /// The listening sockets of the `.socket` unit.
 #[derive(Debug, Default)]
 pub struct TakenSockets {
-    /// The person's.
     pub person: Option<UnixListener>,
     /// The agents'; a unit of an earlier version has none.
     pub agents: Option<UnixListener>,

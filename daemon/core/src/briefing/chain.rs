@@ -37,7 +37,6 @@ enum End {
     Pipe,
     /// `;`, `||` or `&`: the next one runs whatever became of this one.
     Any,
-    /// Nothing follows.
     Line,
 }
 

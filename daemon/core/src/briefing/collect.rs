@@ -14,6 +14,7 @@ use super::kinds::EvidenceKind;
 use super::lines::{self, Shape};
 use super::tasks::TaskList;
 use super::telling;
+use crate::rollout::contextual;
 use crate::rollout::output::TestCounts;
 use crate::rollout::shell::Class;
 use crate::step::CommandOutcome;
@@ -24,6 +25,9 @@ const TURNS_MAX: usize = 512;
 
 /// Bytes of what the agent said last that wait for the turn's end: a report, or words on the way.
 const PENDING_WORDS_BYTES: usize = 24 * 1_024;
+
+/// Heading of what a model's summary says.
+const SUMMARY: &str = "summary of an earlier compaction";
 
 /// Opens what a short answer refers to.
 pub(super) const ANSWERS: &str = "(answers: ";
@@ -152,9 +156,14 @@ impl Briefing {
         }
     }
 
-    /// A summary also stands before its compaction as ordinary words: those were not said to the person.
-    pub(super) fn forget_words(&mut self, summary: &str) {
+    /// A model summarised what came before. The summary takes in the one before it, whose state is no longer
+    /// true, and also stands before its compaction as ordinary words: those were not said to the person.
+    pub(super) fn compacted(&mut self, seq: u64, summary: &str, folder: Option<&str>) {
         self.pending_words.retain(|(_, words)| !summary.contains(text::prefix(words, 80)));
+        self.remarks.retain(|line| line.heading != SUMMARY);
+        let is_introduced = summary.starts_with(contextual::CODEX_SUMMARY_OPENING);
+        let body = summary.split_once('\n').filter(|_| is_introduced).map_or(summary, |(_, b)| b);
+        self.hear(seq, SUMMARY, body, folder);
     }
 
     /// What another agent reported, or a summary that a model wrote of earlier work.

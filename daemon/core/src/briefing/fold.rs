@@ -22,10 +22,7 @@ impl Briefing {
             Step::Reported(words) => {
                 self.hear(at.seq, "another agent reports", words.redacted(), folder);
             }
-            Step::Compacted(words) => {
-                self.forget_words(words.redacted());
-                self.hear(at.seq, "summary of an earlier compaction", words.redacted(), folder);
-            }
+            Step::Compacted(words) => self.compacted(at.seq, words.redacted(), folder),
             Step::Called(called) => self.called(at, called, folder),
             Step::Answered(answered) => self.ended(at, answered, folder),
             Step::Ran { script, exit_code } => {

@@ -83,6 +83,18 @@ fn a_budget_is_never_exceeded_and_the_request_stays() {
 }
 
 #[test]
+fn only_the_newest_summary_is_told_without_its_introduction() {
+    let mut briefing = thread();
+    for (seq, words) in [(11, "Seven steps are done."), (12, "All steps are done.")] {
+        let opening = crate::rollout::contextual::CODEX_SUMMARY_OPENING;
+        briefing.compacted(seq, &format!("{opening} and so on:\n{words}"), None);
+    }
+    let text = render(&briefing, &Extra::default(), 2_000);
+    assert!(text.contains("All steps are done."), "{text}");
+    assert!(!text.contains("Seven steps") && !text.contains("Another language model"), "{text}");
+}
+
+#[test]
 fn words_of_turns_taken_back_are_gone_and_their_edits_stay() {
     let mut briefing = thread();
     briefing.words(11, "The sink moved as well.");

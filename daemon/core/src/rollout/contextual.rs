@@ -84,14 +84,16 @@ pub fn injected(about: &str, text: &str) -> String {
 /// First words of the message that carries a summary of ours (`templates/compaction/summary_prefix.md`).
 pub const SUMMARY_OPENING: &str = "[HANDOFF_SUMMARY v1]";
 
+/// First words of the message that carries a summary of Codex's.
+pub const CODEX_SUMMARY_OPENING: &str = "Another language model started to solve this problem";
+
 /// First words of the message that carries a view of ours (`templates/compaction/checkpoint_guide.md`).
 pub const CHECKPOINT_OPENING: &str = "The conversation so far was compacted.";
 
 /// Whether a user message carries the summary of an earlier compaction, ours or Codex's.
 pub fn is_summary(text: &str) -> bool {
-    const OF_CODEX: &str = "Another language model started to solve this problem";
     let text = text.trim_start();
-    [SUMMARY_OPENING, "[SESSION_CHECKPOINT v1]", CHECKPOINT_OPENING, OF_CODEX]
+    [SUMMARY_OPENING, "[SESSION_CHECKPOINT v1]", CHECKPOINT_OPENING, CODEX_SUMMARY_OPENING]
         .iter()
         .any(|opening| text.starts_with(opening))
 }

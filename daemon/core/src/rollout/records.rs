@@ -57,7 +57,6 @@ pub struct MessageRecords {
     pub parts: Vec<Record>,
 }
 
-/// One record.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Record {
     /// A JSON object.

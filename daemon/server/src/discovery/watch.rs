@@ -157,3 +157,24 @@ impl Watch {
         failed
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use notify::event::{AccessKind, DataChange};
+
+    use super::*;
+
+    #[test]
+    fn a_change_of_content_is_a_hint_and_reading_or_a_change_of_owner_is_none() {
+        for (kind, is_hint) in [
+            (EventKind::Modify(ModifyKind::Data(DataChange::Any)), true),
+            (METADATA, false),
+            (EventKind::Access(AccessKind::Any), false),
+        ] {
+            let hints = Hints::default();
+            let path = "/h/.codex/sessions/rollout-2026-01-01T00-00-00-a.jsonl";
+            hints.on_event(Ok(Event::new(kind).add_path(path.into())));
+            assert_eq!(!hints.take().is_empty(), is_hint, "{kind:?}");
+        }
+    }
+}

@@ -21,13 +21,10 @@ use crate::service::projects::{ProjectSubject, Projects, project_at};
 enum Field {
     /// Nothing that belongs to a project.
     Plain,
-    /// A thread.
     Thread,
     /// A transcript, whose thread is known from the answer alone.
     Transcript,
-    /// A handle.
     Handle,
-    /// A compaction.
     Compaction,
     /// A folder; absent, where nothing else is named: the agent's.
     Folder,

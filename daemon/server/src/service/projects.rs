@@ -9,7 +9,6 @@ use super::error::ServiceError;
 use super::memory::project_or_folder;
 use super::preimage;
 
-/// Tells projects.
 pub struct Projects {
     store: Store,
 }
@@ -23,7 +22,6 @@ pub enum ProjectSubject<'a> {
     Compaction(&'a str),
     /// A handle of a thread or a compaction.
     Handle(&'a str),
-    /// A folder.
     Folder(&'a str),
 }
 

@@ -15,7 +15,6 @@ use crate::{text, tokens};
 /// Maximum bytes of a line quoted in a refusal.
 const SHOWN_BYTES: usize = 160;
 
-/// Maximum skills.
 const SKILLS_MAX: usize = 64;
 
 /// Maximum bytes of a heading.

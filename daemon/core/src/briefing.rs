@@ -6,10 +6,10 @@
 //! bytes and evicts its weakest, oldest lines, so a briefing's size does not depend on the transcript's.
 //! Nothing is ranked while folding: what matters is known only when somebody asks.
 //!
-//! A view asks. `select` takes the lines that say the most, for their cost, about what the last turns were
-//! about and that no chosen line says already, within the shares of `kinds`. `render` puts them in
-//! the order in which a person would brief a colleague: what was asked, what was done and why, how it was
-//! checked, what comes next.
+//! A view asks. `gather` weighs what there is. `select` takes the lines that say the most, for their cost, about
+//! what the last turns were about and that no chosen line says already, within the shares of `kinds`. `render`
+//! puts them in the order in which a person would brief a colleague: what was asked, what was done and why, how
+//! it was checked, what comes next.
 //!
 //! Everything is a quotation or a count; nothing is inferred from words. Text enters redacted.
 
@@ -20,6 +20,8 @@ mod documents;
 mod effects;
 mod evidence;
 mod fold;
+mod gather;
+mod git;
 mod kinds;
 mod lines;
 mod prompt;
@@ -30,6 +32,7 @@ mod telling;
 mod terms;
 mod write;
 
+pub use chain::owns_exit_code;
 pub use collect::Briefing;
 pub use render::{ChangedFile, Extra, render};
 

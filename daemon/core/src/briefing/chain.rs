@@ -28,6 +28,11 @@ pub(super) fn checking_part(line: &str) -> CheckingPart<'_> {
     }
 }
 
+/// Whether the exit code of the line is that of its first command that matters.
+pub fn owns_exit_code(line: &str) -> bool {
+    checking_part(line).owns_exit_code
+}
+
 /// What stands between a command and the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {

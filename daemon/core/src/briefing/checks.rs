@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 
 use super::chain;
+use super::git::GitState;
 use crate::rollout::output::{self, TestCounts};
 use crate::rollout::shell::Class;
 use crate::step::CommandOutcome;
@@ -13,7 +14,6 @@ use crate::text;
 /// Checks and failures that are kept.
 const CHECKS_MAX: usize = 16;
 const FAILURES_MAX: usize = 12;
-const GIT_MAX: usize = 24;
 
 /// A test, build or lint run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,14 +38,6 @@ pub(super) struct FailedCommand {
     pub mend: Option<String>,
 }
 
-/// A line that git printed, or a state it told.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct GitLine {
-    pub seq: u64,
-    pub turn: u32,
-    pub text: String,
-}
-
 /// How often kinds of commands ran: what never ran cannot be quoted, only counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(super) struct Census {
@@ -60,7 +52,7 @@ pub(super) struct Census {
 pub(super) struct Commands {
     pub checks: VecDeque<Check>,
     pub failures: VecDeque<FailedCommand>,
-    pub git: VecDeque<GitLine>,
+    pub git: GitState,
     pub census: Census,
 }
 
@@ -72,6 +64,7 @@ pub(super) struct Finished<'a> {
     /// One line, redacted, without the entering of a folder.
     pub command: &'a str,
     pub program: &'a str,
+    pub is_look: bool,
     pub class: Class,
     pub outcome: CommandOutcome,
     pub counts: Option<TestCounts>,
@@ -95,7 +88,7 @@ impl Commands {
             self.checks.retain(|known| known.command != check.command);
             push(&mut self.checks, check, CHECKS_MAX);
         }
-        if run.outcome.is_failure() && !finds_nothing(&run) {
+        if run.outcome.is_failure() && !run.is_look {
             self.fail(&run);
         } else if run.outcome == CommandOutcome::Exit(0)
             && chain::checking_part(run.command).owns_exit_code
@@ -103,8 +96,8 @@ impl Commands {
         {
             self.mend(&run);
         }
-        if !run.outcome.is_failure() && runs_git(run.command) {
-            self.read_git(&run);
+        if !run.outcome.is_failure() {
+            self.git.read(&run);
         }
     }
 
@@ -140,77 +133,13 @@ impl Commands {
             failure.mend = Some(text::cut_words(run.command, 120).into_owned());
         }
     }
-
-    fn read_git(&mut self, run: &Finished<'_>) {
-        // What replaces commits makes the lines of those it replaced untrue.
-        if run.command.contains("--amend") {
-            let newest = self.git.iter().rposition(|line| line.text.starts_with('['));
-            newest.map(|index| self.git.remove(index));
-        } else if ["git reset", "git rebase"].iter().any(|words| run.command.contains(words)) {
-            self.git.retain(|line| !line.text.starts_with('[') && !is_log_line(&line.text));
-        }
-        if [" commit", " stash", " checkout", " switch", " restore", " clean", " reset"]
-            .iter()
-            .any(|word| run.command.contains(word))
-        {
-            self.git.retain(|line| !line.text.starts_with(UNCOMMITTED));
-        }
-        let mut uncommitted = Vec::new();
-        for line in run.printed.lines().take(200) {
-            let bare = line.trim();
-            if let Some(path) = changed_path(line) {
-                uncommitted.push(path);
-            } else if is_telling(bare) {
-                if is_branch_state(bare) {
-                    self.git.retain(|line| line.seq == run.seq || !is_branch_state(&line.text));
-                }
-                self.git(run, text::one_line_cut(bare, 160));
-            }
-        }
-        let is_status = run.command.contains("status");
-        if !uncommitted.is_empty() && is_status {
-            let more = uncommitted.len().saturating_sub(12);
-            uncommitted.truncate(12);
-            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-            self.git.retain(|line| !line.text.starts_with(UNCOMMITTED));
-            self.git(run, format!("{UNCOMMITTED}{}{more}", uncommitted.join(", ")));
-        } else if is_status
-            && (run.printed.contains("nothing to commit")
-                || run.printed.lines().any(|line| line.starts_with("## ")))
-        {
-            self.git.retain(|line| !line.text.starts_with(UNCOMMITTED));
-            self.git(run, format!("{UNCOMMITTED}nothing"));
-        }
-    }
-
-    fn git(&mut self, run: &Finished<'_>, text: String) {
-        // An amended commit keeps its subject, a listed one its id.
-        let is_same = |known: &str| match (commit_of(known), commit_of(&text)) {
-            (Some(known), Some(new)) => known.0 == new.0 || known.1 == new.1,
-            _ => known == text,
-        };
-        self.git.retain(|known| !is_same(&known.text));
-        push(&mut self.git, GitLine { seq: run.seq, turn: run.turn, text }, GIT_MAX);
-    }
 }
 
-/// Opens the line of uncommitted files: only the newest one counts.
-const UNCOMMITTED: &str = "uncommitted at the last look: ";
-
-fn push<T>(list: &mut VecDeque<T>, item: T, most: usize) {
+pub(super) fn push<T>(list: &mut VecDeque<T>, item: T, most: usize) {
     if list.len() >= most {
         list.pop_front();
     }
     list.push_back(item);
-}
-
-/// A search or comparison that ends with 1 found nothing or a difference.
-fn finds_nothing(run: &Finished<'_>) -> bool {
-    run.outcome == CommandOutcome::Exit(1)
-        && matches!(
-            run.program,
-            "rg" | "grep" | "test" | "[" | "diff" | "cmp" | "which" | "ls" | "find" | "pgrep"
-        )
 }
 
 fn outcome_words(outcome: CommandOutcome) -> String {
@@ -252,67 +181,6 @@ pub(super) fn result(run: &Finished<'_>) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
-/// Whether one of the commands of the line is git's.
-fn runs_git(line: &str) -> bool {
-    line.split(['&', ';', '|']).any(|part| part.trim_start().starts_with("git "))
-}
-
-/// The path of a line of `git status`, short or long.
-fn changed_path(line: &str) -> Option<&str> {
-    let bare = line.trim_start();
-    for word in ["modified:", "new file:", "deleted:", "renamed:"] {
-        if let Some(path) = bare.strip_prefix(word) {
-            return Some(path.trim());
-        }
-    }
-    let (state, path) = line.split_at_checked(3)?;
-    let is_state = state.ends_with(' ')
-        && state != "   "
-        && state[..2]
-            .bytes()
-            .all(|byte| matches!(byte, b' ' | b'M' | b'A' | b'D' | b'R' | b'U' | b'?'));
-    is_state.then(|| path.trim())
-}
-
-/// Tells the branch and how it stands to its remote: only the newest holds.
-fn is_branch_state(line: &str) -> bool {
-    // `## main...origin/main [behind 1]`, and no heading of a text that was printed with it.
-    if let Some(branch) = line.strip_prefix("## ") {
-        let words = branch.split_once(' ').map_or("[", |(_, words)| words);
-        return words.starts_with('[') || branch.starts_with("No commits yet");
-    }
-    let marks = ["On branch ", "Your branch ", "* ", "Switched to ", "Already on "];
-    marks.iter().any(|mark| line.starts_with(mark))
-}
-
-/// Lines of git's that tell where the work stands: branch, new commits, remote.
-fn is_telling(line: &str) -> bool {
-    let is_commit = line.starts_with('[') && line.contains("] ") || is_log_line(line);
-    is_commit
-        || is_branch_state(line)
-        || line.contains("-> FETCH_HEAD")
-        || line.contains(" -> origin")
-}
-
-/// Id and subject of `[main 1926682b] feat: …` or `1926682b feat: …`.
-fn commit_of(line: &str) -> Option<(&str, &str)> {
-    match line.strip_prefix('[') {
-        Some(rest) => {
-            let (place, subject) = rest.split_once("] ")?;
-            Some((place.rsplit(' ').next()?, subject))
-        }
-        None => is_log_line(line).then(|| line.split_once(' ')).flatten(),
-    }
-}
-
-/// `1926682b feat: …`
-fn is_log_line(line: &str) -> bool {
-    let Some((id, words)) = line.split_once(' ') else { return false };
-    (7..=12).contains(&id.len())
-        && id.bytes().all(|byte| byte.is_ascii_hexdigit())
-        && words.len() > 8
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -325,6 +193,7 @@ mod tests {
             turn: 1,
             command,
             program,
+            is_look: program == "rg",
             class: Class::of(command),
             outcome: CommandOutcome::Exit(code),
             counts,
@@ -350,6 +219,8 @@ mod tests {
         ));
         commands.finish(run("git commit -m x", 0, "[main 1926682b] fix: the lexer keeps state"));
         commands.finish(run("git status -sb", 0, "## main...origin/main [behind 2]\n?? old.md\n"));
+        let log = "9926682a fix: the lexer keeps state\n1026682a feat: a lexer";
+        commands.finish(run("git commit --amend --no-edit && git log --oneline", 0, log));
         let printed = "## main...origin/main\n## Testing Guidelines\n M src/a.rs\n?? notes.md\n";
         commands.finish(Finished { seq: 2, ..run("git status -sb", 0, printed) });
         let results: Vec<_> = commands.checks.iter().map(|check| check.result.as_str()).collect();
@@ -364,18 +235,20 @@ mod tests {
         );
         assert_eq!(commands.failures.len(), 1);
         assert_eq!(commands.failures[0].mend.as_deref(), Some("cargo test --lib"));
-        let git: Vec<_> = commands.git.iter().map(|line| line.text.as_str()).collect();
+        let git: Vec<_> = commands.git.lines.iter().map(|line| line.text.as_str()).collect();
         assert_eq!(
             git,
             [
-                "[main 1926682b] fix: the lexer keeps state",
+                "1026682a feat: a lexer",
+                "9926682a fix: the lexer keeps state",
                 "## main...origin/main",
                 "uncommitted at the last look: src/a.rs, notes.md"
             ]
         );
         assert_eq!(
             (commands.census.tests, commands.census.commits, commands.census.pushes),
-            (3, 1, 0)
+            (3, 2, 0)
         );
+        assert_eq!((commands.git.head(), &*commands.git.replaced[0]), (Some(1), "1926682b"));
     }
 }

@@ -137,6 +137,8 @@ pub(super) struct CommandRun<'a> {
     pub script: &'a str,
     /// Program of the command that matters, wrappers left out.
     pub program: &'a str,
+    /// It only looks at files, at git or at the machine.
+    pub is_look: bool,
     pub outcome: CommandOutcome,
     pub counts: Option<TestCounts>,
     /// Escapes removed.
@@ -218,6 +220,7 @@ impl Briefing {
             turn: self.turn,
             command: &command,
             program: run.program,
+            is_look: run.is_look,
             class: Class::of(&command),
             outcome: run.outcome,
             counts: run.counts,

@@ -46,8 +46,15 @@ pub(super) fn passages(path: &str, text: &str, mut visit: impl FnMut(Passage)) {
         }
         paragraph.clear();
     };
+    let mut is_comment = false;
     for line in text.lines().take(LINES_MAX) {
         let line = without_number(line).trim();
+        // Comments of a template speak to whoever fills it in.
+        let begins_comment = line.starts_with("<!--");
+        if begins_comment || is_comment {
+            is_comment = !line.contains("-->");
+            continue;
+        }
         if let Some(title) = lines::heading_of(line) {
             end(&heading, &mut paragraph);
             title.clone_into(&mut heading);
@@ -121,7 +128,7 @@ mod tests {
 
     #[test]
     fn decisions_and_rules_stand_out_and_wrapped_prose_is_joined() {
-        let text = "# Queue\n     1\t- **Decision**: one queue per pool, since order matters\n\nThe queue is read by\nall workers at once.\nWorkers must never sleep while they hold it.\n";
+        let text = "# Queue\n<!-- Fill in:\nall must be said -->\n     1\t- **Decision**: one queue per pool, since order matters\n\nThe queue is read by\nall workers at once.\nWorkers must never sleep while they hold it.\n";
         let mut seen = Vec::new();
         passages("a/research.md", text, |p| seen.push((p.heading, p.text, p.strength)));
         assert_eq!(seen.len(), 2, "{seen:?}");

@@ -33,6 +33,7 @@ impl Briefing {
                     call_id: &script.call.id,
                     script: &script.call.what,
                     program: &program,
+                    is_look: false,
                     outcome,
                     counts: None,
                     printed: "",
@@ -72,6 +73,9 @@ impl Briefing {
             is_known_running: false,
         };
         self.call(running, folder);
+        for words in handed_on(action) {
+            self.hear(at.seq, "told another agent", words, folder);
+        }
     }
 
     fn ended(&mut self, at: At, answered: &Answered<'_>, folder: Option<&str>) {
@@ -87,12 +91,13 @@ impl Briefing {
             }
         }
         match &call.work {
-            Work::Script { line, reads, .. } => {
+            Work::Script { line, reads, is_look, .. } => {
                 let run = CommandRun {
                     seq: at.seq,
                     call_id: &call.id,
                     script: line.as_deref().unwrap_or(&call.what),
                     program: &running.program,
+                    is_look: *is_look,
                     outcome: *outcome,
                     counts: answered.tests(),
                     printed: answered.printed(),
@@ -142,6 +147,35 @@ fn written(script: &Script, folder: Option<&str>) -> Vec<FileEdit> {
     edits
 }
 
+/// What the agent tells others: the prompt of a sub-agent, prose that it writes to a file of the moment to hand it on.
+fn handed_on(action: &Action) -> Vec<&str> {
+    match action {
+        Action::Other { tool, values } if TO_AGENTS.contains(&tool.as_str()) => vec![values],
+        Action::Script(script) => {
+            let commands = script.commands.iter().filter(|command| {
+                command.written.iter().any(|path| is_passing(path) && !path.starts_with("/dev/"))
+            });
+            commands.map(|command| command.input.as_str()).filter(|text| is_prose(text)).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Tools whose arguments are words for another agent.
+const TO_AGENTS: [&str; 6] = ["Task", "Agent", "task", "spawn_agent", "send_input", "SendMessage"];
+
+/// Whether most lines are words rather than code.
+fn is_prose(text: &str) -> bool {
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let (mut all, mut prose) = (0, 0);
+    for line in lines {
+        all += 1;
+        let is_code = line.ends_with(['{', '}', ';', ')', ',', '\\']);
+        prose += usize::from(!is_code && line.split_whitespace().count() >= 4);
+    }
+    prose >= 2 && prose * 2 > all
+}
+
 /// Files that are gone tomorrow.
 fn is_passing(path: &str) -> bool {
     path.starts_with("/tmp/") || path.starts_with("/dev/") || path.contains('$')
@@ -162,4 +196,39 @@ fn shown<'a>(path: &'a str, folder: Option<&str>) -> &'a str {
     let rest = folder
         .and_then(|folder| path.strip_prefix(folder.trim_end_matches('/'))?.strip_prefix('/'));
     rest.filter(|rest| !rest.is_empty()).unwrap_or(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rollout::shell;
+
+    fn script(text: &str) -> Action {
+        Action::Script(Script {
+            text: text.to_owned(),
+            commands: shell::commands(text),
+            workdir: None,
+            folder: None,
+            uses: Vec::new(),
+            is_look: false,
+        })
+    }
+
+    #[test]
+    fn words_for_another_agent_are_told_from_code_and_from_files_that_stay() {
+        let prompt =
+            "Remove the old layout from the lexer.\nThe person wants no compatibility code.\n";
+        let code = "import os\nfor name in os.listdir('.'):\n    print(name, end=';')\n";
+        for (path, body, is_told) in [
+            ("\"$tmp\"", prompt, true),
+            ("/tmp/prompt.md", prompt, true),
+            ("docs/layout.md", prompt, false),
+            ("/tmp/list.py", code, false),
+        ] {
+            let action = script(&format!("cat > {path} <<'EOF'\n{body}EOF\n"));
+            assert_eq!(handed_on(&action).len(), usize::from(is_told), "{path}");
+        }
+        let (tool, values) = ("Task".to_owned(), "explore: find the lexer".to_owned());
+        assert_eq!(handed_on(&Action::Other { tool, values }), ["explore: find the lexer"]);
+    }
 }

@@ -96,10 +96,26 @@ const PASSING: [&str; 26] = [
     "select:",
 ];
 
+/// Words of a line that only says that something is waited for.
+const WAITING: [&str; 9] = [
+    "still running",
+    "still waiting",
+    "is still working",
+    "no completion signal",
+    "i’m waiting",
+    "i'm waiting",
+    "continue to wait",
+    "continuing to wait",
+    "is taking",
+];
+
 /// Percent of an ordinary line.
 pub(super) fn strength(text: &str) -> u16 {
     let lower = text.to_lowercase();
     let lower = lower.trim_start_matches(['*', '`', ' ']);
+    if WAITING.iter().any(|words| lower.contains(words)) {
+        return 20;
+    }
     let gives_reason = REASONS.iter().any(|word| lower.contains(word));
     if gives_reason {
         return 135;
@@ -139,6 +155,7 @@ mod tests {
         for (text, expected) in [
             ("The cache was stale because the key left out the branch.", 135),
             ("Now let me read the parser.", 55),
+            ("The worker is still running; I'll look again because it is slow.", 20),
             ("Select: [A] Advanced [C] Continue", 55),
             ("The parser keeps its state.", 100),
         ] {

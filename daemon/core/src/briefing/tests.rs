@@ -34,6 +34,7 @@ fn thread() -> Briefing {
         call_id: "c2",
         script: "cargo test",
         program: "cargo",
+        is_look: false,
         outcome: CommandOutcome::Exit(0),
         counts: None,
         printed: "all good",
@@ -119,4 +120,33 @@ fn a_line_that_a_later_edit_took_out_is_not_quoted() {
         text.contains("Sink of events, in order.") && !text.contains("Sink of audit events."),
         "{text}"
     );
+}
+
+#[test]
+fn a_small_view_names_the_tasks_that_come_next() {
+    let mut briefing = thread();
+    let item = |n: u32| format!("- [{}] T{n:03} write part {n}", if n < 4 { "x" } else { " " });
+    let list: Vec<String> = (1..30).map(item).collect();
+    briefing.read(11, "tasks.md", &list.join("\n"));
+    let text = render(&briefing, &Extra::default(), 600);
+    assert!(text.contains("tasks.md: 3 ticked, 26 open"), "{text}");
+    for next in ["[ ] T004", "[ ] T005", "[ ] T006"] {
+        assert!(text.contains(next), "{next}\n{text}");
+    }
+}
+
+#[test]
+fn a_call_that_runs_is_named_once() {
+    let mut briefing = thread();
+    let running = Running {
+        seq: 11,
+        call_id: "c9".to_owned(),
+        what: "cargo bench".to_owned(),
+        program: "cargo".to_owned(),
+        edits: Vec::new(),
+        is_known_running: false,
+    };
+    briefing.call(running, None);
+    let text = render(&briefing, &Extra::default(), 2_000);
+    assert_eq!(text.matches("cargo bench").count(), 1, "{text}");
 }

@@ -206,7 +206,7 @@ fn number_before(line: &str, word: &str) -> Option<u64> {
 }
 
 /// Words that open or mark the line that says what went wrong.
-const ERROR_MARKS: [&str; 14] = [
+const ERROR_MARKS: [&str; 18] = [
     "error",
     "panicked",
     "exception",
@@ -220,6 +220,10 @@ const ERROR_MARKS: [&str; 14] = [
     "denied",
     "assert",
     "fail:",
+    "invalid value ",
+    "unknown ",
+    "unrecognized ",
+    "could not ",
     "✗",
 ];
 
@@ -273,8 +277,21 @@ fn marked<'a>(lines: &[&'a str], marks: &[&str], most: usize) -> Vec<&'a str> {
 /// First words of lines in which a program says that it failed, in small letters.
 const FAILURE_WORDS: [&str; 6] = ["fail", "failed", "failure", "error", "✗", "✖"];
 
-/// Further marks of such lines: those of compilers, of test runners, of npm, of make.
-const FAILURE_MARKS: [&str; 5] = [": error", "... failed", "--- fail", "err!", ": *** ["];
+/// Further marks of such lines: those of compilers, of test runners, of npm, of make, of programs that refuse their
+/// arguments.
+const FAILURE_MARKS: [&str; 11] = [
+    ": error",
+    "... failed",
+    "--- fail",
+    "err!",
+    ": *** [",
+    "invalid value ",
+    "unknown flag",
+    "unknown option",
+    "unrecognized option",
+    "unknown command",
+    "could not resolve host",
+];
 
 /// Whether the output itself says that the command failed: a test runner by its counts, another program by a line.
 /// For where a filter hides how it ended; silence is success, and so is any talk that names no failure.
@@ -305,6 +322,7 @@ mod tests {
             "npm ERR! code ELIFECYCLE",
             "bash: just: command not found",
             "✖ 3 problems (3 errors, 0 warnings)",
+            "invalid value \"src\" for flag -C: -C flag must be first\nusage: go test",
         ] {
             assert!(says_failure(text), "{text}");
         }

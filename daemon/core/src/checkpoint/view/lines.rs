@@ -10,10 +10,11 @@ use super::super::printed::Printed;
 use super::super::semantic::{Dependency, Evidence, Update};
 use super::super::staleness::{self, Standing};
 use super::{HEADER, Scene, ViewCaps};
-use crate::briefing::ChangedFile;
+use crate::briefing::{self, ChangedFile};
 use crate::limits;
 use crate::quote;
 use crate::rollout::shell::Class;
+use crate::step::CommandOutcome;
 use crate::text::{cut, cut_chars, one_line};
 
 /// Bytes of a command.
@@ -75,7 +76,9 @@ fn standing_words(
 /// Commands that did something and were no check, the one run last first, with how each ended.
 pub(super) fn ran(scene: &Scene<'_>, caps: &ViewCaps) -> Vec<String> {
     let commands = scene.state.commands.newest();
-    let did = commands.filter(|command| !command.is_look && !Class::of(&command.text).is_check());
+    let did = commands.filter(|command| {
+        !command.is_look && !Class::of(&command.text).is_check() && !writes_text(&command.text)
+    });
     let mut lines: Vec<String> = did.take(caps.max_recent_artifacts).map(command_line).collect();
     // Scripts that a program was handed look alike: the newest one stands for all.
     let mut seen = HashSet::new();
@@ -84,7 +87,12 @@ pub(super) fn ran(scene: &Scene<'_>, caps: &ViewCaps) -> Vec<String> {
 }
 
 fn command_line(command: &Command) -> String {
-    let mut words = command.outcome.words();
+    let mut words = match command.outcome {
+        CommandOutcome::Exit(0) if !briefing::owns_exit_code(&command.text) => {
+            "exit code hidden by what follows it".to_owned()
+        }
+        outcome => outcome.words(),
+    };
     if command.runs > 1 {
         words.push_str(&format!(", {}x", command.runs));
     }
@@ -127,6 +135,16 @@ fn script_head(script: &str) -> &str {
         Some((first, _)) if first.contains("<<") => first,
         _ => script,
     }
+}
+
+/// A script that only writes a text: its file has a line of its own.
+fn writes_text(script: &str) -> bool {
+    let head = script_head(script);
+    head.contains("<<")
+        && head
+            .split(['&', ';'])
+            .next_back()
+            .is_some_and(|last| last.trim_start().starts_with("cat >"))
 }
 
 /// Plan steps in order, and whether each is open: the open ones, and the last done ones.

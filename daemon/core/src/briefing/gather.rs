@@ -1,0 +1,374 @@
+//! All that may stand in a view, as quotes with their weights.
+
+use super::checks::{Census, Check};
+use super::collect::{ANSWERS, Briefing, TurnOutcome, report_strength};
+use super::evidence::{EvidenceLines, Line};
+use super::kinds::EvidenceKind;
+use super::lines;
+use super::render::Extra;
+use super::select::{Focus, Quote};
+use crate::{quote, text};
+
+/// Longest line of a small view: there two short lines say more than a long one.
+const SMALL_LINE_BYTES: usize = 220;
+
+/// The quotes to choose from, and what the work is about.
+pub(super) fn gather(
+    briefing: &Briefing,
+    extra: &Extra<'_>,
+    is_small: bool,
+) -> (Vec<Quote>, Focus) {
+    let mut builder = Builder { briefing, extra, is_small, candidates: Vec::new() };
+    builder.collect();
+    let focus = builder.focus();
+    (builder.candidates, focus)
+}
+
+struct Builder<'a> {
+    briefing: &'a Briefing,
+    extra: &'a Extra<'a>,
+    is_small: bool,
+    candidates: Vec<Quote>,
+}
+
+impl Builder<'_> {
+    fn collect(&mut self) {
+        self.requests();
+        self.lines(EvidenceKind::Template, &self.briefing.template);
+        self.reports();
+        self.lines(EvidenceKind::Remark, &self.briefing.remarks);
+        self.lines(EvidenceKind::Document, &self.briefing.documents);
+        self.lines(EvidenceKind::Added, &self.briefing.added);
+        self.files();
+        self.commands();
+        self.git();
+        self.tasks();
+        for (order, line) in (0..).zip(&self.extra.accepted) {
+            self.push(EvidenceKind::Accepted, order, (0, 100), line.clone());
+        }
+        for (kind, lines) in
+            [(EvidenceKind::Ran, &self.extra.ran), (EvidenceKind::Look, &self.extra.looked_at)]
+        {
+            for (order, line) in (0..).zip(lines) {
+                // The newest ones are the likeliest to be wanted.
+                let strength = if order < 8 { 100 } else { 50 };
+                let strength = if self.is_small { strength / 10 } else { strength };
+                self.push(kind, order, (0, strength), line.clone());
+            }
+        }
+        for (order, (line, is_open)) in (0..).zip(&self.extra.plan) {
+            self.push(
+                EvidenceKind::Plan,
+                order,
+                (0, if *is_open { 110 } else { 45 }),
+                line.clone(),
+            );
+        }
+        self.now();
+    }
+
+    /// What the last turns were about, and what many turns speak of.
+    fn focus(&self) -> Focus {
+        let mut focus = Focus::default();
+        let now = self.briefing.turn();
+        let weight = |turn: u32| 3u32.saturating_sub(now - turn.min(now));
+        let said = self.briefing.requests.iter().chain(self.briefing.reports.iter());
+        let mut by_turn: Vec<(u32, String)> = Vec::new();
+        for line in said {
+            match by_turn.iter_mut().rev().find(|(turn, _)| *turn == line.turn) {
+                Some((_, words)) => {
+                    words.push(' ');
+                    words.push_str(&line.text);
+                }
+                None => by_turn.push((line.turn, line.text.clone())),
+            }
+        }
+        for (turn, words) in by_turn {
+            focus.add(&words, weight(turn));
+        }
+        for (_, words) in self.briefing.pending_words() {
+            focus.add(words, 3);
+        }
+        focus
+    }
+
+    fn requests(&mut self) {
+        let now = self.briefing.turn();
+        let mut turn = 0;
+        for line in self.briefing.requests.iter() {
+            let is_first = line.turn != turn;
+            turn = line.turn;
+            let is_answer = line.text.starts_with(ANSWERS);
+            // The last request stands at the end.
+            if line.turn == now && !is_answer {
+                continue;
+            }
+            let mark = if is_first && !is_answer { self.mark(line) } else { "  ".to_owned() };
+            // What the last request answers is as much wanted as the request.
+            let strength = if line.turn == now { 250 } else { line.strength };
+            let order = (line.seq, self.candidates.len() as u64);
+            self.push(EvidenceKind::Request, order, (0, strength), format!("{mark}{}", line.text));
+        }
+    }
+
+    fn mark(&self, line: &Line) -> String {
+        let outcome = match self.briefing.outcome(line.turn) {
+            TurnOutcome::Answered => "",
+            TurnOutcome::Open => " (not answered)",
+            TurnOutcome::Interrupted => " (interrupted)",
+        };
+        format!("#{}{outcome} ", line.seq)
+    }
+
+    fn reports(&mut self) {
+        let mut turns: Vec<u32> = self.briefing.reports.iter().map(|line| line.turn).collect();
+        turns.dedup();
+        let pending = usize::from(self.briefing.pending_words().next().is_some());
+        for line in self.briefing.reports.iter() {
+            let newer = turns.iter().rev().position(|turn| *turn == line.turn).unwrap_or(2);
+            self.line(EvidenceKind::Report, line, newer + pending, &format!("turn {}", line.turn));
+        }
+        let turn = self.briefing.turn();
+        let mut spoken = Vec::new();
+        for (seq, words) in self.briefing.pending_words() {
+            lines::split(words, |line| {
+                let strength = report_strength(line.shape, spoken.is_empty(), line.text);
+                let text = lines::tidy(line.text, self.extra.folder, 420);
+                let heading = text::cut_words(line.heading, 80).into_owned();
+                spoken.push(Line { seq, turn, strength, group: String::new(), heading, text });
+            });
+        }
+        for line in spoken {
+            self.line(EvidenceKind::Report, &line, 0, &format!("turn {turn}, last words"));
+        }
+    }
+
+    fn lines(&mut self, kind: EvidenceKind, lines: &EvidenceLines) {
+        let now = self.briefing.turn();
+        for line in lines.iter() {
+            let age = usize::try_from(now.saturating_sub(line.turn)).unwrap_or(2);
+            let group = match kind {
+                EvidenceKind::Template => self.briefing.template_name().to_owned(),
+                EvidenceKind::Remark => format!("turn {}", line.turn),
+                _ => line.group.clone(),
+            };
+            self.line(kind, line, age, &group);
+        }
+    }
+
+    fn line(&mut self, kind: EvidenceKind, line: &Line, age: usize, group: &str) {
+        let order = (line.seq, self.candidates.len() as u64);
+        self.push(kind, order, (age, line.strength), line.text.clone());
+        self.group(group);
+        if let Some(candidate) = self.candidates.last_mut() {
+            candidate.heading = quote::line(&line.heading).into_owned();
+        }
+    }
+
+    fn group(&mut self, group: &str) {
+        if let Some(candidate) = self.candidates.last_mut() {
+            candidate.group = quote::line(group).into_owned();
+        }
+    }
+
+    fn files(&mut self) {
+        let now = self.briefing.turn();
+        for (order, file) in (0..).zip(&self.extra.files) {
+            let mut text = format!("{} ({}", file.path, file.words);
+            let mut age = 2;
+            if let Some(effect) = self.briefing.effects.of(&file.path) {
+                age = usize::try_from(now.saturating_sub(effect.turn)).unwrap_or(2);
+                text.push_str(&format!(", +{} -{}", effect.added, effect.removed));
+                if !effect.names.is_empty() {
+                    text.push_str(&format!("; adds {}", effect.names.join(", ")));
+                }
+            }
+            text.push(')');
+            self.push(EvidenceKind::File, order, (age, 100), text::cut_words(&text, 300));
+            self.group(&file.path);
+        }
+    }
+
+    fn commands(&mut self) {
+        let now = self.briefing.turn();
+        let age = |turn: u32| usize::try_from(now.saturating_sub(turn)).unwrap_or(2);
+        let commands = &self.briefing.commands;
+        for (newer, check) in commands.checks.iter().rev().enumerate() {
+            let strength = if newer < 2 { 120 } else { 80 };
+            let text = self.check_words(check);
+            self.push(EvidenceKind::Check, (check.seq, 0), (age(check.turn), strength), text);
+        }
+        for failure in &commands.failures {
+            let mend = failure.mend.as_ref().map(|mend| format!("; then worked: {mend}"));
+            let text = format!("#{} {}{}", failure.seq, failure.text, mend.unwrap_or_default());
+            self.push(
+                EvidenceKind::FailedCommand,
+                (failure.seq, 0),
+                (age(failure.turn), 100),
+                text,
+            );
+        }
+    }
+
+    fn git(&mut self) {
+        let now = self.briefing.turn();
+        let git = &self.briefing.commands.git;
+        if !git.replaced.is_empty() {
+            let ids: Vec<&str> = git.replaced.iter().map(String::as_str).collect();
+            let text = format!("replaced by later commits, gone: {}", ids.join(", "));
+            self.push(EvidenceKind::Git, (u64::MAX, 0), (0, 60), text);
+        }
+        let head = git.head();
+        for (index, line) in git.lines.iter().enumerate() {
+            let strength = match () {
+                // What git told last is how things stand.
+                () if index + 4 >= git.lines.len() => 140,
+                () if line.text.starts_with('[') => 100,
+                () => 60,
+            };
+            let mark = if head == Some(index) { " (newest commit)" } else { "" };
+            let age = usize::try_from(now.saturating_sub(line.turn)).unwrap_or(2);
+            let order = (line.seq, index as u64);
+            let text = format!("{}{mark}", line.text);
+            self.push(EvidenceKind::Git, order, (age, strength), text);
+        }
+    }
+
+    /// A check says what it proves: nothing about files that changed since.
+    fn check_words(&self, check: &Check) -> String {
+        let since = self.briefing.effects.since(check.seq);
+        let mut words = format!("#{} {} → {}", check.seq, check.command, check.result);
+        if !since.is_empty() && !check.outcome.is_failure() {
+            let more = if since.len() > 3 {
+                format!(" and {} more", since.len() - 3)
+            } else {
+                String::new()
+            };
+            let files = since[..since.len().min(3)].join(", ");
+            words.push_str(&format!(" (unverified since: {files}{more} changed after it)"));
+        }
+        words
+    }
+
+    fn tasks(&mut self) {
+        let Some((path, tasks)) = self.briefing.tasks.current() else { return };
+        let done = tasks.iter().filter(|task| task.is_done).count();
+        let open = tasks.len() - done;
+        self.push(
+            EvidenceKind::TaskItem,
+            (0, 0),
+            (0, 110),
+            format!("{path}: {done} ticked, {open} open"),
+        );
+        let mut ahead = 0;
+        for (order, task) in (1..).zip(&tasks) {
+            let (mark, strength) = match task.is_done {
+                true => ("x", 40),
+                false => {
+                    ahead += 1;
+                    // The next item is the next thing to do; what comes long after it can be read in its file.
+                    (" ", 240_u16.saturating_sub(20 * ahead).max(45))
+                }
+            };
+            self.push(
+                EvidenceKind::TaskItem,
+                (order, 0),
+                (0, strength),
+                format!("[{mark}] {}", task.text),
+            );
+        }
+    }
+
+    fn now(&mut self) {
+        let text = self.census(self.briefing.commands.census);
+        self.fixed(EvidenceKind::Now, (0, 0), text);
+        for running in &self.briefing.running {
+            let text = {
+                let state = if running.is_known_running {
+                    "still running at the last look"
+                } else {
+                    "no result yet"
+                };
+                format!("{state}: #{} {}", running.seq, running.what)
+            };
+            self.push(EvidenceKind::Now, (2, running.seq), (0, 60), text);
+        }
+        if self.briefing.outcome(self.briefing.turn()) == TurnOutcome::Open {
+            let is_running =
+                |id: &str| self.briefing.running.iter().any(|running| running.call_id == id);
+            let ended = self.briefing.actions.iter().filter(|action| !is_running(&action.call_id));
+            for (order, action) in (0..).zip(ended) {
+                self.push(
+                    EvidenceKind::Now,
+                    (1, order),
+                    (0, 25),
+                    format!("last action: {}", action.text),
+                );
+            }
+        }
+    }
+
+    /// What ran and what never did.
+    fn census(&self, census: Census) -> String {
+        let counts = [
+            (census.tests, "tests"),
+            (census.builds, "builds"),
+            (census.lints, "lints"),
+            (census.commits, "commits"),
+            (census.pushes, "pushes"),
+        ];
+        let ran = counts
+            .iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, what)| format!("{what} {count}x"));
+        let never =
+            counts.iter().filter(|(count, _)| *count == 0).map(|(_, what)| (*what).to_owned());
+        let list = |words: Vec<String>| {
+            if words.is_empty() { "none".to_owned() } else { words.join(", ") }
+        };
+        let (ran, never) = (list(ran.collect()), list(never.collect()));
+        let tests = self.briefing.commands.checks.iter().rev().find(|check| check.is_test);
+        let untested = tests.is_some_and(|test| !self.briefing.effects.since(test.seq).is_empty());
+        let untested = if untested { "; no test ran since the last edit" } else { "" };
+        let files = self.extra.files.len();
+        format!("seen in this thread: {ran}; never seen: {never}; {files} files changed{untested}")
+    }
+
+    fn fixed(&mut self, kind: EvidenceKind, order: (u64, u64), text: String) {
+        self.push(kind, order, (0, 100), text);
+        if let Some(candidate) = self.candidates.last_mut() {
+            candidate.is_fixed = true;
+        }
+    }
+
+    fn push(
+        &mut self,
+        kind: EvidenceKind,
+        order: impl Into<Order>,
+        (age, strength): (usize, u16),
+        text: impl AsRef<str>,
+    ) {
+        let text = quote::line(text.as_ref());
+        let is_cut = self.is_small && kind != EvidenceKind::Request;
+        let text =
+            if is_cut { text::cut_words(&text, SMALL_LINE_BYTES) } else { text }.into_owned();
+        let weight = kind.rule().weights[age.min(2)] * f64::from(strength) / 100.0;
+        let Order(order) = order.into();
+        let (group, heading) = (String::new(), String::new());
+        self.candidates.push(Quote { kind, order, weight, group, heading, text, is_fixed: false });
+    }
+}
+
+struct Order((u64, u64));
+
+impl From<(u64, u64)> for Order {
+    fn from(order: (u64, u64)) -> Self {
+        Self(order)
+    }
+}
+
+impl From<u64> for Order {
+    fn from(order: u64) -> Self {
+        Self((order, 0))
+    }
+}

@@ -94,7 +94,7 @@ fn strength(line: &str, is_prose: bool) -> u16 {
     let has = |marks: &[&str]| marks.iter().any(|mark| line.contains(mark));
     let is_item = lines::item_of(line).is_some();
     let strength = match () {
-        () if has(&DECISION_MARKS) => 140,
+        () if has(&DECISION_MARKS) => 180,
         () if has(&RULE_MARKS) => 110,
         () if is_item || is_command(line) => 80,
         () => 45,
@@ -133,7 +133,7 @@ mod tests {
         passages("a/research.md", text, |p| seen.push((p.heading, p.text, p.strength)));
         assert_eq!(seen.len(), 2, "{seen:?}");
         assert_eq!(seen[0].0, "Queue");
-        assert_eq!(seen[0].2, 140);
+        assert_eq!(seen[0].2, 180);
         assert!(seen[1].1.starts_with("The queue is read by all workers"));
     }
 }

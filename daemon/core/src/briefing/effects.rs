@@ -110,8 +110,8 @@ impl Effect {
                 visit(&passage.heading, passage.text, passage.strength);
             });
             for line in added.lines().take(ADDED_MAX) {
-                if let Some(title) = super::lines::heading_of(line.trim()) {
-                    self.name(crate::text::prefix(title, NAME_BYTES));
+                if let Some(title) = super::lines::heading_of(line.trim()).or_else(|| route(line)) {
+                    self.name(title);
                 }
             }
             return;
@@ -129,6 +129,11 @@ impl Effect {
             }
         }
     }
+}
+
+/// The path that a line of an API's description declares: `/users/{id}:`.
+fn route(line: &str) -> Option<&str> {
+    line.trim().strip_suffix(':').filter(|path| path.starts_with('/') && !path.contains(' '))
 }
 
 /// A declaration and the first lines below it, up to the next one.

@@ -72,7 +72,7 @@ pub(super) const RULES: [KindRule; 16] = [
     rule(EvidenceKind::Report, "REPORTS", 40, [4.0, 2.4, 1.4], 64 << 10),
     rule(EvidenceKind::Remark, "REMARKS", 9, [1.7, 0.9, 0.9], 20 << 10),
     rule(EvidenceKind::Accepted, "RECORDED", 12, [3.0, 3.0, 2.4], 0),
-    rule(EvidenceKind::Document, "DOCUMENTS", 8, [1.0, 1.0, 0.7], 28 << 10),
+    rule(EvidenceKind::Document, "DOCUMENTS", 8, [3.0, 0.5, 0.2], 28 << 10),
     rule(EvidenceKind::File, "CHANGED_FILES", 11, [2.4, 1.8, 1.0], 0),
     rule(EvidenceKind::Added, "ADDED_LINES", 16, [1.5, 1.1, 0.7], 40 << 10),
     rule(EvidenceKind::FailedCommand, "FAILED", 5, [1.6, 1.2, 0.9], 8 << 10),

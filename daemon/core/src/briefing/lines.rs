@@ -91,13 +91,31 @@ fn is_rule(line: &str) -> bool {
 fn sentences<'a>(line: &'a str, mut visit: impl FnMut(&'a str)) {
     let mut rest = line;
     while rest.len() > SENTENCE_BYTES {
-        let Some(end) = sentence_end(rest) else { break };
+        let Some(mut end) = sentence_end(rest) else { break };
+        // A sentence that refers to the one before says nothing without it.
+        while end < SENTENCE_BYTES && refers_back(&rest[end..]) {
+            end += sentence_end(&rest[end..]).unwrap_or(rest.len() - end);
+        }
         let (first, more) = rest.split_at(end);
         visit(first.trim_end());
         rest = more.trim_start();
     }
     if !rest.is_empty() {
         visit(rest);
+    }
+}
+
+/// Whether a sentence begins with a word for what was said before it.
+fn refers_back(sentence: &str) -> bool {
+    const WORDS: [&str; 14] = [
+        "this", "that", "these", "those", "it", "its", "so", "same", "both", "they", "which", "with",
+        "das", "cela",
+    ];
+    let mut words = sentence.split_whitespace().map(str::to_lowercase);
+    match words.next() {
+        Some(first) if first == "with" => words.next().is_some_and(|next| next == "that" || next == "this"),
+        Some(first) => WORDS.contains(&first.as_str()),
+        None => false,
     }
 }
 
@@ -193,6 +211,15 @@ mod tests {
         let mut seen = 0;
         split(&long, |_| seen += 1);
         assert!(seen >= 2, "{seen}");
+    }
+
+    #[test]
+    fn a_sentence_that_refers_to_the_one_before_stays_with_it() {
+        let text = "Line 101 of the configuration of the prompt still has the typo `P;yellow`. With that one fix the gradient works as it was meant to. One more thing is that the fade from lavender to orange runs through pink, so look at it before it is released to others.";
+        let mut seen = Vec::new();
+        split(text, |spoken| seen.push(spoken.text));
+        assert_eq!(seen.len(), 2, "{seen:?}");
+        assert!(seen[0].ends_with("as it was meant to."), "{seen:?}");
     }
 
     #[test]

@@ -12,6 +12,8 @@ use crate::{quote, text, tokens};
 pub struct Extra<'a> {
     /// First line of the text.
     pub header: String,
+    /// Text that stands above the view: what it says needs no saying again.
+    pub above: &'a str,
     /// Folder that paths are shown from.
     pub folder: Option<&'a str>,
     /// Steps of the plan: mark and words, whether it is open.
@@ -44,7 +46,7 @@ pub fn render(briefing: &Briefing, extra: &Extra<'_>, max_tokens: u64) -> String
     let mut request_bytes = bytes * REQUEST_PERCENT / 100;
     let is_small = max_tokens < SMALL_TOKENS;
     let (quotes, focus) = gather(briefing, extra, is_small);
-    let selection = Selection::new(quotes, &focus);
+    let selection = Selection::new(quotes, &focus, extra.above);
     // What the lines may cost by their estimates, which are a little off.
     let mut room = max_tokens;
     let mut text = String::new();

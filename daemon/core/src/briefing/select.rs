@@ -88,6 +88,8 @@ impl PartialOrd for Offer {
 pub(super) struct Selection {
     weighed: Vec<Weighed>,
     worth: HashMap<u32, f64, FxBuildHasher>,
+    /// Terms that the reader knows from elsewhere.
+    said: HashMap<u32, usize, FxBuildHasher>,
 }
 
 /// A choice in the making.
@@ -104,7 +106,8 @@ struct Choice<'a> {
 }
 
 impl Selection {
-    pub(super) fn new(candidates: Vec<Quote>, focus: &Focus) -> Self {
+    /// What `known` says needs no saying again.
+    pub(super) fn new(candidates: Vec<Quote>, focus: &Focus, known: &str) -> Self {
         let weighed: Vec<Weighed> = candidates.into_iter().map(weigh).collect();
         let mut lines: HashMap<u32, u32, FxBuildHasher> = HashMap::default();
         for term in weighed.iter().flat_map(|w| &w.terms) {
@@ -120,8 +123,8 @@ impl Selection {
             let central = count(&focus.central, term).min(5.0) / 5.0;
             (*term, rarity * (0.35 + 1.6 * recent + central))
         });
-        let worth = worth.collect();
-        Self { weighed, worth }
+        let said = terms::of(known).into_iter().map(|term| (term, 1));
+        Self { weighed, worth: worth.collect(), said: said.collect() }
     }
 
     /// The lines to show within `budget` tokens.
@@ -129,7 +132,7 @@ impl Selection {
         let mut choice = Choice {
             weighed: &self.weighed,
             worth: &self.worth,
-            said: HashMap::default(),
+            said: self.said.clone(),
             labels: HashSet::default(),
             used: [0; RULES.len()],
             left: budget,

@@ -150,3 +150,20 @@ fn a_call_that_runs_is_named_once() {
     let text = render(&briefing, &Extra::default(), 2_000);
     assert_eq!(text.matches("cargo bench").count(), 1, "{text}");
 }
+
+#[test]
+fn below_a_summary_a_view_says_what_the_summary_does_not() {
+    let mut briefing = Briefing::default();
+    briefing.request(1, "Make the lexer quick.", None);
+    let known = "- The lexer allocated a string for each token of the source.";
+    let new = "- The parser keeps its table of operators in a sorted slice.";
+    briefing.words(2, &format!("{known}\n{new}\n"));
+    briefing.request(3, "go on", None);
+    let shown = |above| {
+        let extra = Extra { above, ..Extra::default() };
+        let text = render(&briefing, &extra, 75);
+        (text.contains("allocated a string"), text.contains("sorted slice"))
+    };
+    assert_eq!(shown("The lexer allocated a string for each token of the source."), (false, true));
+    assert_eq!(shown("The parser keeps its table of operators in a sorted slice."), (true, false));
+}

@@ -64,8 +64,13 @@ impl Default for ViewCaps {
     }
 }
 
-/// Renders the view within `max_tokens` (bytes/4).
+/// Renders the view within `max_tokens`, by bytes / 4 and by o200k alike.
 pub fn render(scene: &Scene<'_>, caps: &ViewCaps, max_tokens: u64) -> String {
+    render_below("", scene, caps, max_tokens)
+}
+
+/// A view that stands below a text, such as a model's summary: it prefers what the text does not say.
+pub fn render_below(above: &str, scene: &Scene<'_>, caps: &ViewCaps, max_tokens: u64) -> String {
     let bytes = tokens::bytes_of(max_tokens);
     let Some(header) = lines::header(scene).into_iter().find(|header| header.len() < bytes) else {
         return String::new();
@@ -77,6 +82,7 @@ pub fn render(scene: &Scene<'_>, caps: &ViewCaps, max_tokens: u64) -> String {
         .chain(lines::decisions(scene, caps));
     let extra = briefing::Extra {
         header,
+        above,
         folder: scene.state.cwd.as_deref(),
         plan: lines::plan(scene, caps),
         accepted: accepted.collect(),

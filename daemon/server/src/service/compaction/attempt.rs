@@ -170,8 +170,8 @@ impl Attempt<'_> {
         }
     }
 
-    /// Prefix, summary and view in one text within the caller's budget. A summary gets half of it, and
-    /// what the view leaves.
+    /// Prefix, summary and view in one text within the caller's budget. A summary gets up to two thirds of it, and
+    /// the view says what the summary does not.
     fn text(&self, summary: &str) -> String {
         let most = self.input.view_tokens(self.request);
         let room = tokens::bytes_of(most);
@@ -183,10 +183,10 @@ impl Attempt<'_> {
             let words = text::cut_middle(summary, room.saturating_sub(head.len()));
             return text::prefix(&format!("{head}{words}"), room).to_owned();
         }
-        let words = text::cut_middle(summary, room / 2 - head.len());
+        let words = text::cut_middle(summary, room / 3 * 2 - head.len());
         let guide = format!("\n\n{guide}\n\n");
         let left = room - head.len() - words.len() - guide.len();
-        let view = self.input.view((left / 4) as u64);
+        let view = self.input.view_below(&words, (left / 4) as u64);
         format!("{head}{words}{guide}{view}")
     }
 

@@ -91,13 +91,18 @@ impl Input {
 
     /// The view of the checkpoint.
     pub(super) fn view(&self, max_tokens: u64) -> String {
+        self.view_below("", max_tokens)
+    }
+
+    /// The view below a summary.
+    pub(super) fn view_below(&self, summary: &str, max_tokens: u64) -> String {
         let scene = Scene {
             thread_id: Some(&self.of),
             state: self.fold.checkpoint(),
             semantics: &self.semantics,
             disk: &self.disk,
         };
-        view::render(&scene, &ViewCaps::default(), max_tokens)
+        view::render_below(summary, &scene, &ViewCaps::default(), max_tokens)
     }
 }
 

@@ -160,7 +160,11 @@ fn code_strength(line: &str) -> u16 {
         ["//", "#", "--", "/*", "*", "\"\"\"", "<!--"].iter().any(|mark| line.starts_with(mark));
     let marks = ["return", "Err(", "throw", "raise", "assert", "t.CommandRun(", "it(", "test("];
     let has_message = line.split('"').nth(1).is_some_and(|words| words.len() > 11);
-    if is_comment || has_message || marks.iter().any(|mark| line.contains(mark)) { 100 } else { 55 }
+    match () {
+        () if has_message || marks.iter().any(|mark| line.contains(mark)) => 100,
+        () if is_comment => 75,
+        () => 55,
+    }
 }
 
 /// Words that may stand before the one that declares.

@@ -108,12 +108,14 @@ fn sentences<'a>(line: &'a str, mut visit: impl FnMut(&'a str)) {
 /// Whether a sentence begins with a word for what was said before it.
 fn refers_back(sentence: &str) -> bool {
     const WORDS: [&str; 14] = [
-        "this", "that", "these", "those", "it", "its", "so", "same", "both", "they", "which", "with",
-        "das", "cela",
+        "this", "that", "these", "those", "it", "its", "so", "same", "both", "they", "which",
+        "with", "das", "cela",
     ];
     let mut words = sentence.split_whitespace().map(str::to_lowercase);
     match words.next() {
-        Some(first) if first == "with" => words.next().is_some_and(|next| next == "that" || next == "this"),
+        Some(first) if first == "with" => {
+            words.next().is_some_and(|next| next == "that" || next == "this")
+        }
         Some(first) => WORDS.contains(&first.as_str()),
         None => false,
     }

@@ -10,6 +10,7 @@ mod survey;
 pub use survey::StopList;
 
 use crate::baseline::{Baseline, Histories, head};
+use crate::claims::{ClaimReader, exit_codes};
 use crate::corpus::{Corpus, Session};
 use crate::cut::{Cut, CutPlace, places};
 use crate::entity::{Extractor, ExtractorKind};
@@ -17,6 +18,7 @@ use crate::fact::{FactReader, Words};
 use crate::gold::Index;
 use crate::report::{Report, ReportBuilder};
 use crate::transcript::{Summary, Transcript};
+use crate::words::{Said, spoken};
 use question::Question;
 use survey::Survey;
 
@@ -86,6 +88,7 @@ struct Tools {
     extractors: [Extractor; 2],
     facts: FactReader,
     words: Words,
+    claims: ClaimReader,
 }
 
 impl Tools {
@@ -95,6 +98,7 @@ impl Tools {
             extractors: [Extractor::new(first)?, Extractor::new(second)?],
             facts: FactReader::new()?,
             words: Words::new()?,
+            claims: ClaimReader::new()?,
         })
     }
 }
@@ -118,17 +122,17 @@ impl Run<'_> {
                 self.report.skipped_cut();
                 continue;
             }
-            let question = Question {
-                repository: &session.repository,
-                cut: Cut {
-                    session: &session.name,
-                    percent: place.percent,
-                    bytes: &session.bytes[..place.offset],
-                },
-                gold,
-                facts: self.tools.facts.read(&transcript, place.first_hidden),
+            let cut = Cut {
+                session: &session.name,
+                percent: place.percent,
+                bytes: &session.bytes[..place.offset],
             };
+            let question =
+                Question { gold, ..self.asked(session, cut, (&transcript, place.first_hidden)) };
             self.ask(&question, view);
+        }
+        for summary in &transcript.summaries {
+            self.report.first_edit(transcript.calls_to_edit(summary.step));
         }
         for summary in transcript.summaries.iter().take(SUMMARIES_MAX) {
             self.compare(session, (&transcript, &indexes), summary, view);
@@ -149,16 +153,10 @@ impl Run<'_> {
         if gold[0].len() < GOLD_MIN {
             return;
         }
-        let question = Question {
-            repository: &session.repository,
-            cut: Cut {
-                session: &session.name,
-                percent: 0,
-                bytes: &session.bytes[..summary.before],
-            },
-            gold,
-            facts: self.tools.facts.read(transcript, summary.step),
-        };
+        let cut =
+            Cut { session: &session.name, percent: 0, bytes: &session.bytes[..summary.before] };
+        // What the summary itself goes back to is as telling as what the agent said after it.
+        let question = Question { gold, ..self.asked(session, cut, (transcript, summary.step)) };
         let tokens = summary.text.len().div_ceil(4);
         let text = view(&question.cut, tokens as u64).unwrap_or_else(|reason| {
             self.report.failed_view(question.cut.session, &reason);
@@ -167,6 +165,24 @@ impl Run<'_> {
         let score = |text: &str| question.score(text, tokens as u64, &self.tools.words).0;
         let (theirs, ours) = (score(&summary.text), score(head(&text, tokens * 4)));
         self.report.compared(&question.key(VIEW_NAME, tokens as u64), &theirs, &ours);
+    }
+
+    /// All that is asked at a cut but the names.
+    fn asked<'q>(
+        &self,
+        session: &'q Session,
+        cut: Cut<'q>,
+        (transcript, first_hidden): (&Transcript, usize),
+    ) -> Question<'q> {
+        let (visible, later) = transcript.steps.split_at(first_hidden);
+        Question {
+            repository: &session.repository,
+            cut,
+            gold: [Vec::new(), Vec::new()],
+            facts: self.tools.facts.read(transcript, first_hidden),
+            codes: exit_codes(transcript, first_hidden),
+            said: Said::read(visible, &spoken(later)),
+        }
     }
 
     /// Scores the view in question and the baselines at one cut, for every budget.
@@ -184,7 +200,10 @@ impl Run<'_> {
             if text.len() > limit {
                 self.report.over_budget();
             }
-            let (score, misses) = question.score(head(&text, limit), budget, &self.tools.words);
+            let text = head(&text, limit);
+            let (mut score, misses) = question.score(text, budget, &self.tools.words);
+            let found = question.contradicted(text, &self.tools.claims, &mut score);
+            self.report.contradicted(question.cut.session, found);
             self.report.score(&question.key(VIEW_NAME, budget), &score);
             if self.options.misses {
                 self.report.misses(misses);

@@ -14,7 +14,12 @@
 //!   last request, the last error), how many the view states *with their meaning*. A heap of
 //!   names scores well on the first measure and badly on this one.
 //!
-//! A third measures long-term memory, X-FRR@N: of the names that the first 40 calls of a session used
+//! Names alone do not make a briefing, so the words are measured, too ([`WordKind`]): the person's, the last report's,
+//! sentences that were gone back to later, each by words in their order; the share of bare names; and statements that
+//! the transcript contradicts, of which there must be none. A heap of names scores nothing there: the identifier bag
+//! stands beside the view as a warning.
+//!
+//! A last one measures long-term memory, X-FRR@N: of the names that the first 40 calls of a session used
 //! and that only earlier sessions of the repository had shown, how many a memory of N tokens made of
 //! those earlier sessions holds ([`evaluate_memory`]).
 //!
@@ -22,6 +27,7 @@
 //! bytes before the cut.
 
 mod baseline;
+mod claims;
 mod corpus;
 mod cut;
 mod drive;
@@ -36,6 +42,7 @@ mod table;
 mod tally;
 mod transcript;
 mod view;
+mod words;
 
 pub use baseline::Baseline;
 pub use corpus::{Corpus, Session, is_claude, repository_of};
@@ -48,3 +55,4 @@ pub use memory::{Junk, MemoryMaker, MemoryQuestion, MemoryReport, MemoryRow, eva
 pub use report::{CorpusSummary, GoldSummary, Measure, Miss, MissedName, Report, SessionRow};
 pub use tally::Tally;
 pub use transcript::{Origin, Transcript};
+pub use words::WordKind;

@@ -15,6 +15,7 @@ use crate::fact::{Fact, FactKind};
 use crate::gold::{Gold, Role};
 use crate::tally::Tally;
 use crate::transcript::Origin;
+use crate::words::WordKind;
 
 /// The result of a run. Everything in it has a fixed order, so two runs give the same bytes.
 #[derive(Debug, Default, Serialize)]
@@ -28,6 +29,10 @@ pub struct Report {
     pub rows: Vec<SessionRow>,
     /// Summaries that agents really went on with, each beside the view of the same size.
     pub summaries: Vec<Comparison>,
+    /// What the view in question says and the transcript contradicts, at most 200.
+    pub contradicted: Vec<String>,
+    /// Calls from each real compaction to the first edit after it, in ascending order.
+    pub calls_to_edit: Vec<u64>,
     /// What the view in question lacks; empty unless asked for.
     pub misses: Vec<Miss>,
 }
@@ -100,6 +105,8 @@ pub struct Measure {
     pub by_origin: BTreeMap<Origin, Tally>,
     /// Facts by class.
     pub facts: BTreeMap<FactKind, Tally>,
+    /// What is said in words.
+    pub words: BTreeMap<WordKind, Tally>,
 }
 
 /// One session under one view.
@@ -132,6 +139,9 @@ pub struct Comparison {
     pub view_frr: Tally,
     /// Facts the view kept.
     pub view_bfr: Tally,
+    /// Sentences that were gone back to later.
+    pub summary_relied: Tally,
+    pub view_relied: Tally,
 }
 
 /// One thing the view in question lacks.
@@ -216,12 +226,14 @@ impl Report {
         let tokens =
             rows.iter().map(|row| row.tokens).sum::<u64>().checked_div(rows.len() as u64)?;
         Some(format!(
-            "{} real summaries of {tokens} tokens on average: FRR {}, BFR {}; {VIEW_NAME} in the same size: FRR {}, BFR {}",
+            "{} real summaries of {tokens} tokens on average: FRR {}, BFR {}, relied on {}; {VIEW_NAME} in the same size: FRR {}, BFR {}, relied on {}",
             rows.len(),
             all(|row| row.summary_frr),
             all(|row| row.summary_bfr),
+            all(|row| row.summary_relied),
             all(|row| row.view_frr),
             all(|row| row.view_bfr),
+            all(|row| row.view_relied),
         ))
     }
 

@@ -7,6 +7,11 @@ use crate::evaluate::VIEW_NAME;
 use crate::fact::FactKind;
 use crate::report::{Measure, Report};
 use crate::tally::Tally;
+use crate::words::WordKind;
+use strum::VariantArray as _;
+
+/// False statements that the table lists.
+const CONTRADICTED_SHOWN: usize = 10;
 
 impl Report {
     /// All views and budgets, then the view in question by kind, distance and fact.
@@ -54,6 +59,7 @@ impl Report {
         for measure in self.measures.iter().filter(|m| m.extractor == ExtractorKind::Regex) {
             self.line(out, measure)?;
         }
+        self.words(out)?;
         self.details(out)?;
         match self.summaries_line() {
             Some(line) => writeln!(out, "\n{line}"),
@@ -79,6 +85,37 @@ impl Report {
             fact(FactKind::EditedFile),
             fact(FactKind::LastRequest),
         )
+    }
+
+    fn words(&self, out: &mut String) -> std::fmt::Result {
+        write!(out, "\n{:<15} {:>6}", "in words", "tokens")?;
+        for kind in WordKind::VARIANTS {
+            write!(out, " {:>15}", kind.into_str())?;
+        }
+        writeln!(out)?;
+        for measure in self.measures.iter().filter(|m| m.extractor == ExtractorKind::Regex) {
+            write!(out, "{:<15} {:>6}", measure.view, measure.budget_tokens)?;
+            for kind in WordKind::VARIANTS {
+                let tally = measure.words.get(kind).copied().unwrap_or_default();
+                let words = match kind {
+                    WordKind::FalseStatements => format!("{} of {}", tally.kept, tally.asked),
+                    _ => percent(tally),
+                };
+                write!(out, " {words:>15}")?;
+            }
+            writeln!(out)?;
+        }
+        for statement in self.contradicted.iter().take(CONTRADICTED_SHOWN) {
+            writeln!(out, "false: {statement}")?;
+        }
+        let edits = &self.calls_to_edit;
+        match edits.get(edits.len() / 2) {
+            Some(median) => {
+                let count = edits.len();
+                writeln!(out, "{count} real compactions: {median} calls to the next edit (median)")
+            }
+            None => Ok(()),
+        }
     }
 
     fn details(&self, out: &mut String) -> std::fmt::Result {

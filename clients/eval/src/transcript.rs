@@ -88,6 +88,15 @@ impl Transcript {
         self.steps.iter().map(Step::tokens).sum()
     }
 
+    /// Calls from a step on until the first that changes a file, that one included.
+    pub fn calls_to_edit(&self, step: usize) -> Option<u64> {
+        let calls = self.steps[step..].iter().filter_map(|step| match &step.kind {
+            StepKind::Call(call) => Some(call),
+            _ => None,
+        });
+        (1..).zip(calls).find(|(_, call)| !call.patches.is_empty()).map(|(number, _)| number)
+    }
+
     fn line(&mut self, line: &[u8], end: usize) {
         let text = String::from_utf8_lossy(line);
         let text = text.trim_start_matches('\u{feff}').trim();

@@ -1,11 +1,13 @@
 //! One cut with everything that is asked about it.
 
+use crate::claims::{ClaimReader, ExitCodes};
 use crate::cut::Cut;
 use crate::entity::ExtractorKind;
 use crate::fact::{Fact, Words, holds};
 use crate::gold::Gold;
 use crate::report::{CutScore, Miss, ScoreKey};
 use crate::view::View;
+use crate::words::{Said, WordKind};
 
 pub(super) struct Question<'a> {
     pub(super) repository: &'a str,
@@ -13,6 +15,8 @@ pub(super) struct Question<'a> {
     /// By extractor, in the order of [`ExtractorKind::ALL`].
     pub(super) gold: [Vec<Gold>; 2],
     pub(super) facts: Vec<Fact>,
+    pub(super) codes: ExitCodes,
+    pub(super) said: Said,
 }
 
 impl Question<'_> {
@@ -37,7 +41,23 @@ impl Question<'_> {
                 misses.push(Miss::fact(&self.cut, budget, fact));
             }
         }
+        for (kind, kept, asked) in self.said.kept(text) {
+            score.words(kind, kept, asked);
+        }
         (score, misses)
+    }
+
+    /// What the view says and the transcript contradicts.
+    pub(super) fn contradicted(
+        &self,
+        text: &str,
+        claims: &ClaimReader,
+        score: &mut CutScore,
+    ) -> Vec<String> {
+        let checked = claims.check(text, &self.codes, &self.facts);
+        let found = checked.contradicted;
+        score.words(WordKind::FalseStatements, found.len() as u64, checked.statements);
+        found
     }
 
     pub(super) fn key(&self, view: &'static str, budget_tokens: u64) -> ScoreKey<'_> {

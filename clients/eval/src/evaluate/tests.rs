@@ -2,6 +2,7 @@ use super::*;
 use crate::corpus::Session;
 use crate::fact::FactKind;
 use crate::tally::Tally;
+use crate::words::WordKind;
 use serde_json::{Value, json};
 
 /// Writes rollout lines in the envelope form.
@@ -178,6 +179,24 @@ fn the_oracle_is_perfect_and_a_bag_of_names_says_nothing_of_files() {
     let bag = measure(Baseline::IdentifierBag.into_str());
     assert_eq!(bag.facts[&FactKind::EditedFile].kept, 0);
     assert_eq!(measure(VIEW_NAME).score, 0.0);
+}
+
+#[test]
+fn false_statements_are_listed_and_words_are_counted_in_their_order() {
+    let view =
+        "Make the parser faster, please\nsrc/parser.rs (deleted)\ncargo build --release (exit 0)";
+    let report = run(view);
+    let said = |measure: &crate::Measure, kind| measure.words[&kind];
+    let measure = report.measure(VIEW_NAME, 1000, ExtractorKind::Regex).unwrap();
+    assert_eq!(said(measure, WordKind::PersonsWords), Tally { kept: 2, asked: 2 });
+    assert_eq!(said(measure, WordKind::FalseStatements), Tally { kept: 2, asked: 2 });
+    assert!(report.contradicted[0].contains("src/parser.rs: said deleted"), "{report:?}");
+    assert!(report.contradicted[1].contains("said exit 0, was [101]"), "{report:?}");
+    let table = report.table();
+    assert!(table.contains("2 of 2") && table.contains("false: "), "{table}");
+    let heap = run("please faster parser the Make cargo build src/parser.rs");
+    let heap = heap.measure(VIEW_NAME, 1000, ExtractorKind::Regex).unwrap();
+    assert_eq!(said(heap, WordKind::PersonsWords).kept, 0);
 }
 
 #[test]

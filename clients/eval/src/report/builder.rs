@@ -10,10 +10,12 @@ use crate::gold::Gold;
 use crate::random::Random;
 use crate::tally::{Tally, mean};
 use crate::transcript::Origin;
+use crate::words::WordKind;
 
 /// Lists in the report are for people: this many entries, then only the count goes on.
 const REASONS_MAX: usize = 20;
 const STOP_ENTITIES_MAX: usize = 200;
+const CONTRADICTED_MAX: usize = 200;
 const MISSES_MAX: usize = 200_000;
 
 /// Recall where nothing was asked (percent): nothing was lost.
@@ -26,6 +28,7 @@ const BOOTSTRAP_DRAWS: usize = 1000;
 pub struct CutScore {
     names: BTreeMap<(ExtractorKind, EntityKind, &'static str, Origin), Tally>,
     facts: BTreeMap<FactKind, Tally>,
+    words: BTreeMap<WordKind, Tally>,
 }
 
 impl CutScore {
@@ -38,7 +41,14 @@ impl CutScore {
         self.facts.entry(kind).or_default().note(is_kept);
     }
 
+    pub fn words(&mut self, kind: WordKind, kept: u64, asked: u64) {
+        self.words.entry(kind).or_default().add(Tally { kept, asked });
+    }
+
     fn add(&mut self, other: &Self) {
+        for (key, tally) in &other.words {
+            self.words.entry(*key).or_default().add(*tally);
+        }
         for (key, tally) in &other.names {
             self.names.entry(*key).or_default().add(*tally);
         }
@@ -49,6 +59,10 @@ impl CutScore {
 
     fn frr(&self, extractor: ExtractorKind) -> Tally {
         sum(self.names.iter().filter(|(key, _)| key.0 == extractor).map(|(_, tally)| *tally))
+    }
+
+    fn said(&self, kind: WordKind) -> Tally {
+        self.words.get(&kind).copied().unwrap_or_default()
     }
 
     fn bfr(&self) -> Tally {
@@ -144,6 +158,19 @@ impl ReportBuilder {
         self.report.corpus.over_budget += 1;
     }
 
+    /// The view in question said these, and the transcript says otherwise.
+    pub fn contradicted(&mut self, session: &str, found: Vec<String>) {
+        for statement in found {
+            let statement = format!("{session}: {statement}");
+            push_bounded(&mut self.report.contradicted, statement, CONTRADICTED_MAX);
+        }
+    }
+
+    /// Calls from a real compaction to the first edit after it, if there was one.
+    pub fn first_edit(&mut self, calls: Option<u64>) {
+        self.report.calls_to_edit.extend(calls);
+    }
+
     /// The view in question lacks these.
     pub fn misses(&mut self, misses: Vec<Miss>) {
         let room = MISSES_MAX.saturating_sub(self.report.misses.len());
@@ -172,6 +199,8 @@ impl ReportBuilder {
             summary_bfr: summary.bfr(),
             view_frr: view.frr(ExtractorKind::Regex),
             view_bfr: view.bfr(),
+            summary_relied: summary.said(WordKind::ReliedOn),
+            view_relied: view.said(WordKind::ReliedOn),
         });
     }
 
@@ -192,6 +221,7 @@ impl ReportBuilder {
         self.report.corpus.stop_entities = stop_names.collect();
         self.report.corpus.scored = sessions.len();
         self.report.corpus.repositories = repositories.len();
+        self.report.calls_to_edit.sort_unstable();
         let names: u64 = self.report.gold.by_kind.values().sum();
         let cuts = self.report.corpus.cuts.max(1) as u64;
         self.report.gold.names_per_cut = crate::tally::to_f64(names) / crate::tally::to_f64(cuts);
@@ -232,6 +262,7 @@ fn measure(
         by_distance: total.names_by(extractor, |_, bucket, _| bucket),
         by_origin: total.names_by(extractor, |_, _, origin| origin),
         facts: total.facts,
+        words: total.words,
     }
 }
 

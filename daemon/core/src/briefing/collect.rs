@@ -393,6 +393,8 @@ pub(super) fn report_strength(shape: Shape, is_first: bool, text: &str) -> u16 {
     let of_shape = match shape {
         Shape::Code => return 40,
         Shape::Item | Shape::Row => 110,
+        // "Yes, you are right." agrees with what stands elsewhere.
+        Shape::Prose if text.len() < 40 && !text.contains(['`', '*', '/']) => 40,
         Shape::Prose if is_first || text.contains("**") => 110,
         Shape::Prose => 75,
     };

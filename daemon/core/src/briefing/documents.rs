@@ -15,6 +15,9 @@ const LINES_MAX: usize = 400;
 /// Shorter lines say too little alone.
 const LINE_BYTES_MIN: usize = 16;
 
+/// Longest words that only lead to what follows.
+const LEAD_IN_BYTES: usize = 80;
+
 /// Whether a path names prose or configuration rather than code.
 pub(super) fn is_document(path: &str) -> bool {
     is_prose(path) || ends_with(path, &[".yaml", ".yml", ".toml", ".json"])
@@ -36,7 +39,9 @@ pub(super) fn passages(path: &str, text: &str, mut visit: impl FnMut(Passage)) {
     let mut heading = String::new();
     let mut paragraph = String::new();
     let mut end = |heading: &str, paragraph: &mut String| {
-        if paragraph.len() >= LINE_BYTES_MIN {
+        // A few words that end with a colon say nothing without what follows.
+        let is_lead_in = paragraph.len() < LEAD_IN_BYTES && paragraph.ends_with([':', '：']);
+        if paragraph.len() >= LINE_BYTES_MIN && !is_lead_in {
             let strength = strength(paragraph, is_prose);
             visit(Passage {
                 heading: heading.to_owned(),

@@ -1,5 +1,7 @@
 //! All that may stand in a view, as quotes with their weights.
 
+use std::borrow::Cow;
+
 use super::checks::{Census, Check};
 use super::collect::{ANSWERS, Briefing, TurnOutcome, report_strength};
 use super::evidence::{EvidenceLines, Line};
@@ -9,6 +11,13 @@ use super::render::Extra;
 use super::select::{Focus, Quote};
 use crate::{quote, text};
 
+/// Below this many tokens a view is small.
+const SMALL_TOKENS: u64 = 3_000;
+
+/// From this many tokens on a view has room for the tasks that come next, whatever else it says.
+const TASKS_TOKENS: u64 = 1_500;
+const TASKS_NEXT: u16 = 3;
+
 /// Longest line of a small view: there two short lines say more than a long one.
 const SMALL_LINE_BYTES: usize = 220;
 
@@ -16,9 +25,9 @@ const SMALL_LINE_BYTES: usize = 220;
 pub(super) fn gather(
     briefing: &Briefing,
     extra: &Extra<'_>,
-    is_small: bool,
+    max_tokens: u64,
 ) -> (Vec<Quote>, Focus) {
-    let mut builder = Builder { briefing, extra, is_small, candidates: Vec::new() };
+    let mut builder = Builder { briefing, extra, max_tokens, candidates: Vec::new() };
     builder.collect();
     let focus = builder.focus();
     (builder.candidates, focus)
@@ -27,7 +36,7 @@ pub(super) fn gather(
 struct Builder<'a> {
     briefing: &'a Briefing,
     extra: &'a Extra<'a>,
-    is_small: bool,
+    max_tokens: u64,
     candidates: Vec<Quote>,
 }
 
@@ -52,7 +61,7 @@ impl Builder<'_> {
             for (order, line) in (0..).zip(lines) {
                 // The newest ones are the likeliest to be wanted.
                 let strength = if order < 8 { 100 } else { 50 };
-                let strength = if self.is_small { strength / 10 } else { strength };
+                let strength = if self.is_small() { strength / 10 } else { strength };
                 self.push(kind, order, (0, strength), line.clone());
             }
         }
@@ -60,11 +69,15 @@ impl Builder<'_> {
             self.push(
                 EvidenceKind::Plan,
                 order,
-                (0, if *is_open { 110 } else { 45 }),
+                (0, if *is_open { 110 } else { 25 }),
                 line.clone(),
             );
         }
         self.now();
+    }
+
+    fn is_small(&self) -> bool {
+        self.max_tokens < SMALL_TOKENS
     }
 
     /// What the last turns were about, and what many turns speak of.
@@ -213,14 +226,17 @@ impl Builder<'_> {
     fn git(&mut self) {
         let now = self.briefing.turn();
         let git = &self.briefing.commands.git;
-        if !git.replaced.is_empty() {
-            let ids: Vec<&str> = git.replaced.iter().map(String::as_str).collect();
-            let text = format!("replaced by later commits, gone: {}", ids.join(", "));
-            self.push(EvidenceKind::Git, (u64::MAX, 0), (0, 60), text);
+        // The newest of them are those that a report may still name.
+        let newest: Vec<&str> = git.replaced.iter().rev().take(3).map(String::as_str).collect();
+        if !newest.is_empty() {
+            let text = format!("replaced by later commits, gone: {}", newest.join(", "));
+            self.push(EvidenceKind::Git, (u64::MAX, 0), (0, 50), text);
         }
         let head = git.head();
         for (index, line) in git.lines.iter().enumerate() {
+            let is_old = head.is_some_and(|head| index + 1 < head) && !line.text.starts_with('[');
             let strength = match () {
+                () if is_old || line.text.ends_with("(forced update)") => 30,
                 // What git told last is how things stand.
                 () if index + 4 >= git.lines.len() => 140,
                 () if line.text.starts_with('[') => 100,
@@ -262,20 +278,19 @@ impl Builder<'_> {
         );
         let mut ahead = 0;
         for (order, task) in (1..).zip(&tasks) {
-            let (mark, strength) = match task.is_done {
-                true => ("x", 40),
-                false => {
-                    ahead += 1;
-                    // The next item is the next thing to do; what comes long after it can be read in its file.
-                    (" ", 240_u16.saturating_sub(20 * ahead).max(45))
-                }
+            let mark = if task.is_done { "x" } else { " " };
+            ahead += u16::from(!task.is_done);
+            // The next item is the next thing to do; what comes long after it can be read in its file.
+            let strength = match task.is_done {
+                true => 40,
+                false => 240_u16.saturating_sub(20 * ahead).max(45),
             };
-            self.push(
-                EvidenceKind::TaskItem,
-                (order, 0),
-                (0, strength),
-                format!("[{mark}] {}", task.text),
-            );
+            let text = format!("[{mark}] {}", task.text);
+            self.push(EvidenceKind::TaskItem, (order, 0), (0, strength), text);
+            let is_next = !task.is_done && ahead <= TASKS_NEXT;
+            if let Some(task) = self.candidates.last_mut() {
+                task.is_fixed = is_next && self.max_tokens >= TASKS_TOKENS;
+            }
         }
     }
 
@@ -289,7 +304,7 @@ impl Builder<'_> {
                 } else {
                     "no result yet"
                 };
-                format!("{state}: #{} {}", running.seq, running.what)
+                format!("{state}: #{} {}", running.seq, self.short(&running.what))
             };
             self.push(EvidenceKind::Now, (2, running.seq), (0, 60), text);
         }
@@ -302,10 +317,15 @@ impl Builder<'_> {
                     EvidenceKind::Now,
                     (1, order),
                     (0, 25),
-                    format!("last action: {}", action.text),
+                    format!("last action: {}", self.short(&action.text)),
                 );
             }
         }
+    }
+
+    /// A command of a small view needs its beginning alone.
+    fn short<'t>(&self, command: &'t str) -> Cow<'t, str> {
+        text::cut_words(command, if self.is_small() { 120 } else { 400 })
     }
 
     /// What ran and what never did.
@@ -349,7 +369,7 @@ impl Builder<'_> {
         text: impl AsRef<str>,
     ) {
         let text = quote::line(text.as_ref());
-        let is_cut = self.is_small && kind != EvidenceKind::Request;
+        let is_cut = self.is_small() && kind != EvidenceKind::Request;
         let text =
             if is_cut { text::cut_words(&text, SMALL_LINE_BYTES) } else { text }.into_owned();
         let weight = kind.rule().weights[age.min(2)] * f64::from(strength) / 100.0;

@@ -79,7 +79,7 @@ pub(super) const RULES: [KindRule; 16] = [
     rule(EvidenceKind::Check, "CHECKS", 8, [3.0, 2.4, 1.6], 12 << 10),
     rule(EvidenceKind::Git, "GIT", 6, [2.0, 1.6, 1.2], 6 << 10),
     rule(EvidenceKind::TaskItem, "TASK_LIST", 6, [2.0, 1.6, 1.2], 0),
-    rule(EvidenceKind::Ran, "RAN", 6, [0.6, 0.6, 0.6], 0),
+    rule(EvidenceKind::Ran, "RAN", 6, [1.2, 1.2, 1.2], 0),
     rule(EvidenceKind::Look, "LOOKED_AT", 4, [0.25, 0.25, 0.25], 0),
     rule(EvidenceKind::Plan, "PLAN", 5, [2.0, 2.0, 2.0], 0),
     rule(EvidenceKind::Now, "NOW", 6, [6.0, 6.0, 6.0], 0),

@@ -36,16 +36,12 @@ pub struct ChangedFile {
     pub words: String,
 }
 
-/// Below this many tokens a view is small, and its lines are short.
-const SMALL_TOKENS: u64 = 3_000;
-
 /// The briefing within `max_tokens`, by bytes / 4 and by o200k alike. It ends with the request, verbatim if it
 /// fits: a model goes on from what it read last.
 pub fn render(briefing: &Briefing, extra: &Extra<'_>, max_tokens: u64) -> String {
     let bytes = tokens::bytes_of(max_tokens);
     let mut request_bytes = bytes * REQUEST_PERCENT / 100;
-    let is_small = max_tokens < SMALL_TOKENS;
-    let (quotes, focus) = gather(briefing, extra, is_small);
+    let (quotes, focus) = gather(briefing, extra, max_tokens);
     let selection = Selection::new(quotes, &focus, extra.above);
     // What the lines may cost by their estimates, which are a little off.
     let mut room = max_tokens;

@@ -41,7 +41,7 @@ const REASONS: [&str; 36] = [
 ];
 
 /// First words of a line that only says what comes next.
-const ANNOUNCEMENTS: [&str; 22] = [
+const ANNOUNCEMENTS: [&str; 29] = [
     "let me ",
     "now let me",
     "now i",
@@ -63,7 +63,14 @@ const ANNOUNCEMENTS: [&str; 22] = [
     "great",
     "done.",
     "je vais",
+    "on passe",
+    "passons",
+    "parfait",
+    "je te propose",
+    "analyse rapide",
     "ich werde",
+    "jetzt ",
+    "als nächstes",
 ];
 
 /// Headings and words of what was open when it was said.
@@ -120,7 +127,10 @@ pub(super) fn strength(text: &str) -> u16 {
     if gives_reason {
         return 135;
     }
-    if is_menu(text) || ANNOUNCEMENTS.iter().any(|words| lower.starts_with(words)) {
+    if is_menu(text) {
+        return 20;
+    }
+    if ANNOUNCEMENTS.iter().any(|words| lower.starts_with(words)) {
         return 55;
     }
     100
@@ -156,7 +166,8 @@ mod tests {
             ("The cache was stale because the key left out the branch.", 135),
             ("Now let me read the parser.", 55),
             ("The worker is still running; I'll look again because it is slow.", 20),
-            ("Select: [A] Advanced [C] Continue", 55),
+            ("Select: [A] Advanced [C] Continue", 20),
+            ("On passe à l’étape 4.", 55),
             ("The parser keeps its state.", 100),
         ] {
             assert_eq!(strength(text), expected, "{text}");

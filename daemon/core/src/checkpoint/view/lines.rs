@@ -137,14 +137,9 @@ fn script_head(script: &str) -> &str {
     }
 }
 
-/// A script that only writes a text: its file has a line of its own.
+/// A script that writes a text: its file has a line of its own.
 fn writes_text(script: &str) -> bool {
-    let head = script_head(script);
-    head.contains("<<")
-        && head
-            .split(['&', ';'])
-            .next_back()
-            .is_some_and(|last| last.trim_start().starts_with("cat >"))
+    script.lines().any(|line| line.contains("<<") && line.trim_start().starts_with("cat >"))
 }
 
 /// Plan steps in order, and whether each is open: the open ones, and the last done ones.

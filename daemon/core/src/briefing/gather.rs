@@ -18,6 +18,12 @@ const SMALL_TOKENS: u64 = 3_000;
 const TASKS_TOKENS: u64 = 1_500;
 const TASKS_NEXT: u16 = 3;
 
+/// Up to this length a typed text is an answer rather than a request.
+const SHORT_ANSWER_BYTES: usize = 30;
+
+/// Short answers of the last turns still tell where the work stands.
+const RECENT_ANSWERS_TURNS: u32 = 4;
+
 /// Longest line of a small view: there two short lines say more than a long one.
 const SMALL_LINE_BYTES: usize = 220;
 
@@ -107,21 +113,45 @@ impl Builder<'_> {
 
     fn requests(&mut self) {
         let now = self.briefing.turn();
-        let mut turn = 0;
-        for line in self.briefing.requests.iter() {
-            let is_first = line.turn != turn;
-            turn = line.turn;
-            let is_answer = line.text.starts_with(ANSWERS);
+        let lines: Vec<&Line> = self.briefing.requests.iter().collect();
+        for turn in lines.chunk_by(|one, next| one.turn == next.turn) {
+            let is_answer = |line: &&Line| line.text.starts_with(ANSWERS);
+            let answers: Vec<&Line> = turn.iter().copied().filter(is_answer).collect();
+            let typed = turn.iter().copied().filter(|line| !is_answer(line));
             // The last request stands at the end.
-            if line.turn == now && !is_answer {
+            let typed: Vec<&Line> = typed.filter(|line| line.turn != now).collect();
+            let is_short = matches!(typed[..], [one] if one.text.len() <= SHORT_ANSWER_BYTES);
+            if let ([one], true) = (&typed[..], is_short) {
+                self.short_answer(one, &answers);
                 continue;
             }
-            let mark = if is_first && !is_answer { self.mark(line) } else { "  ".to_owned() };
-            // What the last request answers is as much wanted as the request.
-            let strength = if line.turn == now { 250 } else { line.strength };
-            let order = (line.seq, self.candidates.len() as u64);
-            self.push(EvidenceKind::Request, order, (0, strength), format!("{mark}{}", line.text));
+            for (index, line) in typed.iter().enumerate() {
+                let mark = if index == 0 { self.mark(line) } else { "  ".to_owned() };
+                self.request(line, line.strength, format!("{mark}{}", line.text));
+            }
+            for line in answers {
+                // What the last request answers is as much wanted as the request.
+                let strength = if line.turn == now { 250 } else { line.strength };
+                let text = line.text.trim_start_matches('(');
+                self.request(line, strength, format!("  (#{} {text}", line.seq));
+            }
         }
+    }
+
+    /// A few words say nothing without what they answer, and little once the work went on from there.
+    fn short_answer(&mut self, typed: &Line, answers: &[&Line]) {
+        let turns_ago = self.briefing.turn().saturating_sub(typed.turn);
+        let mut text = format!("{}{}", self.mark(typed), typed.text);
+        for answer in answers {
+            text.push_str(&format!(" {}", answer.text));
+        }
+        let strength = if turns_ago <= RECENT_ANSWERS_TURNS { 60 } else { 25 };
+        self.request(typed, if answers.is_empty() { strength / 5 } else { strength }, text);
+    }
+
+    fn request(&mut self, line: &Line, strength: u16, text: String) {
+        let order = (line.seq, self.candidates.len() as u64);
+        self.push(EvidenceKind::Request, order, (0, strength), text);
     }
 
     fn mark(&self, line: &Line) -> String {

@@ -59,7 +59,7 @@ fn a_briefing_holds_the_request_what_it_answers_the_report_and_what_a_check_prov
     for expected in [
         "#1 Port the audit trait to core. We never break the public API.",
         "#10 (in progress) yes",
-        "(answers: Shall I move the sink too?)",
+        "(#10 answers: Shall I move the sink too?)",
         "Moved the trait because two sinks share it.",
         "`infra` keeps the Postgres sink",
         "src/core/audit.rs (edited, +4 -0; adds AuditSink, record)",
@@ -166,4 +166,24 @@ fn below_a_summary_a_view_says_what_the_summary_does_not() {
     };
     assert_eq!(shown("The lexer allocated a string for each token of the source."), (false, true));
     assert_eq!(shown("The parser keeps its table of operators in a sorted slice."), (true, false));
+}
+
+#[test]
+fn short_answers_stand_with_what_they_answer_and_old_ones_make_room() {
+    let mut briefing = Briefing::default();
+    for turn in 0..40 {
+        briefing.request(
+            turn * 2,
+            if turn == 20 { "Keep the old names in the lexer." } else { "ok" },
+            None,
+        );
+        briefing.words(
+            turn * 2 + 1,
+            &format!("Part {turn} is done.\n\nShall I write part {}?", turn + 1),
+        );
+    }
+    let text = render(&briefing, &Extra::default(), 400);
+    assert!(text.contains("Keep the old names in the lexer."), "{text}");
+    assert!(text.contains("#76 ok (answers: Shall I write part 38?)"), "{text}");
+    assert!(!text.lines().any(|line| line == "#4 ok"), "{text}");
 }

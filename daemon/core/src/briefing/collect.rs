@@ -36,6 +36,9 @@ pub(super) const ANSWERS: &str = "(answers: ";
 const EARLIER_MAX: usize = 8;
 const EARLIER_BYTES: usize = 4 * 1_024;
 
+/// An edit that takes out so many lines rewrites its file.
+const REWRITTEN_LINES: usize = 5;
+
 /// Calls without an answer that are kept.
 const RUNNING_MAX: usize = 16;
 
@@ -266,6 +269,9 @@ impl Briefing {
         let is_gone =
             |line: &Line| edit.is_whole || edit.is_deleted || removed.contains(&line.text);
         self.added.retain(|line| line.group != edit.path || !is_gone(line));
+        // What was read before a file was rewritten tells of another text.
+        let is_rewritten = removed.len() >= REWRITTEN_LINES || edit.is_whole || edit.is_deleted;
+        self.documents.retain(|line| line.group != edit.path || !is_rewritten && !is_gone(line));
         let effect = self.effects.record(at, &edit.path, &edit.added, &edit.removed);
         effect.is_deleted = edit.is_deleted;
         let added = &mut self.added;

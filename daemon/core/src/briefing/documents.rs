@@ -51,7 +51,7 @@ pub(super) fn passages(path: &str, text: &str, mut visit: impl FnMut(Passage)) {
         }
         paragraph.clear();
     };
-    let mut is_comment = false;
+    let (mut is_comment, mut is_code) = (false, false);
     for line in text.lines().take(LINES_MAX) {
         let line = without_number(line).trim();
         // Comments of a template speak to whoever fills it in.
@@ -60,7 +60,12 @@ pub(super) fn passages(path: &str, text: &str, mut visit: impl FnMut(Passage)) {
             is_comment = !line.contains("-->");
             continue;
         }
-        if let Some(title) = lines::heading_of(line) {
+        if line.starts_with("```") {
+            end(&heading, &mut paragraph);
+            is_code = !is_code;
+            continue;
+        }
+        if let Some(title) = lines::heading_of(line).filter(|_| !is_code) {
             end(&heading, &mut paragraph);
             title.clone_into(&mut heading);
             continue;
@@ -69,6 +74,7 @@ pub(super) fn passages(path: &str, text: &str, mut visit: impl FnMut(Passage)) {
         let begins = line.is_empty()
             || line.starts_with(['-', '*', '|', '>', '`', '+'])
             || line.starts_with(|c: char| c.is_ascii_digit())
+            || is_code
             || !is_prose;
         if begins || paragraph.len() > 400 {
             end(&heading, &mut paragraph);
@@ -99,12 +105,26 @@ fn strength(line: &str, is_prose: bool) -> u16 {
     let has = |marks: &[&str]| marks.iter().any(|mark| line.contains(mark));
     let is_item = lines::item_of(line).is_some();
     let strength = match () {
+        () if is_placeholder(line) => 10,
         () if has(&DECISION_MARKS) => 180,
         () if has(&RULE_MARKS) => 110,
         () if is_item || is_command(line) => 80,
         () => 45,
     };
     if is_prose { strength } else { strength * 6 / 10 }
+}
+
+/// Whether a line is mostly a template's `[what to write here]`, which nobody has filled in.
+fn is_placeholder(line: &str) -> bool {
+    if line.contains("ACTION REQUIRED") || line.contains("{{") {
+        return true;
+    }
+    let Some((before, rest)) = line.split_once('[') else { return false };
+    let Some((inside, after)) = rest.split_once(']') else { return false };
+    let is_name = inside.len() > 3 && inside.bytes().all(|b| b.is_ascii_uppercase() || b == b'_');
+    let is_open = inside.starts_with("NEEDS") || after.starts_with('(');
+    let asks = is_name || inside.contains(' ') && inside.len() * 2 >= before.len() + after.len();
+    asks && !is_open
 }
 
 /// Whether a line shows how a program is run.
@@ -130,6 +150,19 @@ fn without_number(line: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_nobody_filled_in_is_told_from_what_is_open() {
+        for (line, expected) in [
+            ("Storage: [if applicable, e.g., PostgreSQL, files or N/A]", true),
+            ("**Version**: [CONSTITUTION_VERSION]", true),
+            ("Target: [NEEDS CLARIFICATION: which platforms?]", false),
+            ("See [the guide of the parser](docs/guide.md)", false),
+            ("- [x] T001 [US1] Write the lexer", false),
+        ] {
+            assert_eq!(is_placeholder(line), expected, "{line}");
+        }
+    }
 
     #[test]
     fn decisions_and_rules_stand_out_and_wrapped_prose_is_joined() {

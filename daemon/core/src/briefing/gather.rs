@@ -65,6 +65,9 @@ impl Builder<'_> {
             [(EvidenceKind::Ran, &self.extra.ran), (EvidenceKind::Look, &self.extra.looked_at)]
         {
             for (order, line) in (0..).zip(lines) {
+                if kind == EvidenceKind::Ran && self.failed(line) {
+                    continue;
+                }
                 // The newest ones are the likeliest to be wanted.
                 let strength = if order < 8 { 100 } else { 50 };
                 let strength = if self.is_small() { strength / 10 } else { strength };
@@ -84,6 +87,12 @@ impl Builder<'_> {
 
     fn is_small(&self) -> bool {
         self.max_tokens < SMALL_TOKENS
+    }
+
+    /// Whether the command stands among the failed ones, with what it said.
+    fn failed(&self, command: &str) -> bool {
+        let head = text::prefix(command, 60);
+        self.briefing.commands.failures.iter().any(|failure| failure.text.starts_with(head))
     }
 
     /// What the last turns were about, and what many turns speak of.
@@ -312,7 +321,14 @@ impl Builder<'_> {
             ahead += u16::from(!task.is_done);
             // The next item is the next thing to do; what comes long after it can be read in its file.
             let strength = match task.is_done {
-                true => 40,
+                // In a list that is done the count says it all.
+                true => {
+                    if open == 0 {
+                        5
+                    } else {
+                        40
+                    }
+                }
                 false => 240_u16.saturating_sub(20 * ahead).max(45),
             };
             let text = format!("[{mark}] {}", task.text);

@@ -104,10 +104,15 @@ const PASSING: [&str; 26] = [
 ];
 
 /// Words of a line that only says that something is waited for.
-const WAITING: [&str; 9] = [
+const WAITING: [&str; 14] = [
     "still running",
     "still waiting",
-    "is still working",
+    "still working",
+    "keep waiting",
+    "wait a little",
+    "letting it finish",
+    "let it finish",
+    "bit more time",
     "no completion signal",
     "i’m waiting",
     "i'm waiting",

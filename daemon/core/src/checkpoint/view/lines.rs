@@ -139,7 +139,10 @@ fn script_head(script: &str) -> &str {
 
 /// A script that writes a text: its file has a line of its own.
 fn writes_text(script: &str) -> bool {
-    script.lines().any(|line| line.contains("<<") && line.trim_start().starts_with("cat >"))
+    script.lines().any(|line| {
+        let line = line.trim_start();
+        line.starts_with("cat ") && line.contains("<<") && line.contains('>')
+    })
 }
 
 /// Plan steps in order, and whether each is open: the open ones, and the last done ones.

@@ -151,7 +151,10 @@ async fn an_agent_whose_folder_cannot_be_seen_gets_what_no_project_owns() {
         let home = tempfile::tempdir().unwrap();
         Rollout::with_rounds(AT_ROOT, &root(), "Repair the turbine.", 2).write(home.path());
         Rollout::with_rounds(NEIGHBOUR, home.path(), "Repair the turbine.", 2).write(home.path());
-        let Some(process) = in_a_namespace(home.path(), config).await else { return };
+        let Some(process) = in_a_namespace(home.path(), config).await else {
+            eprintln!("not run: a daemon in a user namespace (unshare --user is not allowed)");
+            return;
+        };
         let mut person = Client::connect(&process.socket).await;
         person.sync(AT_ROOT).await;
         person.sync(NEIGHBOUR).await;
@@ -177,7 +180,7 @@ async fn an_agent_whose_folder_cannot_be_seen_gets_what_no_project_owns() {
     }
 }
 
-/// A daemon at `home` in a user namespace of its own; `None` where the machine allows none, and it says so.
+/// A daemon at `home` in a user namespace of its own; `None` where the machine allows none.
 async fn in_a_namespace(home: &Path, config: &str) -> Option<Process> {
     let unshare = || {
         let mut command = Command::new("unshare");
@@ -185,7 +188,6 @@ async fn in_a_namespace(home: &Path, config: &str) -> Option<Process> {
         command
     };
     if !unshare().arg("true").output().is_ok_and(|output| output.status.success()) {
-        eprintln!("not run: a daemon in a user namespace (unshare --user is not allowed)");
         return None;
     }
     let folder = home.join(".config/longhaul");

@@ -83,7 +83,7 @@ impl Besieged {
     ) -> anyhow::Result<()> {
         let is_over = AtomicBool::new(false);
         let of_thread = json!({ "thread_id": self.thread });
-        let small = [("daemon/status", json!({})), ("thread/get", of_thread.clone())];
+        let small = [("daemon/status", json!({})), ("thread/get", of_thread)];
         let view = [("checkpoint/view", json!({ "thread_id": self.thread, "max_tokens": 2_000 }))];
         let page = [("history/get", self.page(64 << 10))];
         let large = [("history/get", self.page(LARGE_BYTES))];

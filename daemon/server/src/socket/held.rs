@@ -11,9 +11,11 @@
 //! a connection that has yet to read its last one, and none while the ledger has no place for it. A client
 //! that reads nothing must not keep others waiting: where room is missing, the connection that holds most of
 //! those that have taken nothing for [`STALL`] goes. Who has shown that it reads is served first, and the last
-//! room is kept for it: an attacker that asks on and on and reads nothing comes behind. Of the others the newest is
-//! served first: under an attack the requests that wait longest are the attacker's.
+//! room is kept for it: an attacker that asks on and on and reads nothing comes behind. Of the others those are
+//! served first that ask for least at a time, and of these the newest: under an attack the requests that wait longest
+//! are the attacker's.
 
+use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -181,15 +183,22 @@ impl Held {
         if ledger.making >= LARGE_AT_ONCE || rooms == 0 {
             return None;
         }
-        let newest = |reads: bool| {
-            ledger.waiting.iter().rposition(|waiting| {
-                let holder = ledger.holders.get(&waiting.connection);
-                ledger.readers.contains(&waiting.connection) == reads
-                    && !waiting.granted.is_closed()
-                    && holder.is_none_or(|holder| holder.load.unread_bytes < HIGH_WATER_BYTES)
-            })
+        let mut asked = HashMap::<usize, usize>::new();
+        for waiting in &ledger.waiting {
+            *asked.entry(waiting.connection).or_default() += 1;
+        }
+        let may = |waiting: &Waiting| {
+            let holder = ledger.holders.get(&waiting.connection);
+            let is_behind = holder.is_some_and(|it| it.load.unread_bytes >= HIGH_WATER_BYTES);
+            let reads = ledger.readers.contains(&waiting.connection);
+            !waiting.granted.is_closed() && !is_behind && (reads || rooms > 1)
         };
-        newest(true).or_else(|| newest(false).filter(|_| rooms > 1))
+        let rank = |(place, waiting): &(usize, &Waiting)| {
+            let reads = ledger.readers.contains(&waiting.connection);
+            (!reads, asked.get(&waiting.connection).copied(), Reverse(*place))
+        };
+        let waiting = ledger.waiting.iter().enumerate().filter(|(_, waiting)| may(waiting));
+        waiting.min_by_key(rank).map(|(place, _)| place)
     }
 
     /// Gives room to those that wait, as far as there is any.

@@ -127,3 +127,17 @@ async fn nobody_looks_for_room_once_nobody_waits() {
     tokio::time::timeout(ROOM_TIMEOUT, ended).await.unwrap();
     assert!(held.ledger().waiting.is_empty());
 }
+
+#[tokio::test]
+async fn who_asks_for_one_thing_comes_before_who_asks_for_many() {
+    let held = Arc::new(Held::new(100));
+    let making = held.room(1).await;
+    let mut modest = Box::pin(held.room(2));
+    assert!((&mut modest).now_or_never().is_none());
+    let mut many: Vec<_> = (0..3).map(|_| Box::pin(held.room(3))).collect();
+    for room in &mut many {
+        assert!(room.now_or_never().is_none());
+    }
+    drop(making);
+    assert!((&mut modest).now_or_never().flatten().is_some());
+}

@@ -48,8 +48,9 @@ pid=$(ask daemon/status pid) || fail "no answer on the socket of systemd"
 [ "$(stat -c %a "$agents")" = 600 ] || fail "the agents' socket is not private"
 [ "$(LONGHAUL_SOCKET="$agents" ask daemon/status pid)" = "$pid" ] || fail "no answer on the agents' socket"
 ! LONGHAUL_SOCKET="$agents" ask daemon/shutdown pid || fail "an agent may stop the daemon"
-teller=$(python3 "$ROOT/folder.py" "$agents") || fail "an agent that states its folder is not served"
-passed "socket activation, of both sockets; an agent's folder is told by the $teller"
+teller=$(python3 "$ROOT/folder.py" "$agents") || fail "an agent that states its folder is not answered"
+[ "$teller" != agent ] || fail "an agent's own word for its folder is believed"
+passed "socket activation, of both sockets; an agent's folder is told by $teller"
 
 # 3. READY and STATUS arrived.
 is ActiveState active || fail "not ready"

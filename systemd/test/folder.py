@@ -1,4 +1,4 @@
-"""folder.py SOCKET: asks for threads as an agent that states its folder, and prints who told the folder."""
+"""folder.py SOCKET: asks for threads as an agent that states its folder; prints whose word for the folder counted."""
 
 import json
 import os
@@ -20,5 +20,8 @@ def ask(*requests):
 hello = {"client": {"name": "test", "version": "1"}, "folder": os.getcwd()}
 stated = ask(("initialize", hello), ("thread/list", {}))
 if "result" not in stated:
-    sys.exit(f"an agent that states its folder is refused: {stated}")
-print("system" if "result" in ask(("thread/list", {})) else "agent")
+    if stated["error"]["data"]["kind"] != "forbidden":
+        sys.exit(f"an agent that states its folder is refused: {stated}")
+    print("nobody")
+else:
+    print("system" if "result" in ask(("thread/list", {})) else "agent")

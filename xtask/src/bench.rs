@@ -14,8 +14,10 @@ mod jobs;
 mod memory;
 mod normalize;
 mod report;
+mod repository;
 mod round_trip;
 mod search;
+mod siege;
 mod synth;
 
 use std::path::{Path, PathBuf};
@@ -58,15 +60,21 @@ pub(crate) struct BenchArgs {
     /// Measure long-term memory alone: its first build over the corpus, and what sessions ask of it
     #[arg(long)]
     memory: bool,
+    /// Measure alone what others notice of clients that never read and of half-sent messages, and what memory they take
+    #[arg(long)]
+    siege: bool,
+    /// Measure alone a look at a repository, by git in its sandbox and without one
+    #[arg(long)]
+    repository: bool,
     /// Measure an already built daemon, with the other programs beside it
     #[arg(long, value_name = "LONGHAULD")]
     daemon: Option<PathBuf>,
 }
 
 pub(crate) fn run(options: &BenchArgs) -> anyhow::Result<()> {
+    let mut report = Report::default();
     if options.context {
         let corpus = corpus::find(options.corpus.as_deref())?;
-        let mut report = Report::default();
         context::measure(&corpus, options.rounds, &mut report)?;
         if let Some(longhauld) = &options.daemon {
             let history = context::history()?;
@@ -79,54 +87,60 @@ pub(crate) fn run(options: &BenchArgs) -> anyhow::Result<()> {
         Some(path) => path.clone(),
         None => place::build_release()?.longhauld,
     };
+    if !measure_alone(options, &longhauld, &mut report)? {
+        measure_all(options, &longhauld, &mut report)?;
+    }
+    report.print();
+    Ok(())
+}
+
+/// Measures what is to be measured alone; `false` when that is nothing.
+fn measure_alone(
+    options: &BenchArgs,
+    longhauld: &Path,
+    report: &mut Report,
+) -> anyhow::Result<bool> {
+    let rounds = options.rounds;
+    let corpus = || corpus::find(options.corpus.as_deref());
     if let Some(items) = options.search {
-        let mut report = Report::default();
-        search::measure(&longhauld, items, options.rounds, &mut report)?;
-        report.print();
-        return Ok(());
+        search::measure(longhauld, items, rounds, report)?;
+    } else if options.jobs {
+        jobs::measure(longhauld, rounds, report)?;
+    } else if options.siege {
+        siege::measure(longhauld, report)?;
+    } else if options.repository {
+        repository::measure(longhauld, rounds, report)?;
+    } else if options.footprint {
+        footprint(longhauld, &corpus()?, rounds, report)?;
+    } else if options.hooks {
+        hook::measure(longhauld, &corpus()?, rounds, report)?;
+    } else if options.memory {
+        memory::measure(longhauld, &corpus()?, rounds, report)?;
+    } else {
+        return Ok(false);
     }
-    if options.jobs {
-        let mut report = Report::default();
-        jobs::measure(&longhauld, options.rounds, &mut report)?;
-        report.print();
-        return Ok(());
-    }
-    let corpus = corpus::find(options.corpus.as_deref())?;
-    if options.footprint {
-        let mut report = Report::default();
-        footprint(&longhauld, &corpus, options.rounds, &mut report)?;
-        report.print();
-        return Ok(());
-    }
-    if options.hooks {
-        let mut report = Report::default();
-        hook::measure(&longhauld, &corpus, options.rounds, &mut report)?;
-        report.print();
-        return Ok(());
-    }
-    if options.memory {
-        let mut report = Report::default();
-        memory::measure(&longhauld, &corpus, options.rounds, &mut report)?;
-        report.print();
-        return Ok(());
-    }
+    Ok(true)
+}
+
+fn measure_all(options: &BenchArgs, longhauld: &Path, report: &mut Report) -> anyhow::Result<()> {
+    let (rounds, corpus) = (options.rounds, corpus::find(options.corpus.as_deref())?);
     println!("==> longhaul bench");
     println!("    daemon  {}", longhauld.display());
     println!("    corpus  {} ({} transcripts)", corpus.folder.display(), corpus.files.len());
-    let mut report = Report::default();
-    footprint(&longhauld, &corpus, options.rounds, &mut report)?;
-    hook::measure(&longhauld, &corpus, options.rounds, &mut report)?;
-    context::measure(&corpus, options.rounds, &mut report)?;
-    normalize::measure_calls(&longhauld, &context::history()?, options.rounds, &mut report)?;
-    jobs::measure(&longhauld, options.rounds, &mut report)?;
-    memory::measure(&longhauld, &corpus, options.rounds, &mut report)?;
-    append::measure(&longhauld, options.rounds, &mut report)?;
-    ingest::measure_corpus(&longhauld, &corpus, &mut report)?;
-    ingest::measure_written(&longhauld, options.ingest_mib, &mut report)?;
+    footprint(longhauld, &corpus, rounds, report)?;
+    hook::measure(longhauld, &corpus, rounds, report)?;
+    context::measure(&corpus, rounds, report)?;
+    normalize::measure_calls(longhauld, &context::history()?, rounds, report)?;
+    jobs::measure(longhauld, rounds, report)?;
+    memory::measure(longhauld, &corpus, rounds, report)?;
+    append::measure(longhauld, rounds, report)?;
+    repository::measure(longhauld, rounds, report)?;
+    siege::measure(longhauld, report)?;
+    ingest::measure_corpus(longhauld, &corpus, report)?;
+    ingest::measure_written(longhauld, options.ingest_mib, report)?;
     if options.big {
-        ingest::measure_written(&longhauld, 2048, &mut report)?;
+        ingest::measure_written(longhauld, 2048, report)?;
     }
-    report.print();
     Ok(())
 }
 

@@ -1,6 +1,11 @@
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use serde_json::Value;
+use longhaul_client::scripted::{Reply, Script, ScriptedServer};
+use longhaul_protocol::limit::Limits;
+use longhaul_protocol::{ErrorKind, WireError};
+use serde_json::{Value, json};
 
 use crate::Desk;
 use crate::answers::{COMPACTION, THREAD, script};
@@ -35,7 +40,7 @@ fn every_command_prints_for_people_what_was_agreed_on() {
     for (name, args) in SHOWN {
         // `down` waits for the connection's end.
         let script = script().on("daemon/shutdown", |_| {
-            longhaul_client::scripted::Reply::ResultThen(
+            Reply::ResultThen(
                 serde_json::json!({ "pid": 0, "requests_in_flight": 0 }),
                 vec!["this is no JSON and ends the connection".into()],
             )
@@ -84,6 +89,52 @@ fn doctor_names_what_is_wrong_and_what_to_do() {
     );
     let text = desk.run(&["doctor"]).stdout;
     assert!(text.contains("chmod 600"), "{text}");
+}
+
+/// What the doctor says of the agents' socket: its states and all its words.
+fn of_agents_socket(agents: Option<Script>) -> (Vec<String>, String, Vec<(String, Value)>) {
+    let desk = Desk::new(script());
+    let path = longhaul_protocol::socket::of_agents(desk.server.path());
+    let server = agents.map(|script| {
+        let server = ScriptedServer::start(&path, script).unwrap();
+        std::fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
+        server
+    });
+    let page: Value = serde_json::from_str(&desk.run(&["doctor", "--json"]).stdout).unwrap();
+    let checks = page["checks"].as_array().unwrap().iter();
+    let own: Vec<&Value> = checks.filter(|check| check["name"] == "agents' socket").collect();
+    let states = own.iter().map(|check| check["state"].as_str().unwrap().to_owned()).collect();
+    let asked = server.map(|server| server.requests()).unwrap_or_default();
+    (states, format!("{own:?}"), asked)
+}
+
+#[test]
+fn doctor_calls_as_an_agent_and_tells_when_it_is_not_taken_for_one() {
+    let hello = |methods: &[&str]| {
+        let server = json!({ "name": "longhauld", "version": "1", "instance_id": "i", "pid": 1 });
+        json!({
+            "protocol": 1, "server": server, "capabilities": [], "methods": methods, "limits": Limits::OURS,
+        })
+    };
+    let forbidden =
+        |_: &Value| Reply::Error(WireError::new(ErrorKind::Forbidden, "not for agents"));
+    let agents =
+        || script().result("initialize", hello(&["thread/list"])).on("daemon/shutdown", forbidden);
+    let (states, words, _) = of_agents_socket(Some(agents()));
+    assert_eq!(states, ["ok", "ok"], "{words}");
+    let (states, words, _) = of_agents_socket(None);
+    assert_eq!(states, ["fail"], "{words}");
+    assert!(words.contains("is not there"), "{words}");
+    let (states, words, _) = of_agents_socket(Some(agents().on("thread/list", forbidden)));
+    assert_eq!(states, ["ok", "warn"], "{words}");
+    assert!(words.contains("server.trust_stated_folder"), "{words}");
+    let obeys = |_: &Value| Reply::Result(json!({ "pid": 1, "requests_in_flight": 0 }));
+    let (states, words, _) = of_agents_socket(Some(agents().on("daemon/shutdown", obeys)));
+    assert_eq!(states, ["ok", "fail"], "{words}");
+    let offers = agents().result("initialize", hello(&["daemon/shutdown"]));
+    let (states, words, asked) = of_agents_socket(Some(offers));
+    assert_eq!(states, ["ok", "fail"], "{words}");
+    assert!(asked.iter().all(|(method, _)| method != "daemon/shutdown"), "it would have obeyed");
 }
 
 fn assert_golden(name: &str, shown: &str) {

@@ -59,7 +59,7 @@ pub(crate) struct ExpandArgs {
 pub(crate) struct SearchArgs {
     /// Words, names, paths, parts of an error message, or a question. What has all words comes first.
     query: String,
-    /// Only threads that worked in this folder of the project, an absolute path. Absent: the current folder.
+    /// Only threads that worked in exactly this folder of the project, an absolute path. Absent: the whole project.
     cwd: Option<String>,
     /// Hits at most; absent: 8.
     limit: Option<u32>,

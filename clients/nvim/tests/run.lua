@@ -8,7 +8,7 @@ vim.cmd('runtime plugin/longhaul.lua')
 vim.o.columns, vim.o.lines = 120, 40
 
 local failed = 0
-for _, name in ipairs({ 'restart', 'scripted', 'examples', 'views' }) do
+for _, name in ipairs({ 'printable', 'restart', 'scripted', 'examples', 'views' }) do
   local began = vim.fn.reltime()
   local is_ok, said = xpcall(require(name), debug.traceback)
   require('longhaul.client').close()

@@ -1,8 +1,9 @@
 //! The folder a process works in, as the system tells it: that is the project an agent may ask about.
 //!
 //! Only Linux tells, by `/proc/PID/cwd`, and not to a daemon in a user namespace of its own, in which a user's
-//! systemd puts a service with a read-only file system. There a client's own word has to do. Where the system
-//! tells of others and not of this process (it hides itself, or has ended), nothing is believed.
+//! systemd puts a service with a read-only file system. There nothing is known, and a client's own word counts only
+//! where the configuration says so. Where the system tells of others and not of this process (it hides itself, or
+//! has ended), nothing is believed in any case.
 
 /// What is known about the folder of a process.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
 
 mod agents;
+mod agents_project;
 mod at_rest;
 mod background;
 mod checkout;

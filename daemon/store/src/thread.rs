@@ -27,8 +27,8 @@ pub struct ThreadRow {
 pub struct ThreadFilter {
     /// Written by this agent.
     pub source: Option<Source>,
-    /// Working in exactly this folder.
-    pub cwd: Option<String>,
+    /// Working in exactly one of these folders.
+    pub folders: Option<Vec<String>>,
 }
 
 /// The last thread of a page: the next one starts after it.
@@ -82,8 +82,13 @@ impl Store {
         if let Some(source) = filter.source {
             query.push(" AND t.source = ").push_bind(source.name());
         }
-        if let Some(cwd) = &filter.cwd {
-            query.push(" AND t.cwd = ").push_bind(cwd);
+        if let Some(folders) = &filter.folders {
+            query.push(" AND t.cwd IN (");
+            let mut list = query.separated(", ");
+            for folder in folders {
+                list.push_bind(folder);
+            }
+            query.push(")");
         }
         if let Some(after) = after {
             query.push(" AND (t.updated_at_ms < ").push_bind(after.updated_at_ms);
@@ -108,6 +113,20 @@ impl Store {
             thread_id: thread.thread_id.clone(),
         });
         Ok((rows.into_iter().map(|(_, thread)| thread).collect(), next))
+    }
+
+    /// The folders that threads work in, those with the newest threads first.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub async fn thread_folders(&self) -> Result<Vec<String>, StoreError> {
+        let pools = self.pools();
+        sqlx::query_scalar(
+            "SELECT cwd FROM thread WHERE cwd IS NOT NULL GROUP BY cwd ORDER BY max(updated_at_ms) DESC",
+        )
+        .fetch_all(pools.reader())
+        .await
+        .map_err(|error| pools.sorted(error))
     }
 
     /// All files of a thread in order of path, gone ones included.

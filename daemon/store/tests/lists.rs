@@ -24,7 +24,8 @@ async fn threads_are_listed_newest_first_in_pages_that_lose_none() {
     }
     assert_eq!(seen.len(), 25);
     assert_eq!(seen[..2], ["t24", "t20"]);
-    let filter = ThreadFilter { cwd: Some("/home/dev/t03".into()), ..ThreadFilter::default() };
+    let filter =
+        ThreadFilter { folders: Some(vec!["/home/dev/t03".into()]), ..ThreadFilter::default() };
     let (threads, next) = store.thread_list(&filter, 7, None).await.unwrap();
     assert_eq!((threads.len(), next), (1, None));
     assert_eq!(store.totals().await.unwrap().threads, 25);

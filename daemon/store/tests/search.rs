@@ -133,9 +133,12 @@ async fn filters_narrow_and_the_newest_come_first() {
     index.commit(&[part("/new", 10, &["word", "word", "word"])]).await.unwrap();
     index.commit(&[part("/old", 0, &["word", "word"])]).await.unwrap();
     let any = SearchFilter::default;
+    let folders = |folders: &[&str]| Some(folders.iter().map(|&folder| folder.into()).collect());
     for (filter, expected) in [
         (any(), vec![12, 11, 10, 1, 0]),
-        (SearchFilter { cwd: Some("/home/dev/old".into()), ..any() }, vec![1, 0]),
+        (SearchFilter { folders: folders(&["/home/dev/old"]), ..any() }, vec![1, 0]),
+        (SearchFilter { folders: folders(&["/nowhere", "/home/dev/old"]), ..any() }, vec![1, 0]),
+        (SearchFilter { folders: folders(&[]), ..any() }, vec![]),
         (SearchFilter { thread_id: Some("thread /new".into()), ..any() }, vec![12, 11, 10]),
         (SearchFilter { source: Some(Source::Claude), ..any() }, vec![]),
         (SearchFilter { kinds: vec![ItemKind::ToolOutput], ..any() }, vec![11, 1]),

@@ -56,6 +56,12 @@ impl Times {
         self.0.get(place).map_or(0.0, |time| time.as_secs_f64() * 1e6)
     }
 
+    /// [`show`](Self::show), how many, and the longest.
+    pub(super) fn show_worst(&self) -> String {
+        let worst_ms = self.percentile_us(100) / 1e3;
+        format!("{}, max {worst_ms:.1} ms of {}", self.show(), self.0.len())
+    }
+
     /// `p50 … p99 …` in the unit that suits.
     pub(super) fn show(&self) -> String {
         let (p50, p99) = (self.percentile_us(50), self.percentile_us(99));

@@ -15,6 +15,7 @@ use crate::session::{Page, Session};
 use crate::style::Style;
 
 mod agents;
+mod agents_socket;
 mod check;
 mod daemon;
 mod host;
@@ -40,6 +41,7 @@ pub(crate) async fn run(_: DoctorArgs, session: &Session) -> Result<(), Failure>
         Ok((status, round_trip_ms, templates)) => {
             checks.extend(daemon::checks(&status, round_trip_ms, session.style.now_ms));
             checks.push(daemon::templates(&templates));
+            checks.extend(agents_socket::checks(session).await);
             Some(status)
         }
         Err(check) => {

@@ -5,6 +5,7 @@ local failure = require('longhaul.failure')
 local float = require('longhaul.float')
 local format = require('longhaul.format')
 local item = require('longhaul.item')
+local printable = require('longhaul.printable')
 local thread = require('longhaul.thread')
 local usage = require('longhaul.usage')
 
@@ -12,7 +13,7 @@ local M = {}
 local commands = {}
 
 local function say(text, level)
-  vim.notify('longhaul: ' .. text, level or vim.log.levels.INFO)
+  vim.notify(printable.one_line('longhaul: ' .. text), level or vim.log.levels.INFO)
 end
 
 local function complain(problem)
@@ -68,7 +69,7 @@ function commands.compact(arguments)
       local tokens, totals = result.tokens, result.receipt.totals
       say(('%s → %s tokens; %d items dropped, see :Longhaul dropped'):format(
         format.tokens(tokens.before), format.tokens(tokens.after), totals.dropped.items))
-      float.open({ title = 'compacted: ' .. format.line(thread.name(active), 50), lines = { result.view }, filetype = 'markdown' })
+      float.open({ title = 'compacted: ' .. format.line(thread.name(active), 50), text = result.view, filetype = 'markdown' })
     end)
   end)
 end
@@ -76,7 +77,7 @@ end
 function commands.checkpoint()
   with_thread(function(active)
     ask('checkpoint/view', { thread_id = active.thread_id }, function(result)
-      float.open({ title = ('checkpoint, %s tokens'):format(format.tokens(result.tokens)), lines = { result.text }, filetype = 'markdown' })
+      float.open({ title = ('checkpoint, %s tokens'):format(format.tokens(result.tokens)), text = result.text, filetype = 'markdown' })
     end)
   end)
 end
@@ -235,7 +236,7 @@ function commands.threads()
       return (' %-9s %-6s %6s  %s'):format(format.ago(row.updated_at):gsub(' ago', ''), row.source, format.tokens(row.tokens), format.line(thread.name(row), 80))
     end, function(row)
       ask('checkpoint/view', { thread_id = row.thread_id }, function(view)
-        float.open({ title = 'checkpoint', lines = { view.text }, filetype = 'markdown' })
+        float.open({ title = 'checkpoint', text = view.text, filetype = 'markdown' })
       end)
     end)
   end)

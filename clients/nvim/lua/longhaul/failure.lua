@@ -2,6 +2,8 @@
 --
 -- A failure is { failure, kind, retry, message, hint, retry_after_ms, wire }. Branch on `retry` first.
 
+local printable = require('longhaul.printable')
+
 local M = {}
 
 local ADVICE = {
@@ -52,7 +54,8 @@ end
 
 --- For a person, in one or two lines.
 function M.text(failure)
-  return 'longhaul: ' .. failure.message .. (failure.hint and ('\n' .. failure.hint) or '')
+  local hint = failure.hint and '\n' .. printable.one_line(failure.hint) or ''
+  return 'longhaul: ' .. printable.one_line(failure.message) .. hint
 end
 
 return M

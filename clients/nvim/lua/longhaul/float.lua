@@ -1,7 +1,8 @@
--- Floating views: lines, a title, and what <CR> does on a line. `q` and <Esc> close.
+-- Floating views: lines, a title, and what <CR> does on a line. `q` and <Esc> close. What is shown passes the gate here.
 
 local M = {}
 local api = vim.api
+local printable = require('longhaul.printable')
 
 local function size(lines, wanted)
   local columns = math.max(20, math.min(vim.o.columns - 6, wanted.columns or 100))
@@ -29,18 +30,17 @@ local function window_config(lines, view)
     border = 'rounded',
   }
   if vim.fn.has('nvim-0.9') == 1 then
-    config.title, config.title_pos = ' ' .. view.title .. ' ', 'center'
+    config.title, config.title_pos = ' ' .. printable.one_line(view.title) .. ' ', 'center'
   end
   return config
 end
 
---- Opens a view: { title, lines, filetype?, marks? = { {line, from, to, group} }, on_enter?(line number), columns? }.
+--- Opens a view: { title, lines or text, filetype?, marks? = { {line, from, to, group} }, on_enter?(line number),
+--- columns? }. Each of `lines` stays one line, whatever a name or a title in it holds; `text` has lines of its own.
 function M.open(view)
   local buffer = api.nvim_create_buf(false, true)
-  local lines = {}
-  for _, line in ipairs(view.lines) do
-    vim.list_extend(lines, vim.split(line, '\n', { plain = true }))
-  end
+  local lines = view.text and vim.split(printable.block(view.text), '\n', { plain = true })
+    or vim.tbl_map(printable.row, view.lines)
   api.nvim_buf_set_lines(buffer, 0, -1, false, lines)
   vim.bo[buffer].bufhidden = 'wipe'
   vim.bo[buffer].modifiable = false

@@ -1,5 +1,7 @@
 -- Numbers and times as people read them.
 
+local printable = require('longhaul.printable')
+
 local M = {}
 
 --- Tokens, to three digits.
@@ -34,7 +36,7 @@ end
 
 --- One line of a text, shortened to so many columns.
 function M.line(text, columns)
-  local line = vim.trim((text or ''):gsub('%s+', ' '))
+  local line = printable.one_line(vim.trim((text or ''):gsub('%s+', ' ')))
   if vim.fn.strdisplaywidth(line) <= columns then
     return line
   end

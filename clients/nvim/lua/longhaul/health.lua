@@ -1,6 +1,7 @@
 -- `:checkhealth longhaul`: what could be wrong, and what to do about it.
 
 local client = require('longhaul.client')
+local printable = require('longhaul.printable')
 local socket = require('longhaul.socket')
 
 local M = {}
@@ -8,10 +9,18 @@ local M = {}
 -- Neovim 0.8 moved it, 0.10 renamed its functions.
 local health = vim.health or require('health')
 local start = health.start or health.report_start
-local ok = health.ok or health.report_ok
-local warn = health.warn or health.report_warn
-local error_ = health.error or health.report_error
-local info = health.info or health.report_info
+
+--- A report whose words and advice pass the gate.
+local function gated(report)
+  return function(text, advice)
+    report(printable.one_line(text), advice and vim.tbl_map(printable.one_line, advice))
+  end
+end
+
+local ok = gated(health.ok or health.report_ok)
+local warn = gated(health.warn or health.report_warn)
+local error_ = gated(health.error or health.report_error)
+local info = gated(health.info or health.report_info)
 
 local function report_daemon(status)
   ok(('the daemon answers: version %s, protocol %d, process %d'):format(status.version, status.protocol, status.pid))

@@ -3,6 +3,7 @@
 -- Drawing never waits: it shows what is there. The daemon is never started for it.
 
 local client = require('longhaul.client')
+local printable = require('longhaul.printable')
 local thread = require('longhaul.thread')
 local usage = require('longhaul.usage')
 
@@ -15,7 +16,7 @@ local QUIET = { quiet = true, timeout_ms = 5000 }
 local state = { is_listening = false, is_asking = false, is_stale = false, text = '' }
 
 local function show(text)
-  state.text = text
+  state.text = printable.one_line(text)
   vim.cmd('redrawstatus')
 end
 

@@ -9,10 +9,13 @@ use std::sync::Arc;
 
 use longhaul_core::redact::redact_value;
 use longhaul_protocol::ErrorKind;
+use longhaul_protocol::text::gated;
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 
 use super::error::Failure;
-use crate::link::CallContext;
+use crate::link::{CallContext, Caller};
 use crate::peer::WorkFolder;
 use crate::service::projects::{ProjectSubject, Projects, project_at};
 
@@ -28,13 +31,18 @@ enum Field {
     Compaction,
     /// A folder; absent, where nothing else is named: the agent's.
     Folder,
+    /// A folder; absent, where nothing else is named: all folders of the agent's project, by
+    /// [`AgentGate::folders`].
+    FolderOrProject,
     /// This value, which is also the one that is meant where it is absent.
     Only(&'static str),
     /// An event of a watcher: the end of a turn, of which the person is told and nothing is begun.
     TurnEnd,
 }
 
-use Field::{Compaction, Folder, Handle, Only, Plain, Thread, Transcript, TurnEnd};
+use Field::{
+    Compaction, Folder, FolderOrProject, Handle, Only, Plain, Thread, Transcript, TurnEnd,
+};
 
 /// The params an agent may give, by method.
 const FIELDS: &[(&str, &[(&str, Field)])] = &[
@@ -132,12 +140,15 @@ const FIELDS: &[(&str, &[(&str, Field)])] = &[
         "thread/items",
         &[("thread_id", Thread), ("from_seq", Plain), ("last", Plain), ("limit", Plain)],
     ),
-    ("thread/list", &[("cwd", Folder), ("source", Plain), ("limit", Plain), ("cursor", Plain)]),
+    (
+        "thread/list",
+        &[("cwd", FolderOrProject), ("source", Plain), ("limit", Plain), ("cursor", Plain)],
+    ),
     (
         "thread/search",
         &[
             ("query", Plain),
-            ("cwd", Folder),
+            ("cwd", FolderOrProject),
             ("thread_id", Thread),
             ("source", Plain),
             ("since", Plain),
@@ -162,7 +173,7 @@ const FIELDS: &[(&str, &[(&str, Field)])] = &[
 impl Field {
     /// Whether it says which project a request is about.
     fn is_binding(self) -> bool {
-        matches!(self, Thread | Transcript | Handle | Compaction | Folder)
+        matches!(self, Thread | Transcript | Handle | Compaction | Folder | FolderOrProject)
     }
 }
 
@@ -205,8 +216,9 @@ impl AgentGate {
                 params.insert((*name).to_owned(), value.into());
             }
         }
-        let has = |(name, field): &&(&str, Field)| field.is_binding() && params.contains_key(*name);
-        if fields.iter().any(|(_, field)| field.is_binding()) && !fields.iter().any(|it| has(&it)) {
+        let has_default = |(_, field): &(&str, Field)| matches!(field, Folder | FolderOrProject);
+        let needs_one = fields.iter().any(|(_, field)| field.is_binding());
+        if needs_one && !is_bound && !fields.iter().any(has_default) {
             return Err(Failure::invalid("thread_id", "an agent names a thread of its project"));
         }
         for (name, field) in fields {
@@ -242,7 +254,7 @@ impl AgentGate {
             Thread => ProjectSubject::Thread(text()?),
             Handle => ProjectSubject::Handle(text()?),
             Compaction => ProjectSubject::Compaction(text()?),
-            Folder => ProjectSubject::Folder(text()?),
+            Folder | FolderOrProject => ProjectSubject::Folder(text()?),
         };
         self.is_own(subject, folder).await.map_err(|failure| match failure.kind() {
             ErrorKind::Forbidden => {
@@ -261,21 +273,44 @@ impl AgentGate {
         }
     }
 
-    /// What an agent is answered: of its own project where the answer is about a thread, and redacted.
-    pub(super) async fn release(
+    /// The folders whose threads a list or a search may hold, `None` for any: the one that is named, of an agent
+    /// that names neither it nor a thread all of its project.
+    pub(super) async fn folders(
         &self,
         context: &CallContext,
-        mut answer: Value,
-    ) -> Result<Value, Failure> {
-        if let Some(thread) = answer.get("thread_id").and_then(Value::as_str) {
-            self.is_own(ProjectSubject::Thread(thread), work_folder(context)?).await?;
+        (cwd, thread_id): (Option<String>, Option<&str>),
+    ) -> Result<Option<Vec<String>>, Failure> {
+        match (cwd, thread_id, context.link.caller) {
+            (None, None, Caller::Agent) => {
+                Ok(Some(self.projects.folders_of(work_folder(context)?).await?))
+            }
+            (cwd, ..) => Ok(cwd.map(|cwd| vec![cwd])),
         }
-        let redacting = tokio::task::spawn_blocking(move || {
-            redact_value(&mut answer);
-            answer
-        });
-        redacting.await.map_err(Failure::internal)
     }
+
+    /// Refuses an answer about a thread of another project.
+    pub(super) async fn check_answer(
+        &self,
+        context: &CallContext,
+        answer: &Value,
+    ) -> Result<(), Failure> {
+        match answer.get("thread_id").and_then(Value::as_str) {
+            Some(id) => self.is_own(ProjectSubject::Thread(id), work_folder(context)?).await,
+            None => Ok(()),
+        }
+    }
+}
+
+/// A result as JSON. It passes the gate for text here, where its types still say which strings have lines.
+pub(super) fn readable(result: &impl Serialize) -> Result<Value, Failure> {
+    let gated = gated(result).map_err(Failure::internal)?;
+    serde_json::from_str(gated.get()).map_err(Failure::internal)
+}
+
+/// What an agent is given of an answer.
+pub(super) fn redacted(mut answer: Value) -> Result<Box<RawValue>, Failure> {
+    redact_value(&mut answer);
+    to_raw_value(&answer).map_err(Failure::internal)
 }
 
 fn is_turn_end(event: &Value) -> bool {
@@ -291,17 +326,31 @@ pub(super) fn work_folder(context: &CallContext) -> Result<&str, Failure> {
             Err(Failure::forbidden(message)
                 .with_hint("connect from a process that does not hide from its own user"))
         }
-        None => Err(Failure::forbidden("the folder this agent works in is not known")
-            .with_hint("name it as `folder` in initialize")),
+        None => Err(Failure::forbidden("the folder this agent works in cannot be checked")
+            .with_hint(UNCHECKED)),
     }
 }
 
-/// Takes over the folder an agent names in the handshake: believed only where the system does not tell it.
-pub(super) fn note_folder(context: &CallContext, folder: &str) -> Result<(), Failure> {
+/// What a person does where the system does not tell the folder of an agent.
+const UNCHECKED: &str = "the daemon may not look at its process, as under systemd: start it by longhaul up, or set \
+                         server.trust_stated_folder";
+
+/// Takes over the folder an agent names in the handshake: where the system does not tell it, and `is_trusted`. An
+/// agent whose folder nobody knows is let in, and has no project.
+pub(super) fn note_folder(
+    context: &CallContext,
+    folder: &str,
+    is_trusted: bool,
+) -> Result<(), Failure> {
     if !folder.starts_with('/') {
         return Err(Failure::invalid("folder", "an absolute path"));
     }
-    context.link.note_folder(WorkFolder::Known(folder.to_owned()));
+    if is_trusted {
+        context.link.note_folder(WorkFolder::Known(folder.to_owned()));
+    }
+    if context.link.folder().is_none() {
+        return Ok(());
+    }
     let own = work_folder(context)?;
     match own == folder || project_at(own) == project_at(folder) {
         true => Ok(()),

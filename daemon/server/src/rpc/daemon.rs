@@ -42,7 +42,14 @@ pub(super) fn register(
     on.on::<Initialize>(initialize)?;
     on.on::<ShowConfig>(config)?;
     let counts = counters.clone();
-    on.on::<wire::Status>(move |daemon, _, NoParams {}| Ok(status::status(daemon, &counts)))?;
+    on.on::<wire::Status>(move |daemon, context, NoParams {}| {
+        let mut status = status::status(daemon, &counts);
+        if context.link.caller == Caller::Agent {
+            // They name transcripts of other projects.
+            status.ingest.errors.clear();
+        }
+        Ok(status)
+    })?;
     let counts = counters.clone();
     on.on::<Metrics>(move |daemon, _, NoParams {}| Ok(status::metrics(daemon, &counts)))?;
     // The answer is on its way before the drain begins to close anything: a request in flight is finished.
@@ -65,7 +72,8 @@ fn initialize(
     bounded("client.version", &client.version, CLIENT_VERSION_BYTES_MAX)?;
     let is_agent = context.link.caller == Caller::Agent;
     if let Some(folder) = folder.filter(|_| is_agent) {
-        agents::note_folder(context, &folder)?;
+        let is_trusted = *daemon.config.now().server.trust_stated_folder;
+        agents::note_folder(context, &folder, is_trusted)?;
     }
     let oldest = RevisionRange { min: PROTOCOL_REVISION_MIN, max: PROTOCOL_REVISION_MIN };
     let protocol = agree(protocol.unwrap_or(oldest))?;

@@ -7,16 +7,18 @@ use std::error::Error;
 use std::io;
 
 use jsonrpsee::types::ErrorObjectOwned;
+use longhaul_core::redact::redact;
 use longhaul_printable as printable;
 use longhaul_protocol::text::gated;
 use longhaul_protocol::{ErrorKind, WireError};
 use longhaul_store::StoreError;
 use serde_json::{Value, json};
 
+use super::agents::redacted;
 use crate::config::ConfigError;
 use crate::ingest::{FoldLoadError, SyncError};
 use crate::jobs::JobError;
-use crate::link::CallContext;
+use crate::link::{CallContext, Caller};
 use crate::message_history::MessageHistoryError;
 use crate::service::{ServiceError, preimage};
 
@@ -112,8 +114,12 @@ impl Failure {
             false => tracing::debug!(method, request, kind = kind.name(), cause, "request refused"),
         }
         // A path, a name or a key of a configuration may be in it.
-        let message = printable::block(&self.error.message).into_owned();
-        let data = self.error.data.and_then(|data| gated(&data).ok());
+        let mut message = printable::block(&self.error.message).into_owned();
+        let mut data = self.error.data.and_then(|data| gated(&data).ok());
+        if context.link.caller == Caller::Agent {
+            message = redact(&message).text.into_owned();
+            data = data.and_then(|data| redacted(serde_json::from_str(data.get()).ok()?).ok());
+        }
         ErrorObjectOwned::owned(self.error.code, message, data)
     }
 }

@@ -7,24 +7,31 @@ use longhaul_protocol::limit::{SEARCH_HITS_DEFAULT, SEARCH_HITS_MAX};
 use longhaul_protocol::thread::{Search, SearchHit, SearchParams, SearchResult};
 use longhaul_store::SearchFilter;
 
+use super::agents::AgentGate;
 use super::error::Failure;
 use super::{Table, TableError, convert};
 use crate::link::CallContext;
 use crate::service::search::{Hit, SearchQuery, Searcher};
 
 pub(super) fn register(table: &mut Table, searcher: &Arc<Searcher>) -> Result<(), TableError> {
-    table.of(searcher).on_async::<Search, _>(search)
+    let gate = table.gate();
+    table.of(searcher).on_async::<Search, _>(move |searcher, context, params| {
+        search(searcher, gate.clone(), context, params)
+    })
 }
 
 async fn search(
     searcher: Arc<Searcher>,
-    _: CallContext,
+    gate: Arc<AgentGate>,
+    context: CallContext,
     params: SearchParams,
 ) -> Result<SearchResult, Failure> {
     let kinds = params.kinds.unwrap_or_default();
     let filter = SearchFilter {
         source: params.source.as_deref().map(|name| convert::one_of("source", name)).transpose()?,
-        cwd: params.cwd.map(folder),
+        folders: gate
+            .folders(&context, (params.cwd.map(folder), params.thread_id.as_deref()))
+            .await?,
         thread_id: params.thread_id,
         kinds: kinds.iter().map(|kind| convert::one_of("kinds", kind)).collect::<Result<_, _>>()?,
         since_ms: params.since,

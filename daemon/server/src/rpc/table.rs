@@ -17,10 +17,10 @@ use longhaul_protocol::text::gated;
 use longhaul_protocol::{AgentAccess, ErrorKind, METHODS, Method};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
-use serde_json::value::{RawValue, to_raw_value};
+use serde_json::value::RawValue;
 use tokio::sync::Semaphore;
 
-use super::agents::AgentGate;
+use super::agents::{AgentGate, readable, redacted};
 use super::error::Failure;
 use super::params;
 use crate::ingest::Ingest;
@@ -86,6 +86,11 @@ impl Table {
         Self { ingest, gate, blocking, methods: Methods::new() }
     }
 
+    /// What holds agents to their projects, for handlers that look in several folders.
+    pub(super) fn gate(&self) -> Arc<AgentGate> {
+        self.gate.clone()
+    }
+
     /// Where the handlers of `service` are registered.
     pub fn of<S>(&mut self, service: &Arc<S>) -> Handlers<'_, S> {
         Handlers { table: self, service: service.clone() }
@@ -142,7 +147,14 @@ impl<S: Send + Sync + 'static> Handlers<'_, S> {
                 let Some(context) = extensions.get::<CallContext>() else { return no_context(id) };
                 let result = entry.read::<M>(context, &params);
                 let result = result.and_then(|params| handler(&service, context, params));
-                entry.respond(id, result, response_max, context)
+                match context.link.caller {
+                    Caller::Person => entry.respond(id, result, response_max, context),
+                    // Answers that are made at once are short: redacting one takes no thread of its own.
+                    Caller::Agent => {
+                        let result = result.and_then(|result| redacted(readable(&result)?));
+                        entry.respond(id, result, response_max, context)
+                    }
+                }
             };
         if self.table.entry::<M>()?.agents == AgentAccess::OwnProject {
             return Err(TableError::Unheld(M::NAME));
@@ -263,17 +275,16 @@ impl MethodEntry {
         }
     }
 
-    /// What an agent is answered. It passes the gate for text here, where its types still say which strings
-    /// have lines.
+    /// What an agent is answered: of its own project where the answer is about a thread, and redacted.
     async fn release<R: Serialize>(
         &self,
         context: &CallContext,
         result: Result<R, Failure>,
     ) -> Result<Box<RawValue>, Failure> {
-        let answer = gated(&result?).map_err(Failure::internal)?;
-        let answer = serde_json::from_str(answer.get()).map_err(Failure::internal)?;
-        let released: Value = self.gate.release(context, answer).await?;
-        to_raw_value(&released).map_err(Failure::internal)
+        let answer = readable(&result?)?;
+        self.gate.check_answer(context, &answer).await?;
+        let redacting = tokio::task::spawn_blocking(move || redacted(answer));
+        redacting.await.map_err(Failure::internal)?
     }
 
     /// Checks that the connection may call the method at all.

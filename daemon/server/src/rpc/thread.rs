@@ -8,6 +8,7 @@ use longhaul_protocol::thread::{
 };
 use longhaul_store::{ThreadCursor, ThreadFilter};
 
+use super::agents::AgentGate;
 use super::error::Failure;
 use super::{Table, TableError, convert, cursor};
 use crate::ingest::SyncPoint;
@@ -19,8 +20,11 @@ mod items;
 pub(super) mod write;
 
 pub(super) fn register(table: &mut Table, threads: &Arc<Threads>) -> Result<(), TableError> {
+    let gate = table.gate();
     let mut on = table.of(threads);
-    on.on_async::<List, _>(list)?;
+    on.on_async::<List, _>(move |threads, context, params| {
+        list(threads, gate.clone(), context, params)
+    })?;
     on.on_async::<Get, _>(get)?;
     on.on_async::<Sync, _>(sync)?;
     on.on_async::<Items, _>(items::items)
@@ -28,12 +32,14 @@ pub(super) fn register(table: &mut Table, threads: &Arc<Threads>) -> Result<(), 
 
 async fn list(
     threads: Arc<Threads>,
-    _: CallContext,
+    gate: Arc<AgentGate>,
+    context: CallContext,
     params: ListParams,
 ) -> Result<ListResult, Failure> {
     let source =
         params.source.as_deref().map(|name| convert::one_of("source", name)).transpose()?;
-    let filter = ThreadFilter { source, cwd: params.cwd };
+    let folders = gate.folders(&context, (params.cwd, None)).await?;
+    let filter = ThreadFilter { source, folders };
     let after = params.cursor.as_deref().map(cursor::read).transpose()?;
     let after = after.map(|(updated_at_ms, thread_id)| ThreadCursor { updated_at_ms, thread_id });
     let limit = convert::page_rows(params.limit);

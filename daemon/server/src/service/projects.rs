@@ -9,6 +9,9 @@ use super::error::ServiceError;
 use super::memory::project_or_folder;
 use super::preimage;
 
+/// Folders of one project that are looked in: an expression of the index holds so many words.
+const FOLDERS_MAX: usize = 128;
+
 pub struct Projects {
     store: Store,
 }
@@ -50,6 +53,22 @@ impl Projects {
         };
         let Some(folder) = folder else { return Ok(None) };
         Ok(Some(tokio::task::spawn_blocking(move || project_at(&folder)).await?))
+    }
+
+    /// The folders with threads that belong to the project of `folder`, that one included and first, then those
+    /// with the newest threads.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub async fn folders_of(&self, folder: &str) -> Result<Vec<String>, ServiceError> {
+        let (own, known) = (folder.to_owned(), self.store.thread_folders().await?);
+        let sorting = move || {
+            let project = project_at(&own);
+            let others = known.into_iter().filter(|other| *other != own);
+            let others: Vec<String> = others.filter(|other| project_at(other) == project).collect();
+            std::iter::once(own).chain(others).take(FOLDERS_MAX).collect()
+        };
+        Ok(tokio::task::spawn_blocking(sorting).await?)
     }
 
     async fn folder_of_thread(&self, id: &str) -> Result<Option<String>, ServiceError> {

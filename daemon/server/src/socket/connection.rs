@@ -243,7 +243,8 @@ impl Connection {
         let waiting_since = self.out.waiting_since();
         let stalled_since = waiting_since.or(self.line_since);
         let unread_bytes = self.out.held_bytes();
-        self.share.take_over(rooms, Load { bytes, unread_bytes, stalled_since });
+        let has_read = self.out.has_been_read();
+        self.share.take_over(rooms, Load { bytes, unread_bytes, stalled_since, has_read });
         self.link.note_work(!self.calls.is_empty() && waiting_since.is_none());
     }
 

@@ -10,10 +10,13 @@
 //! An answer that may be large waits for a [`Room`] *before* it is made: few are made at the same time, none for
 //! a connection that has yet to read its last one, and none while the ledger has no place for it. A client
 //! that reads nothing must not keep others waiting: where room is missing, the connection that holds most of
-//! those that have taken nothing for [`STALL`] goes. Who waits is served newest first: under an attack the
-//! requests that wait longest are the attacker's, and a client that is not one gets its answer at once.
+//! those that have taken nothing for [`STALL`] goes. Who has shown that it reads is served first, and the last
+//! room is kept for it: an attacker that asks on and on and reads nothing comes behind. Of the others those are
+//! served first that ask for least at a time, and of these the newest: under an attack the requests that wait longest
+//! are the attacker's.
 
-use std::collections::HashMap;
+use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -37,7 +40,7 @@ pub(super) const HIGH_WATER_BYTES: usize = 256 * 1024;
 /// Chosen: a client that reads empties a socket in microseconds; one that is stopped for a quarter of a second
 /// loses its connection only while the bytes of all are at their bound.
 const STALL: Duration = Duration::from_millis(250);
-/// How often who waits for room looks for clients that read nothing.
+/// How often clients that read nothing are looked for while somebody waits for room.
 const LOOK: Duration = Duration::from_millis(20);
 /// How long a large answer waits for room before it is refused.
 const ROOM_TIMEOUT: Duration = Duration::from_secs(10);
@@ -59,6 +62,10 @@ struct Ledger {
     making: usize,
     /// Who waits for room, newest last.
     waiting: Vec<Waiting>,
+    /// Whether a task looks for room for them.
+    is_watched: bool,
+    /// Connections whose clients read what they are sent.
+    readers: HashSet<usize>,
 }
 
 #[derive(Debug)]
@@ -75,6 +82,8 @@ pub(super) struct Load {
     pub(super) unread_bytes: usize,
     /// Since when the client neither took what waits for it nor ended what it began.
     pub(super) stalled_since: Option<Instant>,
+    /// The client took more than its socket buffers, so it read some of it.
+    pub(super) has_read: bool,
 }
 
 #[derive(Debug)]
@@ -113,17 +122,42 @@ impl Held {
 
     /// Waits until a large answer may be made for a connection; `None` when there was no room in time.
     pub(super) async fn room(self: &Arc<Self>, connection: usize) -> Option<Room> {
-        let (granted, mut room) = oneshot::channel();
-        self.ledger().waiting.push(Waiting { connection, granted });
-        let deadline = Instant::now() + ROOM_TIMEOUT;
-        while Instant::now() < deadline {
+        let room = self.queue(connection);
+        tokio::time::timeout(ROOM_TIMEOUT, room).await.ok()?.ok()
+    }
+
+    /// Joins those that wait, and sees to it that somebody looks for room.
+    fn queue(self: &Arc<Self>, connection: usize) -> oneshot::Receiver<Room> {
+        let (granted, room) = oneshot::channel();
+        let mut ledger = self.ledger();
+        ledger.waiting.push(Waiting { connection, granted });
+        let is_watched = std::mem::replace(&mut ledger.is_watched, true);
+        drop(ledger);
+        self.grant();
+        if !is_watched {
+            tokio::spawn(self.clone().watch());
+        }
+        room
+    }
+
+    /// Looks for room while anybody waits for it: one task for thousands of requests, not each for itself.
+    async fn watch(self: Arc<Self>) {
+        loop {
             self.make_room(Instant::now());
             self.grant();
-            if let Ok(room) = tokio::time::timeout(LOOK, &mut room).await {
-                return room.ok();
+            if !self.is_awaited() {
+                return;
             }
+            tokio::time::sleep(LOOK).await;
         }
-        None
+    }
+
+    /// Whether anybody still waits for room; else nobody looks for it from now on.
+    fn is_awaited(&self) -> bool {
+        let mut ledger = self.ledger();
+        ledger.waiting.retain(|waiting| !waiting.granted.is_closed());
+        ledger.is_watched = !ledger.waiting.is_empty();
+        ledger.is_watched
     }
 
     /// Bytes a large answer is counted with until it is made.
@@ -134,7 +168,7 @@ impl Held {
     /// Closes connections that take nothing, until there is room for an answer that could be made.
     fn make_room(&self, now: Instant) {
         let mut ledger = self.ledger();
-        while ledger.bytes + self.room_bytes() > self.bytes_max {
+        while ledger.bytes + 2 * self.room_bytes() > self.bytes_max {
             let stalled = ledger.holders.iter().filter(|(_, holder)| holder.is_stalled(now));
             let most = stalled.max_by_key(|(_, holder)| holder.load.bytes);
             let Some(most) = most.map(|(connection, _)| *connection) else { break };
@@ -142,18 +176,36 @@ impl Held {
         }
     }
 
-    /// Gives room to those that wait, newest first, as far as there is any.
+    /// The place of who is served next; `None` where there is no room, or nobody to serve.
+    fn next(&self, ledger: &Ledger) -> Option<usize> {
+        let rooms = self.bytes_max.saturating_sub(ledger.bytes) / self.room_bytes().max(1);
+        // Asked for every request, and there is mostly no room under an attack.
+        if ledger.making >= LARGE_AT_ONCE || rooms == 0 {
+            return None;
+        }
+        let mut asked = HashMap::<usize, usize>::new();
+        for waiting in &ledger.waiting {
+            *asked.entry(waiting.connection).or_default() += 1;
+        }
+        let may = |waiting: &Waiting| {
+            let holder = ledger.holders.get(&waiting.connection);
+            let is_behind = holder.is_some_and(|it| it.load.unread_bytes >= HIGH_WATER_BYTES);
+            let reads = ledger.readers.contains(&waiting.connection);
+            !waiting.granted.is_closed() && !is_behind && (reads || rooms > 1)
+        };
+        let rank = |(place, waiting): &(usize, &Waiting)| {
+            let reads = ledger.readers.contains(&waiting.connection);
+            (!reads, asked.get(&waiting.connection).copied(), Reverse(*place))
+        };
+        let waiting = ledger.waiting.iter().enumerate().filter(|(_, waiting)| may(waiting));
+        waiting.min_by_key(rank).map(|(place, _)| place)
+    }
+
+    /// Gives room to those that wait, as far as there is any.
     fn grant(self: &Arc<Self>) {
         loop {
             let mut ledger = self.ledger();
-            ledger.waiting.retain(|waiting| !waiting.granted.is_closed());
-            let is_room =
-                ledger.making < LARGE_AT_ONCE && ledger.bytes + self.room_bytes() <= self.bytes_max;
-            let next = ledger.waiting.iter().rposition(|waiting| {
-                let holder = ledger.holders.get(&waiting.connection);
-                holder.is_none_or(|holder| holder.load.unread_bytes < HIGH_WATER_BYTES)
-            });
-            let Some(next) = next.filter(|_| is_room) else { return };
+            let Some(next) = self.next(&ledger) else { return };
             let waiting = ledger.waiting.remove(next);
             ledger.making += 1;
             ledger.bytes += self.room_bytes();
@@ -204,6 +256,10 @@ impl Share {
         let mut ledger = self.held.ledger();
         ledger.remove(self.connection);
         ledger.bytes -= rooms.iter_mut().map(|room| std::mem::take(&mut room.bytes)).sum::<usize>();
+        match load.has_read && load.stalled_since.is_none() {
+            true => ledger.readers.insert(self.connection),
+            false => ledger.readers.remove(&self.connection),
+        };
         if load.bytes > 0 {
             ledger.bytes += load.bytes;
             let told = self.told.clone();
@@ -226,7 +282,10 @@ impl Share {
 
 impl Drop for Share {
     fn drop(&mut self) {
-        self.held.ledger().remove(self.connection);
+        let mut ledger = self.held.ledger();
+        ledger.remove(self.connection);
+        ledger.readers.remove(&self.connection);
+        drop(ledger);
         self.held.grant();
     }
 }

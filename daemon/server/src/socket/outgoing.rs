@@ -17,6 +17,8 @@ use super::held::HIGH_WATER_BYTES;
 const JOINED_BYTES_MAX: usize = 16 * 1024;
 /// Bytes a client must take to count as one that reads: one byte now and then is no reading.
 const PROGRESS_BYTES: usize = 64 * 1024;
+/// More than a Unix socket buffers: who was sent so much has read some of it.
+const READ_BYTES: usize = 512 * 1024;
 
 /// The bytes one client has yet to read.
 #[derive(Debug, Default)]
@@ -31,6 +33,8 @@ pub(super) struct Outgoing {
     waiting_since: Option<Instant>,
     /// What it took since.
     taken: usize,
+    /// What the socket took in all.
+    sent: usize,
 }
 
 impl Outgoing {
@@ -65,6 +69,11 @@ impl Outgoing {
         self.waiting_since
     }
 
+    /// Whether the client took more than its socket buffers.
+    pub(super) fn has_been_read(&self) -> bool {
+        self.sent >= READ_BYTES
+    }
+
     /// When the client must have taken something, if anything waits.
     pub(super) fn deadline(&self, timeout: Duration) -> Option<Instant> {
         self.waiting_since.map(|since| since + timeout)
@@ -89,6 +98,7 @@ impl Outgoing {
     fn note_written(&mut self, count: usize) {
         self.written += count;
         self.taken += count;
+        self.sent = self.sent.saturating_add(count);
         if self.taken >= PROGRESS_BYTES {
             (self.waiting_since, self.taken) = (None, 0);
         }

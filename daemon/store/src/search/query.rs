@@ -16,8 +16,8 @@ use crate::error::StoreError;
 pub struct SearchFilter {
     /// Written by this agent.
     pub source: Option<Source>,
-    /// In threads that work in exactly this folder.
-    pub cwd: Option<String>,
+    /// In threads that work in exactly one of these folders.
+    pub folders: Option<Vec<String>>,
     pub thread_id: Option<String>,
     pub kinds: Vec<ItemKind>,
     /// Not before, Unix milliseconds.
@@ -40,20 +40,19 @@ impl SearchFilter {
     fn narrowed(&self, expression: &str) -> String {
         let mut words: Vec<String> = Vec::new();
         words.extend(self.source.map(scope::source));
-        words.extend(self.cwd.as_deref().map(scope::cwd));
         words.extend(self.thread_id.as_deref().map(scope::thread));
         let mut narrowed = format!("({expression})");
         for word in words {
             // Writing to a string cannot fail.
             write!(narrowed, " AND scope : \"{word}\"").unwrap_or_default();
         }
+        if let Some(folders) = &self.folders {
+            let folders: Vec<String> = folders.iter().map(|folder| scope::cwd(folder)).collect();
+            write!(narrowed, " AND {}", any_of(&folders)).unwrap_or_default();
+        }
         if !self.kinds.is_empty() {
-            let kinds: Vec<String> = self
-                .kinds
-                .iter()
-                .map(|kind| format!("scope : \"{}\"", scope::kind(*kind)))
-                .collect();
-            write!(narrowed, " AND ({})", kinds.join(" OR ")).unwrap_or_default();
+            let kinds: Vec<String> = self.kinds.iter().map(|kind| scope::kind(*kind)).collect();
+            write!(narrowed, " AND {}", any_of(&kinds)).unwrap_or_default();
         }
         narrowed
     }
@@ -62,6 +61,14 @@ impl SearchFilter {
     fn numbers(&self) -> (i64, i64) {
         let last = |at_ms| first_number(at_ms) - 1;
         (self.since_ms.map_or(0, first_number), self.until_ms.map_or(i64::MAX, last))
+    }
+}
+
+/// An expression for items with one of these words of the scope; of none, one that no item matches.
+fn any_of(words: &[String]) -> String {
+    match words.is_empty() {
+        true => "scope : \"nothing\"".to_owned(),
+        false => format!("scope : (\"{}\")", words.join("\" OR \"")),
     }
 }
 

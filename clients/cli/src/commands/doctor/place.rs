@@ -15,24 +15,25 @@ pub(super) fn checks(socket: Option<&Path>) -> Vec<Check> {
         return vec![Check::fail("socket", "there is no home folder to look in", hint)];
     };
     let folder = socket.parent().unwrap_or(Path::new("/"));
-    [check_socket(socket), check_private("socket folder", folder)].into_iter().flatten().collect()
+    [check_socket("socket", socket), check_private("socket folder", folder)]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
-fn check_socket(path: &Path) -> Option<Check> {
+pub(super) fn check_socket(name: &'static str, path: &Path) -> Option<Check> {
     let shown = path.display();
     match std::fs::symlink_metadata(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => {
             let hint = "the daemon makes it: longhaul up";
-            Some(Check::fail("socket", format!("{shown} is not there"), hint))
+            Some(Check::fail(name, format!("{shown} is not there"), hint))
         }
-        Err(error) => {
-            Some(Check::fail("socket", format!("{shown}: {error}"), "look at its folder"))
-        }
+        Err(error) => Some(Check::fail(name, format!("{shown}: {error}"), "look at its folder")),
         Ok(file) if !file.file_type().is_socket() => {
             let hint = "move it away, then: longhaul up";
-            Some(Check::fail("socket", format!("{shown} is no socket"), hint))
+            Some(Check::fail(name, format!("{shown} is no socket"), hint))
         }
-        Ok(_) => check_private("socket", path),
+        Ok(_) => check_private(name, path),
     }
 }
 

@@ -17,6 +17,7 @@ pub(super) const FILES: &[(&str, &str)] = files! {
     "lua/longhaul/format.lua"
     "lua/longhaul/health.lua"
     "lua/longhaul/item.lua"
+    "lua/longhaul/printable.lua"
     "lua/longhaul/socket.lua"
     "lua/longhaul/statusline.lua"
     "lua/longhaul/thread.lua"

@@ -13,6 +13,9 @@ const SOCKET: &str = "longhauld.socket";
 const SERVICE: &str = "longhauld.service";
 const SOCKET_UNIT: &str = include_str!("../../../../../systemd/longhauld.socket");
 const SERVICE_UNIT: &str = include_str!("../../../../../systemd/longhauld.service");
+/// What the unit's user namespace costs.
+const AGENTS_UNSEEN: &str = "Agents get nothing of their projects under systemd unless \
+                             server.trust_stated_folder is set: SECURITY.md says why";
 /// What `systemctl enable` makes, below the folder of units.
 const ENABLED: &str = "sockets.target.wants/longhauld.socket";
 /// The daemon's place as the unit has it.
@@ -41,6 +44,7 @@ pub(super) fn plan(direction: Direction) -> Result<Plan, Failure> {
             if !plan.is_empty() || units.join(ENABLED).symlink_metadata().is_err() {
                 plan.last.push(systemctl(&["enable", "--now", SOCKET]));
                 plan.notes.push("The first client starts the daemon: longhaul status".into());
+                plan.notes.push(AGENTS_UNSEEN.into());
             }
         }
         Direction::Uninstall => {

@@ -31,6 +31,7 @@ fn every_listed_param_exists_and_what_names_something_is_held_to_the_project() {
                 "thread_id" => Thread,
                 "handle" => Handle,
                 "compaction_id" => Compaction,
+                "cwd" if method.starts_with("thread/") => FolderOrProject,
                 "cwd" => Folder,
                 "path" if *method == "thread/sync" => Transcript,
                 _ => continue,

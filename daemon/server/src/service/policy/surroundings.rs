@@ -109,7 +109,8 @@ impl Surroundings {
             )
         });
         let since_ms = began.map_or(0, |event| event.at_ms);
-        let filter = ThreadFilter { cwd: Some(folder.to_owned()), ..ThreadFilter::default() };
+        let filter =
+            ThreadFilter { folders: Some(vec![folder.to_owned()]), ..ThreadFilter::default() };
         let others = self.store.thread_list(&filter, 2, None).await;
         let is_shared = match others {
             Ok((threads, _)) => threads.iter().any(|thread| {

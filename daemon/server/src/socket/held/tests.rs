@@ -4,7 +4,8 @@ use super::*;
 
 impl Share {
     fn set(&mut self, bytes: usize, stalled_since: Option<Instant>) {
-        self.take_over(Vec::new(), Load { bytes, unread_bytes: bytes, stalled_since });
+        let load = Load { bytes, unread_bytes: bytes, stalled_since, has_read: false };
+        self.take_over(Vec::new(), load);
     }
 }
 
@@ -77,4 +78,66 @@ async fn who_takes_nothing_makes_room_and_who_reads_stays() {
     stalled.set(30, Some(Instant::now()));
     assert!(held.room(3).await.is_some(), "within the time a room is waited for");
     assert!(is_told(&stalled) && !is_told(&reads));
+}
+
+#[tokio::test]
+async fn who_is_known_to_read_comes_first_and_the_last_room_is_kept_for_it() {
+    let held = Arc::new(Held::new(100));
+    let mut known = held.share(1);
+    known.take_over(Vec::new(), Load { has_read: true, ..Load::default() });
+    let making = held.room(2).await;
+    let mut reader = Box::pin(held.room(1));
+    let mut newer: Vec<_> = (3..6).map(|connection| Box::pin(held.room(connection))).collect();
+    assert!((&mut reader).now_or_never().is_none());
+    for room in &mut newer {
+        assert!(room.now_or_never().is_none());
+    }
+    drop(making);
+    assert!(reader.await.is_some(), "before those that came after it");
+    drop(newer);
+
+    let mut holder = held.share(7);
+    holder.set(60, None);
+    let mut stranger = Box::pin(held.room(8));
+    assert!((&mut stranger).now_or_never().is_none(), "one room of 25 is left, and no second one");
+    assert!(held.room(1).await.is_some());
+    assert!((&mut stranger).now_or_never().is_none());
+    known.take_over(
+        Vec::new(),
+        Load { has_read: true, stalled_since: Some(Instant::now()), ..Load::default() },
+    );
+    assert!(held.ledger().readers.is_empty(), "who stalls has to show it again");
+}
+
+#[tokio::test]
+async fn nobody_looks_for_room_once_nobody_waits() {
+    let held = Arc::new(Held::new(100));
+    let making = held.room(1).await;
+    let waits = tokio::spawn({
+        let held = held.clone();
+        async move { held.room(2).await.is_some() }
+    });
+    drop(making);
+    assert!(waits.await.unwrap());
+    let ended = async {
+        while held.ledger().is_watched {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(ROOM_TIMEOUT, ended).await.unwrap();
+    assert!(held.ledger().waiting.is_empty());
+}
+
+#[tokio::test]
+async fn who_asks_for_one_thing_comes_before_who_asks_for_many() {
+    let held = Arc::new(Held::new(100));
+    let making = held.room(1).await;
+    let mut modest = Box::pin(held.room(2));
+    assert!((&mut modest).now_or_never().is_none());
+    let mut many: Vec<_> = (0..3).map(|_| Box::pin(held.room(3))).collect();
+    for room in &mut many {
+        assert!(room.now_or_never().is_none());
+    }
+    drop(making);
+    assert!((&mut modest).now_or_never().flatten().is_some());
 }

@@ -1,0 +1,201 @@
+//! The agents' socket: how far an agent's project goes, that no answer holds a secret, and what an agent gets whose
+//! folder the daemon cannot see.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use longhaul_protocol::socket::of_agents;
+use longhaul_protocol::{AgentAccess, ErrorKind, METHODS};
+use serde_json::{Value, json};
+
+use crate::support::rollout::Rollout;
+use crate::support::{Client, Daemon, Process, field, soon, text_at};
+
+const AT_ROOT: &str = "019cadd3-0000-7000-8000-0000000000a1";
+const BELOW: &str = "019cadd3-0000-7000-8000-0000000000a2";
+const NEIGHBOUR: &str = "019cadd3-0000-7000-8000-0000000000b1";
+const SAME_BEGINNING: &str = "019cadd3-0000-7000-8000-0000000000b2";
+const ABOVE: &str = "019cadd3-0000-7000-8000-0000000000b3";
+
+/// Made up, and put together here so that no scanner takes this file for a leak.
+fn secret() -> String {
+    ["gh", "p_", &"a1B2c3D4".repeat(5)[..36]].concat()
+}
+
+/// The folder this process works in, as the daemon sees it.
+fn here() -> PathBuf {
+    std::env::current_dir().unwrap().canonicalize().unwrap()
+}
+
+/// The root of the repository these tests lie in.
+fn root() -> PathBuf {
+    let root = here().ancestors().find(|folder| folder.join(".git").exists()).map(Path::to_owned);
+    root.expect("a checkout of this repository")
+}
+
+fn ids(rows: &Value) -> Vec<&str> {
+    let mut ids: Vec<&str> =
+        rows.as_array().unwrap().iter().map(|row| text_at(row, "thread_id")).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    ids
+}
+
+/// What a search for `turbine` finds once the index has everything.
+async fn searched(client: &mut Client, params: &Value) -> Value {
+    let indexed = async {
+        loop {
+            let found = client.request("thread/search", params.clone()).await;
+            let (hits, indexed) = (field(found.result(), "hits"), field(found.result(), "indexed"));
+            if text_at(indexed, "state") == "idle" && *field(indexed, "items") != 0 {
+                return hits.clone();
+            }
+        }
+    };
+    soon("the index has everything", indexed).await
+}
+
+#[tokio::test]
+async fn an_agent_below_the_root_finds_what_was_begun_at_the_root_and_nothing_of_a_neighbour() {
+    let home = tempfile::tempdir().unwrap();
+    let (root, mut beginning) = (root(), root().into_os_string());
+    beginning.push("-2");
+    let neighbour = root.with_file_name("neighbour");
+    let folders = [
+        (AT_ROOT, root.as_path()),
+        (BELOW, &here()),
+        (NEIGHBOUR, &neighbour),
+        (SAME_BEGINNING, Path::new(&beginning)),
+        (ABOVE, root.parent().unwrap()),
+    ];
+    for (id, folder) in folders {
+        // Another request each: a search shows copies once.
+        let request = format!("Repair the turbine of {id}.");
+        Rollout::with_rounds(id, folder, &request, 2).write(home.path());
+    }
+    let daemon = Daemon::over(home, "").await;
+    let mut person = daemon.connect().await;
+    for (id, _) in folders {
+        person.sync(id).await;
+    }
+    let everything = searched(&mut person, &json!({ "query": "turbine" })).await;
+    assert_eq!(ids(&everything).len(), folders.len(), "the person's search is not bound");
+
+    let mut agent = Client::connect(&of_agents(&daemon.socket)).await;
+    let listed = agent.request("thread/list", json!({})).await;
+    assert_eq!(ids(field(listed.result(), "threads")), [AT_ROOT, BELOW]);
+    let found = searched(&mut agent, &json!({ "query": "turbine", "limit": 50 })).await;
+    assert_eq!(ids(&found), [AT_ROOT, BELOW]);
+    for (folder, expected) in [(&root, AT_ROOT), (&here(), BELOW)] {
+        let listed = agent.request("thread/list", json!({ "cwd": folder })).await;
+        assert_eq!(ids(field(listed.result(), "threads")), [expected], "a folder that is named");
+        let found = searched(&mut agent, &json!({ "query": "turbine", "cwd": folder })).await;
+        assert_eq!(ids(&found), [expected]);
+    }
+    let found = searched(&mut agent, &json!({ "query": "turbine", "thread_id": AT_ROOT })).await;
+    assert_eq!(ids(&found), [AT_ROOT]);
+}
+
+/// Folders, titles and errors hold what people put there. An agent is told of none that looks like a secret, by the
+/// methods that are answered at once neither, and not in a refusal.
+#[tokio::test]
+async fn a_secret_in_a_name_leaves_by_no_method_and_no_error() {
+    let home = tempfile::tempdir().unwrap();
+    let sources = home.path().join(format!("TOKEN={}", secret()));
+    let mut rollout = Rollout::with_rounds(AT_ROOT, &root(), &format!("Use {}", secret()), 1);
+    rollout.meta("title", secret().into()).write(&sources);
+    let broken =
+        format!(".codex/sessions/2026/03/02/rollout-2026-03-02T09-00-00-{NEIGHBOUR}.jsonl.zst");
+    std::fs::write(sources.join(broken), "no zstd at all").unwrap();
+    let config = format!("[sources.codex]\nhome = {:?}\n", sources.join(".codex"));
+    let daemon = Daemon::over(home, &config).await;
+    let mut person = daemon.connect().await;
+    person.sync(AT_ROOT).await;
+    let told = person.request("daemon/status", json!({})).await.result().to_string();
+    assert!(told.contains(&secret()), "the person's status names the folder: {told}");
+
+    let mut agent = Client::connect(&of_agents(&daemon.socket)).await;
+    let hello = json!({ "client": { "name": secret(), "version": "1" } });
+    let mine = json!({ "client": { "name": "a", "version": "1" }, "folder": here() });
+    let mut answers = Vec::new();
+    for (method, params) in [
+        ("initialize", hello.clone()),
+        ("initialize", mine),
+        ("daemon/status", json!({})),
+        ("thread/list", json!({})),
+        ("thread/get", json!({ "thread_id": AT_ROOT })),
+        ("thread/get", json!({ "thread_id": secret() })),
+        ("thread/sync", json!({ "path": sources.join("none.jsonl") })),
+        ("initialize", json!({ "client": { "name": "a", "version": "1" }, "folder": secret() })),
+        ("checkpoint/get", json!({ secret(): 1 })),
+        ("daemon/status", json!({ secret(): 1 })),
+    ] {
+        let answer = agent.request(method, params).await;
+        let text = format!("{:?}", answer.outcome);
+        assert!(!text.contains(&secret()), "{method}: {text}");
+        answers.push(answer);
+    }
+    let status = answers[2].result();
+    assert!(status.to_string().contains("[REDACTED_SECRET]"), "replaced, not lost: {status}");
+    assert_eq!(*field(status, "ingest.errors"), json!([]), "they name transcripts of others");
+    let whole = person.request("initialize", hello).await;
+    let unchanged = field(answers[0].result(), "server");
+    assert_eq!(unchanged, field(whole.result(), "server"), "what is no secret stays");
+}
+
+/// A daemon in a user namespace of its own, as systemd starts it, may not look where other processes work.
+#[tokio::test]
+async fn an_agent_whose_folder_cannot_be_seen_gets_what_no_project_owns() {
+    let trusting = "[server]\ntrust_stated_folder = true\n";
+    for (config, is_trusted) in [("", false), (trusting, true)] {
+        let home = tempfile::tempdir().unwrap();
+        Rollout::with_rounds(AT_ROOT, &root(), "Repair the turbine.", 2).write(home.path());
+        Rollout::with_rounds(NEIGHBOUR, home.path(), "Repair the turbine.", 2).write(home.path());
+        let Some(process) = in_a_namespace(home.path(), config).await else {
+            eprintln!("not run: a daemon in a user namespace (unshare --user is not allowed)");
+            return;
+        };
+        let mut person = Client::connect(&process.socket).await;
+        person.sync(AT_ROOT).await;
+        person.sync(NEIGHBOUR).await;
+        let mut agent = Client::connect(&of_agents(&process.socket)).await;
+        let hello = json!({ "client": { "name": "a", "version": "1" }, "folder": here() });
+        assert!(agent.request("initialize", hello).await.outcome.is_ok());
+        assert!(agent.request("daemon/status", json!({})).await.outcome.is_ok());
+        for info in METHODS.iter().filter(|info| info.agents == AgentAccess::OwnProject) {
+            for params in [json!({}), json!({ "thread_id": AT_ROOT }), json!({ "cwd": here() })] {
+                let answer = agent.request(info.name, params.clone()).await;
+                let is_refused = answer.kind() == Some(ErrorKind::Forbidden);
+                assert!(is_trusted || is_refused, "{} {params}: {answer:?}", info.name);
+            }
+        }
+        let own = agent.request("thread/get", json!({ "thread_id": AT_ROOT })).await;
+        assert_eq!(own.outcome.is_ok(), is_trusted, "{own:?}");
+        let other = agent.request("thread/get", json!({ "thread_id": NEIGHBOUR })).await;
+        assert_eq!(other.kind(), Some(ErrorKind::Forbidden), "{other:?}");
+        if !is_trusted {
+            let hint = own.error().data.as_ref().unwrap().hint.clone().unwrap();
+            assert!(hint.contains("server.trust_stated_folder"), "{hint}");
+        }
+    }
+}
+
+/// A daemon at `home` in a user namespace of its own; `None` where the machine allows none.
+async fn in_a_namespace(home: &Path, config: &str) -> Option<Process> {
+    let unshare = || {
+        let mut command = Command::new("unshare");
+        command.args(["--user", "--map-current-user"]);
+        command
+    };
+    if !unshare().arg("true").output().is_ok_and(|output| output.status.success()) {
+        return None;
+    }
+    let folder = home.join(".config/longhaul");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("config.toml"), config).unwrap();
+    let mut command = unshare();
+    command.arg(env!("CARGO_BIN_EXE_longhauld")).env_clear();
+    command.env("PATH", std::env::var_os("PATH").unwrap_or_default()).env("HOME", home);
+    command.stdin(std::process::Stdio::null()).stdout(std::process::Stdio::null());
+    Some(Process::spawn(command, home).await)
+}

@@ -1,0 +1,99 @@
+//! A look at a repository: the three runs of git that the daemon makes, in its sandbox and without one.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context as _, ensure};
+
+use super::report::{Report, Times};
+use crate::stopwatch::Stopwatch;
+
+const WARM_UP: usize = 5;
+const FILES: usize = 2_000;
+const COMMITS: usize = 60;
+/// What the daemon asks git for: the second waits for the first, the third runs beside both.
+const KEYS: &[&str] = &["config", "--null", "--name-only", "--list"];
+const STATUS: &[&str] = &["status", "--porcelain=v2", "--branch", "-z", "--untracked-files=normal"];
+const REFLOG: &[&str] = &["log", "--walk-reflogs", "-z", "--max-count=60", "--format=%H%x1f%gs"];
+
+pub(super) fn measure(longhauld: &Path, rounds: usize, report: &mut Report) -> anyhow::Result<()> {
+    let home = tempfile::tempdir()?;
+    let work = home.path().join("work");
+    make(&work)?;
+    let git = |arguments: &[&str]| {
+        let mut command = Command::new("git");
+        command.arg("-C").arg(&work).args(arguments);
+        command
+    };
+    let confined = |arguments: &[&str]| {
+        let mut command = Command::new(longhauld);
+        command.arg("git").arg(&work).args(arguments);
+        command
+    };
+    let said = (git(STATUS).output()?, confined(STATUS).output()?);
+    ensure!(said.0.stdout == said.1.stdout, "the sandbox lets git see something else: {said:?}");
+    // Alternating, so that other activity affects both alike.
+    let (mut bare_looks, mut looks, mut bare_runs, mut runs) = (vec![], vec![], vec![], vec![]);
+    for round in 0..WARM_UP + rounds {
+        let times = [look(&git)?, look(&confined)?, run(&git)?, run(&confined)?];
+        if round >= WARM_UP {
+            let all = [&mut bare_looks, &mut looks, &mut bare_runs, &mut runs];
+            all.into_iter().zip(times).for_each(|(all, time)| all.push(time));
+        }
+    }
+    let (bare_looks, looks) = (Times::of(bare_looks), Times::of(looks));
+    let ratio = looks.percentile_us(50) / bare_looks.percentile_us(50);
+    report.add("one run of git", Times::of(bare_runs).show_worst(), "");
+    report.add("one run of git in its sandbox", Times::of(runs).show_worst(), "");
+    report.add("a look at a repository by bare git", bare_looks.show_worst(), "");
+    report.add("a look at a repository in the sandbox", looks.show_worst(), "");
+    report.add("the sandbox against bare git", format!("{ratio:.2} x"), "");
+    Ok(())
+}
+
+/// A repository with files, commits and some changes.
+fn make(work: &Path) -> anyhow::Result<()> {
+    std::fs::create_dir(work)?;
+    let git = |arguments: &[&str]| {
+        let mut command = Command::new("git");
+        command.arg("-C").arg(work).args(["-c", "user.name=a", "-c", "user.email=a@b.c"]);
+        let status = command.args(["-c", "commit.gpgSign=false"]).args(arguments).status();
+        ensure!(status.context("no git to measure with")?.success(), "git {arguments:?}");
+        Ok(())
+    };
+    git(&["init", "--quiet", "--initial-branch=main"])?;
+    for file in 0..FILES {
+        let folder = work.join(format!("crate{}", file % 40));
+        std::fs::create_dir_all(&folder)?;
+        std::fs::write(folder.join(format!("file{file}.rs")), format!("// {file}\n"))?;
+    }
+    git(&["add", "."])?;
+    for commit in 0..COMMITS {
+        git(&["commit", "--quiet", "--allow-empty", "--message", &format!("change {commit}")])?;
+    }
+    std::fs::write(work.join("crate0/file0.rs"), "// changed\n")?;
+    Ok(std::fs::write(work.join("new.rs"), "// new\n")?)
+}
+
+fn look(git: &impl Fn(&[&str]) -> Command) -> anyhow::Result<Duration> {
+    let watch = Stopwatch::start();
+    let reflog = quiet(git(REFLOG)).spawn()?;
+    for arguments in [KEYS, STATUS] {
+        ensure!(quiet(git(arguments)).output()?.status.success(), "git {arguments:?}");
+    }
+    ensure!(reflog.wait_with_output()?.status.success(), "git {REFLOG:?}");
+    Ok(watch.elapsed())
+}
+
+fn run(git: &impl Fn(&[&str]) -> Command) -> anyhow::Result<Duration> {
+    let watch = Stopwatch::start();
+    ensure!(quiet(git(STATUS)).output()?.status.success(), "git {STATUS:?}");
+    Ok(watch.elapsed())
+}
+
+fn quiet(mut command: Command) -> Command {
+    command.env("GIT_OPTIONAL_LOCKS", "0");
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    command
+}

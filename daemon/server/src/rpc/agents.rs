@@ -38,6 +38,7 @@ use Field::{Compaction, Folder, Handle, Only, Plain, Thread, Transcript, TurnEnd
 
 /// The params an agent may give, by method.
 const FIELDS: &[(&str, &[(&str, Field)])] = &[
+    ("checkpoint/apply", &[("thread_id", Thread), ("update", Plain), ("expected_seq", Plain)]),
     ("checkpoint/get", &[("thread_id", Thread), ("as_of", Plain)]),
     (
         "checkpoint/view",
@@ -84,7 +85,10 @@ const FIELDS: &[(&str, &[(&str, Field)])] = &[
             ("as_of", Plain),
         ],
     ),
-    ("history/expand", &[("handle", Handle), ("cursor", Plain), ("max_bytes", Plain)]),
+    (
+        "history/expand",
+        &[("handle", Handle), ("thread_id", Thread), ("cursor", Plain), ("max_bytes", Plain)],
+    ),
     (
         "history/get",
         &[
@@ -106,7 +110,10 @@ const FIELDS: &[(&str, &[(&str, Field)])] = &[
         "memory/search",
         &[("query", Plain), ("cwd", Folder), ("limit", Plain), ("max_tokens", Plain)],
     ),
-    ("memory/summary", &[("cwd", Folder), ("max_tokens", Plain), ("framed", Plain)]),
+    (
+        "memory/summary",
+        &[("cwd", Folder), ("max_tokens", Plain), ("brief", Plain), ("framed", Plain)],
+    ),
     (
         "policy/evaluate",
         &[

@@ -6,8 +6,13 @@ use serde_json::Value;
 
 use crate::text::Block;
 
+mod export;
 mod update;
 
+pub use export::{
+    ArtifactKind, CheckpointV1, ExportedArtifact, ExportedDecision, ExportedFact, ExportedPlan,
+    ExportedTask, FactStatus,
+};
 pub use update::{
     Apply, ApplyParams, ApplyResult, DecisionUpdate, Dependency, Evidence, EvidenceSource,
     FactUpdate, PlanStep, PlanUpdate, Update,

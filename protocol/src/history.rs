@@ -17,8 +17,11 @@ pub struct Expand;
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "HistoryExpandParams")]
 pub struct ExpandParams {
-    /// A handle of a receipt, a view or an undo.
+    /// A handle of a receipt, a view, a search or an undo; `#747` or `747` is of `thread_id`.
     pub handle: String,
+    /// The thread of a handle that names none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread_id: Option<String>,
     /// Continues where the answer that carried it as `next_cursor` ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,

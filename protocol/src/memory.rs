@@ -37,6 +37,10 @@ pub struct SummaryParams {
     /// Tokens of the text, never exceeded; absent: 5000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u64>,
+    /// Only what a session needs at its start: the person's rules, how to build and test, what the last three
+    /// threads were about and how they ended; at most 270 tokens, unmarked, without instructions. Absent: false.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub brief: Option<bool>,
     /// Mark the text so that the daemon recognises it in a transcript later; absent: true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub framed: Option<bool>,

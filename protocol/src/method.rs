@@ -111,7 +111,7 @@ macro_rules! methods {
 
 methods! {
     checkpoint {
-        "checkpoint/apply" => Apply(ApplyParams) -> ApplyResult, agents: No;
+        "checkpoint/apply" => Apply(ApplyParams) -> ApplyResult, agents: OwnProject;
         "checkpoint/get" => Get(GetParams) -> GetResult, agents: OwnProject;
         "checkpoint/view" => View(ViewParams) -> ViewResult, agents: OwnProject;
     }

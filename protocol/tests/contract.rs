@@ -35,6 +35,12 @@ fn the_committed_schema_is_fresh() {
 }
 
 #[test]
+fn the_committed_schema_of_an_exported_checkpoint_is_fresh() {
+    let schema = longhaul_protocol::checkpoint::CheckpointV1::schema_text();
+    assert_golden("schema/checkpoint_v1.schema.json", &schema);
+}
+
+#[test]
 fn the_page_for_people_names_everything_and_was_read_since_the_source_changed() {
     let page = std::fs::read_to_string(in_crate(PAGE)).unwrap();
     let page = with_section(&page, "errors", &error_table());

@@ -1,23 +1,17 @@
-//! Which thread, compaction or job a person means: none named, a beginning of an id, or the whole id.
+//! Which thread or job a person means. The beginning of an id is made whole by the daemon.
 
 use longhaul_client::{Client, ClientError};
 use longhaul_protocol::limit::PAGE_ROWS_MAX;
 use longhaul_protocol::thread::{
     Get, GetParams, List, ListParams, Sync, SyncParams, ThreadSummary,
 };
-use longhaul_protocol::{ErrorKind, compaction, job};
+use longhaul_protocol::{ErrorKind, job};
 
 use crate::failure::{Failure, SAID_NO, USAGE};
 use crate::session::Session;
 
-/// Pages of threads that are searched for the beginning of an id: 10,000 threads.
-const PAGES_MAX: usize = 20;
-/// Candidates that are named when a beginning fits several.
+/// Jobs that are named when a beginning fits several.
 const CANDIDATES_SHOWN: usize = 5;
-/// Characters of a whole id of a thread (a UUID): no search for a longer one.
-const ID_CHARS: usize = 36;
-/// Characters of a whole id of a compaction (`cmp_` and a UUID).
-const COMPACTION_ID_CHARS: usize = 40;
 
 /// Threads that are looked at for the newest in which something has happened.
 const NEWEST_LOOKED_AT: u32 = 20;
@@ -26,16 +20,12 @@ const NEWEST_LOOKED_AT: u32 = 20;
 /// nobody has resumed yet is newer than all and holds nothing of its own: it is passed over.
 pub(crate) async fn thread(client: &Client, named: Option<&str>) -> Result<ThreadSummary, Failure> {
     let Some(named) = named else { return newest(client).await };
-    match client.call::<Get>(GetParams { thread_id: named.to_owned() }).await {
-        Ok(found) => Ok(found.thread),
-        Err(ClientError::Refused(error))
-            if error.kind() == ErrorKind::ThreadNotFound && named.len() < ID_CHARS =>
-        {
-            let threads = matching_threads(client, named).await?;
-            only(threads, |thread| &thread.thread_id, &format!("thread {named:?}"))
-        }
-        Err(error) => Err(error.into()),
-    }
+    Ok(client.call::<Get>(GetParams { thread_id: named.to_owned() }).await?.thread)
+}
+
+/// An item's number, also as a view prints it: `#747`.
+pub(crate) fn seq(text: &str) -> Result<u64, std::num::ParseIntError> {
+    text.trim_start_matches('#').parse()
 }
 
 /// Makes sure that what the thread's program has written up to now is read; late is better than not at all.
@@ -44,26 +34,6 @@ pub(crate) async fn catch_up(client: &Client, thread: &ThreadSummary, session: &
     if let Err(error) = client.call::<Sync>(params).await {
         session.note(&format!("note: not read up to its end: {error}"));
     }
-}
-
-/// The whole id of a compaction of which `named` is the beginning.
-pub(crate) async fn compaction(client: &Client, named: &str) -> Result<String, Failure> {
-    if named.len() >= COMPACTION_ID_CHARS {
-        return Ok(named.to_owned());
-    }
-    let mut found = Vec::new();
-    let mut cursor = None;
-    for _ in 0..PAGES_MAX {
-        let params = compaction::ListParams { limit: Some(PAGE_ROWS_MAX), cursor, thread_id: None };
-        let page = client.call::<compaction::List>(params).await?;
-        found.extend(page.compactions.into_iter().map(|row| row.compaction_id));
-        cursor = page.next_cursor;
-        if cursor.is_none() {
-            break;
-        }
-    }
-    found.retain(|id| id.starts_with(named));
-    only(found, |id| id, &format!("compaction {named:?}"))
 }
 
 /// The name of the job that `named` is the beginning of; a kind alone is enough where it has one job. What there
@@ -92,7 +62,7 @@ pub(crate) async fn job(client: &Client, named: &str) -> Result<String, Failure>
     if found.is_empty() || found.contains(&whole) {
         return Ok(whole);
     }
-    only(found, |name| name, &format!("job {named:?}"))
+    only(found, named)
 }
 
 async fn newest(client: &Client) -> Result<ThreadSummary, Failure> {
@@ -120,33 +90,19 @@ fn worked_in(mut threads: Vec<ThreadSummary>) -> Option<ThreadSummary> {
     (at < threads.len()).then(|| threads.swap_remove(at))
 }
 
-async fn matching_threads(client: &Client, beginning: &str) -> Result<Vec<ThreadSummary>, Failure> {
-    let mut found = Vec::new();
-    let mut cursor = None;
-    for _ in 0..PAGES_MAX {
-        let params = ListParams { limit: Some(PAGE_ROWS_MAX), cursor, ..Default::default() };
-        let page = client.call::<List>(params).await?;
-        found.extend(
-            page.threads.into_iter().filter(|thread| thread.thread_id.starts_with(beginning)),
-        );
-        cursor = page.next_cursor;
-        if cursor.is_none() {
-            break;
-        }
-    }
-    Ok(found)
-}
-
-fn only<T>(mut found: Vec<T>, id: impl Fn(&T) -> &str, what: &str) -> Result<T, Failure> {
+/// The only one of the jobs that `named` is the beginning of.
+fn only(mut found: Vec<String>, named: &str) -> Result<String, Failure> {
     if found.len() > 1 {
-        let shown: Vec<&str> = found.iter().take(CANDIDATES_SHOWN).map(id).collect();
+        let shown = found[..found.len().min(CANDIDATES_SHOWN)].join(", ");
         let more = if found.len() > CANDIDATES_SHOWN { " …" } else { "" };
-        let failure = Failure::new(USAGE, format!("{what} could be {} of them", found.len()));
-        return Err(failure.with_hint(format!("give more of it: {}{more}", shown.join(", "))));
+        let failure = format!("job {named:?} could be {} of them", found.len());
+        return Err(
+            Failure::new(USAGE, failure).with_hint(format!("give more of it: {shown}{more}"))
+        );
     }
-    let missing = || Failure::new(SAID_NO, format!("there is no {what}"));
-    found.pop().ok_or_else(missing).map_err(|failure| {
-        failure.with_hint("longhaul thread list and longhaul compaction list show the ids")
+    found.pop().ok_or_else(|| {
+        Failure::new(SAID_NO, format!("there is no job {named:?}"))
+            .with_hint("longhaul job list shows the names")
     })
 }
 

@@ -76,28 +76,88 @@ fn a_prompt_of_ones_own_goes_with_the_call() {
 }
 
 #[test]
-fn the_beginning_of_an_id_is_enough_when_only_one_thread_has_it() {
-    let desk = Desk::new(script().on("thread/list", {
-        // Two pages, to be read through.
-        let page = |id: &str| {
-            let summary = json!({ "thread_id": id, "source": "codex", "path": "p", "cwd": null, "title": null, "created_at": 0, "updated_at": 0, "items": 0, "tokens": 0, "compactions": 0, "lines": 0, "bytes": 0, "malformed": 0, "unknown": 0, "oversized": 0, "archived": false, "kind": "other" });
-            json!({ "threads": [summary], "next_cursor": "c2" })
-        };
-        let first = page("0199a213-0000-7000-8000-000000000002");
-        let mut second = page(THREAD);
-        second.as_object_mut().unwrap().remove("next_cursor");
-        move |params| Reply::Result(if params["cursor"] == "c2" { second.clone() } else { first.clone() })
+fn an_ambiguous_id_is_told_with_its_candidates() {
+    use longhaul_protocol::{ErrorKind, WireError};
+    let desk = Desk::new(script().on("thread/get", |_| {
+        let message = "thread \"0199a213\" could be 2 of them";
+        let error =
+            WireError::new(ErrorKind::Ambiguous, message).with_hint("give more of it: a, b");
+        Reply::Error(error.with_detail(json!({ "candidates": ["a", "b"] })))
     }));
-    let done = desk.run(&["thread", "show", "0199a213-8"]);
-    assert_eq!(done.code, 0, "{done:?}");
-    assert_eq!(desk.last_params("thread/get")["thread_id"], THREAD);
-
     let done = desk.run(&["thread", "show", "0199a213"]);
     assert_eq!(done.code, 64, "{done:?}");
-    assert!(done.stderr.contains("hint: give more of it: 0199a213-0000"), "{done:?}");
+    assert!(done.stderr.contains("could be 2 of them\nhint: give more of it: a, b"), "{done:?}");
+    assert_eq!(desk.last_params("thread/get")["thread_id"], "0199a213");
+    let json = desk.run(&["thread", "show", "0199a213", "--json"]);
+    assert!(json.stderr.contains(r#""candidates":["a","b"]"#), "{json:?}");
+}
 
-    let done = desk.run(&["thread", "show", "beef"]);
+#[test]
+fn updates_of_a_file_are_applied_in_order_until_one_is_refused() {
+    let desk = Desk::new(script().on("checkpoint/apply", |params| {
+        Reply::Result(match params["update"]["kind"] == "plan" {
+            true => json!({ "accepted": true, "seq": 7 }),
+            false => json!({ "accepted": false, "rule": "evidence", "reason": "no such call", "hint": "name one", "seq": 7 }),
+        })
+    }));
+    let file = desk.folder.path().join("updates.json");
+    let apply = |updates: Value| {
+        std::fs::write(&file, updates.to_string()).unwrap();
+        desk.run(&["checkpoint", "apply", file.to_str().unwrap(), "--thread", THREAD])
+    };
+    let plan = json!({ "kind": "plan", "steps": [{ "id": "1", "text": "Rename it" }] });
+    let fact = json!({ "kind": "fact", "key": "port", "value": "5433", "evidence": { "source": "tool_output", "ref": "c" } });
+    let done = apply(plan.clone());
+    assert_eq!((done.code, done.stdout.contains("1 operation kept")), (0, true), "{done:?}");
+    let done = apply(json!([plan, fact, plan]));
     assert_eq!(done.code, 1, "{done:?}");
+    assert!(
+        done.stderr.contains("operation 2 of 3 (fact \"port\") was refused: no such call"),
+        "{done:?}"
+    );
+    assert!(done.stderr.contains("hint: name one; 1 operation before it kept"), "{done:?}");
+    let done = apply(json!([plan, { "kind": "policy" }]));
+    assert_eq!(done.code, 64, "{done:?}");
+    assert!(done.stderr.contains("operation 2 of 2 cannot be read"), "{done:?}");
+}
+
+#[test]
+fn a_checkpoint_is_exported_to_a_file_or_to_standard_output() {
+    let document = json!({
+        "schema_version": 1, "seq": 7, "cwd": "/w", "task": null,
+        "plan": { "steps": [], "done": {}, "in_progress": [] }, "decisions": [],
+        "artifacts": { "/w/a.rs": { "uri": "a.rs", "kind": "file", "last_observed_seq": 3, "state": "read" } },
+        "facts": {}, "recent_artifacts": ["/w/a.rs"], "requests": [], "errors": [],
+    });
+    let state = json!({ "checkpoint": document, "seq": 7, "digest": "d" });
+    let desk = Desk::new(script().result("checkpoint/get", state));
+    let done = desk.run(&["checkpoint", "export", THREAD]);
+    assert_eq!(done.code, 0, "{done:?}");
+    let expected = json!({
+        "schemaVersion": 1, "seq": 7, "task": null, "plan": { "steps": [], "done": {} }, "decisions": [],
+        "artifacts": { "a.rs": { "uri": "a.rs", "kind": "file", "lastObservedSeq": 3 } },
+        "facts": {}, "recentArtifacts": ["a.rs"],
+    });
+    assert_eq!(serde_json::from_str::<Value>(&done.stdout).unwrap(), expected);
+    let file = desk.folder.path().join("checkpoint_v1.json");
+    let to_file = desk.run(&["checkpoint", "export", THREAD, "--output", file.to_str().unwrap()]);
+    assert_eq!((to_file.code, to_file.stdout.as_str()), (0, ""), "{to_file:?}");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), done.stdout);
+}
+
+#[test]
+fn a_number_is_an_item_of_the_named_thread_or_of_the_newest() {
+    let desk = Desk::new(script());
+    for (args, thread) in
+        [(&["expand", "#747"][..], THREAD), (&["expand", "747", "--thread", "0199"], "0199")]
+    {
+        let done = desk.run(args);
+        assert_eq!(done.code, 0, "{done:?}");
+        let asked = desk.last_params("history/expand");
+        assert_eq!((&asked["handle"], &asked["thread_id"]), (&json!(args[1]), &json!(thread)));
+    }
+    desk.run(&["usage", THREAD, "--as-of", "#42"]);
+    assert_eq!(desk.last_params("context/usage")["as_of"], 42);
 }
 
 #[test]
@@ -149,7 +209,7 @@ fn items_come_out_of_expand_as_they_stand_in_the_transcript() {
     let line = move |_: &Value| {
         Reply::Lines(vec![format!(r#"{{"jsonrpc":"2.0","id":1,"result":{answer}}}"#)])
     };
-    let done = Desk::new(script().on("history/expand", line)).run(&["expand", "h1", "--json"]);
+    let done = Desk::new(script().on("history/expand", line)).run(&["expand", "t#1", "--json"]);
     assert!(done.stdout.contains(raw), "{done:?}");
 }
 

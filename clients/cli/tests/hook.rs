@@ -60,7 +60,7 @@ fn with_memory(script: Script) -> Script {
     script
         .result(
             "memory/summary",
-            json!({ "text": "Use `just test`.", "tokens": 4, "instructions": "Search MEMORY.md.", "generation": 1 }),
+            json!({ "text": "Use `just test`.", "tokens": 4, "generation": 1 }),
         )
         .result("memory/cite", json!({ "kinds": [], "thread_ids": [] }))
         .result("policy/step", stepped(&json!([])))
@@ -82,13 +82,70 @@ fn after_a_compaction_the_model_is_given_the_checkpoint_and_the_memory() {
     let done = desk.hook(&payload("SessionStart", &compacted));
     let text = context(&done, "SessionStart");
     assert!(text.contains("- Rename the parser."), "{text}");
-    assert!(text.contains("Use `just test`.\n\nSearch MEMORY.md."), "{text}");
+    assert!(text.contains("remembers from earlier threads:\n\nUse `just test`.\n</"), "{text}");
     assert_eq!(desk.last_params("thread/sync")["path"], CODEX);
     let view = desk.last_params("checkpoint/view")["max_tokens"].as_u64().unwrap();
     let memory = desk.last_params("memory/summary");
     assert_eq!(memory["cwd"], "/home/user/parser");
     // What is more than that, Codex puts into a file.
+    assert_eq!(memory["brief"], true);
     assert!(view + memory["max_tokens"].as_u64().unwrap() <= 2_400);
+}
+
+/// The end of a thread: kinds of items and how each begins, oldest first.
+fn ending(items: &[(&str, &str)]) -> Value {
+    let item = |(seq, (kind, excerpt)): (usize, &(&str, &str))| json!({ "seq": seq, "kind": kind, "tokens": 1, "handle": "h", "excerpt": excerpt });
+    let items: Vec<Value> = items.iter().enumerate().map(item).collect();
+    json!({ "items": items, "next_seq": 9, "more": false })
+}
+
+/// Codex tells its hooks of the resume and of the compaction that came with it, one after the other.
+#[test]
+fn a_resume_with_a_compaction_is_given_one_checkpoint() {
+    let (worked, asked) = (("assistant_message", "Done."), ("user_message", "and the lexer"));
+    let compacted = ("compaction", "We renamed the parser.");
+    let ours = "<longhaul_context about=\"compaction\"> The state of this thread";
+    for (source, end, about) in [
+        ("resume", &[worked][..], Some("resume")),
+        ("resume", &[worked, compacted], Some("compaction")),
+        ("resume", &[compacted, worked, asked], Some("resume")),
+        ("compact", &[worked, compacted, asked], Some("compaction")),
+        ("compact", &[compacted, ("context", ours)], None),
+        ("compact", &[compacted, ("context", ours), asked], None),
+        ("resume", &[compacted, ("context", ours), asked, worked], Some("resume")),
+        // What the compaction itself left: `longhaul continue`, a program in the seat of compaction.
+        ("resume", &[("compaction", "[SESSION_CHECKPOINT v1] [PERSON]")], None),
+        ("resume", &[("user_message", "The conversation so far was compacted. Below")], None),
+        // One from before the compaction went with it.
+        ("compact", &[("context", ours), compacted], Some("compaction")),
+    ] {
+        let nothing = json!({ "text": "", "tokens": 0, "generation": 0 });
+        let script = script().result("memory/summary", nothing).result("thread/items", ending(end));
+        let desk = Desk::of_agents(script);
+        let done = desk.hook(&payload("SessionStart", &json!({ "source": source })));
+        match about {
+            None => assert_eq!((done.code, done.stdout.as_str()), (0, ""), "{source} {end:?}"),
+            Some(about) => {
+                let text = context(&done, "SessionStart");
+                assert!(text.contains(&format!("about=\"{about}\"")), "{source} {end:?}: {text}");
+                assert_eq!(text.matches("- Rename the parser.").count(), 1, "{text}");
+                let tokens = &desk.last_params("checkpoint/view")["max_tokens"];
+                assert_eq!(tokens, if about == "resume" { 1_000 } else { 1_700 }, "{end:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_guide_explains_the_words_of_the_view() {
+    let desk = Desk::of_agents(with_memory(script()));
+    let text = context(
+        &desk.hook(&payload("SessionStart", &json!({ "source": "compact" }))),
+        "SessionStart",
+    );
+    for word in ["SUSPECT", "`unchanged`", "open step", "`#747`"] {
+        assert!(text.contains(word), "{word}: {text}");
+    }
 }
 
 #[test]

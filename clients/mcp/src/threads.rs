@@ -48,10 +48,22 @@ pub(crate) struct UsageArgs {
 /// A handle.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct ExpandArgs {
-    /// As a checkpoint, a receipt or a search names it.
+    /// As a checkpoint, a receipt or a search names it; #747 is an item of the thread.
     handle: String,
+    /// The thread of a handle that names none, or the beginning of its id. Absent: this thread.
+    thread_id: Option<String>,
     /// Continues where an answer that was cut off ended.
     cursor: Option<String>,
+}
+
+/// What to record.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct ApplyArgs {
+    /// Absent: this thread.
+    thread_id: Option<String>,
+    /// In order. Each is kept or refused as a whole.
+    #[schemars(with = "Vec<checkpoint::Update>")]
+    updates: serde_json::Value,
 }
 
 /// Words to look for.
@@ -72,6 +84,20 @@ impl ViewArgs {
     }
 }
 
+impl ApplyArgs {
+    /// Of the thread that calls, where no other is named.
+    pub(crate) fn of(self, caller: Option<String>) -> Self {
+        Self { thread_id: self.thread_id.or(caller), ..self }
+    }
+}
+
+impl ExpandArgs {
+    /// Of the thread that calls, where no other is named.
+    pub(crate) fn of(self, caller: Option<String>) -> Self {
+        Self { thread_id: self.thread_id.or(caller), ..self }
+    }
+}
+
 impl UsageArgs {
     /// Of the thread that calls, where no other is named.
     pub(crate) fn of(self, caller: Option<String>) -> Self {
@@ -86,6 +112,36 @@ pub(crate) async fn view(link: &Link, args: ViewArgs) -> Result<String, Fault> {
         ..Default::default()
     };
     Ok(link.call::<checkpoint::View>(params).await?.text.0)
+}
+
+/// Records updates in order; the first that is refused ends the call.
+pub(crate) async fn apply(link: &Link, args: ApplyArgs) -> Result<String, Fault> {
+    let unread = |wrong: String| {
+        Fault::new(
+            "invalid_params",
+            wrong,
+            "an update is a plan, a decision or a fact, as the schema says",
+        )
+    };
+    let updates = checkpoint::Update::read_all(args.updates).map_err(unread)?;
+    let thread_id = thread(link, args.thread_id).await?;
+    let count = updates.len();
+    for (at, update) in updates.into_iter().enumerate() {
+        let name = format!("operation {} of {count} ({})", at + 1, update.label());
+        let params =
+            checkpoint::ApplyParams { thread_id: thread_id.clone(), update, expected_seq: None };
+        let result = link.call_once::<checkpoint::Apply>(params).await?;
+        if !result.accepted {
+            let why = result.reason.unwrap_or_default();
+            let hint = result.hint.unwrap_or_default();
+            return Err(Fault::new(
+                "update_rejected",
+                format!("{name} was refused: {why}. {at} before it were kept."),
+                &hint,
+            ));
+        }
+    }
+    Ok(format!("Recorded {count} in the checkpoint of thread {thread_id}."))
 }
 
 pub(crate) async fn usage(link: &Link, args: UsageArgs) -> Result<String, Fault> {
@@ -114,8 +170,15 @@ pub(crate) async fn usage(link: &Link, args: UsageArgs) -> Result<String, Fault>
 }
 
 pub(crate) async fn expand(link: &Link, args: ExpandArgs) -> Result<String, Fault> {
-    let params =
-        ExpandParams { handle: args.handle, cursor: args.cursor, max_bytes: Some(EXPAND_BYTES) };
+    let params = ExpandParams {
+        thread_id: match args.thread_id {
+            Some(named) => Some(named),
+            None => last_here(link).await?,
+        },
+        handle: args.handle,
+        cursor: args.cursor,
+        max_bytes: Some(EXPAND_BYTES),
+    };
     let found = link.call::<Expand>(params).await?;
     let mut text: String =
         found.items.iter().map(|item| printable::json(item.get()).into_owned() + "\n").collect();
@@ -173,9 +236,8 @@ async fn newest(link: &Link) -> Result<String, Fault> {
     let mut attempts = tokio::time::interval(Duration::from_millis(NEWEST_ATTEMPT_MS));
     for _ in 0..NEWEST_ATTEMPTS {
         attempts.tick().await;
-        let params = ListParams { cwd: here(), limit: Some(1), ..Default::default() };
-        if let Some(thread) = link.call::<List>(params).await?.threads.into_iter().next() {
-            return Ok(thread.thread_id);
+        if let Some(thread_id) = last_here(link).await? {
+            return Ok(thread_id);
         }
     }
     let here = here().unwrap_or_else(|| "this folder".to_owned());
@@ -184,4 +246,11 @@ async fn newest(link: &Link) -> Result<String, Fault> {
         format!("no thread has worked in {here} yet"),
         "name one by thread_id; thread_search finds them",
     ))
+}
+
+/// The thread of this folder that was written to last, if one is known.
+async fn last_here(link: &Link) -> Result<Option<String>, Fault> {
+    let params = ListParams { cwd: here(), limit: Some(1), ..Default::default() };
+    let threads = link.call::<List>(params).await?.threads;
+    Ok(threads.into_iter().next().map(|thread| thread.thread_id))
 }

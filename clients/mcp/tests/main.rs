@@ -128,6 +128,7 @@ fn every_tool_explains_itself() {
     let mut names: Vec<&str> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
     names.sort_unstable();
     let expected = [
+        "checkpoint_apply",
         "checkpoint_view",
         "context_usage",
         "expand",
@@ -140,7 +141,7 @@ fn every_tool_explains_itself() {
     for tool in tools {
         assert!(tool["description"].as_str().unwrap().len() > 40, "{tool}");
         assert_eq!(tool["inputSchema"]["type"], "object");
-        let is_writing = tool["name"] == "memory_note";
+        let is_writing = tool["name"] == "memory_note" || tool["name"] == "checkpoint_apply";
         assert_eq!(tool["annotations"]["readOnlyHint"], !is_writing, "{tool}");
     }
 }
@@ -169,6 +170,43 @@ fn a_call_is_about_the_thread_it_comes_from() {
         let (text, failed) = agent.tool(tool, arguments, Some("mine"));
         assert!(!failed && !text.is_empty(), "{tool}: {text}");
     }
+    agent.tool("expand", json!({ "handle": "#7", "thread_id": "0199" }), Some("mine"));
+    agent.tool("expand", json!({ "handle": "#7" }), None);
+    let threads: Vec<Value> =
+        calls(&server, "history/expand").iter().map(|call| call["thread_id"].clone()).collect();
+    assert_eq!(threads, ["mine", "0199", "01980000-0000-7000-8000-000000000001"]);
+}
+
+#[test]
+fn updates_are_recorded_in_order_until_one_is_refused() {
+    let script = examples().on("checkpoint/apply", |params| {
+        let is_port = params["update"]["key"] == "port";
+        Reply::Result(match is_port {
+            true => json!({ "accepted": true, "seq": 7 }),
+            false => json!({ "accepted": false, "rule": "evidence", "reason": "no such call", "hint": "name one", "seq": 7 }),
+        })
+    });
+    let (_folder, server) = desk(script);
+    let mut agent = Agent::start(server.path());
+    let fact = |key: &str| {
+        let evidence = json!({ "source": "tool_output", "ref": "call_1" });
+        json!({ "kind": "fact", "key": key, "value": "5433", "evidence": evidence })
+    };
+    let (text, failed) =
+        agent.tool("checkpoint_apply", json!({ "updates": [fact("port")] }), Some("mine"));
+    assert!(!failed && text.contains("Recorded 1"), "{text}");
+    assert_eq!(calls(&server, "checkpoint/apply")[0]["thread_id"], "mine");
+    let updates = json!({ "updates": [fact("port"), fact("host"), fact("port")] });
+    let (text, failed) = agent.tool("checkpoint_apply", updates, Some("mine"));
+    assert!(failed && text.contains("operation 2 of 3"), "{text}");
+    for word in ["update_rejected", "host", "no such call", "name one", "1 before it"] {
+        assert!(text.contains(word), "{word}: {text}");
+    }
+    assert_eq!(calls(&server, "checkpoint/apply").len(), 3, "what follows is not tried");
+    let unread = json!({ "updates": [fact("port"), { "kind": "policy" }] });
+    let (text, failed) = agent.tool("checkpoint_apply", unread, Some("mine"));
+    assert!(failed && text.contains("operation 2 of 2 cannot be read"), "{text}");
+    assert_eq!(calls(&server, "checkpoint/apply").len(), 3, "nothing of it is tried");
 }
 
 #[test]

@@ -71,7 +71,14 @@ end
 
 local function check_expand(thread)
   local page = client.wait('thread/items', { thread_id = thread, from_seq = 0, limit = 20 })
-  expect(shown('Longhaul expand ' .. page.items[1].handle), '── ')
+  local whole = shown('Longhaul expand ' .. page.items[1].handle)
+  expect(whole, '── ')
+  -- As a view prints it, and with the beginning of the thread's id.
+  local seq = page.items[1].seq
+  assert(shown('Longhaul expand #' .. seq) == whole)
+  close_floats()
+  assert(shown(('Longhaul expand %s#%d'):format(thread:sub(1, 8), seq)) == whole)
+  close_floats()
 end
 
 local function check_undo()

@@ -82,6 +82,8 @@ export interface CheckpointApplyParams {
 export interface CheckpointApplyResult {
   /** Whether it is part of the checkpoint now. */
   accepted: boolean;
+  /** How to mend it. */
+  hint?: string | null;
   /** Why not, for a person. */
   reason?: string | null;
   /** Why not, as a stable name such as `evidence_missing`. */
@@ -776,13 +778,15 @@ export type HistoryBaseKind = "start" | "replacement" | "summary" | "opaque";
 export interface HistoryExpandParams {
   /** Continues where the answer that carried it as `next_cursor` ended. */
   cursor?: string | null;
-  /** A handle of a receipt, a view or an undo. */
+  /** A handle of a receipt, a view, a search or an undo; `#747` or `747` is of `thread_id`. */
   handle: string;
   /**
    * Bytes of items to answer at most, lowered to `limit::EXPAND_BYTES_MAX`;
    * absent: that. At least one item is answered.
    */
   max_bytes?: number | null;
+  /** The thread of a handle that names none. */
+  thread_id?: string | null;
 }
 
 /** Items as they were written, byte for byte: keys keep their order, numbers their digits. */
@@ -1460,6 +1464,11 @@ export interface MemoryStatusResult {
 
 /** For whom, and how much. */
 export interface MemorySummaryParams {
+  /**
+   * Only what a session needs at its start: the person's rules, how to build and test, what the last three
+   * threads were about and how they ended; at most 270 tokens, unmarked, without instructions. Absent: false.
+   */
+  brief?: boolean | null;
   /** Working folder, absolute; absent: only what holds everywhere. */
   cwd?: string | null;
   /** Mark the text so that the daemon recognises it in a transcript later; absent: true. */

@@ -33,6 +33,7 @@ export class Commands {
       checkpoint: (thread) => this.#withThread(thread, (client, chosen) => this.#checkpoint(client, chosen)),
       dropped: (thread) => this.#withThread(thread, (client, chosen) => this.#dropped(client, chosen)),
       undo: (thread) => this.#withThread(thread, (client, chosen) => this.#undo(client, chosen)),
+      expand: (thread) => this.#withThread(thread, (client, chosen) => this.#askHandle(client, chosen)),
       searchThreads: () => this.#withClient((client) => this.#searchThreads(client)),
       searchMemory: () => this.#withClient((client) => this.#searchMemory(client)),
       openMemory: () => this.#withClient((client) => this.#openMemory(client)),
@@ -112,9 +113,20 @@ export class Commands {
     return new Map(items.map((item) => [item.seq, oneLine(item.excerpt)]));
   }
 
-  async #expand(client: Client, handle: string): Promise<void> {
-    const { items, next_cursor } = await client.call("history/expand", { handle });
-    const more = next_cursor ? "\n\n──── more: longhaul expand " + handle : "";
+  /** Asks for a handle; the word at the cursor, where it may be one, is offered. */
+  async #askHandle(client: Client, thread: ThreadSummary): Promise<void> {
+    const editor = vscode.window.activeTextEditor;
+    const range = editor?.document.getWordRangeAtPosition(editor.selection.active, /[\w-]*#\d+[-.\w]*/);
+    const value = range ? editor?.document.getText(range) : undefined;
+    const prompt = `A handle, or the number of an item of ${nameOf(thread)}`;
+    const handle = await vscode.window.showInputBox({ prompt, placeHolder: "#747", value });
+    if (handle) await this.#expand(client, handle, thread.thread_id);
+  }
+
+  /** Shows the items behind a handle; one that names no thread is of `thread_id`. */
+  async #expand(client: Client, handle: string, thread_id?: string): Promise<void> {
+    const { items, next_cursor } = await client.call("history/expand", { handle, thread_id });
+    const more = next_cursor ? `\n\n──── more: longhaul expand ${handle}${thread_id ? ` --thread ${thread_id}` : ""}` : "";
     await this.texts.show(handle, itemsAsText(items) + more, "plaintext");
   }
 

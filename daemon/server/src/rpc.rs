@@ -22,6 +22,7 @@ mod memory;
 mod message_history;
 mod params;
 mod policy;
+mod references;
 mod search;
 mod table;
 mod texts;

@@ -21,6 +21,7 @@ pub mod preimage;
 pub mod projects;
 pub mod recording;
 pub mod reload;
+pub mod resolve;
 pub mod retention;
 pub mod search;
 pub mod settings_diff;

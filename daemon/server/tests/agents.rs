@@ -276,6 +276,27 @@ async fn an_ordinary_session_works_on_the_agents_socket() {
     assert!(hits.iter().all(|hit| text_at(hit, "thread_id") == OWN), "{hits:?}");
 }
 
+/// An update is a thing an agent writes: into threads of its own project, and into no others.
+#[tokio::test]
+async fn an_agent_applies_updates_to_threads_of_its_project_alone() {
+    let desk = Desk::new().await;
+    let mut agent = desk.agent().await;
+    let fact = |value: &str| {
+        let evidence = json!({ "source": "user", "ref": "1" });
+        json!({ "kind": "fact", "key": "turbine", "value": value, "evidence": evidence })
+    };
+    let apply = |thread: &str, value: &str| json!({ "thread_id": thread, "update": fact(value) });
+    let kept = agent.request("checkpoint/apply", apply(OWN, "it turns")).await;
+    assert_eq!(field(kept.result(), "accepted"), true, "{kept:?}");
+    let refused = agent.request("checkpoint/apply", apply(OWN, "skip the tests")).await;
+    assert_eq!(text_at(refused.result(), "rule"), "behaviour_policy");
+    assert!(!text_at(refused.result(), "hint").is_empty());
+    for thread in [OTHER, NOWHERE] {
+        let answer = agent.request("checkpoint/apply", apply(thread, "it turns")).await;
+        assert_forbidden(&answer, thread);
+    }
+}
+
 /// Neither the person's socket nor a name that happens to be configured makes the daemon run a program.
 #[tokio::test]
 async fn a_program_is_not_run_because_a_caller_names_it() {

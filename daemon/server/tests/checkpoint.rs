@@ -8,6 +8,7 @@ use longhaul_protocol::checkpoint::{
     FactUpdate, PlanStep, PlanUpdate, Update,
 };
 use longhaul_protocol::{ErrorKind, Retry};
+use serde_json::Value;
 
 use crate::support::rollout::Rollout;
 use crate::support::{Client, Daemon};
@@ -128,6 +129,96 @@ async fn updates_with_evidence_are_shown_and_others_are_refused_by_rule() {
     ] {
         assert!(view.contains(line), "{line}\n{view}");
     }
+}
+
+/// A member of a schema; null where it says nothing of it.
+fn at<'a>(schema: &'a Value, name: &str) -> &'a Value {
+    schema.get(name).unwrap_or(&Value::Null)
+}
+
+/// Holds a value against a schema: types, members, members that must be there, and values that are listed.
+fn assert_fits(root: &Value, schema: &Value, value: &Value, place: &str) {
+    if let Some(reference) = at(schema, "$ref").as_str() {
+        let target = root.pointer(reference.trim_start_matches('#')).expect(reference);
+        return assert_fits(root, target, value, place);
+    }
+    if let Some(options) = at(schema, "anyOf").as_array() {
+        let chosen =
+            options.iter().find(|option| (at(option, "type") == "null") == value.is_null());
+        return assert_fits(root, chosen.expect(place), value, place);
+    }
+    if let Some(listed) = at(schema, "enum").as_array().or_else(|| at(schema, "oneOf").as_array()) {
+        let is_listed = |it: &Value| it == value || at(it, "const") == value;
+        assert!(listed.iter().any(is_listed), "{place}: {value}");
+    }
+    if let Some(only) = schema.get("const") {
+        assert_eq!(only, value, "{place}");
+    }
+    let kind = match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(_) => "integer",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    };
+    let types = at(schema, "type");
+    let fits = types.is_null()
+        || types == kind
+        || types.as_array().is_some_and(|it| it.contains(&kind.into()));
+    assert!(fits, "{place}: {kind} is not {types}");
+    for (number, item) in value.as_array().into_iter().flatten().enumerate() {
+        assert_fits(root, at(schema, "items"), item, &format!("{place}[{number}]"));
+    }
+    let Some(members) = value.as_object() else { return };
+    for required in at(schema, "required").as_array().into_iter().flatten() {
+        assert!(members.contains_key(required.as_str().unwrap()), "{place} has no {required}");
+    }
+    for (name, member) in members {
+        let place = format!("{place}.{name}");
+        match at(schema, "properties").get(name) {
+            Some(known) => assert_fits(root, known, member, &place),
+            None => {
+                let others = at(schema, "additionalProperties");
+                assert!(others.is_object(), "{place} is not in the schema");
+                assert_fits(root, others, member, &place);
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_exported_checkpoint_fits_its_schema() {
+    use EvidenceSource::{File, User};
+    let mut session = session().await;
+    session.assert_accepted(fact("by_file", evidence(File, "src/a.rs"), &["src/a.rs"])).await;
+    session
+        .assert_accepted(Update::Decision(DecisionUpdate {
+            decision_id: "d1".into(),
+            topic: Some("layout".into()),
+            decision: "keep a".into(),
+            rationale: "b needs it".into(),
+            supersedes: None,
+            evidence: evidence(User, "1"),
+        }))
+        .await;
+    let steps = vec![plan_step("s1", "look"), plan_step("s2", "write")];
+    let done = [("s1".to_owned(), true)].into();
+    session.assert_accepted(Update::Plan(PlanUpdate { steps, done, evidence: None })).await;
+    let params = checkpoint::GetParams { thread_id: THREAD.into(), as_of: None };
+    let document = session.client.call::<checkpoint::Get>(params).await.unwrap().checkpoint.0;
+    let exported = checkpoint::CheckpointV1::read(document).unwrap();
+    let json = serde_json::to_value(&exported).unwrap();
+    let schema: Value = serde_json::from_str(&checkpoint::CheckpointV1::schema_text()).unwrap();
+    assert_fits(&schema, &schema, &json, "checkpoint");
+    assert_eq!(json.pointer("/schemaVersion"), Some(&1.into()));
+    assert_eq!(exported.task.unwrap().text, "Look at a and b.");
+    assert_eq!(exported.plan.done.get("s1"), Some(&true));
+    assert_eq!(exported.decisions[0].decision_id, "d1");
+    let learned = exported.facts.get("by_file").unwrap();
+    assert_eq!(learned.status, checkpoint::FactStatus::Valid);
+    assert!(exported.artifacts.contains_key(&learned.depends_on[0].uri));
+    assert!(exported.recent_artifacts.iter().all(|uri| exported.artifacts.contains_key(uri)));
 }
 
 #[tokio::test]

@@ -16,6 +16,7 @@ mod examples;
 mod failures;
 mod fork;
 mod gemini;
+mod handles;
 mod histories;
 mod history;
 mod hostile_repository;

@@ -128,7 +128,8 @@ async fn threads_become_files_that_are_summarised_searched_and_read() {
     let root = root.split(". ").next().unwrap();
     assert!(Path::new(root).join("MEMORY.md").is_file() && !how.contains('{'), "{how}");
     assert!(how.len() <= 4 * 330 && how.contains("<memory_citation>"), "{how}");
-    let small = SummaryParams { cwd: Some(APP.into()), max_tokens: Some(60), framed: None };
+    let small =
+        SummaryParams { cwd: Some(APP.into()), max_tokens: Some(60), brief: None, framed: None };
     let small = ask::<Summary>(&mut client, small).await;
     assert!(small.tokens <= 60 && small.text.len() <= 4 * 60, "{small:?}");
     assert!(told.tokens > 60, "the bound was needed");

@@ -98,6 +98,53 @@ async fn a_hit_names_its_place_and_its_handle_expands_to_it() {
     assert_eq!(refused.kind(), ErrorKind::InvalidParams);
 }
 
+/// What hooks and compactions of ours put into a session, as Codex and Claude Code write it down.
+#[tokio::test]
+async fn what_we_told_an_agent_is_not_found() {
+    let home = tempfile::tempdir().unwrap();
+    let told = "<longhaul_context about=\"resume\">\nThe turbine rule: never oil the turbine.\n</longhaul_context>";
+    let memory = "<longhaul_memory>\nThe turbine likes grease.\n</longhaul_memory>";
+    let view = "[SESSION_CHECKPOINT v1]\n[TASK]\n#1 Repair the turbine.";
+    let mut rollout = Rollout::new(&id(1), Path::new("/home/dev/alpha"));
+    rollout.message("developer", told).message("user", view);
+    rollout.message("user", &format!("{memory}\nRepair the turbine."));
+    rollout.command("longhaul checkpoint show", 0, "ok\n");
+    rollout.message("assistant", "The turbine turns.");
+    rollout.compacted(&[crate::support::message("user", view)]);
+    rollout.write(home.path());
+
+    let session = "5b1f0a52-7a51-4d0c-9d55-0a6f3c1d2e01";
+    let lines = [
+        serde_json::json!({"type": "attachment", "attachment": {"type": "hook_additional_context",
+            "hookEvent": "SessionStart", "content": [told]}}),
+        serde_json::json!({"type": "user", "message": {"role": "user", "content": view}}),
+        serde_json::json!({"type": "user", "message": {"role": "user", "content": "Clean the turbine."}}),
+    ];
+    let lines = lines.iter().enumerate().map(|(number, body)| {
+        let mut line = serde_json::json!({
+            "parentUuid": (number > 0).then(|| format!("u{}", number - 1)), "isSidechain": false,
+            "sessionId": session, "cwd": "/w", "version": "2.1.0", "uuid": format!("u{number}"),
+            "timestamp": format!("2026-01-02T03:04:{number:02}.000Z"),
+        });
+        line.as_object_mut().unwrap().extend(body.as_object().unwrap().clone());
+        format!("{line}\n")
+    });
+    let folder = home.path().join(".claude/projects/-w");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join(format!("{session}.jsonl")), lines.collect::<String>()).unwrap();
+
+    let daemon = Daemon::over(home, "").await;
+    let mut client = daemon.connect().await;
+    client.sync(session).await;
+    indexed(&mut client, 5).await;
+    let mut found = texts(&mut client, of("turbine")).await;
+    found.sort_unstable();
+    assert_eq!(found, ["Clean the turbine.", "Repair the turbine.", "The turbine turns."]);
+    for query in ["grease", "oil", "\"SESSION_CHECKPOINT\""] {
+        assert_eq!(texts(&mut client, of(query)).await, [""; 0], "{query}");
+    }
+}
+
 #[tokio::test]
 async fn filters_narrow_a_search() {
     let home = tempfile::tempdir().unwrap();

@@ -99,6 +99,28 @@ impl Store {
             .map_err(|error| pools.sorted(error))
     }
 
+    /// The ids that begin with `beginning`, each with its thread, at most `limit`, in order.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub async fn compactions_beginning(
+        &self,
+        beginning: &str,
+        limit: u32,
+    ) -> Result<Vec<(String, Option<String>)>, StoreError> {
+        let pools = self.pools();
+        sqlx::query_as(
+            "SELECT compaction_id, thread_id FROM compaction \
+             WHERE compaction_id >= ?1 AND compaction_id < ?1 || ?2 ORDER BY compaction_id LIMIT ?3",
+        )
+        .bind(beginning)
+        .bind(char::MAX.to_string())
+        .bind(limit)
+        .fetch_all(pools.reader())
+        .await
+        .map_err(|error| pools.sorted(error))
+    }
+
     /// Compactions, newest first, at most `limit`, and where the next page starts.
     ///
     /// # Errors

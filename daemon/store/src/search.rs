@@ -38,7 +38,7 @@ pub use write::{IndexItem, IndexPart, IndexedFile};
 
 /// Version of the index's form: its tables, how text is cut into words, what of an item is indexed. One of
 /// another version is made anew.
-pub const INDEX_VERSION: u32 = 2;
+pub const INDEX_VERSION: u32 = 3;
 
 /// Marks the file as ours (`application_id`): "lhSX".
 const APPLICATION_ID: u32 = 0x6c68_5358;

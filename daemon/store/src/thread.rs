@@ -129,6 +129,28 @@ impl Store {
         .map_err(|error| pools.sorted(error))
     }
 
+    /// The ids that begin with `beginning`, each with its folder, at most `limit`, in order.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub async fn threads_beginning(
+        &self,
+        beginning: &str,
+        limit: u32,
+    ) -> Result<Vec<(String, Option<String>)>, StoreError> {
+        let pools = self.pools();
+        sqlx::query_as(
+            "SELECT thread_id, cwd FROM thread WHERE thread_id >= ?1 AND thread_id < ?1 || ?2 \
+             ORDER BY thread_id LIMIT ?3",
+        )
+        .bind(beginning)
+        .bind(char::MAX.to_string())
+        .bind(limit)
+        .fetch_all(pools.reader())
+        .await
+        .map_err(|error| pools.sorted(error))
+    }
+
     /// All files of a thread in order of path, gone ones included.
     ///
     /// # Errors

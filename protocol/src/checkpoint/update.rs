@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// `checkpoint/apply`: one update, taken over or refused as a whole.
 ///
@@ -40,6 +41,35 @@ pub enum Update {
     Decision(DecisionUpdate),
     /// Adds a fact, or replaces the one of the same key.
     Fact(FactUpdate),
+}
+
+impl Update {
+    /// What it is about, for a person or a model: `fact "port"`.
+    #[must_use]
+    pub fn label(&self) -> String {
+        match self {
+            Self::Plan(_) => "plan".to_owned(),
+            Self::Decision(decision) => format!("decision {:?}", decision.decision_id),
+            Self::Fact(fact) => format!("fact {:?}", fact.key),
+        }
+    }
+
+    /// Reads one update or a list of them.
+    ///
+    /// # Errors
+    /// What is wrong, and with which of them.
+    pub fn read_all(given: Value) -> Result<Vec<Self>, String> {
+        let given = match given {
+            Value::Array(given) => given,
+            one => vec![one],
+        };
+        let count = given.len();
+        let read = |(at, update): (usize, Value)| {
+            let wrong = |error| format!("operation {} of {count} cannot be read: {error}", at + 1);
+            serde_json::from_value(update).map_err(wrong)
+        };
+        given.into_iter().enumerate().map(read).collect()
+    }
 }
 
 /// A plan.
@@ -150,6 +180,9 @@ pub struct ApplyResult {
     /// Why not, as a stable name such as `evidence_missing`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
+    /// How to mend it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
     /// The present seq.
     pub seq: u64,
 }

@@ -98,6 +98,9 @@ error_kinds! {
     /// The agents' socket does not allow this; the person's does.
     Forbidden = 1009 "forbidden" Never Some("the person can do this with the longhaul command or an editor");
 
+    /// Several ids begin like the one given; the detail lists them.
+    Ambiguous = 1010 "ambiguous" Never None;
+
     /// No such thread.
     ThreadNotFound = 2001 "thread_not_found" Never Some("thread/list names the known threads; thread/sync with a path reads a new one");
     /// No item of the thread is ingested yet.

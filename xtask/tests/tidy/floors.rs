@@ -95,6 +95,7 @@ const SERVICE: &[Floor] = &[
         "retention",
     ]),
     floor(&["projects"]),
+    floor(&["resolve"]),
     floor(&["job", "notices", "policy", "settings_diff"]),
     floor(&["compaction"]),
     floor(&["continuation"]),

@@ -5,16 +5,22 @@ use clap::Subcommand;
 use crate::failure::Failure;
 use crate::session::Session;
 
+mod apply;
+mod export;
 mod show;
 
 /// What to do with a checkpoint.
 #[derive(Debug, Subcommand)]
 pub(crate) enum CheckpointCommand {
+    Apply(apply::ApplyArgs),
+    Export(export::ExportArgs),
     Show(show::ShowArgs),
 }
 
 pub(crate) async fn run(command: CheckpointCommand, session: &Session) -> Result<(), Failure> {
     match command {
+        CheckpointCommand::Apply(args) => apply::run(args, session).await,
+        CheckpointCommand::Export(args) => export::run(args, session).await,
         CheckpointCommand::Show(args) => show::run(args, session).await,
     }
 }

@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::session::Session;
 
 mod estimate;
-mod input;
+pub(super) mod input;
 mod truncate;
 
 /// What to do with a text.

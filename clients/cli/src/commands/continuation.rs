@@ -37,7 +37,7 @@ pub(crate) struct ContinueArgs {
     #[arg(long, value_name = "NAME", default_value = "auto")]
     strategy: StrategyName,
     /// Compact the thread as it was after this seq
-    #[arg(long, value_name = "SEQ")]
+    #[arg(long, value_name = "SEQ", value_parser = select::seq)]
     as_of: Option<u64>,
     /// Seconds a model may take; after that the checkpoint is used
     #[arg(long, value_name = "SECONDS")]

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::failure::Failure;
 use crate::progress::while_waiting;
+use crate::select;
 use crate::session::{Page, Session};
 use crate::style::Style;
 
@@ -17,11 +18,16 @@ use crate::style::Style;
 #[command(after_help = "\
 Examples:
   longhaul expand HANDLE
+  longhaul expand 747                      #747 of a view of the newest thread of this folder
+  longhaul expand 747 --thread 0199a213
   longhaul expand HANDLE --json | jq '.items[]'
   longhaul expand HANDLE --json --max-bytes 4096     one page; next_cursor names the next one")]
 pub(crate) struct ExpandArgs {
-    /// A handle from a receipt, a view or a search
+    /// A handle from a receipt, a view or a search; a number alone is an item of the thread
     handle: String,
+    /// Thread of a handle that names none [default: the newest of this folder]
+    #[arg(long, value_name = "THREAD")]
+    thread: Option<String>,
     /// Maximum bytes of one page
     #[arg(long, value_name = "N")]
     max_bytes: Option<u64>,
@@ -32,8 +38,17 @@ pub(crate) struct ExpandArgs {
 
 pub(crate) async fn run(args: ExpandArgs, session: &Session) -> Result<(), Failure> {
     let client = session.connect().await?;
-    let mut params =
-        ExpandParams { handle: args.handle, cursor: args.cursor, max_bytes: args.max_bytes };
+    let thread = match args.thread {
+        Some(named) => Some(named),
+        None if args.handle.find('#').is_some_and(|at| at > 0) => None,
+        None => select::thread(&client, None).await.ok().map(|thread| thread.thread_id),
+    };
+    let mut params = ExpandParams {
+        handle: args.handle,
+        thread_id: thread,
+        cursor: args.cursor,
+        max_bytes: args.max_bytes,
+    };
     loop {
         let page = while_waiting("reading", client.call::<Expand>(params.clone())).await?;
         session.print(&page)?;

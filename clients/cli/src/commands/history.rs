@@ -30,7 +30,7 @@ pub(crate) struct HistoryArgs {
     /// Id of the thread, or a unique prefix
     thread: Option<String>,
     /// Show the history as it was after this seq
-    #[arg(long, value_name = "SEQ")]
+    #[arg(long, value_name = "SEQ", value_parser = select::seq)]
     as_of: Option<u64>,
     /// Print whole items instead of one line each
     #[arg(long)]

@@ -37,7 +37,7 @@ pub(crate) struct ExplainArgs {
     /// Id of the thread, or a unique prefix [default: the newest of this folder, else of all]
     thread: Option<String>,
     /// Show it as it was after this seq
-    #[arg(long, value_name = "SEQ")]
+    #[arg(long, value_name = "SEQ", value_parser = select::seq)]
     as_of: Option<u64>,
     /// Decide for the middle of a turn instead of its end
     #[arg(long)]

@@ -5,7 +5,6 @@ use longhaul_protocol::compaction::{Undo, UndoParams, UndoResult};
 
 use crate::failure::Failure;
 use crate::progress::while_waiting;
-use crate::select;
 use crate::session::{Page, Session};
 use crate::style::{Style, counted, tokens};
 
@@ -23,7 +22,7 @@ pub(crate) struct UndoArgs {
 
 pub(crate) async fn run(args: UndoArgs, session: &Session) -> Result<(), Failure> {
     let client = session.connect().await?;
-    let compaction_id = select::compaction(&client, &args.compaction).await?;
+    let compaction_id = args.compaction;
     let undo = client.call::<Undo>(UndoParams { compaction_id });
     session.print(&while_waiting("reading the old history", undo).await?)
 }

@@ -43,7 +43,7 @@ pub(crate) struct UsageArgs {
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
     /// Show the thread as it was after this seq
-    #[arg(long, value_name = "SEQ")]
+    #[arg(long, value_name = "SEQ", value_parser = select::seq)]
     as_of: Option<u64>,
 }
 

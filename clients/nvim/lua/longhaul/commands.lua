@@ -49,11 +49,12 @@ local function with_thread(done)
   end)
 end
 
-local function expand(handle)
-  ask('history/expand', { handle = handle }, function(result)
+--- Shows the items behind a handle; one that names no thread is of `of`.
+local function expand(handle, of)
+  ask('history/expand', { handle = handle, thread_id = of }, function(result)
     local lines = item.lines(result.items)
     if result.next_cursor then
-      table.insert(lines, '… more: longhaul expand ' .. handle)
+      table.insert(lines, '… more: longhaul expand ' .. handle .. (of and ' --thread ' .. of or ''))
     end
     float.open({ title = handle, lines = lines })
   end)
@@ -155,7 +156,9 @@ end
 
 function commands.expand(arguments)
   local handle = arguments[1] or vim.fn.expand('<cWORD>')
-  expand(handle)
+  thread.active(function(_, active)
+    expand(handle, active and active.thread_id)
+  end)
 end
 
 local function hits_view(title, hits, line_of, on_enter)

@@ -2,7 +2,7 @@
 //!
 //! `<thread>#<seq>.<digest>` names one item, `<thread>#<first>-<last>.<digest>` a span of lines. The digits
 //! are a prefix of the first item's digest: after a transcript was rewritten, a handle
-//! finds nothing rather than another item.
+//! finds nothing rather than another item. Where the thread is known, `#747` or `747` is enough.
 
 use std::fmt;
 use std::str::FromStr;
@@ -24,19 +24,46 @@ pub struct Handle {
 /// Hex digits of a digest that a handle carries: wrong in one of sixteen million.
 const DIGEST_DIGITS: usize = 6;
 
+/// Characters of a wrong handle that its error quotes.
+const QUOTED_CHARS: usize = 120;
+
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "{text:?} is not a handle; one looks like <thread>#<seq>.<digest> or <thread>#<first>-<last>.<digest>"
-)]
-pub struct HandleParseError {
-    text: String,
+pub enum HandleParseError {
+    #[error(
+        "{0:?} is not a handle; one looks like #<seq>, #<first>-<last> or <thread>#<seq>.<digest>"
+    )]
+    NoHandle(String),
+    /// `#747` where no thread is named beside it.
+    #[error("{0:?} names no thread: name it beside the handle, or write <thread>{0}")]
+    NoThread(String),
 }
+
+/// What stands around a handle where text quotes it.
+const AROUND: &[char] = &['[', ']', '(', ')', '`', '"', '\'', ',', ';', ':', '.', ' ', '\t', '\n'];
 
 impl Handle {
     /// The handle of lines `first` to `last`, the first with this digest.
     pub fn new(of: &str, (first, last): (u64, u64), digest: Digest128) -> Self {
         let digest = digest.to_string()[..DIGEST_DIGITS].to_owned();
         Self { of: of.to_owned(), first, last, digest }
+    }
+
+    /// Reads a handle as it is printed: whole, or as a view prints it, `#747` or `747`, of `thread`.
+    ///
+    /// # Errors
+    /// The text is no handle, or names no thread and `thread` is absent.
+    pub fn parse_in(text: &str, thread: Option<&str>) -> Result<Self, HandleParseError> {
+        let text = text.trim_matches(AROUND);
+        let (of, place) = text.rsplit_once('#').unwrap_or(("", text));
+        let quoted = || text.chars().take(QUOTED_CHARS).collect::<String>();
+        let (first, last, digest) =
+            place_of(place).ok_or_else(|| HandleParseError::NoHandle(quoted()))?;
+        let of = match (of, thread) {
+            ("", Some(thread)) => thread,
+            ("", None) => return Err(HandleParseError::NoThread(quoted())),
+            (of, _) => of,
+        };
+        Ok(Self { of: of.to_owned(), first, last, digest })
     }
 
     /// Whether an item with this digest matches.
@@ -62,17 +89,17 @@ impl FromStr for Handle {
     type Err = HandleParseError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let parse = || {
-            let (of, place) = text.rsplit_once('#')?;
-            let (lines, digest) = place.split_once('.').unwrap_or((place, ""));
-            let (first, last) = lines.split_once('-').unwrap_or((lines, lines));
-            let (first, last) = (number(first)?, number(last)?);
-            let is_digest = digest.len() <= 32 && digest.bytes().all(|b| b.is_ascii_hexdigit());
-            let ok = !of.is_empty() && first <= last && is_digest;
-            ok.then(|| Self { of: of.to_owned(), first, last, digest: digest.to_ascii_lowercase() })
-        };
-        parse().ok_or_else(|| HandleParseError { text: text.chars().take(120).collect() })
+        Self::parse_in(text, None)
     }
+}
+
+/// The lines and the digest of a handle's part behind `#`.
+fn place_of(place: &str) -> Option<(u64, u64, String)> {
+    let (lines, digest) = place.split_once('.').unwrap_or((place, ""));
+    let (first, last) = lines.split_once('-').unwrap_or((lines, lines));
+    let (first, last) = (number(first)?, number(last)?);
+    let is_digest = digest.len() <= 32 && digest.bytes().all(|b| b.is_ascii_hexdigit());
+    (first <= last && is_digest).then(|| (first, last, digest.to_ascii_lowercase()))
 }
 
 /// Digits only: `parse` would accept a sign.
@@ -95,6 +122,27 @@ mod tests {
         assert_eq!("t#5".parse::<Handle>().map(|h| (h.first, h.digest)), Ok((5, String::new())));
         for text in ["", "t", "t#", "#1", "t#2-1", "t#a", "t#1.xyz", "t#-1", "t#+1"] {
             assert!(text.parse::<Handle>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_handle_as_a_view_prints_it_is_of_the_thread_at_hand() {
+        for (text, whole) in [
+            ("#747", "t#747"),
+            ("747", "t#747"),
+            ("`#747`,", "t#747"),
+            ("[#7-9.ABCDEF]", "t#7-9.abcdef"),
+            ("7.abcdef", "t#7.abcdef"),
+            ("other#7", "other#7"),
+        ] {
+            let read = Handle::parse_in(text, Some("t")).map(|handle| handle.to_string());
+            assert_eq!(read.as_deref(), Ok(whole), "{text}");
+        }
+        let without = Handle::parse_in("#747", None);
+        assert_eq!(without, Err(HandleParseError::NoThread("#747".to_owned())));
+        for text in ["", "#", "t", "747x", "-3", "#7.xyz"] {
+            let read = Handle::parse_in(text, Some("t"));
+            assert!(matches!(read, Err(HandleParseError::NoHandle(_))), "{text}: {read:?}");
         }
     }
 }

@@ -14,7 +14,7 @@
 mod calls;
 mod gather;
 mod gist;
-mod hazard;
+pub(super) mod hazard;
 pub(crate) mod line;
 mod names;
 mod outcome;
@@ -24,6 +24,8 @@ mod runs;
 #[cfg(test)]
 mod tests;
 mod words;
+
+pub use render::last_words;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 

@@ -5,6 +5,7 @@
 //! changes, an identifier with its file, a command with its result.
 
 mod pack;
+mod start;
 
 use std::fmt::Write as _;
 
@@ -14,6 +15,8 @@ use super::place;
 use crate::rollout::contextual;
 use crate::{text, tokens};
 use pack::SummaryRows;
+
+pub use start::{START_TOKENS, start};
 
 /// The thread it is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

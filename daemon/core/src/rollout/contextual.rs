@@ -81,6 +81,35 @@ pub fn injected(about: &str, text: &str) -> String {
     format!("{INJECTED_OPENING} about=\"{about}\">\n{}\n{INJECTED_CLOSING}", text.trim_end())
 }
 
+/// What opens and closes a text of ours inside another text.
+const FRAMES: [(&str, &str); 2] =
+    [(INJECTED_OPENING, INJECTED_CLOSING), ("<longhaul_memory>", "</longhaul_memory>")];
+
+/// What a message begins with that holds a view or a summary of ours and nothing else.
+const WHOLE: [&str; 3] = ["[SESSION_CHECKPOINT v1]", CHECKPOINT_OPENING, SUMMARY_OPENING];
+
+/// A text without what we put into it, by our own marks: what a thread itself said. A quotation holds no mark,
+/// see [`quoted`]; a frame that was cut off ends with its text.
+pub fn without_ours(text: &str) -> Cow<'_, str> {
+    if WHOLE.iter().any(|opening| text.trim_start().starts_with(opening)) {
+        return Cow::Borrowed("");
+    }
+    let mut kept = String::new();
+    let mut rest = text;
+    let next = |rest: &str| {
+        let frames = FRAMES.iter().filter_map(|(open, close)| Some((rest.find(open)?, *close)));
+        frames.min()
+    };
+    while let Some((at, closing)) = next(rest) {
+        kept.push_str(&rest[..at]);
+        rest = rest[at..].split_once(closing).map_or("", |(_, after)| after);
+    }
+    match rest.len() == text.len() {
+        true => Cow::Borrowed(text),
+        false => Cow::Owned(kept + rest),
+    }
+}
+
 /// First words of the message that carries a summary of ours (`templates/compaction/summary_prefix.md`).
 pub const SUMMARY_OPENING: &str = "[HANDOFF_SUMMARY v1]";
 
@@ -189,6 +218,26 @@ mod tests {
             ("a < b, Vec<T>, [1], run longhaul", "a < b, Vec<T>, [1], run longhaul"),
         ] {
             assert_eq!(quoted(text), expected);
+        }
+    }
+
+    #[test]
+    fn what_is_ours_is_taken_out_of_a_text() {
+        let frame = injected("resume", "amounts are cents");
+        for (text, expected) in [
+            ("amounts are cents".to_owned(), "amounts are cents"),
+            (format!("before\n{frame}\nafter"), "before\n\nafter"),
+            (format!("{frame}{frame}"), ""),
+            (
+                format!("<longhaul_memory>\nuse tabs\n</longhaul_memory>\nfix it\n{frame}"),
+                "\nfix it\n",
+            ),
+            ("fix it <longhaul_context about=\"resume\">\ncut o".to_owned(), "fix it "),
+            ("\n[SESSION_CHECKPOINT v1]\n[TASK]\namounts".to_owned(), ""),
+            (format!("{CHECKPOINT_OPENING} Below\n[SESSION_CHECKPOINT v1]"), ""),
+            ("what is [SESSION_CHECKPOINT v1]?".to_owned(), "what is [SESSION_CHECKPOINT v1]?"),
+        ] {
+            assert_eq!(without_ours(&text), expected, "{text}");
         }
     }
 

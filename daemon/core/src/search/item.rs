@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::digest::Digest128;
 use crate::item::ItemKind;
-use crate::rollout::{self, Body, Entry, Item, tool};
+use crate::rollout::{self, Body, Entry, Item, contextual, tool};
 use crate::thread::Source;
 use crate::{limits, redact, text};
 
@@ -58,6 +58,11 @@ fn searched(kind: ItemKind, entry: &Entry<'_>) -> Option<SearchableItem> {
         Body::Item(Item::Call(call), _) => Cow::Owned(call_words(call)),
         Body::Compacted(compacted) => Cow::Borrowed(&compacted.message),
         _ => return None,
+    };
+    // What we told an agent says nothing about its thread, and would be found before what it repeats.
+    let words = match kind {
+        ItemKind::AssistantMessage | ItemKind::ToolCall => words,
+        _ => Cow::Owned(contextual::without_ours(&words).into_owned()),
     };
     let text = bounded(kind, &words);
     (!text.trim().is_empty()).then_some(SearchableItem { at_ms: entry.at_ms, text })

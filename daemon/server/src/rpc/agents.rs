@@ -46,6 +46,7 @@ use Field::{
 
 /// The params an agent may give, by method.
 const FIELDS: &[(&str, &[(&str, Field)])] = &[
+    ("checkpoint/apply", &[("thread_id", Thread), ("update", Plain), ("expected_seq", Plain)]),
     ("checkpoint/get", &[("thread_id", Thread), ("as_of", Plain)]),
     (
         "checkpoint/view",
@@ -92,7 +93,10 @@ const FIELDS: &[(&str, &[(&str, Field)])] = &[
             ("as_of", Plain),
         ],
     ),
-    ("history/expand", &[("handle", Handle), ("cursor", Plain), ("max_bytes", Plain)]),
+    (
+        "history/expand",
+        &[("handle", Handle), ("thread_id", Thread), ("cursor", Plain), ("max_bytes", Plain)],
+    ),
     (
         "history/get",
         &[
@@ -114,7 +118,10 @@ const FIELDS: &[(&str, &[(&str, Field)])] = &[
         "memory/search",
         &[("query", Plain), ("cwd", Folder), ("limit", Plain), ("max_tokens", Plain)],
     ),
-    ("memory/summary", &[("cwd", Folder), ("max_tokens", Plain), ("framed", Plain)]),
+    (
+        "memory/summary",
+        &[("cwd", Folder), ("max_tokens", Plain), ("brief", Plain), ("framed", Plain)],
+    ),
     (
         "policy/evaluate",
         &[

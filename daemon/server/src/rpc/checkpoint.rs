@@ -55,9 +55,12 @@ async fn apply(
     let said = convert::said_hashes(&params.update);
     let update = convert::update(params.update);
     let applied = checkpoints.apply(&params.thread_id, update, &said, params.expected_seq).await?;
-    let (rule, reason) = match applied.rejection {
-        Some(rejection) => (Some(rejection.rule.into_str().to_owned()), Some(rejection.reason)),
-        None => (None, None),
-    };
-    Ok(ApplyResult { accepted: rule.is_none(), reason, rule, seq: applied.seq })
+    let rejection = applied.rejection.as_ref();
+    Ok(ApplyResult {
+        accepted: rejection.is_none(),
+        reason: rejection.map(|rejection| rejection.reason.clone()),
+        rule: rejection.map(|rejection| rejection.rule.into_str().to_owned()),
+        hint: rejection.map(|rejection| rejection.rule.hint().to_owned()),
+        seq: applied.seq,
+    })
 }

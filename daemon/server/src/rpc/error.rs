@@ -67,6 +67,17 @@ impl Failure {
             .with_detail(json!({ "field": field }))
     }
 
+    /// The beginning of several ids; `message` says how many.
+    fn ambiguous(message: &str, mut candidates: Vec<String>) -> Self {
+        let is_cut = candidates.len() > CANDIDATES_SHOWN;
+        candidates.truncate(CANDIDATES_SHOWN);
+        let more = if is_cut { ", …" } else { "" };
+        let hint = format!("give more of it: {}{more}", candidates.join(", "));
+        Self::new(ErrorKind::Ambiguous, message)
+            .with_hint(hint)
+            .with_detail(json!({ "candidates": candidates }))
+    }
+
     /// What an agent may not do; `message` says what, the kind's hint who may.
     #[must_use]
     pub fn forbidden(message: impl Into<String>) -> Self {
@@ -136,6 +147,9 @@ fn chain(error: &(dyn Error + Send + Sync)) -> String {
     text
 }
 
+/// Ids that the error of an ambiguous one names.
+const CANDIDATES_SHOWN: usize = 8;
+
 /// What became of a compaction that is asked for and not there.
 const PRUNED: &str = "compaction/list names those that are kept; one that was begun is there when its job is \
                       done, job/why tells how it is; older ones go by compaction.keep_days and \
@@ -178,6 +192,7 @@ impl From<ServiceError> for Failure {
             ServiceError::Job(JobError::Lost(_)) => failure(ErrorKind::LeaseLost),
             ServiceError::Job(JobError::Store(error)) => error.into(),
             ServiceError::Invalid { field, reason } => Self::invalid(field, &reason),
+            ServiceError::Ambiguous { candidates, .. } => Self::ambiguous(&message, candidates),
             ServiceError::Handle(_) => Self::invalid("handle", &message),
             ServiceError::Query(_) => failure(ErrorKind::QueryInvalid).with_hint(
                 "give a word, a \"phrase in quotes\" or a beginning*; OR and NOT combine them",

@@ -59,7 +59,10 @@ async fn summary(
     params: SummaryParams,
 ) -> Result<SummaryResult, Failure> {
     let cwd = folder(params.cwd)?;
-    let told = reader.summary(cwd, params.max_tokens, params.framed.unwrap_or(true)).await?;
+    let told = match params.brief {
+        Some(true) => reader.start(cwd, params.max_tokens).await?,
+        _ => reader.summary(cwd, params.max_tokens, params.framed.unwrap_or(true)).await?,
+    };
     Ok(SummaryResult {
         tokens: tokens::of_text(&told.text),
         text: told.text.into(),

@@ -23,6 +23,7 @@ use tokio::sync::Semaphore;
 use super::agents::{AgentGate, readable, redacted};
 use super::error::Failure;
 use super::params;
+use super::references::References;
 use crate::ingest::Ingest;
 use crate::link::{CallContext, Caller};
 use crate::service::projects::Projects;
@@ -55,6 +56,7 @@ pub enum TableError {
 pub struct Table {
     ingest: Arc<Ingest>,
     gate: Arc<AgentGate>,
+    references: Arc<References>,
     blocking: Arc<Semaphore>,
     pub(super) methods: Methods,
 }
@@ -69,6 +71,7 @@ pub struct Handlers<'a, S> {
 pub(super) struct MethodEntry {
     ingest: Arc<Ingest>,
     gate: Arc<AgentGate>,
+    references: Arc<References>,
     name: &'static str,
     /// What an agent may do with it.
     agents: AgentAccess,
@@ -82,8 +85,9 @@ impl Table {
     #[must_use]
     pub fn new(ingest: Arc<Ingest>, projects: Arc<Projects>) -> Self {
         let blocking = Arc::new(Semaphore::new(BLOCKING_CALLS_MAX));
+        let references = Arc::new(References::new(projects.clone()));
         let gate = Arc::new(AgentGate::new(projects));
-        Self { ingest, gate, blocking, methods: Methods::new() }
+        Self { ingest, gate, references, blocking, methods: Methods::new() }
     }
 
     /// What holds agents to their projects, for handlers that look in several folders.
@@ -114,7 +118,9 @@ impl Table {
             false => capability_bit(info.capability),
         };
         let (ingest, gate) = (self.ingest.clone(), self.gate.clone());
-        Ok(MethodEntry { ingest, gate, name: info.name, agents: info.agents, capability })
+        let references = self.references.clone();
+        let (name, agents) = (info.name, info.agents);
+        Ok(MethodEntry { ingest, gate, references, name, agents, capability })
     }
 
     pub(super) fn insert(
@@ -257,13 +263,16 @@ impl MethodEntry {
         params::read(params)
     }
 
-    /// The same, and holds an agent to its own project.
+    /// The same with ids and handles made whole; holds an agent to its own project.
     async fn admit<M: Method>(
         &self,
         context: &CallContext,
         params: &Params<'_>,
     ) -> Result<M::Params, Failure> {
         self.allow(context)?;
+        let whole = self.references.resolved(self.name, context, params).await?;
+        let whole = whole.as_deref().map(|text| Params::new(Some(text)));
+        let params = whole.as_ref().unwrap_or(params);
         match (context.link.caller, self.agents) {
             (Caller::Agent, AgentAccess::OwnProject) => {
                 let given = params::read(params)?;

@@ -82,6 +82,14 @@ pub enum ServiceError {
     /// The search index is not open yet.
     #[error("the search index is not open yet")]
     IndexNotOpen,
+    /// Several ids begin like this.
+    #[error("{what} {named:?} could be {} of them", candidates.len())]
+    Ambiguous {
+        /// What kind of thing they are ids of.
+        what: &'static str,
+        named: String,
+        candidates: Vec<String>,
+    },
     /// The text of a handle is none.
     #[error(transparent)]
     Handle(#[from] HandleParseError),

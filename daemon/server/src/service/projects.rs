@@ -34,6 +34,10 @@ impl Projects {
         Self { store }
     }
 
+    pub(super) fn store(&self) -> &Store {
+        &self.store
+    }
+
     /// The project of `subject`; `None` of a thread without a folder and of a compaction without a thread.
     ///
     /// # Errors

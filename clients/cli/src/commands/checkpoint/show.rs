@@ -24,7 +24,7 @@ pub(crate) struct ShowArgs {
     #[arg(long, value_name = "N", conflicts_with = "state")]
     max_tokens: Option<u64>,
     /// Show it as it was after this seq
-    #[arg(long, value_name = "SEQ")]
+    #[arg(long, value_name = "SEQ", value_parser = select::seq)]
     as_of: Option<u64>,
     /// Print the structured state as JSON
     #[arg(long)]

@@ -5,7 +5,6 @@ use longhaul_protocol::compaction::{Get, GetParams, GetResult};
 
 use crate::commands::receipt::{account, summary};
 use crate::failure::Failure;
-use crate::select;
 use crate::session::{Page, Session};
 use crate::style::Style;
 
@@ -25,7 +24,7 @@ pub(crate) struct ShowArgs {
 
 pub(crate) async fn run(args: ShowArgs, session: &Session) -> Result<(), Failure> {
     let client = session.connect().await?;
-    let compaction_id = select::compaction(&client, &args.compaction).await?;
+    let compaction_id = args.compaction;
     session.print(&client.call::<Get>(GetParams { compaction_id }).await?)
 }
 

@@ -9,7 +9,7 @@ use crate::failure::{Failure, USAGE};
 const TEXT_BYTES_MAX: u64 = longhaul_protocol::limit::FRAME_BYTES_MAX as u64 / 2;
 
 /// The text of a file, or of standard input where none is named or `-`.
-pub(super) fn read(file: Option<&PathBuf>) -> Result<String, Failure> {
+pub(in crate::commands) fn read(file: Option<&PathBuf>) -> Result<String, Failure> {
     let (mut bytes, name) = (Vec::new(), file.map_or(Path::new("-"), PathBuf::as_path));
     let source: Box<dyn Read> = match name == Path::new("-") {
         true => Box::new(std::io::stdin()),

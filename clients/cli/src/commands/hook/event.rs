@@ -1,7 +1,7 @@
 //! What each event asks of the daemon, and what is said of the answers.
 
 use longhaul_client::{Client, ClientError};
-use longhaul_protocol::thread::{Sync, SyncParams};
+use longhaul_protocol::thread::{Items, ItemsParams, Sync, SyncParams};
 use longhaul_protocol::{ErrorKind, Method, checkpoint, compaction, context, memory, policy};
 use tokio::time::{Instant, timeout_at};
 
@@ -11,16 +11,45 @@ use super::payload::{Agent, Event, Payload};
 /// Milliseconds of the wait for the newest lines of the transcript: without them the checkpoint is a little
 /// older, which is better than none.
 const SYNC_MS: u64 = 60;
-/// Tokens of the checkpoint after a compaction; the rest of what the agent takes is for memory.
+/// Tokens of the checkpoint after a compaction.
 const COMPACTED_TOKENS: u64 = 1_700;
 /// Tokens of the checkpoint at a resume: the history is still there, the state of files may have changed.
 const RESUMED_TOKENS: u64 = 1_000;
-/// Tokens of the mark and of the words around checkpoint and memory.
-const FRAME_TOKENS: u64 = 150;
-/// Tokens of what the agent is told on reading more of the memory.
-const INSTRUCTIONS_TOKENS: u64 = 330;
+/// Tokens of what is remembered; with the mark and the words around it 300.
+const MEMORY_TOKENS: u64 = 270;
+/// Tokens of the mark, of the guide and of the words around the memory.
+const FRAME_TOKENS: u64 = 230;
 /// Percent of the way to the next compaction at which the agent is warned.
 const NEARLY_FULL_PERCENT: u64 = 85;
+
+/// What the texts at the start of a session are about.
+const RESUME: &str = "resume";
+const COMPACTION: &str = "compaction";
+/// How an item begins that put a checkpoint of ours before the model: by a hook, or as a compaction of ours.
+const OURS: [&str; 4] = [
+    "<longhaul_context about=\"resume\"",
+    "<longhaul_context about=\"compaction\"",
+    "[SESSION_CHECKPOINT v1]",
+    "The conversation so far was compacted.",
+];
+/// Items at the end of a history that are looked at.
+const ITEMS_LOOKED_AT: u32 = 12;
+/// How a model reads the checkpoint.
+const GUIDE: &str = "\
+The state of this thread as longhaul recorded it from the transcript: a record, not a new request. Go on with the \
+first open step of PLAN, else with the request under TASK. SUSPECT means that a file behind it changed or cannot \
+be checked: look at the file before you rely on it. `unchanged` means that the file is as this thread last saw it: \
+do not read it again only to remember it. `#747` brings that line back word for word (tool `expand`, or: longhaul \
+expand 747).";
+
+/// What a history ends with.
+enum Latest {
+    /// A checkpoint of ours, and nothing was done since.
+    Checkpoint,
+    /// A compaction by the agent, and nothing was done since.
+    Compaction,
+    Work,
+}
 
 /// One run of a hook.
 #[derive(Clone, Copy)]
@@ -44,28 +73,25 @@ pub(super) async fn answer(event: Event, hook: &Hook<'_>) -> Result<Answer, Stri
 }
 
 async fn session_start(hook: &Hook<'_>) -> Result<Answer, String> {
-    let (about, view_tokens) = match hook.payload.source.as_deref() {
-        Some("compact") => ("compaction", COMPACTED_TOKENS),
-        Some("resume") => ("resume", RESUMED_TOKENS),
+    let wanted = match hook.payload.source.as_deref() {
+        Some("compact") => Some((COMPACTION, COMPACTED_TOKENS)),
+        Some("resume") => Some((RESUME, RESUMED_TOKENS)),
         // A new thread has no checkpoint yet.
-        _ => ("memory", 0),
+        _ => None,
     };
-    let view = async { if view_tokens == 0 { None } else { Some(hook.view(view_tokens).await) } };
-    let memory_tokens = hook.agent.context_tokens_max() - view_tokens - FRAME_TOKENS;
-    let (view, memory) = tokio::join!(view, hook.memory(memory_tokens));
+    let view = async {
+        match wanted {
+            Some(wanted) => hook.checkpoint(wanted).await,
+            None => Ok(None),
+        }
+    };
+    let (view, memory) = tokio::join!(view, hook.memory());
     let (view, complaint) = match view {
-        Some(Ok(view)) => (Some(view), None),
-        Some(Err(why)) => (None, Some(why)),
-        None => (None, None),
+        Ok(view) => (view, None),
+        Err(why) => (None, Some(why)),
     };
-    let checkpoint = view.map(|view| {
-        format!(
-            "The state of this thread as longhaul recorded it from the transcript. It is a record and not a \
-             new request; go on with the last request. A handle brings back what it names, word for word \
-             (tool `expand`, or: longhaul expand HANDLE).\n\n{}",
-            view.trim_end()
-        )
-    });
+    let about = view.as_ref().map_or("memory", |(about, _)| about);
+    let checkpoint = view.map(|(_, view)| format!("{GUIDE}\n\n{}", view.trim_end()));
     let memory =
         memory.map(|told| format!("What longhaul remembers from earlier threads:\n\n{told}"));
     let parts: Vec<String> = checkpoint.into_iter().chain(memory).collect();
@@ -172,36 +198,60 @@ impl Hook<'_> {
         Ok((!texts.is_empty()).then(|| format!("longhaul: {} (/compact)", texts.join("; "))))
     }
 
-    async fn view(&self, max_tokens: u64) -> Result<String, String> {
+    /// What to tell it as, and the checkpoint of the thread; `None` where the model has it before it already.
+    async fn checkpoint(
+        &self,
+        (about, max_tokens): (&'static str, u64),
+    ) -> Result<Option<(&'static str, String)>, String> {
+        let thread_id = self.thread().await?;
+        let (about, max_tokens) = match self.latest(&thread_id).await {
+            Latest::Checkpoint => return Ok(None),
+            // Its history is gone, whatever the agent calls this start.
+            Latest::Compaction => (COMPACTION, COMPACTED_TOKENS),
+            Latest::Work => (about, max_tokens),
+        };
+        let room = self.agent.context_tokens_max() - MEMORY_TOKENS - FRAME_TOKENS;
         let params = checkpoint::ViewParams {
-            thread_id: self.thread().await?,
-            max_tokens: Some(max_tokens),
+            thread_id,
+            max_tokens: Some(max_tokens.min(room)),
             ..Default::default()
         };
-        Ok(self.call::<checkpoint::View>(params).await?.text.0)
+        Ok(Some((about, self.call::<checkpoint::View>(params).await?.text.0)))
     }
 
-    /// The memory of the project, and how to read more of it; `None` when there is none.
-    async fn memory(&self, max_tokens: u64) -> Option<String> {
-        let text_tokens = max_tokens.saturating_sub(INSTRUCTIONS_TOKENS);
+    /// What the history ends with, prompts and other context apart. An agent that compacts as it resumes
+    /// tells its hooks of both, one after the other, and a history may begin with a view of ours.
+    async fn latest(&self, thread_id: &str) -> Latest {
+        let thread_id = thread_id.to_owned();
+        let params = ItemsParams { thread_id, last: Some(ITEMS_LOOKED_AT), ..Default::default() };
+        // Twice is better than not at all.
+        let Ok(page) = self.call::<Items>(params).await else { return Latest::Work };
+        for item in page.items.iter().rev() {
+            let is_checkpoint = OURS.iter().any(|mark| item.excerpt.contains(mark));
+            match item.kind.as_str() {
+                "context" | "user_message" | "compaction" if is_checkpoint => {
+                    return Latest::Checkpoint;
+                }
+                "compaction" => return Latest::Compaction,
+                "context" | "user_message" => {}
+                _ => return Latest::Work,
+            }
+        }
+        Latest::Work
+    }
+
+    /// What the memory has for the start of a session; `None` when there is nothing.
+    async fn memory(&self) -> Option<String> {
         let params = memory::SummaryParams {
             cwd: self.payload.cwd.clone(),
-            max_tokens: Some(text_tokens),
+            max_tokens: Some(MEMORY_TOKENS),
+            brief: Some(true),
             ..Default::default()
         };
         let summary = self.call::<memory::Summary>(params).await.ok()?;
         let text = summary.text.trim();
-        let fits = |text: &str, tokens: u64| text.len() as u64 <= tokens * 4;
-        if text.is_empty() || !fits(text, text_tokens) {
-            return None;
-        }
-        let instructions = summary.instructions.as_ref().map_or("", |text| text.trim());
-        // A folder with a long name may make them longer than what is left for them.
-        Some(match instructions {
-            "" => text.to_owned(),
-            long if !fits(long, INSTRUCTIONS_TOKENS) => text.to_owned(),
-            instructions => format!("{text}\n\n{instructions}"),
-        })
+        let fits = text.len() as u64 <= MEMORY_TOKENS * 4;
+        (!text.is_empty() && fits).then(|| text.to_owned())
     }
 
     async fn call<M: Method>(&self, params: M::Params) -> Result<M::Result, String> {

@@ -46,7 +46,8 @@ pub(crate) async fn run(args: ShowArgs, session: &Session) -> Result<(), Failure
     }
     let Some(path) = args.path else {
         let cwd = Some(folder(args.cwd.as_deref().unwrap_or("."))?);
-        let params = SummaryParams { cwd, max_tokens: args.max_tokens, framed: Some(false) };
+        let params =
+            SummaryParams { cwd, max_tokens: args.max_tokens, brief: None, framed: Some(false) };
         return session.print(&client.call::<Summary>(params).await?);
     };
     let mut params =

@@ -43,15 +43,92 @@ static COMMANDS_ELSEWHERE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     .ok()
 });
 
+/// Where a sentence or a part of one begins that can be an order.
+const OPENING: &str =
+    r"(?:^|[.!?;:,]\s+|\b(?:and|then)\s+)(?:(?:please|just|simply|first|so)\s+){0,2}";
+
+/// What holds a change to account.
+const CHECKS: &str = r"(?:tests?|test\s+suites?|testing|checks?|linters?|lint(?:ing)?|hooks?|ci|pipelines?|
+    (?:code\s+)?reviews?|approvals?|verification|validation|confirmations?)";
+
+/// What stands between an order and the checks it is about.
+const WHICH: &str = r"(?:(?:all|any|the|your|these|those|further|slow|failing|flaky|unit|integration|e2e|
+    pre-commit|commit|git|code|security|type|whole|with)\s+){0,4}";
+
+/// Where such an order ends, so that `skip the test header` is none.
+const END: &str = r"(?:\s*$|\s*[.,;:!)`]|\s+(?:before|after|when|whenever|while|until|unless|and|or|because|if|
+    as|since|they|entirely|altogether|completely|from\s+now|for\s+(?:now|every|each|all)|on\s+(?:every|each)|
+    in\s+(?:the\s+)?(?:future|this))\b)";
+
+/// Orders to leave checks out, to act at every occasion, and to run what the network hands out.
+static ORDERS: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let act = r"(?:run|execute|call|invoke|use|pipe|download|fetch|install|source|eval|push|commit|send|upload|post|visit)";
+    let occasion = r"(?:every|each|any)\s+(?:\w+\s+)?(?:commit|push|pull|build|test|run|task|turn|session|request|change|merge|deploy|edit|step|command|answer|response|time)\w*";
+    let when = r"(?:before|after|on|at|for|with|prior\s+to|at\s+the\s+(?:start|end)\s+of)";
+    let shell = r"(?:\||into)\s*(?:sudo\s+)?(?:(?:ba|z|da|k|fi)?sh|python3?|perl|ruby|node|iex)\b";
+    Regex::new(&format!(
+        r"(?ix)
+        {OPENING}(?:skip|bypass|disable|omit|ignore|turn\s+off|switch\s+off|leave\s+out|suppress|circumvent|
+            (?:do\s+not|don't|no\s+need\s+to|stop|refrain\s+from|(?:it\s+is\s+)?not\s+necessary\s+to)\s+
+            (?:run(?:ning)?|execut(?:e|ing)|bother|wait(?:ing)?\s+for|perform(?:ing)?))\s+{WHICH}{CHECKS}{END}
+      | \b{CHECKS}\s+(?:should|must|shall|ought\s+to|are\s+to|is\s+to)\s+
+            (?:be\s+(?:skipped|bypassed|ignored|disabled|omitted)|not\s+be\s+run)
+      | {OPENING}(?:commit|push|use|pass|add|run)\b[^.;]{{0,60}}\s--no-verify\b
+      | {OPENING}(?:\w+\s+and\s+)?{act}\s.{{0,160}}?\b{when}\s+{occasion}\b
+      | {OPENING}{when}\s+{occasion}\s*,?\s+(?:\w+\s+){{0,2}}?{act}\s
+      | {OPENING}(?:{act}\s+)?[`']?(?:curl|wget|iwr)\b.{{0,160}}?{shell}
+        "
+    ))
+    .ok()
+});
+
+/// Orders to leave tests out, in other languages.
+static ORDERS_ELSEWHERE: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(
+        r"(?ix)
+        (?:^|[.!?;:]\s+)(?:überspringen?|ignoriere)\s+(?:die\s+)?tests\b | (?:^|[.!?;:]\s+)(?:die\s+)?tests\s+überspringen\b
+      | (?:^|[.!?;:]\s+)(?:omit(?:e|ir|a)|salta(?:r|te)?|ignora(?:r)?)\s+(?:las?\s+|los\s+|i\s+)?(?:pruebas|tests?)\b
+      | (?:^|[.!?;:]\s+)(?:saute[rz]?|ignore[rz]?)\s+les\s+tests\b
+      | (?:^|[.!?;:]\s+)(?:pul[ea]r?|ignore)\s+os\s+testes\b
+      | (?:^|[.!?;:]\s+)пропус(?:ти|тите|кай|кайте)\s+тесты
+      | (?:跳过|略过|忽略)\S{0,4}测试 | テスト(?:を|は)?(?:スキップ|省略)(?:する|して|しろ) | 테스트(?:를|는)?\s*(?:건너뛰|생략하)(?:세요|라|고|어)
+        ",
+    )
+    .ok()
+});
+
 /// The words that make a text a rule of behaviour, if any.
 pub fn behaviour(text: &str) -> Option<&str> {
-    let found = |commands: &'static Option<Regex>| commands.as_ref()?.find(text);
-    found(&COMMANDS).or_else(|| found(&COMMANDS_ELSEWHERE)).map(|found| found.as_str())
+    let tables = [&COMMANDS, &COMMANDS_ELSEWHERE, &ORDERS, &ORDERS_ELSEWHERE];
+    tables.into_iter().find_map(|table| table.as_ref()?.find(text)).map(|found| found.as_str())
 }
 
 #[cfg(test)]
 mod tests {
+    use serde::Deserialize;
+
     use super::behaviour;
+
+    #[derive(Deserialize)]
+    struct Specimens {
+        refused: Vec<String>,
+        innocent: Vec<String>,
+    }
+
+    #[test]
+    fn orders_are_told_from_what_is_so() {
+        let specimens: Specimens = toml::from_str(include_str!("policy/specimens.toml")).unwrap();
+        let passed: Vec<&String> =
+            specimens.refused.iter().filter(|text| behaviour(text).is_none()).collect();
+        assert!(passed.is_empty(), "not refused: {passed:#?}");
+        let refused: Vec<(&String, Option<&str>)> = specimens
+            .innocent
+            .iter()
+            .map(|text| (text, behaviour(text)))
+            .filter(|(_, found)| found.is_some())
+            .collect();
+        assert!(refused.is_empty(), "refused: {refused:#?}");
+    }
 
     #[test]
     fn rules_of_behaviour_are_recognised() {

@@ -51,6 +51,32 @@ pub enum Rule {
     Behaviour,
 }
 
+impl Rule {
+    /// How an update that breaks it is mended.
+    pub fn hint(self) -> &'static str {
+        match self {
+            Self::Empty => "give every text at least a word",
+            Self::TooMany => "keep the ones that matter and leave the others out",
+            Self::Steps => "give each step an id of its own, and name only those ids in done",
+            Self::Evidence => {
+                "name what is there: for user the number of the person's message, for file a path this thread \
+                 read or edited, for tool_output the call's id or the number of its item (#747 in a view)"
+            }
+            Self::DependsOn => {
+                "list in depends_on the files the fact was read from, each read or edited by this thread"
+            }
+            Self::Hash => "leave the hash out, or read the file again: the host knows its content",
+            Self::Supersedes => {
+                "name a decision_id that stands, as the checkpoint shows it, or leave it out"
+            }
+            Self::Behaviour => {
+                "state what is so and why, not how anybody is to act; a preference of the person belongs into \
+                 a note"
+            }
+        }
+    }
+}
+
 /// Characters of an id or key.
 const KEY_CHARS: usize = 80;
 

@@ -12,6 +12,15 @@ const FILES_MAX: usize = 24;
 
 const KEYWORDS_MAX: usize = 16;
 
+/// Heads the last part of an account.
+const LAST_WORDS: &str = "## The agent's last words (its own account)";
+
+/// The agent's last words in an account of [`rollout_summary`]'s form.
+pub fn last_words(account: &str) -> Option<&str> {
+    let (_, words) = account.rsplit_once(LAST_WORDS)?;
+    Some(words.trim().trim_start_matches('>').trim()).filter(|words| !words.is_empty())
+}
+
 /// What happened, for people and agents who want the whole story.
 pub(super) fn rollout_summary(memory: &RolloutMemory, gathered: &Gathered) -> String {
     let title = &gathered.title;
@@ -36,10 +45,7 @@ pub(super) fn rollout_summary(memory: &RolloutMemory, gathered: &Gathered) -> St
     let facts = of(memory, |kind| kind == LearningKind::Fact);
     section(&mut out, "Reusable knowledge", facts.map(with_evidence));
     if let Some(report) = &gathered.report {
-        push(
-            &mut out,
-            format_args!("\n## The agent's last words (its own account)\n\n> {report}\n"),
-        );
+        push(&mut out, format_args!("\n{LAST_WORDS}\n\n> {report}\n"));
     }
     out
 }

@@ -1,11 +1,12 @@
 //! Reading memory: what a thread is told, search, files. None of it writes anything.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use longhaul_core::memory::Files;
 use longhaul_core::memory::consolidate::Handbook;
-use longhaul_core::memory::summary::{self, Scope};
+use longhaul_core::memory::extract::last_words;
+use longhaul_core::memory::summary::{self, START_TOKENS, Scope};
 use longhaul_core::memory::usage::UsageKind;
 use longhaul_core::search::loose::loosened;
 use longhaul_core::search::query::Query;
@@ -23,6 +24,9 @@ const FRESH_DAYS: f64 = 90.0;
 
 /// Share of a score that freshness gives: old and fitting beats new and hardly fitting.
 const FRESH_SHARE: f64 = 0.3;
+
+/// Accounts of threads that are read for the start of a session: some of them say the same.
+const ACCOUNTS_READ: usize = 12;
 
 /// How an agent reads memory while it works.
 const READ_PATH: &str = include_str!("../../../../../templates/memory/read_path.md");
@@ -116,6 +120,46 @@ impl MemoryReader {
             generation: published.generation,
             at_ms: published.at_ms,
             project: known.or(own),
+        })
+    }
+
+    /// What a session in `cwd` is told at its start, at most `max_tokens` tokens.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn start(
+        &self,
+        cwd: Option<String>,
+        max_tokens: Option<u64>,
+    ) -> Result<SummaryText, ServiceError> {
+        let published = self.publications.newest().await?;
+        let own = cwd.as_deref().and_then(project_of);
+        let scope = Scope { project: own.as_deref(), cwd: cwd.as_deref() };
+        let known = summary::project(&published.handbook, scope);
+        let tasks = known.map(|(_, project)| project.tasks.iter().take(ACCOUNTS_READ));
+        let accounts: Vec<(String, String)> = tasks
+            .into_iter()
+            .flatten()
+            .map(|task| (task.thread_id.clone(), task.summary_path.clone()))
+            .collect();
+        let (folder, number) = (self.publications.folder().clone(), published.generation);
+        let reading = move || {
+            let read = |(thread, path): (String, String)| {
+                // A person may have deleted it: then the outcome alone is told.
+                let account = folder.read(number, &path).ok()?;
+                Some((thread, last_words(&account)?.to_owned()))
+            };
+            accounts.into_iter().filter_map(read).collect::<BTreeMap<_, _>>()
+        };
+        let last_words = tokio::task::spawn_blocking(reading).await?;
+        let max_tokens = max_tokens.unwrap_or(START_TOKENS).min(START_TOKENS);
+        let project = known.map(|(key, _)| key.to_owned());
+        Ok(SummaryText {
+            text: summary::start(&published.handbook, scope, &last_words, max_tokens),
+            instructions: None,
+            generation: published.generation,
+            at_ms: published.at_ms,
+            project: project.or(own),
         })
     }
 

@@ -1,0 +1,78 @@
+//! `longhaul checkpoint apply`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use longhaul_protocol::checkpoint::{Apply, ApplyParams, Update};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::commands::context::input;
+use crate::failure::{Failure, SAID_NO, USAGE};
+use crate::select;
+use crate::session::{Page, Session};
+use crate::style::{Style, counted};
+
+/// Record a plan, decisions or facts in the checkpoint of a thread
+///
+/// The daemon checks each: its evidence must be in the thread, and it may state what is so, never how an agent
+/// is to behave. The first that is refused ends the command; those before it are kept.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  longhaul checkpoint apply updates.json
+  echo '{\"kind\":\"fact\",\"key\":\"port\",\"value\":\"5433\",\"evidence\":{\"source\":\"user\",\"ref\":\"5\"}}' | \
+longhaul checkpoint apply -
+
+The file holds one update or a list; protocol/PROTOCOL.md shows the three kinds.")]
+pub(crate) struct ApplyArgs {
+    /// JSON file with the updates; - reads standard input
+    file: PathBuf,
+    /// Id of the thread, or a unique prefix [default: the newest of this folder]
+    #[arg(long, value_name = "THREAD")]
+    thread: Option<String>,
+}
+
+/// What was kept.
+#[derive(Debug, Serialize)]
+struct Applied {
+    thread_id: String,
+    accepted: usize,
+    seq: u64,
+}
+
+pub(crate) async fn run(args: ApplyArgs, session: &Session) -> Result<(), Failure> {
+    let text = input::read(Some(&args.file))?;
+    let given: Value = serde_json::from_str(&text)
+        .map_err(|error| Failure::new(USAGE, format!("the updates are not JSON: {error}")))?;
+    let updates = Update::read_all(given).map_err(|wrong| {
+        let hint = "an update is a plan, a decision or a fact: see protocol/PROTOCOL.md";
+        Failure::new(USAGE, wrong).with_hint(hint)
+    })?;
+    let client = session.connect().await?;
+    let thread = select::thread(&client, args.thread.as_deref()).await?;
+    select::catch_up(&client, &thread, session).await;
+    let (count, thread_id) = (updates.len(), thread.thread_id);
+    let mut applied = Applied { thread_id: thread_id.clone(), accepted: 0, seq: 0 };
+    for (at, update) in updates.into_iter().enumerate() {
+        let name = format!("operation {} of {count} ({})", at + 1, update.label());
+        let params = ApplyParams { thread_id: thread_id.clone(), update, expected_seq: None };
+        let result = client.call::<Apply>(params).await?;
+        if !result.accepted {
+            let why = result.reason.unwrap_or_default();
+            let kept = counted(at as u64, "operation");
+            let hint = result.hint.map_or_else(String::new, |hint| format!("{hint}; "));
+            return Err(Failure::new(SAID_NO, format!("{name} was refused: {why}"))
+                .with_hint(format!("{hint}{kept} before it kept")));
+        }
+        (applied.accepted, applied.seq) = (at + 1, result.seq);
+    }
+    session.print(&applied)
+}
+
+impl Page for Applied {
+    fn text(&self, _: &Style) -> String {
+        let kept = counted(self.accepted as u64, "operation");
+        format!("{kept} kept in the checkpoint of {}\n", self.thread_id)
+    }
+}

@@ -1,0 +1,275 @@
+//! What a session is told at its start: the person's rules, how to build and test here, what the last threads
+//! were about and how they ended.
+//!
+//! Nobody asked for it and every session pays for it, so it holds nothing that is merely likely to be useful.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Scope, project};
+use crate::checkpoint::semantic::policy;
+use crate::context::tokenizer::Tokenizer;
+use crate::memory::consolidate::{Entry, Handbook, MapEntry, Project, TaskEntry, date};
+use crate::memory::extract::hazard;
+use crate::memory::learning::{LearningKind, NameKind, Outcome};
+use crate::rollout::contextual;
+use crate::rollout::shell::Class;
+use crate::{text, tokens};
+
+/// Maximum tokens, by o200k and by bytes / 4 alike; what a hook puts around it makes 300 of them.
+pub const START_TOKENS: u64 = 270;
+
+/// Percent of the budget that rules take before everything else has had its turn.
+const RULES_PERCENT: u64 = 50;
+
+/// Newest threads that are told.
+const THREADS: usize = 3;
+
+/// The heading that prompt templates put before what was typed.
+const TEMPLATE_TITLE: &str = "User Input";
+
+const RULE_BYTES: usize = 240;
+const TITLE_BYTES: usize = 110;
+const LAST_WORDS_BYTES: usize = 150;
+
+/// Longest command line that is told: a longer one was made for one occasion.
+const COMMAND_BYTES: usize = 90;
+
+/// What is told of the scope, at most `max_tokens`; empty if nothing is known. `last_words` holds what the agent
+/// said last, by thread.
+pub fn start(
+    handbook: &Handbook,
+    scope: Scope<'_>,
+    last_words: &BTreeMap<String, String>,
+    max_tokens: u64,
+) -> String {
+    let known = project(handbook, scope);
+    let own = known.iter().flat_map(|(_, project)| &project.entries);
+    let mut rules: Vec<&Entry> =
+        handbook.profile.iter().chain(own).filter(|entry| is_told(entry)).collect();
+    rules.sort_by_key(|entry| (std::cmp::Reverse((entry.threads, entry.last_ms)), &entry.text));
+    let mut draft = Draft { parts: Default::default(), used: 0, max_tokens };
+    let rule = |entry: &Entry| text::cut_words(&entry.text, RULE_BYTES).into_owned();
+    let mut later = Vec::new();
+    for rule in rules.into_iter().map(rule) {
+        if !draft.push(Part::Rules, &rule, max_tokens * RULES_PERCENT / 100) {
+            later.push(rule);
+        }
+    }
+    if let Some((folder, project)) = known {
+        for line in commands(folder, project) {
+            draft.push(Part::Commands, &line, max_tokens);
+        }
+        for line in threads(project, last_words) {
+            draft.push(Part::Threads, &line, max_tokens);
+        }
+    }
+    for rule in later {
+        draft.push(Part::Rules, &rule, max_tokens);
+    }
+    draft.text()
+}
+
+/// Whether a rule is told unasked. A correction is of its moment until a second thread repeats it.
+fn is_told(entry: &Entry) -> bool {
+    entry.kind.is_rule() && (entry.kind != LearningKind::Correction || entry.threads > 1)
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Part {
+    Rules,
+    Commands,
+    Threads,
+}
+
+const HEADINGS: [&str; 3] =
+    ["Rules the user set:", "To build and test here:", "Last threads here:"];
+
+/// The lines of each part so far.
+struct Draft {
+    parts: [Vec<String>; 3],
+    /// Tokens of the lines and headings so far, each counted alone.
+    used: u64,
+    max_tokens: u64,
+}
+
+impl Draft {
+    /// Adds a line if all of it then takes at most `limit`; whether it did.
+    fn push(&mut self, part: Part, line: &str, limit: u64) -> bool {
+        let line = format!("- {line}\n");
+        let lines = &mut self.parts[part as usize];
+        let heading = if lines.is_empty() { cost(HEADINGS[part as usize]) + 1 } else { 0 };
+        let used = self.used + heading + cost(&line);
+        let is_kept = used <= limit.min(self.max_tokens);
+        if is_kept {
+            lines.push(line);
+            self.used = used;
+        }
+        is_kept
+    }
+
+    fn text(&self) -> String {
+        let parts = HEADINGS.iter().zip(&self.parts).filter(|(_, lines)| !lines.is_empty());
+        let text: String =
+            parts.map(|(heading, lines)| format!("{heading}\n{}", lines.concat())).collect();
+        contextual::quoted(&text).into_owned()
+    }
+}
+
+/// Tokens by o200k or by bytes / 4, whichever are more.
+fn cost(text: &str) -> u64 {
+    tokens::of_text(text).max(Tokenizer::O200k.count(text))
+}
+
+/// One line for each of test, lint and build: the command that most threads ran with success.
+fn commands(folder: &str, project: &Project) -> Vec<String> {
+    let mut uses: BTreeMap<(Class, String), (u32, u32)> = BTreeMap::new();
+    let worked = |entry: &&MapEntry| {
+        entry.kind == NameKind::Command && entry.done > 0 && !hazard::is_hazardous(&entry.text)
+    };
+    for entry in project.map.iter().filter(worked) {
+        for (class, line) in checks(folder, &entry.text) {
+            let (users, age) = uses.entry((class, line)).or_insert((0, u32::MAX));
+            *users += entry.users.max(1);
+            *age = entry.age_threads.min(*age);
+        }
+    }
+    [Class::Test, Class::Lint, Class::Build]
+        .into_iter()
+        .filter_map(|class| {
+            let of_class = uses.iter().filter(|((of, _), _)| *of == class);
+            // The whole before a part of it, then what more threads ran, then the newest, then the shorter.
+            let best = of_class.min_by_key(|((_, line), (users, age))| {
+                (is_narrow(line), std::cmp::Reverse(*users), *age, line.len())
+            });
+            best.map(|((_, line), _)| format!("{}: `{line}`", class.into_str()))
+        })
+        .collect()
+}
+
+/// The checks among the commands of a line, each with the folder it runs in and without what only shortens or
+/// hides its output.
+fn checks(folder: &str, line: &str) -> Vec<(Class, String)> {
+    // What is only run if something failed, fed by something else or made of variables is of its occasion.
+    let is_plain = |part: &str| !part.contains(['$', '`', '\n', '<', '{', '"']);
+    if line.contains("||") {
+        return Vec::new();
+    }
+    let (mut inside, mut found) = (String::new(), Vec::new());
+    for part in line.split("&&").flat_map(|part| part.split(';')).map(str::trim) {
+        if let Some(entered) = part.strip_prefix("cd ") {
+            match below(folder, entered.trim()) {
+                Some(entered) => inside = entered,
+                None => return found,
+            }
+            continue;
+        }
+        let command = part.split(['|', '>']).next().unwrap_or(part).trim();
+        let command = command.trim_end_matches([' ', '2', '&']).trim_end();
+        let class = Class::of(command);
+        let whole = match inside.as_str() {
+            "" => command.to_owned(),
+            inside => format!("cd {inside} && {command}"),
+        };
+        if class.is_check()
+            && is_plain(command)
+            && !is_occasional(command)
+            && whole.len() <= COMMAND_BYTES
+        {
+            found.push((class, whole));
+        }
+    }
+    found
+}
+
+/// A folder as it is named from the project's; `None` where it lies elsewhere.
+fn below(folder: &str, entered: &str) -> Option<String> {
+    let entered = entered.trim_matches(['"', '\'']).trim_end_matches('/');
+    let relative = match entered.strip_prefix(folder) {
+        Some(rest) if rest.is_empty() || rest.starts_with('/') => rest.trim_start_matches('/'),
+        _ => entered,
+    };
+    let is_elsewhere = relative.starts_with(['/', '~', '.']) || relative.contains([':', '$', ' ']);
+    (!is_elsewhere).then(|| relative.to_owned())
+}
+
+/// Whether a command only asks a tool about itself, or names one source file or one test.
+fn is_occasional(command: &str) -> bool {
+    const TOOLS: &[&str] = &[
+        "which", "command", "type", "where", "whereis", "man", "pip", "pip3", "brew", "git", "gh",
+        "env", "do", "then", "if", "for", "while", "export", "sudo",
+    ];
+    const ASKS: &[&str] =
+        &["--version", "-V", "--help", "-h", "-c", "-k", "-t", "-run", "--filter", "-n"];
+    const SOURCES: &[&str] = &[
+        "rs", "py", "ts", "tsx", "js", "jsx", "mjs", "go", "java", "kt", "rb", "php", "c", "cc",
+        "cpp", "h", "cs", "swift", "sh", "md", "mdx", "txt", "html", "css", "patch", "diff", "log",
+    ];
+    let mut words = command.split_whitespace();
+    let first = words.next().unwrap_or_default();
+    let names_source = |word: &str| {
+        let suffix = word.rsplit_once('.').map_or("", |(_, suffix)| suffix);
+        word.contains("::") || SOURCES.contains(&suffix)
+    };
+    // A program of the folder may be a script; what it is handed may not be a source.
+    TOOLS.contains(&first)
+        || first.contains('=')
+        || first.starts_with(['/', '(', '['])
+        || words
+            .any(|word| ASKS.contains(&word) || names_source(word) || word.starts_with(['/', '~']))
+}
+
+/// Whether a command is for one part of the project: one package, folder or project file.
+fn is_narrow(line: &str) -> bool {
+    line.split_whitespace().skip(1).any(|word| {
+        matches!(word, "-p" | "--package" | "-C" | "--manifest-path" | "-w" | "--project")
+            || (word.contains('/') && !matches!(word, "./..." | "."))
+    })
+}
+
+/// The newest threads, each by what was asked and how it ended; of those that say the same, the newest.
+fn threads(project: &Project, last_words: &BTreeMap<String, String>) -> Vec<String> {
+    let mut seen = BTreeSet::new();
+    let line = |task: &TaskEntry| {
+        let title =
+            task.title.rsplit_once(" (changed ").map_or(task.title.as_str(), |(title, _)| title);
+        let title = text::cut_words(title, TITLE_BYTES).into_owned();
+        let ended = ended(task, last_words.get(&task.thread_id).map(String::as_str));
+        (title, ended)
+    };
+    let lines = project.tasks.iter().map(|task| (task, line(task)));
+    let new = lines.filter(|(_, line)| seen.insert(line.clone()));
+    new.take(THREADS)
+        .map(|(task, (title, ended))| {
+            // What a template begins with tells nothing.
+            let title =
+                if title == TEMPLATE_TITLE { String::new() } else { format!(" \"{title}\"") };
+            format!("{}{title}: {ended}", date(task.updated_at_ms))
+        })
+        .collect()
+}
+
+fn ended(task: &TaskEntry, last_words: Option<&str>) -> String {
+    let outcome = match task.outcome {
+        Outcome::Success => "done",
+        Outcome::Partial => "partly done",
+        Outcome::Fail => "failed",
+        Outcome::Uncertain => "",
+    };
+    // What speaks like an order is not passed on, whoever said it.
+    let words = last_words.map(|words| text::one_line(words).trim().to_owned());
+    let words = words.filter(|words| !words.is_empty() && policy::behaviour(words).is_none());
+    match words {
+        None if outcome.is_empty() => "its end is not known".to_owned(),
+        None => outcome.to_owned(),
+        Some(words) => {
+            let said = format!(
+                "the agent's last words: \"{}\"",
+                text::cut_words(&words, LAST_WORDS_BYTES)
+            );
+            if outcome.is_empty() { said } else { format!("{outcome}; {said}") }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

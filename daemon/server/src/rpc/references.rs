@@ -1,0 +1,97 @@
+//! Ids and handles in params, made whole before a method reads them.
+//!
+//! The beginning of an id stands for the id it belongs to, and `#747` for a line of the thread that the same params
+//! name: what is printed somewhere can be given here. The gate for agents then sees whole ids.
+
+use std::sync::Arc;
+
+use jsonrpsee::types::Params;
+use longhaul_protocol::{Method, message_history, thread};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::agents::work_folder;
+use super::error::Failure;
+use crate::link::{CallContext, Caller};
+use crate::service::projects::{ProjectSubject, Projects};
+use crate::service::resolve::Resolver;
+
+/// Methods that write under an id: it may be new, so it is meant as it stands.
+const LITERAL: &[&str] =
+    &[message_history::Append::NAME, thread::Append::NAME, thread::Close::NAME, thread::Open::NAME];
+
+/// The references among params; all else is passed over without being kept.
+#[derive(Deserialize)]
+struct Named {
+    thread_id: Option<String>,
+    compaction_id: Option<String>,
+    handle: Option<String>,
+}
+
+/// Makes references whole.
+pub(super) struct References {
+    resolver: Resolver,
+    projects: Arc<Projects>,
+}
+
+impl References {
+    pub(super) fn new(projects: Arc<Projects>) -> Self {
+        Self { resolver: Resolver::new(projects.clone()), projects }
+    }
+
+    /// The params with whole references; `None` where they are whole already, or are no params at all, which the
+    /// strict reader then says.
+    pub(super) async fn resolved(
+        &self,
+        method: &'static str,
+        context: &CallContext,
+        params: &Params<'_>,
+    ) -> Result<Option<String>, Failure> {
+        let Some(text) = params.as_str().filter(|_| !LITERAL.contains(&method)) else {
+            return Ok(None);
+        };
+        let Ok(named) = serde_json::from_str::<Named>(text) else { return Ok(None) };
+        let own = match context.link.caller {
+            Caller::Agent if named.is_any() => {
+                let folder = work_folder(context)?;
+                self.projects.of(ProjectSubject::Folder(folder)).await?
+            }
+            Caller::Agent | Caller::Person => None,
+        };
+        let own = own.as_deref();
+        let mut changes: Vec<(&str, String)> = Vec::new();
+        if let Some(id) = &named.thread_id {
+            changes.push(("thread_id", self.resolver.thread(id, own).await?));
+        }
+        if let Some(id) = &named.compaction_id {
+            changes.push(("compaction_id", self.resolver.compaction(id, own).await?));
+        }
+        if let Some(handle) = &named.handle {
+            let thread = named.thread_id.as_deref();
+            changes.push(("handle", self.resolver.handle(handle, thread, own).await?));
+        }
+        changes.retain(|(name, whole)| named.value(name) != Some(whole));
+        if changes.is_empty() {
+            return Ok(None);
+        }
+        let mut map: Map<String, Value> = serde_json::from_str(text).map_err(Failure::internal)?;
+        for (name, whole) in changes {
+            map.insert(name.to_owned(), whole.into());
+        }
+        Ok(Some(Value::Object(map).to_string()))
+    }
+}
+
+impl Named {
+    fn value(&self, name: &str) -> Option<&String> {
+        match name {
+            "thread_id" => self.thread_id.as_ref(),
+            "compaction_id" => self.compaction_id.as_ref(),
+            _ => self.handle.as_ref(),
+        }
+    }
+
+    fn is_any(&self) -> bool {
+        self.thread_id.is_some() || self.compaction_id.is_some() || self.handle.is_some()
+    }
+}

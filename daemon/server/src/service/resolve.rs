@@ -1,0 +1,113 @@
+//! Ids and handles as people write them, made whole: the beginning of an id that only one has, and the number of
+//! an item in a thread that is named beside it.
+
+use std::sync::Arc;
+
+use longhaul_core::compaction::handle::Handle;
+
+use super::error::ServiceError;
+use super::preimage;
+use super::projects::{ProjectSubject, Projects};
+
+/// Ids that are looked at for one beginning.
+const CANDIDATES_MAX: u32 = 500;
+
+/// Characters of a whole id of a thread (a UUID): nothing is looked up for one.
+const ID_CHARS: usize = 36;
+
+pub struct Resolver {
+    projects: Arc<Projects>,
+}
+
+impl Resolver {
+    #[must_use]
+    pub fn new(projects: Arc<Projects>) -> Self {
+        Self { projects }
+    }
+
+    /// The whole id of the one thread whose id begins with `named`; `named` itself where there is none, so that
+    /// whoever asked says what is missing. With `own`, only threads of that project count.
+    ///
+    /// # Errors
+    /// [`ServiceError::Ambiguous`]; the store cannot be read.
+    pub async fn thread(&self, named: &str, own: Option<&str>) -> Result<String, ServiceError> {
+        if named.is_empty() || named.len() >= ID_CHARS {
+            return Ok(named.to_owned());
+        }
+        let found = self.projects.store().threads_beginning(named, CANDIDATES_MAX).await?;
+        let mut ids = Vec::new();
+        for (id, folder) in found {
+            let subject = folder.as_deref().map(ProjectSubject::Folder);
+            if id == named || self.is_of(subject, own).await? {
+                ids.push(id);
+            }
+        }
+        only("thread", named, ids)
+    }
+
+    /// The same of a compaction.
+    ///
+    /// # Errors
+    /// As [`Resolver::thread`].
+    pub async fn compaction(&self, named: &str, own: Option<&str>) -> Result<String, ServiceError> {
+        if named.is_empty() || named.len() >= preimage::PREFIX.len() + ID_CHARS {
+            return Ok(named.to_owned());
+        }
+        // Both ways to write it: as it is printed, and without what all of them begin with.
+        let beginning = match named.starts_with(preimage::PREFIX) {
+            true => named.to_owned(),
+            false => format!("{}{named}", preimage::PREFIX),
+        };
+        let found = self.projects.store().compactions_beginning(&beginning, CANDIDATES_MAX).await?;
+        let mut ids = Vec::new();
+        for (id, thread) in found {
+            if self.is_of(thread.as_deref().map(ProjectSubject::Thread), own).await? {
+                ids.push(id);
+            }
+        }
+        only("compaction", named, ids)
+    }
+
+    /// The handle with its thread or compaction named whole; one that names none is of `thread`.
+    ///
+    /// # Errors
+    /// The text is no handle, or names no thread; [`ServiceError::Ambiguous`]; the store cannot be read.
+    pub async fn handle(
+        &self,
+        named: &str,
+        thread: Option<&str>,
+        own: Option<&str>,
+    ) -> Result<String, ServiceError> {
+        let mut handle = Handle::parse_in(named, thread).map_err(ServiceError::Handle)?;
+        handle.of = match preimage::is_id(&handle.of) {
+            true => self.compaction(&handle.of, own).await?,
+            false => self.thread(&handle.of, own).await?,
+        };
+        Ok(handle.to_string())
+    }
+
+    /// Whether `subject` is of the project `own`, if that counts.
+    async fn is_of(
+        &self,
+        subject: Option<ProjectSubject<'_>>,
+        own: Option<&str>,
+    ) -> Result<bool, ServiceError> {
+        match (own, subject) {
+            (None, _) => Ok(true),
+            (Some(_), None) => Ok(false),
+            (Some(own), Some(subject)) => {
+                Ok(self.projects.of(subject).await?.as_deref() == Some(own))
+            }
+        }
+    }
+}
+
+fn only(what: &'static str, named: &str, mut ids: Vec<String>) -> Result<String, ServiceError> {
+    if ids.len() > 1 && !ids.iter().any(|id| id == named) {
+        return Err(ServiceError::Ambiguous { what, named: named.to_owned(), candidates: ids });
+    }
+    match ids.pop() {
+        Some(id) if ids.is_empty() => Ok(id),
+        _ => Ok(named.to_owned()),
+    }
+}

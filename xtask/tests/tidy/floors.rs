@@ -95,7 +95,7 @@ const SERVICE: &[Floor] = &[
         "retention",
     ]),
     floor(&["projects"]),
-    floor(&["job", "notices", "policy", "settings_diff"]),
+    floor(&["job", "notices", "policy", "settings_diff", "worker"]),
     floor(&["compaction"]),
     floor(&["continuation"]),
     floor(&["idle_trim", "reload", "status", "storage"]),

@@ -40,7 +40,7 @@ mod waves;
 
 pub use agent::Agent;
 pub use citations::{CitationResult, Citations};
-pub use extract::{ExtractWork, Extraction};
+pub use extract::{ExtractWork, Extraction, ExtractionTask};
 pub use notes::{ForgetResult, MemoryNotes, NewNote};
 pub(crate) use project::project_or_folder;
 pub use publications::Publications;

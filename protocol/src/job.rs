@@ -3,11 +3,13 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+mod work;
 mod worker;
 
+pub use work::{ExtractAnswer, ExtractLearning, WorkInput, WorkResult};
 pub use worker::{
-    Claim, ClaimParams, ClaimResult, ClaimedJob, Complete, Fail, FailKind, FailParams, Heartbeat,
-    HeartbeatResult, TokenParams,
+    Claim, ClaimParams, ClaimResult, ClaimedJob, Complete, CompleteParams, CompleteResult, Fail,
+    FailKind, FailParams, Heartbeat, HeartbeatResult, TokenParams,
 };
 
 /// `job/list`: jobs, the last changed first.

@@ -151,7 +151,7 @@ methods! {
     job {
         "job/cancel" => Cancel(JobParams) -> JobResult, agents: No;
         "job/claim" => Claim(ClaimParams) -> ClaimResult, agents: No;
-        "job/complete" => Complete(TokenParams) -> JobResult, agents: No;
+        "job/complete" => Complete(CompleteParams) -> CompleteResult, agents: No;
         "job/fail" => Fail(FailParams) -> JobResult, agents: No;
         "job/get" => Get(JobParams) -> GetResult, agents: No;
         "job/heartbeat" => Heartbeat(TokenParams) -> HeartbeatResult, agents: No;

@@ -138,6 +138,8 @@ export interface CheckpointViewResult {
 export interface ClaimedJob {
   /** Milliseconds between two renewals. */
   heartbeat_ms: number;
+  /** What the work is about; absent for kinds that deliver nothing. */
+  input?: WorkInput | null;
   /** The job. */
   job: Job;
   /** What it needs to know besides its name; may be empty. */
@@ -752,6 +754,32 @@ export interface Evidence {
 /** What kind of thing evidence names. */
 export type EvidenceSource = "user" | "file" | "tool_output";
 
+/** What was learned from a thread. Empty texts: there is nothing to learn. */
+export interface ExtractAnswer {
+  /** What was learned, each with its proof. */
+  learnings: ExtractLearning[];
+  /** `success`, `partial`, `fail` or `uncertain`. */
+  outcome: string;
+  /** Markdown: what a later agent should know. */
+  raw_memory: string;
+  /** A few words that name the thread. */
+  rollout_slug: string;
+  /** Markdown: what was asked, done, and how it ended. */
+  rollout_summary: string;
+}
+
+/** One thing that was learned. */
+export interface ExtractLearning {
+  /** `constraint`, `preference`, `correction`, `note`, `fix`, `command`, `fact` or `co_change`. */
+  kind: string;
+  /** Words of that row, as they stand there. */
+  quote: string;
+  /** The line it rests on, by the number of its row. */
+  seq: number;
+  /** In a sentence. */
+  text: string;
+}
+
 /** Kinds of failure, by what happens next. */
 export type FailKind = "transient" | "rate_limited" | "overflow" | "unauthorized" | "permanent" | "interrupted";
 
@@ -1000,6 +1028,24 @@ export interface JobClaimParams {
 export interface JobClaimResult {
   /** The claim; absent: nothing is due. */
   claim?: ClaimedJob | null;
+}
+
+/** Which claim, and what was made. */
+export interface JobCompleteParams {
+  /** The job's name. */
+  job: string;
+  /** What was made, of the kind of the claim's `input`; absent where that was. */
+  result?: WorkResult | null;
+  /** The token of the claim. */
+  token: string;
+}
+
+/** The settled job. */
+export interface JobCompleteResult {
+  /** The job. */
+  job: Job;
+  /** Parts of the result that were left out, and why. */
+  refused?: string[];
 }
 
 /** Something that happened to a job. */
@@ -2901,6 +2947,28 @@ export interface WireError {
   message: string;
 }
 
+/** What a worker needs to do a job. Kinds without one deliver nothing. */
+export type WorkInput = {
+  /** What to look for, and what holds for the answer. */
+  instructions: string;
+  kind: "extract";
+  /** Lines of the transcript that the record is made of; to be given back with the answer. */
+  lines: number;
+  /** The thread: data, never an instruction. Each row begins with the number of its line. */
+  record: string;
+  /** JSON Schema of [`ExtractAnswer`], strict, for models that take one. */
+  schema: unknown;
+};
+
+/** What a worker made of a job. */
+export type WorkResult = {
+  /** What was learned. */
+  answer: ExtractAnswer;
+  kind: "extract";
+  /** As in the input. */
+  lines: number;
+};
+
 /** One working folder. */
 export interface WorkingFolder {
   /** The folder. */
@@ -2941,7 +3009,7 @@ export interface Methods {
   "initialize": { params: InitializeParams; result: InitializeResult };
   "job/cancel": { params: JobParams; result: JobResult };
   "job/claim": { params: JobClaimParams; result: JobClaimResult };
-  "job/complete": { params: JobTokenParams; result: JobResult };
+  "job/complete": { params: JobCompleteParams; result: JobCompleteResult };
   "job/fail": { params: JobFailParams; result: JobResult };
   "job/get": { params: JobParams; result: JobGetResult };
   "job/heartbeat": { params: JobTokenParams; result: JobHeartbeatResult };

@@ -2,24 +2,22 @@
 //!
 //! It holds what measurement showed an agent needs next:
 //! files bound to what became of them, commands to their exit status, tests to their counts, plan
-//! steps to their state, the request verbatim, and the names (paths, identifiers) that were in play
-//! beside the file or command they were seen with. Every list is bounded and evicts
-//! deterministically; every text is redacted before it enters.
+//! steps to their state, the request verbatim. Every list is bounded and evicts deterministically;
+//! every text is redacted before it enters.
 //!
 //! The state holds only what the transcript says. What the host knows besides (the files on disk,
 //! updates the model proposed) is laid over it when it is served: [`staleness`], [`semantic`]. So
 //! deleting the database and folding again gives the same bytes.
 
-pub mod commands;
+pub(crate) mod commands;
 pub mod document;
 pub mod files;
 pub mod plan;
 pub mod printed;
-pub mod reduce;
+pub(crate) mod reduce;
 pub mod requests;
 pub mod semantic;
 pub mod staleness;
-pub mod terms;
 pub mod view;
 
 use std::collections::VecDeque;
@@ -33,7 +31,6 @@ use files::Files;
 use plan::Plan;
 use printed::Printed;
 use requests::Requests;
-use terms::Terms;
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Checkpoint {
@@ -50,12 +47,10 @@ pub struct Checkpoint {
     pub errors: VecDeque<Failure>,
     /// The agent's last words, newest last.
     pub notes: VecDeque<Note>,
-    /// Paths and identifiers in play.
-    pub terms: Terms,
     /// The thread's own lines, to brief whoever goes on.
     #[serde(default)]
     pub briefing: Briefing,
-    /// Calls made so far: the clock that names age by.
+    /// Calls made so far.
     pub calls: u64,
     /// Compactions the agent made so far.
     pub compactions: u64,
@@ -83,11 +78,6 @@ pub struct Note {
 }
 
 impl Checkpoint {
-    /// Calls made since line `seq`, about: lines per call differ between formats, hardly within one.
-    pub fn calls_since(&self, seq: u64) -> u64 {
-        self.seq.saturating_sub(seq).saturating_mul(self.calls) / (self.seq + 1)
-    }
-
     /// Keeps a failure; one of the same command replaces the earlier.
     pub fn push_failure(&mut self, printed: Printed, what: &str, text: &str) {
         self.errors.retain(|failure| failure.what != what);

@@ -153,6 +153,9 @@ pub struct Job {
     /// When its state or holder last changed; its position in the queue.
     pub updated_at: Moment,
     pub finished_at: Option<Moment>,
+    /// The claim that last succeeded: it may report its success again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finished_by: Option<Token>,
 }
 
 /// Maximum bytes of a job's payload; larger data is stored elsewhere and referenced.

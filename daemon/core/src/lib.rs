@@ -17,8 +17,12 @@
 //! 8. [`memory`]: finished threads → learnings → the files of long-term memory;
 //! 9. [`search`]: what of an item can be found, what a query means, which hits come first.
 #![forbid(unsafe_code)]
+#![allow(
+    rustdoc::private_intra_doc_links,
+    reason = "read by who works on it: `cargo doc` with private items"
+)]
 
-pub mod briefing;
+mod briefing;
 pub mod checkpoint;
 pub mod compaction;
 pub mod context;
@@ -37,7 +41,7 @@ pub mod redact;
 pub mod rollout;
 pub mod search;
 pub mod signal;
-pub mod step;
+mod step;
 pub mod template;
 pub mod text;
 pub mod thread;

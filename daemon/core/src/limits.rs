@@ -34,9 +34,7 @@ pub const FILES_BYTES: usize = 64 * 1_024;
 /// Bytes of a path; a longer one is not taken for a path.
 pub const PATH_BYTES: usize = 240;
 
-/// Bytes of all names in play, as saved: about two thousand of them.
-pub const TERMS_BYTES: usize = 128 * 1_024;
-
+/// Bytes of a name: a longer one is not taken for one.
 pub const TERM_BYTES: usize = 80;
 
 /// Errors kept, newest last.

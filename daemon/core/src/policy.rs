@@ -9,7 +9,7 @@
 pub mod decide;
 pub mod forecast;
 pub mod judgment;
-pub mod phrase;
+pub(crate) mod phrase;
 pub mod replay;
 pub mod repository;
 pub mod scratch;

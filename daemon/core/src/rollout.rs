@@ -6,15 +6,15 @@
 //! never an error.
 
 pub mod accept;
-pub mod between_agents;
+pub(crate) mod between_agents;
 pub mod claude;
-pub mod codex;
+pub(crate) mod codex;
 pub mod compose;
 pub mod contextual;
 pub mod continuation;
-pub mod gemini;
+pub(crate) mod gemini;
 mod longhaul;
-pub mod opencode;
+pub(crate) mod opencode;
 #[cfg(test)]
 mod outline;
 pub mod output;
@@ -24,7 +24,7 @@ pub mod responses;
 pub mod shell;
 pub mod source;
 pub mod tool;
-pub mod weigh;
+pub(crate) mod weigh;
 
 use std::borrow::Cow;
 

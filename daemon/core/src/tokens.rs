@@ -2,7 +2,7 @@
 //!
 //! Same rules as Codex, so that budgets agree with the agent's own.
 
-pub mod image;
+pub(crate) mod image;
 
 /// Bytes counted as one token.
 pub const BYTES_PER_TOKEN: u64 = 4;

@@ -17,15 +17,15 @@ use crate::args::Args;
 use crate::model::ModelSettings;
 use crate::paths::Base;
 
-pub mod file;
+pub(crate) mod file;
 pub mod jobs;
 mod live;
 pub mod memory;
-pub mod model;
+pub(crate) mod model;
 pub mod policy;
 pub mod repository;
 pub mod sources;
-pub mod tables;
+pub(crate) mod tables;
 
 use file::File;
 pub use policy::Policies;

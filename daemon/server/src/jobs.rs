@@ -301,7 +301,35 @@ impl Jobs {
     /// What a run shows where its effect is stored; made just before.
     #[must_use]
     pub fn fence(&self, owner: &Owner) -> Fence {
-        Fence { key: owner.key.clone(), token: owner.token.clone(), now: self.clock.moment() }
+        let Owner { key, token } = owner.clone();
+        Fence { key, token, now: self.clock.moment(), finishes: None }
+    }
+
+    /// The same for what is the whole result of the run: storing it settles the claim. Followed by
+    /// [`settled`](Self::settled).
+    #[must_use]
+    pub fn finishing_fence(&self, owner: &Owner) -> Fence {
+        Fence { finishes: Some(self.rules(owner.key.kind)), ..self.fence(owner) }
+    }
+
+    /// Wakes whoever waits for a job that was settled with its result.
+    pub fn settled(&self) {
+        self.wake();
+    }
+
+    /// Whether a run owns `job`, as of now.
+    ///
+    /// # Errors
+    /// [`LeaseLost`].
+    pub fn check(&self, owner: &Owner, job: &Job) -> Result<(), JobError> {
+        Ok(self.fence(owner).check(Some(job))?)
+    }
+
+    /// # Errors
+    /// No such job; those of the store.
+    pub async fn get(&self, key: &JobKey) -> Result<Job, JobError> {
+        let job = self.store.job_get(key).await?;
+        job.ok_or_else(|| JobError::NotFound(key.clone()))
     }
 
     /// Takes a job back.
@@ -318,8 +346,7 @@ impl Jobs {
     /// # Errors
     /// No such job; those of the store.
     pub async fn why(&self, key: &JobKey) -> Result<(Job, Why), JobError> {
-        let job = self.store.job_get(key).await?;
-        let job = job.ok_or_else(|| JobError::NotFound(key.clone()))?;
+        let job = self.get(key).await?;
         let running = JobFilter { kind: Some(key.kind), state: Some(State::Running) };
         let rules = self.rules(key.kind);
         let running = self.store.job_list(&running, rules.running_max.saturating_add(1)).await?;

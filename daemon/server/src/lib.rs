@@ -13,6 +13,10 @@
 //! A module uses only floors below its own. Time and randomness are read in `clock` alone, the environment in `main.rs` and the
 //! ground floor alone.
 
+#![allow(
+    rustdoc::private_intra_doc_links,
+    reason = "read by who works on it: `cargo doc` with private items"
+)]
 #![allow(missing_docs, reason = "a program: a doc comment has to say more than the name does")]
 
 mod agent_settings;
@@ -21,29 +25,29 @@ pub mod args;
 pub mod clock;
 pub mod config;
 pub mod descriptors;
-pub mod discovery;
-pub mod events;
-pub mod folder;
+mod discovery;
+mod events;
+mod folder;
 pub mod heap;
 pub mod ingest;
 pub mod jobs;
 pub mod link;
-pub mod lock;
-pub mod message_history;
-pub mod metering;
-pub mod model;
+mod lock;
+mod message_history;
+mod metering;
+mod model;
 pub mod paths;
-pub mod peer;
+mod peer;
 mod project_instructions;
-pub mod recorder;
+mod recorder;
 pub mod repository;
-pub mod rpc;
+mod rpc;
 pub mod runtime;
 pub mod sandbox;
 pub mod service;
-pub mod shutdown;
+mod shutdown;
 pub mod socket;
-pub mod systemd;
+mod systemd;
 pub mod telemetry;
 mod thread_names;
-pub mod transcript;
+mod transcript;

@@ -59,7 +59,8 @@ pub fn table(services: &Services, deps: &Deps) -> Result<Methods, TableError> {
     compaction::register(&mut table, &services.compaction, contexts, texts)?;
     checkpoint::register(&mut table, &services.checkpoints)?;
     context::register(&mut table, contexts, &services.settings_diffs)?;
-    job::register(&mut table, &Arc::new(services.jobs.clone()), &services.job_states)?;
+    let jobs = Arc::new(services.jobs.clone());
+    job::register(&mut table, &jobs, &services.job_states, &services.workers)?;
     memory::register(&mut table, &services.memory, config)?;
     message_history::register(&mut table, &services.prompts)?;
     policy::register(&mut table, &services.policy, texts, config)?;

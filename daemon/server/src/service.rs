@@ -3,33 +3,34 @@
 //! [`Services::open`] is the one place that makes them, lower ones first: who works with another is given it.
 //! Whoever answers a method is given the one or two services it needs, never all of them.
 
-pub mod checkpoint;
-pub mod compaction;
-pub mod context;
-pub mod continuation;
+pub(crate) mod checkpoint;
+pub(crate) mod compaction;
+pub(crate) mod context;
+pub(crate) mod continuation;
 mod disk;
 mod error;
-pub mod history;
-pub mod idle_trim;
-pub mod item_index;
-pub mod job;
-pub mod memory;
-pub mod message_history;
+pub(crate) mod history;
+pub(crate) mod idle_trim;
+pub(crate) mod item_index;
+pub(crate) mod job;
+pub(crate) mod memory;
+pub(crate) mod message_history;
 mod notices;
-pub mod policy;
-pub mod preimage;
-pub mod projects;
-pub mod recording;
-pub mod reload;
-pub mod resolve;
-pub mod retention;
-pub mod search;
-pub mod settings_diff;
-pub mod snapshot;
-pub mod status;
-pub mod storage;
-pub mod texts;
-pub mod threads;
+pub(crate) mod policy;
+pub(crate) mod preimage;
+pub(crate) mod projects;
+pub(crate) mod recording;
+pub(crate) mod reload;
+pub(crate) mod resolve;
+pub(crate) mod retention;
+pub(crate) mod search;
+pub(crate) mod settings_diff;
+pub(crate) mod snapshot;
+pub(crate) mod status;
+pub(crate) mod storage;
+pub(crate) mod texts;
+pub(crate) mod threads;
+pub(crate) mod worker;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -79,6 +80,7 @@ use status::{Instance, Status};
 use storage::Storage;
 use texts::TextStore;
 use threads::Threads;
+use worker::Workers;
 
 pub use error::ServiceError;
 
@@ -117,6 +119,7 @@ pub struct Services {
     pub ingest: Arc<Ingest>,
     pub jobs: Jobs,
     pub job_states: Arc<JobStates>,
+    pub workers: Arc<Workers>,
     pub texts: Arc<TextStore>,
     pub threads: Arc<Threads>,
     pub projects: Arc<Projects>,
@@ -209,9 +212,8 @@ impl Services {
         let models = Models::new(settings, budget, store.clone(), clock.clone());
         models.recall_spent().await?;
         let parts = Parts::new(&deps, &instance, store, ingest, Arc::new(models));
-        let memory = parts.memory();
+        let (memory, policy) = (parts.memory(), parts.policy());
         let compaction = parts.compaction();
-        let policy = parts.policy();
         let continuations = parts.continuations(&compaction);
         let Parts { store, ingest, models, jobs, texts, snapshots, histories, index, .. } = parts;
         let (retention, preimages) = (parts.retention, parts.preimages);
@@ -235,6 +237,7 @@ impl Services {
             )),
             contexts: Arc::new(Contexts::new(snapshots, config.clone())),
             projects: Arc::new(Projects::new(store.clone())),
+            workers: Arc::new(Workers::new(jobs.clone(), memory.extraction.clone())),
             job_states: Arc::new(JobStates::new(jobs.clone(), scanner, config.clone())),
             reload: Arc::new(Reload::new(config.clone(), models.clone(), jobs.clone())),
             prompts: Arc::new(Prompts::new(messages(&now, &clock))),

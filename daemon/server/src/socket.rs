@@ -23,7 +23,7 @@ pub mod accept;
 mod batch;
 pub mod bind;
 mod connection;
-pub mod dispatch;
+pub(crate) mod dispatch;
 mod envelope;
 mod held;
 mod outgoing;

@@ -49,11 +49,6 @@ pub fn ready(status: &str) {
     tell(&[NotifyState::Ready, NotifyState::Status(status)]);
 }
 
-/// Says in one line what the daemon is doing, for `systemctl status`.
-pub fn status(status: &str) {
-    tell(&[NotifyState::Status(status)]);
-}
-
 /// Says that the daemon is on its way out.
 pub fn stopping() {
     tell(&[NotifyState::Stopping, NotifyState::Status("finishing requests in flight")]);

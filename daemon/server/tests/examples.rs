@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use longhaul_core::job::Kind;
 use longhaul_protocol::example::{Bindings, examples};
 use longhaul_protocol::thread::IndexState;
 
@@ -27,8 +28,8 @@ async fn every_example_is_answered_as_it_says() {
     let indexed = async { while client.status().await.search.state != IndexState::Idle {} };
     soon("the sample is indexed", indexed).await;
 
-    request_job(&daemon, "a").await;
-    request_job(&daemon, "b").await;
+    request_job(&daemon, Kind::Reindex, "a").await;
+    request_job(&daemon, Kind::Reindex, "b").await;
 
     let mut bindings = Bindings::default();
     for example in examples().unwrap() {

@@ -32,6 +32,7 @@ mod memory_agent;
 mod memory_model;
 mod memory_origin;
 mod memory_use;
+mod memory_worker;
 mod message_history;
 mod opencode;
 mod pinned;

@@ -3,7 +3,7 @@
 //! The core decides: a caller passes a function from the stored to the new row, which runs inside the write
 //! transaction, so that nothing changes between decision and write.
 
-use longhaul_core::job::{Fence, Job, JobKey, Kind, State};
+use longhaul_core::job::{self, Fence, Job, JobKey, Kind, State};
 use sqlx::{Row as _, SqliteConnection};
 
 use crate::error::StoreError;
@@ -189,15 +189,23 @@ impl Store {
     }
 }
 
-/// Checks inside a transaction that the storing run still owns its job.
+/// Checks inside a transaction that the storing run still owns its job, and records its success where what is
+/// stored is its result.
 pub(crate) async fn fenced(
     connection: &mut SqliteConnection,
     fence: Option<&Fence>,
     pools: &Pools,
 ) -> Result<(), StoreError> {
     let Some(fence) = fence else { return Ok(()) };
-    let job = read(connection, &fence.key).await.map_err(|error| pools.sorted(error))?;
-    fence.check(job.as_ref()).map_err(StoreError::Fenced)
+    let sorted = |error| pools.sorted(error);
+    let job = read(connection, &fence.key).await.map_err(sorted)?;
+    fence.check(job.as_ref()).map_err(StoreError::Fenced)?;
+    if let (Some(rules), Some(job)) = (fence.finishes, job) {
+        let done = job::finish(job.clone(), &fence.token, &rules, &fence.now);
+        let done = done.map_err(StoreError::Fenced)?;
+        write(connection, &done, Some(&job)).await.map_err(sorted)?;
+    }
+    Ok(())
 }
 
 async fn read(connection: &mut SqliteConnection, key: &JobKey) -> Result<Option<Job>, sqlx::Error> {

@@ -90,7 +90,7 @@ async fn claimed(store: &Store) -> Fence {
         (Some(job), claim.token)
     };
     let token = store.job_decide(&key, claim).await.unwrap();
-    Fence { key, token, now: at(2) }
+    Fence { key, token, now: at(2), finishes: None }
 }
 
 async fn hits(store: &Store, words: &str, projects: Option<&[String]>) -> Vec<String> {

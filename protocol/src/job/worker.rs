@@ -1,15 +1,18 @@
 //! For workers outside the daemon: the same rules as for those inside.
 //!
-//! A worker claims, renews before the lease ends, and settles. Whatever it makes belongs to the `token` of its
-//! claim: once another has claimed the job, the old token changes nothing any more (`lease_lost`).
+//! A worker claims, renews before the lease ends, and settles. What it makes is a part of `job/complete`, so that
+//! it is stored with the success or not at all, and belongs to the `token` of its claim: once another has claimed
+//! the job, the old token changes nothing any more (`lease_lost`).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Job;
+use super::{Job, WorkInput, WorkResult};
 use crate::text::Raw;
 
 /// `job/claim`: takes the next job of a kind that is due.
+///
+/// Threads in which nobody asks for anything teach a worker nothing: the daemon extracts those itself on the way.
 #[derive(Debug, Clone, Copy)]
 pub struct Claim;
 
@@ -42,6 +45,9 @@ pub struct ClaimedJob {
     pub token: String,
     /// What it needs to know besides its name; may be empty.
     pub payload: Raw<String>,
+    /// What the work is about; absent for kinds that deliver nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<WorkInput>,
     /// Milliseconds after which the work must have stopped unless the claim is renewed.
     pub stop_in_ms: u64,
     /// Milliseconds between two renewals.
@@ -74,12 +80,41 @@ pub struct HeartbeatResult {
     pub stop_in_ms: u64,
 }
 
-/// `job/complete`: the work is done.
+/// `job/complete`: the work is done, and this is its result.
+///
+/// The result is stored and the job settled in one transaction. Completing again with the same token answers the
+/// job and changes nothing, so an answer that was lost can be asked for.
 ///
 /// # Errors
-/// `job_not_found`; `lease_lost`: it counts for nothing.
+/// `job_not_found`; `lease_lost`: it counts for nothing; `invalid_params`, `limit_exceeded`: nothing of the result
+/// can be taken, and the claim goes on; `stale_base`: the transcript has fewer lines than the result rests on.
 #[derive(Debug, Clone, Copy)]
 pub struct Complete;
+
+/// Which claim, and what was made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "JobCompleteParams")]
+pub struct CompleteParams {
+    /// The job's name.
+    pub job: String,
+    /// The token of the claim.
+    pub token: String,
+    /// What was made, of the kind of the claim's `input`; absent where that was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<WorkResult>,
+}
+
+/// The settled job.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "JobCompleteResult")]
+pub struct CompleteResult {
+    /// The job.
+    pub job: Job,
+    /// Parts of the result that were left out, and why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused: Vec<String>,
+}
 
 /// `job/fail`: the work failed.
 ///

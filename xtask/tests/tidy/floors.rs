@@ -96,7 +96,7 @@ const SERVICE: &[Floor] = &[
     ]),
     floor(&["projects"]),
     floor(&["resolve"]),
-    floor(&["job", "notices", "policy", "settings_diff"]),
+    floor(&["job", "notices", "policy", "settings_diff", "worker"]),
     floor(&["compaction"]),
     floor(&["continuation"]),
     floor(&["idle_trim", "reload", "status", "storage"]),

@@ -103,11 +103,11 @@ impl From<Use> for FileState {
 }
 
 impl Files {
-    /// Notes a touch; returns the file's key.
-    pub fn touch(&mut self, touch: FileTouch<'_>) -> String {
+    /// Notes a touch.
+    pub fn touch(&mut self, touch: FileTouch<'_>) {
         let key = key(touch.path, touch.cwd);
         let is_new = !self.map.contains_key(&key);
-        let file = self.map.entry(key.clone()).or_insert_with(|| File {
+        let file = self.map.entry(key).or_insert_with(|| File {
             path: String::new(),
             state: FileState::Named,
             seq: touch.seq,
@@ -135,7 +135,6 @@ impl Files {
         if is_full || is_new && self.bytes() > limits::FILES_BYTES {
             self.evict();
         }
-        key
     }
 
     /// Notes what a reading of the file with this key printed.

@@ -13,15 +13,13 @@ use super::files::{self, FileState, FileTouch, Touch};
 use super::plan::Plan;
 use super::printed::Printed;
 use super::requests::Outcome;
-use super::terms::{Anchor, Spot, Voice};
 use crate::digest::ContentHash;
+use crate::limits;
 use crate::rollout::output;
-use crate::rollout::shell::Use;
 use crate::step::{
     Action, Answered, At, Call, Called, Change, ChangeKind, CommandOutcome, Script, Step, Words,
     Work, one_line_of,
 };
-use crate::{limits, text};
 
 /// What the reducer must remember besides the checkpoint.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -41,12 +39,6 @@ struct TurnStart {
     plan: Option<Plan>,
 }
 
-/// Bytes of a message searched for names.
-const TALK_BYTES: usize = 8 * 1_024;
-
-/// Bytes of the values of a call's arguments searched for names.
-const VALUES_BYTES: usize = 2 * limits::COMMAND_BYTES;
-
 /// One touch of a file.
 struct Touching<'a> {
     path: &'a str,
@@ -65,11 +57,6 @@ impl Reducer {
             Step::Said(words) => {
                 self.spoken = true;
                 state.push_note(at.seq, words.redacted());
-                note(state, text::prefix(words.redacted(), TALK_BYTES), &Anchor::Talk, Voice::Used);
-            }
-            // What a report or a summary names, a model wrote.
-            Step::Reported(words) | Step::Compacted(words) => {
-                note(state, text::prefix(words.redacted(), TALK_BYTES), &Anchor::Talk, Voice::Used);
             }
             Step::Called(called) => self.called(state, at, called),
             Step::Answered(answered) => self.answered(state, at, answered),
@@ -90,6 +77,7 @@ impl Reducer {
             Step::TurnComplete => state.requests.end(Outcome::Answered),
             Step::TurnInterrupted => state.requests.end(Outcome::Interrupted),
             Step::RolledBack { turns } => self.roll_back(state, *turns),
+            Step::Reported(_) | Step::Compacted(_) => {}
         }
     }
 
@@ -108,8 +96,6 @@ impl Reducer {
         }
         state.requests.push(at.seq, words.redacted(), words.bytes(), self.spoken);
         self.spoken = false;
-        // A view may hold a long request without its middle: what that names is wanted all the same.
-        note(state, words.redacted(), &Anchor::Talk, Voice::Used);
     }
 
     fn called(&mut self, state: &mut Checkpoint, at: At, called: &Called) {
@@ -121,12 +107,6 @@ impl Reducer {
     fn act(&mut self, state: &mut Checkpoint, at: At, Called { call, action }: &Called) {
         match action {
             Action::Script(script) => self.script(state, at, (call, script)),
-            Action::Patch(changes) => {
-                for change in changes {
-                    let key = files::key(&change.path, state.cwd.as_deref());
-                    note(state, &change.lines, &Anchor::File(key.into()), Voice::Used);
-                }
-            }
             Action::Plan(steps) => state.plan.replace(at.seq, steps),
             Action::ChangeStep { id, status, is_dropped } => {
                 state.plan.change(at.seq, id, *status, *is_dropped);
@@ -142,27 +122,16 @@ impl Reducer {
                 other(state, at, (tool, values), true);
             }
             Action::Other { tool, values } => other(state, at, (tool, values), false),
-            Action::AddStep | Action::Poll | Action::Ours => {}
+            Action::Patch(_) | Action::AddStep | Action::Poll | Action::Ours => {}
         }
     }
 
     fn script(&mut self, state: &mut Checkpoint, at: At, (call, script): (&Call, &Script)) {
         let cwd = folder_of(call, state);
-        let mut read = None;
         for (used, path) in &script.uses {
-            let touching = Touching::of(path, (*used).into(), cwd.clone());
-            let key = self.touch(state, at, touching);
-            if *used == Use::Read {
-                read = Some(key);
-            }
+            self.touch(state, at, Touching::of(path, (*used).into(), cwd.clone()));
         }
         state.commands.run(at.seq, &script.text, script.is_look);
-        let is_of_one = matches!(&call.work, Work::Script { reads: Some(_), .. });
-        let anchor = match read.filter(|_| is_of_one) {
-            Some(key) => Anchor::File(key.into()),
-            None => Anchor::Command(at.seq),
-        };
-        note(state, &script.text, &anchor, Voice::Used);
     }
 
     fn answered(&mut self, state: &mut Checkpoint, at: At, answered: &Answered<'_>) {
@@ -185,7 +154,6 @@ impl Reducer {
         if answered.tokens.is_some() {
             state.commands.print(call.seq, whole);
         }
-        let mut anchor = Anchor::Command(call.seq);
         match &call.work {
             Work::Patch(changes) if !outcome.is_failure() => self.apply(state, at, call, changes),
             Work::PlanStep { text } => {
@@ -194,16 +162,12 @@ impl Reducer {
                 }
             }
             Work::Script { reads: Some(path), .. } | Work::View { path } => {
-                let key = files::key(path, folder_of(call, state).as_deref());
                 if !outcome.is_failure() && answered.tokens.is_some() {
+                    let key = files::key(path, folder_of(call, state).as_deref());
                     state.files.print(&key, whole);
                 }
-                anchor = Anchor::File(key.into());
             }
             Work::Script { .. } | Work::Patch(_) | Work::Search { .. } | Work::Other => {}
-        }
-        if !matches!(call.work, Work::Patch(_) | Work::PlanStep { .. }) {
-            note(state, printed, &anchor, Voice::Printed);
         }
     }
 
@@ -247,7 +211,7 @@ impl Reducer {
         self.spoken = true;
     }
 
-    fn touch(&mut self, state: &mut Checkpoint, at: At, touch: Touching<'_>) -> String {
+    fn touch(&mut self, state: &mut Checkpoint, at: At, touch: Touching<'_>) {
         let cwd = touch.cwd.filter(|cwd| cwd.len() <= limits::PATH_BYTES);
         if self.touched.len() < limits::TOUCHES && touch.state >= FileState::Read {
             let path = touch.path.to_owned();
@@ -260,7 +224,7 @@ impl Reducer {
             seq: at.seq,
             at_ms: at.ms,
             hash: touch.hash,
-        })
+        });
     }
 }
 
@@ -292,13 +256,4 @@ fn folder_of(call: &Call, state: &Checkpoint) -> Option<String> {
 /// Notes a call of a tool without a reading of its own.
 fn other(state: &mut Checkpoint, at: At, (tool, values): (&str, &str), is_look: bool) {
     state.commands.run(at.seq, &one_line_of(tool, values), is_look);
-    let line = text::one_line(values);
-    let window = text::prefix(&line, VALUES_BYTES);
-    note(state, window, &Anchor::Command(at.seq), Voice::Used);
-}
-
-/// Notes the terms of a redacted text.
-fn note(state: &mut Checkpoint, text: &str, anchor: &Anchor, voice: Voice) {
-    let spot = Spot { anchor, voice, tick: state.calls, cwd: state.cwd.as_deref() };
-    state.terms.note(text, spot);
 }

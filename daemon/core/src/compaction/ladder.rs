@@ -39,7 +39,6 @@ pub enum Skip {
     NotConfigured,
     /// The caller's deadline leaves no time.
     NoTime,
-    NothingToSummarise,
 }
 
 /// The strategies to try, highest first; the last is always the checkpoint.

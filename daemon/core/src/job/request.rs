@@ -36,6 +36,7 @@ pub fn request(job: Option<Job>, request: JobRequest, now: &Moment) -> Job {
             created_at: now.clone(),
             updated_at: now.clone(),
             finished_at: None,
+            finished_by: None,
         };
     };
     job.priority = job.priority.max(request.priority);

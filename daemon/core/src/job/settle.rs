@@ -52,6 +52,8 @@ pub struct Fence {
     pub key: JobKey,
     pub token: Token,
     pub now: Moment,
+    /// With them, the effect is the whole result of the run: the same transaction records its success.
+    pub finishes: Option<Rules>,
 }
 
 impl Fence {
@@ -73,17 +75,22 @@ pub(super) fn owned<'a>(job: &'a Job, token: &Token, now: &Moment) -> Result<&'a
     if lease.is_live(now) { Ok(lease) } else { Err(LeaseLost::LeaseExpired) }
 }
 
-/// Records a success. Anything requested during the run is still owed, after the cooldown unless urgent.
+/// Records a success. Anything requested during the run is still owed, after the cooldown unless urgent. Nothing
+/// changes when the same claim reports its success again, because the first answer was lost.
 ///
 /// # Errors
 /// [`LeaseLost`]: somebody else owns it, and nothing changes.
 pub fn finish(mut job: Job, token: &Token, rules: &Rules, now: &Moment) -> Result<Job, LeaseLost> {
+    if job.finished_by.as_ref() == Some(token) {
+        return Ok(job);
+    }
     let seen = owned(&job, token, now)?.wanted;
     job.done = job.done.max(seen);
     job.lease = None;
     job.attempts = 0;
     job.failure = None;
     job.finished_at = Some(now.clone());
+    job.finished_by = Some(token.clone());
     job.updated_at = now.clone();
     job.state = if job.is_owed() { State::Queued } else { State::Done };
     let passes_by = job.is_owed() && job.urgent;

@@ -21,6 +21,7 @@ mod outcome;
 mod outside;
 mod render;
 mod runs;
+mod terms;
 #[cfg(test)]
 mod tests;
 mod words;

@@ -17,15 +17,6 @@ pub fn path(agent: Option<&str>, thread_id: &str) -> String {
     format!(".scratch/agent-{name}.scratch.md")
 }
 
-/// Whether a path stays below the project: relative, no `..`, no `.`.
-#[must_use]
-pub fn is_confined(path: &str) -> bool {
-    !path.is_empty()
-        && !path.starts_with(['/', '~', '\\'])
-        && !path.contains(['\0', '\n'])
-        && path.split(['/', '\\']).all(|part| !part.is_empty() && part != "." && part != "..")
-}
-
 /// Lower-case letters and digits; any other run becomes one hyphen.
 fn slug(name: &str) -> String {
     let mut slug = String::new();
@@ -42,6 +33,14 @@ fn slug(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Whether a path stays below the project: relative, no `..`, no `.`.
+    fn is_confined(path: &str) -> bool {
+        !path.is_empty()
+            && !path.starts_with(['/', '~', '\\'])
+            && !path.contains(['\0', '\n'])
+            && path.split(['/', '\\']).all(|part| !part.is_empty() && part != "." && part != "..")
+    }
 
     #[test]
     fn defect_7_7_a_thread_has_one_file_and_it_is_in_its_project() {

@@ -15,6 +15,7 @@ use crate::jobs::Jobs;
 use crate::link::CallContext;
 use crate::service::ServiceError;
 use crate::service::job::{Due, JobState, JobStates};
+use crate::service::worker::Workers;
 
 mod worker;
 
@@ -22,6 +23,7 @@ pub(super) fn register(
     table: &mut Table,
     jobs: &Arc<Jobs>,
     states: &Arc<JobStates>,
+    workers: &Arc<Workers>,
 ) -> Result<(), TableError> {
     table.of(states).on_async::<Why, _>(why)?;
     let mut on = table.of(jobs);
@@ -29,7 +31,8 @@ pub(super) fn register(
     on.on_async::<Get, _>(get)?;
     on.on_async::<Retry, _>(retry)?;
     on.on_async::<Cancel, _>(cancel)?;
-    worker::register(&mut on)
+    worker::register(&mut on)?;
+    worker::register_results(&mut table.of(workers))
 }
 
 async fn list(jobs: Arc<Jobs>, _: CallContext, params: ListParams) -> Result<ListResult, Failure> {

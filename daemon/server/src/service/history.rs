@@ -6,4 +6,4 @@ mod visible;
 
 pub use expand::{EXPAND_BYTES_DEFAULT, EXPAND_BYTES_MAX, HandleReader};
 pub use page::{ItemPlace, Position};
-pub use visible::{BaseKind, Histories, HistoryQuery, Opaque, VisibleHistory};
+pub use visible::{BaseKind, Histories, HistoryQuery, Opaque};

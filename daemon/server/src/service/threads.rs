@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use longhaul_core::thread::Source;
+use longhaul_protocol::limit;
 use longhaul_store::{FileRow, Store, ThreadCursor, ThreadFilter, ThreadRow};
 
 use super::error::ServiceError;
@@ -21,10 +22,10 @@ pub use items::{ItemRange, Items};
 const BEGUN_WITHIN: Duration = Duration::from_millis(1_500);
 
 /// How long a sync waits when the caller does not say.
-pub const SYNC_TIMEOUT_DEFAULT: Duration = Duration::from_secs(5);
+pub const SYNC_TIMEOUT_DEFAULT: Duration = Duration::from_millis(limit::SYNC_TIMEOUT_MS_DEFAULT);
 
 /// The longest wait a caller may ask for.
-pub const SYNC_TIMEOUT_MAX: Duration = Duration::from_secs(60);
+const SYNC_TIMEOUT_MAX: Duration = Duration::from_millis(limit::SYNC_TIMEOUT_MS_MAX);
 
 /// The threads that are known, and their items.
 pub struct Threads {

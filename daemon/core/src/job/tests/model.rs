@@ -213,7 +213,8 @@ impl World {
             return;
         };
         let job = self.jobs[&subject].clone();
-        let fence = Fence { key: job.key.clone(), token: token.clone(), now: self.now.clone() };
+        let (key, now) = (job.key.clone(), self.now.clone());
+        let fence = Fence { key, token: token.clone(), now, finishes: None };
         let may_store = fence.check(Some(&job)).is_ok();
         let settled = match kind {
             None => finish(job, &token, &RULES, &self.now),
@@ -221,6 +222,10 @@ impl World {
         };
         assert_eq!(may_store, settled.is_ok(), "fence and settling are of one mind");
         let Ok(job) = settled else { return };
+        if kind.is_none() {
+            let again = finish(job.clone(), &token, &RULES, &self.now);
+            assert_eq!(again, Ok(job.clone()), "a success may be reported twice");
+        }
         if kind.is_none() {
             self.stored.entry(subject).or_default().push((token.epoch, asked));
         }

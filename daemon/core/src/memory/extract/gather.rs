@@ -6,9 +6,8 @@ use super::super::learning::{
 use super::super::place;
 use super::super::slug::slug;
 use super::runs::{Fix, Run};
-use super::{Extractor, Request, Rule, hazard, line, outcome, render};
+use super::{Extractor, Request, Rule, hazard, line, outcome, render, terms};
 use crate::checkpoint::semantic::policy::behaviour;
-use crate::checkpoint::terms;
 use crate::rollout::shell::Class;
 use crate::step::Origin;
 use crate::text;

@@ -4,10 +4,16 @@ use std::collections::HashMap;
 
 use super::super::learning::{Name, NameKind};
 use super::super::place;
-use crate::checkpoint::terms::{TermKind, find};
+use super::terms::{TermKind, find};
 use crate::limits;
 
-pub use crate::checkpoint::terms::Voice;
+/// Who wrote the text a name stands in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Voice {
+    /// The model or the person.
+    Used,
+    Printed,
+}
 
 /// Names counted at once; beyond, the least used go.
 const COUNTED_MAX: usize = 8_192;

@@ -6,8 +6,9 @@ use longhaul_core::job::{FailureKind, Token};
 use longhaul_core::redact::redact;
 use longhaul_core::{job, text};
 use longhaul_protocol::job::{
-    Claim, ClaimParams, ClaimResult, ClaimedJob, Complete, Fail, FailKind, FailParams, Heartbeat,
-    HeartbeatResult, JobResult, TokenParams,
+    Claim, ClaimParams, ClaimResult, ClaimedJob, Complete, CompleteParams, CompleteResult, Fail,
+    FailKind, FailParams, Heartbeat, HeartbeatResult, JobResult, TokenParams, WorkInput,
+    WorkResult,
 };
 
 use super::super::convert;
@@ -17,6 +18,8 @@ use crate::link::CallContext;
 use crate::rpc::error::Failure;
 use crate::rpc::table::{Handlers, TableError};
 use crate::service::ServiceError;
+use crate::service::memory::ExtractionTask;
+use crate::service::worker::{Assigned, Delivery, Task, Workers};
 
 /// Letters of a worker's name.
 const WORKER_CHARS_MAX: usize = 64;
@@ -25,14 +28,17 @@ const WORKER_CHARS_MAX: usize = 64;
 const DETAIL_BYTES_MAX: usize = 1_024;
 
 pub(super) fn register(table: &mut Handlers<'_, Jobs>) -> Result<(), TableError> {
-    table.on_async::<Claim, _>(claim)?;
     table.on_async::<Heartbeat, _>(heartbeat)?;
-    table.on_async::<Complete, _>(complete)?;
     table.on_async::<Fail, _>(fail)
 }
 
+pub(super) fn register_results(table: &mut Handlers<'_, Workers>) -> Result<(), TableError> {
+    table.on_async::<Claim, _>(claim)?;
+    table.on_async::<Complete, _>(complete)
+}
+
 async fn claim(
-    jobs: Arc<Jobs>,
+    workers: Arc<Workers>,
     _: CallContext,
     params: ClaimParams,
 ) -> Result<ClaimResult, Failure> {
@@ -44,15 +50,28 @@ async fn claim(
     }
     // Opened so that no worker can pass for a daemon, whose claims end with it.
     let holder = format!("worker:{}", params.worker);
-    let claimed = jobs.claim(kind, &holder).await.map_err(ServiceError::from)?;
-    let claim = claimed.map(|claimed| ClaimedJob {
-        token: token_text(&claimed.claim.token),
-        payload: claimed.job.payload.clone().into(),
-        stop_in_ms: jobs.stop_in_ms(&claimed.claim),
-        heartbeat_ms: jobs.rules(kind).heartbeat_ms,
-        job: shown(claimed.job),
-    });
+    let assigned = workers.claim(kind, &holder).await?;
+    let claim =
+        assigned.map(|Assigned { job, claim, task, stop_in_ms, heartbeat_ms }| ClaimedJob {
+            token: token_text(&claim.token),
+            payload: job.payload.clone().into(),
+            input: task.map(input),
+            stop_in_ms,
+            heartbeat_ms,
+            job: shown(job),
+        });
     Ok(ClaimResult { claim })
+}
+
+fn input(task: Task) -> WorkInput {
+    match task {
+        Task::Extract(ExtractionTask { question, lines }) => WorkInput::Extract {
+            instructions: question.system.into(),
+            record: question.user.into(),
+            schema: question.schema,
+            lines,
+        },
+    }
 }
 
 async fn heartbeat(
@@ -66,13 +85,17 @@ async fn heartbeat(
 }
 
 async fn complete(
-    jobs: Arc<Jobs>,
+    workers: Arc<Workers>,
     _: CallContext,
-    params: TokenParams,
-) -> Result<JobResult, Failure> {
+    params: CompleteParams,
+) -> Result<CompleteResult, Failure> {
     let (key, token) = (key_of(&params.job)?, token_of(&params.token)?);
-    let job = jobs.finish(&key, &token).await.map_err(ServiceError::from)?;
-    Ok(JobResult { job: shown(job) })
+    let delivery = params.result.map(|WorkResult::Extract { lines, answer }| {
+        let answer = serde_json::to_string(&answer).map_err(Failure::internal)?;
+        Ok::<_, Failure>(Delivery::Extract { lines, answer })
+    });
+    let (job, refused) = workers.complete(key, token, delivery.transpose()?).await?;
+    Ok(CompleteResult { job: shown(job), refused })
 }
 
 async fn fail(jobs: Arc<Jobs>, _: CallContext, params: FailParams) -> Result<JobResult, Failure> {

@@ -1,20 +1,31 @@
-//! Finds terms in text: one pass over its bytes, no regular expression.
+//! Finds names in text (paths, identifiers, hashes, URLs): one pass over its bytes, no regular expression.
 
 #[cfg(test)]
 mod plainly;
 mod shape;
 
-use super::TermKind;
 use crate::limits::PATH_BYTES;
 use shape::{
     as_path, is_file_name, is_hash, is_name, is_ticket, is_uuid, may_hold_name, words_of_kebab,
 };
 
+/// What a term looks like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TermKind {
+    Path,
+    /// An identifier of code or configuration.
+    Name,
+    /// A hash, UUID, URL or ticket.
+    Id,
+    /// Two words joined by a hyphen: a package or a script now and then, prose most of the time.
+    Compound,
+}
+
 /// A term as it stands in the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Found<'a> {
-    pub text: &'a str,
-    pub kind: TermKind,
+pub(super) struct Found<'a> {
+    pub(super) text: &'a str,
+    pub(super) kind: TermKind,
 }
 
 /// Shortest identifier worth keeping: shorter ones are words or loop variables.
@@ -26,7 +37,7 @@ const NAME_BYTES_MIN: usize = 5;
 /// Most of a text are small letters and blanks, and words of small letters alone are no terms. So the
 /// search runs to the next byte that can make a term of them, and only the chunk around that one is
 /// measured: unless it is a number that stands alone or the mark that ends a sentence, as most are.
-pub fn find<'a>(text: &'a str, hyphens: bool, visit: &mut dyn FnMut(Found<'a>)) {
+pub(super) fn find<'a>(text: &'a str, hyphens: bool, visit: &mut dyn FnMut(Found<'a>)) {
     let bytes = text.as_bytes();
     let mut at = 0;
     while let Some(stop) = next_stop(bytes, at) {

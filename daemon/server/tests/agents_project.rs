@@ -146,8 +146,8 @@ async fn a_secret_in_a_name_leaves_by_no_method_and_no_error() {
 /// A daemon in a user namespace of its own, as systemd starts it, may not look where other processes work.
 #[tokio::test]
 async fn an_agent_whose_folder_cannot_be_seen_gets_what_no_project_owns() {
-    let trusting = "[server]\ntrust_stated_folder = true\n";
-    for (config, is_trusted) in [("", false), (trusting, true)] {
+    let refusing = "[server]\ntrust_stated_folder = false\n";
+    for (config, is_trusted) in [("", true), (refusing, false)] {
         let home = tempfile::tempdir().unwrap();
         Rollout::with_rounds(AT_ROOT, &root(), "Repair the turbine.", 2).write(home.path());
         Rollout::with_rounds(NEIGHBOUR, home.path(), "Repair the turbine.", 2).write(home.path());

@@ -135,8 +135,9 @@ table! { "server" Server {
     drain_ms: u64 = 5_000, 0..=60_000;
     /// Two serve thousands of requests a second; each more costs memory that idles.
     worker_threads: usize = 2, 1..=64;
-    /// Off: whoever reaches the agents' socket would choose a project by naming it.
-    trust_stated_folder: bool = false;
+    /// On, since hooks and the MCP bridge state the truth, and under systemd nothing else is known. Off, only what the
+    /// system tells counts.
+    trust_stated_folder: bool = true;
 } }
 
 table! {

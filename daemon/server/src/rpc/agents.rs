@@ -339,8 +339,8 @@ pub(super) fn work_folder(context: &CallContext) -> Result<&str, Failure> {
 }
 
 /// What a person does where the system does not tell the folder of an agent.
-const UNCHECKED: &str = "the daemon may not look at its process, as under systemd: start it by longhaul up, or set \
-                         server.trust_stated_folder";
+const UNCHECKED: &str = "the daemon may not look at its process, as under systemd: start it by longhaul up, or let \
+                         server.trust_stated_folder be true";
 
 /// Takes over the folder an agent names in the handshake: where the system does not tell it, and `is_trusted`. An
 /// agent whose folder nobody knows is let in, and has no project.

@@ -16,8 +16,8 @@ const NAME: &str = "agents' socket";
 const RESTART: &str = "restart the daemon: longhaul down, then longhaul up; with systemd units: \
                        longhaul install systemd";
 
-const UNSEEN: &str = "under systemd: longhaul up in place of the units, or \
-                      server.trust_stated_folder = true (SECURITY.md says what that gives up)";
+const UNSEEN: &str = "server.trust_stated_folder is false: set it to true (SECURITY.md says what that \
+                      gives up), or run longhaul up in place of systemd units";
 
 pub(super) async fn checks(session: &Session) -> Vec<Check> {
     let Some(person) = session.socket.clone().or_else(socket::default_socket) else {

@@ -14,8 +14,8 @@ const SERVICE: &str = "longhauld.service";
 const SOCKET_UNIT: &str = include_str!("../../../../../systemd/longhauld.socket");
 const SERVICE_UNIT: &str = include_str!("../../../../../systemd/longhauld.service");
 /// What the unit's user namespace costs.
-const AGENTS_UNSEEN: &str = "Agents get nothing of their projects under systemd unless \
-                             server.trust_stated_folder is set: SECURITY.md says why";
+const AGENTS_UNSEEN: &str = "Under systemd the daemon believes the folder that an agent states; \
+                             server.trust_stated_folder = false refuses it: see SECURITY.md";
 /// What `systemctl enable` makes, below the folder of units.
 const ENABLED: &str = "sockets.target.wants/longhauld.socket";
 /// The daemon's place as the unit has it.

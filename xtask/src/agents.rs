@@ -14,6 +14,7 @@ mod compare;
 mod hooks;
 mod memory;
 mod mock;
+mod plugin;
 mod scenario;
 mod tools;
 mod trust;
@@ -33,7 +34,10 @@ use mock::Mock;
 
 /// The version that CI runs.
 const VERSION_DEFAULT: &str = "0.169.0";
-const CLAUDE_VERSION_DEFAULT: &str = "2.1.197";
+/// One that loads no plugins like ours, and one that does.
+const CLAUDE_VERSIONS_DEFAULT: [&str; 2] = ["2.1.197", "2.1.330"];
+/// The last of 2.1 that goes by the classic hooks alone; `longhaul install claude` has the same.
+const CLAUDE_CLASSIC_PATCH_MAX: u32 = 289;
 
 /// Package and program of an agent.
 const CODEX: (&str, &str) = ("@openai/codex", "codex");
@@ -55,9 +59,9 @@ pub(crate) struct AgentsArgs {
     /// Versions of Codex, as npm names them
     #[arg(long, num_args = 1.., value_name = "VERSION", default_values_t = [VERSION_DEFAULT.to_owned()])]
     codex: Vec<String>,
-    /// A version of Claude Code, for our hooks and our MCP server in it
-    #[arg(long, value_name = "VERSION")]
-    claude: Option<String>,
+    /// Versions of Claude Code, for our hooks and our MCP server in it, or our plugin
+    #[arg(long, num_args = 1.., value_name = "VERSION")]
+    claude: Vec<String>,
     /// Compare with an already built daemon
     #[arg(long, value_name = "LONGHAULD")]
     daemon: Option<PathBuf>,
@@ -83,7 +87,7 @@ pub(crate) fn run(options: &AgentsArgs) -> anyhow::Result<()> {
 /// The step of CI: one version of each agent, within its time.
 pub(crate) fn check() -> anyhow::Result<AgentsOutcome> {
     let codex = vec![VERSION_DEFAULT.to_owned()];
-    let claude = Some(CLAUDE_VERSION_DEFAULT.to_owned());
+    let claude = CLAUDE_VERSIONS_DEFAULT.map(str::to_owned).to_vec();
     compare_all(&AgentsArgs { codex, claude, daemon: None, keep: None }, CI_TIMEOUT)
 }
 
@@ -116,7 +120,7 @@ fn compare_all(options: &AgentsArgs, limit: Duration) -> anyhow::Result<AgentsOu
         differing.extend(failed(&rows, version));
         daemon.stop()?;
     }
-    if let Some(version) = &options.claude {
+    for version in &options.claude {
         match claude_rows(version, options, &longhauld, limit)? {
             Some(rows) => differing.extend(failed(&rows, version)),
             None => is_claude_missing = true,
@@ -152,7 +156,13 @@ fn failed(rows: &[Row], version: &str) -> Vec<String> {
     differing.map(|row| format!("{version} {}", row.step)).collect()
 }
 
-/// Our hooks and our MCP server in Claude Code; `None` where it cannot be installed.
+/// Whether a version of Claude Code loads our plugin.
+fn has_plugins(version: &str) -> bool {
+    let patch = version.strip_prefix("2.1.").and_then(|patch| patch.parse::<u32>().ok());
+    patch.is_none_or(|patch| patch > CLAUDE_CLASSIC_PATCH_MAX)
+}
+
+/// Our hooks and our MCP server in Claude Code, or our plugin; `None` where it cannot be installed.
 fn claude_rows(
     version: &str,
     options: &AgentsArgs,
@@ -168,6 +178,9 @@ fn claude_rows(
     let nobody = claude.home().join("no-codex");
     let daemon = Daemon::start_with(longhauld, &nobody, &claude.home(), CONFIG)?;
     let longhaul = longhauld.with_file_name("longhaul");
+    if has_plugins(version) {
+        return plugin::play(&longhaul, &claude, &mock, daemon).map(Some);
+    }
     let rows = claude::play(&longhaul, &claude, &mock, &daemon)?;
     daemon.stop()?;
     Ok(Some(rows))

@@ -167,6 +167,13 @@ impl Daemon {
         Ok(sum)
     }
 
+    /// Ends the daemon as a crash would.
+    pub(crate) fn kill(&mut self) -> anyhow::Result<()> {
+        self.child.kill()?;
+        self.child.wait()?;
+        Ok(())
+    }
+
     /// Stops the daemon with `daemon/shutdown`.
     pub(crate) fn stop(mut self) -> anyhow::Result<()> {
         self.connect()?.call("daemon/shutdown", &json!({}))?;

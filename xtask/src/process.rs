@@ -10,7 +10,8 @@ use anyhow::{Context as _, ensure};
 use crate::daemon;
 use crate::stopwatch::Stopwatch;
 
-const POLL: Duration = Duration::from_millis(20);
+/// Pause between two looks at a state that is waited for.
+pub(crate) const POLL: Duration = Duration::from_millis(20);
 
 /// When to give up.
 #[derive(Clone, Copy)]

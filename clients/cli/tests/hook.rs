@@ -10,6 +10,8 @@ use crate::{Desk, Done, program};
 
 const CODEX: &str = "/home/user/.codex/sessions/2026/11/21/rollout-2026-11-21T00-42-55-0199.jsonl";
 
+const CLAUDE: &str = "/home/user/.claude/projects/-w/0199.jsonl";
+
 fn payload(event: &str, more: &Value) -> String {
     let mut payload = json!({
         "session_id": "0199", "transcript_path": CODEX, "cwd": "/home/user/parser",
@@ -23,11 +25,25 @@ fn payload(event: &str, more: &Value) -> String {
 impl Desk {
     /// Runs the hook; the pipe stays open behind the payload, as an agent may leave it.
     fn hook(&self, payload: &str) -> Done {
+        self.hook_with(&[], payload)
+    }
+
+    /// What the plugin of Claude Code reads.
+    fn compact(&self, more: &Value) -> Value {
+        let mut payload = json!({ "protocol": 1, "transcript_path": CLAUDE, "trigger": "manual" });
+        payload.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let done = self.hook_with(&["SessionCompact", "--agent", "claude"], &payload.to_string());
+        assert_eq!(done.code, 0, "{done:?}");
+        serde_json::from_str(&done.stdout).unwrap()
+    }
+
+    fn hook_with(&self, args: &[&str], payload: &str) -> Done {
         let mut command = program(self.folder.path());
         command
             .arg("--socket")
             .arg(self.folder.path().join("v1.sock"))
             .arg("hook")
+            .args(args)
             .env("LONGHAUL_AUTOSTART", "0");
         let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = piped.spawn().unwrap();
@@ -258,4 +274,45 @@ fn whatever_goes_wrong_the_agent_goes_on() {
     command.args(["--socket", "/nowhere/v1.sock", "hook"]).env("LONGHAUL_AUTOSTART", "0");
     let done = crate::run(command.stdin(Stdio::null()));
     assert_eq!((done.code, done.stdout.as_str()), (0, ""), "{done:?}");
+}
+
+#[test]
+fn the_plugin_is_given_a_briefing_that_suits_the_window() {
+    let desk = Desk::of_agents(with_memory(script()));
+    let wish = json!({ "context_window": 200_000, "trigger": "auto", "instructions": "the lexer" });
+    let answer = desk.compact(&wish);
+    let text = answer["text"].as_str().unwrap();
+    assert!(text.starts_with("The conversation so far was compacted."), "{text}");
+    let places = ["> the lexer", "[SESSION_CHECKPOINT v1]", "Use `just test`."];
+    let places = places.map(|words| text.find(words).unwrap());
+    assert!(places.is_sorted(), "the person's words, the view, the memory: {text}");
+    assert_eq!((&answer["protocol"], &answer["tail_tokens"]), (&json!(1), &json!(16_666)));
+    assert_eq!(answer["compaction_id"], COMPACTION);
+    let asked = desk.last_params("compaction/run");
+    assert_eq!((&asked["max_tokens"], &asked["trigger"]), (&json!(8_000), &json!("auto")));
+    assert_eq!(desk.last_params("thread/sync")["path"], CLAUDE);
+
+    desk.compact(&json!({ "agent_id": "a1" }));
+    let path = "/home/user/.claude/projects/-w/0199/subagents/agent-a1.jsonl";
+    assert_eq!(desk.last_params("thread/sync")["path"], path);
+}
+
+#[test]
+fn the_plugin_is_told_why_there_is_no_briefing() {
+    let desk = Desk::of_agents(script());
+    let unread = desk.folder.path().join("long.jsonl");
+    std::fs::write(&unread, vec![b'\n'; 3_000_000]).unwrap();
+    for (more, why) in [
+        (json!({ "protocol": 2 }), "the plugin speaks version 2, this longhaul 1"),
+        (json!({ "transcript_path": "" }), "writes no transcript"),
+        (json!({ "agent_id": "../x" }), "names no file"),
+        (json!({ "transcript_path": unread }), "of 3000000 bytes"),
+    ] {
+        let answer = desk.compact(&more);
+        let declined = answer["declined"].as_str().unwrap();
+        assert!(declined.contains(why) && answer["text"].is_null(), "{answer}");
+    }
+    // Only the agents' socket is theirs: on the person's alone nobody answers.
+    let away = Desk::new(script());
+    assert!(away.compact(&json!({}))["declined"].as_str().unwrap().contains("no daemon answers"));
 }

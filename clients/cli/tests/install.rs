@@ -327,3 +327,69 @@ fn doctor_tells_whether_hooks_and_tools_would_run() {
     home.put(".claude.json", &state.replace("/longhaul-mcp", "/gone/longhaul-mcp"));
     assert!(told("tools", "claude").starts_with("fail claude: "));
 }
+
+/// A Claude Code that says which version it is.
+fn put_claude(home: &Home, version: &str) {
+    home.put("bin/claude", &format!("#!/bin/sh\necho '{version} (Claude Code)'\n"));
+    fs::set_permissions(home.path("bin/claude"), fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// What doctor says of compactions.
+fn route(home: &Home) -> (String, String) {
+    let page = run(home.command(&["doctor", "--json"]).env("LONGHAUL_SOCKET", "/nowhere"));
+    let page: serde_json::Value = serde_json::from_str(&page.stdout).unwrap();
+    let checks = page["checks"].as_array().unwrap();
+    let check = checks.iter().find(|check| check["name"] == "compaction").unwrap();
+    (check["state"].as_str().unwrap().to_owned(), check["detail"].as_str().unwrap().to_owned())
+}
+
+#[test]
+fn claude_code_gets_the_plugin_where_its_version_loads_it() {
+    let home = Home::new();
+    let program = ".claude/skills/longhaul/hooks/program.ts";
+    put_claude(&home, "2.1.197");
+    let installed = home.run(&["install", "claude"]);
+    assert!(done(&installed).contains("2.1.197 loads no such plugins"), "{installed:?}");
+    assert!(!home.path(program).exists());
+    assert!(route(&home).1.contains("2.1.197 loads no plugins like ours"), "{:?}", route(&home));
+
+    put_claude(&home, "2.1.330");
+    assert_eq!(route(&home).0, "warn", "it could be there: {:?}", route(&home));
+    let installed = home.run(&["--socket", "/run/my socket", "install", "claude"]);
+    assert!(done(&installed).contains("Compactions: by the plugin"), "{installed:?}");
+    let text = home.text(program);
+    assert!(text.contains("/longhaul\",\"--socket\",\"/run/my socket\"]"), "{text}");
+    assert_eq!(
+        route(&home),
+        ("ok".into(), "claude: by the plugin (longhaul@skills-dir), without a model".into())
+    );
+    let again = home.run(&["--socket", "/run/my socket", "install", "claude"]);
+    assert!(done(&again).starts_with("nothing to change"), "{again:?}");
+
+    // What Claude Code lays beside it goes with it.
+    home.put(".claude/skills/longhaul/.claude-plugin/types/claude-code/index.d.ts", "theirs");
+    done(&home.run(&["uninstall", "claude"]));
+    assert!(!home.path(".claude/skills/longhaul").exists());
+    assert_eq!(home.text(".claude/settings.json"), SETTINGS);
+}
+
+#[test]
+fn doctor_tells_how_the_last_compaction_of_claude_code_went() {
+    let home = Home::new();
+    put_claude(&home, "2.1.330");
+    done(&home.run(&["install", "claude"]));
+    let store = ".claude/plugins/store/longhaul_skills-dir-1.json";
+    home.put(store, r#"{ "compactions": { "at_ms": 1, "outcome": "answered", "ms": 41 } }"#);
+    assert!(route(&home).1.contains("the last one answered in 41 ms"), "{:?}", route(&home));
+    home.put(
+        store,
+        r#"{ "compactions": { "at_ms": 1, "ms": 9, "reason": "longhauld is not running" } }"#,
+    );
+    let (state, detail) = route(&home);
+    assert_eq!(state, "warn");
+    assert!(detail.ends_with("was left to Claude Code: longhauld is not running"), "{detail}");
+    home.put(".claude/skills/longhaul/hooks/tail.ts", "of another version");
+    assert!(route(&home).1.contains("another version"), "{:?}", route(&home));
+    home.put(".claude/settings.json", r#"{ "enabledPlugins": { "longhaul@skills-dir": false } }"#);
+    assert!(route(&home).1.contains("switched off"), "{:?}", route(&home));
+}

@@ -310,6 +310,8 @@ impl Fold {
                     self.title_by = *by;
                 }
             }
+            // Of a message written again it is that of the history before.
+            Body::Usage(_) if self.stepper.is_written_again(at) => {}
             Body::Usage(usage) => self.meter.reported(place.line, *usage),
             Body::Unknown => self.head.unknown += 1,
             Body::Malformed => self.head.malformed += 1,
@@ -411,6 +413,7 @@ impl Fold {
         // The summary also stands just before as an ordinary answer: not words to the person.
         if let Some(note) = self.checkpoint.notes.back()
             && !compacted.message.is_empty()
+            && !contextual::is_briefing(&compacted.message)
             && compacted.message.contains(text::prefix(&note.text, 80))
         {
             self.checkpoint.notes.pop_back();

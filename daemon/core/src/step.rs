@@ -103,6 +103,15 @@ pub struct Stepper {
     /// Folder the agent's shell stands in, where the transcript tells it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     folder: Option<String>,
+    /// When a briefing of ours took the place of the history. What Claude Code keeps behind it, it writes once more
+    /// with the time of the first writing.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    briefed_ms: i64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+fn is_zero(ms: &i64) -> bool {
+    *ms == 0
 }
 
 impl Stepper {
@@ -114,6 +123,9 @@ impl Stepper {
     /// What the entry says happened; `None` for identity, settings, counters and what a harness put into
     /// the history.
     pub fn step<'a>(&'a mut self, at: At, entry: &'a Entry<'_>) -> Option<Step<'a>> {
+        if self.is_written_again(at) {
+            return None;
+        }
         match &entry.body {
             Body::Item(item, _) => self.item(at, item, false),
             Body::Aside(item) => self.item(at, item, true),
@@ -128,7 +140,9 @@ impl Stepper {
             Body::RolledBack { turns } => Some(self.roll_back(*turns)),
             Body::TurnComplete => Some(Step::TurnComplete),
             Body::TurnAborted => Some(Step::TurnInterrupted),
-            Body::Compacted(compacted) => Some(Step::Compacted(Words::of(&*compacted.message))),
+            Body::Compacted(compacted) => {
+                Some(Step::Compacted(self.compacted(at, &compacted.message)))
+            }
             Body::FilesChanged { call_id, success, changes } => {
                 self.files_changed(call_id, *success, changes)
             }
@@ -146,6 +160,18 @@ impl Stepper {
             | Body::Unknown
             | Body::Malformed => None,
         }
+    }
+
+    /// Whether a line is a message that was kept behind a briefing of ours: it was told before.
+    pub fn is_written_again(&self, at: At) -> bool {
+        at.ms > 0 && at.ms < self.briefed_ms
+    }
+
+    /// What a compaction left that was not known before: nothing of a briefing of ours.
+    fn compacted<'a>(&mut self, at: At, message: &'a str) -> Words<'a> {
+        let is_ours = contextual::is_briefing(message);
+        self.briefed_ms = if is_ours { at.ms } else { 0 };
+        Words::of(if is_ours { "" } else { message })
     }
 
     /// Passes over a call that is of no interest: neither it nor its answer is a step.

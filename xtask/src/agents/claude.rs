@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use super::hooks::{RULE, RULED, note_rule};
 use super::mock::{Mock, ask};
 use super::tools;
 use crate::daemon::Daemon;
-use crate::process::{self, Deadline, finish};
+use crate::process::{Deadline, finish};
 use crate::wire::Wire;
 
 /// As `hooks::ATTEMPTS`.
@@ -39,16 +39,39 @@ impl Claude {
         self.folder.path().join("home/.claude")
     }
 
-    /// `claude --print ARGUMENTS`.
-    fn print(&self, arguments: &[&str]) -> anyhow::Result<()> {
-        let mut command = Command::new(&self.binary);
+    /// Its home, its settings, and itself on the `PATH`.
+    pub(super) fn environment<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+        let beside = self.binary.parent().map(Path::to_owned).into_iter();
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let path = std::env::join_paths(beside.chain(std::env::split_paths(&path)));
         command
+            .env("HOME", self.folder.path().join("home"))
+            .env("CLAUDE_CONFIG_DIR", self.home())
+            .env("PATH", path.unwrap_or_default())
+    }
+
+    /// Puts our hooks, our server and, where this version takes it, our plugin in; what was said about it.
+    pub(super) fn install(&self, longhaul: &Path, daemon: &Daemon) -> anyhow::Result<String> {
+        let mut install = Command::new(longhaul);
+        install.arg("--socket").arg(daemon.socket()).args(["install", "claude", "--yes"]);
+        let output = self.environment(&mut install).output()?;
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        ensure!(output.status.success(), "longhaul install claude failed: {said}");
+        Ok(said)
+    }
+
+    /// `claude --print ARGUMENTS`.
+    pub(super) fn print(&self, arguments: &[&str]) -> anyhow::Result<()> {
+        let mut command = Command::new(&self.binary);
+        self.environment(&mut command)
             .args(["--print", "--dangerously-skip-permissions"])
             .args(arguments)
             .current_dir(self.folder.path().join("project"))
-            .env("HOME", self.folder.path().join("home"))
-            .env("CLAUDE_CONFIG_DIR", self.home())
             .env("ANTHROPIC_BASE_URL", format!("http://{}", self.model))
+            // The least window it takes, and a compaction as soon as the mock says it is full.
+            .env("CLAUDE_CODE_AUTO_COMPACT_WINDOW", "100000")
+            // A daemon that was killed stays so.
+            .env("LONGHAUL_AUTOSTART", "0")
             .env("ANTHROPIC_API_KEY", "sk-ant-none")
             .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
             .env("DISABLE_AUTOUPDATER", "1")
@@ -67,10 +90,7 @@ pub(super) fn play(
     mock: &Mock,
     daemon: &Daemon,
 ) -> anyhow::Result<Vec<Row>> {
-    let mut install = Command::new(longhaul);
-    install.arg("--socket").arg(daemon.socket()).args(["install", "claude", "--yes"]);
-    install.env("CLAUDE_CONFIG_DIR", claude.home()).stdout(Stdio::null());
-    process::check(&mut install)?;
+    let installed = claude.install(longhaul, daemon)?;
     claude.print(&[&format!("rename the parser. {RULE}")])?;
     note_rule(daemon, &claude.folder.path().join("project"))?;
     let mut is_given = false;
@@ -89,6 +109,8 @@ pub(super) fn play(
     }
     let place = "in the request after /compact".to_owned();
     let mut rows = vec![Row::told("checkpoint and memory after", is_given, place)];
+    let is_said = installed.contains("by Claude Code itself, with our hooks beside it");
+    rows.push(Row::told("the classic route is named", is_said, "by install".into()));
     let made = daemon.connect()?.call("compaction/list", &json!({}))?;
     let made = made["compactions"].as_array().map_or(0, Vec::len);
     rows.push(Row::told("state kept before it", made > 0, format!("{made} receipts")));

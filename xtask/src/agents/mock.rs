@@ -13,6 +13,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use anyhow::Context as _;
 use serde_json::{Value, json};
 
+pub(super) use messages::{FILL, is_summary_asked, unpaired};
+
 /// What Codex's own requests for a summary hold, of all versions.
 const COMPACTION_MARKS: [&str; 3] = ["CONTEXT CHECKPOINT COMPACTION", "handoff summary", "memento"];
 
@@ -53,6 +55,11 @@ impl Mock {
         &self.address
     }
 
+    /// How many came since they were taken.
+    pub(super) fn count(&self) -> usize {
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
     /// The bodies that came since the last call, oldest first.
     pub(super) fn take(&self) -> Vec<Value> {
         std::mem::take(&mut *self.requests.lock().unwrap_or_else(PoisonError::into_inner))
@@ -89,8 +96,17 @@ fn serve(stream: TcpStream, seen: &Requests) -> anyhow::Result<()> {
             true => ("application/json", json!({ "input_tokens": 1000 }).to_string()),
             false => messages::answer(&request),
         };
+        let refused = unpaired(&request);
         seen.lock().unwrap_or_else(PoisonError::into_inner).push(request);
-        return respond(stream, kind, &body);
+        return match refused {
+            None => respond(stream, kind, &body),
+            Some(why) => respond_with(
+                stream,
+                "400 Bad Request",
+                "application/json",
+                &messages::refusal(&why),
+            ),
+        };
     }
     let is_plain = path.ends_with("/compact");
     let (items, tokens) = {
@@ -129,9 +145,13 @@ fn chunks(reader: &mut BufReader<TcpStream>) -> anyhow::Result<Vec<u8>> {
     }
 }
 
-fn respond(mut stream: TcpStream, kind: &str, body: &str) -> anyhow::Result<()> {
+fn respond(stream: TcpStream, kind: &str, body: &str) -> anyhow::Result<()> {
+    respond_with(stream, "200 OK", kind, body)
+}
+
+fn respond_with(mut stream: TcpStream, status: &str, kind: &str, body: &str) -> anyhow::Result<()> {
     let head = format!(
-        "HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
+        "HTTP/1.1 {status}\r\ncontent-type: {kind}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
         body.len()
     );
     stream.write_all(head.as_bytes())?;

@@ -21,6 +21,7 @@ mod daemon;
 mod host;
 mod place;
 mod program;
+mod route;
 
 use check::{Check, State};
 
@@ -51,7 +52,7 @@ pub(crate) async fn run(_: DoctorArgs, session: &Session) -> Result<(), Failure>
         }
     };
     checks.extend(host::checks(status.as_ref(), session.style.now_ms));
-    checks.extend(agents::checks());
+    checks.extend(agents::checks(&session.style));
     let page = DoctorPage { checks };
     session.print(&page)?;
     match page.count(State::Fail) {

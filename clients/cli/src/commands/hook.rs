@@ -23,6 +23,7 @@ use crate::output;
 use crate::session::Session;
 
 mod answer;
+mod compact;
 mod event;
 mod payload;
 
@@ -35,6 +36,8 @@ const LIMIT_MS: u64 = 150;
 const DAEMON_MS: u64 = 140;
 /// Bytes of a payload that are read: a prompt may hold a pasted file.
 const PAYLOAD_BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// What the plugin of Claude Code asks before a compaction; no event of the agent's own.
+const COMPACT_EVENT: &str = "SessionCompact";
 /// Set to `0`, nothing here starts the daemon.
 const AUTOSTART_VARIABLE: &str = "LONGHAUL_AUTOSTART";
 
@@ -51,6 +54,7 @@ Examples:
 longhaul hook SessionStart
 
 Events: SessionStart, UserPromptSubmit, PreCompact, PostCompact, Stop; others get an empty answer.
+SessionCompact is what the plugin of Claude Code asks; it has 1,000 ms, and says why where it gives no briefing.
 LONGHAUL_AUTOSTART=0 keeps it from starting the daemon.")]
 pub(crate) struct HookArgs {
     /// Event name [default: from the payload]
@@ -61,6 +65,9 @@ pub(crate) struct HookArgs {
 }
 
 pub(crate) async fn run(args: HookArgs, session: &Session) -> Result<(), Failure> {
+    if args.event.as_deref() == Some(COMPACT_EVENT) {
+        return compact::run(&args, session).await;
+    }
     let begun = Instant::now();
     let daemon_until = begun + Duration::from_millis(DAEMON_MS);
     let answered = answer(&args, session, daemon_until);

@@ -18,6 +18,8 @@ use crate::style::Style;
 mod agent_hooks;
 mod change;
 mod claude;
+mod claude_plugin;
+mod claude_plugin_files;
 mod codex;
 mod error;
 mod hook_call;
@@ -84,7 +86,7 @@ struct Options {
 enum Target {
     /// Hooks and the MCP server of Codex
     Codex,
-    /// Hooks and the MCP server of Claude Code
+    /// Plugin, hooks and the MCP server of Claude Code
     Claude,
     /// User units that start the daemon on the first connection
     Systemd,

@@ -25,7 +25,7 @@ const OPENINGS: [&str; 22] = [
     "<recommended_plugins>",
     INJECTED_OPENING,
     "Warning: ",
-    "[SESSION_CHECKPOINT v1]",
+    VIEW_HEADER,
     CHECKPOINT_OPENING,
     SUMMARY_OPENING,
     "Another language model started to solve this problem",
@@ -116,13 +116,21 @@ pub const SUMMARY_OPENING: &str = "[HANDOFF_SUMMARY v1]";
 /// First words of the message that carries a summary of Codex's.
 pub const CODEX_SUMMARY_OPENING: &str = "Another language model started to solve this problem";
 
+/// The line above every view.
+pub const VIEW_HEADER: &str = "[SESSION_CHECKPOINT v1]";
+
 /// First words of the message that carries a view of ours (`templates/compaction/checkpoint_guide.md`).
 pub const CHECKPOINT_OPENING: &str = "The conversation so far was compacted.";
+
+/// Whether a message carries a view of ours with the words that introduce it: nothing in it is new to the fold.
+pub fn is_briefing(text: &str) -> bool {
+    text.trim_start().starts_with(CHECKPOINT_OPENING) && text.contains(VIEW_HEADER)
+}
 
 /// Whether a user message carries the summary of an earlier compaction, ours or Codex's.
 pub fn is_summary(text: &str) -> bool {
     let text = text.trim_start();
-    [SUMMARY_OPENING, "[SESSION_CHECKPOINT v1]", CHECKPOINT_OPENING, CODEX_SUMMARY_OPENING]
+    [SUMMARY_OPENING, VIEW_HEADER, CHECKPOINT_OPENING, CODEX_SUMMARY_OPENING]
         .iter()
         .any(|opening| text.starts_with(opening))
 }

@@ -267,3 +267,44 @@ fn a_request_that_was_written_once_more_is_taken_back_in_every_fold() {
     let learned = folded.learned();
     assert!(learned.contains("spaces") && !learned.contains("tabs"), "{learned}");
 }
+
+/// A line of Claude Code's, `second` seconds after the first.
+fn written(second: u32, role: &str, content: &Value) -> Value {
+    json!({
+        "type": role, "sessionId": "t", "cwd": "/w", "uuid": format!("{role}{second}"), "parentUuid": "p",
+        "timestamp": format!("2026-01-01T00:00:{second:02}Z"),
+        "message": { "role": role, "model": "m", "content": content, "usage": { "input_tokens": 90_000 } },
+    })
+}
+
+#[test]
+fn what_is_kept_behind_a_briefing_of_ours_is_told_once() {
+    let call = json!([{ "type": "tool_use", "id": "c1", "name": "Bash", "input": { "command": "just test" } }]);
+    let result = json!([{ "type": "tool_result", "tool_use_id": "c1", "content": "7 passed" }]);
+    let kept = [
+        written(1, "user", &json!("fix the parser")),
+        written(2, "assistant", &call),
+        written(3, "user", &result),
+        written(4, "assistant", &json!([{ "type": "text", "text": "Fixed and tested." }])),
+    ];
+    let view = "The conversation so far was compacted. Below is a briefing.\n\n[SESSION_CHECKPOINT v1]\n- Fixed and tested.";
+    let briefing = written(5, "user", &json!(view));
+    let once = Folded::of(Source::Claude, &kept);
+    let again = [&kept[..], &[briefing], &kept[..]].concat();
+    let twice = Folded::of(Source::Claude, &again);
+    assert_eq!(twice.commands(), once.commands());
+    assert_eq!(twice.fold.checkpoint().requests, once.fold.checkpoint().requests);
+    assert_eq!(twice.learned(), once.learned());
+    let evidence = |folded: &Folded| {
+        let state = serde_json::to_value(folded.fold.checkpoint()).unwrap();
+        state["briefing"].to_string().matches("Fixed and tested").count()
+    };
+    assert_eq!(evidence(&twice), evidence(&once));
+    assert_eq!(twice.fold.meter().report(), None, "the count of a history that was replaced");
+
+    let mut goes_on = again;
+    goes_on.push(written(6, "user", &json!("now the lexer")));
+    let goes_on = Folded::of(Source::Claude, &goes_on);
+    let active = goes_on.fold.checkpoint().requests.active().map(|it| it.text.clone());
+    assert_eq!(active.as_deref(), Some("now the lexer"));
+}

@@ -1,7 +1,11 @@
 //! The same mock model for the Messages API, as Claude Code uses it.
 //!
+//! It refuses what the provider refuses: a call without its result right behind it, a result without its call.
+//!
 //! It goes by the last message of the person alone: a question for a summary gets one, a result of a tool
 //! ends the turn, anything else is answered with a command or with a call of ours.
+
+use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
@@ -11,15 +15,66 @@ use super::{new_id, wanted_tool};
 const COMPACTION_MARKS: [&str; 2] =
     ["create a detailed summary", "detailed summary of the conversation"];
 
+/// Words of the person to which the answer says that the window is nearly full.
+pub(in super::super) const FILL: &str = "fill the window";
+const FULL_TOKENS: u64 = 95_000;
+const TOKENS: u64 = 1_000;
+/// Whether a request asks the model for a summary.
+pub(in super::super) fn is_summary_asked(request: &Value) -> bool {
+    let last = messages(request).iter().rev().find(|message| message["role"] == "user");
+    let last = last.map(Value::to_string).unwrap_or_default();
+    COMPACTION_MARKS.iter().any(|mark| last.contains(mark))
+}
+
+/// Why the provider would refuse a request, if it would.
+pub(in super::super) fn unpaired(request: &Value) -> Option<String> {
+    let ids = |message: Option<&Value>, kind: &str, id: &str| -> BTreeSet<String> {
+        let parts = message.and_then(|it| it["content"].as_array()).into_iter().flatten();
+        let parts = parts.filter(|part| part["type"] == kind);
+        parts.filter_map(|part| Some(part[id].as_str()?.to_owned())).collect()
+    };
+    let all = messages(request);
+    (0..all.len()).find_map(|at| {
+        let before = at.checked_sub(1).and_then(|before| all.get(before));
+        let calls = ids(all.get(at), "tool_use", "id");
+        let results = ids(all.get(at + 1), "tool_result", "tool_use_id");
+        let asked = ids(before, "tool_use", "id");
+        let answers = ids(all.get(at), "tool_result", "tool_use_id");
+        let call = calls.difference(&results).next().map(|id| format!("no result for {id}"));
+        call.or_else(|| answers.difference(&asked).next().map(|id| format!("no call for {id}")))
+    })
+}
+
+/// The answer to such a request.
+pub(super) fn refusal(why: &str) -> String {
+    let error = json!({ "type": "invalid_request_error", "message": why });
+    json!({ "type": "error", "error": error }).to_string()
+}
+
+fn messages(request: &Value) -> &[Value] {
+    request["messages"].as_array().map_or(&[], Vec::as_slice)
+}
+
+/// The last words of the person, or of the harness in their name.
+fn last_words(request: &Value) -> Option<&str> {
+    let last = messages(request).iter().rev().find(|message| message["role"] == "user");
+    last.and_then(|message| match &message["content"] {
+        Value::String(words) => Some(words.as_str()),
+        parts => parts.as_array()?.iter().filter_map(|part| part["text"].as_str()).next_back(),
+    })
+}
+
 /// Content type and body of the answer.
 pub(super) fn answer(request: &Value) -> (&'static str, String) {
     let blocks = blocks(request);
     let calls = blocks.iter().any(|block| block["type"] == "tool_use");
     let stop = if calls { "tool_use" } else { "end_turn" };
+    let is_full = last_words(request).is_some_and(|words| words.contains(FILL));
+    let tokens = if is_full { FULL_TOKENS } else { TOKENS };
     let message = json!({
         "id": new_id("msg"), "type": "message", "role": "assistant", "model": request["model"],
         "content": blocks, "stop_reason": stop, "stop_sequence": null,
-        "usage": { "input_tokens": 1000, "output_tokens": 20 },
+        "usage": { "input_tokens": tokens, "output_tokens": 20 },
     });
     match request["stream"] == true {
         true => ("text/event-stream", events(&message)),
@@ -28,17 +83,13 @@ pub(super) fn answer(request: &Value) -> (&'static str, String) {
 }
 
 fn blocks(request: &Value) -> Vec<Value> {
-    let messages = request["messages"].as_array().map_or(&[][..], Vec::as_slice);
-    let last = messages.iter().rev().find(|message| message["role"] == "user");
-    let words = last.and_then(|message| match &message["content"] {
-        Value::String(words) => Some(words.as_str()),
-        parts => parts.as_array()?.iter().filter_map(|part| part["text"].as_str()).next_back(),
-    });
+    let last = messages(request).iter().rev().find(|message| message["role"] == "user");
+    let words = last_words(request);
     let last = last.map(Value::to_string).unwrap_or_default();
     let has_tools = request["tools"].as_array().is_some_and(|tools| !tools.is_empty());
     let call = |name: &str, input: Value| json!({ "type": "tool_use", "id": new_id("toolu"), "name": name, "input": input });
     let says = |text: &str| json!({ "type": "text", "text": text });
-    if COMPACTION_MARKS.iter().any(|mark| last.contains(mark)) {
+    if is_summary_asked(request) {
         return vec![says("<summary>\n1. Primary Request: the tasks so far.\n</summary>")];
     }
     if !has_tools {

@@ -4,22 +4,26 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use super::check::Check;
+use super::route;
 use crate::commands::install::setup::{self, AgentSetup, Trust};
-use crate::style::counted;
+use crate::style::{Style, counted};
 
-pub(super) fn checks() -> Vec<Check> {
-    setup::all().iter().flat_map(of).collect()
+pub(super) fn checks(style: &Style) -> Vec<Check> {
+    setup::all().iter().flat_map(|agent| of(agent, style)).collect()
 }
 
-fn of(agent: &AgentSetup) -> Vec<Check> {
+fn of(agent: &AgentSetup, style: &Style) -> Vec<Check> {
     let again = format!("longhaul install {}", agent.name);
-    if agent.hooks.is_empty() && agent.server.is_none() {
+    let has_plugin = agent.plugin.as_ref().is_some_and(|plugin| plugin.installation.is_some());
+    if agent.hooks.is_empty() && agent.server.is_none() && !has_plugin {
         let detail = format!("{} is used here, without our hooks and tools", agent.name);
         let mut check = Check::ok("agent", detail);
         check.hint = Some(format!("{again} puts them in"));
         return vec![check];
     }
-    vec![hooks(agent, &again), server(agent, &again)]
+    let mut checks = vec![hooks(agent, &again), server(agent, &again)];
+    checks.extend(agent.plugin.as_ref().map(|plugin| route::check(plugin, style, runs)));
+    checks
 }
 
 fn hooks(agent: &AgentSetup, again: &str) -> Check {

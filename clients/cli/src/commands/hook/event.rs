@@ -241,7 +241,7 @@ impl Hook<'_> {
     }
 
     /// What the memory has for the start of a session; `None` when there is nothing.
-    async fn memory(&self) -> Option<String> {
+    pub(super) async fn memory(&self) -> Option<String> {
         let params = memory::SummaryParams {
             cwd: self.payload.cwd.clone(),
             max_tokens: Some(MEMORY_TOKENS),
@@ -254,7 +254,7 @@ impl Hook<'_> {
         (!text.is_empty() && fits).then(|| text.to_owned())
     }
 
-    async fn call<M: Method>(&self, params: M::Params) -> Result<M::Result, String> {
+    pub(super) async fn call<M: Method>(&self, params: M::Params) -> Result<M::Result, String> {
         match timeout_at(self.until, self.client.call::<M>(params)).await {
             Ok(answer) => answer.map_err(|error| one_line(&error)),
             Err(_) => Err(format!("{} took too long", M::NAME)),

@@ -65,12 +65,20 @@ pub(super) struct Payload {
     pub(super) cwd: Option<String>,
     /// Of `SessionStart`: `startup`, `resume`, `clear` or `compact`.
     pub(super) source: Option<String>,
-    /// Of compactions: `manual` or `auto`.
+    /// Of compactions: `manual` or `auto`; of the plugin also `plugin` or `precompute`.
     pub(super) trigger: Option<String>,
+    /// Of the plugin: the version of what it sends.
+    pub(super) protocol: Option<u32>,
+    /// Of the plugin: the sub-agent whose conversation is compacted.
+    pub(super) agent_id: Option<String>,
+    /// Of the plugin: what the person wrote behind `/compact`.
+    pub(super) instructions: Option<String>,
+    /// Of the plugin: tokens of the model's window.
+    pub(super) context_window: Option<u64>,
     /// Of `Stop`: what the agent said last.
     pub(super) last_assistant_message: Option<String>,
     /// Codex alone names the turn.
-    turn_id: Option<String>,
+    pub(super) turn_id: Option<String>,
 }
 
 impl Payload {

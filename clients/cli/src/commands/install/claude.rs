@@ -1,4 +1,4 @@
-//! Claude Code: hooks in `settings.json` of its folder, the MCP server in `.claude.json`.
+//! Claude Code: hooks in `settings.json` of its folder, the MCP server in `.claude.json`, the plugin in `skills`.
 //!
 //! Claude Code writes `.claude.json` itself while it runs: a change made in between can be lost, and is made
 //! again by running the command again.
@@ -12,7 +12,7 @@ use super::agent_hooks::{self, Hooks, set_string, string};
 use super::change::Change;
 use super::error::missing;
 use super::plan::{Direction, Plan};
-use super::{json_file, place};
+use super::{claude_plugin, json_file, place};
 use crate::failure::Failure;
 
 pub(super) const SERVER: &str = "longhaul";
@@ -38,6 +38,7 @@ pub(super) fn plan(direction: Direction, socket: Option<&Path>) -> Result<Plan, 
                     "note: {BRIDGE} is neither beside this program nor on the PATH; its tools are left out"
                 )),
             }
+            claude_plugin::install(&mut plan, &folder, socket)?;
             if !plan.is_empty() {
                 plan.notes
                     .push("Sessions that run already take it up when they are restarted.".into());
@@ -52,6 +53,7 @@ pub(super) fn plan(direction: Direction, socket: Option<&Path>) -> Result<Plan, 
                 remove_server(root);
                 Ok(())
             })?);
+            claude_plugin::uninstall(&mut plan, &folder)?;
         }
     }
     Ok(plan)

@@ -10,8 +10,9 @@ use jsonc_parser::ParseOptions;
 use serde_json::Value;
 use toml_edit::{DocumentMut, Item};
 
+pub(in crate::commands) use super::claude_plugin::{Installation, PluginSetup, VERSION_MIN};
 pub(in crate::commands) use super::trust::Trust;
-use super::{agent_hooks, claude, codex, hook_call, place, trust};
+use super::{agent_hooks, claude, claude_plugin, codex, hook_call, place, trust};
 
 /// An agent that has run here.
 pub(in crate::commands) struct AgentSetup {
@@ -23,6 +24,8 @@ pub(in crate::commands) struct AgentSetup {
     /// The setting that keeps every hook from running.
     pub(in crate::commands) switched_off: Option<&'static str>,
     pub(in crate::commands) server: Option<Server>,
+    /// How its compactions are answered; `None` for an agent that has no seat for us.
+    pub(in crate::commands) plugin: Option<PluginSetup>,
 }
 
 /// A hook of ours.
@@ -65,7 +68,7 @@ fn codex() -> Option<AgentSetup> {
         let is_enabled = server.get("enabled").and_then(Item::as_bool) != Some(false);
         Some(Server { program, is_enabled })
     });
-    Some(AgentSetup { name: "codex", hooks, missing, switched_off, server })
+    Some(AgentSetup { name: "codex", hooks, missing, switched_off, server, plugin: None })
 }
 
 fn claude() -> Option<AgentSetup> {
@@ -80,7 +83,8 @@ fn claude() -> Option<AgentSetup> {
     let state = claude::state_file().map(|file| json(&file)).unwrap_or_default();
     let command = state["mcpServers"][claude::SERVER]["command"].as_str();
     let server = command.map(|command| Server { program: command.into(), is_enabled: true });
-    Some(AgentSetup { name: "claude", hooks, missing, switched_off, server })
+    let plugin = Some(claude_plugin::setup(&folder));
+    Some(AgentSetup { name: "claude", hooks, missing, switched_off, server, plugin })
 }
 
 /// Our hooks among an agent's, and the events that have none.
@@ -111,7 +115,7 @@ fn ours(groups: &Value) -> Option<(usize, usize, &str)> {
     all.find(|(_, _, command)| hook_call::find(command).is_some())
 }
 
-fn json(path: &Path) -> Value {
+pub(super) fn json(path: &Path) -> Value {
     let text = fs::read_to_string(path).unwrap_or_default();
     jsonc_parser::parse_to_serde_value(&text, &ParseOptions::default()).unwrap_or_default()
 }

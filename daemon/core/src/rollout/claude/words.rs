@@ -6,6 +6,8 @@
 
 use std::borrow::Cow;
 
+use super::super::contextual;
+
 /// Whose words a text is.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum UserText<'a> {
@@ -14,7 +16,8 @@ pub(super) enum UserText<'a> {
     Harness,
     /// The harness tells that the person stopped the turn.
     Interrupt,
-    /// The summary that a compaction left, from a version that does not mark it.
+    /// What a compaction left, where the line is not marked as such: a summary of an old version, a briefing of ours
+    /// that a plugin put there.
     Summary,
 }
 
@@ -98,7 +101,9 @@ pub(super) fn of(text: &str) -> UserText<'_> {
     if trimmed.starts_with(INTERRUPT) {
         return UserText::Interrupt;
     }
-    if trimmed.starts_with(SUMMARY) {
+    let is_briefing = trimmed.starts_with(contextual::CHECKPOINT_OPENING)
+        && trimmed.contains(contextual::VIEW_HEADER);
+    if trimmed.starts_with(SUMMARY) || is_briefing {
         return UserText::Summary;
     }
     if trimmed.starts_with("<command-name>") || trimmed.starts_with("<command-message>") {
@@ -161,6 +166,14 @@ mod tests {
             (
                 "This session is being continued from a previous conversation that",
                 UserText::Summary,
+            ),
+            (
+                "The conversation so far was compacted. Keep to:\n\n> x\n\n[SESSION_CHECKPOINT v1]",
+                UserText::Summary,
+            ),
+            (
+                "The conversation so far was compacted. Why?",
+                person("The conversation so far was compacted. Why?"),
             ),
             (
                 "<command-name>/compact</command-name><command-args></command-args>",

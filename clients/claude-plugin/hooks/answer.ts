@@ -1,0 +1,39 @@
+// What `longhaul hook SessionCompact` says, read with suspicion: a program of another version may answer.
+
+/** The version of the payload and of the answer. */
+export const PROTOCOL = 1;
+
+/** A briefing in place of the history, or why there is none. */
+export type Answer = { text: string; tailTokens: number } | { declined: string };
+
+const UPDATE = "run `longhaul install claude` to bring the two together";
+
+/** Reads what the program printed. */
+export function read(exitCode: number, stdout: string): Answer {
+  const line = stdout.trim();
+  if (line === "") {
+    const why = exitCode === 0 ? "knows nothing of compactions" : `ended with exit code ${exitCode}`;
+    return { declined: `the installed longhaul ${why}; ${UPDATE}` };
+  }
+  const answer = object(line);
+  if (answer === undefined) return { declined: `the installed longhaul gave no JSON; ${UPDATE}` };
+  if (typeof answer["declined"] === "string") return { declined: answer["declined"] };
+  if (answer["protocol"] !== PROTOCOL) {
+    const theirs = JSON.stringify(answer["protocol"]) ?? "none";
+    return { declined: `the plugin speaks version ${PROTOCOL}, the installed longhaul ${theirs}; ${UPDATE}` };
+  }
+  const { text, tail_tokens: tailTokens } = answer;
+  if (typeof text !== "string" || text.trim() === "" || typeof tailTokens !== "number") {
+    return { declined: `the installed longhaul gave no briefing; ${UPDATE}` };
+  }
+  return { text, tailTokens };
+}
+
+function object(line: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(line);
+    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : undefined;
+  } catch {
+    return undefined;
+  }
+}

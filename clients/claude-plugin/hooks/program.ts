@@ -1,0 +1,4 @@
+// The command line that answers for the daemon. `longhaul install claude` writes its own path here, and the socket it
+// was given; from a marketplace it is found on the PATH.
+
+export const program: readonly string[] = ["longhaul"];

@@ -1,0 +1,102 @@
+// The last messages, which stay as they are behind the briefing.
+//
+// A provider refuses a tool result without its call and a call without its result, so both stay or both go. A message
+// keeps the engine's handle, by which the engine puts its own, whole message there.
+
+import type { SessionMessage, ToolResultSummary } from "claude-code";
+
+/** How a briefing of ours begins: one in the history is replaced by the next, never kept beside it. */
+export const BRIEFING_OPENING = "The conversation so far was compacted.";
+
+const BYTES_PER_TOKEN = 4;
+/** The share of the budget that one shortened result may take, in percent. */
+const SHORTENED_PERCENT = 50;
+
+/** The newest messages that fit. Where one exchange is too large alone, its results are shortened. */
+export function tail(messages: readonly SessionMessage[], maxTokens: number): SessionMessage[] {
+  let from = messages.length;
+  let newest = messages.length;
+  let tokens = 0;
+  for (let at = messages.length - 1; at >= 0; at -= 1) {
+    const message = messages[at];
+    if (message === undefined || message.text.startsWith(BRIEFING_OPENING)) break;
+    tokens += weight(message);
+    const isStart = message.role === "user" ? !hasResults(message) : messages[at - 1]?.role !== "assistant";
+    if (isStart && newest === messages.length) newest = at;
+    if (tokens > maxTokens && newest < messages.length) break;
+    if (isStart && tokens <= maxTokens) from = at;
+  }
+  const whole = paired(unrepeated(messages.slice(from)));
+  return whole.length > 0 ? whole : shortened(paired(unrepeated(messages.slice(newest))), maxTokens);
+}
+
+/** The messages without what a resumed session lists twice: kept once behind a briefing, and once before it. */
+function unrepeated(messages: SessionMessage[]): SessionMessage[] {
+  const seen = new Set<string>();
+  return messages.filter((message) => {
+    const ids = [
+      ...message.toolUses.map((use) => `call ${use.tool_use_id}`),
+      ...results(message).map((result) => `result ${result.tool_use_id}`),
+    ];
+    const isRepeated = ids.length > 0 && ids.every((id) => seen.has(id));
+    ids.forEach((id) => seen.add(id));
+    return !isRepeated;
+  });
+}
+
+/** Tokens of a message, as the daemon estimates them. */
+export function weight(message: SessionMessage): number {
+  const inputs = message.toolUses.map((use) => JSON.stringify(use.input ?? {}).length + use.tool.length);
+  const results = (message.toolResults ?? []).map((result) => result.text.length);
+  const bytes = [message.text.length, ...inputs, ...results].reduce((sum, length) => sum + length, 0);
+  return Math.ceil(bytes / BYTES_PER_TOKEN);
+}
+
+function hasResults(message: SessionMessage): boolean {
+  return (message.toolResults ?? []).length > 0;
+}
+
+/** The messages without those whose calls or results are not all among them. */
+function paired(messages: SessionMessage[]): SessionMessage[] {
+  const calls = new Set(messages.flatMap((message) => message.toolUses.map((use) => use.tool_use_id)));
+  const answered = new Set(messages.flatMap((message) => results(message).map((result) => result.tool_use_id)));
+  const isWhole = (message: SessionMessage) =>
+    message.toolUses.every((use) => answered.has(use.tool_use_id)) &&
+    results(message).every((result) => calls.has(result.tool_use_id));
+  const kept = messages.filter(isWhole);
+  // What went may have been the other half of what is still there.
+  return kept.length === messages.length ? kept : paired(kept);
+}
+
+function results(message: SessionMessage): readonly ToolResultSummary[] {
+  return message.toolResults ?? [];
+}
+
+/** The same messages with long results cut in their middle; none where that is not enough. */
+function shortened(messages: SessionMessage[], maxTokens: number): SessionMessage[] {
+  const count = messages.reduce((sum, message) => sum + results(message).length, 0);
+  const share = Math.floor((maxTokens * BYTES_PER_TOKEN * SHORTENED_PERCENT) / 100 / Math.max(count, 1));
+  const cut = messages.map((message): SessionMessage => {
+    const long = results(message).some((result) => result.text.length > share);
+    if (!long) return message;
+    const toolResults = results(message).map(({ tool_use_id, text, isError }) => ({
+      tool_use_id,
+      isError,
+      text: excerpt(text, share),
+    }));
+    return { role: message.role, text: message.text, toolUses: [], toolResults };
+  });
+  const tokens = cut.reduce((sum, message) => sum + weight(message), 0);
+  return tokens <= maxTokens ? cut : [];
+}
+
+/** Both ends of a text, and what is missing between them. */
+export function excerpt(text: string, maxLength: number): string {
+  if (text.length <= maxLength) return text;
+  const end = Math.max(0, Math.floor(maxLength / 2));
+  // A pair of surrogates that is cut apart is no text any more.
+  const head = text.slice(0, end).replace(/[\uD800-\uDBFF]$/, "");
+  const rest = text.slice(text.length - end).replace(/^[\uDC00-\uDFFF]/, "");
+  const left = text.length - head.length - rest.length;
+  return `${head}\n[longhaul left out ${left} characters; search them with \`longhaul search\`]\n${rest}`;
+}

@@ -1,0 +1,113 @@
+// The module as the engine runs it, with an engine made of values.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import type { EngineInterface, On, SessionCompactInput, SessionCompactResult, SessionMessage } from "claude-code";
+import { register } from "../hooks/longhaul";
+
+type Ran = { argv: readonly string[]; payload: Record<string, unknown> };
+
+/** A session: what the program will print, what it was asked, what the person and doctor were told. */
+function session(print: () => string, { isOld } = { isOld: false }) {
+  const hooks = new Map<string, (...of: never[]) => Promise<unknown>>();
+  const ran: Ran[] = [];
+  const told: string[] = [];
+  const stored: Record<string, unknown>[] = [];
+  const known = async <T>(value: T): Promise<T> => {
+    if (isOld) throw new TypeError("it is not a function");
+    return value;
+  };
+  const engine: EngineInterface = {
+    process: {
+      run: async (argv, init) => {
+        ran.push({ argv, payload: JSON.parse(init?.stdin ?? "{}") });
+        return { exitCode: 0, stdout: print(), stderr: "" };
+      },
+    },
+    session: {
+      info: () => known({ transcriptPath: "/p/s.jsonl" }),
+      usage: () => known({ context: { window: 200_000 } }),
+    },
+    store: { set: async (_key, value) => void stored.push(value as Record<string, unknown>) },
+    ui: { log: (text) => void told.push(text) },
+  };
+  register(((event: string, hook: never) => hooks.set(event, hook)) as On);
+  const raise = (event: string, input: unknown, next: (e: never) => Promise<unknown>) =>
+    hooks.get(event)?.(engine as never, input as never, next as never);
+  return {
+    ran,
+    told,
+    stored,
+    compact: (input: Partial<SessionCompactInput>) => {
+      const e = { trigger: "manual", messages: MESSAGES, ...input };
+      return raise("session.compact", e, async () => OWN) as Promise<SessionCompactResult>;
+    },
+    start: (source: string, additionalContext: string[]) =>
+      raise("classic.SessionStart", { source, transcript_path: "/p/s.jsonl" }, async () => ({ additionalContext })) as Promise<{ additionalContext: string[] }>,
+  };
+}
+
+const MESSAGES: SessionMessage[] = [
+  { role: "user", text: "fix it", toolUses: [], handle: "h1" },
+  { role: "assistant", text: "fixed", toolUses: [], handle: "h2" },
+];
+const OWN: SessionCompactResult = { messages: [{ role: "user", text: "a model's summary", toolUses: [] }] };
+const BRIEFING = () => '{"protocol":1,"text":"The conversation so far was compacted. B","tail_tokens":4000}';
+const INJECTED = '<longhaul_context about="compaction">\nB\n</longhaul_context>';
+
+test("the briefing takes the place of the history, the last messages stay by their handles", async () => {
+  const claude = session(BRIEFING);
+  const made = await claude.compact({ trigger: "auto", instructions: "the parser", agentId: "a1" });
+  assert.ok("messages" in made);
+  assert.deepEqual(made.messages.map((message) => message.handle), [undefined, "h1", "h2"]);
+  const [asked] = claude.ran;
+  assert.deepEqual(asked?.argv.slice(-4), ["hook", "SessionCompact", "--agent", "claude"]);
+  assert.deepEqual(asked?.payload, {
+    hook_event_name: "SessionCompact", protocol: 1, transcript_path: "/p/s.jsonl", agent_id: "a1",
+    trigger: "auto", instructions: "the parser", context_window: 200_000,
+  });
+  assert.equal(claude.stored[0]?.["outcome"], "answered");
+  assert.match(claude.told.join(), /^longhaul compacted without a model, in \d+ ms; the last 2 messages stay$/);
+});
+
+test("without an answer the agent goes its own way, and person and doctor are told why", async () => {
+  const broken = () => { throw new Error("ENOENT"); };
+  for (const [print, why] of [
+    [() => '{"protocol":1,"declined":"longhauld is not running"}', /not running/],
+    [() => '{"protocol":2,"text":"B","tail_tokens":1}', /speaks version 1, the installed longhaul 2/],
+    [() => "", /knows nothing/],
+    [broken, /could not be run: ENOENT/],
+  ] as const) {
+    const claude = session(print);
+    assert.equal(await claude.compact({}), OWN);
+    assert.match(claude.told.join(), why);
+    assert.match(String(claude.stored[0]?.["reason"]), why);
+  }
+});
+
+test("an engine that tells neither transcript nor window is asked without them", async () => {
+  const claude = session(BRIEFING, { isOld: true });
+  await claude.start("startup", []);
+  assert.ok("messages" in (await claude.compact({})));
+  assert.equal(claude.ran[0]?.payload["transcript_path"], "/p/s.jsonl");
+  assert.equal(claude.ran[0]?.payload["context_window"], undefined);
+});
+
+test("ahead of time nothing is computed, by nobody, while the daemon could answer", async () => {
+  assert.ok("skip" in (await session(BRIEFING).compact({ trigger: "precompute" })));
+  const away = session(() => '{"protocol":1,"declined":"longhauld is not running"}');
+  assert.equal(await away.compact({ trigger: "precompute" }), OWN);
+});
+
+test("our hook's checkpoint is left out after our own compaction, and only then", async () => {
+  const claude = session(BRIEFING);
+  const told = async (source: string) => (await claude.start(source, ["mine", INJECTED])).additionalContext;
+  assert.deepEqual(await told("compact"), ["mine", INJECTED], "a compaction by the agent itself");
+  await claude.compact({ agentId: "a1" });
+  assert.deepEqual(await told("compact"), ["mine", INJECTED], "a sub-agent's is none of this conversation");
+  await claude.compact({});
+  assert.deepEqual(await told("resume"), ["mine", INJECTED]);
+  assert.deepEqual(await told("compact"), ["mine"]);
+  assert.deepEqual(await told("compact"), ["mine", INJECTED], "once");
+});

@@ -1,0 +1,92 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import type { SessionMessage } from "claude-code";
+import { BRIEFING_OPENING, excerpt, tail, weight } from "../hooks/tail";
+
+const said = (role: "user" | "assistant", text: string): SessionMessage => ({ role, text, toolUses: [], handle: text });
+const call = (...ids: string[]): SessionMessage => ({
+  role: "assistant",
+  text: "",
+  toolUses: ids.map((id) => ({ tool_use_id: id, tool: "Bash", input: { command: id } })),
+  handle: `call ${ids.join()}`,
+});
+const result = (id: string, text = "ok"): SessionMessage => ({
+  role: "user",
+  text: "",
+  toolUses: [],
+  toolResults: [{ tool_use_id: id, text, isError: false }],
+  handle: `result ${id}`,
+});
+const handles = (messages: SessionMessage[]) => messages.map((message) => message.handle);
+
+/** What a provider asks for: every call answered, every answer asked for. */
+function assertPaired(messages: SessionMessage[]) {
+  const calls = messages.flatMap((message) => message.toolUses.map((use) => use.tool_use_id)).sort();
+  const answers = messages.flatMap((message) => (message.toolResults ?? []).map((it) => it.tool_use_id)).sort();
+  assert.deepEqual(calls, answers);
+}
+
+test("the newest messages that fit stay, whole and in order", () => {
+  const messages = [said("user", "long ago ".repeat(100)), said("assistant", "done"), said("user", "go on"), call("a"), result("a")];
+  assert.deepEqual(handles(tail(messages, 50)), ["done", "go on", "call a", "result a"]);
+  assert.deepEqual(handles(tail(messages, 100_000)), handles(messages));
+  assert.deepEqual(tail([], 100), []);
+});
+
+test("no cut at any budget parts a call from its result", () => {
+  const messages = [
+    said("user", "begin"),
+    call("a", "b"),
+    result("a"),
+    result("b", "x".repeat(400)),
+    said("assistant", "thinking"),
+    call("c"),
+    call("d"),
+    result("c", "y".repeat(200)),
+    result("d"),
+    call("e"),
+    result("e"),
+  ];
+  for (let budget = 0; budget < 300; budget += 1) {
+    const kept = tail(messages, budget);
+    assertPaired(kept);
+    const tokens = kept.reduce((sum, message) => sum + weight(message), 0);
+    assert.ok(tokens <= budget, `${tokens} of ${budget}`);
+  }
+});
+
+test("a call that was never answered goes, and an answer without its call", () => {
+  assert.deepEqual(handles(tail([said("user", "go"), call("a"), said("user", "stop")], 100)), ["go", "stop"]);
+  assert.deepEqual(handles(tail([result("gone"), said("user", "go")], 100)), ["go"]);
+  // Of two calls in one message one is unanswered: the message goes, and the other's answer with it.
+  assert.deepEqual(handles(tail([said("user", "go"), call("a", "b"), result("a")], 100)), ["go"]);
+});
+
+test("what a resumed session lists twice stays once", () => {
+  const messages = [said("user", "go"), call("a"), call("a"), result("a"), result("a")];
+  assert.deepEqual(handles(tail(messages, 1_000)), ["go", "call a", "result a"]);
+});
+
+test("an older briefing is never kept beside the new one", () => {
+  const old = said("user", `${BRIEFING_OPENING} Below is …`);
+  assert.deepEqual(handles(tail([old, call("a"), result("a")], 10_000)), ["call a", "result a"]);
+});
+
+test("one exchange that is too large keeps its call, and both ends of its result", () => {
+  const messages = [said("user", "dump it"), call("a"), result("a", `begin ${"z".repeat(400_000)} end`)];
+  const kept = tail(messages, 4_000);
+  assertPaired(kept);
+  assert.equal(kept[0]?.handle, "call a");
+  const text = kept[1]?.toolResults?.[0]?.text ?? "";
+  assert.match(text, /^begin z+\n\[longhaul left out \d+ characters; .*\]\nz+ end$/);
+  assert.equal(kept[1]?.handle, undefined, "the engine must take the built message, not its own");
+  assert.ok(kept.reduce((sum, message) => sum + weight(message), 0) <= 4_000);
+});
+
+test("an excerpt never cuts a character apart", () => {
+  for (let length = 4; length < 40; length += 1) {
+    const cut = excerpt("😀".repeat(200), length);
+    assert.ok(cut.isWellFormed(), cut);
+  }
+});

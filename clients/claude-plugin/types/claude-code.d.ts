@@ -1,0 +1,70 @@
+// The part of Claude Code's plugin interface that this plugin uses, in our own words: the engine's declarations are
+// not ours to ship. `claude plugin validate` checks the modules against the engine itself.
+
+declare module "claude-code" {
+  export interface ToolUseSummary {
+    tool_use_id: string;
+    tool: string;
+    input: Record<string, unknown>;
+  }
+
+  export interface ToolResultSummary {
+    tool_use_id: string;
+    text: string;
+    isError: boolean;
+  }
+
+  export interface SessionMessage {
+    role: "user" | "assistant";
+    text: string;
+    toolUses: ToolUseSummary[];
+    toolResults?: ToolResultSummary[];
+    handle?: string;
+  }
+
+  export interface SessionCompactInput {
+    trigger: "manual" | "auto" | "plugin" | "precompute";
+    agentId?: string;
+    instructions?: string;
+    messages: readonly SessionMessage[];
+  }
+
+  export type SessionCompactResult = { messages: readonly SessionMessage[] } | { skip: string };
+
+  export interface SessionStartInput {
+    source: string;
+    transcript_path: string;
+  }
+
+  export interface SessionStartResult {
+    additionalContext?: string[];
+  }
+
+  export interface EngineInterface {
+    process: {
+      run(
+        argv: readonly string[],
+        init?: { stdin?: string; timeoutMs?: number },
+      ): Promise<{ exitCode: number; stdout: string; stderr: string }>;
+    };
+    session: {
+      info(): Promise<{ transcriptPath: string }>;
+      usage(): Promise<{ context: { window?: number } }>;
+    };
+    store: { set(key: string, value: unknown): Promise<void> };
+    ui: { log(text: string): void };
+  }
+
+  type Hook<Input, Result> = (
+    $: EngineInterface,
+    e: Input,
+    next: (e: Input) => Promise<Result>,
+  ) => Promise<Result>;
+
+  export interface On {
+    (event: "session.compact", hook: Hook<SessionCompactInput, SessionCompactResult>): unknown;
+    (event: "classic.SessionStart", hook: Hook<SessionStartInput, SessionStartResult | undefined>): unknown;
+  }
+
+  export type Register = (on: On) => void;
+}

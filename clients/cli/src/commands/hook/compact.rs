@@ -1,0 +1,233 @@
+//! The answer to a plugin that sits where the agent compacts: the briefing that takes the place of its history.
+//!
+//! Unlike the other hooks it may take longer than a person notices: what the agent would do without us is to ask a
+//! model, which takes many seconds. It is given the whole truth or none: a briefing of a transcript that was not read
+//! to its end would lose what came last.
+
+use std::path::Path;
+use std::time::Duration;
+
+use longhaul_client::{Client, ClientError};
+use longhaul_printable as printable;
+use longhaul_protocol::thread::{Sync, SyncParams};
+use longhaul_protocol::{ErrorKind, compaction};
+use serde::Serialize;
+use tokio::time::{Instant, timeout_at};
+
+use super::event::{Hook, one_line};
+use super::payload::{Agent, Payload};
+use super::{HookArgs, complain, stdin};
+use crate::failure::Failure;
+use crate::session::Session;
+
+/// The version of payload and answer; the plugin's `answer.ts` has the same.
+const PROTOCOL: u32 = 1;
+/// Milliseconds for everything.
+const LIMIT_MS: u64 = 1_000;
+/// Tokens of the briefing: a share of the window, between what tells a session and what nobody would read.
+const VIEW_WINDOW_SHARE: u64 = 25;
+const VIEW_TOKENS: (u64, u64) = (4_000, 16_000);
+/// Tokens of the last messages, which stay as they are.
+const TAIL_WINDOW_SHARE: u64 = 12;
+const TAIL_TOKENS: (u64, u64) = (4_000, 24_000);
+/// Bytes of the person's words that are taken over.
+const FOCUS_BYTES_MAX: usize = 4_000;
+/// How every briefing begins; by these words the daemon knows it in a transcript.
+const OPENING: &str = "The conversation so far was compacted.";
+
+/// What the plugin reads.
+#[derive(Serialize)]
+struct CompactAnswer {
+    protocol: u32,
+    #[serde(flatten)]
+    outcome: Outcome,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Outcome {
+    /// What takes the place of the history, and how much of its end may stay behind it.
+    Briefing {
+        text: String,
+        tail_tokens: u64,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        compaction_id: Option<String>,
+    },
+    /// The agent is to go its own way, and why.
+    Declined { declined: String },
+}
+
+pub(super) async fn run(args: &HookArgs, session: &Session) -> Result<(), Failure> {
+    let until = Instant::now() + Duration::from_millis(LIMIT_MS);
+    let outcome = match timeout_at(until, answer(args, session, until)).await {
+        Ok(Ok(briefing)) => briefing,
+        Ok(Err(declined)) => Outcome::Declined { declined },
+        Err(_) => {
+            Outcome::Declined { declined: format!("the daemon took more than {LIMIT_MS} ms") }
+        }
+    };
+    if let Outcome::Declined { declined } = &outcome {
+        complain(declined);
+    }
+    let answer = CompactAnswer { protocol: PROTOCOL, outcome };
+    let json = serde_json::to_string(&answer)?;
+    session.print_json(&(json + "\n")).unwrap_or_default();
+    Ok(())
+}
+
+async fn answer(args: &HookArgs, session: &Session, until: Instant) -> Result<Outcome, String> {
+    let mut payload = stdin().await?;
+    let theirs = payload.protocol.unwrap_or_default();
+    if theirs != PROTOCOL {
+        return Err(format!(
+            "the plugin speaks version {theirs}, this longhaul {PROTOCOL}; run `longhaul install claude` to bring \
+             the two together"
+        ));
+    }
+    payload.transcript_path = Some(transcript(&payload)?);
+    payload.cwd = payload.cwd.or_else(|| Some(std::env::current_dir().ok()?.to_str()?.to_owned()));
+    let options =
+        session.options().agent().connect_timeout_ms(LIMIT_MS).request_timeout_ms(LIMIT_MS);
+    let client = Client::connect(options).await.map_err(|error| one_line(&error))?;
+    let agent = args.agent.unwrap_or(Agent::Claude);
+    let hook = Hook { agent, payload: &payload, client: &client, until };
+    let thread_id = read_to_end(&hook).await?;
+    if payload.trigger.as_deref() == Some("precompute") {
+        // Nothing is compacted yet: that it could be is all the plugin asks.
+        return Ok(Outcome::Briefing {
+            text: OPENING.to_owned(),
+            tail_tokens: 0,
+            compaction_id: None,
+        });
+    }
+    let (made, memory) = tokio::join!(compacted(&hook, &thread_id), hook.memory());
+    let made = made?;
+    let parts = [
+        focus(payload.instructions.as_deref()),
+        Some(guided_view(&made)),
+        memory.map(|told| format!("What longhaul remembers from earlier threads:\n\n{told}")),
+    ];
+    let text = parts.into_iter().flatten().collect::<Vec<_>>().join("\n\n");
+    let tail_tokens = share(payload.context_window, TAIL_WINDOW_SHARE, TAIL_TOKENS);
+    Ok(Outcome::Briefing { text, tail_tokens, compaction_id: Some(made.compaction_id) })
+}
+
+/// The transcript of the conversation that is compacted: a sub-agent has a file of its own.
+fn transcript(payload: &Payload) -> Result<String, String> {
+    let none = || "the session writes no transcript".to_owned();
+    let main =
+        payload.transcript_path.as_deref().filter(|path| !path.is_empty()).ok_or_else(none)?;
+    let Some(agent) = &payload.agent_id else { return Ok(main.to_owned()) };
+    let is_name = agent.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
+    if !is_name {
+        return Err("the sub-agent's id names no file".to_owned());
+    }
+    let folder = main.strip_suffix(".jsonl").unwrap_or(main);
+    Ok(format!("{folder}/subagents/agent-{agent}.jsonl"))
+}
+
+/// The thread, once the daemon has read all that its transcript holds now.
+async fn read_to_end(hook: &Hook<'_>) -> Result<String, String> {
+    let path = hook.payload.transcript_path.clone().unwrap_or_default();
+    let length = Path::new(&path).metadata().map_or(0, |file| file.len());
+    let left_ms = u64::try_from((hook.until - Instant::now()).as_millis()).unwrap_or(0);
+    let sync = SyncParams { path: Some(path), timeout_ms: Some(left_ms), ..Default::default() };
+    let synced = hook.call::<Sync>(sync).await?;
+    match synced.offset < length {
+        true => Err(format!(
+            "the daemon has read {} of {length} bytes of the transcript",
+            synced.offset
+        )),
+        false => Ok(synced.thread_id),
+    }
+}
+
+async fn compacted(hook: &Hook<'_>, thread_id: &str) -> Result<compaction::RunResult, String> {
+    let (trigger, phase) = match hook.payload.trigger.as_deref() {
+        Some("auto") => (compaction::Trigger::Auto, compaction::Phase::MidTurn),
+        _ => (compaction::Trigger::Manual, compaction::Phase::Standalone),
+    };
+    let params = compaction::RunParams {
+        thread_id: Some(thread_id.to_owned()),
+        strategy: Some(compaction::Strategy::Checkpoint),
+        phase: Some(phase),
+        trigger: Some(trigger),
+        max_tokens: Some(share(hook.payload.context_window, VIEW_WINDOW_SHARE, VIEW_TOKENS)),
+        ..Default::default()
+    };
+    let run = |params| hook.client.call::<compaction::Run>(params);
+    let made = match run(params.clone()).await {
+        // The agent compacts in any case: a model would write the same summary once more.
+        Err(ClientError::Refused(error)) if error.kind() == ErrorKind::NotWorthwhile => {
+            run(compaction::RunParams { trigger: Some(compaction::Trigger::Manual), ..params })
+                .await
+        }
+        made => made,
+    };
+    made.map_err(|error| one_line(&error))
+}
+
+/// A share of the window within bounds; of a window nobody knows, the least.
+fn share(window: Option<u64>, of: u64, (least, most): (u64, u64)) -> u64 {
+    window.map_or(least, |window| (window / of).clamp(least, most))
+}
+
+/// What the person wrote behind `/compact`. The daemon chooses without it, and the reader is told so.
+fn focus(instructions: Option<&str>) -> Option<String> {
+    let words = instructions.map(str::trim).filter(|words| !words.is_empty())?;
+    let end = words.floor_char_boundary(FOCUS_BYTES_MAX);
+    let words = words[..end].replace('\n', "\n> ");
+    Some(format!(
+        "{OPENING} The person asked for it with these words; keep to them. The briefing below was chosen without \
+         them, so look up what it lacks (`longhaul search`, `longhaul expand HANDLE`):\n\n> {words}"
+    ))
+}
+
+/// The briefing with the words that introduce it, as it stands in the compacted history.
+fn guided_view(made: &compaction::RunResult) -> String {
+    let texts = made.history.iter().filter_map(|item| item.pointer("/content/0/text")?.as_str());
+    let guided = texts.map(printable::block).find(|text| text.contains(made.view.trim_end()));
+    guided.map_or_else(|| format!("{OPENING}\n\n{}", made.view.0), |text| text.into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn budgets_follow_the_window_within_bounds() {
+        let view = |window| share(window, VIEW_WINDOW_SHARE, VIEW_TOKENS);
+        let cases = [
+            (None, 4_000),
+            (Some(32_000), 4_000),
+            (Some(200_000), 8_000),
+            (Some(1_000_000), 16_000),
+        ];
+        for (window, tokens) in cases {
+            assert_eq!(view(window), tokens, "{window:?}");
+        }
+    }
+
+    #[test]
+    fn a_sub_agents_transcript_lies_beside_the_sessions() {
+        let of = |agent_id: Option<&str>, path: &str| {
+            let agent_id = agent_id.map(str::to_owned);
+            transcript(&Payload {
+                transcript_path: Some(path.into()),
+                agent_id,
+                ..Default::default()
+            })
+        };
+        assert_eq!(of(None, "/p/s.jsonl").unwrap(), "/p/s.jsonl");
+        assert_eq!(of(Some("a1b"), "/p/s.jsonl").unwrap(), "/p/s/subagents/agent-a1b.jsonl");
+        assert!(of(Some("../x"), "/p/s.jsonl").is_err());
+        assert!(of(None, "").is_err(), "a session that keeps no transcript");
+    }
+
+    #[test]
+    fn the_persons_words_stand_first_and_the_opening_before_them() {
+        assert_eq!(focus(Some("  ")), None);
+        let text = focus(Some("keep the\nmigration")).unwrap();
+        assert!(text.starts_with(OPENING) && text.ends_with("> keep the\n> migration"), "{text}");
+    }
+}

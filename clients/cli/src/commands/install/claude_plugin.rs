@@ -1,0 +1,231 @@
+//! The plugin of Claude Code, in the folder for skills, from which it is loaded without a marketplace.
+//!
+//! The classic hooks stay beside it: they give a session its memory, and take over where a version of Claude Code, or
+//! its maker's switch, does not load the plugin. Where both run, the plugin leaves out what the hook would say again.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::change::Change;
+use super::claude_plugin_files::{FILES, PROGRAM};
+use super::place;
+use super::plan::Plan;
+use crate::failure::Failure;
+
+/// The first version of Claude Code the plugin was seen to work in.
+pub(in crate::commands) const VERSION_MIN: Version = Version(2, 1, 290);
+/// What Claude Code calls the plugin in its settings, from this folder and from the marketplace in its own.
+const SKILLS_ID: &str = "longhaul@skills-dir";
+const MARKETPLACE_ID: &str = "longhaul@longhaul";
+/// What Claude Code lays beside a plugin that it loads from this folder.
+const LAID: [&str; 2] = [".claude-plugin/types", "tsconfig.json"];
+/// How the plugin's own record begins, in the folder where Claude Code keeps what plugins store.
+const RECORD_PREFIX: &str = "longhaul_";
+
+/// A version of Claude Code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::commands) struct Version(u32, u32, u32);
+
+impl std::fmt::Display for Version {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}.{}.{}", self.0, self.1, self.2)
+    }
+}
+
+/// How compactions of Claude Code are answered here.
+#[derive(Debug)]
+pub(in crate::commands) struct PluginSetup {
+    pub(in crate::commands) claude: Option<Version>,
+    pub(in crate::commands) installation: Option<Installation>,
+    pub(in crate::commands) last: Option<Record>,
+}
+
+#[derive(Debug)]
+pub(in crate::commands) struct Installation {
+    pub(in crate::commands) id: &'static str,
+    pub(in crate::commands) is_enabled: bool,
+    /// Whether its files are those of this version.
+    pub(in crate::commands) is_current: bool,
+    /// The program it runs, where its files name one by its path.
+    pub(in crate::commands) program: Option<PathBuf>,
+}
+
+/// What the plugin wrote down of its last compaction.
+#[derive(Debug, Deserialize)]
+pub(in crate::commands) struct Record {
+    pub(in crate::commands) at_ms: i64,
+    pub(in crate::commands) ms: u64,
+    /// Why it was left to Claude Code; absent where it was answered.
+    pub(in crate::commands) reason: Option<String>,
+}
+
+/// Adds the plugin to a plan, or says why the classic hooks are left alone.
+pub(super) fn install(
+    plan: &mut Plan,
+    folder: &Path,
+    socket: Option<&Path>,
+) -> Result<(), Failure> {
+    let root = root(folder);
+    let found = setup(folder);
+    let why = match (&found.installation, found.claude) {
+        (Some(from), _) if from.id == MARKETPLACE_ID => {
+            plan.notes.push(format!("{MARKETPLACE_ID} is there already and answers compactions."));
+            return Ok(());
+        }
+        (_, None) => "claude is not on the PATH, so its version is not known".to_owned(),
+        (_, Some(version)) if version < VERSION_MIN => {
+            format!("Claude Code {version} loads no such plugins (from {VERSION_MIN} on it does)")
+        }
+        (_, Some(_)) => {
+            for (path, text) in wanted(&place::longhaul()?, socket) {
+                plan.change(Change::write(root.join(path), &text)?.own(&root));
+            }
+            plan.notes.push(
+                "Compactions: by the plugin, without a model; the hooks where it cannot.".into(),
+            );
+            return Ok(());
+        }
+    };
+    plan.notes
+        .push(format!("Compactions: by Claude Code itself, with our hooks beside it: {why}."));
+    Ok(())
+}
+
+/// Adds its removal, with what Claude Code laid beside it.
+pub(super) fn uninstall(plan: &mut Plan, folder: &Path) -> Result<(), Failure> {
+    let root = root(folder);
+    if !root.join(".claude-plugin/plugin.json").is_file() {
+        return Ok(());
+    }
+    let mut laid = Vec::new();
+    LAID.iter().for_each(|path| files_below(&root.join(path), &mut laid));
+    let ours = FILES.iter().map(|(path, _)| root.join(path));
+    for path in ours.chain(laid) {
+        plan.change(Change::remove(path)?.own(&root));
+    }
+    Ok(())
+}
+
+/// What stands in Claude Code's folder, and which Claude Code there is.
+pub(in crate::commands) fn setup(folder: &Path) -> PluginSetup {
+    let settings = super::setup::json(&folder.join("settings.json"));
+    let enabled = |id: &str| settings["enabledPlugins"][id].as_bool();
+    let root = root(folder);
+    let from_marketplace = enabled(MARKETPLACE_ID) == Some(true);
+    let installation = if from_marketplace {
+        Some(Installation { id: MARKETPLACE_ID, is_enabled: true, is_current: true, program: None })
+    } else {
+        root.join(".claude-plugin/plugin.json").is_file().then(|| {
+            let program =
+                fs::read_to_string(root.join(PROGRAM)).ok().and_then(|text| program_in(&text));
+            let text = |path: &str| fs::read_to_string(root.join(path)).unwrap_or_default();
+            let others = FILES.iter().filter(|(path, _)| *path != PROGRAM);
+            let is_current = others.clone().all(|(path, built_in)| text(path) == *built_in);
+            let is_enabled = enabled(SKILLS_ID) != Some(false);
+            Installation { id: SKILLS_ID, is_enabled, is_current, program }
+        })
+    };
+    PluginSetup { claude: version(), installation, last: last(folder) }
+}
+
+fn root(folder: &Path) -> PathBuf {
+    folder.join("skills/longhaul")
+}
+
+/// The files as they are to be: built in, with the program that installs them.
+fn wanted(longhaul: &Path, socket: Option<&Path>) -> Vec<(&'static str, String)> {
+    let mut words = vec![longhaul.to_string_lossy().into_owned()];
+    words.extend(
+        socket.iter().flat_map(|path| ["--socket".into(), path.to_string_lossy().into_owned()]),
+    );
+    let words = serde_json::to_string(&words).unwrap_or_default();
+    let files = FILES.iter().map(|&(path, text)| match path {
+        PROGRAM => (path, text.replace(r#"["longhaul"]"#, &words)),
+        _ => (path, text.to_owned()),
+    });
+    files.collect()
+}
+
+/// The program that such a file names, where it is a path.
+fn program_in(text: &str) -> Option<PathBuf> {
+    let words = text.rsplit_once(" = ")?.1.trim().trim_end_matches(';');
+    let words: Vec<String> = serde_json::from_str(words).ok()?;
+    words.into_iter().next().map(PathBuf::from).filter(|path| path.is_absolute())
+}
+
+/// The version of the program on the `PATH`.
+fn version() -> Option<Version> {
+    let claude = place::on_path("claude")?;
+    let output = Command::new(claude).arg("--version").stdin(Stdio::null()).output().ok()?;
+    parsed(&String::from_utf8_lossy(&output.stdout))
+}
+
+fn parsed(text: &str) -> Option<Version> {
+    let mut numbers = text.split_whitespace().next()?.split(['.', '-']).map(str::parse::<u32>);
+    let mut next = || numbers.next()?.ok();
+    Some(Version(next()?, next()?, next()?))
+}
+
+/// The newest record of the plugin, whichever way it was loaded.
+fn last(folder: &Path) -> Option<Record> {
+    let stores = fs::read_dir(folder.join("plugins/store")).ok()?.flatten();
+    let ours =
+        stores.filter(|entry| entry.file_name().to_string_lossy().starts_with(RECORD_PREFIX));
+    let records = ours.filter_map(|entry| {
+        let mut stored: Value = serde_json::from_slice(&fs::read(entry.path()).ok()?).ok()?;
+        serde_json::from_value::<Record>(stored["compactions"].take()).ok()
+    });
+    records.max_by_key(|record| record.at_ms)
+}
+
+fn files_below(path: &Path, found: &mut Vec<PathBuf>) {
+    if path.is_file() {
+        found.push(path.to_owned());
+    }
+    let Ok(entries) = fs::read_dir(path) else { return };
+    entries.flatten().for_each(|entry| files_below(&entry.path(), found));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_file_that_claude_code_reads_is_built_in() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../claude-plugin");
+        let mut modules = Vec::new();
+        files_below(&folder.join("hooks"), &mut modules);
+        let built_in = |path: &PathBuf| {
+            let path = path.strip_prefix(&folder).unwrap().to_str().unwrap();
+            FILES.iter().any(|(built_in, _)| *built_in == path)
+        };
+        assert!(modules.iter().all(built_in), "{modules:?}");
+    }
+
+    #[test]
+    fn the_program_is_written_into_its_file_and_read_back() {
+        let socket = Some(Path::new("/run/my \"socket\""));
+        let files = wanted(Path::new("/opt/my tools/longhaul"), socket);
+        let (_, text) = files.iter().find(|(path, _)| *path == PROGRAM).unwrap();
+        assert!(
+            text.contains(r#"["/opt/my tools/longhaul","--socket","/run/my \"socket\""];"#),
+            "{text}"
+        );
+        assert_eq!(program_in(text), Some("/opt/my tools/longhaul".into()));
+        let (_, built_in) = FILES.iter().find(|(path, _)| *path == PROGRAM).unwrap();
+        assert_eq!(program_in(built_in), None, "the marketplace's is found on the PATH");
+    }
+
+    #[test]
+    fn versions_are_read_and_ordered_by_number() {
+        let version = |text| parsed(text).unwrap();
+        assert!(version("2.1.330 (Claude Code)") > version("2.1.99 (Claude Code)"));
+        assert!(version("2.1.197 (Claude Code)") < VERSION_MIN);
+        assert_eq!(version("2.1.290-dev.1 (Claude Code)"), VERSION_MIN);
+        assert_eq!(parsed("claude: not found"), None);
+    }
+}

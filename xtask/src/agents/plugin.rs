@@ -1,0 +1,190 @@
+//! Our plugin in the real Claude Code: a compaction asks no model, the turn goes on, and whatever is wrong with us, the
+//! agent compacts in its own way.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::thread;
+
+use anyhow::Context as _;
+use serde_json::{Value, json};
+
+use super::claude::Claude;
+use super::compare::Row;
+use super::mock::{FILL, Mock, is_summary_asked, unpaired};
+use crate::daemon::{self, Daemon};
+use crate::process::POLL;
+
+/// How every briefing begins, and what a hook of ours would add beside it.
+const BRIEFING: &str = "The conversation so far was compacted.";
+const HOOK_CONTEXT: &str = r#"<longhaul_context about=\"compaction\">"#;
+/// What the agent writes in place of a model's summary.
+const OWN_SUMMARY: &str = "This session is being continued from a previous conversation";
+
+pub(super) fn play(
+    longhaul: &Path,
+    claude: &Claude,
+    mock: &Mock,
+    mut daemon: Daemon,
+) -> anyhow::Result<Vec<Row>> {
+    let installed = claude.install(longhaul, &daemon)?;
+    let mut rows = vec![Row::told(
+        "the plugin is installed",
+        installed.contains("by the plugin"),
+        installed.lines().find(|line| line.starts_with("Compactions")).unwrap_or_default().into(),
+    )];
+    rows.extend(in_a_turn(claude, mock)?);
+    rows.extend(by_hand(claude, mock)?);
+    rows.push(undone(&daemon)?);
+    rows.push(said_by_doctor("doctor names the route", longhaul, claude, &daemon, "answered in")?);
+    rows.push(of_another_version(longhaul, claude, mock, &daemon)?);
+    rows.extend(killed(longhaul, claude, mock, &mut daemon)?);
+    Ok(rows)
+}
+
+/// The window fills in the middle of a turn.
+fn in_a_turn(claude: &Claude, mock: &Mock) -> anyhow::Result<Vec<Row>> {
+    mock.take();
+    claude.print(&[&format!("{FILL}. Never use floats for money.")])?;
+    let requests = mock.take();
+    let last = requests.last().context("no request was sent")?["messages"].to_string();
+    let compacted = no_model("a full window asks no model", &requests);
+    let goes_on = last.contains(BRIEFING)
+        && last.contains("[SESSION_CHECKPOINT v1]")
+        && last.contains("tool_result")
+        && last.contains("floats for money");
+    Ok(vec![
+        compacted,
+        Row::told(
+            "and the turn goes on",
+            goes_on,
+            format!("{} bytes in the next request", last.len()),
+        ),
+        Row::told(
+            "told once",
+            !last.contains(HOOK_CONTEXT),
+            "the hook's checkpoint is left out".into(),
+        ),
+        paired("calls with their results", &requests),
+    ])
+}
+
+/// `/compact WORDS`, then the next request.
+fn by_hand(claude: &Claude, mock: &Mock) -> anyhow::Result<Vec<Row>> {
+    claude.print(&["--continue", "/compact keep the lexer in mind"])?;
+    let compacting = mock.take();
+    claude.print(&["--continue", "and the lexer"])?;
+    let requests = mock.take();
+    let next = requests.last().context("no request was sent")?["messages"].to_string();
+    let focused = next.find("keep the lexer in mind").zip(next.find("[SESSION_CHECKPOINT v1]"));
+    Ok(vec![
+        Row::told(
+            "/compact asks nobody",
+            compacting.is_empty(),
+            format!("{} requests", compacting.len()),
+        ),
+        Row::told(
+            "its words stand first",
+            focused.is_some_and(|(words, view)| words < view),
+            "in the next request".into(),
+        ),
+        Row::told(
+            "one briefing",
+            next.matches(BRIEFING).count() <= 2,
+            format!("{} bytes", next.len()),
+        ),
+        paired("calls with their results", &requests),
+    ])
+}
+
+/// The daemon gives back what the newest compaction replaced. The agent has no way to take it up.
+fn undone(daemon: &Daemon) -> anyhow::Result<Row> {
+    let mut wire = daemon.connect()?;
+    let made = wire.call("compaction/list", &json!({}))?;
+    let id =
+        made["compactions"][0]["compaction_id"].as_str().context("no compaction was logged")?;
+    let undone = wire.call("compaction/undo", &json!({ "compaction_id": id }))?;
+    let items = undone["history"].as_array().map_or(0, Vec::len);
+    Ok(Row::told("undo gives the history back", items > 0, format!("{items} items")))
+}
+
+/// The plugin speaks another version than the program.
+fn of_another_version(
+    longhaul: &Path,
+    claude: &Claude,
+    mock: &Mock,
+    daemon: &Daemon,
+) -> anyhow::Result<Row> {
+    let file = claude.home().join("skills/longhaul/hooks/answer.ts");
+    let text = fs::read_to_string(&file)?;
+    fs::write(&file, text.replace("PROTOCOL = 1", "PROTOCOL = 2"))?;
+    let step = "a plugin of another version";
+    let own = own_way(claude, mock)?;
+    fs::write(&file, text)?;
+    let said = said_by_doctor(step, longhaul, claude, daemon, "speaks version 2")?;
+    Ok(if own { said } else { Row::failed(step, "the agent did not compact itself".into()) })
+}
+
+/// The daemon dies while a turn runs whose window is about to fill.
+fn killed(
+    longhaul: &Path,
+    claude: &Claude,
+    mock: &Mock,
+    daemon: &mut Daemon,
+) -> anyhow::Result<Vec<Row>> {
+    mock.take();
+    let printed = thread::scope(|scope| {
+        let turn = scope.spawn(|| claude.print(&["--continue", &format!("once more: {FILL}")]));
+        while mock.count() == 0 && !turn.is_finished() {
+            daemon::pause(POLL);
+        }
+        daemon.kill()?;
+        turn.join().map_err(|_| anyhow::anyhow!("the turn panicked"))?
+    });
+    printed?;
+    let requests = mock.take();
+    let last = requests.last().context("no request was sent")?["messages"].to_string();
+    let asked = requests.iter().any(is_summary_asked);
+    let goes_on = asked && last.contains(OWN_SUMMARY);
+    Ok(vec![
+        Row::told("killed: the agent's own way", goes_on, format!("{} requests", requests.len())),
+        paired("calls with their results", &requests),
+        said_by_doctor("and doctor says so", longhaul, claude, daemon, "left to Claude Code")?,
+    ])
+}
+
+/// Whether `/compact` asks the model, as Claude Code does without us.
+fn own_way(claude: &Claude, mock: &Mock) -> anyhow::Result<bool> {
+    mock.take();
+    claude.print(&["--continue", "/compact"])?;
+    Ok(mock.take().iter().any(is_summary_asked))
+}
+
+fn no_model(step: &'static str, requests: &[Value]) -> Row {
+    let asked = requests.iter().filter(|request| is_summary_asked(request)).count();
+    Row::told(step, asked == 0, format!("{asked} summaries in {} requests", requests.len()))
+}
+
+fn paired(step: &'static str, requests: &[Value]) -> Row {
+    match requests.iter().find_map(unpaired) {
+        Some(why) => Row::failed(step, why),
+        None => Row::told(step, true, format!("in {} requests", requests.len())),
+    }
+}
+
+fn said_by_doctor(
+    step: &'static str,
+    longhaul: &Path,
+    claude: &Claude,
+    daemon: &Daemon,
+    wanted: &str,
+) -> anyhow::Result<Row> {
+    let mut doctor = Command::new(longhaul);
+    doctor.arg("--socket").arg(daemon.socket()).args(["doctor", "--json"]);
+    let output = claude.environment(&mut doctor).output()?;
+    let page: Value = serde_json::from_slice(&output.stdout).context("doctor gave no JSON")?;
+    let checks = page["checks"].as_array().map_or(&[][..], Vec::as_slice);
+    let route = checks.iter().find(|check| check["name"] == "compaction");
+    let detail = route.and_then(|check| check["detail"].as_str()).unwrap_or("nothing");
+    Ok(Row::told(step, detail.contains(wanted), detail.to_owned()))
+}

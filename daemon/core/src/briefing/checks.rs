@@ -11,6 +11,9 @@ use crate::rollout::shell::Class;
 use crate::step::CommandOutcome;
 use crate::text;
 
+/// Stands for the program of a patch.
+pub(super) const EDIT: &str = "edit";
+
 /// Checks and failures that are kept.
 const CHECKS_MAX: usize = 16;
 const FAILURES_MAX: usize = 12;
@@ -124,6 +127,16 @@ impl Commands {
         self.failures.retain(|known| known.text != text);
         let failure = FailedCommand { seq: run.seq, turn: run.turn, program, text, mend: None };
         push(&mut self.failures, failure, FAILURES_MAX);
+    }
+
+    /// Files were edited: an edit of them that failed before is made good.
+    pub(super) fn edited(&mut self, seq: u64, paths: &[&str]) {
+        let open = self.failures.iter_mut().filter(|f| f.program == EDIT && f.mend.is_none());
+        for failure in open {
+            if paths.iter().any(|path| failure.text.contains(path)) {
+                failure.mend = Some(format!("the edit at #{seq}"));
+            }
+        }
     }
 
     /// A program that works after it failed shows how it is used here.

@@ -175,7 +175,13 @@ impl Briefing {
     pub(super) fn hear(&mut self, seq: u64, heading: &str, message: &str, folder: Option<&str>) {
         let message = text::cut_middle(message, PENDING_WORDS_BYTES / 2);
         lines::split(&message, |spoken| {
-            let strength = if spoken.shape == Shape::Item { 100 } else { 70 };
+            // What the harness puts around it.
+            if spoken.text.starts_with('<') && spoken.text.ends_with('>') {
+                return;
+            }
+            let of_shape = if spoken.shape == Shape::Item { 100 } else { 70 };
+            // What another agent found is the report of its work.
+            let strength = of_shape * telling::strength(spoken.text) / 100 * 3 / 2;
             let line = lines::tidy(spoken.text, folder, 260);
             push(
                 &mut self.remarks,
@@ -234,6 +240,31 @@ impl Briefing {
             action.text.push_str(&format!(" → {}", checks::result(&finished)));
         }
         self.commands.finish(finished);
+    }
+
+    /// A patch was answered. One that did not apply is a failure until its files are edited after all.
+    pub(super) fn patched(
+        &mut self,
+        seq: u64,
+        paths: &[&str],
+        outcome: CommandOutcome,
+        printed: &str,
+    ) {
+        let command = format!("edit {}", paths[..paths.len().min(3)].join(", "));
+        if !outcome.is_failure() {
+            return self.commands.edited(seq, paths);
+        }
+        self.commands.finish(Finished {
+            seq,
+            turn: self.turn,
+            command: &command,
+            program: checks::EDIT,
+            is_look: false,
+            class: Class::Other,
+            outcome,
+            counts: None,
+            printed,
+        });
     }
 
     /// A file was read.

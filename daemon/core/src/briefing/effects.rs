@@ -10,7 +10,7 @@ use super::documents;
 const FILES_MAX: usize = 128;
 
 /// Names of a file that are kept: the ones added last.
-const NAMES_MAX: usize = 8;
+const NAMES_MAX: usize = 24;
 
 const NAME_BYTES: usize = 48;
 

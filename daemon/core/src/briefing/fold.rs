@@ -110,11 +110,12 @@ impl Briefing {
             Work::View { path } if !outcome.is_failure() => {
                 self.read(at.seq, shown(path, folder), answered.printed());
             }
-            Work::View { .. }
-            | Work::Search { .. }
-            | Work::Patch(_)
-            | Work::PlanStep { .. }
-            | Work::Other => {}
+            Work::Patch(changes) => {
+                let paths: Vec<&str> =
+                    changes.iter().map(|change| shown(&change.path, folder)).collect();
+                self.patched(at.seq, &paths, *outcome, answered.printed());
+            }
+            Work::View { .. } | Work::Search { .. } | Work::PlanStep { .. } | Work::Other => {}
         }
     }
 }

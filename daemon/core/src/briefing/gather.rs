@@ -24,6 +24,10 @@ const SHORT_ANSWER_BYTES: usize = 30;
 /// Short answers of the last turns still tell where the work stands.
 const RECENT_ANSWERS_TURNS: u32 = 4;
 
+/// Names of a changed file that are shown, in bytes; of one that the running turn changed.
+const NAMES_BYTES: usize = 200;
+const OUTLINE_BYTES: usize = 600;
+
 /// Longest line of a small view: there two short lines say more than a long one.
 const SMALL_LINE_BYTES: usize = 220;
 
@@ -231,12 +235,12 @@ impl Builder<'_> {
             if let Some(effect) = self.briefing.effects.of(&file.path) {
                 age = usize::try_from(now.saturating_sub(effect.turn)).unwrap_or(2);
                 text.push_str(&format!(", +{} -{}", effect.added, effect.removed));
-                if !effect.names.is_empty() {
-                    text.push_str(&format!("; adds {}", effect.names.join(", ")));
-                }
+                // The outline of what is being worked on; of other files the newest names.
+                let bytes = if age == 0 && !self.is_small() { OUTLINE_BYTES } else { NAMES_BYTES };
+                text.push_str(&added_names(&effect.names, bytes));
             }
             text.push(')');
-            self.push(EvidenceKind::File, order, (age, 100), text::cut_words(&text, 300));
+            self.push(EvidenceKind::File, order, (age, 100), text);
             self.group(&file.path);
         }
     }
@@ -422,6 +426,22 @@ impl Builder<'_> {
         let Order(order) = order.into();
         let (group, heading) = (String::new(), String::new());
         self.candidates.push(Quote { kind, order, weight, group, heading, text, is_fixed: false });
+    }
+}
+
+/// `; adds a, b`: the newest names within `bytes`, in their order.
+fn added_names(names: &[String], bytes: usize) -> String {
+    let mut room = bytes;
+    let fitting = names.iter().rev().take_while(|name| {
+        let fits = name.len() + 2 <= room;
+        room = room.saturating_sub(name.len() + 2);
+        fits
+    });
+    let shown = &names[names.len() - fitting.count()..];
+    match (shown.is_empty(), shown.len() < names.len()) {
+        (true, _) => String::new(),
+        (false, true) => format!("; adds …, {}", shown.join(", ")),
+        (false, false) => format!("; adds {}", shown.join(", ")),
     }
 }
 

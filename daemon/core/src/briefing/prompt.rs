@@ -93,7 +93,12 @@ pub(super) fn step_strength(spoken: &Spoken<'_>) -> Option<u16> {
         return Some(120);
     }
     let is_numbered = text.starts_with(|c: char| c.is_ascii_digit());
-    (spoken.shape == Shape::Item && (is_numbered || text.contains("**"))).then_some(90)
+    match spoken.shape {
+        Shape::Item if is_numbered || text.contains("**") => Some(90),
+        // What belongs to a step.
+        Shape::Item if text.len() > 24 => Some(55),
+        _ => None,
+    }
 }
 
 /// Words in which people set limits and state preferences, in the languages they write.

@@ -187,3 +187,31 @@ fn short_answers_stand_with_what_they_answer_and_old_ones_make_room() {
     assert!(text.contains("#76 ok (answers: Shall I write part 38?)"), "{text}");
     assert!(!text.lines().any(|line| line == "#4 ok"), "{text}");
 }
+
+#[test]
+fn a_patch_that_did_not_apply_is_told_until_its_file_is_edited() {
+    let mut briefing = thread();
+    let printed = "apply_patch verification failed: Failed to find expected lines in src/lib.rs";
+    briefing.patched(11, &["src/lib.rs"], CommandOutcome::Refused, printed);
+    let text = |briefing: &Briefing| render(briefing, &Extra::default(), 2_000);
+    let failed = "#11 edit src/lib.rs → refused: apply_patch verification failed";
+    assert!(text(&briefing).contains(failed), "{}", text(&briefing));
+    briefing.patched(14, &["src/lib.rs"], CommandOutcome::Unknown, "");
+    assert!(text(&briefing).contains("; then worked: the edit at #14"), "{}", text(&briefing));
+}
+
+#[test]
+fn a_document_in_the_making_is_told_by_its_outline() {
+    let mut briefing = thread();
+    for story in 1..12 {
+        let added =
+            format!("### Story {story}: Export in form {story}\n\nAs a tester I want it.\n");
+        edits(&mut briefing, 11 + story, "epics.md", &added, "");
+    }
+    let file = ChangedFile { path: "epics.md".to_owned(), words: "edited 11x".to_owned() };
+    let extra = Extra { files: vec![file], ..Extra::default() };
+    let text = render(&briefing, &extra, 4_000);
+    assert!(text.contains("; adds Story 1: Export in form 1, Story 2:"), "{text}");
+    let small = render(&briefing, &extra, 2_000);
+    assert!(small.contains("; adds …, Story 5:") && small.contains("Story 11: Export"), "{small}");
+}

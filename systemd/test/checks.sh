@@ -48,9 +48,17 @@ pid=$(ask daemon/status pid) || fail "no answer on the socket of systemd"
 [ "$(stat -c %a "$agents")" = 600 ] || fail "the agents' socket is not private"
 [ "$(LONGHAUL_SOCKET="$agents" ask daemon/status pid)" = "$pid" ] || fail "no answer on the agents' socket"
 ! LONGHAUL_SOCKET="$agents" ask daemon/shutdown pid || fail "an agent may stop the daemon"
-teller=$(python3 "$ROOT/folder.py" "$agents") || fail "an agent that states its folder is not answered"
-[ "$teller" != agent ] || fail "an agent's own word for its folder is believed"
-passed "socket activation, of both sockets; an agent's folder is told by $teller"
+folder_told_by() { python3 "$ROOT/folder.py" "$agents" || fail "an agent that states its folder is not answered"; }
+teller=$(folder_told_by)
+[ "$teller" = agent ] || fail "in its namespace the daemon takes an agent's folder from $teller"
+mkdir -p "$HOME/.config/longhaul"
+printf '[server]\ntrust_stated_folder = false\n' > "$HOME/.config/longhaul/config.toml"
+systemctl --user stop longhauld.service
+[ "$(folder_told_by)" = nobody ] || fail "an agent's own word for its folder is believed where the person refuses it"
+rm "$HOME/.config/longhaul/config.toml"
+systemctl --user stop longhauld.service
+pid=$(ask daemon/status pid) || fail "no answer after a stop"
+passed "socket activation, of both sockets; an agent's word for its folder counts unless the person refuses it"
 
 # 3. READY and STATUS arrived.
 is ActiveState active || fail "not ready"

@@ -29,6 +29,9 @@ const PENDING_WORDS_BYTES: usize = 24 * 1_024;
 /// Heading of what a model's summary says.
 const SUMMARY: &str = "summary of an earlier compaction";
 
+/// Who speaks, where it is not the agent itself.
+pub(super) const ANOTHER_AGENT: &str = "another agent";
+
 /// Opens what a short answer refers to.
 pub(super) const ANSWERS: &str = "(answers: ";
 
@@ -171,17 +174,28 @@ impl Briefing {
         self.hear(seq, SUMMARY, body, folder);
     }
 
-    /// What another agent reported, or a summary that a model wrote of earlier work.
+    /// Another agent reported: what it says of its work is worth as much as a report of the agent's own.
+    pub(super) fn reported(&mut self, seq: u64, message: &str, folder: Option<&str>) {
+        let message = text::cut_middle(message, PENDING_WORDS_BYTES / 2);
+        let mut is_first = true;
+        lines::split(&message, |spoken| {
+            // What the harness puts around it.
+            if spoken.text.starts_with('<') && spoken.text.contains('>') {
+                return;
+            }
+            let strength = report_strength(spoken.shape, is_first, spoken.text) * 4 / 5;
+            is_first = false;
+            let line = lines::tidy(spoken.text, folder, 420);
+            let (at, kind) = ((seq, self.turn), (EvidenceKind::Report, strength));
+            push(&mut self.reports, at, kind, (ANOTHER_AGENT, spoken.heading), line);
+        });
+    }
+
+    /// What was told another agent, or a summary that a model wrote of earlier work.
     pub(super) fn hear(&mut self, seq: u64, heading: &str, message: &str, folder: Option<&str>) {
         let message = text::cut_middle(message, PENDING_WORDS_BYTES / 2);
         lines::split(&message, |spoken| {
-            // What the harness puts around it.
-            if spoken.text.starts_with('<') && spoken.text.ends_with('>') {
-                return;
-            }
-            let of_shape = if spoken.shape == Shape::Item { 100 } else { 70 };
-            // What another agent found is the report of its work.
-            let strength = of_shape * telling::strength(spoken.text) / 100 * 3 / 2;
+            let strength = if spoken.shape == Shape::Item { 100 } else { 70 };
             let line = lines::tidy(spoken.text, folder, 260);
             push(
                 &mut self.remarks,
@@ -369,10 +383,11 @@ impl Briefing {
     }
 
     fn last_report(&self) -> Vec<String> {
-        let Some(turn) = self.reports.iter().next_back().map(|line| line.turn) else {
+        let own = || self.reports.iter().filter(|line| line.group.is_empty());
+        let Some(turn) = own().next_back().map(|line| line.turn) else {
             return Vec::new();
         };
-        let of = self.reports.iter().filter(|line| line.turn == turn);
+        let of = own().filter(|line| line.turn == turn);
         of.map(|line| line.text.clone()).collect()
     }
 

@@ -17,7 +17,7 @@ pub(super) struct Line {
     /// How telling its form is, in percent of an ordinary line of its kind.
     #[serde(rename = "w")]
     pub strength: u16,
-    /// File it belongs to; empty for words.
+    /// File it belongs to, or who else says it; empty for the agent's own words.
     #[serde(rename = "g", default, skip_serializing_if = "String::is_empty")]
     pub group: String,
     #[serde(rename = "h", default, skip_serializing_if = "String::is_empty")]

@@ -20,7 +20,7 @@ impl Briefing {
             Step::Asked { words, .. } => self.request(at.seq, words.redacted(), folder),
             Step::Said(words) => self.words(at.seq, words.redacted()),
             Step::Reported(words) => {
-                self.hear(at.seq, "another agent reports", words.redacted(), folder);
+                self.reported(at.seq, words.redacted(), folder);
             }
             Step::Compacted(words) => self.compacted(at.seq, words.redacted(), folder),
             Step::Called(called) => self.called(at, called, folder),
@@ -115,6 +115,13 @@ impl Briefing {
                     changes.iter().map(|change| shown(&change.path, folder)).collect();
                 self.patched(at.seq, &paths, *outcome, answered.printed());
             }
+            Work::Other if is_for_agent(&call.what) && !outcome.is_failure() => {
+                let printed = answered.printed();
+                // One that runs in the background is only announced here, and reports later.
+                if !printed.starts_with(['{', '[']) && !printed.starts_with(LAUNCHED) {
+                    self.reported(at.seq, printed, folder);
+                }
+            }
             Work::View { .. } | Work::Search { .. } | Work::PlanStep { .. } | Work::Other => {}
         }
     }
@@ -164,6 +171,15 @@ fn handed_on(action: &Action) -> Vec<&str> {
 
 /// Tools whose arguments are words for another agent.
 const TO_AGENTS: [&str; 6] = ["Task", "Agent", "task", "spawn_agent", "send_input", "SendMessage"];
+
+/// What Claude Code answers when an agent begins its work in the background.
+const LAUNCHED: &str = "Async agent launched";
+
+/// Whether a call, by its words, hands work to another agent: its answer is that agent's report.
+fn is_for_agent(call: &str) -> bool {
+    let tool = call.split(' ').next().unwrap_or_default();
+    TO_AGENTS.contains(&tool)
+}
 
 /// Whether most lines are words rather than code.
 fn is_prose(text: &str) -> bool {

@@ -182,7 +182,11 @@ impl Builder<'_> {
         let pending = usize::from(self.briefing.pending_words().next().is_some());
         for line in self.briefing.reports.iter() {
             let newer = turns.iter().rev().position(|turn| *turn == line.turn).unwrap_or(2);
-            self.line(EvidenceKind::Report, line, newer + pending, &format!("turn {}", line.turn));
+            let group = match line.group.as_str() {
+                "" => format!("turn {}", line.turn),
+                who => format!("turn {}, {who} (#{})", line.turn, line.seq),
+            };
+            self.line(EvidenceKind::Report, line, newer + pending, &group);
         }
         let turn = self.briefing.turn();
         let mut spoken = Vec::new();

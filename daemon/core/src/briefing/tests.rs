@@ -215,3 +215,15 @@ fn a_document_in_the_making_is_told_by_its_outline() {
     let small = render(&briefing, &extra, 2_000);
     assert!(small.contains("; adds …, Story 5:") && small.contains("Story 11: Export"), "{small}");
 }
+
+#[test]
+fn another_agents_report_is_told_apart_and_answers_nothing() {
+    let mut briefing = thread();
+    briefing.words(11, "The lexer is done. Shall I write the parser?");
+    briefing.reported(12, "The parser has two tables.\nShall I drop one?\n<usage>3</usage>", None);
+    briefing.request(13, "yes", None);
+    let text = render(&briefing, &Extra::default(), 2_000);
+    assert!(text.contains("turn 2, another agent (#12):\n The parser has two tables."), "{text}");
+    assert!(text.contains("(#13 answers: The lexer is done. Shall I write the parser?)"), "{text}");
+    assert!(!text.contains("answers: Shall I drop one?") && !text.contains("usage"), "{text}");
+}

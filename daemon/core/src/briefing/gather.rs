@@ -24,9 +24,13 @@ const SHORT_ANSWER_BYTES: usize = 30;
 /// Short answers of the last turns still tell where the work stands.
 const RECENT_ANSWERS_TURNS: u32 = 4;
 
-/// Names of a changed file that are shown, in bytes; of one that the running turn changed.
+/// Names of a changed file that are shown, and their bytes.
+const NAMES: usize = 8;
 const NAMES_BYTES: usize = 200;
-const OUTLINE_BYTES: usize = 600;
+
+/// Bytes of the names of a file that the running turn changed, and that so many edits made.
+const OUTLINE_BYTES: usize = 500;
+const OUTLINE_EDITS: u32 = 5;
 
 /// Longest line of a small view: there two short lines say more than a long one.
 const SMALL_LINE_BYTES: usize = 220;
@@ -239,9 +243,12 @@ impl Builder<'_> {
             if let Some(effect) = self.briefing.effects.of(&file.path) {
                 age = usize::try_from(now.saturating_sub(effect.turn)).unwrap_or(2);
                 text.push_str(&format!(", +{} -{}", effect.added, effect.removed));
-                // The outline of what is being worked on; of other files the newest names.
-                let bytes = if age == 0 && !self.is_small() { OUTLINE_BYTES } else { NAMES_BYTES };
-                text.push_str(&added_names(&effect.names, bytes));
+                // A document that grows edit by edit is told by its outline, other files by their newest names.
+                let is_growing = age == 0 && effect.edits >= OUTLINE_EDITS && !self.is_small();
+                let (names, bytes) =
+                    if is_growing { (usize::MAX, OUTLINE_BYTES) } else { (NAMES, NAMES_BYTES) };
+                let first = effect.names.len().saturating_sub(names);
+                text.push_str(&added_names(&effect.names[first..], bytes));
             }
             text.push(')');
             self.push(EvidenceKind::File, order, (age, 100), text);

@@ -179,13 +179,14 @@ impl Briefing {
         let message = text::cut_middle(message, PENDING_WORDS_BYTES / 2);
         let mut is_first = true;
         lines::split(&message, |spoken| {
-            // What the harness puts around it.
-            if spoken.text.starts_with('<') && spoken.text.contains('>') {
+            // What the harness puts around it: ids, the state, what it cost.
+            let words = spoken.text.trim_start_matches("<result>").trim_end_matches("</result>");
+            if words.starts_with('<') && words.contains('>') {
                 return;
             }
-            let strength = report_strength(spoken.shape, is_first, spoken.text) * 4 / 5;
+            let strength = report_strength(spoken.shape, is_first, words) * 4 / 5;
             is_first = false;
-            let line = lines::tidy(spoken.text, folder, 420);
+            let line = lines::tidy(words, folder, 420);
             let (at, kind) = ((seq, self.turn), (EvidenceKind::Report, strength));
             push(&mut self.reports, at, kind, (ANOTHER_AGENT, spoken.heading), line);
         });

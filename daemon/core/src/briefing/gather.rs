@@ -24,6 +24,9 @@ const SHORT_ANSWER_BYTES: usize = 30;
 /// Short answers of the last turns still tell where the work stands.
 const RECENT_ANSWERS_TURNS: u32 = 4;
 
+/// Remarks that may still say how things stand.
+const NEWEST_REMARKS: usize = 16;
+
 /// Names of a changed file that are shown, and their bytes.
 const NAMES: usize = 8;
 const NAMES_BYTES: usize = 200;
@@ -209,8 +212,13 @@ impl Builder<'_> {
 
     fn lines(&mut self, kind: EvidenceKind, lines: &EvidenceLines) {
         let now = self.briefing.turn();
+        let newest = lines.iter().rev().take(NEWEST_REMARKS).last().map_or(0, |line| line.seq);
         for line in lines.iter() {
             let age = usize::try_from(now.saturating_sub(line.turn)).unwrap_or(2);
+            // What was said on the way is soon outdated by what was said after it.
+            let is_older = kind == EvidenceKind::Remark && line.seq < newest;
+            let strength = line.strength * if is_older { 70 } else { 100 } / 100;
+            let line = &Line { strength, ..line.clone() };
             let group = match kind {
                 EvidenceKind::Template => self.briefing.template_name().to_owned(),
                 EvidenceKind::Remark => format!("turn {}", line.turn),

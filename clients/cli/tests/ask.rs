@@ -115,7 +115,7 @@ fn updates_of_a_file_are_applied_in_order_until_one_is_refused() {
         done.stderr.contains("operation 2 of 3 (fact \"port\") was refused: no such call"),
         "{done:?}"
     );
-    assert!(done.stderr.contains("hint: name one; 1 operation before it kept"), "{done:?}");
+    assert!(done.stderr.contains("hint: name one; kept before it: 1 operation"), "{done:?}");
     let done = apply(json!([plan, { "kind": "policy" }]));
     assert_eq!(done.code, 64, "{done:?}");
     assert!(done.stderr.contains("operation 2 of 2 cannot be read"), "{done:?}");

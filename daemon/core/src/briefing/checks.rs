@@ -134,7 +134,7 @@ impl Commands {
         let open = self.failures.iter_mut().filter(|f| f.program == EDIT && f.mend.is_none());
         for failure in open {
             if paths.iter().any(|path| failure.text.contains(path)) {
-                failure.mend = Some(format!("the edit at #{seq}"));
+                failure.mend = Some(format!("edited later, at #{seq}"));
             }
         }
     }
@@ -232,7 +232,7 @@ mod tests {
         ));
         commands.finish(run("git commit -m x", 0, "[main 1926682b] fix: the lexer keeps state"));
         commands.finish(run("git status -sb", 0, "## main...origin/main [behind 2]\n?? old.md\n"));
-        let log = "9926682a fix: the lexer keeps state\n1026682a feat: a lexer";
+        let log = "[main 9926682a] fix: the lexer keeps state\n9926682a fix: the lexer keeps state\n1026682a feat: a lexer";
         commands.finish(run("git commit --amend --no-edit && git log --oneline", 0, log));
         let printed = "## main...origin/main\n## Testing Guidelines\n M src/a.rs\n?? notes.md\n";
         commands.finish(Finished { seq: 2, ..run("git status -sb", 0, printed) });

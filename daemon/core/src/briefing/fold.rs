@@ -73,8 +73,8 @@ impl Briefing {
             is_known_running: false,
         };
         self.call(running, folder);
-        for words in handed_on(action) {
-            self.hear(at.seq, "told another agent", words, folder);
+        for (heading, words) in handed_on(action) {
+            self.hear(at.seq, heading, words, folder);
         }
     }
 
@@ -156,14 +156,18 @@ fn written(script: &Script, folder: Option<&str>) -> Vec<FileEdit> {
 }
 
 /// What the agent tells others: the prompt of a sub-agent, prose that it writes to a file of the moment to hand it on.
-fn handed_on(action: &Action) -> Vec<&str> {
+fn handed_on(action: &Action) -> Vec<(&'static str, &str)> {
     match action {
-        Action::Other { tool, values } if TO_AGENTS.contains(&tool.as_str()) => vec![values],
+        Action::Other { tool, values } if TO_AGENTS.contains(&tool.as_str()) => {
+            vec![("told another agent", values)]
+        }
         Action::Script(script) => {
             let commands = script.commands.iter().filter(|command| {
                 command.written.iter().any(|path| is_passing(path) && !path.starts_with("/dev/"))
             });
-            commands.map(|command| command.input.as_str()).filter(|text| is_prose(text)).collect()
+            let texts =
+                commands.map(|command| command.input.as_str()).filter(|text| is_prose(text));
+            texts.map(|text| ("wrote to hand on", text)).collect()
         }
         _ => Vec::new(),
     }
@@ -246,6 +250,9 @@ mod tests {
             assert_eq!(handed_on(&action).len(), usize::from(is_told), "{path}");
         }
         let (tool, values) = ("Task".to_owned(), "explore: find the lexer".to_owned());
-        assert_eq!(handed_on(&Action::Other { tool, values }), ["explore: find the lexer"]);
+        assert_eq!(
+            handed_on(&Action::Other { tool, values }),
+            [("told another agent", "explore: find the lexer")]
+        );
     }
 }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::checks::{Census, Check};
+use super::checks::{Census, Check, EDIT};
 use super::collect::{ANSWERS, Briefing, TurnOutcome, report_strength};
 use super::evidence::{EvidenceLines, Line};
 use super::kinds::EvidenceKind;
@@ -102,7 +102,8 @@ impl Builder<'_> {
 
     /// Whether the command stands among the failed ones, with what it said.
     fn failed(&self, command: &str) -> bool {
-        let head = text::prefix(command, 60);
+        let words = command.rsplit_once(" (").map_or(command, |(words, _)| words);
+        let head = text::prefix(words, 60);
         self.briefing.commands.failures.iter().any(|failure| failure.text.starts_with(head))
     }
 
@@ -274,7 +275,10 @@ impl Builder<'_> {
             self.push(EvidenceKind::Check, (check.seq, 0), (age(check.turn), strength), text);
         }
         for failure in &commands.failures {
-            let mend = failure.mend.as_ref().map(|mend| format!("; then worked: {mend}"));
+            let mend = failure.mend.as_ref().map(|mend| match failure.program.as_str() {
+                EDIT => format!("; {mend}"),
+                _ => format!("; then worked: {mend}"),
+            });
             let text = format!("#{} {}{}", failure.seq, failure.text, mend.unwrap_or_default());
             self.push(
                 EvidenceKind::FailedCommand,

@@ -24,15 +24,17 @@ pub(super) struct GitLine {
     pub seq: u64,
     pub turn: u32,
     pub text: String,
+    /// It tells the commit that was checked out: one made here, or the first of a log of all.
+    pub is_head: bool,
 }
 
 /// Opens the line of uncommitted files: only the newest one counts.
 const UNCOMMITTED: &str = "uncommitted at the last look: ";
 
 impl GitState {
-    /// Index of the newest commit among the lines.
+    /// Index of the line that last told the newest commit.
     pub(super) fn head(&self) -> Option<usize> {
-        self.lines.iter().rposition(|line| commit_of(&line.text).is_some())
+        self.lines.iter().rposition(|line| line.is_head)
     }
 
     pub(super) fn read(&mut self, run: &Finished<'_>) {
@@ -41,11 +43,7 @@ impl GitState {
         }
         // What replaces commits makes the lines of those it replaced untrue.
         if run.command.contains("--amend") {
-            let newest = self.lines.iter().rposition(|line| line.text.starts_with('['));
-            let amended = newest.and_then(|index| self.lines.remove(index));
-            if let Some((id, _)) = amended.as_ref().and_then(|line| commit_of(&line.text)) {
-                push(&mut self.replaced, id.to_owned(), REPLACED_MAX);
-            }
+            self.amend(run);
         } else if ["git reset", "git rebase"].iter().any(|words| run.command.contains(words)) {
             self.lines.retain(|line| !line.text.starts_with('[') && !is_log_line(&line.text));
         }
@@ -66,12 +64,14 @@ impl GitState {
                 if is_branch_state(bare) {
                     self.lines.retain(|line| line.seq == run.seq || !is_branch_state(&line.text));
                 }
-                self.add(run, text::one_line_cut(bare, 160));
+                self.add(run, text::one_line_cut(bare, 160), made_on(bare).is_some());
             }
         }
         // A log begins with the newest commit, which stands last here.
-        for line in listed.into_iter().rev() {
-            self.add(run, text::one_line_cut(line, 160));
+        let last = listed.len().saturating_sub(1);
+        for (index, line) in listed.into_iter().rev().enumerate() {
+            let is_head = index == last && lists_all(run.command);
+            self.add(run, text::one_line_cut(line, 160), is_head);
         }
         let is_status = run.command.contains("status");
         if !uncommitted.is_empty() && is_status {
@@ -79,29 +79,48 @@ impl GitState {
             uncommitted.truncate(12);
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
             self.lines.retain(|line| !line.text.starts_with(UNCOMMITTED));
-            self.add(run, format!("{UNCOMMITTED}{}{more}", uncommitted.join(", ")));
+            self.add(run, format!("{UNCOMMITTED}{}{more}", uncommitted.join(", ")), false);
         } else if is_status
             && (run.printed.contains("nothing to commit")
                 || run.printed.lines().any(|line| line.starts_with("## ")))
         {
             self.lines.retain(|line| !line.text.starts_with(UNCOMMITTED));
-            self.add(run, format!("{UNCOMMITTED}nothing"));
+            self.add(run, format!("{UNCOMMITTED}nothing"), false);
         }
     }
 
-    fn add(&mut self, run: &Finished<'_>, text: String) {
-        // An amended commit keeps its subject, a listed one its id.
+    /// The commit that an amended one replaced is that of the same branch.
+    fn amend(&mut self, run: &Finished<'_>) {
+        let made = run.printed.lines().map(str::trim).find_map(made_on);
+        let is_same_branch = |line: &GitLine| {
+            let old = made_on(&line.text);
+            old.is_some() && made.is_none_or(|made| old.map(|old| old.0) == Some(made.0))
+        };
+        let replaced = self.lines.iter().rposition(is_same_branch);
+        let replaced = replaced.and_then(|index| self.lines.remove(index));
+        let old = replaced.as_ref().and_then(|line| made_on(&line.text));
+        if let (Some(old), Some(made)) = (old, made)
+            && old.1 != made.1
+        {
+            self.lines.retain(|line| commit_of(&line.text).is_none_or(|known| known.0 != old.1));
+            push(&mut self.replaced, old.1.to_owned(), REPLACED_MAX);
+        }
+    }
+
+    fn add(&mut self, run: &Finished<'_>, text: String, is_head: bool) {
         let new = commit_of(&text);
+        // A commit that is seen again was not replaced for good.
         self.replaced.retain(|id| new.is_none_or(|new| new.0 != id));
-        self.lines.retain(|known| match (commit_of(&known.text), new) {
-            (Some(known), Some(new)) if known.0 == new.0 => false,
-            (Some(known), Some(new)) if known.1 == new.1 => {
-                push(&mut self.replaced, known.0.to_owned(), REPLACED_MAX);
-                false
-            }
-            _ => known.text != text,
-        });
-        push(&mut self.lines, GitLine { seq: run.seq, turn: run.turn, text }, LINES_MAX);
+        let is_same = |known: &GitLine| match (commit_of(&known.text), new) {
+            (Some(known), Some(new)) => known.0 == new.0,
+            _ => known.text == text,
+        };
+        // A log of a part may list an older commit again: it stays where it was.
+        if new.is_some() && !is_head && self.lines.iter().any(is_same) {
+            return;
+        }
+        self.lines.retain(|known| !is_same(known));
+        push(&mut self.lines, GitLine { seq: run.seq, turn: run.turn, text, is_head }, LINES_MAX);
     }
 }
 
@@ -146,6 +165,28 @@ fn is_telling(line: &str) -> bool {
         || line.contains(" -> origin")
 }
 
+/// Branch and id of `[main 1926682b] feat: …`, by which git tells a commit that it made.
+fn made_on(line: &str) -> Option<(&str, &str)> {
+    let place = line.strip_prefix('[')?.split_once("] ")?.0;
+    let (branch, id) = place.rsplit_once(' ')?;
+    let is_id = (7..=40).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_id.then_some((branch, id))
+}
+
+/// Whether a log begins with the commit that is checked out: it names no file, branch or author.
+fn lists_all(script: &str) -> bool {
+    let parts = script.split(['&', ';', '|']).map(str::trim);
+    let mut logs = parts.filter_map(|part| part.strip_prefix("git log"));
+    logs.next_back().is_some_and(|options| {
+        options.split_whitespace().all(|word| {
+            let is_count = word.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
+            is_count
+                || ["-n", "--oneline", "--decorate", "--graph", "HEAD", "2>/dev/null"]
+                    .contains(&word)
+        })
+    })
+}
+
 /// Id and subject of `[main 1926682b] feat: …` or `1926682b feat: …`.
 fn commit_of(line: &str) -> Option<(&str, &str)> {
     match line.strip_prefix('[') {
@@ -163,4 +204,61 @@ fn is_log_line(line: &str) -> bool {
     (7..=12).contains(&id.len())
         && id.bytes().all(|byte| byte.is_ascii_hexdigit())
         && words.len() > 8
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rollout::shell::Class;
+    use crate::step::CommandOutcome;
+
+    fn state(runs: &[(&str, &str)]) -> (Vec<String>, Option<String>, Vec<String>) {
+        let mut state = GitState::default();
+        for (seq, (command, printed)) in (1..).zip(runs) {
+            state.read(&Finished {
+                seq,
+                turn: 1,
+                command,
+                program: "git",
+                is_look: false,
+                class: Class::Other,
+                outcome: CommandOutcome::Exit(0),
+                counts: None,
+                printed,
+            });
+        }
+        let head = state.head().map(|head| state.lines[head].text.clone());
+        let lines = state.lines.into_iter().map(|line| line.text).collect();
+        (lines, head, state.replaced.into_iter().collect())
+    }
+
+    const MADE: (&str, &str) = ("git commit -m x", "[main aaaaaaa1] fix: the lexer");
+
+    #[test]
+    fn only_what_an_amend_replaced_is_gone() {
+        let amended = ("git commit --amend --no-edit", "[main bbbbbbb2] fix: the lexer");
+        let (lines, head, replaced) = state(&[MADE, amended]);
+        assert_eq!((lines, replaced), (vec![amended.1.to_owned()], vec!["aaaaaaa1".to_owned()]));
+        assert_eq!(head.as_deref(), Some(amended.1));
+        let elsewhere = ("git commit --amend --no-edit", "[topic bbbbbbb2] fix: the parser");
+        let (lines, _, replaced) = state(&[MADE, elsewhere]);
+        assert_eq!((lines.len(), replaced.len()), (2, 0), "a commit of another branch stays");
+        let same_words =
+            ("git log --oneline -2", "ccccccc3 fix: the lexer\naaaaaaa1 fix: the lexer");
+        let (lines, head, replaced) = state(&[MADE, same_words]);
+        assert_eq!((lines.len(), replaced.len()), (2, 0), "two commits may have one subject");
+        assert_eq!(head.as_deref(), Some("ccccccc3 fix: the lexer"));
+    }
+
+    #[test]
+    fn a_log_of_a_part_does_not_tell_the_newest_commit() {
+        let newer = ("git commit -m y", "[main eeeeeee5] feat: the parser");
+        let part = ("git log --oneline -- src/a.rs", "aaaaaaa1 fix: the lexer");
+        assert_eq!(state(&[MADE, newer, part]).1.as_deref(), Some(newer.1));
+        for command in ["git log --oneline -- src/a.rs", "git log --oneline origin/main -3"] {
+            let log = (command, "ddddddd4 feat: something old");
+            let (_, head, _) = state(&[MADE, log]);
+            assert_eq!(head.as_deref(), Some(MADE.1), "{command}");
+        }
+    }
 }

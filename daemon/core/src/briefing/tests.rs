@@ -197,7 +197,7 @@ fn a_patch_that_did_not_apply_is_told_until_its_file_is_edited() {
     let failed = "#11 edit src/lib.rs → refused: apply_patch verification failed";
     assert!(text(&briefing).contains(failed), "{}", text(&briefing));
     briefing.patched(14, &["src/lib.rs"], CommandOutcome::Unknown, "");
-    assert!(text(&briefing).contains("; then worked: the edit at #14"), "{}", text(&briefing));
+    assert!(text(&briefing).contains("; edited later, at #14"), "{}", text(&briefing));
 }
 
 #[test]

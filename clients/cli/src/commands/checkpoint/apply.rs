@@ -60,10 +60,11 @@ pub(crate) async fn run(args: ApplyArgs, session: &Session) -> Result<(), Failur
         let result = client.call::<Apply>(params).await?;
         if !result.accepted {
             let why = result.reason.unwrap_or_default();
-            let kept = counted(at as u64, "operation");
-            let hint = result.hint.map_or_else(String::new, |hint| format!("{hint}; "));
-            return Err(Failure::new(SAID_NO, format!("{name} was refused: {why}"))
-                .with_hint(format!("{hint}{kept} before it kept")));
+            let mut hint = result.hint.unwrap_or_default();
+            if at > 0 {
+                hint.push_str(&format!("; kept before it: {}", counted(at as u64, "operation")));
+            }
+            return Err(Failure::new(SAID_NO, format!("{name} was refused: {why}")).with_hint(hint));
         }
         (applied.accepted, applied.seq) = (at + 1, result.seq);
     }

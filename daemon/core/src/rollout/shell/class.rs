@@ -93,6 +93,11 @@ impl Class {
         if main.contains("git diff") && main.contains("--check") {
             return Self::Lint;
         }
+        // Asking a tool for its version runs nothing.
+        let mut given = main.split_whitespace();
+        if given.any(|word| matches!(word, "--version" | "--help" | "-V")) {
+            return Self::Other;
+        }
         let words: Vec<&str> = main
             .split([' ', ':'])
             .filter(|word| !word.is_empty())
@@ -105,6 +110,10 @@ impl Class {
                 "git" | "gh" | "echo" | "cd" | "ls" | "grep" | "rg" | "sed" | "cat" | "rm"
             )
         });
+        // What is brought in may be named as a test runner is.
+        if is_tool && words.contains(&"install") {
+            return Self::Install;
+        }
         let named = |names: &[&str]| is_tool && words.iter().any(|word| names.contains(word));
         WORDS.iter().find(|(_, names)| named(names)).map_or(Class::Other, |(class, _)| *class)
     }
@@ -127,6 +136,9 @@ mod tests {
             ("cargo clippy --all", Class::Lint),
             ("make -j4", Class::Build),
             ("uv sync", Class::Install),
+            ("python3 -m pip install --user pytest httpx", Class::Install),
+            ("python3 -m pytest --version", Class::Other),
+            ("make install", Class::Install),
             ("git diff --check", Class::Lint),
             ("test -f Cargo.toml", Class::Other),
             ("git commit -m 'test'", Class::Other),

@@ -253,7 +253,7 @@ mod tests {
             git,
             [
                 "1026682a feat: a lexer",
-                "9926682a fix: the lexer keeps state",
+                "[main 9926682a] fix: the lexer keeps state",
                 "## main...origin/main",
                 "uncommitted at the last look: src/a.rs, notes.md"
             ]

@@ -44,7 +44,8 @@ impl GitState {
         // What replaces commits makes the lines of those it replaced untrue.
         if run.command.contains("--amend") {
             self.amend(run);
-        } else if ["git reset", "git rebase"].iter().any(|words| run.command.contains(words)) {
+        }
+        if ["git reset", "git rebase"].iter().any(|words| run.command.contains(words)) {
             self.lines.retain(|line| !line.text.starts_with('[') && !is_log_line(&line.text));
         }
         if [" commit", " stash", " checkout", " switch", " restore", " clean", " reset"]
@@ -119,7 +120,11 @@ impl GitState {
         if new.is_some() && !is_head && self.lines.iter().any(is_same) {
             return;
         }
+        // What a commit printed names its branch, a log does not.
+        let made = self.lines.iter().find(|known| is_same(known) && made_on(&known.text).is_some());
+        let kept = made.map(|made| made.text.clone());
         self.lines.retain(|known| !is_same(known));
+        let text = kept.unwrap_or(text);
         push(&mut self.lines, GitLine { seq: run.seq, turn: run.turn, text, is_head }, LINES_MAX);
     }
 }
@@ -240,6 +245,14 @@ mod tests {
         let (lines, head, replaced) = state(&[MADE, amended]);
         assert_eq!((lines, replaced), (vec![amended.1.to_owned()], vec!["aaaaaaa1".to_owned()]));
         assert_eq!(head.as_deref(), Some(amended.1));
+        let log = ("git log --oneline -1", "bbbbbbb2 fix: the lexer");
+        let again = ("git commit --amend --no-edit", "[main fffffff6] fix: the lexer");
+        let (lines, _, replaced) = state(&[MADE, amended, log, again]);
+        assert_eq!((lines.len(), replaced.join(" ")), (1, "aaaaaaa1 bbbbbbb2".to_owned()));
+        let squash = ("git reset --soft HEAD~1 && git commit --amend", again.1);
+        let log = ("git log --oneline -2", "bbbbbbb2 docs: more\naaaaaaa1 fix: the lexer");
+        let (lines, _, _) = state(&[MADE, log, squash]);
+        assert_eq!(lines, [again.1], "what a reset took away is not listed");
         let elsewhere = ("git commit --amend --no-edit", "[topic bbbbbbb2] fix: the parser");
         let (lines, _, replaced) = state(&[MADE, elsewhere]);
         assert_eq!((lines.len(), replaced.len()), (2, 0), "a commit of another branch stays");

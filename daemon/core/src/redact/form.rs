@@ -127,10 +127,13 @@ impl TokenRule {
         let Some(start) = self.start(text, hit.start, floor) else { return Verdict::Nothing };
         let window = &text[hit.start..text.len().min(hit.start + TOKEN_BYTES_MAX)];
         let Some(regex) = self.regex() else { return Verdict::Nothing };
-        let Some(captures) = regex.captures(window) else { return Verdict::Nothing };
-        let is_whole = captures.len() == 1;
-        let groups = if is_whole { 0..1 } else { 1..captures.len() };
-        let secrets = groups.filter_map(|number| captures.get(number)).filter_map(|part| {
+        // Most hits are no tokens, and to know that costs less than to know the groups.
+        let Some(token) = regex.find(window) else { return Verdict::Nothing };
+        let is_whole = regex.captures_len() == 1;
+        let captures = if is_whole { None } else { regex.captures(window) };
+        let groups = captures.iter().flat_map(|captures| captures.iter().skip(1).flatten());
+        let parts = is_whole.then_some(token).into_iter().chain(groups);
+        let secrets = parts.filter_map(|part| {
             let from = if part.start() == 0 { start } else { hit.start + part.start() };
             let secret = from..hit.start + part.end();
             let next = text.get(secret.end);
@@ -139,7 +142,7 @@ impl TokenRule {
         });
         match secrets.collect::<Vec<_>>() {
             secrets if !secrets.is_empty() => Verdict::Secrets(secrets),
-            _ if is_whole => Verdict::Passed { resume: hit.start + captures[0].len() },
+            _ if is_whole => Verdict::Passed { resume: hit.start + token.len() },
             _ => Verdict::Nothing,
         }
     }

@@ -31,11 +31,14 @@ pub(super) fn unwrapped(text: &str) -> Option<(View, Vec<Range<usize>>)> {
             continue;
         }
         let end = newline - margin(line.iter().rev());
+        let goes_on = end.checked_sub(1).is_some_and(|last| is_inner(bytes[last]));
+        if !goes_on || end <= copied {
+            continue;
+        }
         let start = line_start + margin(bytes[line_start..].iter());
         let piece =
             bytes[start..].iter().take(PIECE_BYTES_MAX).take_while(|b| is_token(**b)).count();
-        let goes_on = end.checked_sub(1).is_some_and(|last| is_inner(bytes[last]));
-        if goes_on && end > copied && is_piece(&bytes[start..start + piece]) {
+        if is_piece(&bytes[start..start + piece]) {
             let next_end =
                 memchr::memchr(b'\n', &bytes[start..]).map_or(bytes.len(), |at| start + at);
             let seen = view.text.len();
@@ -55,7 +58,9 @@ pub(super) fn unwrapped(text: &str) -> Option<(View, Vec<Range<usize>>)> {
 
 /// Blanks and the frame of a box or a quotation.
 fn margin<'t>(bytes: impl Iterator<Item = &'t u8>) -> usize {
-    bytes.take(MARGIN_BYTES_MAX).take_while(|b| b" \t\r|>\xe2\x94\x82\x83".contains(b)).count()
+    let is_margin =
+        |byte: &&u8| matches!(byte, b' ' | b'\t' | b'\r' | b'|' | b'>' | 0xe2 | 0x94 | 0x82 | 0x83);
+    bytes.take(MARGIN_BYTES_MAX).take_while(is_margin).count()
 }
 
 const fn is_inner(byte: u8) -> bool {

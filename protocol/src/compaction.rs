@@ -30,7 +30,9 @@ pub use templates::{
 /// `thread_not_found`; `invalid_params` for a text of `templates` with an unknown placeholder;
 /// `not_worthwhile` with the trigger `auto` before the history has really grown since the last one (a person
 /// who asks is answered, with a warning of that name where hardly anything is gained); `limit_exceeded` for
-/// more items than a frame holds; `disk_full` for given items, which are kept nowhere else. With the
+/// more items than a frame holds; `disk_full` for given items, which are kept nowhere else. With `install`:
+/// `thread_read_only` for a thread of another program; `stale_base` where the thread was rolled back or compacted
+/// meanwhile, or the output of a call came that was compacted. With the
 /// strategies `auto` and `checkpoint` nothing else: they cannot fail on any history.
 #[derive(Debug, Clone, Copy)]
 pub struct Run;
@@ -73,6 +75,10 @@ pub struct RunParams {
     /// Why, for the log; absent: as `trigger` says. What `compaction/should` answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<Reason>,
+    /// Puts the result in force: it replaces the history of a thread of `thread/open` in one step, which undo takes
+    /// back. Not with `items` or `as_of`. Absent: no.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub install: Option<bool>,
     /// Texts of this call alone, in place of those in force.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub templates: Option<TemplateOverrides>,
@@ -177,6 +183,9 @@ pub struct RunResult {
     /// The texts used in it or in a model's prompt, by their digests.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub templates: Vec<TemplateUsed>,
+    /// The line of the thread that put it in force, where that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub installed_seq: Option<u64>,
 }
 
 /// What models cost.

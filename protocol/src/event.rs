@@ -103,7 +103,9 @@ pub enum EventKind {
     /// The stages are `reading`, `asking`, `writing`, `checking`; tokens are what the model has written, the
     /// percentage is of what there is room for.
     CompactionProgress,
-    /// No compaction was made: `{compaction_id, reason}`. One of `compaction/start` has failed for good.
+    /// No compaction was made: `{compaction_id, reason, retries?}`. The reason is `cancelled` where its client went away
+    /// or `compaction/cancel` took it back; with `retries` the job of `compaction/start` tries again. Each
+    /// `compaction_started` is followed by this or by `compaction_completed`.
     CompactionFailed,
     /// What a person should know of a compaction, such as `accuracy`:
     /// `{compaction_id, thread_id?, warning, message}`.

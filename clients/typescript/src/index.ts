@@ -2,6 +2,8 @@
 
 export { Client } from "./client";
 export type { CallOptions, ConnectOptions } from "./client";
+export { Conversation } from "./conversation";
+export type { ConversationOptions, Item, Prompt } from "./conversation";
 export { LonghaulError } from "./errors";
 export type { Failure } from "./errors";
 export { printable } from "./printable";

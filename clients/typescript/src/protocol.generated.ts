@@ -196,6 +196,8 @@ export interface CompactionGetResult {
   cost?: Cost;
   /** The history that replaces the old one. */
   history: unknown[];
+  /** The line of the thread that put it in force, where that was asked for. */
+  installed_seq?: number | null;
   /** The rungs that were tried, in order; the last one made it. */
   ladder: Rung[];
   /** Why the thread's watcher asked for it, where it did. */
@@ -245,6 +247,11 @@ export interface CompactionRunParams {
   deadline_ms?: number | null;
   /** Items that are rebuilt for every request and never summarised; placed according to `phase`. */
   initial_context?: unknown[] | null;
+  /**
+   * Puts the result in force: it replaces the history of a thread of `thread/open` in one step, which undo takes
+   * back. Not with `items` or `as_of`. Absent: no.
+   */
+  install?: boolean | null;
   /** A history of the caller's own, in the Responses API item form. */
   items?: unknown[] | null;
   /** Tokens `view` may have at most, never exceeded; absent: the daemon's default. */
@@ -273,6 +280,8 @@ export interface CompactionRunResult {
   cost?: Cost;
   /** The history that replaces the old one. */
   history: unknown[];
+  /** The line of the thread that put it in force, where that was asked for. */
+  installed_seq?: number | null;
   /** The rungs that were tried, in order; the last one made it. */
   ladder: Rung[];
   /** What happened to every item. */
@@ -404,6 +413,8 @@ export interface CompactionUndoResult {
   handles: Entry[];
   /** The old history, as far as it fits into a frame. */
   history: unknown[];
+  /** The line of the thread that put its history back, where the compaction was in force. */
+  restored_seq?: number | null;
   /** When it was first undone, Unix milliseconds. */
   undone_at: number;
 }

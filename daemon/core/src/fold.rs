@@ -91,7 +91,7 @@ struct Version {
 impl Fold {
     /// Version of the saved form. Raised with every change of what is folded or how: saved folds of
     /// other versions are folded anew.
-    pub const VERSION: u32 = 21;
+    pub const VERSION: u32 = 22;
 
     /// The state before the first line.
     pub fn new(source: Source) -> Self {
@@ -304,6 +304,7 @@ impl Fold {
             }
             Body::Item(item, tokens) => return self.item(place, item, *tokens, (asked, excerpt)),
             Body::Compacted(compacted) => return Some(self.compacted(place, compacted)),
+            Body::CompactionUndone { line } => self.put_back(place, *line),
             Body::Title { words, by } => {
                 if *by >= self.title_by {
                     self.head.title = Some(title(&redact::redact(words).text));
@@ -334,6 +335,17 @@ impl Fold {
         self.references.roll_back(|seq| self.visible.is_taken_back(seq));
         self.head.tokens = self.visible.tokens();
         self.meter.rolled_back(place.line, self.head.tokens, turns);
+    }
+
+    fn put_back(&mut self, place: Place, line: u64) {
+        if !self.visible.put_back(line) {
+            return;
+        }
+        self.references.roll_back(|seq| self.visible.is_taken_back(seq));
+        self.head.compactions = self.head.compactions.saturating_sub(1);
+        self.checkpoint.compactions = self.checkpoint.compactions.saturating_sub(1);
+        self.head.tokens = self.visible.tokens();
+        self.meter.rolled_back(place.line, self.head.tokens, 0);
     }
 
     fn date(&mut self, place: Place, at_ms: Option<i64>) -> At {

@@ -129,6 +129,10 @@ pub enum Body<'a> {
     Item(Item<'a>, u64),
     /// The agent compacted its history.
     Compacted(Compacted<'a>),
+    /// The compaction on `line` was taken back, what came after it stays.
+    CompactionUndone {
+        line: u64,
+    },
     /// The person took back the last turns.
     RolledBack {
         turns: u64,

@@ -154,6 +154,7 @@ impl Stepper {
                 None
             }
             Body::Settings(_)
+            | Body::CompactionUndone { .. }
             | Body::Title { .. }
             | Body::Usage(_)
             | Body::Passed

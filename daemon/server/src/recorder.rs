@@ -177,6 +177,55 @@ impl Recorder {
         appended.await?
     }
 
+    /// Appends one line that is made of those after `covered_seq`, with nobody's line between; answers its seq
+    /// when it is on the disk. Does nothing where the thread holds a line of that id already.
+    ///
+    /// # Errors
+    /// Those of `make`, and [`RecorderError`]; nothing was written then.
+    pub async fn append_after<E: From<RecorderError> + Send + 'static>(
+        &self,
+        thread_id: &str,
+        client_item_id: &str,
+        covered_seq: u64,
+        make: impl FnOnce(i64, Vec<String>) -> Result<Line, E> + Send + 'static,
+    ) -> Result<u64, E> {
+        let mut log = self.log(thread_id).await?;
+        let (at_ms, thread_id) = (self.clock.now_ms(), thread_id.to_owned());
+        let client_item_id = client_item_id.to_owned();
+        let appended = on_blocking(move || {
+            let path = log.path().to_owned();
+            let failed = |source| E::from(RecorderError::File { path: path.clone(), source });
+            if let Some(seq) = log.seq_of(&client_item_id).map_err(failed)? {
+                return Ok(seq);
+            }
+            let later = log.lines_after(covered_seq).map_err(failed)?;
+            let line = make(at_ms, later)?;
+            let appended = log.append(&[line], None);
+            let appended = appended.map_err(|error| error.into_recorder(&thread_id, &path));
+            Ok(appended.map_err(E::from)?.seq)
+        });
+        appended.await?
+    }
+
+    /// Seq of the line that a client appended under an id.
+    ///
+    /// # Errors
+    /// [`RecorderError::NotFound`], [`RecorderError::File`].
+    pub async fn seq_of(
+        &self,
+        thread_id: &str,
+        client_item_id: &str,
+    ) -> Result<Option<u64>, RecorderError> {
+        let mut log = self.log(thread_id).await?;
+        let client_item_id = client_item_id.to_owned();
+        let (path, seq) = on_blocking(move || {
+            let seq = log.seq_of(&client_item_id);
+            (log.path().to_owned(), seq)
+        })
+        .await?;
+        seq.map_err(|source| self.failed(&path, source))
+    }
+
     /// Lets go of what is held of a thread, when no append is under way.
     ///
     /// # Errors

@@ -53,8 +53,8 @@ use crate::repository::Repositories;
 use crate::shutdown::Shutdown;
 use checkpoint::Checkpoints;
 use compaction::{
-    CompactionJobs, CompactionLog, Compactor, Gatherer, GivenItems, Ladder, LoopGuard, Packets,
-    Spans, Steps, Undo,
+    CompactionJobs, CompactionLog, Compactor, Gatherer, GivenItems, Installer, Ladder, LoopGuard,
+    Packets, Spans, Steps, Undo,
 };
 use context::Contexts;
 use continuation::Continuations;
@@ -146,6 +146,7 @@ pub struct Services {
 /// The services of `compaction/*`.
 pub struct CompactionServices {
     pub compactor: Arc<Compactor>,
+    pub installer: Arc<Installer>,
     pub jobs: Arc<CompactionJobs>,
     pub log: Arc<CompactionLog>,
     pub undo: Arc<Undo>,
@@ -188,6 +189,7 @@ struct Parts {
     index: ItemIndex,
     preimages: PathBuf,
     retention: Arc<Retention>,
+    recorder: Arc<Recorder>,
 }
 
 impl Services {
@@ -216,9 +218,8 @@ impl Services {
         let compaction = parts.compaction();
         let continuations = parts.continuations(&compaction);
         let Parts { store, ingest, models, jobs, texts, snapshots, histories, index, .. } = parts;
-        let (retention, preimages) = (parts.retention, parts.preimages);
+        let (retention, preimages, recorder) = (parts.retention, parts.preimages, parts.recorder);
         let threads = Arc::new(Threads::new(store.clone(), ingest.clone(), config.clone()));
-        let recorder = Recorder::new(own, clock.clone());
         let storage = Storage::new(ingest.clone(), full_text.clone(), store.clone());
         let (reader, scanner) = (memory.reader.clone(), memory.scanner.clone());
         let settings_diffs =
@@ -284,6 +285,7 @@ impl Parts {
         let snapshots = Arc::new(Snapshots::new(store.clone(), ingest.clone()));
         let index = ItemIndex::new(store.clone());
         let preimages = now.state_dir.join("preimages");
+        let recorder = Recorder::new(recording::folder(&now.state_dir), clock.clone());
         let histories = Histories::new(index.clone(), snapshots.clone());
         let retention = Retention::new(
             store.clone(),
@@ -306,6 +308,7 @@ impl Parts {
             index,
             preimages,
             retention: Arc::new(retention),
+            recorder: Arc::new(recorder),
         }
     }
 
@@ -314,6 +317,7 @@ impl Parts {
         let (index, preimages) = (&self.index, &self.preimages);
         let log = CompactionLog::new(store.clone(), jobs.clone(), self.retention.clone());
         let log = Arc::new(log);
+        let installer = Arc::new(Installer::new(self.recorder.clone(), snapshots.clone()));
         let given = Arc::new(GivenItems::new(preimages.clone(), log.clone()));
         let ladder =
             Ladder::new(models.clone(), histories.clone(), self.texts.clone(), clock.clone());
@@ -328,23 +332,24 @@ impl Parts {
             packets: Packets::new(store.clone(), models.clone(), config.clone(), clock.clone()),
             ladder,
             spans: Spans::new(store.clone(), index.clone()),
+            installer: installer.clone(),
             log: log.clone(),
         };
         let compactor = Arc::new(Compactor::new(steps, clock.clone(), events.clone()));
         let background = CompactionJobs::new(
-            (compactor.clone(), given),
+            (compactor.clone(), log.clone(), given),
             snapshots.clone(),
             (store.clone(), jobs.clone()),
-            events.clone(),
         );
         let undo = Undo::new(
             store.clone(),
-            log.clone(),
+            (log.clone(), installer.clone()),
             histories.clone(),
             preimages.clone(),
             clock.clone(),
         );
-        CompactionServices { compactor, jobs: Arc::new(background), log, undo: Arc::new(undo) }
+        let (jobs, undo) = (Arc::new(background), Arc::new(undo));
+        CompactionServices { compactor, installer, jobs, log, undo }
     }
 
     fn continuations(&self, compaction: &CompactionServices) -> Arc<Continuations> {

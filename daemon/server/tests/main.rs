@@ -21,6 +21,7 @@ mod histories;
 mod history;
 mod hostile_repository;
 mod hostile_text;
+mod install;
 mod job_crash;
 mod job_simulation;
 mod ladder;

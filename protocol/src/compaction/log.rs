@@ -103,8 +103,11 @@ pub struct GetResult {
 
 /// `compaction/undo`: the history as it was before, and a mark in the log. Undoing twice answers the same.
 ///
+/// Of a compaction that was installed the thread has its old history again, in one step; what was appended since
+/// stays behind it.
+///
 /// # Errors
-/// `compaction_not_found`; `source_changed` when the transcript no longer holds the old items.
+/// `compaction_not_found`; `illegal_transition` where a later compaction of the thread is in force; `source_changed` when the transcript no longer holds the old items.
 #[derive(Debug, Clone, Copy)]
 pub struct Undo;
 
@@ -131,4 +134,7 @@ pub struct UndoResult {
     pub handles: Vec<Entry>,
     /// Whether `history` holds all of it, that is, `handles` is empty.
     pub complete: bool,
+    /// The line of the thread that put its history back, where the compaction was in force.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restored_seq: Option<u64>,
 }

@@ -101,6 +101,9 @@ error_kinds! {
     /// Several ids begin like the one given; the detail lists them.
     Ambiguous = 1010 "ambiguous" Never None;
 
+    /// The thread's transcript belongs to another program, which alone writes it.
+    ThreadReadOnly = 1011 "thread_read_only" Never Some("send the history of the answer yourself, or let thread/continue begin a new thread");
+
     /// No such thread.
     ThreadNotFound = 2001 "thread_not_found" Never Some("thread/list names the known threads; thread/sync with a path reads a new one");
     /// No item of the thread is ingested yet.

@@ -106,7 +106,7 @@ const SERVICE: &[Floor] = &[
 const COMPACTION: &[Floor] = &[
     floor(&["request"]),
     floor(&["record"]),
-    floor(&["input", "log", "progress", "texts"]),
+    floor(&["input", "install", "log", "progress", "texts"]),
     floor(&["loop_guard", "replacement", "spans", "undo"]),
     floor(&["attempt", "given", "packet"]),
     floor(&["gather", "ladder"]),

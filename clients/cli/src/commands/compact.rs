@@ -23,7 +23,7 @@ use crate::style::{Style, tokens};
 
 /// Compact a thread: a short view to continue from, and a receipt of what was left out
 ///
-/// The thread's transcript is not changed, and nothing is lost: every entry of the receipt has a handle for
+/// The thread's transcript is not changed unless --install asks for it, and nothing is lost: every entry of the receipt has a handle for
 /// longhaul expand, and longhaul undo returns the old history.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -34,6 +34,7 @@ Examples:
   longhaul compact --diff                          what happened to each item
   longhaul compact --background                    with a slow model
   longhaul compact --prompt ask.md                 use your own prompt once
+  longhaul compact 0199a213 --install              and go on from it: a thread of thread open
   longhaul compact --undo                          undo the last one; again: the one before
   longhaul compact --json | jq '.receipt.dropped[0].handle'")]
 pub(crate) struct CompactArgs {
@@ -54,6 +55,9 @@ pub(crate) struct CompactArgs {
     /// File with the summary prompt to use instead of the configured one
     #[arg(long, value_name = "FILE")]
     prompt: Option<PathBuf>,
+    /// Replace the thread's history with the result; only threads that longhaul keeps (thread open)
+    #[arg(long, conflicts_with_all = ["as_of", "list", "undo"])]
+    install: bool,
     /// Print only the view
     #[arg(long)]
     view_only: bool,
@@ -114,6 +118,7 @@ pub(crate) async fn run(args: CompactArgs, session: &Session) -> Result<(), Fail
         strategy: Some(args.strategy.into()),
         max_tokens: args.max_tokens,
         as_of: args.as_of,
+        install: args.install.then_some(true),
         templates,
         ..Default::default()
     };

@@ -30,7 +30,14 @@ pub(crate) fn summary(result: &RunResult, style: &Style) -> String {
         vec![name.to_owned(), count(total.items), tokens(total.tokens), handle]
     };
     let table = style.table(&["", ">items", ">tokens", "first handle"], rows.map(row).to_vec());
-    [style.bold(&heading), table, remarks(result, style), next_steps(result, style)].concat()
+    let in_force = match result.installed_seq {
+        Some(seq) => format!(
+            "the thread goes on from it since #{seq}; longhaul compact --undo takes it back\n"
+        ),
+        None => String::new(),
+    };
+    [style.bold(&heading), table, in_force, remarks(result, style), next_steps(result, style)]
+        .concat()
 }
 
 fn remarks(result: &RunResult, style: &Style) -> String {

@@ -39,7 +39,11 @@ impl Page for UndoResult {
                 format!("{} tokens more are behind {handles}\n", tokens(cost))
             }
         };
+        let in_force = match self.restored_seq {
+            Some(seq) => format!("the thread has them again since #{seq}\n"),
+            None => String::new(),
+        };
         let where_to = format!("print it: longhaul undo {} --json\n", self.compaction_id);
-        [style.bold(&heading), rest, style.dim(&where_to)].concat()
+        [style.bold(&heading), rest, in_force, style.dim(&where_to)].concat()
     }
 }

@@ -15,6 +15,9 @@ const KEPT_USER_TOKENS: u64 = 20_000;
 /// Rolled-back spans kept. The oldest is forgotten first: it has most likely been compacted away.
 const VOIDS: usize = 64;
 
+/// Compactions that can be taken back, newest last. An older one has its history in the transcript still.
+const REPLACED: usize = 16;
+
 /// The start of a turn, and what was visible before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Turn {
@@ -23,6 +26,18 @@ struct Turn {
     tokens: Breakdown,
     user_tokens: u64,
     base: Option<u64>,
+}
+
+/// What a compaction replaced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+struct Replaced {
+    /// Line of the compaction.
+    line: u64,
+    before: Breakdown,
+    after: Breakdown,
+    base: Option<u64>,
+    largest: Option<(u64, u64)>,
+    model_switch: Option<u64>,
 }
 
 /// The model-visible history in numbers.
@@ -38,6 +53,8 @@ pub struct Visible {
     user_tokens: u64,
     /// Line of the last compaction that holds.
     base: Option<u64>,
+    /// What the last compactions replaced, oldest first; the last one is the base's.
+    replaced: VecDeque<Replaced>,
     /// The last turns, oldest first, also those before the base.
     turns: VecDeque<Turn>,
     /// Spans of lines taken back: first, and first after.
@@ -72,6 +89,17 @@ impl Visible {
     /// Line of the compaction that the history begins with; `None` when it begins with the thread.
     pub fn base(&self) -> Option<u64> {
         self.base
+    }
+
+    /// Estimated tokens added since the last compaction; `None` where none holds.
+    pub fn grown(&self) -> Option<u64> {
+        let last = self.replaced.back().filter(|last| Some(last.line) == self.base)?;
+        Some(self.tokens().saturating_sub(last.after.total()))
+    }
+
+    /// Whether the compaction on `line` is the one the history begins with, and can be taken back.
+    pub fn can_put_back(&self, line: u64) -> bool {
+        self.base == Some(line) && self.replaced.back().is_some_and(|last| last.line == line)
     }
 
     pub fn from(&self) -> u64 {
@@ -134,6 +162,7 @@ impl Visible {
             let Some(turn) = self.turns.pop_back() else { break };
             (self.tokens, self.user_tokens, self.base) = (turn.tokens, turn.user_tokens, turn.base);
             self.context = None;
+            self.replaced.retain(|replaced| replaced.line < turn.cut);
             // One that was smaller and stays is no longer known: better none than a wrong one.
             self.largest = self.largest.filter(|(largest, _)| *largest < turn.cut);
             self.model_switch = self.model_switch.filter(|switch| *switch < turn.cut);
@@ -154,6 +183,7 @@ impl Visible {
         replacement: Option<Replacement>,
         summary_tokens: u64,
     ) {
+        let before = self.tokens;
         self.tokens = match replacement {
             Some(replacement) => replacement.tokens,
             None => {
@@ -163,10 +193,41 @@ impl Visible {
                 tokens
             }
         };
-        self.base = Some(seq);
+        let (base, largest) = (self.base.replace(seq), self.largest.take());
+        let model_switch = self.model_switch.take();
         self.context = None;
-        self.largest = None;
-        self.model_switch = None;
+        if self.replaced.len() >= REPLACED {
+            self.replaced.pop_front();
+        }
+        let after = self.tokens;
+        self.replaced.push_back(Replaced { line: seq, before, after, base, largest, model_switch });
+    }
+
+    /// Puts back what the compaction on `line` replaced; what came after it stays behind that. False, and
+    /// nothing changes, for one that is not the base.
+    pub(super) fn put_back(&mut self, line: u64) -> bool {
+        if !self.can_put_back(line) {
+            return false;
+        }
+        let Some(last) = self.replaced.pop_back() else { return false };
+        let carried_on = |tokens: Breakdown| {
+            let mut sum = last.before;
+            sum.add(&tokens.without(&last.after));
+            sum
+        };
+        self.tokens = carried_on(self.tokens);
+        self.base = last.base;
+        self.largest = self.largest.into_iter().chain(last.largest).max_by_key(|(_, size)| *size);
+        self.model_switch = self.model_switch.or(last.model_switch);
+        self.context = None;
+        for turn in self.turns.iter_mut().filter(|turn| turn.base == Some(line)) {
+            (turn.tokens, turn.base) = (carried_on(turn.tokens), last.base);
+        }
+        self.voids.push_back((line, line + 1));
+        if self.voids.len() > VOIDS {
+            self.voids.pop_front();
+        }
+        true
     }
 }
 
@@ -217,6 +278,28 @@ mod tests {
         visible.roll_back(11, 5);
         assert_eq!(visible.tokens(), 50, "what stands before the first request survives");
         assert!(visible.holds(1));
+    }
+
+    #[test]
+    fn a_compaction_that_is_taken_back_leaves_what_came_after_it() {
+        let user = |tokens| Breakdown::of(ContextKind::User, tokens);
+        let mut visible = Visible::default();
+        visible.begin_turn(1, 10);
+        visible.add(1, &user(100));
+        visible.compact(5, Some(Replacement { items: 1, tokens: user(8) }), 0);
+        assert_eq!((visible.grown(), visible.can_put_back(5)), (Some(0), true));
+        visible.begin_turn(6, 10);
+        visible.add(6, &user(30));
+        visible.compact(7, Some(Replacement { items: 1, tokens: user(9) }), 0);
+        visible.add(8, &user(2));
+        assert!(!visible.put_back(5), "a later one stands on it");
+        assert!(visible.put_back(7) && !visible.put_back(7), "once");
+        assert_eq!((visible.tokens(), visible.base(), visible.grown()), (40, Some(5), Some(32)));
+        assert!(visible.put_back(5));
+        assert_eq!((visible.tokens(), visible.base(), visible.grown()), (132, None, None));
+        assert!(visible.holds(1) && !visible.holds(5) && !visible.holds(7) && visible.holds(8));
+        visible.roll_back(9, 1);
+        assert_eq!(visible.tokens(), 100, "the turn began behind what was put back");
     }
 
     #[test]

@@ -52,6 +52,15 @@ impl Breakdown {
         }
     }
 
+    /// What is left of it without `other`, no kind below zero.
+    #[must_use]
+    pub fn without(mut self, other: &Self) -> Self {
+        for (mine, theirs) in self.0.iter_mut().zip(other.0) {
+            *mine = mine.saturating_sub(theirs);
+        }
+        self
+    }
+
     pub fn total(&self) -> u64 {
         self.0.iter().fold(0, |sum, tokens| sum.saturating_add(*tokens))
     }

@@ -47,6 +47,10 @@ pub enum Marker {
     RolledBack {
         turns: u32,
     },
+    /// The compaction on `line` was taken back: what it replaced is the history again.
+    CompactionUndone {
+        line: u64,
+    },
     /// The history before was replaced.
     Compacted {
         message: String,
@@ -161,6 +165,9 @@ impl Marker {
             Self::TurnAborted => event(json!({ "type": "turn_aborted", "reason": "interrupted" })),
             Self::RolledBack { turns } => {
                 event(json!({ "type": "thread_rolled_back", "num_turns": turns }))
+            }
+            Self::CompactionUndone { line } => {
+                event(json!({ "type": "compaction_undone", "line": line }))
             }
             Self::Compacted { message, replacement_history } => (
                 "compacted",

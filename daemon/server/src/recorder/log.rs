@@ -114,6 +114,23 @@ impl Log {
         Ok(self.known.insert(known).seq())
     }
 
+    /// Seq of the line with a client's id.
+    pub(super) fn seq_of(&mut self, client_item_id: &str) -> io::Result<Option<u64>> {
+        let file = file::open(&self.path)?;
+        let known = self.read(&file)?;
+        let known = self.known.insert(known);
+        Ok(known.ids.get(&xxh3_64(client_item_id.as_bytes())).map(|line| line.seq))
+    }
+
+    /// The lines after `seq`, without their newlines.
+    pub(super) fn lines_after(&mut self, seq: u64) -> io::Result<Vec<String>> {
+        if self.seq()? <= seq {
+            return Ok(Vec::new());
+        }
+        let lines = BufReader::new(file::open(&self.path)?).lines();
+        lines.skip(usize::try_from(seq).unwrap_or(usize::MAX).saturating_add(1)).collect()
+    }
+
     /// Appends those of `lines` that are not there yet, all or none.
     pub(super) fn append(
         &mut self,

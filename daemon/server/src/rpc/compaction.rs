@@ -18,7 +18,7 @@ use super::{Table, TableError, convert, cursor};
 use crate::link::CallContext;
 use crate::service::CompactionServices;
 use crate::service::compaction::{
-    self, CompactionJobs, CompactionLog, Compactor, ModelRef, Request, Subject,
+    self, CompactionJobs, CompactionLog, Compactor, Installer, ModelRef, Request, Subject,
 };
 use crate::service::context::{Contexts, UsageQuery};
 use crate::service::texts::TextStore;
@@ -36,7 +36,8 @@ pub(super) fn register(
     jobs.on_async::<Cancel, _>(cancel)?;
     let mut log = table.of(&services.log);
     log.on_async::<List, _>(list)?;
-    log.on_async::<Get, _>(get)?;
+    let installer = services.installer.clone();
+    log.on_async::<Get, _>(move |log, _, params| get(log, installer.clone(), params))?;
     table.of(texts).on::<Templates>(templates)?;
     table.of(&services.undo).on_async::<Undo, _>(undo)
 }
@@ -117,6 +118,10 @@ async fn cancel(
 }
 
 pub(super) fn request(params: RunParams) -> Result<Request, Failure> {
+    let install = params.install.unwrap_or(false);
+    if install && (params.thread_id.is_none() || params.as_of.is_some()) {
+        return Err(Failure::invalid("install", "only for a thread as it is now"));
+    }
     let subject = match (params.thread_id, params.items, params.as_of) {
         (Some(thread_id), None, as_of) => Subject::Thread { thread_id, as_of },
         (None, Some(items), None) => Subject::Items(items),
@@ -150,6 +155,7 @@ pub(super) fn request(params: RunParams) -> Result<Request, Failure> {
         reason: params.reason.and_then(convert::reason),
         reader,
         templates: convert::own_texts(params.templates),
+        install,
     };
     Ok(request)
 }
@@ -180,10 +186,11 @@ async fn list(
 
 async fn get(
     log: Arc<CompactionLog>,
-    _: CallContext,
+    installer: Arc<Installer>,
     params: GetParams,
 ) -> Result<GetResult, Failure> {
-    let compaction = log.get(&params.compaction_id).await?;
+    let mut compaction = log.get(&params.compaction_id).await?;
+    compaction.installed_seq = installer.installed_seq(&compaction).await?;
     let summary = convert::summary_of(&compaction);
     let policy = compaction.policy.as_ref().map(super::policy::trigger);
     Ok(GetResult { run: convert::run_result(compaction), summary, policy })
@@ -205,5 +212,6 @@ async fn undo(
             .map(|(handle, span)| convert::entry(&handle, &span))
             .collect(),
         complete: undone.complete,
+        restored_seq: undone.restored_seq,
     })
 }

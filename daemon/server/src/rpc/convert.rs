@@ -243,6 +243,7 @@ pub(super) fn run_result(compaction: Compaction) -> wire::RunResult {
         warnings: compaction.warnings.into_iter().map(warning).collect(),
         cost: wire::Cost { requests: compaction.spent.requests, tokens: compaction.spent.tokens },
         templates: compaction.texts.into_iter().map(text_used).collect(),
+        installed_seq: compaction.installed_seq,
     }
 }
 

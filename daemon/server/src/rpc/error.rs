@@ -174,6 +174,9 @@ impl From<ServiceError> for Failure {
         match error {
             ServiceError::ThreadNotFound(_) => failure(ErrorKind::ThreadNotFound),
             ServiceError::ThreadBusy(_) => failure(ErrorKind::ThreadBusy),
+            ServiceError::ThreadReadOnly(_) => failure(ErrorKind::ThreadReadOnly),
+            ServiceError::Superseded(_) => failure(ErrorKind::IllegalTransition)
+                .with_hint("undo the later ones first, the newest before the others"),
             ServiceError::CheckpointNotFound(_) => failure(ErrorKind::CheckpointNotFound),
             ServiceError::HandleNotFound(handle) if is_of_items(&handle) => {
                 failure(ErrorKind::HandleNotFound).with_hint(PRUNED)

@@ -61,6 +61,12 @@ pub enum ServiceError {
     /// The thread's own agent writes to it right now.
     #[error("thread {0:?} is being written to by its agent")]
     ThreadBusy(String),
+    /// The thread's transcript belongs to another program.
+    #[error("thread {0:?} is kept by another program")]
+    ThreadReadOnly(String),
+    /// A later compaction is in force.
+    #[error("compaction {0:?} cannot be undone: a later one of its thread is in force")]
+    Superseded(String),
     /// The thread has hardly grown since it was compacted.
     #[error("the thread grew by {grown} tokens since it was compacted, {needed} are needed")]
     NotWorthwhile {

@@ -43,14 +43,14 @@ pub enum Body {
 
 /// Threads that clients write themselves.
 pub struct Recordings {
-    recorder: Recorder,
+    recorder: Arc<Recorder>,
     ingest: Arc<Ingest>,
     threads: Arc<Threads>,
 }
 
 impl Recordings {
     #[must_use]
-    pub fn new(recorder: Recorder, ingest: Arc<Ingest>, threads: Arc<Threads>) -> Self {
+    pub fn new(recorder: Arc<Recorder>, ingest: Arc<Ingest>, threads: Arc<Threads>) -> Self {
         Self { recorder, ingest, threads }
     }
 

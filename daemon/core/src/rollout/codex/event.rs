@@ -19,6 +19,7 @@ object! {
         success = "success",
         changes = "changes",
         num_turns = "num_turns",
+        line = "line",
         command = "command",
         exit_code = "exit_code",
         item = "item",
@@ -75,6 +76,7 @@ pub(super) fn read(payload: &str) -> Option<Body<'_>> {
             Body::Usage(Usage { total_tokens: None, context_window })
         }
         "thread_rolled_back" => Body::RolledBack { turns: value(event.num_turns).unwrap_or(0) },
+        "compaction_undone" => Body::CompactionUndone { line: value(event.line)? },
         "task_complete" | "turn_complete" => Body::TurnComplete,
         "turn_aborted" => Body::TurnAborted,
         "patch_apply_end" => {

@@ -15,14 +15,13 @@
 use std::sync::Arc;
 
 use longhaul_core::job::{Failure, FailureKind, Job, JobKey, Kind, PAYLOAD_BYTES, Token};
-use longhaul_protocol::event::EventKind;
 use longhaul_store::Store;
-use serde_json::json;
 
 use super::compactor::Compactor;
 use super::given::GivenItems;
+use super::log::CompactionLog;
+use super::progress::ProgressEvents;
 use super::request::{Request, Subject};
-use crate::events::EventHub;
 use crate::jobs::runner::Work;
 use crate::jobs::{JobError, Jobs, Owner};
 use crate::service::error::ServiceError;
@@ -30,22 +29,21 @@ use crate::service::snapshot::Snapshots;
 
 pub struct CompactionJobs {
     compactor: Arc<Compactor>,
+    log: Arc<CompactionLog>,
     given: Arc<GivenItems>,
     snapshots: Arc<Snapshots>,
     store: Store,
     jobs: Jobs,
-    events: EventHub,
 }
 
 impl CompactionJobs {
     #[must_use]
     pub fn new(
-        (compactor, given): (Arc<Compactor>, Arc<GivenItems>),
+        (compactor, log, given): (Arc<Compactor>, Arc<CompactionLog>, Arc<GivenItems>),
         snapshots: Arc<Snapshots>,
         (store, jobs): (Store, Jobs),
-        events: EventHub,
     ) -> Self {
-        Self { compactor, given, snapshots, store, jobs, events }
+        Self { compactor, log, given, snapshots, store, jobs }
     }
 
     /// Begins a compaction that nobody waits for; returns its id and its job.
@@ -54,6 +52,7 @@ impl CompactionJobs {
     /// There is no such thread, nothing was given, or it could not be stored.
     pub async fn start(&self, mut request: Request) -> Result<(String, JobKey), ServiceError> {
         request.check_templates()?;
+        self.compactor.check_install(&request).await?;
         let id = self.compactor.new_id();
         request.subject = match request.subject {
             Subject::Items(items) => Subject::Stored(self.given.store(&id, items).await?),
@@ -109,40 +108,52 @@ impl Work for CompactWork {
 
     async fn run(&self, job: Job, token: Token) -> Result<(), Failure> {
         let owner = Owner { key: job.key, token };
-        let id = owner.key.subject.clone();
-        let result = self.compact(&owner, &job.payload).await;
+        let progress = self.0.compactor.progress(owner.key.subject.clone());
+        let result = self.compact(&owner, &progress, &job.payload).await;
         let Err((kind, detail)) = result else { return Ok(()) };
         let is_last = kind == FailureKind::Permanent
             || job.attempts >= self.0.jobs.rules(Kind::Compact).attempts_max;
-        if is_last {
-            let data = json!({ "compaction_id": id, "reason": detail });
-            self.0.events.publish(EventKind::CompactionFailed, data);
+        if is_last || progress.has_begun() {
+            progress.failed(&detail, !is_last);
         }
         Err(Failure { kind, detail, retry_after_ms: None })
     }
 }
 
 impl CompactWork {
-    async fn compact(&self, owner: &Owner, payload: &str) -> Result<(), (FailureKind, String)> {
-        let (jobs, id) = (&self.0, owner.key.subject.as_str());
-        let transient = |error: ServiceError| (FailureKind::Transient, error.to_string());
-        let found = jobs.store.compaction_get(id).await;
-        if found.map_err(|error| transient(error.into()))?.is_some() {
-            return Ok(());
-        }
+    async fn compact(
+        &self,
+        owner: &Owner,
+        progress: &ProgressEvents,
+        payload: &str,
+    ) -> Result<(), (FailureKind, String)> {
+        let jobs = &self.0;
         let request: Request = serde_json::from_str(payload)
             .map_err(|error| (FailureKind::Permanent, error.to_string()))?;
-        // The runner drops this future when the job is taken back: that closes the connection to a model.
-        match jobs.compactor.run_as(id.to_owned(), request, Some(owner)).await {
-            Ok(_) => Ok(()),
-            Err(
-                error @ (ServiceError::ThreadNotFound(_)
-                | ServiceError::CheckpointNotFound(_)
-                | ServiceError::HandleNotFound(_)
-                | ServiceError::NotWorthwhile { .. }
-                | ServiceError::Invalid { .. }),
-            ) => Err((FailureKind::Permanent, error.to_string())),
-            Err(error) => Err(transient(error)),
+        match jobs.log.get(progress.id()).await {
+            Ok(mut made) => {
+                return jobs.compactor.install(&mut made).await.map_err(|error| failed(&error));
+            }
+            Err(ServiceError::CompactionNotFound(_)) => {}
+            Err(error) => return Err(failed(&error)),
         }
+        // The runner drops this future when the job is taken back: that closes the connection to a model.
+        let made = jobs.compactor.run_as(progress, request, Some(owner)).await;
+        made.map(drop).map_err(|error| failed(&error))
     }
+}
+
+/// Whether another try may do better.
+fn failed(error: &ServiceError) -> (FailureKind, String) {
+    let kind = match error {
+        ServiceError::ThreadNotFound(_)
+        | ServiceError::ThreadReadOnly(_)
+        | ServiceError::CheckpointNotFound(_)
+        | ServiceError::HandleNotFound(_)
+        | ServiceError::NotWorthwhile { .. }
+        | ServiceError::StaleBase { .. }
+        | ServiceError::Invalid { .. } => FailureKind::Permanent,
+        _ => FailureKind::Transient,
+    };
+    (kind, error.to_string())
 }

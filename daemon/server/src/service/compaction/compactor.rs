@@ -6,11 +6,10 @@ use std::time::Duration;
 use longhaul_core::compaction::receipt::{Receipt, Span};
 use longhaul_core::compaction::worth::Flaw;
 use longhaul_core::model::budget::Spending;
-use longhaul_protocol::event::EventKind;
-use serde_json::json;
 
 use super::gather::Gatherer;
 use super::input::Input;
+use super::install::Installer;
 use super::ladder::{Ladder, LadderOutcome};
 use super::log::CompactionLog;
 use super::loop_guard::LoopGuard;
@@ -33,6 +32,7 @@ pub struct Steps {
     pub packets: Packets,
     pub ladder: Ladder,
     pub spans: Spans,
+    pub installer: Arc<Installer>,
     pub log: Arc<CompactionLog>,
 }
 
@@ -53,11 +53,10 @@ impl Compactor {
     /// # Errors
     /// There is no such thread, it holds nothing, or the record could not be stored.
     pub async fn run(&self, request: Request) -> Result<Compaction, ServiceError> {
-        let id = self.new_id();
-        let compaction = self.run_as(id.clone(), request, None).await;
+        let progress = self.progress(self.new_id());
+        let compaction = self.run_as(&progress, request, None).await;
         if let Err(error) = &compaction {
-            let data = json!({ "compaction_id": id, "reason": error.to_string() });
-            self.events.publish(EventKind::CompactionFailed, data);
+            progress.failed(&error.to_string(), false);
         }
         compaction
     }
@@ -74,26 +73,33 @@ impl Compactor {
         preimage::id(&self.clock.new_id())
     }
 
-    /// Compacts under a given id. What the job of an `owner` makes is stored only while it owns its claim.
+    /// The events of the compaction with this id.
+    pub(super) fn progress(&self, id: String) -> ProgressEvents {
+        ProgressEvents::new(self.events.clone(), id)
+    }
+
+    /// Compacts under the id that its events have; that it failed is for the caller to publish. What the job
+    /// of an `owner` makes is stored only while it owns its claim.
     ///
     /// # Errors
     /// As [`run`](Self::run).
-    pub async fn run_as(
+    pub(super) async fn run_as(
         &self,
-        id: String,
+        progress: &ProgressEvents,
         mut request: Request,
         owner: Option<&Owner>,
     ) -> Result<Compaction, ServiceError> {
         request.check_templates()?;
-        let Steps { gatherer, guard, packets, ladder, spans, log } = &self.steps;
+        self.check_install(&request).await?;
+        let id = progress.id().to_owned();
+        let Steps { gatherer, guard, packets, ladder, spans, log, .. } = &self.steps;
         let started = self.clock.elapsed();
         let input = gatherer.gather(&id, &request).await?;
         guard.check(&id, &request, &input).await?;
         let cause = packets.cause(input.thread_id.as_deref(), &mut request).await;
-        let progress = ProgressEvents::new(self.events.clone(), &id, input.thread_id.as_deref());
-        progress.begun(&request, input.fold.visible().tokens());
+        progress.begun(&request, input.thread_id.as_deref(), input.fold.visible().tokens());
         let LadderOutcome { mut replacement, rungs, spent, problems } =
-            ladder.run(&request, &input, &progress).await?;
+            ladder.run(&request, &input, progress).await?;
         if let Some(cause) = &cause {
             cause.add_packet(&mut replacement);
         }
@@ -109,8 +115,32 @@ impl Compactor {
             compaction.reason = Some(Reason::Policy);
         }
         log.keep(&mut compaction, owner).await?;
+        self.install(&mut compaction).await?;
         progress.done(&compaction);
         Ok(compaction)
+    }
+
+    /// Sees that a result can be put in force where that is asked for.
+    ///
+    /// # Errors
+    /// [`ServiceError::ThreadReadOnly`], or the disk.
+    pub async fn check_install(&self, request: &Request) -> Result<(), ServiceError> {
+        match request.installs_in() {
+            Some(thread_id) => self.steps.installer.check(thread_id).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Puts a stored compaction in force where that was asked for.
+    ///
+    /// # Errors
+    /// The thread went on in a way that the replacement does not hold for, or the disk.
+    pub async fn install(&self, compaction: &mut Compaction) -> Result<(), ServiceError> {
+        if let Some(thread_id) = compaction.thread_id.as_deref().filter(|_| compaction.install) {
+            let seq = self.steps.installer.install(thread_id, compaction).await?;
+            compaction.installed_seq = Some(seq);
+        }
+        Ok(())
     }
 }
 
@@ -183,5 +213,7 @@ fn account(
         policy: None,
         reason: Some(request.reason.unwrap_or_else(|| Reason::of("", &request.trigger))),
         texts: replacement.texts,
+        install: request.install,
+        installed_seq: None,
     }
 }

@@ -25,15 +25,15 @@ impl CompactionLog {
     /// Stores a compaction, or says in its warnings why it cannot be stored.
     ///
     /// A full window cannot wait for room on a disk, and a thread's items stand in its transcript whatever
-    /// becomes of the record. What a job makes has no other way to whoever asked, and given items are
-    /// nowhere else: these two fail.
+    /// becomes of the record. What a job makes has no other way to whoever asked, given items are
+    /// nowhere else, and what is put in force must be undoable: these three fail.
     pub(super) async fn keep(
         &self,
         compaction: &mut Compaction,
         owner: Option<&Owner>,
     ) -> Result<(), ServiceError> {
         let Err(error) = self.record(compaction, owner).await else { return Ok(()) };
-        let is_answered = owner.is_none() && compaction.thread_id.is_some();
+        let is_answered = owner.is_none() && compaction.thread_id.is_some() && !compaction.install;
         let why = match error {
             ServiceError::Store(
                 why @ (StoreError::DiskFull { .. }

@@ -49,7 +49,9 @@ impl LoopGuard {
                 }),
             );
         }
-        let Some(grown) = past.grown.filter(|_| request.trigger == "auto") else { return Ok(()) };
+        // What was made and never put in force has not made the history shorter.
+        let grown = if request.install { input.fold.visible().grown() } else { past.grown };
+        let Some(grown) = grown.filter(|_| request.trigger == "auto") else { return Ok(()) };
         let needed = rearm::growth_needed(input.fold.visible().tokens());
         if grown < needed { Err(ServiceError::NotWorthwhile { grown, needed }) } else { Ok(()) }
     }

@@ -1,6 +1,7 @@
 //! What is said of a compaction while it is made.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use longhaul_core::compaction::ladder::Strategy;
 use longhaul_protocol::event::EventKind;
@@ -38,21 +39,43 @@ impl Stage {
     }
 }
 
-/// Publishes the events of one compaction: that it begins, by steps how far a model is, and its end.
-pub(super) struct ProgressEvents {
+/// Reason of the end of a compaction that nobody waits for any more.
+const CANCELLED: &str = "cancelled";
+
+/// Publishes the events of one compaction: that it begins, by steps how far a model is, and its end. What
+/// began and is dropped was cancelled: its client went away, or its job was taken back.
+pub struct ProgressEvents {
     events: EventHub,
-    facts: Value,
+    id: String,
+    /// What each event says, once it has begun.
+    facts: OnceLock<Value>,
+    has_ended: AtomicBool,
     last: AtomicU64,
 }
 
 impl ProgressEvents {
-    pub(super) fn new(events: EventHub, id: &str, thread_id: Option<&str>) -> Self {
-        let facts = json!({ "compaction_id": id, "thread_id": thread_id });
-        Self { events, facts, last: AtomicU64::new(0) }
+    pub(super) fn new(events: EventHub, id: String) -> Self {
+        Self {
+            events,
+            id,
+            facts: OnceLock::new(),
+            has_ended: AtomicBool::new(false),
+            last: AtomicU64::new(0),
+        }
     }
 
-    pub(super) fn begun(&self, request: &Request, before: u64) {
-        let mut data = self.facts.clone();
+    /// The compaction's id.
+    pub(super) fn id(&self) -> &str {
+        &self.id
+    }
+
+    pub(super) fn has_begun(&self) -> bool {
+        self.facts.get().is_some()
+    }
+
+    pub(super) fn begun(&self, request: &Request, thread_id: Option<&str>, before: u64) {
+        let facts = json!({ "compaction_id": self.id, "thread_id": thread_id });
+        let mut data = self.facts.get_or_init(|| facts).clone();
         data["strategy"] = json!(request.strategy.into_str());
         data["phase"] = json!(request.phase.into_str());
         data["trigger"] = json!(request.trigger);
@@ -67,7 +90,7 @@ impl ProgressEvents {
             return;
         }
         self.last.store(tokens, Ordering::Relaxed);
-        let mut data = self.facts.clone();
+        let mut data = self.facts();
         data["strategy"] = json!(strategy.into_str());
         data["stage"] = json!(stage.into_str());
         data["tokens"] = json!(tokens);
@@ -76,17 +99,42 @@ impl ProgressEvents {
     }
 
     pub(super) fn done(&self, compaction: &Compaction) {
+        self.has_ended.store(true, Ordering::Relaxed);
         for warning in &compaction.warnings {
-            let mut data = self.facts.clone();
+            let mut data = self.facts();
             data["warning"] = json!(warning.kind);
             data["message"] = json!(warning.message);
             self.events.publish(EventKind::CompactionWarning, data);
         }
-        let mut data = self.facts.clone();
+        let mut data = self.facts();
         data["tokens"] = json!({ "before": compaction.tokens.0, "after": compaction.tokens.1 });
         data["strategy_used"] = json!(compaction.strategy_used.into_str());
         self.events.publish(EventKind::CompactionCompleted, data.clone());
         self.events.publish(EventKind::ContextCompacted, data);
+    }
+
+    /// No compaction was made; `retries` says that its job tries again.
+    pub(super) fn failed(&self, reason: &str, retries: bool) {
+        if self.has_ended.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let mut data = json!({ "compaction_id": self.id, "reason": reason });
+        if retries {
+            data["retries"] = json!(true);
+        }
+        self.events.publish(EventKind::CompactionFailed, data);
+    }
+
+    fn facts(&self) -> Value {
+        self.facts.get().cloned().unwrap_or_else(|| json!({ "compaction_id": self.id }))
+    }
+}
+
+impl Drop for ProgressEvents {
+    fn drop(&mut self) {
+        if self.has_begun() {
+            self.failed(CANCELLED, false);
+        }
     }
 }
 

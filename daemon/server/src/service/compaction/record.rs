@@ -50,6 +50,12 @@ pub struct Compaction {
     /// The texts it was made with.
     #[serde(default)]
     pub texts: Vec<TextUsed>,
+    /// Whether it was to replace the history of its thread.
+    #[serde(default)]
+    pub install: bool,
+    /// The line that did; known to who made it, else asked of the transcript.
+    #[serde(skip)]
+    pub installed_seq: Option<u64>,
 }
 
 impl Compaction {

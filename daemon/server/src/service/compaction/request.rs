@@ -51,6 +51,9 @@ pub struct Request {
     /// The model that will read the result.
     #[serde(default)]
     pub reader: Option<ModelRef>,
+    /// Whether the result replaces the history of the thread.
+    #[serde(default)]
+    pub install: bool,
     #[serde(default)]
     pub templates: BTreeMap<Kind, String>,
 }
@@ -93,6 +96,17 @@ impl Reason {
 }
 
 impl Request {
+    /// The thread whose history the result is to replace.
+    #[must_use]
+    pub fn installs_in(&self) -> Option<&str> {
+        match &self.subject {
+            Subject::Thread { thread_id, .. } | Subject::Begun { thread_id, .. } => {
+                Some(thread_id.as_str()).filter(|_| self.install)
+            }
+            Subject::Items(_) | Subject::Stored(_) => None,
+        }
+    }
+
     /// Sees that the caller's own texts can be used.
     ///
     /// # Errors

@@ -10,6 +10,7 @@ use longhaul_core::thread::Source;
 use longhaul_store::Store;
 use serde_json::Value;
 
+use super::install::Installer;
 use super::log::CompactionLog;
 use super::record::Compaction;
 use crate::clock::Clock;
@@ -27,11 +28,14 @@ pub struct UndoOutcome {
     pub handles: Vec<(Handle, Span)>,
     /// Whether `history` holds all.
     pub complete: bool,
+    /// The line that put the history of the thread back, where the compaction was in force.
+    pub restored_seq: Option<u64>,
 }
 
 pub struct Undo {
     store: Store,
     log: Arc<CompactionLog>,
+    installer: Arc<Installer>,
     histories: Arc<Histories>,
     preimages: PathBuf,
     clock: Clock,
@@ -42,19 +46,19 @@ impl Undo {
     #[must_use]
     pub fn new(
         store: Store,
-        log: Arc<CompactionLog>,
+        (log, installer): (Arc<CompactionLog>, Arc<Installer>),
         histories: Arc<Histories>,
         preimages: PathBuf,
         clock: Clock,
     ) -> Self {
-        Self { store, log, histories, preimages, clock }
+        Self { store, log, installer, histories, preimages, clock }
     }
 
-    /// Takes a compaction back: gives the items it stood for, as the transcript holds them, and marks
-    /// it. Twice is the same as once.
+    /// Takes a compaction back: gives the items it stood for, as the transcript holds them, puts them back in
+    /// force where it replaced them, and marks it. Twice is the same as once.
     ///
     /// # Errors
-    /// There is none of that id, or the transcript has changed since.
+    /// There is none of that id, a later one is in force, or the transcript has changed since.
     pub async fn run(&self, id: &str) -> Result<UndoOutcome, ServiceError> {
         let compaction = self.log.get(id).await?;
         let mut spans: Vec<Span> = compaction.receipt.dropped.clone();
@@ -64,9 +68,16 @@ impl Undo {
             spans.into_iter().map(|span| (receipt::handle(&compaction.of, &span), span)).collect();
         let replaced = self.replaced(&compaction).await?;
         let (history, complete) = replaced.map_or((Vec::new(), false), |history| (history, true));
+        let restored_seq = self.installer.put_back(&compaction).await?;
         let now_ms = self.clock.now_ms();
         let marked = self.store.compaction_mark_undone(id, now_ms).await?;
-        Ok(UndoOutcome { undone_at_ms: marked.unwrap_or(now_ms), history, handles, complete })
+        Ok(UndoOutcome {
+            undone_at_ms: marked.unwrap_or(now_ms),
+            history,
+            handles,
+            complete,
+            restored_seq,
+        })
     }
 
     /// The history that a compaction replaced: what was visible then, or the items it was given.

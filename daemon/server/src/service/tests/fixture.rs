@@ -83,6 +83,7 @@ pub(super) fn conversation(turns: usize) -> Vec<Value> {
 
 pub(super) fn request(subject: Subject, strategy: Strategy) -> Request {
     Request {
+        install: false,
         subject,
         strategy,
         phase: Phase::Standalone,

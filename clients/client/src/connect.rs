@@ -55,6 +55,11 @@ impl ConnectOptions {
         self
     }
 
+    /// Name and version of the client.
+    pub(crate) fn program(&self) -> (&str, &str) {
+        (&self.client.name, &self.client.version)
+    }
+
     /// Milliseconds a call may take.
     #[must_use]
     pub const fn request_timeout_ms(mut self, request_timeout_ms: u64) -> Self {

@@ -16,12 +16,15 @@
 //!
 //! - [`socket`] finds the daemon's socket; `connect` opens it and shakes hands; `connection` exchanges lines;
 //! - [`Client`] calls methods by their types; [`Subscription`] yields events;
-//! - [`ClientError`] says what went wrong and what to do next. Nothing here retries by itself.
+//! - [`Conversation`] is the whole loop of a program with a model, in one struct: it keeps what is said, compacts before
+//!   the window is full, and goes on where the daemon is restarted or not there;
+//! - [`ClientError`] says what went wrong and what to do next. Nothing else here retries by itself.
 #![warn(missing_docs)]
 
 mod client;
 mod connect;
 mod connection;
+mod conversation;
 mod error;
 #[cfg(feature = "test-util")]
 pub mod scripted;
@@ -30,5 +33,6 @@ mod subscription;
 
 pub use client::Client;
 pub use connect::ConnectOptions;
+pub use conversation::{Conversation, ConversationOptions, Prompt};
 pub use error::ClientError;
 pub use subscription::Subscription;

@@ -1,0 +1,359 @@
+//! A conversation with a model that never overflows its window.
+//!
+//! The loop that every program with a model needs, in one struct: what is said is appended to a thread of the daemon,
+//! before each request the daemon is asked whether the window is full, and if it is, the history is compacted and
+//! the compaction put in force. [`Conversation::prompt`] answers what to send.
+//!
+//! The daemon's thread is the truth. What is held here is a copy of its history and what the daemon has not
+//! acknowledged yet, each addition under an id of its own: sending it again is right whatever happened. So a daemon
+//! that is killed loses nothing, and without one the conversation goes on with what is here, as much as fits:
+//! [`Conversation::trouble`] says why.
+
+mod daemon;
+mod fitting;
+
+use std::collections::VecDeque;
+
+use longhaul_protocol::compaction::{
+    self, Phase, Reason, RunParams, RunResult, Should, ShouldParams, Trigger, Undo, UndoParams,
+};
+use longhaul_protocol::context::{
+    Diff, DiffParams, Normalize, NormalizeParams, OptionalSetting, Settings,
+};
+use longhaul_protocol::limit::APPEND_ITEMS_MAX;
+use longhaul_protocol::thread::{Append, AppendItem, AppendParams, Marker, Open, OpenParams};
+use longhaul_protocol::{ErrorKind, history};
+use serde_json::Value;
+
+use crate::{ClientError, ConnectOptions};
+use daemon::Daemon;
+use fitting::{fitting, shortened};
+
+/// Tokens of the text that stands for what was compacted, at most.
+const VIEW_TOKENS_MAX: u64 = 8_000;
+
+/// Which conversation, and with whom.
+#[derive(Debug, Clone)]
+pub struct ConversationOptions {
+    /// Your program, and the socket where it is not the default one.
+    pub connect: ConnectOptions,
+    /// Your id of the conversation: under the same one it is found again, also after a restart of your program.
+    pub key: String,
+    /// The folder it works in, an absolute path.
+    pub cwd: String,
+    /// The model that answers.
+    pub model: String,
+    /// Tokens of its window.
+    pub window: u64,
+    /// Tokens kept free for instructions, definitions of tools and the answer; `None`: a quarter of the window.
+    pub reserve: Option<u64>,
+    /// Whether the project's AGENTS.md and memory are told with the settings of [`Conversation::set`].
+    pub include: Vec<OptionalSetting>,
+    /// Milliseconds to wait for a daemon that does not answer, before going on without it.
+    pub patience_ms: u64,
+}
+
+impl ConversationOptions {
+    /// A conversation of this program, key, folder and model, with the defaults for all else.
+    #[must_use]
+    pub fn new(
+        connect: ConnectOptions,
+        key: &str,
+        cwd: &str,
+        (model, window): (&str, u64),
+    ) -> Self {
+        Self {
+            connect,
+            key: key.to_owned(),
+            cwd: cwd.to_owned(),
+            model: model.to_owned(),
+            window,
+            reserve: None,
+            include: Vec::new(),
+            patience_ms: 3_000,
+        }
+    }
+}
+
+/// What to send next.
+#[derive(Debug, Clone)]
+pub struct Prompt {
+    /// The history: every call with its output, within the window.
+    pub items: Vec<Value>,
+    /// The compaction that was made for it, if one was.
+    pub compaction: Option<RunResult>,
+}
+
+/// A conversation; see the module.
+#[derive(Debug)]
+pub struct Conversation {
+    options: ConversationOptions,
+    daemon: Daemon,
+    thread_id: Option<String>,
+    settings: Option<Settings>,
+    /// The history as last read, and what was added since.
+    items: Vec<Value>,
+    /// Additions that the daemon has not acknowledged.
+    unsaved: VecDeque<AppendItem>,
+}
+
+impl Conversation {
+    /// Touches nothing yet: the daemon is looked for with the first call.
+    #[must_use]
+    pub fn new(options: ConversationOptions) -> Self {
+        Self {
+            daemon: Daemon::new(options.connect.clone(), options.patience_ms),
+            options,
+            thread_id: None,
+            settings: None,
+            items: Vec::new(),
+            unsaved: VecDeque::new(),
+        }
+    }
+
+    /// The daemon's id of the thread, for `longhaul compact`, `longhaul search` and your own calls.
+    #[must_use]
+    pub fn thread_id(&self) -> Option<&str> {
+        self.thread_id.as_deref()
+    }
+
+    /// Why the daemon could not be asked last, if it could not.
+    #[must_use]
+    pub fn trouble(&self) -> Option<&ClientError> {
+        self.daemon.trouble()
+    }
+
+    /// What the model is told of where and how it works: once, when it changes, and after a compaction.
+    pub fn set(&mut self, settings: Settings) {
+        self.settings = Some(settings);
+    }
+
+    /// Adds what was said or done: the person's words, the model's answers, outputs of tools. On the disk when this
+    /// returns, unless [`trouble`](Self::trouble) says otherwise; then it is added with the next call that finds the
+    /// daemon. An output of a tool that would take more than a quarter of the window loses its middle.
+    ///
+    /// # Errors
+    /// An item is none, or is too large; none of these was added.
+    pub async fn add(&mut self, items: Vec<Value>) -> Result<(), ClientError> {
+        if items.iter().any(|item| item["role"] == "user") {
+            let told = self.tell().await;
+            self.daemon.note(told)?;
+        }
+        let limit = self.room() / 4;
+        for item in items {
+            let item = shortened(item, limit);
+            self.items.push(item.clone());
+            self.keep(Some(item), None);
+        }
+        let saved = self.save().await;
+        self.daemon.note(saved)
+    }
+
+    /// Says that the model's turn is over: what it said last counts as its report.
+    ///
+    /// # Errors
+    /// As [`add`](Self::add), of what was added while the daemon was away.
+    pub async fn end_turn(&mut self) -> Result<(), ClientError> {
+        self.keep(None, Some(Marker::TurnComplete));
+        let saved = self.save().await;
+        self.daemon.note(saved)
+    }
+
+    /// What to send to the model next. Compacts the history first where it would not fit.
+    ///
+    /// # Errors
+    /// As [`add`](Self::add), of what was added while the daemon was away.
+    pub async fn prompt(&mut self) -> Result<Prompt, ClientError> {
+        let mut compaction = None;
+        let read = self.read(&mut compaction).await;
+        self.daemon.note(read)?;
+        let items = match self.trouble() {
+            Some(_) => fitting(&self.items, self.room()),
+            None => self.items.clone(),
+        };
+        Ok(Prompt { items, compaction })
+    }
+
+    /// Takes a compaction back: the history is what it was, with all that was added since behind it.
+    ///
+    /// # Errors
+    /// A later compaction is in force, or the daemon is not there.
+    pub async fn undo(&mut self, compaction: &RunResult) -> Result<(), ClientError> {
+        let compaction_id = compaction.compaction_id.clone();
+        self.daemon.ask::<Undo>(|| UndoParams { compaction_id: compaction_id.clone() }).await?;
+        Ok(())
+    }
+
+    /// Saves what the daemon has not acknowledged; the conversation is there again under its key.
+    ///
+    /// # Errors
+    /// It could not be saved, and is lost with your program.
+    pub async fn close(mut self) -> Result<(), ClientError> {
+        self.daemon.look_again();
+        self.save().await
+    }
+
+    /// Tokens that the history may fill.
+    fn room(&self) -> u64 {
+        let window = self.options.window;
+        window.saturating_sub(self.options.reserve.unwrap_or_else(|| window.div_ceil(4)))
+    }
+
+    fn keep(&mut self, item: Option<Value>, marker: Option<Marker>) {
+        let client_item_id = self.daemon.new_id();
+        self.unsaved.push_back(AppendItem { client_item_id, item, marker });
+    }
+
+    /// Brings the copy of the history up to date, compacted where it would not fit.
+    async fn read(&mut self, compaction: &mut Option<RunResult>) -> Result<(), ClientError> {
+        self.save().await?;
+        let thread_id = self.open().await?;
+        let (model, room) = (self.options.model.clone(), self.room());
+        let due = || ShouldParams {
+            thread_id: Some(thread_id.clone()),
+            phase: Some(Phase::MidTurn),
+            model: Some(model.clone()),
+            context_window: Some(room),
+            ..Default::default()
+        };
+        if self.daemon.ask::<Should>(due).await?.compact {
+            *compaction = self.compact(&thread_id).await?;
+        }
+        self.items = self.history(&thread_id).await?;
+        Ok(())
+    }
+
+    /// The thread of the key; all that is known here is put into one that has to begin anew.
+    async fn open(&mut self) -> Result<String, ClientError> {
+        if let Some(thread_id) = self.thread_id.as_ref().filter(|_| !self.daemon.lost_the_thread())
+        {
+            return Ok(thread_id.clone());
+        }
+        let (name, version) = self.options.connect.program();
+        let params = OpenParams {
+            client_thread_id: Some(self.options.key.clone()),
+            cwd: self.options.cwd.clone(),
+            originator: name.to_owned(),
+            version: Some(version.to_owned()),
+            model: Some(self.options.model.clone()),
+            ..Default::default()
+        };
+        let opened = self.daemon.ask::<Open>(|| params.clone()).await?;
+        if opened.created && self.items.len() > self.unsaved.len() {
+            self.unsaved.clear();
+            for item in self.items.clone() {
+                self.keep(Some(item), None);
+            }
+        }
+        self.thread_id = Some(opened.thread_id.clone());
+        Ok(opened.thread_id)
+    }
+
+    async fn save(&mut self) -> Result<(), ClientError> {
+        let thread_id = self.open().await?;
+        while !self.unsaved.is_empty() {
+            let items: Vec<_> = self.unsaved.iter().take(APPEND_ITEMS_MAX).cloned().collect();
+            let params = || AppendParams {
+                thread_id: thread_id.clone(),
+                items: items.clone(),
+                expected_seq: None,
+            };
+            let appended = self.daemon.ask::<Append>(params).await;
+            let is_mistake = appended.as_ref().is_err_and(daemon::is_mistake);
+            // What is refused must not hold up what comes after it.
+            if is_mistake {
+                self.items
+                    .retain(|item| !items.iter().any(|added| added.item.as_ref() == Some(item)));
+            }
+            if is_mistake || appended.is_ok() {
+                self.unsaved.drain(..items.len());
+            }
+            appended?;
+        }
+        Ok(())
+    }
+
+    /// Compacts and puts it in force; `None` where nothing would be gained.
+    async fn compact(&mut self, thread_id: &str) -> Result<Option<RunResult>, ClientError> {
+        let told = match self.settings.clone() {
+            Some(current) => Some(self.diff(DiffParams { current, ..Default::default() }).await?),
+            None => None,
+        };
+        let room = self.room();
+        let params = RunParams {
+            thread_id: Some(thread_id.to_owned()),
+            install: Some(true),
+            trigger: Some(Trigger::Auto),
+            reason: Some(Reason::ContextLimit),
+            phase: Some(Phase::MidTurn),
+            model: Some(compaction::Model {
+                name: self.options.model.clone(),
+                context_window: Some(room),
+                provider: None,
+            }),
+            max_tokens: Some(VIEW_TOKENS_MAX.min(room / 4)),
+            initial_context: told,
+            ..Default::default()
+        };
+        match self.daemon.ask::<compaction::Run>(|| params.clone()).await {
+            Ok(run) => {
+                if self.settings.is_some() {
+                    self.keep(None, Some(self.in_force()));
+                    self.save().await?;
+                }
+                Ok(Some(run))
+            }
+            Err(ClientError::Refused(error)) if error.kind() == ErrorKind::NotWorthwhile => {
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Adds what the model has to be told of changed settings, before the person's next words.
+    async fn tell(&mut self) -> Result<(), ClientError> {
+        let Some(current) = self.settings.clone() else { return Ok(()) };
+        let thread_id = Some(self.open().await?);
+        let include = Some(self.options.include.clone()).filter(|include| !include.is_empty());
+        let told =
+            self.diff(DiffParams { thread_id, current, include, ..Default::default() }).await?;
+        if !told.is_empty() {
+            self.keep(None, Some(self.in_force()));
+        }
+        for item in told {
+            self.items.push(item.clone());
+            self.keep(Some(item), None);
+        }
+        Ok(())
+    }
+
+    async fn diff(&mut self, params: DiffParams) -> Result<Vec<Value>, ClientError> {
+        Ok(self.daemon.ask::<Diff>(|| params.clone()).await?.items.into())
+    }
+
+    /// That the model knows the settings from here on.
+    fn in_force(&self) -> Marker {
+        Marker::Settings {
+            cwd: Some(self.options.cwd.clone()),
+            model: Some(self.options.model.clone()),
+        }
+    }
+
+    /// The whole history as a provider takes it: a call that was never answered gets an output that says so.
+    async fn history(&mut self, thread_id: &str) -> Result<Vec<Value>, ClientError> {
+        let mut params =
+            history::GetParams { thread_id: thread_id.to_owned(), ..Default::default() };
+        let mut items = Vec::new();
+        loop {
+            let page = self.daemon.ask::<history::Get>(|| params.clone()).await?;
+            items.extend(page.items);
+            params.cursor = page.next_cursor;
+            if params.cursor.is_none() {
+                break;
+            }
+        }
+        let whole = || NormalizeParams { items: items.clone(), ..Default::default() };
+        let normal = self.daemon.ask::<Normalize>(whole).await?.items;
+        Ok(normal.iter().filter_map(|item| serde_json::from_str(item.get()).ok()).collect())
+    }
+}

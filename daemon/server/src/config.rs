@@ -26,6 +26,7 @@ pub mod policy;
 pub mod repository;
 pub mod sources;
 pub(crate) mod tables;
+mod task_model;
 
 use file::File;
 pub use policy::Policies;

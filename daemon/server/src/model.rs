@@ -44,14 +44,38 @@ pub struct ModelSettings {
     pub providers: BTreeMap<String, Provider>,
     /// The model that is asked when nobody names one; `None`: no model is ever asked.
     pub default: Option<ModelChoice>,
+    /// The models of tasks that have one of their own.
+    pub by_task: BTreeMap<Task, ModelChoice>,
+}
+
+/// What a model is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case", const_into_str)]
+pub enum Task {
+    Summary,
+    /// The judgments of a policy.
+    Judge,
+    /// What a thread taught.
+    Extract,
+    /// Looking after the files of memory.
+    Consolidate,
 }
 
 impl ModelSettings {
-    /// The model that is asked, for people.
+    /// The model that is asked for a task.
+    #[must_use]
+    pub fn of(&self, task: Task) -> Option<ModelChoice> {
+        self.by_task.get(&task).or(self.default.as_ref()).cloned()
+    }
+
+    /// The models that are asked, for people.
     #[must_use]
     pub fn choice_words(&self) -> String {
-        let name = |choice: &ModelChoice| format!("{}/{}", choice.provider, choice.model);
-        self.default.as_ref().map_or_else(|| "none".to_owned(), name)
+        let Some(default) = &self.default else { return "none".to_owned() };
+        let own = self.by_task.iter();
+        let own = own.map(|(task, choice)| format!("; {} {}", task.into_str(), choice.words()));
+        default.words() + &own.collect::<String>()
     }
 
     /// Whether this provider is a program of the machine.
@@ -84,6 +108,11 @@ pub struct ModelChoice {
 }
 
 impl ModelChoice {
+    fn words(&self) -> String {
+        let effort = self.effort.as_ref().map(|effort| format!(" effort {effort}"));
+        format!("{}/{}{}", self.provider, self.model, effort.unwrap_or_default())
+    }
+
     /// A model of which nothing else is known.
     #[must_use]
     pub fn plain(provider: &str, model: &str) -> Self {

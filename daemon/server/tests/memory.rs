@@ -325,3 +325,14 @@ async fn a_procedure_repeated_in_several_threads_becomes_a_skill() {
     assert!(text.ends_with(steps), "{text}");
     daemon.stopped().await;
 }
+
+#[tokio::test]
+async fn a_run_reads_as_many_threads_as_it_may_and_the_next_one_the_others() {
+    const ONE: &str = "019cadd3-0000-7000-8000-0000000000c1";
+    const TWO: &str = "019cadd3-0000-7000-8000-0000000000c2";
+    let config = format!("{OFF}max_threads_per_run = 1\n");
+    let (_daemon, mut client) = daemon_with(&[(ONE, APP, RULE), (TWO, APP, RULE)], &config).await;
+    for extracted in [1, 1, 0] {
+        assert_eq!(run_all(&mut client).await.extracted, extracted);
+    }
+}

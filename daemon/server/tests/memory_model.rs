@@ -256,3 +256,17 @@ async fn a_refused_answer_is_shown_to_the_model_once_with_the_reason() {
     assert_eq!(second.len(), 3, "the answer and why it was refused: {second:?}");
     assert!(second[2].to_string().contains("not the JSON"), "{second:?}");
 }
+
+#[tokio::test]
+async fn each_task_asks_its_own_model_as_hard_as_the_configuration_says() {
+    let provider = Provider::start(vec![answer(&[], "")]).await;
+    let own =
+        "[model.extract]\nname = \"mini\"\neffort = \"low\"\n[model.summary]\neffort = \"high\"\n";
+    let (_daemon, mut client) = daemon(&provider, own).await;
+    run(&mut client).await;
+    client.compact(crate::support::of_thread(THREAD)).await;
+    let requests = provider.requests();
+    let asked = |body: &Value| (body["model"].clone(), body["reasoning"]["effort"].clone());
+    assert_eq!(asked(&requests[0].1), (json!("mini"), json!("low")));
+    assert_eq!(asked(&requests.last().unwrap().1), (json!("m"), json!("high")));
+}

@@ -22,6 +22,7 @@ use super::tables::{
     BudgetSettings, Compaction, Context, Ingest, MemorySettings, MessageHistory, RepositoryConfig,
     Server,
 };
+use super::task_model::TaskModel;
 
 /// `config.toml`, as written by a person.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -55,7 +56,7 @@ pub struct File {
 }
 
 /// Tables by their place in the file, with the names of their keys.
-fn tables() -> [(&'static str, &'static [&'static str]); 16] {
+fn tables() -> [(&'static str, &'static [&'static str]); 17] {
     [
         ("", fields_of::<File>()),
         ("sources.NAME", fields_of::<SourceTable>()),
@@ -66,6 +67,7 @@ fn tables() -> [(&'static str, &'static [&'static str]); 16] {
         ("memory", fields_of::<MemorySettings>()),
         ("server", fields_of::<Server>()),
         ("model", fields_of::<Model>()),
+        ("model.TASK", fields_of::<TaskModel>()),
         ("providers.NAME", fields_of::<ProviderTable>()),
         ("budget", fields_of::<BudgetSettings>()),
         ("policy", fields_of::<PolicyTable>()),

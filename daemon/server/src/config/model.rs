@@ -12,12 +12,13 @@ use longhaul_core::model::budget::Budget;
 use serde::Deserialize;
 
 use super::tables::BudgetSettings;
+use super::task_model::{TaskModel, by_task};
 use super::{ConfigError, Setting};
 use crate::model::{KeySource, Kind, ModelChoice, ModelSettings, Provider, Remote, Timeouts};
 use crate::model::{OUTPUT_DEFAULT, WINDOW_DEFAULT};
 
 /// `[model]`: the model that is asked for summaries and memory.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Model {
     /// Name of a `[providers.NAME]`.
@@ -30,6 +31,14 @@ pub struct Model {
     pub effort: Option<String>,
     /// Tokens of an answer, at most.
     pub max_output_tokens: Option<u64>,
+    /// For summaries.
+    pub summary: Option<TaskModel>,
+    /// For the judgments of a policy.
+    pub judge: Option<TaskModel>,
+    /// For reading a thread for memory.
+    pub extract: Option<TaskModel>,
+    /// For looking after the files of memory.
+    pub consolidate: Option<TaskModel>,
 }
 
 /// `[providers.NAME]`.
@@ -91,24 +100,33 @@ pub fn settings(
         let provider = provider(&name, table)?;
         providers.insert(name, provider);
     }
-    let default = match model {
-        None => None,
-        Some(model) if !providers.contains_key(&model.provider) => {
-            let known = providers.keys().cloned().collect::<Vec<_>>().join(", ");
-            let reason = format!(
-                "`{}` is no provider; there are: {}",
-                model.provider,
-                if known.is_empty() { "none".to_owned() } else { known }
-            );
-            return Err(ConfigError::Invalid { key: "model.provider".to_owned(), reason });
-        }
-        Some(model) => Some(choice(model)?),
+    let Some(model) = model else {
+        return Ok(ModelSettings { providers, ..ModelSettings::default() });
     };
-    Ok(ModelSettings { providers, default })
+    let check = |table: &str, model: &Model| match providers.contains_key(&model.provider) {
+        true => Ok(()),
+        false => Err(no_provider(table, &model.provider, &providers)),
+    };
+    check("model", &model)?;
+    let mut own = BTreeMap::new();
+    for (task, model) in by_task(&model) {
+        let table = format!("model.{}", task.into_str());
+        check(&table, &model)?;
+        own.insert(task, choice(&table, model)?);
+    }
+    let default = Some(choice("model", model)?);
+    Ok(ModelSettings { providers, default, by_task: own })
+}
+
+fn no_provider(table: &str, named: &str, known: &BTreeMap<String, Provider>) -> ConfigError {
+    let known = known.keys().cloned().collect::<Vec<_>>().join(", ");
+    let known = if known.is_empty() { "none" } else { &known };
+    let reason = format!("`{named}` is no provider; there are: {known}");
+    ConfigError::Invalid { key: format!("{table}.provider"), reason }
 }
 
 /// A small window leaves an answer a quarter of itself: what is asked must fit in beside it.
-fn choice(model: Model) -> Result<ModelChoice, ConfigError> {
+fn choice(table: &str, model: Model) -> Result<ModelChoice, ConfigError> {
     let context_window = model.context_window.unwrap_or(WINDOW_DEFAULT);
     let max_output_tokens =
         model.max_output_tokens.unwrap_or_else(|| OUTPUT_DEFAULT.min(context_window / 4));
@@ -117,7 +135,7 @@ fn choice(model: Model) -> Result<ModelChoice, ConfigError> {
             "{max_output_tokens} tokens of answer leave less than half of the window of \
              {context_window} for what is asked"
         );
-        return Err(ConfigError::Invalid { key: "model.max_output_tokens".to_owned(), reason });
+        return Err(ConfigError::Invalid { key: format!("{table}.max_output_tokens"), reason });
     }
     Ok(ModelChoice {
         provider: model.provider,

@@ -106,6 +106,8 @@ table! {
     /// Reading a thread once costs milliseconds, so old ones are worth it.
     max_age_days: u64 = 90, 1..=36_500;
     max_threads: usize = 256, 1..=4_096;
+    /// Threads read in one run, each a request where a model reads; the others are for the next one.
+    max_threads_per_run: usize = 5_000, 1..=5_000;
     /// A thread whose memory nobody used for so long is left out.
     max_unused_days: u64 = 30, 1..=36_500;
     /// Of `memory_summary.md`.

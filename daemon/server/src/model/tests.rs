@@ -108,8 +108,8 @@ async fn rig(kind: Kind, base_url: &str, budget: Budget) -> Rig {
         timeouts: Timeouts::default(),
         remote: Remote::No,
     };
-    let settings =
-        ModelSettings { providers: BTreeMap::from([("p".to_owned(), provider)]), default: None };
+    let providers = BTreeMap::from([("p".to_owned(), provider)]);
+    let settings = ModelSettings { providers, ..ModelSettings::default() };
     let models = Models::new(settings, budget, store.clone(), Clock::system());
     Rig { models, store, _folder: folder }
 }

@@ -16,6 +16,14 @@ const TASKS_MAX: usize = 48;
 /// Maximum entries per project in the overall summary.
 const SUMMARY_ENTRIES: usize = 6;
 
+/// Maximum words of the person's profile in the overall summary, and its lines.
+///
+/// # Source
+/// The profile of Codex's memory has as many words at most.
+const PROFILE_WORDS_MAX: usize = 500;
+const PROFILE_ENTRIES_MAX: usize = 64;
+const PROFILE_LINE_BYTES: usize = 320;
+
 /// Renders every file. Lines of the threads' own accounts that contain one of the `unsaid` texts are
 /// omitted, so that forgotten text disappears everywhere.
 pub(super) fn render(
@@ -163,8 +171,14 @@ fn memory_summary(book: &Handbook, max_tokens: u64) -> String {
     let mut out = String::from(TITLES[1]);
     if !book.profile.is_empty() {
         out.push_str("\n## User profile\n\n");
-        for entry in book.profile.iter().take(24) {
-            push(&mut out, format_args!("- {}\n", rule_line(entry, 320)));
+        let mut words = 0;
+        for entry in book.profile.iter().take(PROFILE_ENTRIES_MAX) {
+            let line = rule_line(entry, PROFILE_LINE_BYTES);
+            words += line.split_whitespace().count();
+            if words > PROFILE_WORDS_MAX {
+                break;
+            }
+            push(&mut out, format_args!("- {line}\n"));
         }
     }
     out.push_str(

@@ -157,6 +157,22 @@ fn what_is_said_in_several_projects_holds_everywhere() {
 }
 
 #[test]
+fn the_profile_of_the_first_page_has_500_words_at_most() {
+    let text = |n: usize| format!("always name file{n} {}", format!("word{n} ").repeat(26).trim());
+    let said = |thread: &str, day| (0..40).map(|n| rule(thread, &text(n), day)).collect();
+    let memories =
+        [memory("t1", "/w/a", -2, said("t1", -2)), memory("t2", "/w/b", -1, said("t2", -1))];
+    let built = build(&memories, &Rest::default());
+    assert_eq!(built.handbook.profile.len(), 40);
+    let page = &built.files["memory_summary.md"];
+    let (_, profile) = page.split_once("## User profile").unwrap();
+    let (profile, _) = profile.split_once("\n## ").unwrap();
+    let words = profile.lines().filter_map(|line| line.strip_prefix("- "));
+    let words: usize = words.map(|line| line.split_whitespace().count()).sum();
+    assert!((450..=500).contains(&words), "{words}");
+}
+
+#[test]
 fn the_newest_of_what_cannot_both_hold_is_served() {
     let timeline = [
         ("use npm instead of pnpm here", "use npm instead of pnpm here"),

@@ -60,11 +60,18 @@ pub(super) fn gather(mut read: Extractor) -> Option<RolloutMemory> {
     learnings.extend(pairs.iter().map(|(pair, counted)| maker.pair(pair, *counted, at_ms)));
     let map = std::mem::take(&mut read.names).finish();
     let used = map.iter().filter(|name| name.uses > 0).count();
-    if learnings.is_empty() && read.changed_files.is_empty() && used < NAMES_MIN {
+    let is_bare = learnings.is_empty() && read.changed_files.is_empty();
+    if is_bare && (used < NAMES_MIN || !is_named(&read)) {
         return None;
     }
     learnings.extend(maker.outcome(&read, outcome));
     Some(memory(read, (outcome, learnings), (map, steps)))
+}
+
+/// Whether what the thread was begun for says anything: a `/` that was sent by mistake does not.
+fn is_named(read: &Extractor) -> bool {
+    let title = read.title().unwrap_or_default();
+    title.chars().filter(|letter| letter.is_alphanumeric()).nth(1).is_some()
 }
 
 fn memory(

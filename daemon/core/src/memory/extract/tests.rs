@@ -138,6 +138,12 @@ fn nothing_useful_is_nothing() {
         thread.user(end).says("assistant", "4");
         assert_eq!(thread.finish(), None);
     }
+    for (request, is_kept) in [("/", false), ("?!", false), ("look around", true)] {
+        let mut thread = thread();
+        thread.user(request).run("cat src/a.rs src/b.rs src/c.rs", 0, "fn a() {}");
+        thread.run("rg parse_line src/lexer.rs src/token.rs src/d.rs", 1, "");
+        assert_eq!(thread.finish().is_some(), is_kept, "{request}");
+    }
     let mut nobody = thread();
     nobody.run("cargo test", 0, "ok");
     assert_eq!(nobody.finish(), None);

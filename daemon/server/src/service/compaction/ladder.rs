@@ -18,7 +18,7 @@ use super::replacement::{Replacement, of_checkpoint};
 use super::request::Request;
 use super::texts::CompactionTexts;
 use crate::clock::Clock;
-use crate::model::{ModelChoice, Models, Remote};
+use crate::model::{ModelChoice, Models, Remote, Task};
 use crate::service::error::ServiceError;
 use crate::service::history::{Histories, Opaque};
 use crate::service::texts::TextStore;
@@ -173,7 +173,7 @@ impl Ladder {
     /// program: that runs only where `[model]` of the configuration names it.
     fn choice(&self, request: &Request) -> Option<ModelChoice> {
         let settings = self.models.settings();
-        let default = settings.default.clone();
+        let default = settings.of(Task::Summary);
         let Some(wanted) = &request.model else { return default };
         let Some(provider) = &wanted.provider else { return default };
         let known = settings.providers.contains_key(provider);
@@ -186,7 +186,7 @@ impl Ladder {
             (true, None) if !settings.is_program(provider) => {
                 Some(ModelChoice::plain(provider, &wanted.name))
             }
-            _ => settings.default.clone(),
+            _ => settings.of(Task::Summary),
         }
     }
 

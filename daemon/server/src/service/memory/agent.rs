@@ -39,7 +39,7 @@ use crate::clock::Clock;
 use crate::config::Live;
 use crate::config::tables::MemorySettings;
 use crate::jobs::{Jobs, Owner};
-use crate::model::Models;
+use crate::model::{Models, Task};
 use crate::service::error::ServiceError;
 use error::AgentError;
 use staging::Staging;
@@ -96,7 +96,7 @@ impl Agent {
     /// Those of the store; the run does not own its job any more.
     pub(super) async fn run(&self, owner: &Owner) -> Result<(), ServiceError> {
         let settings = self.config.now().memory.clone();
-        let choice = self.models.settings().default.clone();
+        let choice = self.models.settings().of(Task::Consolidate);
         let (Engine::Model, Some(choice)) = (*settings.engine, choice) else { return Ok(()) };
         let mut purged = self.publisher.purges();
         let Some(due) = self.due().await? else { return Ok(()) };

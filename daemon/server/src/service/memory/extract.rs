@@ -29,12 +29,12 @@ use crate::clock::Clock;
 use crate::config::Live;
 use crate::jobs::runner::Work;
 use crate::jobs::{Jobs, Owner};
-use crate::model::{Models, Purpose};
+use crate::model::{Models, Purpose, Task};
 use crate::service::error::ServiceError;
 use crate::transcript::each_line;
 
 /// Version of what is made of a thread: another one extracts all threads again.
-pub const EXTRACT_VERSION: u32 = 4;
+pub const EXTRACT_VERSION: u32 = 5;
 
 /// Tokens of a thread that is handed to a worker outside: whatever is escaped in them, they fit into a frame.
 const OUTSIDE_TOKENS_MAX: u64 = 500_000;
@@ -113,7 +113,7 @@ impl Extraction {
         let reads = self.reads.unseen(thread_id).await;
         let settings = self.config.now().memory.clone();
         let choice = match *settings.engine {
-            Engine::Model => self.models.settings().default.clone(),
+            Engine::Model => self.models.settings().of(Task::Extract),
             Engine::Deterministic => None,
         };
         let budget = choice.as_ref().map(|choice| budget_tokens(Some(choice.context_window)));
@@ -215,7 +215,7 @@ impl Extraction {
 
     /// Tokens of a thread for a worker outside: as for the configured model, whoever asks.
     fn outside_tokens(&self) -> u64 {
-        let default = self.models.settings().default.clone();
+        let default = self.models.settings().of(Task::Extract);
         budget_tokens(default.map(|choice| choice.context_window)).min(OUTSIDE_TOKENS_MAX)
     }
 

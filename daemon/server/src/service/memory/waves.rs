@@ -74,9 +74,11 @@ impl Waves {
         request: &RunRequest,
         ran: &mut RunCounts,
     ) -> Result<(), ServiceError> {
-        let total = scan.due.len();
+        let most = *self.config.now().memory.max_threads_per_run;
+        let due = &scan.due[..scan.due.len().min(most)];
+        let total = due.len();
         let waves = if request.waits { total.div_ceil(WAVE) } else { 1 };
-        for wave in scan.due.chunks(WAVE).take(waves) {
+        for wave in due.chunks(WAVE).take(waves) {
             let mut keys = HashSet::new();
             for due in wave {
                 keys.insert(self.ask_extraction(due, request.is_manual).await?);

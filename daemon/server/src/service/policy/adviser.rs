@@ -12,7 +12,7 @@ use serde_json::value::to_raw_value;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::Live;
-use crate::model::{Call, Models, Purpose};
+use crate::model::{Call, Models, Purpose, Task};
 
 /// A question with a short answer.
 pub(super) struct Brief<'a> {
@@ -38,8 +38,7 @@ impl Adviser {
 
     /// Asks the configured model; `None` when there is none, or it does not answer in time.
     pub(super) async fn ask(&self, brief: Brief<'_>) -> Option<String> {
-        let settings = self.models.settings();
-        let choice = settings.default.as_ref()?;
+        let choice = self.models.settings().of(Task::Judge)?;
         let input = [to_raw_value(&assemble::message("user", brief.words)).ok()?];
         let timeout_ms = self.config.now().policies.in_force.judgment_timeout_ms;
         let ask = Ask {

@@ -1,0 +1,97 @@
+//! `[model.TASK]`: another model, or another effort, for one kind of question.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use super::model::Model;
+use crate::model::Task;
+
+/// `[model.TASK]`: what is not said is as in `[model]`.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TaskModel {
+    /// Name of a `[providers.NAME]`.
+    pub provider: Option<String>,
+    /// The model, as its provider calls it.
+    pub name: Option<String>,
+    /// Tokens of its context window.
+    pub context_window: Option<u64>,
+    /// How hard it is to think, as its provider calls it.
+    pub effort: Option<String>,
+    /// Tokens of an answer, at most.
+    pub max_output_tokens: Option<u64>,
+}
+
+/// The models of the tasks that have one of their own.
+pub(super) fn by_task(model: &Model) -> BTreeMap<Task, Model> {
+    let Model { summary, judge, extract, consolidate, .. } = model;
+    let said = [
+        (Task::Summary, summary),
+        (Task::Judge, judge),
+        (Task::Extract, extract),
+        (Task::Consolidate, consolidate),
+    ];
+    said.into_iter().filter_map(|(task, own)| Some((task, own.as_ref()?.over(model)))).collect()
+}
+
+impl TaskModel {
+    /// The window of a model says nothing of another one, nor the efforts of a provider of another's.
+    fn over(&self, model: &Model) -> Model {
+        let is_same_provider = self.provider.as_ref().is_none_or(|own| *own == model.provider);
+        let is_same = is_same_provider && self.name.as_ref().is_none_or(|own| *own == model.name);
+        let effort = model.effort.clone().filter(|_| is_same_provider);
+        Model {
+            provider: self.provider.clone().unwrap_or_else(|| model.provider.clone()),
+            name: self.name.clone().unwrap_or_else(|| model.name.clone()),
+            context_window: self.context_window.or(model.context_window.filter(|_| is_same)),
+            effort: self.effort.clone().or(effort),
+            max_output_tokens: self
+                .max_output_tokens
+                .or(model.max_output_tokens.filter(|_| is_same)),
+            ..Model::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::file::File;
+    use super::super::model::settings;
+    use super::*;
+
+    #[test]
+    fn what_a_task_does_not_say_is_as_for_all() {
+        let text = "[model]\nprovider = \"p\"\nname = \"large\"\ncontext_window = 100000\neffort = \"high\"\n\
+                    [model.judge]\neffort = \"low\"\n[model.extract]\nname = \"mini\"\n\
+                    [model.consolidate]\nprovider = \"q\"\nname = \"local\"\ncontext_window = 16000\n\
+                    [providers.p]\nkind = \"chat\"\nbase_url = \"https://p.example\"\n\
+                    [providers.q]\nkind = \"chat\"\nbase_url = \"http://127.0.0.1:1\"\n";
+        let read = |text: &str| {
+            let file = File::parse(text).unwrap();
+            settings(file.model, file.providers).map_err(|error| error.to_string())
+        };
+        let known = read(text).unwrap();
+        let of = |task| {
+            let choice = known.of(task).unwrap();
+            (choice.provider, choice.model, choice.context_window, choice.effort)
+        };
+        let expected = |provider: &str, model: &str, window, effort: Option<&str>| {
+            (provider.to_owned(), model.to_owned(), window, effort.map(str::to_owned))
+        };
+        assert_eq!(of(Task::Summary), expected("p", "large", 100_000, Some("high")));
+        assert_eq!(of(Task::Judge), expected("p", "large", 100_000, Some("low")));
+        let mini = of(Task::Extract);
+        assert_eq!((mini.1.as_str(), mini.3.as_deref()), ("mini", Some("high")));
+        assert_ne!(mini.2, 100_000, "the window of another model");
+        assert_eq!(of(Task::Consolidate), expected("q", "local", 16_000, None));
+        assert_eq!(
+            known.choice_words(),
+            "p/large effort high; judge p/large effort low; extract p/mini effort high; \
+             consolidate q/local"
+        );
+        let wrong = text.replace("provider = \"q\"", "provider = \"r\"");
+        let refused = read(&wrong).unwrap_err();
+        assert!(refused.starts_with("model.consolidate.provider: `r` is no provider"), "{refused}");
+    }
+}

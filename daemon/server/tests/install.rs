@@ -88,7 +88,7 @@ async fn it_replaces_the_history_of_the_thread_and_undo_puts_it_back() {
     assert_eq!(history.len(), before.len() + 2);
     assert!(client.usage(&thread.thread_id).await.tokens.used > 5_000);
     let held = lines(&thread);
-    assert_eq!(held[usize::try_from(seq).unwrap()]["type"], "compacted");
+    assert_eq!(text_at(&held[usize::try_from(seq).unwrap()], "type"), "compacted");
     assert_eq!(
         held.len(),
         68,

@@ -249,10 +249,18 @@ export interface CompactionRunParams {
   items?: unknown[] | null;
   /** Tokens `view` may have at most, never exceeded; absent: the daemon's default. */
   max_tokens?: number | null;
-  /** The model that will read the result. */
+  /**
+   * The model that will read the result. With a `provider` it also writes the summary; its `context_window` then
+   * decides how much of the history it is sent.
+   */
   model?: Model | null;
   /** Absent: `standalone`. */
   phase?: Phase | null;
+  /**
+   * On a change to a model with a smaller window: the one before, which writes the summary since it can still
+   * read the whole history. Without a `provider` it is asked of the configured one.
+   */
+  previous_model?: Model | null;
   /** Why, for the log; absent: as `trigger` says. What `compaction/should` answered. */
   reason?: CompactionReason | null;
   /** Absent: `auto`. */
@@ -2170,6 +2178,11 @@ export interface Receipt {
   shortened: Entry[];
   /** Sums, exact whatever the lists join. */
   totals: Totals;
+  /**
+   * Where the model that wrote the summary was not shown the whole history: from the first to the last item left
+   * out, with the number and tokens of those alone. The warning `history_trimmed` says the same in words.
+   */
+  unseen?: Entry | null;
 }
 
 /** What differs from the configuration so far. */

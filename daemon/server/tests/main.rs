@@ -42,6 +42,7 @@ mod policy_evidence;
 mod policy_sequence;
 mod reload;
 mod repository;
+mod requests;
 mod sandbox;
 mod search;
 mod secrets;
@@ -53,6 +54,7 @@ mod systemd;
 mod templates;
 mod thread_durability;
 mod threads;
+mod windows;
 mod wires;
 mod workers;
 

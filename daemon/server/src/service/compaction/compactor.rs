@@ -97,7 +97,9 @@ impl Compactor {
         if let Some(cause) = &cause {
             cause.add_packet(&mut replacement);
         }
-        let spans = spans.of(&input, replacement.fates.keys().copied()).await?;
+        let alone = replacement.fates.keys().copied();
+        let alone = alone.chain(replacement.unseen.iter().map(|unseen| unseen.first));
+        let spans = spans.of(&input, alone).await?;
         let mut compaction = account(id, &request, input, replacement, spans);
         compaction.warnings.extend(problems);
         compaction.created_at_ms = self.clock.now_ms();
@@ -157,7 +159,8 @@ fn account(
             "this thread was summarised more than once; what matters most is better begun in a new one",
         ));
     }
-    let receipt = Receipt::of(spans, |span| {
+    warnings.extend(replacement.notices);
+    let receipt = Receipt::of(spans, replacement.unseen, |span| {
         let fate = replacement.fates.get(&span.first).copied();
         fate.filter(|_| span.items == 1)
     });

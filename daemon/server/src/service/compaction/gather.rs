@@ -104,6 +104,7 @@ impl Gatherer {
             request_seq,
             kept,
             model_switch,
+            ghosts: Vec::new(),
             warnings,
             redacted: 0,
             seq,

@@ -41,6 +41,9 @@ pub(super) struct Input {
     pub kept: Option<KeptRequest>,
     /// Line and item of the newest instructions of a model that was switched to.
     pub model_switch: Option<(u64, KeptRequest)>,
+    /// Snapshots of files among given items. A transcript's have no place in the index: the programs that wrote
+    /// them no longer read them.
+    pub ghosts: Vec<Value>,
     pub warnings: Vec<Notice>,
     pub redacted: u64,
     pub seq: u64,

@@ -58,7 +58,7 @@ pub struct Request {
 /// A model that a caller names.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelRef {
-    /// As configured; `None` where only its window matters.
+    /// As configured; `None`: of the configured provider, or for one that only reads.
     pub provider: Option<String>,
     pub name: String,
     /// How hard it is to think; `None`: as configured.

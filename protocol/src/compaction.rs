@@ -63,7 +63,9 @@ pub struct RunParams {
     /// read the whole history. Without a `provider` it is asked of the configured one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous_model: Option<Model>,
-    /// Items that are rebuilt for every request and never summarised; placed according to `phase`.
+    /// Items that are rebuilt for every request and never summarised; placed according to `phase`. Absent with
+    /// `mid_turn`: what the history itself tells of settings, environment, project instructions and memory, with
+    /// the warning `no_initial_context` where it tells nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub initial_context: Option<Vec<Value>>,
     /// Milliseconds the caller is willing to wait; strategies that would take longer are skipped.

@@ -243,7 +243,11 @@ export interface CompactionRunParams {
   as_of?: number | null;
   /** Milliseconds the caller is willing to wait; strategies that would take longer are skipped. */
   deadline_ms?: number | null;
-  /** Items that are rebuilt for every request and never summarised; placed according to `phase`. */
+  /**
+   * Items that are rebuilt for every request and never summarised; placed according to `phase`. Absent with
+   * `mid_turn`: what the history itself tells of settings, environment, project instructions and memory, with
+   * the warning `no_initial_context` where it tells nothing.
+   */
   initial_context?: unknown[] | null;
   /** A history of the caller's own, in the Responses API item form. */
   items?: unknown[] | null;
@@ -384,7 +388,7 @@ export interface CompactionTemplateOverrides {
 }
 
 /** Whose text it is. */
-export type CompactionTemplateSource = "built_in" | "file" | "call" | "other";
+export type CompactionTemplateSource = "built_in" | "file" | "agent" | "call" | "other";
 
 /** A text that a compaction was made with. */
 export interface CompactionTemplateUsed {
@@ -2902,6 +2906,8 @@ export type Update = {
 
 /** Sizes in tokens. */
 export interface UsageTokens {
+  /** Of these, bytes of what came since the provider's last count. */
+  bytes_since_report?: number;
   /** The items by their size: the sum of `by_kind`. */
   estimated: number;
   /** The items that are about to be added. */
@@ -2917,6 +2923,8 @@ export interface UsageTokens {
    * count no longer holds, `estimated` and `overhead`.
    */
   used: number;
+  /** Bytes of the items as a model sees them, an estimate: four a token. */
+  visible_bytes?: number;
 }
 
 /** A remark that comes with a result. */

@@ -13,11 +13,11 @@ use crate::support::provider::{Answer, Provider};
 use crate::support::{Client, Daemon, eventually, field, text_at};
 
 /// A form over HTTP: its name in the configuration, and how it says things.
-struct Form {
-    kind: &'static str,
+pub struct Form {
+    pub kind: &'static str,
     path: &'static str,
     /// The events of an answer of these words.
-    says: fn(&str) -> Vec<Value>,
+    pub says: fn(&str) -> Vec<Value>,
     /// Events of an answer without which it is not whole.
     needed: usize,
     /// An error's body: code, words.
@@ -26,7 +26,7 @@ struct Form {
     late: fn(&str) -> Value,
 }
 
-const FORMS: [Form; 2] = [
+pub const FORMS: [Form; 2] = [
     Form {
         kind: "chat",
         path: "/v1/chat/completions",

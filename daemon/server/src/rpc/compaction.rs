@@ -145,6 +145,7 @@ pub(super) fn request(params: RunParams) -> Result<Request, Failure> {
         phase: convert::phase(params.phase),
         trigger: trigger.to_owned(),
         max_tokens: params.max_tokens,
+        finds_context: params.initial_context.is_none(),
         initial_context: params.initial_context.unwrap_or_default(),
         model: previous
             .or_else(|| params.model.filter(|model| model.provider.is_some()).map(asked)),

@@ -255,6 +255,7 @@ fn text_used(used: TextUsed) -> wire::TemplateUsed {
         source: match used.source {
             TextSource::BuiltIn => wire::TemplateSource::BuiltIn,
             TextSource::File => wire::TemplateSource::File,
+            TextSource::Agent => wire::TemplateSource::Agent,
             TextSource::Call => wire::TemplateSource::Call,
         },
     }

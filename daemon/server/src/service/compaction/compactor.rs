@@ -87,8 +87,9 @@ impl Compactor {
         request.check_templates()?;
         let Steps { gatherer, guard, packets, ladder, spans, log } = &self.steps;
         let started = self.clock.elapsed();
-        let input = gatherer.gather(&id, &request).await?;
+        let mut input = gatherer.gather(&id, &request).await?;
         guard.check(&id, &request, &input).await?;
+        ladder.find_context(&mut request, &mut input).await?;
         let cause = packets.cause(input.thread_id.as_deref(), &mut request).await;
         let progress = ProgressEvents::new(self.events.clone(), &id, input.thread_id.as_deref());
         progress.begun(&request, input.fold.visible().tokens());

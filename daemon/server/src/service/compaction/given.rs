@@ -190,6 +190,7 @@ impl StoredItems {
         Input {
             of: id,
             ghosts,
+            agent_prompt: None,
             thread_id: None,
             semantics: Semantics::default(),
             disk: Disk::new(),

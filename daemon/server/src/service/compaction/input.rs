@@ -44,6 +44,8 @@ pub(super) struct Input {
     /// Snapshots of files among given items. A transcript's have no place in the index: the programs that wrote
     /// them no longer read them.
     pub ghosts: Vec<Value>,
+    /// What the person told their agent to ask for a summary with.
+    pub agent_prompt: Option<String>,
     pub warnings: Vec<Notice>,
     pub redacted: u64,
     pub seq: u64,

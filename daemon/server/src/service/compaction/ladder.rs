@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use longhaul_core::compaction::ladder::{self, Offer, Skip, Strategy};
+use longhaul_core::compaction::{Phase, initial_context};
 use longhaul_core::context::window;
 use longhaul_core::model::FaultKind;
 use longhaul_core::model::budget::Spending;
@@ -151,6 +152,28 @@ impl Ladder {
         }))
     }
 
+    /// In the middle of a turn the harness does not send its context again: where the caller gives none, it is
+    /// what the history tells.
+    pub(super) async fn find_context(
+        &self,
+        request: &mut Request,
+        input: &mut Input,
+    ) -> Result<(), ServiceError> {
+        if !request.finds_context || request.phase != Phase::MidTurn {
+            return Ok(());
+        }
+        let items = visible_items(&self.histories, input, Opaque::AsIs).await?;
+        let (_, items) = items.unwrap_or_default();
+        let reference = input.fold.reference();
+        request.initial_context = initial_context::of_history(&items, reference);
+        if request.initial_context.is_empty() {
+            let message = "a compaction in the middle of a turn needs the initial context, and neither the \
+                           caller nor the history tells it: the model goes on without its settings";
+            input.warnings.push(Notice::new("no_initial_context", message));
+        }
+        Ok(())
+    }
+
     fn texts(&self, request: &Request, input: &Input) -> CompactionTexts {
         let cwd = input.fold.checkpoint().cwd.clone().unwrap_or_default();
         let max_tokens = input.view_tokens(request).to_string();
@@ -159,7 +182,8 @@ impl Ladder {
             ("cwd", cwd.as_str()),
             ("max_tokens", max_tokens.as_str()),
         ];
-        CompactionTexts::of(&self.texts, &request.templates, &places)
+        let of_agent = input.agent_prompt.as_deref();
+        CompactionTexts::of(&self.texts, (&request.templates, of_agent), &places)
     }
 
     fn ms_since(&self, started: Duration) -> u64 {

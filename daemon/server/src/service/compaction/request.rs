@@ -44,6 +44,9 @@ pub struct Request {
     pub max_tokens: Option<u64>,
     /// Context that the harness always rebuilds.
     pub initial_context: Vec<Value>,
+    /// The caller said nothing of it: in the middle of a turn it is taken from the history.
+    #[serde(default)]
+    pub finds_context: bool,
     /// The model to ask instead of the configured one.
     pub model: Option<ModelRef>,
     /// Milliseconds the caller waits.

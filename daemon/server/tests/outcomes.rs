@@ -179,6 +179,9 @@ fn pair(id: &str, output: &str) -> [Value; 2] {
     ]
 }
 
+/// What a history is like, its items, the rungs, the warnings.
+type Case = (&'static str, Vec<Value>, &'static [&'static str], &'static [&'static str]);
+
 /// Histories with which people's threads were stuck: the compaction is there, small, and holds the request.
 #[tokio::test]
 async fn a_history_that_fits_no_window_is_compacted_all_the_same() {
@@ -188,7 +191,7 @@ async fn a_history_that_fits_no_window_is_compacted_all_the_same() {
         { "type": "input_image", "image_url": format!("data:image/png;base64,{}", "A".repeat(900_000)) }] });
     let rounds = || (0..40).flat_map(|n| pair(&format!("c{n}"), &"made it retry ".repeat(60)));
     let several = (0..30).flat_map(|n| pair(&format!("l{n}"), &"src/fetch.rs ".repeat(4_000)));
-    let cases: [(&str, Vec<Value>, &[&str], &[&str]); 4] = [
+    let cases: [Case; 4] = [
         (
             "one huge output",
             pair("huge", &"src/fetch.rs ".repeat(60_000)).to_vec(),

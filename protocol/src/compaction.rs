@@ -57,10 +57,17 @@ pub struct RunParams {
     /// Tokens `view` may have at most, never exceeded; absent: the daemon's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u64>,
-    /// The model that will read the result.
+    /// The model that will read the result. With a `provider` it also writes the summary; its `context_window` then
+    /// decides how much of the history it is sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<Model>,
-    /// Items that are rebuilt for every request and never summarised; placed according to `phase`.
+    /// On a change to a model with a smaller window: the one before, which writes the summary since it can still
+    /// read the whole history. Without a `provider` it is asked of the configured one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub previous_model: Option<Model>,
+    /// Items that are rebuilt for every request and never summarised; placed according to `phase`. Absent with
+    /// `mid_turn`: what the history itself tells of settings, environment, project instructions and memory, with
+    /// the warning `no_initial_context` where it tells nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub initial_context: Option<Vec<Value>>,
     /// Milliseconds the caller is willing to wait; strategies that would take longer are skipped.

@@ -245,7 +245,11 @@ export interface CompactionRunParams {
   as_of?: number | null;
   /** Milliseconds the caller is willing to wait; strategies that would take longer are skipped. */
   deadline_ms?: number | null;
-  /** Items that are rebuilt for every request and never summarised; placed according to `phase`. */
+  /**
+   * Items that are rebuilt for every request and never summarised; placed according to `phase`. Absent with
+   * `mid_turn`: what the history itself tells of settings, environment, project instructions and memory, with
+   * the warning `no_initial_context` where it tells nothing.
+   */
   initial_context?: unknown[] | null;
   /**
    * Puts the result in force: it replaces the history of a thread of `thread/open` in one step, which undo takes
@@ -256,10 +260,18 @@ export interface CompactionRunParams {
   items?: unknown[] | null;
   /** Tokens `view` may have at most, never exceeded; absent: the daemon's default. */
   max_tokens?: number | null;
-  /** The model that will read the result. */
+  /**
+   * The model that will read the result. With a `provider` it also writes the summary; its `context_window` then
+   * decides how much of the history it is sent.
+   */
   model?: Model | null;
   /** Absent: `standalone`. */
   phase?: Phase | null;
+  /**
+   * On a change to a model with a smaller window: the one before, which writes the summary since it can still
+   * read the whole history. Without a `provider` it is asked of the configured one.
+   */
+  previous_model?: Model | null;
   /** Why, for the log; absent: as `trigger` says. What `compaction/should` answered. */
   reason?: CompactionReason | null;
   /** Absent: `auto`. */
@@ -385,7 +397,7 @@ export interface CompactionTemplateOverrides {
 }
 
 /** Whose text it is. */
-export type CompactionTemplateSource = "built_in" | "file" | "call" | "other";
+export type CompactionTemplateSource = "built_in" | "file" | "agent" | "call" | "other";
 
 /** A text that a compaction was made with. */
 export interface CompactionTemplateUsed {
@@ -2181,6 +2193,11 @@ export interface Receipt {
   shortened: Entry[];
   /** Sums, exact whatever the lists join. */
   totals: Totals;
+  /**
+   * Where the model that wrote the summary was not shown the whole history: from the first to the last item left
+   * out, with the number and tokens of those alone. The warning `history_trimmed` says the same in words.
+   */
+  unseen?: Entry | null;
 }
 
 /** What differs from the configuration so far. */
@@ -2900,6 +2917,8 @@ export type Update = {
 
 /** Sizes in tokens. */
 export interface UsageTokens {
+  /** Of these, bytes of what came since the provider's last count. */
+  bytes_since_report?: number;
   /** The items by their size: the sum of `by_kind`. */
   estimated: number;
   /** The items that are about to be added. */
@@ -2915,6 +2934,8 @@ export interface UsageTokens {
    * count no longer holds, `estimated` and `overhead`.
    */
   used: number;
+  /** Bytes of the items as a model sees them, an estimate: four a token. */
+  visible_bytes?: number;
 }
 
 /** A remark that comes with a result. */

@@ -6,6 +6,7 @@
 pub mod assemble;
 pub mod classify;
 pub mod handle;
+pub mod initial_context;
 pub mod ladder;
 pub mod rearm;
 pub mod receipt;

@@ -40,14 +40,14 @@ impl WireApi {
     #[must_use]
     pub fn path(self, endpoint: Endpoint) -> &'static str {
         match (self, endpoint) {
-            (Self::Responses, Endpoint::Answer) => "responses",
+            (Self::Responses, Endpoint::Answer | Endpoint::StreamedCompact) => "responses",
             (Self::Responses, Endpoint::Compact) => "responses/compact",
             (Self::Chat, _) => "chat/completions",
             (Self::Messages, _) => "messages",
         }
     }
 
-    /// Body of the request, as JSON.
+    /// Body of the request, as JSON. The input must be legal.
     #[must_use]
     pub fn body(self, ask: &Ask<'_>) -> Vec<u8> {
         match self {

@@ -83,3 +83,25 @@ fn real_transcripts_fold_the_same_in_parts() {
         }
     }
 }
+
+/// Where a transcript ends with the model's answer, the provider's last count is what the window holds.
+#[test]
+fn the_last_count_of_the_provider_counts_the_last_answer() {
+    for file in files() {
+        if source(&file) == Source::Claude {
+            continue;
+        }
+        let (mut fold, mut ends_answered) = (Fold::new(Source::Codex), false);
+        for line in std::fs::read(&file).unwrap().split(|byte| *byte == b'\n') {
+            push(&mut fold, line);
+            let holds = |words: &[u8]| line.windows(words.len()).any(|part| part == words);
+            if holds(b"\"response_item\"") {
+                ends_answered = holds(b"\"role\":\"assistant\"");
+            }
+        }
+        if let Some(report) = fold.meter().report().filter(|_| ends_answered) {
+            let over = fold.used().saturating_sub(report.tokens);
+            assert!(over <= report.tokens / 50, "{}: {over} over", file.display());
+        }
+    }
+}

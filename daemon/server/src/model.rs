@@ -24,6 +24,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
+use longhaul_core::context::window;
 use longhaul_core::digest::Digest128;
 use longhaul_core::model::budget::{Budget, Spending};
 use longhaul_core::model::{Answer, Ask, Fault, FaultKind, backoff};
@@ -34,7 +35,7 @@ use tokio_util::sync::CancellationToken;
 use crate::clock::Clock;
 
 pub use ledger::Purpose;
-pub use provider::{KeySource, Kind, Provider, Remote, Timeouts};
+pub use provider::{KeySource, Kind, Provider, Remote, RemoteSetting, Timeouts};
 
 use ledger::Ledger;
 
@@ -116,21 +117,50 @@ impl ModelChoice {
     /// A model of which nothing else is known.
     #[must_use]
     pub fn plain(provider: &str, model: &str) -> Self {
+        let context_window = window_of(model);
         Self {
             provider: provider.to_owned(),
             model: model.to_owned(),
-            context_window: WINDOW_DEFAULT,
+            context_window,
             effort: None,
-            max_output_tokens: OUTPUT_DEFAULT,
+            max_output_tokens: output_of(context_window),
+        }
+    }
+
+    /// Another model of the same provider; `context_window` is what the caller knows of it.
+    #[must_use]
+    pub fn renamed(self, name: &str, effort: Option<&str>, context_window: Option<u64>) -> Self {
+        let known = match self.model == name {
+            true => self.context_window,
+            false => window::of_model(name).unwrap_or(self.context_window),
+        };
+        let context_window = context_window.filter(|tokens| *tokens > 0).unwrap_or(known);
+        Self {
+            model: name.to_owned(),
+            context_window,
+            effort: effort.map(str::to_owned).or(self.effort),
+            max_output_tokens: self.max_output_tokens.min(context_window / 2),
+            ..self
         }
     }
 }
 
-/// Window of a model for which none is said: small enough for every local server in use.
+/// Window of a model for which none is said and that the table does not have: small enough for every local server in
+/// use.
 pub const WINDOW_DEFAULT: u64 = 32_000;
 
-/// Tokens of an answer when nobody says; a summary is far below.
-pub const OUTPUT_DEFAULT: u64 = 8_000;
+/// Window of a model for which none is said.
+#[must_use]
+pub fn window_of(model: &str) -> u64 {
+    window::of_model(model).unwrap_or(WINDOW_DEFAULT)
+}
+
+/// Tokens of an answer when nobody says; a summary is far below. A small window leaves it a quarter of itself: what
+/// is asked must fit in beside it.
+#[must_use]
+pub fn output_of(context_window: u64) -> u64 {
+    8_000.min(context_window / 4)
+}
 
 #[derive(Debug)]
 pub struct Models {

@@ -12,7 +12,7 @@
 //! | 429, with and without `Retry-After`; quota | `a_failure_of_any_kind_on_…` | `rate_limited`, `quota_exceeded` |
 //! | 500, 404, no HTTP at all | `a_failure_of_any_kind_on_…` | `unavailable`, `not_found`, `stream_cut` |
 //! | hang before, and in the middle of an answer | `a_failure_of_any_kind_on_…`, [`a_provider_that_hangs_is_left_in_time`] | `timeout` |
-//! | blank, foreign, larger than the input, wrong role | [`an_answer_that_is_no_summary_is_refused_and_not_kept`] | `blank_summary`, `foreign_summary`, `inflated_summary` |
+//! | blank, refusing, larger than the input, wrong role | [`an_answer_that_is_no_summary_is_refused_and_not_kept`] | `blank_summary`, `refused_summary`, `inflated_summary`; about something else: taken, with the warning `doubtful_summary` |
 //! | truncated JSON, an event that is none | `a_failure_of_any_kind_on_…` | `unreadable` |
 //! | key missing | [`a_missing_key_asks_nobody`] | `unauthorized` |
 //! | nobody listens | [`a_missing_key_asks_nobody`] | `unreachable` |
@@ -225,7 +225,7 @@ async fn an_answer_that_is_no_summary_is_refused_and_not_kept() {
             (Answer::says("...... ------ ......"), "blank_summary"),
             (role.clone(), "blank_summary"),
             (call.clone(), "blank_summary"),
-            (Answer::says("Hello! How may I help you today, dear stranger?"), "foreign_summary"),
+            (Answer::says("I'm sorry, but I can't help with that request."), "refused_summary"),
             (Answer::says(&long), "inflated_summary"),
         ] {
             let asked = provider.requests().len();
@@ -237,6 +237,18 @@ async fn an_answer_that_is_no_summary_is_refused_and_not_kept() {
             assert_holds(&mut client, &result, &expected).await;
         }
     }
+}
+
+#[tokio::test]
+async fn a_summary_of_something_else_is_taken_with_a_warning() {
+    let words = "Hello! How may I help you today, dear stranger from afar?";
+    let provider = Provider::start(vec![Answer::says(words)]).await;
+    let (_daemon, mut client) = daemon(&provider, "").await;
+    let result = client.compact(auto()).await;
+    assert_eq!(ladder(&result), ["hybrid used"]);
+    let kinds: Vec<_> = result.warnings.iter().map(|warning| warning.kind.as_str()).collect();
+    assert_eq!(kinds, ["doubtful_summary"]);
+    assert_holds(&mut client, &result, "doubtful").await;
 }
 
 #[tokio::test]

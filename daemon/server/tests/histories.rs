@@ -27,7 +27,7 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-fn corpus() -> Vec<PathBuf> {
+pub fn corpus() -> Vec<PathBuf> {
     let mut found = Vec::new();
     if let Some(folder) = std::env::var_os("LONGHAUL_CORPUS").map(PathBuf::from) {
         files(&folder.join("codex/genuine"), &mut found);
@@ -48,7 +48,7 @@ fn corpus() -> Vec<PathBuf> {
 
 /// Copies the corpus to where the agents keep their transcripts, each file in a folder of its own; every tenth
 /// plain one of Codex is compressed on the way.
-fn copy(corpus: &[PathBuf], home: &Path) -> Vec<PathBuf> {
+pub fn copy(corpus: &[PathBuf], home: &Path) -> Vec<PathBuf> {
     let mut copies = Vec::new();
     for (number, file) in corpus.iter().enumerate() {
         let is_claude = file.components().any(|part| part.as_os_str() == "claude");
@@ -142,7 +142,7 @@ async fn check_moments(client: &mut Client, now: &GetResult) {
     }
 }
 
-async fn threads(client: &mut Client) -> Vec<ThreadSummary> {
+pub async fn threads(client: &mut Client) -> Vec<ThreadSummary> {
     let mut params = ListParams { limit: Some(100), ..Default::default() };
     let mut threads = Vec::new();
     loop {

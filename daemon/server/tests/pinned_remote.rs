@@ -11,12 +11,12 @@
 //! | harness context dropped, summaries kept, model switch back | `core::compaction::remote::tests::a_unary_answer_…`, [`remote_keeps_the_model_switch_aside`] |
 //! | realtime restated | the harness's own context: it is rebuilt by the harness |
 //! | exactly one compaction item | `failures::an_answer_without_exactly_one_compaction_item_is_unreadable` |
-//! | Azure counts as able | the person says which provider is: `remote_compaction` |
+//! | OpenAI and Azure count as able | `config::model::tests::openai_and_azure_…`, [`openai_compacts_by_itself_for_its_own_models`] |
 
-use longhaul_protocol::compaction::{RunParams, Strategy};
+use longhaul_protocol::compaction::{Model, RunParams, Strategy};
 use serde_json::{Value, json};
 
-use crate::ladder::{REQUEST, auto, daemon, ladder};
+use crate::ladder::{REQUEST, SUMMARY, auto, daemon, daemon_with, ladder};
 use crate::pinned::{call_with_output, sent};
 use crate::support::provider::{Answer, Provider};
 use crate::support::{message, of_items, texts};
@@ -54,6 +54,36 @@ async fn remote_requests_carry_the_key_and_headers() {
         assert!(head.contains("x-team: blue"), "{head}");
         assert_eq!(provider.requests()[0].1.get("tools"), None);
     }
+}
+
+#[tokio::test]
+async fn openai_compacts_by_itself_for_its_own_models() {
+    let items = vec![message("user", REQUEST), sealed("opaque-words")];
+    for (reader, more, expected) in [
+        ("gpt-5.5", "", vec!["remote used"]),
+        ("gpt-5.5", "remote_compaction = \"no\"", vec!["hybrid used"]),
+        ("claude-sonnet-4-5", "", vec!["hybrid used"]),
+        ("gpt-oss-20b", "", vec!["hybrid used"]),
+    ] {
+        let compacted = Answer::Status("200 OK", json!({ "output": items }));
+        let remote = expected[0] == "remote used";
+        let provider =
+            Provider::start(vec![if remote { compacted } else { Answer::says(SUMMARY) }]).await;
+        let config =
+            provider.config(more).replace("\"p\"", "\"openai\"").replace(".p]", ".openai]");
+        let (_daemon, mut client) = daemon_with(&config).await;
+        let model = Model { name: reader.to_owned(), context_window: None, provider: None };
+        let result = client.compact(RunParams { model: Some(model), ..auto() }).await;
+        assert_eq!(ladder(&result), expected, "{reader} {more}");
+    }
+    let gone = json!({ "error": { "message": "no such endpoint" } });
+    let provider =
+        Provider::start(vec![Answer::Status("404 Not Found", gone), Answer::says(SUMMARY)]).await;
+    let config = provider.config("").replace("\"p\"", "\"openai\"").replace(".p]", ".openai]");
+    let (_daemon, mut client) = daemon_with(&config).await;
+    let model = Model { name: "gpt-5.5".to_owned(), context_window: None, provider: None };
+    let result = client.compact(RunParams { model: Some(model), ..auto() }).await;
+    assert_eq!(ladder(&result), ["remote failed not_found", "hybrid used"]);
 }
 
 #[tokio::test]

@@ -5,6 +5,7 @@ mod calls;
 mod client;
 mod daemon;
 mod items;
+pub mod pairing;
 mod process;
 pub mod provider;
 mod rig;

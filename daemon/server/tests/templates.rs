@@ -31,6 +31,22 @@ fn used(result: &RunResult, name: &str) -> (TemplateSource, String) {
 }
 
 #[tokio::test]
+async fn the_prompt_that_a_person_gave_codex_counts_for_its_threads() {
+    let provider = Provider::start(vec![Answer::says(SUMMARY)]).await;
+    let (daemon, mut client) = daemon(&provider, "").await;
+    let settings = daemon.home.path().join(".codex/config.toml");
+    let words = "Sum up what {we} did, for me.";
+    fs::write(settings, format!("profile = \"p\"\n[profiles.p]\ncompact_prompt = \"{words}\"\n"))
+        .unwrap();
+    let result = client.compact(on(Strategy::Summary)).await;
+    assert_eq!(last_prompt(&provider), words, "word for word");
+    assert_eq!(used(&result, "summary_prompt").0, TemplateSource::Agent);
+    let own = TemplateOverrides { summary_prompt: Some("Mine.".to_owned()), ..Default::default() };
+    let result = client.compact(RunParams { templates: Some(own), ..on(Strategy::Summary) }).await;
+    assert_eq!(used(&result, "summary_prompt").0, TemplateSource::Call);
+}
+
+#[tokio::test]
 async fn a_file_is_in_force_once_it_is_written_and_a_bad_one_leaves_what_was_before() {
     let provider = Provider::start(vec![Answer::says(SUMMARY)]).await;
     let (daemon, mut client) = daemon(&provider, "").await;

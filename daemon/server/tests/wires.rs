@@ -13,11 +13,11 @@ use crate::support::provider::{Answer, Provider};
 use crate::support::{Client, Daemon, eventually, field, text_at};
 
 /// A form over HTTP: its name in the configuration, and how it says things.
-struct Form {
-    kind: &'static str,
+pub struct Form {
+    pub kind: &'static str,
     path: &'static str,
     /// The events of an answer of these words.
-    says: fn(&str) -> Vec<Value>,
+    pub says: fn(&str) -> Vec<Value>,
     /// Events of an answer without which it is not whole.
     needed: usize,
     /// An error's body: code, words.
@@ -26,7 +26,7 @@ struct Form {
     late: fn(&str) -> Value,
 }
 
-const FORMS: [Form; 2] = [
+pub const FORMS: [Form; 2] = [
     Form {
         kind: "chat",
         path: "/v1/chat/completions",
@@ -205,7 +205,7 @@ async fn an_answer_of_each_form_that_is_no_summary_is_refused() {
         for (words, reason) in [
             ("", "blank_summary"),
             (" \n ", "blank_summary"),
-            ("Hello! How may I help you today, dear stranger?", "foreign_summary"),
+            ("I'm sorry, but I can't help with that request.", "refused_summary"),
             (&long, "inflated_summary"),
         ] {
             provider.answers(vec![Answer::Events((form.says)(words))]);
@@ -252,7 +252,7 @@ async fn a_program_may_fail_in_any_way() {
         ("exec sleep 60", "timeout"),
         ("echo 'src/fetch.rs was made'; exec sleep 60", "timeout"),
         ("cat > /dev/null", "blank_summary"),
-        ("echo 'Hello! How may I help you today, dear stranger?'", "foreign_summary"),
+        ("echo 'Es tut mir leid, dabei kann ich nicht helfen.'", "refused_summary"),
         (long, "inflated_summary"),
         ("printf 'src/fetch.rs \\377\\376 was made to retry.'", "unreadable"),
         ("yes retry | head -c 5000000", "answer_too_large"),

@@ -15,6 +15,10 @@ pub struct Receipt {
     pub shortened: Vec<Entry>,
     /// Items that are not in it; their handles bring them back.
     pub dropped: Vec<Entry>,
+    /// Where the model that wrote the summary was not shown the whole history: from the first to the last item left
+    /// out, with the number and tokens of those alone. The warning `history_trimmed` says the same in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unseen: Option<Entry>,
     /// Sums, exact whatever the lists join.
     pub totals: Totals,
     /// Secrets that were replaced in what was taken over.

@@ -52,6 +52,8 @@ pub enum TemplateSource {
     BuiltIn,
     /// A file of the person's.
     File,
+    /// The person's, in the configuration of their agent.
+    Agent,
     /// The caller's.
     Call,
     /// What a newer daemon may add.

@@ -74,6 +74,12 @@ pub struct UsageTokens {
     pub used: u64,
     /// The items by their size: the sum of `by_kind`.
     pub estimated: u64,
+    /// Bytes of the items as a model sees them, an estimate: four a token.
+    #[serde(default)]
+    pub visible_bytes: u64,
+    /// Of these, bytes of what came since the provider's last count.
+    #[serde(default)]
+    pub bytes_since_report: u64,
     /// The provider's last count, while it holds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reported: Option<u64>,

@@ -24,6 +24,8 @@ pub struct Parts<'a> {
     /// Explains the view to the model.
     pub guide: &'a str,
     pub view: &'a str,
+    /// Snapshots of files that a history holds for its program; no model sees them.
+    pub ghosts: &'a [Value],
     /// Instructions of a newly selected model: the harness sends them only once.
     pub model_switch: Option<&'a Value>,
     /// The request being worked on.
@@ -36,6 +38,7 @@ pub struct Parts<'a> {
 /// of a turn, the initial context, then the request.
 pub fn replacement(parts: Parts<'_>, phase: Phase) -> Vec<Value> {
     let mut items = vec![message("user", &format!("{}\n\n{}", parts.guide.trim_end(), parts.view))];
+    items.extend_from_slice(parts.ghosts);
     items.extend(parts.model_switch.cloned());
     if phase == Phase::MidTurn {
         items.extend_from_slice(parts.initial_context);
@@ -98,7 +101,9 @@ mod tests {
     fn the_request_comes_last_and_context_before_it_in_mid_turn_only() {
         let context = [message("developer", "rules")];
         let request = keep_request(message("user", "fix it"));
+        let ghost = json!({"type": "ghost_snapshot"});
         let parts = Parts {
+            ghosts: &[ghost],
             guide: "g",
             view: "v",
             model_switch: None,
@@ -111,7 +116,9 @@ mod tests {
         };
         assert_eq!(roles(Phase::MidTurn), ["user", "developer", "user"]);
         assert_eq!(roles(Phase::PreTurn), ["user", "user"]);
-        assert_eq!(replacement(parts, Phase::Standalone)[1]["content"][0]["text"], "fix it");
+        let items = replacement(parts, Phase::Standalone);
+        assert_eq!(items[1]["type"], "ghost_snapshot");
+        assert_eq!(items[2]["content"][0]["text"], "fix it");
     }
 
     #[test]

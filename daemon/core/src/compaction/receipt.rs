@@ -46,6 +46,21 @@ pub enum Fate {
     Shortened,
 }
 
+/// Items that the model behind a replacement did not see: the history was larger than its window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unseen {
+    /// Items left out.
+    pub left_out: u64,
+    /// Their estimated tokens.
+    pub tokens: u64,
+    /// Items whose middle was cut.
+    pub cut: u64,
+    /// Line of the first item left out, or cut where none was left out.
+    pub first: u64,
+    /// Line of the last one.
+    pub last: u64,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Receipt {
     pub kept: Vec<Span>,
@@ -53,13 +68,26 @@ pub struct Receipt {
     pub shortened: Vec<Span>,
     /// Dropped items.
     pub dropped: Vec<Span>,
+    /// From the first to the last item that the model did not see; its `items` are those alone.
+    #[serde(default)]
+    pub unseen: Option<Span>,
 }
 
 impl Receipt {
     /// Sorts `spans` (in order, each item once) into the lists.
-    pub fn of(spans: impl IntoIterator<Item = Span>, fate: impl Fn(&Span) -> Option<Fate>) -> Self {
+    pub fn of(
+        spans: impl IntoIterator<Item = Span>,
+        unseen: Option<Unseen>,
+        fate: impl Fn(&Span) -> Option<Fate>,
+    ) -> Self {
         let mut receipt = Self::default();
         for span in spans {
+            if let Some(unseen) = unseen.filter(|unseen| unseen.first == span.first) {
+                let Unseen { left_out, tokens, cut, last, .. } = unseen;
+                let items = if left_out > 0 { left_out } else { cut };
+                let kind = span.kind.filter(|_| last == span.last);
+                receipt.unseen = Some(Span { last, items, tokens, kind, ..span.clone() });
+            }
             match fate(&span) {
                 Some(Fate::Kept) => receipt.kept.push(span),
                 Some(Fate::Shortened) => receipt.shortened.push(span),
@@ -119,7 +147,7 @@ mod tests {
     fn every_item_is_accounted_for_once_at_any_length() {
         for length in [0, 1, 255, 256, 257, 10_000] {
             let fate = |span: &Span| (span.first + 1 == length).then_some(Fate::Kept);
-            let receipt = Receipt::of((0..length).map(span), fate);
+            let receipt = Receipt::of((0..length).map(span), None, fate);
             let (dropped, tokens) = totals(&receipt.dropped);
             assert_eq!(dropped + totals(&receipt.kept).0, length);
             assert_eq!(tokens, dropped * 10);

@@ -21,15 +21,27 @@ pub fn trigger() -> Box<RawValue> {
     RawValue::from_string(r#"{"type":"compaction_trigger"}"#.to_owned()).unwrap_or_default()
 }
 
-/// The items to send, redacted, and the number of redactions. If the input exceeds `most` tokens, tool
-/// outputs are replaced by a note from the newest end on; their call ids stay, so pairs remain whole.
+/// A history as it is sent.
+#[derive(Debug, Clone)]
+pub struct TrimmedHistory {
+    /// Each item, at its place.
+    pub items: Vec<Box<RawValue>>,
+    /// Number of redactions.
+    pub redacted: u64,
+    /// Places of outputs that a note stands for, in order.
+    pub left_out: Vec<usize>,
+}
+
+/// The items to send, redacted. If the input exceeds `most` tokens, tool outputs are replaced by a note from the
+/// newest end on; their call ids stay, so pairs remain whole.
 ///
 /// Unlike Codex it skips items that cannot shrink instead of stopping there.
 #[must_use]
-pub fn trimmed(told: &[ClassifiedItem<'_>], most: u64) -> (Vec<Box<RawValue>>, u64) {
+pub fn trimmed(told: &[ClassifiedItem<'_>], most: u64) -> TrimmedHistory {
     let mut over = told.iter().map(|told| told.tokens).sum::<u64>().saturating_sub(most);
     let cleaned = told.iter().map(|told| clean(told.raw));
     let (mut items, hits): (Vec<_>, Vec<u64>) = cleaned.unzip();
+    let mut left_out = Vec::new();
     for (index, told) in told.iter().enumerate().rev() {
         if over == 0 {
             break;
@@ -42,9 +54,11 @@ pub fn trimmed(told: &[ClassifiedItem<'_>], most: u64) -> (Vec<Box<RawValue>>, u
         if let Ok(raw) = serde_json::value::to_raw_value(&item) {
             over = over.saturating_sub(told.tokens.saturating_sub(NOTE_TOKENS));
             items[index] = raw;
+            left_out.push(index);
         }
     }
-    (items, hits.iter().sum())
+    left_out.reverse();
+    TrimmedHistory { items, redacted: hits.iter().sum(), left_out }
 }
 
 /// Replaces an output that was omitted from a request.
@@ -224,10 +238,12 @@ mod tests {
             message("user", "on"),
         ]);
         let told = tell(&items);
-        let (fits, _) = trimmed(&told, 12_000);
+        let sent = trimmed(&told, 12_000);
+        assert_eq!(sent.left_out, [4], "and what is left out is told");
+        let fits = sent.items;
         assert_eq!(fits.len(), items.len());
         assert_eq!(fits[2].get(), items[2].get(), "the older output still fits");
         assert!(fits[4].get().contains("left out") && fits[4].get().contains("\"b\""));
-        assert!(trimmed(&told, 100).0.iter().all(|item| item.get().len() < 300));
+        assert!(trimmed(&told, 100).items.iter().all(|item| item.get().len() < 300));
     }
 }

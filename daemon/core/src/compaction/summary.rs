@@ -6,6 +6,8 @@
 
 mod check;
 mod layout;
+mod search;
+mod terms;
 mod trim;
 
 use serde_json::Value;
@@ -14,9 +16,10 @@ use serde_json::value::RawValue;
 use super::classify::{Class, ClassifiedItem};
 use crate::redact::redact_value;
 
-pub use check::{Refusal, refuse};
+pub use check::{Refusal, is_doubtful, refuse};
 pub use layout::{Layout, SummaryReplacement, USER_TOKENS_MAX, replacement};
-pub use trim::{InputTrim, TRIM_STEPS_MAX};
+pub use search::InputSearch;
+pub use trim::FittedInput;
 
 /// A history split for the summary strategy.
 #[derive(Debug, Clone)]
@@ -63,29 +66,25 @@ impl<'a> Split<'a> {
     }
 }
 
-/// Whether another model can read an item; unreadable items do not count toward the input size.
+/// The items of `body` that another model can read.
 #[must_use]
-pub fn is_sent(told: &ClassifiedItem<'_>) -> bool {
-    !matches!(told.class, Class::Reasoning | Class::Opaque | Class::Unknown)
+pub fn readable<'a>(body: &[ClassifiedItem<'a>]) -> Vec<ClassifiedItem<'a>> {
+    let is_read = |told: &&ClassifiedItem<'_>| {
+        !matches!(told.class, Class::Reasoning | Class::Opaque | Class::Unknown)
+    };
+    body.iter().filter(is_read).cloned().collect()
 }
 
-/// The items to send: those of `body` another model can read, redacted and trimmed by `trim`, then
-/// `prompt` as the last user message. Any other item passes byte for byte.
+/// The items to send, redacted, then `prompt` as the last user message; and the number of redactions. Any other item
+/// passes byte for byte.
 #[must_use]
-pub fn input(
-    body: &[ClassifiedItem<'_>],
-    prompt: &str,
-    shed: &InputTrim,
-) -> (Vec<Box<RawValue>>, u64) {
+pub fn input(fitted: &FittedInput<'_>, prompt: &str) -> (Vec<Box<RawValue>>, u64) {
     let mut redacted = 0;
-    let mut items: Vec<Box<RawValue>> = Vec::with_capacity(body.len() + 1);
-    for told in body {
-        if !is_sent(told) {
-            continue;
-        }
+    let mut items: Vec<Box<RawValue>> = Vec::with_capacity(fitted.body.len() + 1);
+    for told in &fitted.body {
         let (item, hits) = clean(told.raw);
         redacted += hits;
-        items.push(shed.bounded(told, item));
+        items.push(fitted.bounded(told, item));
     }
     let prompt = super::assemble::message("user", prompt);
     items.extend(serde_json::value::to_raw_value(&prompt).ok());
@@ -101,5 +100,7 @@ pub fn clean(item: &RawValue) -> (Box<RawValue>, u64) {
     (clean.unwrap_or_else(|| item.to_owned()), hits)
 }
 
+#[cfg(test)]
+mod languages;
 #[cfg(test)]
 mod tests;

@@ -14,6 +14,8 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use memchr::memmem;
+use serde_json::Value;
+use serde_json::value::RawValue;
 
 use kind::{Head, PairRole};
 use pairs::Pairs;
@@ -27,6 +29,9 @@ pub struct Options {
     pub repair_image: bool,
     /// Items to remove, each with its counterpart.
     pub remove: Vec<usize>,
+    /// The items go into a request: kinds that the Responses API does not know are removed, and reasoning
+    /// that nobody can read.
+    pub for_request: bool,
 }
 
 /// What was done to an item.
@@ -55,6 +60,8 @@ pub enum ChangeKind {
     IdRemoved,
     /// Removed an item that no provider accepts.
     InvisibleRemoved,
+    /// Removed an item that a request cannot hold; only with [`Options::for_request`].
+    UnsendableRemoved,
     /// Replaced images because the model has no vision.
     ImagesOmitted,
     /// Replaced images because the provider refused one.
@@ -84,6 +91,9 @@ pub fn normalize<'a>(items: &[&'a str], options: &Options) -> NormalizedHistory<
     let mut work = Work::new(items.len());
     work.drop_requested(&heads, &options.remove);
     work.drop_invisible(&heads);
+    if options.for_request {
+        work.drop_unsendable(&heads);
+    }
     work.drop_repeated_items(items, &heads);
     work.pair(&heads);
     if options.without_images {
@@ -94,6 +104,25 @@ pub fn normalize<'a>(items: &[&'a str], options: &Options) -> NormalizedHistory<
     }
     work.drop_repeated_ids(items, &heads);
     work.finish(items)
+}
+
+/// The input of a request to a model: legal, of known kinds, and valid Unicode. Legal items keep their bytes.
+#[must_use]
+pub fn for_request(items: &[Box<RawValue>], without_images: bool) -> Vec<Box<RawValue>> {
+    let readable: Vec<Cow<'_, str>> = items.iter().map(|item| readable(item.get())).collect();
+    let texts: Vec<&str> = readable.iter().map(AsRef::as_ref).collect();
+    let options = Options { without_images, for_request: true, ..Options::default() };
+    let made = normalize(&texts, &options).items.into_iter();
+    made.filter_map(|item| RawValue::from_string(item.into_owned()).ok()).collect()
+}
+
+/// A provider refuses a whole request for one half of a surrogate pair, which JSON allows and Unicode does not.
+fn readable(item: &str) -> Cow<'_, str> {
+    let may_break = mentions(item, "\\ud") || mentions(item, "\\uD");
+    match may_break && serde_json::from_str::<Value>(item).is_err() {
+        true => Cow::Owned(crate::rollout::codex::repair(item.as_bytes()).unwrap_or_default()),
+        false => Cow::Borrowed(item),
+    }
 }
 
 struct Work {
@@ -154,6 +183,12 @@ impl Work {
     fn drop_invisible(&mut self, heads: &[Head<'_>]) {
         for (index, head) in heads.iter().enumerate().filter(|(_, head)| head.is_invisible()) {
             self.drop(ChangeKind::InvisibleRemoved, index, head);
+        }
+    }
+
+    fn drop_unsendable(&mut self, heads: &[Head<'_>]) {
+        for (index, head) in heads.iter().enumerate().filter(|(_, head)| !head.is_sendable()) {
+            self.drop(ChangeKind::UnsendableRemoved, index, head);
         }
     }
 

@@ -168,8 +168,17 @@ fn undo_effective(tokens: u64) -> u64 {
         .unwrap_or(tokens)
 }
 
+/// Whether a model is OpenAI's own, by its name: it can read what its provider compacted.
+#[must_use]
+pub fn is_of_openai(name: &str) -> bool {
+    let name = name.rsplit('/').next().unwrap_or(name).to_ascii_lowercase();
+    let own = ["gpt-", "codex-", "o3", "o4-"];
+    own.iter().any(|own| name.starts_with(own)) && !name.starts_with("gpt-oss")
+}
+
 /// Looks up a model's window by name, ignoring a provider prefix.
-fn of_model(name: &str) -> Option<u64> {
+#[must_use]
+pub fn of_model(name: &str) -> Option<u64> {
     let name = name.rsplit('/').next().unwrap_or(name);
     let known = MODELS.iter().filter(|(beginning, _)| name.starts_with(beginning));
     known.max_by_key(|(beginning, _)| beginning.len()).map(|(_, tokens)| *tokens)

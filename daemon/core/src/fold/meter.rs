@@ -57,6 +57,18 @@ pub struct Meter {
     /// Our estimate up to the model's last own item; `None` while it has not spoken since the last
     /// compaction or rollback, when a report can only repeat an older one.
     at_model: Option<u64>,
+    /// Our estimate now.
+    #[serde(default)]
+    estimated: u64,
+    /// Reports come before the items of the answer that they count, as Codex wrote them until 0.65.
+    #[serde(default)]
+    is_early: bool,
+    /// The newest item is the model's own.
+    #[serde(default)]
+    ends_own: bool,
+    /// Items of the answer that an early report counts are still to come.
+    #[serde(default)]
+    awaits_answer: bool,
     turns: u64,
     /// Every so many items one is kept.
     stride: u64,
@@ -114,10 +126,17 @@ impl Meter {
     pub(super) fn reported(&mut self, seq: u64, usage: rollout::Usage) {
         self.window = usage.context_window.filter(|window| *window > 0).or(self.window);
         self.filled = self.filled.max(usage.total_tokens.unwrap_or(0));
-        if let (Some(tokens), Some(estimated)) = (usage.total_tokens, self.at_model) {
-            self.overhead.get_or_insert(tokens.saturating_sub(estimated));
-            self.report = Some(Report { seq, tokens, estimated });
-        }
+        let Some(tokens) = usage.total_tokens else { return };
+        let Some(at_model) = self.at_model else {
+            // Of an answer to come, unless the history was replaced: then it repeats an older one.
+            self.is_early |= self.overhead.is_none() && self.compactions.is_empty();
+            return;
+        };
+        self.is_early &= !self.ends_own;
+        self.awaits_answer = self.is_early;
+        let estimated = if self.is_early { self.estimated } else { at_model };
+        self.overhead.get_or_insert(tokens.saturating_sub(estimated));
+        self.report = Some(Report { seq, tokens, estimated });
     }
 
     pub(super) fn begin_turn(&mut self) {
@@ -126,8 +145,14 @@ impl Meter {
 
     /// An item was added; the history is now estimated at `estimated`.
     pub(super) fn item(&mut self, seq: u64, estimated: u64, is_models_own: bool) {
+        self.estimated = estimated;
+        self.ends_own = is_models_own;
+        self.awaits_answer &= is_models_own;
         if is_models_own {
             self.at_model = Some(estimated);
+        }
+        if let Some(report) = self.report.as_mut().filter(|_| self.awaits_answer) {
+            report.estimated = estimated;
         }
         self.items += 1;
         if self.items.is_multiple_of(self.stride.max(1)) {
@@ -154,6 +179,7 @@ impl Meter {
     fn renew(&mut self) {
         self.report = None;
         self.at_model = None;
+        self.awaits_answer = false;
     }
 
     fn mark(&mut self, seq: u64, estimated: u64) {
@@ -188,6 +214,25 @@ mod tests {
         assert_eq!((meter.used(150), meter.overhead()), (8_150, 8_000));
         meter.item(5, 400, false);
         assert_eq!(meter.used(400), 8_400);
+    }
+
+    #[test]
+    fn an_answer_whose_count_came_before_it_is_counted_once() {
+        let mut meter = Meter::default();
+        meter.item(1, 1_000, false);
+        meter.reported(2, counted(9_000));
+        meter.item(3, 1_200, true);
+        meter.item(4, 4_000, false);
+        meter.reported(5, counted(14_500));
+        meter.item(6, 4_300, true);
+        meter.item(7, 6_700, true);
+        assert_eq!(meter.used(6_700), 14_500, "reasoning and answer are in the count");
+        meter.item(8, 7_000, false);
+        meter.item(9, 7_100, true);
+        assert_eq!(meter.used(7_100), 14_900, "what follows is not");
+        meter.reported(10, counted(15_000));
+        meter.item(11, 7_200, true);
+        assert_eq!(meter.used(7_200), 15_100, "a newer version goes on with the thread");
     }
 
     #[test]

@@ -12,6 +12,8 @@ pub struct Ask<'a> {
     pub instructions: &'a str,
     /// The history as Responses API items.
     pub input: &'a [Box<RawValue>],
+    /// Whether images are to be replaced by a sentence.
+    pub without_images: bool,
     /// Schema of the answer; `None` for free text.
     pub schema: Option<&'a Schema>,
     /// The provider's name for the reasoning effort.
@@ -27,6 +29,8 @@ pub enum Endpoint {
     Answer,
     /// The provider's own compaction of the input; only [`super::WireApi::Responses`] has it.
     Compact,
+    /// The same, asked for by an item at the end of an ordinary streamed request.
+    StreamedCompact,
 }
 
 /// Schema of a structured answer.

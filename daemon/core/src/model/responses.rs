@@ -32,7 +32,7 @@ pub(super) fn body(ask: &Ask<'_>) -> Vec<u8> {
             "type": "json_schema", "name": schema.name, "schema": schema.schema, "strict": true,
         } })
     });
-    let answers = ask.endpoint == Endpoint::Answer;
+    let answers = ask.endpoint != Endpoint::Compact;
     let body = Body {
         model: ask.model,
         instructions: ask.instructions,

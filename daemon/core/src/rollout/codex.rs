@@ -171,7 +171,7 @@ pub fn read_item(item: &str) -> Option<(Item<'_>, u64)> {
 
 /// Makes a line with bytes that are not UTF-8, or with halves of surrogate pairs, readable: both
 /// stand inside strings, where a replacement character says the same.
-pub(super) fn repair(line: &[u8]) -> Option<String> {
+pub(crate) fn repair(line: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(line);
     let mut out = String::with_capacity(text.len());
     let mut rest: &str = &text;

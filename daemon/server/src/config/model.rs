@@ -14,8 +14,10 @@ use serde::Deserialize;
 use super::tables::BudgetSettings;
 use super::task_model::{TaskModel, by_task};
 use super::{ConfigError, Setting};
-use crate::model::{KeySource, Kind, ModelChoice, ModelSettings, Provider, Remote, Timeouts};
-use crate::model::{OUTPUT_DEFAULT, WINDOW_DEFAULT};
+use crate::model::{
+    KeySource, Kind, ModelChoice, ModelSettings, Provider, Remote, RemoteSetting, Timeouts,
+};
+use crate::model::{output_of, window_of};
 
 /// `[model]`: the model that is asked for summaries and memory.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -59,9 +61,8 @@ pub struct ProviderTable {
     pub headers: BTreeMap<String, String>,
     /// Milliseconds until the provider is given up as silent.
     pub idle_timeout_ms: Option<u64>,
-    /// Whether the provider compacts histories itself.
-    #[serde(default)]
-    pub remote_compaction: Remote,
+    /// Whether the provider compacts histories itself; where nobody says, OpenAI and Azure do.
+    pub remote_compaction: Option<Remote>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -125,11 +126,9 @@ fn no_provider(table: &str, named: &str, known: &BTreeMap<String, Provider>) -> 
     ConfigError::Invalid { key: format!("{table}.provider"), reason }
 }
 
-/// A small window leaves an answer a quarter of itself: what is asked must fit in beside it.
 fn choice(table: &str, model: Model) -> Result<ModelChoice, ConfigError> {
-    let context_window = model.context_window.unwrap_or(WINDOW_DEFAULT);
-    let max_output_tokens =
-        model.max_output_tokens.unwrap_or_else(|| OUTPUT_DEFAULT.min(context_window / 4));
+    let context_window = model.context_window.unwrap_or_else(|| window_of(&model.name));
+    let max_output_tokens = model.max_output_tokens.unwrap_or_else(|| output_of(context_window));
     if max_output_tokens > context_window / 2 {
         let reason = format!(
             "{max_output_tokens} tokens of answer leave less than half of the window of \
@@ -173,8 +172,16 @@ fn provider(name: &str, table: ProviderTable) -> Result<Provider, ConfigError> {
         check_url(&base_url, has_key).map_err(|why| invalid("base_url", why))?;
     }
     let remote = match (table.remote_compaction, &kind) {
-        (remote, Kind::Http(WireApi::Responses)) | (remote @ Remote::No, _) => remote,
-        _ => return Err(invalid("remote_compaction", "only kind = \"responses\" has it")),
+        (Some(remote), Kind::Http(WireApi::Responses)) | (Some(remote @ Remote::No), _) => {
+            RemoteSetting::Said(remote)
+        }
+        (Some(_), _) => {
+            return Err(invalid("remote_compaction", "only kind = \"responses\" has it"));
+        }
+        (None, Kind::Http(WireApi::Responses)) if is_openai(name, &base_url) => {
+            RemoteSetting::Assumed(Remote::Unary)
+        }
+        (None, _) => RemoteSetting::Assumed(Remote::No),
     };
     let mut timeouts = Timeouts::default();
     if let Some(ms) = table.idle_timeout_ms {
@@ -188,6 +195,16 @@ fn provider(name: &str, table: ProviderTable) -> Result<Provider, ConfigError> {
         timeouts,
         remote,
     })
+}
+
+/// Whether a provider is OpenAI or Azure, which compact histories themselves: by its name, as Codex tells them, or by
+/// its address.
+fn is_openai(name: &str, url: &str) -> bool {
+    let host = url.split("://").nth(1).and_then(|rest| rest.split(['/', ':']).next());
+    let host = host.unwrap_or_default().to_ascii_lowercase();
+    ["openai", "azure"].iter().any(|known| name.eq_ignore_ascii_case(known))
+        || host == "api.openai.com"
+        || host.ends_with(".openai.azure.com")
 }
 
 /// A key goes over an encrypted connection, or to this machine.
@@ -274,9 +291,48 @@ mod tests {
         )
         .unwrap();
         let choice = settings.default.unwrap();
-        assert_eq!((choice.model.as_str(), choice.context_window), ("qwen", WINDOW_DEFAULT));
-        assert_eq!(choice.max_output_tokens, OUTPUT_DEFAULT);
-        assert_eq!(settings.providers["open"].remote, Remote::Streamed);
+        assert_eq!((choice.model.as_str(), choice.context_window), ("qwen", 32_000));
+        assert_eq!(choice.max_output_tokens, 8_000);
+        assert_eq!(settings.providers["open"].remote, RemoteSetting::Said(Remote::Streamed));
+        assert_eq!(settings.providers["local"].remote, RemoteSetting::Assumed(Remote::No));
+    }
+
+    #[test]
+    fn the_window_of_a_known_model_need_not_be_said() {
+        let window = |name: &str| {
+            let text = format!(
+                "[model]\nprovider = \"p\"\nname = \"{name}\"\n[providers.p]\n\
+                 kind = \"responses\"\nbase_url = \"http://127.0.0.1:8080/v1\"\n"
+            );
+            read(&text).unwrap().default.unwrap().context_window
+        };
+        assert_eq!((window("gpt-5.5"), window("openai/gpt-4.1")), (272_000, 1_047_576));
+        assert_eq!(window("qwen3:8b"), 32_000);
+    }
+
+    #[test]
+    fn openai_and_azure_compact_by_themselves_unless_the_person_says_no() {
+        for (name, url, more, expected) in [
+            ("p", "https://api.openai.com/v1", "", RemoteSetting::Assumed(Remote::Unary)),
+            (
+                "p",
+                "https://me.openai.azure.com/openai/v1",
+                "",
+                RemoteSetting::Assumed(Remote::Unary),
+            ),
+            ("openai", "https://proxy.example/v1", "", RemoteSetting::Assumed(Remote::Unary)),
+            ("p", "https://api.openai.com.evil.example/v1", "", RemoteSetting::Assumed(Remote::No)),
+            (
+                "p",
+                "https://api.openai.com/v1",
+                "remote_compaction = \"no\"",
+                RemoteSetting::Said(Remote::No),
+            ),
+        ] {
+            let text =
+                format!("[providers.{name}]\nkind = \"responses\"\nbase_url = \"{url}\"\n{more}");
+            assert_eq!(read(&text).unwrap().providers[name].remote, expected, "{url} {more}");
+        }
     }
 
     #[test]

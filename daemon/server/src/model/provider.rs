@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use longhaul_core::model::{Ask, Fault, FaultKind, WireApi};
+use longhaul_core::compaction::remote;
+use longhaul_core::context::normalize;
+use longhaul_core::model::{Ask, Endpoint, Fault, FaultKind, WireApi};
 use tokio::process::Command;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -16,7 +18,7 @@ pub struct Provider {
     /// How long it is waited for.
     pub timeouts: Timeouts,
     /// Whether it can compact a history itself.
-    pub remote: Remote,
+    pub remote: RemoteSetting,
 }
 
 /// How a provider is spoken to.
@@ -67,6 +69,14 @@ pub enum Remote {
     Streamed,
 }
 
+/// The same, and whether a person said so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RemoteSetting {
+    Said(Remote),
+    /// By the provider's name or address.
+    Assumed(Remote),
+}
+
 /// How long a program may take to print a key.
 const KEY_COMMAND: Duration = Duration::from_secs(20);
 
@@ -76,11 +86,17 @@ const HIDDEN: &str = "[hidden]";
 const CREDENTIAL_BYTES_MIN: usize = 6;
 
 impl Provider {
-    /// The body of a request.
+    /// The body of a request. Every request to a model passes here, so this is where its input is made legal: a
+    /// provider refuses a whole history for one call without an output.
     pub(super) fn body(&self, ask: &Ask<'_>) -> Vec<u8> {
+        let mut input = normalize::for_request(ask.input, ask.without_images);
+        if ask.endpoint == Endpoint::StreamedCompact {
+            input.push(remote::trigger());
+        }
+        let ask = Ask { input: &input, ..*ask };
         match &self.kind {
-            Kind::Http(wire) => wire.body(ask),
-            Kind::Command(_) => WireApi::Responses.body(ask),
+            Kind::Http(wire) => wire.body(&ask),
+            Kind::Command(_) => WireApi::Responses.body(&ask),
         }
     }
 

@@ -106,7 +106,7 @@ async fn rig(kind: Kind, base_url: &str, budget: Budget) -> Rig {
         key: KeySource::Command(vec!["echo".into(), "the-key".into()]),
         headers: vec![("x-team".into(), "blue".into())],
         timeouts: Timeouts::default(),
-        remote: Remote::No,
+        remote: RemoteSetting::Said(Remote::No),
     };
     let providers = BTreeMap::from([("p".to_owned(), provider)]);
     let settings = ModelSettings { providers, ..ModelSettings::default() };
@@ -129,6 +129,7 @@ async fn ask(
         schema: None,
         effort: None,
         max_output_tokens: 50,
+        without_images: false,
         endpoint: longhaul_core::model::Endpoint::Answer,
     };
     let call = Call {

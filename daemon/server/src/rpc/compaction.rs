@@ -137,20 +137,23 @@ pub(super) fn request(params: RunParams) -> Result<Request, Failure> {
         context_window: model.context_window,
         ..ModelRef::default()
     });
+    let asked = |model: longhaul_protocol::compaction::Model| ModelRef {
+        provider: model.provider,
+        name: model.name,
+        effort: None,
+        context_window: model.context_window,
+    };
+    let previous = params.previous_model.map(asked);
     let request = Request {
         subject,
         strategy: convert::strategy(params.strategy),
         phase: convert::phase(params.phase),
         trigger: trigger.to_owned(),
         max_tokens: params.max_tokens,
+        finds_context: params.initial_context.is_none(),
         initial_context: params.initial_context.unwrap_or_default(),
-        model: params.model.and_then(|model| {
-            Some(ModelRef {
-                provider: Some(model.provider?),
-                name: model.name,
-                ..ModelRef::default()
-            })
-        }),
+        model: previous
+            .or_else(|| params.model.filter(|model| model.provider.is_some()).map(asked)),
         deadline_ms: params.deadline_ms,
         reason: params.reason.and_then(convert::reason),
         reader,

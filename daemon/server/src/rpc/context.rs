@@ -57,6 +57,7 @@ fn normalize(
         without_images: !takes_images,
         repair_image: params.repair_image,
         remove: params.remove.iter().filter_map(|index| usize::try_from(*index).ok()).collect(),
+        ..Options::default()
     };
     let texts: Vec<&str> = params.items.iter().map(|item| item.get()).collect();
     let made = normalize::normalize(&texts, &options);

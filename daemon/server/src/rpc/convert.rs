@@ -222,6 +222,7 @@ pub(super) fn run_result(compaction: Compaction) -> wire::RunResult {
         spans.into_iter().map(|span| entry(&receipt::handle(&of, &span), &span)).collect()
     };
     let made = compaction.receipt;
+    let unseen = made.unseen.map(|span| entry(&receipt::handle(&of, &span), &span));
     wire::RunResult {
         compaction_id: compaction.id,
         strategy_used: strategy_out(compaction.strategy_used),
@@ -238,6 +239,7 @@ pub(super) fn run_result(compaction: Compaction) -> wire::RunResult {
             kept: entries(made.kept),
             shortened: entries(made.shortened),
             dropped: entries(made.dropped),
+            unseen,
             redacted: compaction.redacted,
         },
         warnings: compaction.warnings.into_iter().map(warning).collect(),
@@ -254,6 +256,7 @@ fn text_used(used: TextUsed) -> wire::TemplateUsed {
         source: match used.source {
             TextSource::BuiltIn => wire::TemplateSource::BuiltIn,
             TextSource::File => wire::TemplateSource::File,
+            TextSource::Agent => wire::TemplateSource::Agent,
             TextSource::Call => wire::TemplateSource::Call,
         },
     }

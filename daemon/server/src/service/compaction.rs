@@ -2,9 +2,10 @@
 //!
 //! # Theory of operation
 //! *Steps.* Gather what is known (the checkpoint was folded while the transcript was read, so this
-//! costs no more for a long thread), go down the ladder of strategies until one has made a replacement
-//! that holds, record it, answer. Without a model the only lines read are those of the request being
-//! worked on.
+//! costs no more for a long thread), take the initial context from the history where a caller in the middle of a
+//! turn gives none, go down the ladder of strategies until one has made a replacement
+//! that holds, record it, answer. Without a model and outside of that case the only lines read are those of the
+//! request being worked on.
 //!
 //! *A crash* before the record: nothing happened, the caller asks again. After it: `compaction/get`
 //! has the answer. A record that cannot be written (a full disk) does not keep a thread's answer back. The transcript is never written; given items are stored first, so that no record

@@ -153,6 +153,8 @@ async fn compacted(hook: &Hook<'_>, thread_id: &str) -> Result<compaction::RunRe
         phase: Some(phase),
         trigger: Some(trigger),
         max_tokens: Some(share(hook.payload.context_window, VIEW_WINDOW_SHARE, VIEW_TOKENS)),
+        // The agent puts its own context around what it is given.
+        initial_context: Some(Vec::new()),
         ..Default::default()
     };
     let run = |params| hook.client.call::<compaction::Run>(params);

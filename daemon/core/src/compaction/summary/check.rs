@@ -1,5 +1,6 @@
-//! Validates a model's summary.
+//! Validates a model's summary, in any language.
 
+use super::terms::terms;
 use crate::tokens;
 
 /// Why a summary is rejected.
@@ -7,45 +8,108 @@ use crate::tokens;
 #[derive(strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case", const_into_str)]
 pub enum Refusal {
+    /// It says nothing, or only what the model was asked.
     #[strum(serialize = "blank_summary")]
     Blank,
-    /// It is not about this conversation: it repeats the prompt, calls a tool, or shares no name with it.
-    #[strum(serialize = "foreign_summary")]
-    Foreign,
+    /// The model says that it will not do it.
+    #[strum(serialize = "refused_summary")]
+    Refused,
     /// It is hardly shorter than what it replaces.
     #[strum(serialize = "inflated_summary")]
     Inflated,
 }
 
-/// Minimum characters of a summary.
+/// Minimum letters and digits of a summary.
 const BLANK_CHARS: usize = 20;
 
-/// Minimum bytes of a prompt's first line for its repetition to be recognized.
+/// Minimum bytes of a prompt's line for its repetition to be recognized; a custom prompt may hold lines that any
+/// summary contains.
 const ECHO_BYTES: usize = 12;
 
-/// Minimum names in a conversation before a summary without any of them is rejected.
-const NAMES_MIN: usize = 4;
+/// Maximum letters and digits of an answer that is only a refusal.
+const REFUSAL_CHARS: usize = 300;
 
-/// Checks `summary` of a history of `before` tokens that contains `names` (files, identifiers, significant
-/// words); `prompt` is what the model was asked.
+/// Minimum terms in a conversation before a summary without them is doubted.
+const TERMS_MIN: usize = 4;
+
+/// A summary of this conversation shares at least one term in so many with it.
+const SHARED_ONE_IN: usize = 20;
+
+/// What a refusal begins with, in lower case and with plain apostrophes.
+const REFUSALS: [&str; 29] = [
+    "i'm sorry, but i can",
+    "i'm sorry, i can",
+    "i am sorry, but i can",
+    "sorry, but i can",
+    "sorry, i can",
+    "i can't help",
+    "i can't assist",
+    "i cannot help",
+    "i cannot assist",
+    "i'm unable to",
+    "i am unable to",
+    "as an ai",
+    "es tut mir leid",
+    "tut mir leid",
+    "ich kann dabei nicht",
+    "je suis désolé",
+    "désolé",
+    "lo siento",
+    "mi dispiace",
+    "sinto muito",
+    "desculpe",
+    "lamento",
+    "к сожалению, я не могу",
+    "извините",
+    "抱歉",
+    "对不起",
+    "申し訳",
+    "すみません",
+    "죄송",
+];
+
+/// Checks `summary` of a history of `before` tokens; `prompt` is what the model was asked, `known` the words of the
+/// conversation. Whether it is about this conversation is no reason to reject it: see [`is_doubtful`].
 ///
 /// # Errors
 /// The reason for rejection.
-pub fn refuse(summary: &str, prompt: &str, names: &[String], before: u64) -> Result<(), Refusal> {
-    let words = summary.trim();
-    if words.chars().filter(|c| c.is_alphanumeric()).count() < BLANK_CHARS {
+pub fn refuse(summary: &str, prompt: &str, known: &[&str], before: u64) -> Result<(), Refusal> {
+    let own = without_echo(summary, prompt);
+    let letters = own.chars().filter(|c| c.is_alphanumeric()).count();
+    if letters < BLANK_CHARS {
         return Err(Refusal::Blank);
     }
-    if tokens::of_text(words) > before / 2 {
+    if tokens::of_text(summary.trim()) > before / 2 {
         return Err(Refusal::Inflated);
     }
-    let first_line = prompt.trim().lines().next().unwrap_or_default();
-    // A custom prompt may begin with a word that any summary contains.
-    let repeats = first_line.len() >= ECHO_BYTES && words.contains(first_line);
-    let lower = words.to_lowercase();
-    let shares = names.iter().any(|name| lower.contains(&name.to_lowercase()));
-    if repeats || (names.len() >= NAMES_MIN && !shares) {
-        return Err(Refusal::Foreign);
+    let opening = own.trim_start().to_lowercase().replace('’', "'");
+    let refuses = REFUSALS.iter().any(|phrase| opening.starts_with(phrase));
+    if refuses && letters <= REFUSAL_CHARS && shared(&own, known).0 == 0 {
+        return Err(Refusal::Refused);
     }
     Ok(())
+}
+
+/// Whether `summary` may be of something else: it has hardly a word in common with the conversation. A summary in
+/// another language than the conversation's may be good all the same, so this is a warning.
+#[must_use]
+pub fn is_doubtful(summary: &str, known: &[&str]) -> bool {
+    let (shared, of_summary, of_known) = shared(summary, known);
+    let fewer = of_summary.min(of_known);
+    of_known >= TERMS_MIN && shared < fewer.div_ceil(SHARED_ONE_IN)
+}
+
+/// Terms in common, terms of the summary, and terms of the conversation.
+fn shared(summary: &str, known: &[&str]) -> (usize, usize, usize) {
+    let of_known =
+        known.iter().flat_map(|text| terms(text)).collect::<std::collections::HashSet<_>>();
+    let of_summary: std::collections::HashSet<_> = terms(summary).into_iter().collect();
+    (of_summary.intersection(&of_known).count(), of_summary.len(), of_known.len())
+}
+
+/// The summary without the lines of the prompt.
+fn without_echo(summary: &str, prompt: &str) -> String {
+    let is_echo = |line: &str| line.len() >= ECHO_BYTES && prompt.contains(line);
+    let own = summary.lines().filter(|line| !is_echo(line.trim()));
+    own.collect::<Vec<_>>().join("\n")
 }

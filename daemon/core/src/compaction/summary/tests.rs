@@ -43,9 +43,7 @@ fn replaced(items: &[Value], phase: Phase) -> SummaryReplacement {
 
 /// What is sent to a model with room for it.
 fn sent(body: &[ClassifiedItem<'_>], prompt: &str) -> (Vec<Box<RawValue>>, u64) {
-    let mut body = body.to_vec();
-    let shed = InputTrim::to_fit(&mut body, 1_000_000);
-    input(&body, prompt, &shed)
+    input(&FittedInput::of(&readable(body), 1_000_000), prompt)
 }
 
 fn session() -> Vec<Value> {
@@ -171,27 +169,39 @@ fn an_image_counts_and_stays_with_its_request() {
 }
 
 #[test]
-fn an_overflow_drops_the_oldest_with_its_pair_and_never_an_earlier_summary() {
+fn the_largest_part_that_fits_is_sent_and_what_is_left_out_is_told() {
     let mut items = vec![user("[HANDOFF_SUMMARY v1]\nolder")];
     for n in 0..50 {
         items.extend([call(&format!("c{n}")), output(&format!("c{n}"))]);
     }
     let raw = raw(&items);
-    let mut body = Split::of(tell(&raw)).body;
+    let body = readable(&Split::of(tell(&raw)).body);
     let whole: u64 = body.iter().map(|told| told.tokens).sum();
-    let mut shed = InputTrim::to_fit(&mut body, 1_000_000);
-    let mut sizes = Vec::new();
-    while shed.step(&mut body) {
-        sizes.push(body.iter().map(|told| told.tokens).sum::<u64>() * 100 / whole);
-        let open: Vec<_> = body.iter().filter_map(|told| told.call_id.clone()).collect();
-        assert!(open.chunks(2).all(|pair| pair[0] == pair[1]), "pairs stay whole");
-        assert_eq!(body[0].class, Class::Summary);
+    let pair = body[1].tokens + body[2].tokens;
+    for percent in [100, 97, 60, 30] {
+        let most = whole * percent / 100;
+        let fitted = FittedInput::of(&body, most);
+        assert!(fitted.tokens() <= most && fitted.tokens() + 2 * pair > most, "{percent} %");
+        let open: Vec<_> = fitted.body.iter().filter_map(|told| told.call_id.clone()).collect();
+        assert!(open.chunks(2).all(|ids| ids[0] == ids[1]), "pairs stay whole");
+        assert_eq!(fitted.body[0].class, Class::Summary);
+        let gone = fitted.left_out.len();
+        assert_eq!(gone + fitted.body.len(), body.len(), "{percent} %");
+        assert_eq!(fitted.left_out, (1..=gone).collect::<Vec<_>>(), "the oldest go");
+        assert_eq!(fitted.left_out_tokens + fitted.tokens(), whole);
     }
-    assert_eq!(sizes[..3], [88, 66, 24], "a tenth, two tenths, four tenths, by whole pairs");
-    assert!(sizes.len() <= TRIM_STEPS_MAX as usize);
-    let mut body = Split::of(tell(&raw)).body;
-    let shed = InputTrim::to_fit(&mut body, whole / 3);
-    assert!(shed.weigh(&body) <= whole / 3);
+}
+
+#[test]
+fn an_id_that_is_used_again_is_of_the_next_output_alone() {
+    let items: Vec<Value> = (0..20).flat_map(|_| [call("c0"), output("c0")]).collect();
+    let mut items = [items, vec![user("on"), message("assistant", "done")]].concat();
+    items.insert(0, user("go"));
+    let raw = raw(&items);
+    let body = readable(&Split::of(tell(&raw)).body);
+    let whole: u64 = body.iter().map(|told| told.tokens).sum();
+    let fitted = FittedInput::of(&body, whole * 3 / 4);
+    assert!((8..15).contains(&fitted.left_out.len()), "{:?}", fitted.left_out);
 }
 
 #[test]
@@ -201,50 +211,52 @@ fn one_huge_output_is_cut_in_its_middle_and_leaves_room_for_the_rest() {
     items.push(call("huge"));
     items.push(json!({"type":"function_call_output","call_id":"huge","output":huge}));
     let raw = raw(&items);
-    let mut body = Split::of(tell(&raw)).body;
-    let whole = body.len();
-    let mut shed = InputTrim::to_fit(&mut body, 20_000);
-    assert_eq!(body.len(), whole, "nothing had to go");
-    let last = |shed: &InputTrim, body: &[ClassifiedItem<'_>]| {
-        let (sent, _) = input(body, "P", shed);
+    let body = readable(&Split::of(tell(&raw)).body);
+    for most in [20_000, 10_000] {
+        let fitted = FittedInput::of(&body, most);
+        assert_eq!(fitted.body.len(), body.len(), "nothing had to go");
+        assert_eq!(fitted.cut, [8], "and what is cut is told");
+        let (sent, _) = input(&fitted, "P");
         let item: Value = serde_json::from_str(sent[sent.len() - 2].get()).unwrap();
-        assert_eq!(item["call_id"], "huge");
-        item["output"].as_str().unwrap().to_owned()
-    };
-    let output = last(&shed, &body);
-    assert!(output.starts_with("begins") && output.ends_with("ends"), "both ends are there");
-    assert!(output.len() <= 20_100, "{}", output.len());
-    assert!(shed.step(&mut body), "a window that is smaller than was said");
-    assert!(last(&shed, &body).len() <= 10_100);
+        let output = item["output"].as_str().unwrap();
+        assert!(output.starts_with("begins") && output.ends_with("ends"), "both ends are there");
+        assert!(output.len() as u64 <= most + 100, "{}", output.len());
+    }
 }
 
 #[test]
-fn what_no_model_is_sent_is_no_weight_to_shed() {
+fn what_no_model_is_sent_takes_no_room() {
     let mut items = session();
     items.push(json!({"type":"reasoning","encrypted_content":"e".repeat(20_000)}));
     let raw = raw(&items);
-    let mut body = Split::of(tell(&raw)).body;
-    body.retain(is_sent);
-    let (sent, _) = sent(&body, "P");
-    assert_eq!(sent.len(), body.len() + 1, "all of it, and the prompt");
+    let body = readable(&Split::of(tell(&raw)).body);
+    let fitted = FittedInput::of(&body, body.iter().map(|told| told.tokens).sum());
+    assert!(fitted.is_whole() && fitted.body.len() == 5, "{fitted:?}");
 }
 
 #[test]
 fn words_that_are_no_summary_are_refused() {
-    let names = ["src/app.rs", "Parser", "retry", "lexer.rs"].map(str::to_owned);
+    let known = ["Change the parser in src/app.rs so that retries are counted", "src/lexer.rs"];
     let good = "The parser in src/app.rs was changed; tests pass. Next: retry the build.";
-    let prompt = "Stop working.\nWrite it down.";
+    let prompt = "Stop working on the task.\nWrite down what the next one needs.";
+    let no = "I’m sorry, but I can't help with that.";
     for (summary, before, expected) in [
         (good, 1_000, Ok(())),
         ("", 1_000, Err(Refusal::Blank)),
         (" \n… --- ", 1_000, Err(Refusal::Blank)),
-        ("I am a helpful assistant, how may I serve you today?", 1_000, Err(Refusal::Foreign)),
-        ("Stop working. src/app.rs was changed and the tests pass.", 1_000, Err(Refusal::Foreign)),
+        (prompt, 1_000, Err(Refusal::Blank)),
+        (no, 1_000, Err(Refusal::Refused)),
+        ("Stop working on the task.\nThe parser counts its retries now.", 1_000, Ok(())),
         (good, 30, Err(Refusal::Inflated)),
     ] {
-        assert_eq!(refuse(summary, prompt, &names, before), expected, "{summary}");
+        assert_eq!(refuse(summary, prompt, &known, before), expected, "{summary}");
     }
-    assert_eq!(refuse("Bonjour, tout va bien ici.", prompt, &names[..2], 1_000), Ok(()));
+    let sorry = "Désolé for the noise: the parser of src/app.rs counts retries, and tests pass.";
+    assert_eq!(refuse(sorry, prompt, &known, 1_000), Ok(()), "it is about the work");
+    let elsewhere = "Hello! How may I serve you today, dear stranger from afar?";
+    assert_eq!(refuse(elsewhere, prompt, &known, 1_000), Ok(()), "a doubt discards nothing");
+    assert!(is_doubtful(elsewhere, &known) && !is_doubtful(good, &known));
+    assert!(!is_doubtful(elsewhere, &["Do it."]), "too little is known");
 }
 
 #[test]

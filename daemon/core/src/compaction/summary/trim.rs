@@ -1,4 +1,4 @@
-//! Trims an input that exceeds the model's window.
+//! What of a history is sent to a model whose window it exceeds.
 
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
@@ -6,49 +6,63 @@ use serde_json::value::{RawValue, to_raw_value};
 use super::super::classify::{Class, ClassifiedItem};
 use crate::{text, tokens};
 
-/// Maximum number of trim steps before the strategy fails.
-pub const TRIM_STEPS_MAX: u32 = 5;
-
-/// Drops the oldest items in growing steps: one request per dropped item would cost hundreds of requests.
-/// Single items are bounded too; otherwise one huge output, often the newest item, would leave no room for
-/// anything else.
-#[derive(Debug, Clone, Copy)]
-pub struct InputTrim {
-    /// Tokens of the whole input.
-    whole: u64,
-    steps: u32,
+/// The part of a history that fits into a number of tokens: the newest items, each call with its output, and
+/// every earlier summary. A single item gets a quarter of the room at most; otherwise one huge output, often the
+/// newest item, would leave none for the rest.
+#[derive(Debug, Clone)]
+pub struct FittedInput<'a> {
+    pub body: Vec<ClassifiedItem<'a>>,
     /// Maximum tokens of one item's text.
     each: u64,
+    /// Places in the history of items that are left out, in order.
+    pub left_out: Vec<usize>,
+    /// Estimated tokens of the items that are left out.
+    pub left_out_tokens: u64,
+    /// Places of items whose middle is cut.
+    pub cut: Vec<usize>,
 }
 
-impl InputTrim {
-    /// Fits `body` into `most` tokens before the first paid request.
+impl<'a> FittedInput<'a> {
+    /// Fits `body` into `most` tokens, as far as its newest item allows.
     #[must_use]
-    pub fn to_fit(body: &mut Vec<ClassifiedItem<'_>>, most: u64) -> Self {
-        let mut shed = Self { whole: 0, steps: 0, each: most / 4 };
-        let tokens = shed.weigh(body);
-        shed.drop_oldest(body, tokens.saturating_sub(most));
-        shed.whole = shed.weigh(body);
-        shed
-    }
-
-    /// Applies the next step: drops a tenth of the whole, then two tenths, four, eight; and halves the limit of
-    /// a single item. False if nothing is left to drop or all steps are used.
-    pub fn step(&mut self, body: &mut Vec<ClassifiedItem<'_>>) -> bool {
-        if self.steps >= TRIM_STEPS_MAX {
-            return false;
+    pub fn of(body: &[ClassifiedItem<'a>], most: u64) -> Self {
+        let mut fitted = Self {
+            body: Vec::with_capacity(body.len()),
+            each: u64::MAX,
+            left_out: Vec::new(),
+            left_out_tokens: 0,
+            cut: Vec::new(),
+        };
+        let whole: u64 = body.iter().map(|told| told.tokens).sum();
+        if whole > most {
+            fitted.each = most / 4;
         }
-        let share = self.whole.saturating_mul(1 << self.steps) / 10;
-        self.steps += 1;
-        self.each /= 2;
-        let is_cut = body.iter().any(|told| self.cuts(told));
-        self.drop_oldest(body, share.max(1)) || is_cut
+        let over = body.iter().map(|told| fitted.cost(told)).sum::<u64>().saturating_sub(most);
+        let gone = fitted.oldest(body, over);
+        for (told, gone) in body.iter().zip(gone) {
+            if gone {
+                fitted.left_out.push(told.at);
+                fitted.left_out_tokens += told.tokens;
+                continue;
+            }
+            if fitted.cuts(told) {
+                fitted.cut.push(told.at);
+            }
+            fitted.body.push(told.clone());
+        }
+        fitted
     }
 
-    /// Tokens of `body` as sent.
+    /// Estimated tokens as sent.
     #[must_use]
-    pub fn weigh(&self, body: &[ClassifiedItem<'_>]) -> u64 {
-        body.iter().map(|told| self.cost(told)).sum()
+    pub fn tokens(&self) -> u64 {
+        self.body.iter().map(|told| self.cost(told)).sum()
+    }
+
+    /// Whether the model sees every item whole.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.left_out.is_empty() && self.cut.is_empty()
     }
 
     fn cost(&self, told: &ClassifiedItem<'_>) -> u64 {
@@ -57,6 +71,30 @@ impl InputTrim {
 
     fn cuts(&self, told: &ClassifiedItem<'_>) -> bool {
         told.tokens > self.each && has_words(told.class)
+    }
+
+    /// Marks the oldest items until `over` tokens are gone, each call with its output. Earlier summaries and the
+    /// newest item with its counterpart stay: without them nothing is left to summarize.
+    fn oldest(&self, body: &[ClassifiedItem<'_>], over: u64) -> Vec<bool> {
+        let mut gone = vec![false; body.len()];
+        let mut dropped = 0;
+        let newest = body.last().and_then(|told| told.call_id.clone());
+        for index in 0..body.len().saturating_sub(1) {
+            if dropped >= over {
+                break;
+            }
+            let is_of_newest = newest.is_some() && body[index].call_id == newest;
+            if gone[index] || is_of_newest || body[index].class == Class::Summary {
+                continue;
+            }
+            gone[index] = true;
+            dropped += self.cost(&body[index]);
+            if let Some(output) = output_of(body, index).filter(|output| !gone[*output]) {
+                gone[output] = true;
+                dropped += self.cost(&body[output]);
+            }
+        }
+        gone
     }
 
     /// The item as sent: unchanged, or with the middle of its text cut.
@@ -86,38 +124,15 @@ impl InputTrim {
         }
         to_raw_value(&value).unwrap_or(item)
     }
+}
 
-    /// Drops the oldest items until `tokens` are gone, each call with its output and vice versa. Earlier
-    /// summaries and the newest item with its counterpart stay: without them nothing is left to summarize.
-    fn drop_oldest(&self, body: &mut Vec<ClassifiedItem<'_>>, tokens: u64) -> bool {
-        let mut gone = vec![false; body.len()];
-        let mut dropped = 0;
-        let newest = body.last().and_then(|told| told.call_id.clone());
-        for index in 0..body.len().saturating_sub(1) {
-            if dropped >= tokens {
-                break;
-            }
-            let is_of_newest = newest.is_some() && body[index].call_id == newest;
-            if gone[index] || is_of_newest || body[index].class == Class::Summary {
-                continue;
-            }
-            gone[index] = true;
-            dropped += self.cost(&body[index]);
-            let Some(id) = body[index].call_id.clone() else { continue };
-            for (other, told) in body.iter().enumerate().skip(index + 1) {
-                if !gone[other] && told.call_id.as_deref() == Some(id.as_str()) {
-                    gone[other] = true;
-                    dropped += self.cost(told);
-                }
-            }
-        }
-        let mut index = 0;
-        body.retain(|_| {
-            index += 1;
-            !gone[index - 1]
-        });
-        dropped > 0
-    }
+/// The output of the call at `index`: the next one with its id, which a later call may use again.
+fn output_of(body: &[ClassifiedItem<'_>], index: usize) -> Option<usize> {
+    let call = body.get(index).filter(|told| told.class == Class::Call)?;
+    call.call_id.as_ref()?;
+    let mut later = body.iter().enumerate().skip(index + 1);
+    let (at, told) = later.find(|(_, told)| told.call_id == call.call_id)?;
+    (told.class == Class::Output).then_some(at)
 }
 
 /// Whether an item is text that may be cut; call arguments are not.

@@ -24,6 +24,17 @@ pub(super) enum Family {
     McpApproval,
 }
 
+/// Kinds of the Responses API that are no half of a pair, besides messages and what is sealed.
+const ALONE: [&str; 7] = [
+    "web_search_call",
+    "file_search_call",
+    "image_generation_call",
+    "code_interpreter_call",
+    "mcp_call",
+    "mcp_list_tools",
+    "item_reference",
+];
+
 /// Half of a pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PairRole {
@@ -46,6 +57,8 @@ struct ItemKeys<'a> {
     role: Option<BorrowedText<'a>>,
     #[serde(borrow)]
     execution: Option<BorrowedText<'a>>,
+    #[serde(borrow)]
+    encrypted_content: Option<BorrowedText<'a>>,
 }
 
 /// A string that borrows where it holds no escape.
@@ -62,6 +75,8 @@ pub(super) struct Head<'a> {
     kind: Cow<'a, str>,
     is_server: bool,
     is_user: bool,
+    has_role: bool,
+    is_sealed: bool,
 }
 
 impl<'a> Head<'a> {
@@ -82,7 +97,9 @@ impl<'a> Head<'a> {
             pair_id,
             kind,
             is_server: wire.execution.is_some_and(|execution| execution.0 == "server"),
+            has_role: wire.role.is_some(),
             is_user: wire.role.is_some_and(|role| role.0 == "user"),
+            is_sealed: wire.encrypted_content.is_some_and(|content| !content.0.is_empty()),
         }
     }
 
@@ -101,6 +118,18 @@ impl<'a> Head<'a> {
     /// Written by some versions for themselves.
     pub(super) fn is_invisible(&self) -> bool {
         matches!(self.kind.as_ref(), "ghost_snapshot" | "compaction_trigger")
+    }
+
+    /// Whether the input of a request may hold it. Reasoning that is not sealed is only looked up by the provider,
+    /// which was asked to store nothing.
+    pub(super) fn is_sendable(&self) -> bool {
+        match self.kind.as_ref() {
+            "" | "message" => self.has_role,
+            "reasoning" | "compaction" | "compaction_summary" | "context_compaction" => {
+                self.is_sealed
+            }
+            kind => self.part != PairRole::None || ALONE.contains(&kind),
+        }
     }
 
     /// The kind is not accepted without its `id`.

@@ -144,3 +144,25 @@ fn what_needs_no_change_keeps_its_bytes_and_snapshots_go() {
     assert_eq!(made.items, [odd, "[]", "{"]);
     assert_eq!(made.changes[0].kind, ChangeKind::InvisibleRemoved);
 }
+
+#[test]
+fn the_input_of_a_request_holds_what_the_api_knows_and_valid_unicode() {
+    let items = [
+        r#"{"type":"message","role":"user","content":[{"type":"input_text","text":"half \ud83d"}]}"#,
+        r#"{"type":"message","role":"user","content":[{"type":"input_text","text":"caf\u00e9"}]}"#,
+        r#"{"type":"ghost_snapshot"}"#,
+        r#"{"type":"hologram_call","call_id":"h"}"#,
+        r#"{"type":"reasoning","summary":[],"encrypted_content":null}"#,
+        r#"{"type":"reasoning","encrypted_content":"sealed"}"#,
+        r#"{"type":"function_call","call_id":"c","name":"x","arguments":"{}"}"#,
+    ];
+    let raw: Vec<_> =
+        items.iter().map(|item| RawValue::from_string((*item).to_owned()).unwrap()).collect();
+    let sent = for_request(&raw, false);
+    assert!(sent[0].get().contains('\u{fffd}'), "{}", sent[0].get());
+    assert_eq!(sent[1].get(), items[1], "what is legal keeps its bytes");
+    assert_eq!(sent[2].get(), items[5]);
+    assert_eq!(sent[3].get(), items[6]);
+    assert!(sent[4].get().contains("aborted"));
+    assert_eq!(sent.len(), 5);
+}

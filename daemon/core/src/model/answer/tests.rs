@@ -11,6 +11,7 @@ const ASK: Ask<'_> = Ask {
     schema: None,
     effort: None,
     max_output_tokens: 100,
+    without_images: false,
     endpoint: Endpoint::Answer,
 };
 

@@ -13,13 +13,17 @@ pub(super) fn result(answer: Usage) -> UsageResult {
     let window = &answer.window;
     let fold = answer.fold.as_deref();
     let report = fold.and_then(|fold| fold.meter().report());
+    let estimated = answer.breakdown.total();
+    let since = report.map_or(estimated, |report| estimated.saturating_sub(report.estimated));
     UsageResult {
         thread_id: answer.thread_id,
         seq: fold.map(|fold| fold.next_seq().saturating_sub(1)),
         model: answer.model,
         tokens: UsageTokens {
             used: answer.used,
-            estimated: answer.breakdown.total(),
+            estimated,
+            visible_bytes: longhaul_core::tokens::bytes_of(estimated) as u64,
+            bytes_since_report: longhaul_core::tokens::bytes_of(since) as u64,
             reported: report.map(|report| report.tokens),
             reported_seq: report.map(|report| report.seq),
             overhead: fold.map_or(0, |fold| fold.meter().overhead()),

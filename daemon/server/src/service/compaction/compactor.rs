@@ -94,8 +94,9 @@ impl Compactor {
         let id = progress.id().to_owned();
         let Steps { gatherer, guard, packets, ladder, spans, log, .. } = &self.steps;
         let started = self.clock.elapsed();
-        let input = gatherer.gather(&id, &request).await?;
+        let mut input = gatherer.gather(&id, &request).await?;
         guard.check(&id, &request, &input).await?;
+        ladder.find_context(&mut request, &mut input).await?;
         let cause = packets.cause(input.thread_id.as_deref(), &mut request).await;
         progress.begun(&request, input.thread_id.as_deref(), input.fold.visible().tokens());
         let LadderOutcome { mut replacement, rungs, spent, problems } =
@@ -103,7 +104,9 @@ impl Compactor {
         if let Some(cause) = &cause {
             cause.add_packet(&mut replacement);
         }
-        let spans = spans.of(&input, replacement.fates.keys().copied()).await?;
+        let alone = replacement.fates.keys().copied();
+        let alone = alone.chain(replacement.unseen.iter().map(|unseen| unseen.first));
+        let spans = spans.of(&input, alone).await?;
         let mut compaction = account(id, &request, input, replacement, spans);
         compaction.warnings.extend(problems);
         compaction.created_at_ms = self.clock.now_ms();
@@ -187,7 +190,8 @@ fn account(
             "this thread was summarised more than once; what matters most is better begun in a new one",
         ));
     }
-    let receipt = Receipt::of(spans, |span| {
+    warnings.extend(replacement.notices);
+    let receipt = Receipt::of(spans, replacement.unseen, |span| {
         let fate = replacement.fates.get(&span.first).copied();
         fate.filter(|_| span.items == 1)
     });

@@ -68,6 +68,7 @@ impl Gatherer {
             ..WindowSources::default()
         };
         input.window = window::decide(&known).tokens;
+        input.agent_prompt = agent.compact_prompt;
         Ok(input)
     }
 
@@ -104,6 +105,8 @@ impl Gatherer {
             request_seq,
             kept,
             model_switch,
+            ghosts: Vec::new(),
+            agent_prompt: None,
             warnings,
             redacted: 0,
             seq,

@@ -185,8 +185,12 @@ impl StoredItems {
             Some((first_seq + at as u64, newest_switch(&[item])?))
         };
         let model_switch = model_switch.and_then(keep);
+        let is_ghost = |item: &&Value| item["type"] == "ghost_snapshot";
+        let ghosts = items.iter().filter(is_ghost).cloned().collect();
         Input {
             of: id,
+            ghosts,
+            agent_prompt: None,
             thread_id: None,
             semantics: Semantics::default(),
             disk: Disk::new(),

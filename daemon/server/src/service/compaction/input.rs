@@ -41,6 +41,11 @@ pub(super) struct Input {
     pub kept: Option<KeptRequest>,
     /// Line and item of the newest instructions of a model that was switched to.
     pub model_switch: Option<(u64, KeptRequest)>,
+    /// Snapshots of files among given items. A transcript's have no place in the index: the programs that wrote
+    /// them no longer read them.
+    pub ghosts: Vec<Value>,
+    /// What the person told their agent to ask for a summary with.
+    pub agent_prompt: Option<String>,
     pub warnings: Vec<Notice>,
     pub redacted: u64,
     pub seq: u64,

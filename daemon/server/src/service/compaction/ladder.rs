@@ -7,6 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use longhaul_core::compaction::ladder::{self, Offer, Skip, Strategy};
+use longhaul_core::compaction::{Phase, initial_context};
+use longhaul_core::context::window;
 use longhaul_core::model::FaultKind;
 use longhaul_core::model::budget::Spending;
 
@@ -18,7 +20,7 @@ use super::replacement::{Replacement, of_checkpoint};
 use super::request::Request;
 use super::texts::CompactionTexts;
 use crate::clock::Clock;
-use crate::model::{ModelChoice, Models, Remote, Task};
+use crate::model::{ModelChoice, Models, Remote, RemoteSetting, Task};
 use crate::service::error::ServiceError;
 use crate::service::history::{Histories, Opaque};
 use crate::service::texts::TextStore;
@@ -63,7 +65,8 @@ impl Ladder {
         let texts = self.texts(request, input);
         let started = self.clock.elapsed();
         let choice = self.choice(request);
-        let remote = choice.as_ref().map_or(Remote::No, |choice| self.remote_of(choice));
+        let remote =
+            choice.as_ref().map_or(Remote::No, |choice| self.remote_of(choice, request, input));
         let offer = Offer { model: choice.is_some(), remote: remote != Remote::No };
         let rungs = ladder::rungs(request.strategy, offer);
         let deadline_ms = request.deadline_ms.unwrap_or(ladder::DEADLINE_MS);
@@ -93,6 +96,7 @@ impl Ladder {
                 ends_at: started + Duration::from_millis(begun_ms + time_ms),
                 spent,
                 answer_key: String::new(),
+                without_images: false,
             };
             let replacement = self.try_rung(&mut attempt, remote).await?;
             spent = attempt.spent;
@@ -137,7 +141,7 @@ impl Ladder {
             Err(_) => return Ok(Err(RungFailure::named(FaultKind::Timeout.into_str()))),
         };
         let replacement = match is_remote {
-            true => attempt.remote(&items, remote).await,
+            true => attempt.remote((&seqs, &items), remote).await,
             false => attempt.summary((&seqs, &items)).await,
         };
         attempt.step(Stage::Checking, 0);
@@ -148,6 +152,28 @@ impl Ladder {
         }))
     }
 
+    /// In the middle of a turn the harness does not send its context again: where the caller gives none, it is
+    /// what the history tells.
+    pub(super) async fn find_context(
+        &self,
+        request: &mut Request,
+        input: &mut Input,
+    ) -> Result<(), ServiceError> {
+        if !request.finds_context || request.phase != Phase::MidTurn {
+            return Ok(());
+        }
+        let items = visible_items(&self.histories, input, Opaque::AsIs).await?;
+        let (_, items) = items.unwrap_or_default();
+        let reference = input.fold.reference();
+        request.initial_context = initial_context::of_history(&items, reference);
+        if request.initial_context.is_empty() {
+            let message = "a compaction in the middle of a turn needs the initial context, and neither the \
+                           caller nor the history tells it: the model goes on without its settings";
+            input.warnings.push(Notice::new("no_initial_context", message));
+        }
+        Ok(())
+    }
+
     fn texts(&self, request: &Request, input: &Input) -> CompactionTexts {
         let cwd = input.fold.checkpoint().cwd.clone().unwrap_or_default();
         let max_tokens = input.view_tokens(request).to_string();
@@ -156,7 +182,8 @@ impl Ladder {
             ("cwd", cwd.as_str()),
             ("max_tokens", max_tokens.as_str()),
         ];
-        CompactionTexts::of(&self.texts, &request.templates, &places)
+        let of_agent = input.agent_prompt.as_deref();
+        CompactionTexts::of(&self.texts, (&request.templates, of_agent), &places)
     }
 
     fn ms_since(&self, started: Duration) -> u64 {
@@ -175,23 +202,33 @@ impl Ladder {
         let settings = self.models.settings();
         let default = settings.of(Task::Summary);
         let Some(wanted) = &request.model else { return default };
-        let Some(provider) = &wanted.provider else { return default };
-        let known = settings.providers.contains_key(provider);
-        let base = default.filter(|default| default.provider == *provider);
-        match (known, base) {
-            (true, Some(base)) => {
-                let effort = wanted.effort.clone().or_else(|| base.effort.clone());
-                Some(ModelChoice { model: wanted.name.clone(), effort, ..base })
-            }
+        let provider = wanted.provider.as_ref().or(default.as_ref().map(|choice| &choice.provider));
+        let provider = provider?;
+        let base = default.as_ref().filter(|default| default.provider == *provider);
+        let is_known = settings.providers.contains_key(provider);
+        let base = match (is_known, base) {
+            (true, Some(base)) => base.clone(),
             (true, None) if !settings.is_program(provider) => {
-                Some(ModelChoice::plain(provider, &wanted.name))
+                ModelChoice::plain(provider, &wanted.name)
             }
-            _ => settings.of(Task::Summary),
-        }
+            _ => return default,
+        };
+        Some(base.renamed(&wanted.name, wanted.effort.as_deref(), wanted.context_window))
     }
 
-    fn remote_of(&self, choice: &ModelChoice) -> Remote {
+    /// How the provider of `choice` compacts by itself. Where nobody said that it is to, only if the model that
+    /// reads the result can read what it makes.
+    fn remote_of(&self, choice: &ModelChoice, request: &Request, input: &Input) -> Remote {
         let settings = self.models.settings();
-        settings.providers.get(&choice.provider).map_or(Remote::No, |provider| provider.remote)
+        let Some(provider) = settings.providers.get(&choice.provider) else { return Remote::No };
+        let reader = request.reader.as_ref().map(|reader| reader.name.as_str());
+        let reader = reader.or(input.fold.head().model.as_deref());
+        let is_read = reader.is_some_and(window::is_of_openai);
+        match provider.remote {
+            RemoteSetting::Said(remote) => remote,
+            RemoteSetting::Assumed(remote) if is_read => remote,
+            RemoteSetting::Assumed(remote) if request.strategy == Strategy::Remote => remote,
+            RemoteSetting::Assumed(_) => Remote::No,
+        }
     }
 }

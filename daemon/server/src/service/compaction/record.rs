@@ -110,6 +110,8 @@ pub enum TextSource {
     BuiltIn,
     /// A file of the person's.
     File,
+    /// The person's, in the configuration of their agent.
+    Agent,
     /// The caller's, for this compaction alone.
     Call,
 }

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use longhaul_core::compaction::assemble::{self, KeptRequest, Parts};
 use longhaul_core::compaction::ladder::Strategy;
-use longhaul_core::compaction::receipt::Fate;
+use longhaul_core::compaction::receipt::{Fate, Unseen};
 use longhaul_core::compaction::{classify, worth};
 use longhaul_core::template::Kind;
 use serde_json::Value;
 
 use super::input::Input;
-use super::record::TextUsed;
+use super::record::{Notice, TextUsed};
 use super::request::Request;
 use super::texts::CompactionTexts;
 
@@ -25,6 +25,10 @@ pub(super) struct Replacement {
     pub(super) redacted: u64,
     /// The texts it was made with.
     pub(super) texts: Vec<TextUsed>,
+    /// What the model did not see.
+    pub(super) unseen: Option<Unseen>,
+    /// What a person should know of it.
+    pub(super) notices: Vec<Notice>,
 }
 
 impl Replacement {
@@ -61,6 +65,7 @@ pub(super) fn of_checkpoint(
     let is_brought = classify::brings_model_switch(request.phase, &request.initial_context);
     let model_switch = model_switch.as_ref().filter(|_| !is_brought);
     let parts = Parts {
+        ghosts: &input.ghosts,
         guide: &guide,
         view: &view,
         model_switch: model_switch.map(|(_, switch)| &switch.item),
@@ -75,7 +80,16 @@ pub(super) fn of_checkpoint(
     let redacted = kept.iter().chain(model_switch.map(|(_, switch)| switch));
     let redacted = redacted.map(|kept| u64::from(kept.redacted)).sum();
     let texts = texts.used(texts_of(Strategy::Checkpoint));
-    Replacement { strategy: Strategy::Checkpoint, history, view, fates, redacted, texts }
+    Replacement {
+        strategy: Strategy::Checkpoint,
+        history,
+        view,
+        fates,
+        redacted,
+        texts,
+        unseen: None,
+        notices: Vec::new(),
+    }
 }
 
 fn fate_of(kept: &KeptRequest) -> Fate {

@@ -44,6 +44,9 @@ pub struct Request {
     pub max_tokens: Option<u64>,
     /// Context that the harness always rebuilds.
     pub initial_context: Vec<Value>,
+    /// The caller said nothing of it: in the middle of a turn it is taken from the history.
+    #[serde(default)]
+    pub finds_context: bool,
     /// The model to ask instead of the configured one.
     pub model: Option<ModelRef>,
     /// Milliseconds the caller waits.
@@ -61,7 +64,7 @@ pub struct Request {
 /// A model that a caller names.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelRef {
-    /// As configured; `None` where only its window matters.
+    /// As configured; `None`: of the configured provider, or for one that only reads.
     pub provider: Option<String>,
     pub name: String,
     /// How hard it is to think; `None`: as configured.

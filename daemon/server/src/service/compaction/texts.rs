@@ -19,10 +19,11 @@ pub(super) struct CompactionTexts {
 }
 
 impl CompactionTexts {
-    /// Puts the texts together; `places` are the values for their places.
+    /// Puts the texts together; `places` are the values for their places. The prompt that a person gave their agent
+    /// stands below one that they gave us, and has no places.
     pub(super) fn of(
         store: &TextStore,
-        given: &BTreeMap<Kind, String>,
+        (given, of_agent): (&BTreeMap<Kind, String>, Option<&str>),
         places: &[(&str, &str)],
     ) -> Self {
         let mut filled = Self { texts: BTreeMap::new(), problems: Vec::new() };
@@ -35,13 +36,18 @@ impl CompactionTexts {
                 );
                 filled.problems.push(Notice::new("template", message));
             }
-            let (text, source) = match (given.get(&kind), status.is_of_file) {
-                (Some(text), _) => (text.clone(), TextSource::Call),
-                (None, true) => (store.text(kind), TextSource::File),
-                (None, false) => (store.text(kind), TextSource::BuiltIn),
+            let of_agent = of_agent.filter(|_| kind == Kind::SummaryPrompt);
+            let (text, source) = match (given.get(&kind), status.is_of_file, of_agent) {
+                (Some(text), ..) => (text.clone(), TextSource::Call),
+                (None, true, _) => (store.text(kind), TextSource::File),
+                (None, false, Some(text)) => (text.to_owned(), TextSource::Agent),
+                (None, false, None) => (store.text(kind), TextSource::BuiltIn),
             };
             let digest = Digest128::of(text.as_bytes()).to_string();
-            let text = template::fill(text.trim(), places);
+            let text = match source {
+                TextSource::Agent => text,
+                _ => template::fill(text.trim(), places),
+            };
             filled.texts.insert(kind, (text, TextUsed { kind, digest, source }));
         }
         filled

@@ -129,6 +129,7 @@ impl MemoryQuestion<'_> {
             schema: Some(schema),
             effort: self.choice.effort.as_deref(),
             max_output_tokens: self.choice.max_output_tokens,
+            without_images: false,
             endpoint: Endpoint::Answer,
         };
         let call = Call {

@@ -48,6 +48,7 @@ impl Adviser {
             schema: Some(&brief.schema),
             effort: choice.effort.as_deref(),
             max_output_tokens: brief.tokens_max.min(choice.max_output_tokens),
+            without_images: false,
             endpoint: Endpoint::Answer,
         };
         let call = Call {

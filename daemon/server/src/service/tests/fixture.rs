@@ -91,6 +91,7 @@ pub(super) fn request(subject: Subject, strategy: Strategy) -> Request {
         reason: None,
         max_tokens: None,
         initial_context: Vec::new(),
+        finds_context: false,
         model: None,
         deadline_ms: None,
         reader: None,

@@ -1,0 +1,153 @@
+//! The initial context of a thread, as its own history tells it: for a compaction in the middle of a turn whose caller
+//! gives none. The harness sends it at the start of a thread and again only where it changed, so of each section
+//! the newest counts.
+
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::classify::{Class, ClassifiedItem, tell};
+use crate::context::diff::{OptIn, diff};
+use crate::context::reference::{Environment, Settings};
+use crate::item::MessageItem;
+use crate::redact::redact;
+use crate::rollout::{TurnSettings, contextual};
+
+/// One section: what it is about, who says it, its words.
+struct Section {
+    about: String,
+    role: String,
+    text: String,
+}
+
+/// The initial context that `items` tell, one developer message and one user message; where they do not say where the
+/// agent works, `reference` does: what the transcript recorded of its last turn. Empty where nothing is told.
+#[must_use]
+pub fn of_history(items: &[Box<RawValue>], reference: Option<&TurnSettings>) -> Vec<Value> {
+    let mut sections: Vec<Section> = Vec::new();
+    let mut is_begun = false;
+    for told in tell(items) {
+        is_begun |= told.class == Class::Request;
+        if matches!(told.class, Class::Context | Class::ModelSwitch) {
+            read(&told, is_begun, &mut sections);
+        }
+    }
+    let has_environment = sections.iter().any(|section| section.about == ENVIRONMENT);
+    let mut context: Vec<Value> = ["developer", "user"]
+        .into_iter()
+        .filter_map(|role| message(role, sections.iter().filter(|section| section.role == role)))
+        .collect();
+    if let Some(reference) = reference.filter(|_| !has_environment) {
+        let nowhere = Settings { environment: Some(Environment::default()), ..Settings::default() };
+        let environment = Settings::of_turn(reference, &nowhere).environment;
+        let place = Settings { environment, ..Settings::default() };
+        context.extend(diff(None, &place, OptIn::default()).items);
+    }
+    context
+}
+
+const ENVIRONMENT: &str = "environment_context";
+
+/// What changed of the environment without the folder: it says nothing of the rest.
+const CHANGE: &str = "environment_context of the day";
+
+fn read(told: &ClassifiedItem<'_>, is_begun: bool, sections: &mut Vec<Section>) {
+    let Some(MessageItem { role, texts }) = MessageItem::read(told.raw.get()) else { return };
+    let role = if role == "user" { role } else { "developer".to_owned() };
+    for text in texts {
+        let Some(about) = about(&role, &text, is_begun) else { continue };
+        if about == ENVIRONMENT {
+            sections.retain(|section| section.about != CHANGE);
+        }
+        match sections.iter_mut().find(|section| section.about == about) {
+            Some(section) => section.text = text,
+            None => sections.push(Section { about, role: role.clone(), text }),
+        }
+    }
+}
+
+/// What a part of a message is about; `None` where it is of its own turn alone.
+fn about(role: &str, text: &str, is_begun: bool) -> Option<String> {
+    let text = text.trim_start();
+    if text.is_empty() || contextual::is_model_switch(text) {
+        return None;
+    }
+    let tag = text.strip_prefix('<').and_then(|rest| rest.split_once('>')).map(|(tag, _)| tag);
+    match (role, tag) {
+        (_, Some(ENVIRONMENT)) if !text.contains("<cwd>") => Some(CHANGE.to_owned()),
+        (_, Some(tag @ (ENVIRONMENT | "longhaul_memory"))) | ("developer", Some(tag)) => {
+            Some(tag.to_owned())
+        }
+        ("user", _) if contextual::is_standing(text) => Some("instructions".to_owned()),
+        // Instructions of the person's own, which have no mark, stand before the first request.
+        ("developer", None) if !is_begun => Some(text.to_owned()),
+        _ => None,
+    }
+}
+
+fn message<'a>(role: &str, sections: impl Iterator<Item = &'a Section>) -> Option<Value> {
+    let part =
+        |section: &Section| json!({ "type": "input_text", "text": redact(&section.text).text });
+    let parts: Vec<Value> = sections.map(part).collect();
+    (!parts.is_empty()).then(|| json!({ "type": "message", "role": role, "content": parts }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::assemble::message;
+    use super::*;
+
+    fn words(items: &[Value], reference: Option<&TurnSettings>) -> Vec<(String, Vec<String>)> {
+        let raw: Vec<_> =
+            items.iter().map(|item| serde_json::value::to_raw_value(item).unwrap()).collect();
+        let context = of_history(&raw, reference);
+        let item = |item: &Value| MessageItem::read(&item.to_string()).unwrap();
+        context.iter().map(item).map(|message| (message.role, message.texts)).collect()
+    }
+
+    #[test]
+    fn of_each_section_the_newest_is_told_in_the_order_of_the_first() {
+        let bundle = json!({ "type": "message", "role": "developer", "content": [
+            { "type": "input_text", "text": "<permissions instructions>old" },
+            { "type": "input_text", "text": "Answer in French." },
+            { "type": "input_text", "text": "<model_switch>\nbe terse" }] });
+        let environment = "<environment_context>\n<cwd>/w</cwd>\n</environment_context>";
+        let day = "<environment_context>\n<current_date>2026-11-22</current_date>";
+        let items = [
+            bundle,
+            message(
+                "user",
+                "# AGENTS.md instructions for /w\n<INSTRUCTIONS>\nRun tests.\n</INSTRUCTIONS>",
+            ),
+            message("user", environment),
+            message("user", "Fix it."),
+            message("user", "<turn_aborted>\nby the user"),
+            message("developer", "a remark in between"),
+            message("developer", "<permissions instructions>new"),
+            message("user", day),
+            message("assistant", "done"),
+        ];
+        let agents = "# AGENTS.md instructions for /w\n<INSTRUCTIONS>\nRun tests.\n</INSTRUCTIONS>";
+        let expected = [
+            ("developer", vec!["<permissions instructions>new", "Answer in French."]),
+            ("user", vec![agents, environment, day]),
+        ];
+        let told = words(&items, None);
+        let told: Vec<_> = told
+            .iter()
+            .map(|(role, texts)| {
+                (role.as_str(), texts.iter().map(String::as_str).collect::<Vec<_>>())
+            })
+            .collect();
+        assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn where_the_history_does_not_say_the_record_of_the_last_turn_does() {
+        let turn = TurnSettings { cwd: Some("/w/demo".to_owned()), ..TurnSettings::default() };
+        let items = [message("user", "Fix it."), message("assistant", "done")];
+        let told = words(&items, Some(&turn));
+        assert_eq!(told.len(), 1);
+        assert!(told[0].1[0].contains("<cwd>/w/demo</cwd>"), "{told:?}");
+        assert!(words(&items, None).is_empty(), "nothing is told");
+    }
+}

@@ -1,0 +1,137 @@
+//! Finds the largest input that a model takes, in few requests.
+//!
+//! A provider that refuses an input for its size often says how large it was and how large it may be: then the next
+//! input is that much smaller. Where it does not say, the input shrinks in steps that grow; a refused request
+//! costs nothing but time. A first answer far below the last refusal is worth one more request half way between.
+
+/// Percent of the first input that are tried where the provider does not say what fits.
+const STEPS: [u64; 6] = [80, 60, 40, 20, 10, 4];
+
+/// Refused inputs after which the search ends.
+const REFUSALS_MAX: usize = STEPS.len();
+
+/// Percent of what a provider says fits: the estimate of a part differs from that of the whole.
+const MARGIN: u64 = 95;
+
+/// An answer to less than this percentage of what was refused is worth another request.
+const CLOSE_PERCENT: u64 = 75;
+
+/// Smallest number in an error that is taken for a number of tokens.
+const TOKENS_MIN: u64 = 1_000;
+
+/// The course of a search; sizes in estimated tokens of whole requests.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct InputSearch {
+    first: u64,
+    refusals: usize,
+    refused: Option<u64>,
+    /// The provider said what fits.
+    is_told: bool,
+    is_refined: bool,
+}
+
+impl InputSearch {
+    /// What to try after an input of `sent` tokens was refused; `error` is what the provider said. `None` ends the
+    /// search.
+    pub fn refused(&mut self, sent: u64, error: &str) -> Option<u64> {
+        if self.first == 0 {
+            self.first = sent;
+        }
+        self.refused = Some(sent);
+        self.refusals += 1;
+        if self.is_refined || self.refusals > REFUSALS_MAX {
+            return None;
+        }
+        let told = told(error, sent).filter(|next| *next > 0 && *next < sent / 100 * 97);
+        self.is_told = told.is_some();
+        let step = || STEPS.iter().map(|step| self.first / 100 * step).find(|size| *size < sent);
+        told.or_else(step)
+    }
+
+    /// A larger input that is worth a request after one of `sent` tokens was answered.
+    pub fn answered(&mut self, sent: u64) -> Option<u64> {
+        let refused = self.refused.filter(|_| !self.is_refined && !self.is_told)?;
+        self.is_refined = true;
+        (sent < refused / 100 * CLOSE_PERCENT).then_some(sent.midpoint(refused))
+    }
+}
+
+/// Tokens, by our estimate, of which the provider's words say that they fit: it names its limit, and mostly how
+/// many tokens it counted.
+fn told(error: &str, sent: u64) -> Option<u64> {
+    let mut numbers = numbers(error);
+    numbers.sort_unstable();
+    numbers.dedup();
+    let limit = match numbers.as_slice() {
+        [] => return None,
+        [limit] => *limit,
+        [.., limit, counted] => {
+            let share = u128::from(sent) * u128::from(*limit) / u128::from(*counted);
+            u64::try_from(share).unwrap_or(u64::MAX)
+        }
+    };
+    Some(limit.saturating_mul(MARGIN) / 100)
+}
+
+/// The numbers in `error` that may be tokens, without what groups their digits.
+fn numbers(error: &str) -> Vec<u64> {
+    let is_part = |c: char| c.is_ascii_digit() || matches!(c, ',' | '_');
+    error
+        .split(|c: char| !is_part(c))
+        .filter_map(|word| word.replace([',', '_'], "").parse().ok())
+        .filter(|number| *number >= TOKENS_MIN)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The sizes that are asked of a model that takes `limit`, and which of them it answers.
+    fn course(first: u64, limit: u64, error: impl Fn(u64) -> String) -> (Vec<u64>, u64) {
+        let mut search = InputSearch::default();
+        let (mut sent, mut sizes, mut best) = (Some(first), Vec::new(), 0);
+        while let Some(size) = sent {
+            sizes.push(size);
+            sent = match size <= limit {
+                true => {
+                    best = best.max(size);
+                    search.answered(size)
+                }
+                false => search.refused(size, &error(size)),
+            };
+        }
+        (sizes, best)
+    }
+
+    #[test]
+    fn most_of_what_fits_is_sent_whatever_the_provider_says() {
+        for (first, limit) in
+            [(58_000, 57_000), (58_000, 46_000), (36_000, 8_000), (272_000, 12_000)]
+        {
+            let (sizes, best) = course(first, limit, |_| "Your input is too long.".to_owned());
+            assert!(sizes.len() <= 8, "{sizes:?}");
+            assert!(best * 100 >= limit * 60, "{limit}: {sizes:?}");
+            let counted = |size| format!("prompt is too long: {size} tokens > {limit} maximum");
+            let (sizes, best) = course(first, limit, counted);
+            assert!(sizes.len() == 2 && best * 100 >= limit * 90, "{limit}: {sizes:?}");
+        }
+        let (sizes, best) = course(58_000, 10, |_| String::new());
+        assert_eq!((sizes.len(), best), (7, 0), "it ends");
+    }
+
+    #[test]
+    fn limits_are_read_in_the_words_of_each_provider() {
+        for (error, fits) in [
+            (
+                "HTTP 400: This model's maximum context length is 8192 tokens. However, you requested 10000 tokens (2000 in the messages, 8000 in the completion).",
+                7_782,
+            ),
+            ("HTTP 400: prompt is too long: 212,345 tokens > 200,000 maximum", 8_947),
+            ("the request exceeds the available context size (4096 tokens)", 3_891),
+            ("HTTP 413: slow down", 0),
+        ] {
+            assert_eq!(told(error, 10_000).unwrap_or(0), fits, "{error}");
+        }
+    }
+}

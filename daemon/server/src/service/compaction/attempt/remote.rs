@@ -1,0 +1,122 @@
+//! The rung `remote`: the provider's own compaction. Our view stands beside it, since only the provider can read it.
+
+use std::collections::BTreeMap;
+
+use longhaul_core::compaction::classify::{
+    Class, ClassifiedItem, brings_model_switch, model_switch_alone, tell,
+};
+use longhaul_core::compaction::ladder::Strategy;
+use longhaul_core::compaction::receipt::{Fate, Unseen};
+use longhaul_core::compaction::remote::{self, TrimmedHistory};
+use longhaul_core::compaction::{Phase, assemble};
+use longhaul_core::model::Endpoint;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::super::replacement::{Replacement, texts_of};
+use super::{Attempt, RungFailure, unseen_notice};
+use crate::model::Remote;
+
+impl Attempt<'_> {
+    pub(in super::super) async fn remote(
+        &mut self,
+        (seqs, items): (&[u64], &[Box<RawValue>]),
+        form: Remote,
+    ) -> Result<Replacement, RungFailure> {
+        let told = tell(items);
+        let sent = remote::trimmed(&told, self.choice.context_window / 100 * 95);
+        let room = remote::MESSAGES_TOKENS_MAX.min(self.messages_room());
+        let endpoint = match form {
+            Remote::No => return Err(RungFailure::named("not_configured")),
+            Remote::Streamed => Endpoint::StreamedCompact,
+            Remote::Unary => Endpoint::Compact,
+        };
+        let answer = self.ask(&sent.items, endpoint).await;
+        let answer = answer.map_err(|fault| RungFailure::named(fault.kind.into_str()))?;
+        let accepted = match form {
+            Remote::Streamed => remote::accepted(&answer.items, Some(&sent.items), room),
+            _ => remote::accepted(&answer.items, None, room),
+        };
+        let accepted = match accepted {
+            Ok(accepted) => accepted,
+            Err(fault) => {
+                self.models.forget(&self.answer_key).await;
+                return Err(RungFailure(format!("{}: {}", fault.kind.into_str(), fault.detail)));
+            }
+        };
+        let fates = fates(&accepted, &told, &sent, seqs);
+        let view = self.input.view(self.input.view_tokens(self.request));
+        let beside = format!("{}\n\n{view}", self.texts.guide());
+        let view_item = assemble::message("user", &beside);
+        let context = self.context(&told);
+        let mut history = remote::installed(accepted, view_item, context, self.request.phase);
+        let ghosts = told.iter().filter(|told| told.class == Class::Ghost);
+        let ghosts = ghosts.filter_map(|told| serde_json::from_str::<Value>(told.raw.get()).ok());
+        let before_last = history.len().saturating_sub(1);
+        history.splice(before_last..before_last, ghosts);
+        let unseen = unseen(&sent, &told, seqs);
+        Ok(Replacement {
+            strategy: Strategy::Remote,
+            history,
+            view,
+            fates,
+            redacted: sent.redacted,
+            texts: self.texts.used(texts_of(Strategy::Remote)),
+            notices: unseen.iter().map(|unseen| unseen_notice(unseen, told.len())).collect(),
+            unseen,
+        })
+    }
+
+    /// What the harness sends once only, and in the middle of a turn its context.
+    fn context(&self, told: &[ClassifiedItem<'_>]) -> Vec<Value> {
+        let (phase, context) = (self.request.phase, &self.request.initial_context);
+        let switch = told.iter().rev().find(|told| told.class == Class::ModelSwitch);
+        let switch = switch.filter(|_| !brings_model_switch(phase, context));
+        let switch = switch.and_then(|told| model_switch_alone(told.raw));
+        let fresh = match phase {
+            Phase::MidTurn => context.as_slice(),
+            _ => &[],
+        };
+        switch.into_iter().chain(fresh.iter().cloned()).collect()
+    }
+}
+
+/// Which items stand in the history that the provider gave back, or was sent: by their words, the newest first.
+fn fates(
+    accepted: &[Value],
+    told: &[ClassifiedItem<'_>],
+    sent: &TrimmedHistory,
+    seqs: &[u64],
+) -> BTreeMap<u64, Fate> {
+    let mut fates = BTreeMap::new();
+    let mut left: Vec<(usize, Value)> =
+        sent.items.iter().enumerate().filter_map(|(at, item)| Some((at, content(item)?))).collect();
+    for item in accepted.iter().rev() {
+        let found = left.iter().rposition(|(_, content)| item.get("content") == Some(content));
+        let Some(found) = found else { continue };
+        let (at, _) = left.remove(found);
+        let is_whole = told.get(at).is_some_and(|told| told.raw.get() == sent.items[at].get());
+        let fate = if is_whole { Fate::Kept } else { Fate::Shortened };
+        fates.extend(seqs.get(at).map(|seq| (*seq, fate)));
+    }
+    fates
+}
+
+/// What a message says; `None` for any other item.
+fn content(item: &RawValue) -> Option<Value> {
+    let mut item: Value = serde_json::from_str(item.get()).ok()?;
+    Some(item.get_mut("content")?.take())
+}
+
+/// The outputs that a note stood for.
+fn unseen(sent: &TrimmedHistory, told: &[ClassifiedItem<'_>], seqs: &[u64]) -> Option<Unseen> {
+    let seq = |at: Option<&usize>| at.and_then(|at| seqs.get(*at)).copied();
+    let tokens = sent.left_out.iter().filter_map(|at| told.get(*at)).map(|told| told.tokens).sum();
+    Some(Unseen {
+        left_out: sent.left_out.len() as u64,
+        tokens,
+        cut: 0,
+        first: seq(sent.left_out.first())?,
+        last: seq(sent.left_out.last())?,
+    })
+}

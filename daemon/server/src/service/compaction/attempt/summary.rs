@@ -1,0 +1,185 @@
+//! The rungs `summary` and `hybrid`.
+
+use longhaul_core::compaction::classify::{Class, ClassifiedItem, tell};
+use longhaul_core::compaction::ladder::Strategy;
+use longhaul_core::compaction::receipt::{Fate, Unseen};
+use longhaul_core::compaction::summary::{
+    self, FittedInput, InputSearch, Layout, Split, USER_TOKENS_MAX,
+};
+use longhaul_core::model::{Answer, Endpoint, FaultKind};
+use longhaul_core::rollout::contextual::SUMMARY_OPENING;
+use longhaul_core::{text, tokens};
+use serde_json::value::RawValue;
+
+use super::super::record::Notice;
+use super::super::replacement::{Replacement, texts_of};
+use super::{Attempt, RungFailure, unseen_notice};
+
+/// Names of changed files that a summary is held against.
+const FILES_MAX: usize = 20;
+
+/// Bytes of messages that a summary is held against, the newest.
+const KNOWN_BYTES: usize = 16 << 10;
+
+/// An answer, and what it was made from.
+struct Summarised<'a> {
+    answer: Answer,
+    sent: FittedInput<'a>,
+    redacted: u64,
+}
+
+impl Attempt<'_> {
+    /// A summary of the items, given with their lines; with the checkpoint's view below it where the strategy
+    /// says so.
+    pub(in super::super) async fn summary(
+        &mut self,
+        (seqs, items): (&[u64], &[Box<RawValue>]),
+    ) -> Result<Replacement, RungFailure> {
+        let split = Split::of(tell(items));
+        if split.is_empty() {
+            return Err(RungFailure::named("nothing_to_summarise"));
+        }
+        let known = self.known(&split);
+        let known: Vec<&str> = known.iter().map(String::as_str).collect();
+        let body = summary::readable(&split.body);
+        let Summarised { answer, sent, redacted } = self.ask_for_summary(&body, &known).await?;
+        if let Err(refusal) = self.refuse(&answer, &known) {
+            self.models.forget(&self.answer_key).await;
+            return Err(refusal);
+        }
+        let mut notices = Vec::new();
+        let unseen = (!sent.is_whole()).then(|| unseen(&sent, seqs));
+        notices.extend(unseen.as_ref().map(|unseen| unseen_notice(unseen, body.len())));
+        if summary::is_doubtful(&answer.text, &known) {
+            notices.push(Notice::new(
+                "doubtful_summary",
+                "the summary has hardly a word in common with the conversation; see whether it is of this one",
+            ));
+        }
+        let words = longhaul_core::redact::redact(answer.text.trim());
+        let view = self.text(&longhaul_core::quote::block(&words.text));
+        let layout = Layout {
+            split: &split,
+            summary: &view,
+            initial_context: &self.request.initial_context,
+            phase: self.request.phase,
+            user_tokens: USER_TOKENS_MAX.min(self.messages_room()),
+        };
+        let replaced = summary::replacement(layout);
+        let fate = |fate: Fate| move |at: &usize| (*at, fate);
+        let kept = replaced.kept.iter().map(fate(Fate::Kept));
+        let fates = kept.chain(replaced.shortened.iter().map(fate(Fate::Shortened)));
+        Ok(Replacement {
+            strategy: self.strategy,
+            history: replaced.items,
+            view,
+            fates: fates.filter_map(|(at, fate)| Some((*seqs.get(at)?, fate))).collect(),
+            redacted: replaced.redacted + redacted + u64::from(words.hits),
+            texts: self.texts.used(texts_of(self.strategy)),
+            unseen,
+            notices,
+        })
+    }
+
+    fn refuse(&self, answer: &Answer, known: &[&str]) -> Result<(), RungFailure> {
+        let before = self.input.fold.visible().tokens();
+        summary::refuse(&answer.text, self.texts.prompt(), known, before)
+            .map_err(|refusal| RungFailure::named(refusal.into_str()))
+    }
+
+    /// Asks with as much of the history, the newest of it, as the model takes.
+    async fn ask_for_summary<'a>(
+        &mut self,
+        body: &[ClassifiedItem<'a>],
+        known: &[&str],
+    ) -> Result<Summarised<'a>, RungFailure> {
+        let prompt = self.texts.prompt();
+        let around = tokens::of_text(prompt);
+        let reserved = around.saturating_add(self.choice.max_output_tokens);
+        let mut room = (self.choice.context_window / 100 * 95).saturating_sub(reserved);
+        let mut search = InputSearch::default();
+        let (mut best, mut refused) = (None, u64::MAX);
+        loop {
+            let sent = FittedInput::of(body, room);
+            let size = sent.tokens() + around;
+            // What cannot be made smaller would be refused again.
+            if size >= refused {
+                break;
+            }
+            let (input, redacted) = summary::input(&sent, prompt);
+            let begun = self.clock.elapsed();
+            let next = match self.ask(&input, Endpoint::Answer).await {
+                Ok(answer) => {
+                    let took = self.clock.elapsed().saturating_sub(begun);
+                    if best.is_none() || self.refuse(&answer, known).is_ok() {
+                        best = Some(Summarised { answer, sent, redacted });
+                    }
+                    search.answered(size).filter(|_| self.left() > 2 * took)
+                }
+                Err(fault) if fault.kind == FaultKind::ContextOverflow => {
+                    refused = size;
+                    search.refused(size, &fault.detail)
+                }
+                Err(_) if best.is_some() => None,
+                Err(fault) => return Err(RungFailure::named(fault.kind.into_str())),
+            };
+            let Some(next) = next else { break };
+            room = next.saturating_sub(around);
+        }
+        best.ok_or_else(|| RungFailure::named(FaultKind::ContextOverflow.into_str()))
+    }
+
+    /// Prefix, summary and view in one text within the caller's budget. A summary gets up to two thirds of it, and
+    /// the view says what the summary does not.
+    fn text(&self, summary: &str) -> String {
+        let most = self.input.view_tokens(self.request);
+        let room = tokens::bytes_of(most);
+        let (mut head, guide) = (self.texts.prefix() + "\n\n", self.texts.guide());
+        if head.len() > room / 2 {
+            head = format!("{SUMMARY_OPENING}\n");
+        }
+        if self.strategy == Strategy::Summary || room < 2 * (head.len() + guide.len()) {
+            let words = text::cut_middle(summary, room.saturating_sub(head.len()));
+            return text::prefix(&format!("{head}{words}"), room).to_owned();
+        }
+        let words = text::cut_middle(summary, room / 3 * 2 - head.len());
+        let guide = format!("\n\n{guide}\n\n");
+        let left = room - head.len() - words.len() - guide.len();
+        let view = self.input.view_below(&words, (left / 4) as u64);
+        format!("{head}{words}{guide}{view}")
+    }
+
+    /// What a summary of the conversation would speak of: files that were changed, and the newest messages.
+    fn known(&self, split: &Split<'_>) -> Vec<String> {
+        let state = self.input.fold.checkpoint();
+        let files = state.files.iter().map(|(path, _)| path.rsplit('/').next().unwrap_or(path));
+        let files = files.take(FILES_MAX).map(str::to_owned);
+        let mut room = KNOWN_BYTES;
+        let messages = split.body.iter().chain(&split.unanswered).rev();
+        let messages = messages.filter(|told| {
+            matches!(told.class, Class::Request | Class::Assistant | Class::Summary)
+        });
+        let messages = messages.map_while(|told| {
+            let words = text::prefix(&told.text, room);
+            room -= words.len();
+            (!words.is_empty()).then(|| words.to_owned())
+        });
+        files.chain(messages).collect()
+    }
+}
+
+/// What of the history is not in `sent`.
+fn unseen(sent: &FittedInput<'_>, seqs: &[u64]) -> Unseen {
+    let partly: Vec<usize> = match sent.left_out.is_empty() {
+        true => sent.cut.clone(),
+        false => sent.left_out.clone(),
+    };
+    let seq = |at: Option<&usize>| at.and_then(|at| seqs.get(*at)).copied().unwrap_or(0);
+    Unseen {
+        left_out: sent.left_out.len() as u64,
+        tokens: sent.left_out_tokens,
+        cut: sent.cut.len() as u64,
+        first: seq(partly.first()),
+        last: seq(partly.last()),
+    }
+}

@@ -20,9 +20,11 @@
 //! cursor stands behind them. A pass that was cut short leaves a stat that no listing shows, so it is
 //! taken up. The state after any batch equals that of reading the file once from its start.
 //!
+//! *A change in the middle* of a long file that grew at the same time is found when it rests, by `recheck`.
+//!
 //! *Bad input* is never an error of the file: a torn last line waits, an unknown or malformed line is
 //! counted by the fold, an over-long one is skipped in the stream. A file that cannot be read is
-//! reported and tried again when it changes. A file that is deleted keeps its rows, marked gone; one
+//! reported and tried again when it or its rights change, and now and then. A file that is deleted keeps its rows, marked gone; one
 //! that moved keeps its number.
 //!
 //! *A store that refuses* (full disk, lock) is tried again with growing pauses; a damaged one is moved
@@ -41,6 +43,7 @@ mod identity;
 mod limits;
 mod observe;
 mod progress;
+mod recheck;
 mod shared;
 mod worker;
 
@@ -381,6 +384,11 @@ impl Ingest {
             }
             told.await;
         }
+    }
+
+    /// A line of this transcript was asked for and is not what was read: its lines are compared soon.
+    pub fn doubt(&self, path: &str) {
+        self.shared.hints.doubt(Path::new(path));
     }
 
     pub fn progress(&self) -> Progress {

@@ -129,8 +129,8 @@ impl Counters {
                 totals.counts.add(known.counts);
                 totals.bases_missing += u64::from(known.is_missing_base());
             }
-            if let Some((_, error)) = &entry.failed {
-                totals.errors.push((path.clone(), error.clone()));
+            if let Some(failed) = &entry.failed {
+                totals.errors.push((path.clone(), failed.why.clone()));
             }
         }
         totals.errors.sort();

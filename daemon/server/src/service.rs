@@ -206,9 +206,7 @@ impl Services {
     pub async fn open(deps: Deps, socket: PathBuf) -> Result<Self, StoreError> {
         let Deps { config, clock, events, counters, .. } = deps.clone();
         let now = config.now();
-        let (store, opened) = Store::open(&now.state_dir.join(DATABASE), clock.now_ms()).await?;
-        // What is made from now on is not older than this.
-        store.lived_ms(clock.moment()).await?;
+        let (store, opened) = keeping::open(&now.state_dir.join(DATABASE), &clock).await?;
         let own = recording::folder(&now.state_dir);
         let (ingest, full_text) = reading(&deps, (&store, &opened), &own);
         let instance = Instance {
@@ -228,8 +226,6 @@ impl Services {
         let (retention, preimages) = (parts.retention, parts.preimages);
         let threads = Arc::new(Threads::new(store.clone(), ingest.clone(), config.clone()));
         let recorder = Recorder::new(own, clock.clone());
-        let keeping = Keeping::new(now.state_dir.to_path_buf(), deps.state, store.clone());
-        let storage = Storage::new(ingest.clone(), full_text.clone(), store.clone());
         let (reader, scanner) = (memory.reader.clone(), memory.scanner.clone());
         let settings_diffs =
             SettingsDiffs::new(snapshots.clone(), histories.clone(), reader, config.clone());
@@ -251,6 +247,8 @@ impl Services {
             job_states: Arc::new(JobStates::new(jobs.clone(), scanner, config.clone())),
             reload: Arc::new(Reload::new(config.clone(), models.clone(), jobs.clone())),
             prompts: Arc::new(Prompts::new(messages(&now, &clock))),
+            keeping: Arc::new(Keeping::new(now.state_dir.to_path_buf(), deps.state, store.clone())),
+            storage: Arc::new(Storage::new(ingest.clone(), full_text.clone(), store.clone())),
             status: Arc::new(Status {
                 instance,
                 config,
@@ -260,9 +258,7 @@ impl Services {
                 full_text: full_text.clone(),
                 models,
             }),
-            keeping: Arc::new(keeping),
             settings_diffs: Arc::new(settings_diffs),
-            storage: Arc::new(storage),
             ingest,
             jobs,
             texts,

@@ -8,17 +8,28 @@
 //! `state_lost`, and the daemon ends as soon as that is noticed. It closes no database then: another daemon may
 //! have begun a new one under the same name. The next start makes a new folder and reads the transcripts again.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use longhaul_store::Store;
+use longhaul_store::{OpenReport, Store, StoreError};
 
 use super::error::ServiceError;
+use crate::clock::Clock;
 use crate::lock::Lock;
 
 /// Time between two looks without a request.
 const LOOK: Duration = Duration::from_secs(1);
+
+/// Opens the database. What is made from now on counts as made now, not when it was in use last.
+///
+/// # Errors
+/// As [`Store::open`].
+pub async fn open(path: &Path, clock: &Clock) -> Result<(Store, OpenReport), StoreError> {
+    let (store, opened) = Store::open(path, clock.now_ms()).await?;
+    store.lived_ms(clock.moment()).await?;
+    Ok((store, opened))
+}
 
 /// Looks whether the state folder is the daemon's.
 #[derive(Debug)]
